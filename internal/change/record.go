@@ -1,0 +1,131 @@
+// Package change holds the values that travel down the line: one Record is one delta of one object on its way from the
+// API server to the sinks. It knows no clock, no goroutine and no I/O, and imports only the standard library.
+package change
+
+import "time"
+
+// Op is what happened. The first six keep the names that client-go's tools/cache gives its delta types.
+type Op uint8
+
+const (
+	Added         Op = iota + 1 // the watch said ADDED
+	Updated                     // the watch said MODIFIED
+	Deleted                     // the watch said DELETED, or a reconcile found the object gone
+	Replaced                    // a reconcile found the object new or changed
+	Sync                        // the object as it is, sent again because a full snapshot was asked for
+	Bookmark                    // the stream's position moved; never written to a sink
+	SnapshotBegin               // a reconcile starts
+	SnapshotEnd                 // a reconcile is complete
+	Gap                         // changes between two positions cannot be proven to be delivered
+)
+
+// String is the operation's name on the wire: "added", "snapshot.begin".
+func (o Op) String() string {
+	switch o {
+	case Added:
+		return "added"
+	case Updated:
+		return "updated"
+	case Deleted:
+		return "deleted"
+	case Replaced:
+		return "replaced"
+	case Sync:
+		return "sync"
+	case Bookmark:
+		return "bookmark"
+	case SnapshotBegin:
+		return "snapshot.begin"
+	case SnapshotEnd:
+		return "snapshot.end"
+	case Gap:
+		return "gap"
+	}
+	return "unknown"
+}
+
+// ParseOp is the inverse of Op.String; it returns 0 for a name that is none.
+func ParseOp(name string) Op {
+	for op := Added; op <= Gap; op++ {
+		if op.String() == name {
+			return op
+		}
+	}
+	return 0
+}
+
+// OfObject says whether a record of this operation speaks of one object.
+func (o Op) OfObject() bool { return o >= Added && o <= Sync }
+
+// Record is one delta on its way. It is immutable once it has its Seq: every listener's queue holds the same pointer.
+//
+// Key, UID, ResourceVersion and Object share memory that the decoder copied from the wire once.
+type Record struct {
+	// Seq orders the records of all streams of this process, from 1. It is given by fifo.Numberer.
+	Seq    uint64
+	Stream *Stream
+	Op     Op
+	Key    Key
+	UID    string
+	// ResourceVersion of the object; for a bookmark, a snapshot or a gap that of the stream. A delete found by a
+	// reconcile carries the last version that was delivered, since the delete's own is not known.
+	ResourceVersion string
+	// Object is the object's JSON as the API server wrote it, less what is cut by configuration. nil where there is
+	// none: a bookmark, a snapshot's frame, a delete whose last state was not seen.
+	Object []byte
+	// Received is when the exporter read the record.
+	Received time.Time
+	// FinalStateUnknown marks a delete that no watch saw (cache.DeletedFinalStateUnknown).
+	FinalStateUnknown bool
+	// Snapshot is the reconcile that the record belongs to, nil for a record of the watch.
+	Snapshot *Snapshot
+	// Sink names the only sink that the record is for; "" is all.
+	Sink string
+	// Position, where not zero, is the stream's position once this record and all before it are delivered.
+	Position Position
+}
+
+// overhead approximates what a Record costs in memory beside its object: the struct, its slot in queue and tracker.
+const overhead = 384
+
+// Size is the memory in bytes that the record holds while it is queued.
+func (r *Record) Size() int { return overhead + len(r.Object) }
+
+// Reason says why a reconcile ran.
+type Reason string
+
+// The reasons of a reconcile; Gone, Stale, Epoch and Lost come with a gap.
+const (
+	Initial   Reason = "initial"   // a fresh state
+	Gone      Reason = "gone"      // the API server no longer has the position (HTTP 410)
+	Stale     Reason = "stale"     // the watch cannot be continued from the position, or the selection changed
+	Resync    Reason = "resync"    // the period that a sink asked for is over
+	Requested Reason = "requested" // somebody asked for it
+	Epoch     Reason = "epoch"     // another cluster, or an etcd restored to the past
+	NewSink   Reason = "newsink"   // a sink that the state does not know
+	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
+)
+
+// Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
+func (r Reason) Gap() bool { return r == Gone || r == Stale || r == Epoch || r == Lost }
+
+// Snapshot is one run of the reconcile function. Its records share the pointer; the counts are final when the
+// SnapshotEnd record is made, and are read from that record only.
+type Snapshot struct {
+	// ID tells the runs of one stream apart. It is the resourceVersion of the list and, after a dot, the time of the
+	// run in milliseconds since 1970, both decimal.
+	ID     string
+	Reason Reason
+	// From is the stream's position before the run, "" for a fresh state.
+	From string
+	// ResourceVersion of the list.
+	ResourceVersion string
+	Counts          Counts
+}
+
+// Counts says what a reconcile emitted.
+type Counts struct {
+	Replaced int `json:"replaced"`
+	Deleted  int `json:"deleted"`
+	Synced   int `json:"synced"`
+}

@@ -1,0 +1,48 @@
+package change
+
+import "strconv"
+
+// CompareVersions orders two resourceVersions of one stream: negative, zero or positive as a is older than, the same
+// as, or newer than b. Both are decimal numbers without leading zeros (KEP-5504); "" is older than all. They are
+// compared as text, so that no width overflows.
+func CompareVersions(a, b string) int {
+	switch {
+	case len(a) != len(b):
+		return len(a) - len(b)
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// VersionBelow is the resourceVersion directly before v, from which a watch sees everything at v again. It returns
+// v itself where v is no positive number.
+func VersionBelow(v string) string {
+	n, err := strconv.ParseUint(v, 10, 64)
+	if err != nil || n <= 1 {
+		return v
+	}
+	return strconv.FormatUint(n-1, 10)
+}
+
+// Position is how far a stream is known to be delivered: "up to where is it safe to forget?"
+type Position struct {
+	// ResourceVersion of the last record. "" is a stream that never finished its initial snapshot.
+	ResourceVersion string
+	// Complete says that nothing else can come at ResourceVersion, because a bookmark, a list or a later version
+	// proved it. Without it, other records may share the version (expired Events do: one etcd transaction deletes
+	// many), and a watch must resume one below.
+	Complete bool
+	// Selector is the selection that the position was reached with; with another one the stream needs a reconcile.
+	Selector string
+}
+
+// ResumeVersion is the resourceVersion at which a watch continues without missing anything.
+func (p Position) ResumeVersion() string {
+	if p.Complete {
+		return p.ResourceVersion
+	}
+	return VersionBelow(p.ResourceVersion)
+}

@@ -1,0 +1,74 @@
+// Package sink holds the contract between the pipeline and the places that records are delivered to. Package sinktest
+// is the suite that every implementation passes.
+package sink
+
+import (
+	"context"
+	"time"
+)
+
+// Sink is one destination. One goroutine calls its methods, one at a time: Open first, then Write any number of times,
+// Close last; after an error of Write, Open again.
+type Sink interface {
+	// Open connects, creates what is missing where it is allowed to, and returns the ids of the messages that the
+	// sink's own log holds after mark, oldest first. They were delivered before a crash could record it, and will
+	// not be written again. The empty mark is a sink that never wrote: everything that the log already holds is
+	// somebody else's or an earlier life's, is left alone, and nothing is returned.
+	//
+	// Open blocks and retries what the transport can mend for as long as ctx lives. It returns a *PermanentError
+	// where only a person can help, and a *LostError where the log ends before mark; the sink is open then, at its
+	// log's end.
+	Open(ctx context.Context, mark Mark) (delivered []string, err error)
+
+	// Write makes the batch durable, in its order, and returns the mark after its last message. It returns nil only
+	// when every message would survive a crash of the exporter (I1). It retries what the transport can mend, without
+	// reordering and without writing twice, for as long as ctx lives.
+	//
+	// Of a batch that fails, a prefix may have been written; Open at the last mark tells which. A *RejectedError names the one message
+	// that the sink will never take: the messages before it are durable, as the returned mark says, and none after
+	// it was written. A *PermanentError is as for Open. After any other error the caller opens again.
+	//
+	// The batch and all that it points at belong to the sink until Write returns, and not after.
+	Write(ctx context.Context, batch []Message) (Mark, error)
+
+	// Close releases everything; the sink can be opened again. It is safe on a sink that is not open.
+	Close(ctx context.Context) error
+}
+
+// Mark is a sink's place in its own log, in a text of its own that only the sink reads. "" is before everything.
+type Mark string
+
+// Message is one encoded record.
+type Message struct {
+	ID              string // change.ID as text, the header kubecdc-id
+	Op              string // change.Op as text, the header kubecdc-op
+	ResourceVersion string // the header kubecdc-rv
+	Destination     string // the topic or subject; "" where the sink has one place only
+	Key             []byte // the message key, where the sink has such a thing
+	Headers         []Header
+	Value           []byte    // nil is a tombstone
+	Time            time.Time // when the exporter received the record
+}
+
+// Size is about what the message takes on the wire, in bytes.
+func (m *Message) Size() int {
+	n := len(m.ID) + len(m.Op) + len(m.ResourceVersion) + len(m.Destination) + len(m.Key) + len(m.Value)
+	for _, h := range m.Headers {
+		n += len(h.Name) + len(h.Value)
+	}
+	return n
+}
+
+// Header is one header of a message.
+type Header struct{ Name, Value string }
+
+// The headers that every message carries on transports that have headers.
+const (
+	HeaderID              = "kubecdc-id"
+	HeaderOp              = "kubecdc-op"
+	HeaderResourceVersion = "kubecdc-rv"
+)
+
+// RetryFunc is told of each attempt that a sink repeats, with a short reason such as "disconnected" or "timeout" that
+// becomes a metric's label, and with the error.
+type RetryFunc func(reason string, err error)
