@@ -1,0 +1,23 @@
+package config
+
+// The lists below are what a value may be. They are the only place to add one.
+
+// Formats are the values of Sink.Format; the first is the default.
+func Formats() []string { return []string{"cloudevents"} }
+
+// FullPolicies are the values of Queue.Full, what a full queue does; the first is the default.
+func FullPolicies() []string { return []string{"block"} }
+
+// LogLevels are the values of Log.Level.
+func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
+
+// LogFormats are the values of Log.Format; the first is the default.
+func LogFormats() []string { return []string{"text", "json"} }
+
+// Placeholders are the names that a subject template may hold in braces.
+func Placeholders() []string {
+	return []string{"cluster", "group", "resource", "namespace", "name", "version", "kind"}
+}
+
+// schemes are the kinds of NATS URL: in the clear until the server asks for TLS, and TLS from the client's side.
+func schemes() []string { return []string{"nats", "tls"} }

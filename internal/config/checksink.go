@@ -1,0 +1,140 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// JetStream's own limit.
+const maxReplicas = 5
+
+func (k *checker) sink(path string, s *Sink, resources []Resource) {
+	if s.Name != "" && !consistsOf(s.Name, lower+upper+digits+"-_.") {
+		k.problem(path+".name", "%q cannot be a name; want letters, digits and any of -_.", shorten(s.Name))
+	}
+	switch {
+	case s.NATS == nil && s.File == nil:
+		k.problem(path, "no destination; give it one of file, nats")
+	case s.NATS != nil && s.File != nil:
+		k.problem(path, "two destinations, file and nats; give each a sink of its own")
+	}
+	if s.NATS != nil {
+		k.nats(path+".nats", s.NATS)
+	}
+	if s.File != nil {
+		k.file(path+".file", s.File)
+	}
+	k.oneOf(path+".format", s.Format, Formats())
+	k.queue(path+".queue", s.Queue)
+	k.wanted(path+".resources", s.Resources, resources)
+}
+
+func (k *checker) queue(path string, q Queue) {
+	if q.Bytes < 1 {
+		k.problem(path+".bytes", "want a size of at least 1, have %d", int64(q.Bytes))
+	}
+	if q.Records < 1 {
+		k.problem(path+".records", "want a whole number, at least 1, have %d", q.Records)
+	}
+	k.oneOf(path+".full", q.Full, FullPolicies())
+}
+
+// wanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what is.
+func (k *checker) wanted(path string, names []string, resources []Resource) {
+	if len(resources) == 0 {
+		return
+	}
+	watched := make(map[string]bool)
+	for _, r := range resources {
+		watched[r.Name] = true
+	}
+	for i, name := range names {
+		if !watched[name] {
+			k.problem(item(path, i), "%q is not watched; write it as in resources: %s", shorten(name), list(slices.Collect(maps.Keys(watched))))
+		}
+	}
+}
+
+// sinkNames checks that each sink has a name of its own: positions and metrics are kept by it.
+func (k *checker) sinkNames(c *Config) {
+	nameless := c.namelessKinds()
+	first := make(map[string]string)
+	for i := range c.Sinks {
+		s, path := &c.Sinks[i], item("sinks", i)
+		switch before := first[s.Name]; {
+		case s.Name == "" && s.Kind() != "":
+			k.problem(path+".name", "missing; %d sinks of kind %s have none, give each a name", nameless[s.Kind()], s.Kind())
+		case s.Name == "":
+			// It has no destination either, and gets a name with one.
+		case before != "":
+			k.problem(path+".name", "%q is the name of %s already; give each sink its own", shorten(s.Name), before)
+		default:
+			first[s.Name] = path
+		}
+	}
+}
+
+func (k *checker) file(path string, f *File) {
+	switch {
+	case f.Path == "":
+		k.problem(path+".path", "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", Stdout)
+	case strings.ContainsRune(f.Path, 0):
+		k.problem(path+".path", "a path cannot hold a zero byte")
+	}
+	if f.Rotate < 0 {
+		k.problem(path+".rotate", "want a size of at least 0, have %d", int64(f.Rotate))
+	}
+	if f.Rotate != 0 && f.Path == Stdout {
+		k.problem(path+".rotate", "standard output cannot be rotated; leave it out")
+	}
+	if f.Keep < 0 || f.Keep > 0 && f.Rotate == 0 {
+		k.problem(path+".keep", "counts rotated files; give rotate a size, or leave it out")
+	}
+}
+
+func (k *checker) nats(path string, n *NATS) {
+	if n.URL == "" {
+		k.problem(path+".url", "missing; want servers such as nats://host:4222")
+	} else if _, err := parseServers(n.URL); err != nil {
+		k.problem(path+".url", "%v; have %q", err, withoutLogin(n.URL))
+	}
+	if !isStream(n.Stream) {
+		k.problem(path+".stream", "%q cannot be a stream; leave out white space and any of .*>/\\", shorten(n.Stream))
+	}
+	if err := checkSubject(n.Subject); err != nil {
+		k.problem(path+".subject", "%v", err)
+	}
+	if (n.TLS.Cert == "") != (n.TLS.Key == "") {
+		k.problem(path+".tls", "cert and key go together; give both or neither")
+	}
+	if n.Replicas < 1 || n.Replicas > maxReplicas {
+		k.problem(path+".replicas", "want a whole number from 1 to %d, have %d", maxReplicas, n.Replicas)
+	}
+	if n.MaxAge < 0 {
+		k.problem(path+".maxAge", "want a length of time such as 10h or 1h30m, have %s", n.MaxAge)
+	}
+	k.login(path, n)
+}
+
+func (k *checker) login(path string, n *NATS) {
+	if keys := n.loginKeys(); len(keys) > 1 {
+		k.problem(path, "%d ways to log in, %s; leave all but one out", len(keys), strings.Join(keys, ", "))
+	}
+	if n.Password != "" && n.User == "" {
+		k.problem(path+".password", "a password without a user; add user")
+	}
+	if isSeed(n.Nkey) {
+		k.problem(path+".nkey", "want the path of a file that holds the seed, have a seed")
+	}
+}
+
+// isStream says whether JetStream takes the name: it becomes part of subjects and of file names.
+func isStream(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, isBlank) && !strings.ContainsAny(name, `.*>/\`)
+}
+
+// isSeed recognizes a key that was put where its file's path belongs, before anything prints it.
+func isSeed(text string) bool {
+	return len(text) == 58 && text[0] == 'S' && consistsOf(text, upper+digits)
+}

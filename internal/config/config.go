@@ -1,0 +1,123 @@
+// Package config reads what a user wants from a YAML file and from flags. It is strict: a key that nobody reads, a
+// value of the wrong type and a template that cannot be filled in are problems, and all of them are reported at once,
+// each with its path and line in the file. It knows no broker and no API server: whether a file exists, a host answers
+// or a resource is served is for others to find out.
+//
+// A program calls Load, then Overlay with its flags, then Validate:
+//
+//	cfg, err := config.Load(path, os.LookupEnv)
+//	...
+//	err = config.Overlay(cfg, flags)
+//	...
+//	err = cfg.Validate()
+//
+// Each of the three errors is a *Problems. Without a file, start from new(Config).
+package config
+
+import "time"
+
+// Config is a whole configuration. The zero value is an empty one. Its JSON form has the file's keys, so that it can
+// be shown to a user, and never holds a secret.
+type Config struct {
+	Cluster   string     `json:"cluster,omitzero"` // "" leaves the name to the kubeconfig
+	Resources []Resource `json:"resources,omitempty"`
+	Sinks     []Sink     `json:"sinks,omitempty"`
+	State     State      `json:"state"`
+	Listen    string     `json:"listen"` // address of metrics and health
+	Log       Log        `json:"log"`
+
+	origin origin
+}
+
+// Resource chooses objects. In a file it is a string, the name alone, or a mapping.
+type Resource struct {
+	Name          string   `json:"resource"`             // as kubectl writes it: "pods", "deployments.apps", "*.cert-manager.io", "*"
+	Namespaces    []string `json:"namespaces,omitempty"` // none is all
+	LabelSelector string   `json:"labelSelector,omitzero"`
+	FieldSelector string   `json:"fieldSelector,omitzero"`
+}
+
+// Sink is one destination. Exactly one of NATS and File is set in a valid one.
+type Sink struct {
+	Name      string   `json:"name"`
+	NATS      *NATS    `json:"nats,omitempty"`
+	File      *File    `json:"file,omitempty"`
+	Format    string   `json:"format"`              // one of Formats
+	Resources []string `json:"resources,omitempty"` // of the configuration's resources, by their spelling; none is all
+	Queue     Queue    `json:"queue"`
+}
+
+// NATS is a JetStream destination. At most one way to log in is set: Credentials, Nkey, User with Password, or Token.
+type NATS struct {
+	URL         string   `json:"url"`     // servers, comma separated; a login in it was moved to the fields below
+	Stream      string   `json:"stream"`  // created where missing
+	Subject     string   `json:"subject"` // template of Placeholders
+	TLS         TLS      `json:"tls,omitzero"`
+	Credentials string   `json:"credentials,omitzero"` // path of a .creds file
+	Nkey        string   `json:"nkey,omitzero"`        // path of a seed file
+	User        string   `json:"user,omitzero"`
+	Password    Secret   `json:"password,omitzero"`
+	Token       Secret   `json:"token,omitzero"`
+	Replicas    int      `json:"replicas"`        // of a stream that is created
+	MaxAge      Duration `json:"maxAge,omitzero"` // of messages in a stream that is created; 0 keeps them
+}
+
+// TLS is how a server is known and how the client shows itself. The paths are of PEM files.
+type TLS struct {
+	CA         string `json:"ca,omitzero"` // "" trusts the system's authorities
+	Cert       string `json:"cert,omitzero"`
+	Key        string `json:"key,omitzero"`
+	ServerName string `json:"serverName,omitzero"` // "" is the URL's host
+	First      bool   `json:"first,omitzero"`      // handshake before the server's greeting
+}
+
+// File is a destination on disk, or the process's standard output.
+type File struct {
+	Path   string `json:"path"`            // Stdout is standard output
+	Rotate Size   `json:"rotate,omitzero"` // start a new file above this size; 0 never does
+	Keep   int    `json:"keep,omitzero"`   // rotated files to keep; 0 keeps all
+}
+
+// Queue bounds what waits in memory for one sink.
+type Queue struct {
+	Bytes   Size   `json:"bytes"`
+	Records int    `json:"records"`
+	Full    string `json:"full"` // one of FullPolicies
+}
+
+// State is what outlives the process.
+type State struct {
+	Dir string `json:"dir"`
+}
+
+// Log is what the process says about itself.
+type Log struct {
+	Level  string `json:"level"`  // one of LogLevels
+	Format string `json:"format"` // one of LogFormats
+}
+
+// Stdout is the path of a File that stands for standard output.
+const Stdout = "-"
+
+// Kinds of Sink.
+const (
+	KindNATS   = "nats"
+	KindFile   = "file"
+	KindStdout = "stdout"
+)
+
+// Kind says where the sink leads: KindNATS, KindFile or KindStdout, and "" where no destination is set.
+func (s *Sink) Kind() string {
+	switch {
+	case s.NATS != nil:
+		return KindNATS
+	case s.File != nil && s.File.Path == Stdout:
+		return KindStdout
+	case s.File != nil:
+		return KindFile
+	}
+	return ""
+}
+
+// Duration is a time.Duration that a file and the JSON form write as "10h".
+type Duration time.Duration

@@ -1,0 +1,67 @@
+package config
+
+// Defaults of the values that have one; those of lists are the lists' first.
+const (
+	defaultStateDir = "/var/lib/kubecdc"
+	defaultListen   = ":8080"
+	defaultLogLevel = "info"
+	defaultStream   = "K8S"
+	defaultSubject  = "k8s.{cluster}.{group}.{resource}.{namespace}.{name}"
+	defaultReplicas = 1
+	defaultBytes    = 64 << 20
+	// At 1 KiB a record the two bounds of a queue meet; the count is there for the fixed cost of smaller ones.
+	defaultRecords = 64 << 10
+)
+
+// Default fills in what is not set. Parse and Overlay have called it; calling it again changes nothing.
+func (c *Config) Default() {
+	fill(&c.State.Dir, defaultStateDir)
+	fill(&c.Listen, defaultListen)
+	fill(&c.Log.Level, defaultLogLevel)
+	fill(&c.Log.Format, LogFormats()[0])
+	for i := range c.Sinks {
+		c.Sinks[i].fillIn()
+	}
+	c.nameSinks()
+}
+
+func (s *Sink) fillIn() {
+	fill(&s.Format, Formats()[0])
+	fill(&s.Queue.Bytes, defaultBytes)
+	fill(&s.Queue.Records, defaultRecords)
+	fill(&s.Queue.Full, FullPolicies()[0])
+	if s.NATS != nil {
+		fill(&s.NATS.Stream, defaultStream)
+		fill(&s.NATS.Subject, defaultSubject)
+		fill(&s.NATS.Replicas, defaultReplicas)
+	}
+}
+
+// nameSinks gives a sink its kind's name where it is the only one of its kind without a name. A second one would have
+// to take its place in the list as its name, and then lose its saved position when the list is reordered.
+func (c *Config) nameSinks() {
+	nameless := c.namelessKinds()
+	for i := range c.Sinks {
+		s := &c.Sinks[i]
+		if s.Name == "" && nameless[s.Kind()] == 1 {
+			s.Name = s.Kind()
+		}
+	}
+}
+
+func (c *Config) namelessKinds() map[string]int {
+	count := make(map[string]int)
+	for i := range c.Sinks {
+		if c.Sinks[i].Name == "" {
+			count[c.Sinks[i].Kind()]++
+		}
+	}
+	return count
+}
+
+func fill[T comparable](into *T, value T) {
+	var unset T
+	if *into == unset {
+		*into = value
+	}
+}

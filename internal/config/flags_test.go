@@ -1,0 +1,110 @@
+package config
+
+import (
+	"reflect"
+	"testing"
+)
+
+const file = `cluster: file
+resources: [pods, {resource: secrets, namespaces: [a]}]
+sinks:
+- {name: bus, nats: {url: 'nats://h'}, resources: [secrets]}
+- {name: out, file: {path: /f}}
+state: {dir: /file}
+log: {level: warn}
+`
+
+func TestNoFlagsChangeNothing(t *testing.T) {
+	c, want := parse(t, file), parse(t, file)
+	if err := Overlay(c, Flags{}); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("have %+v, want %+v", c, want)
+	}
+}
+
+func TestFlagsWin(t *testing.T) {
+	c := parse(t, file)
+	err := Overlay(c, Flags{
+		Cluster:   "flag",
+		Resources: []string{"pods,jobs.batch", " *.cert-manager.io "},
+		Sinks:     []string{"-", "file:///tmp/a%20b.ndjson", "file:///tmp/c?name=c", "tls://u:p@h:4222?stream=S&name=bus"},
+		Format:    "cloudevents", StateDir: "/flag", Listen: "127.0.0.1:0", LogLevel: "debug", LogFormat: "json",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	same(t, c, "testdata/flags.golden")
+	if n := c.Sinks[3].NATS; n.Password != "p" {
+		t.Errorf("password: have %q", n.Password.Reveal())
+	}
+}
+
+func TestFlagsAlone(t *testing.T) {
+	c := new(Config)
+	if err := Overlay(c, Flags{Resources: []string{"pods"}, Sinks: []string{"nats://h"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if c.Sinks[0].Name != "nats" || c.Sinks[0].NATS.Stream != "K8S" || c.State.Dir != "/var/lib/kubecdc" {
+		t.Errorf("have %+v", c)
+	}
+}
+
+// What flags replaced has no line in the file, and a sink of the file may now want what is not watched.
+func TestValidateAfterFlags(t *testing.T) {
+	c := parse(t, file)
+	if err := Overlay(c, Flags{Resources: []string{"pods,pods"}}); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, c.Validate(), `configuration c.yaml: 2 problems:
+  sinks[0].resources[0] (line 4): "secrets" is not watched; write it as in resources: pods
+  resources[1]: pods is named already in resources[0]; list all its namespaces there`)
+	c = parse(t, file)
+	if err := Overlay(c, Flags{Sinks: []string{"-", "-"}}); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, c.Validate(), `configuration c.yaml: 2 problems:
+  sinks[0].name: missing; 2 sinks of kind stdout have none, give each a name
+  sinks[1].name: missing; 2 sinks of kind stdout have none, give each a name`)
+}
+
+func TestFlagProblems(t *testing.T) {
+	for sink, want := range map[string]string{
+		"kafka://h:9092":             `this build has no sink of kind "kafka"; want ` + sinkForms,
+		"/tmp/out.ndjson":            "want " + sinkForms,
+		"":                           "want " + sinkForms,
+		"file://out.ndjson":          "want the whole path of a file behind three slashes, as in file:///path/out.ndjson",
+		"file:///tmp/":               "want the whole path of a file behind three slashes, as in file:///path/out.ndjson",
+		"file:///tmp/%zz":            "want %25 for a % in a path",
+		"file:///tmp/a?keep=1":       "unknown parameter behind the ?; allowed: name",
+		"nats://h?subject=a":         "unknown parameter behind the ?; allowed: name, stream",
+		"nats://h?stream=a&stream=b": "stream is given 2 times behind the ?; leave one",
+		"nats://h?stream=a.b":        `"a.b" cannot be a stream; leave out white space and any of .*>/\`,
+		"nats://h?a;b":               "want special characters as %XX behind the ?",
+		"nats://":                    "want servers such as nats://host:4222, in user and password special characters as %XX",
+		"nats://a:b@h,nats://c:d@h":  "servers have different logins; one sink logs in one way",
+	} {
+		err := Overlay(new(Config), Flags{Sinks: []string{sink}})
+		wantError(t, err, "command line: --sink "+withoutLogin(sink)+": "+want)
+	}
+}
+
+func TestAllFlagProblems(t *testing.T) {
+	err := Overlay(new(Config), Flags{
+		Resources: []string{"Pods"}, Sinks: []string{"kafka://u:p@h"}, Format: "avro", Listen: "8080", LogLevel: "loud", LogFormat: "xml",
+	})
+	wantError(t, err, `command line: 6 problems:
+  --sink kafka://***@h: this build has no sink of kind "kafka"; want `+sinkForms+`
+  --format: unknown value "avro"; allowed: cloudevents
+  --log-level: unknown value "loud"; allowed: debug, info, warn, error
+  --log-format: unknown value "xml"; allowed: text, json
+  --listen: want an address such as :8080 or 127.0.0.1:8080, have "8080"
+  --resources: "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`)
+}

@@ -1,0 +1,212 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+const keysOfSink = "file, format, name, nats, queue, resources"
+
+// Each file has one problem; the message is the whole line.
+func TestOneProblem(t *testing.T) {
+	for _, test := range []struct{ name, file, want string }{
+		{"empty", "", "empty; want at least resources and sinks"},
+		{"only a comment", "# none\n", "empty; want at least resources and sinks"},
+		{"null", "---\n~\n", "empty; want at least resources and sinks"},
+		{"not UTF-8", "cluster: a\nlisten: \xff\n", "line 2: not UTF-8; save the file as UTF-8"},
+		{"UTF-16", "\xff\xfec\x00", "line 1: not UTF-8; save the file as UTF-8"},
+		{"zero byte", "cluster: a\x00b\n", "not YAML: control characters are not allowed"},
+		{"tab", "state:\n\tdir: /d\n", "line 2: indented with a tab; YAML wants spaces"},
+		{"syntax", "cluster: a\nlisten: [b\nlog: c\n", "line 3: not YAML: did not find expected ',' or ']'"},
+		{"two documents", "cluster: a\n---\ncluster: b\n", "line 3: a second document; a configuration is one, without --- in between"},
+		{"syntax of the first line", "cluster: 'a' b\n", "line 1: not YAML: did not find expected key"},
+		{"syntax that a token breaks", "cluster: a\nstate:\n  dir: a\n  b: c: d\n", "line 4: not YAML: mapping values are not allowed in this context"},
+		{"indentation", "state:\n  dir: a\n log: b\n", "line 3: not YAML: did not find expected key"},
+		{"syntax of the second document", "cluster: a\n---\n[\n", "line 4: not YAML: did not find expected node content"},
+		{"a tag", "cluster: !!float a\n", "not YAML: a value that its tag (!!) does not fit; leave the tag out"},
+		{"endless alias", "cluster: &a [*a]\n", "not YAML: anchor 'a' value contains itself"},
+		{"a list", "- pods\n", "line 1: want a mapping with keys of cluster, listen, log, resources, sinks, state, have a list"},
+		{"a word", "pods", `line 1: want a mapping with keys of cluster, listen, log, resources, sinks, state, have "pods"`},
+
+		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: cluster, listen, log, resources, sinks, state"},
+		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: cluster, listen, log, resources, sinks, state"},
+		{"key of another kind of sink", "sinks:\n- name: a\n  kafka: {brokers: [b]}\n", "sinks[0].kafka (line 3): unknown key; allowed: " + keysOfSink},
+		{"case of a key", "sinks: [{File: {path: /f}}]", "sinks[0].File (line 1): unknown key; did you mean file? allowed: " + keysOfSink},
+		{"swapped letters", "state: {dri: /d}", "state.dri (line 1): unknown key; did you mean dir? allowed: dir"},
+		{"odd key", "state: {'a.b c': /d}", `state."a.b c" (line 1): unknown key; allowed: dir`},
+		{"number as a key", "log: {1: a}", "log.1 (line 1): unknown key; allowed: format, level"},
+		{"mapping as a key", "log: {{a: b}: c}", `log."a mapping" (line 1): unknown key; allowed: format, level`},
+		{"null as a key", "log: {~: c}", `log.null (line 1): unknown key; allowed: format, level`},
+		{"key given twice", "cluster: a\nlisten: ':1'\ncluster: b\n", "cluster (line 3): key given twice, first on line 1; leave one out"},
+		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: fieldSelector, labelSelector, namespaces, resource"},
+
+		{"number for a string", "cluster: 7\n", "cluster (line 1): want a string, have 7; put it in quotes"},
+		{"boolean for a string", "cluster: no\n", "cluster (line 1): want a string, have no; put it in quotes"},
+		{"list for a string", "cluster:\n- a\n", "cluster (line 1): want a string, have a list"},
+		{"number for a secret", "sinks: [{nats: {url: 'nats://h', user: u, password: 7}}]", "sinks[0].nats.password (line 1): want a string; put it in quotes"},
+		{"string for a list", "resources: pods\n", `resources (line 1): want a list, have "pods"`},
+		{"mapping for a list", "sinks: {name: a}\n", "sinks (line 1): want a list, have a mapping"},
+		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of file, format, name, nats, queue, resources, have "bus"`},
+		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, maxAge, nkey, password, replicas, stream, subject, tls, token, url, user, have "nats://h"`},
+		{"list for a resource", "resources: [[pods]]\n", "resources[0] (line 1): want a resource such as pods or {resource: pods, namespaces: [shop]}, have a list"},
+		{"number for a resource", "resources:\n- pods\n- 5\n", "resources[1] (line 3): want a string, have 5; put it in quotes"},
+		{"number for a resource's name", "resources: [{resource: 5}]\n", "resources[0].resource (line 1): want a string, have 5; put it in quotes"},
+		{"nothing for a resource", "resources:\n- pods\n-\n", "resources[1] (line 1): want a value, have nothing"},
+		{"nothing for a namespace", "resources:\n- {resource: pods, namespaces: [~]}\n", "resources[0].namespaces[0] (line 2): want a value, have nothing"},
+		{"boolean for a size", sinkWith("queue: {bytes: true}"), "sinks[0].queue.bytes (line 4): want a size such as 64Mi, have true"},
+		{"word for a size", sinkWith("queue: {bytes: 64MB}"), `sinks[0].queue.bytes (line 4): want a size such as 64Mi, have "64MB"`},
+		{"list for a size", sinkWith("queue: {bytes: []}"), "sinks[0].queue.bytes (line 4): want a size such as 64Mi, have a list"},
+		{"no bytes", sinkWith("queue: {bytes: 0}"), "sinks[0].queue.bytes (line 4): want a size of at least 1, have 0"},
+		{"no records", sinkWith("queue: {records: 0}"), "sinks[0].queue.records (line 4): want a whole number, at least 1, have 0"},
+		{"half a record", sinkWith("queue: {records: 1.5}"), "sinks[0].queue.records (line 4): want a whole number, at least 1, have 1.5"},
+		{"mapping for a number", sinkWith("queue: {records: {a: 1}}"), "sinks[0].queue.records (line 4): want a whole number, at least 1, have a mapping"},
+		{"replicas", natsWith("replicas: 6"), "sinks[0].nats.replicas (line 1): want a whole number from 1 to 5, have 6"},
+		{"bare number for a duration", natsWith("maxAge: 10"), "sinks[0].nats.maxAge (line 1): want a length of time such as 10h or 1h30m, have 10"},
+		{"negative duration", natsWith("maxAge: -10h"), `sinks[0].nats.maxAge (line 1): want a length of time such as 10h or 1h30m, have "-10h"`},
+		{"list for a duration", natsWith("maxAge: [10h]"), "sinks[0].nats.maxAge (line 1): want a length of time such as 10h or 1h30m, have a list"},
+		{"word for a boolean", natsWith("tls: {first: yes}"), "sinks[0].nats.tls.first (line 1): want true or false, have yes"},
+		{"list for a boolean", natsWith("tls: {first: []}"), "sinks[0].nats.tls.first (line 1): want true or false, have a list"},
+
+		{"unset variable", "cluster: a${NONE}b\n", "cluster (line 1): environment variable NONE is not set; set it, or write $${NONE} for the plain text"},
+		{"unset variable for a size", sinkWith("queue: {bytes: '${NONE}'}"), "sinks[0].queue.bytes (line 4): environment variable NONE is not set; set it, or write $${NONE} for the plain text"},
+		{"unset variable for what is needed", "sinks: [{nats: {url: '${NONE}'}}]\n", "sinks[0].nats.url (line 1): environment variable NONE is not set; set it, or write $${NONE} for the plain text"},
+		{"open variable", "cluster: '${QUEUE'\n", "cluster (line 1): ${ without a closing }; write $${ for a plain ${"},
+		{"shell in a variable", "cluster: '${QUEUE:-1}'\n", "cluster (line 1): ${...} holds more than the name of a variable; write $${ for a plain ${"},
+		{"no variable", "cluster: '${}'\n", "cluster (line 1): ${...} holds more than the name of a variable; write $${ for a plain ${"},
+		{"value of a variable is not shown", sinkWith("queue: {bytes: '${NATS_PASSWORD}'}"), `sinks[0].queue.bytes (line 4): want a size such as 64Mi, have "${NATS_PASSWORD}"`},
+
+		{"white space around the cluster", "cluster: \"a\\n\"\n", `cluster (line 1): "a\n" begins or ends with white space; leave it out`},
+		{"listen", "listen: '8080'\n", `listen (line 1): want an address such as :8080 or 127.0.0.1:8080, have "8080"`},
+		{"listen on a name", "listen: ':http'\n", `listen (line 1): want an address such as :8080 or 127.0.0.1:8080, have ":http"`},
+		{"log level", "log: {level: loud}\n", `log.level (line 1): unknown value "loud"; allowed: debug, info, warn, error`},
+		{"log format", "log: {format: xml}\n", `log.format (line 1): unknown value "xml"; allowed: text, json`},
+		{"resource in upper case", "resources: [Pods]\n", `resources[0] (line 1): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
+		{"resource with a slash", "resources: [apps/v1]\n", `resources[0] (line 1): "apps/v1" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
+		{"resource without a name", "resources: [{namespaces: [a]}]\n", `resources[0] (line 1): "" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
+		{"resource with an empty group", "resources: ['deployments.']\n", `resources[0] (line 1): "deployments." cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
+		{"resource twice", "resources:\n- pods\n- {resource: pods, namespaces: [a]}\n", "resources[1] (line 3): pods is named already in resources[0]; list all its namespaces there"},
+		{"namespace", "resources: [{resource: pods, namespaces: [a, B]}]\n", `resources[0].namespaces[1] (line 1): "B" cannot be a namespace; want lower case letters, digits and -`},
+
+		{"no destination", "sinks: [{name: a}]\n", "sinks[0] (line 1): no destination; give it one of file, nats"},
+		{"two destinations", "sinks: [{name: a, file: {path: /f}, nats: {url: 'nats://h'}}]\n", "sinks[0] (line 1): two destinations, file and nats; give each a sink of its own"},
+		{"sink's name", "sinks: [{name: a b, file: {path: /f}}]\n", `sinks[0].name (line 1): "a b" cannot be a name; want letters, digits and any of -_.`},
+		{"name twice", "sinks:\n- {name: a, file: {path: /f}}\n- {name: a, file: {path: /g}}\n", `sinks[1].name (line 3): "a" is the name of sinks[0] already; give each sink its own`},
+		{"kind's name taken", "sinks:\n- {name: file, nats: {url: 'nats://h'}}\n- {file: {path: /g}}\n", `sinks[1].name (line 3): "file" is the name of sinks[0] already; give each sink its own`},
+		{"format", sinkWith("format: avro"), `sinks[0].format (line 4): unknown value "avro"; allowed: cloudevents`},
+		{"policy", sinkWith("queue: {full: drop}"), `sinks[0].queue.full (line 4): unknown value "drop"; allowed: block`},
+		{"resource that is not watched", "resources: [pods, jobs.batch]\nsinks:\n- {file: {path: /f}, resources: [pods, po]}\n", `sinks[0].resources[1] (line 3): "po" is not watched; write it as in resources: jobs.batch, pods`},
+
+		{"no path", "sinks: [{file: }]\n", "sinks[0].file.path (line 1): missing; want a file such as /var/log/changes.ndjson, or \"-\" for standard output"},
+		{"zero byte in a path", `sinks: [{file: {path: "a\0"}}]`, "sinks[0].file.path (line 1): a path cannot hold a zero byte"},
+		{"rotated standard output", "sinks: [{file: {path: '-', rotate: 1Mi}}]\n", "sinks[0].file.rotate (line 1): standard output cannot be rotated; leave it out"},
+		{"keep without rotate", "sinks: [{file: {path: /f, keep: 3}}]\n", "sinks[0].file.keep (line 1): counts rotated files; give rotate a size, or leave it out"},
+
+		{"no URL", "sinks: [{nats: {}}]\n", "sinks[0].nats.url (line 1): missing; want servers such as nats://host:4222"},
+		{"URL without a scheme", "sinks: [{nats: {url: 'h:4222'}}]\n", `sinks[0].nats.url (line 1): want a URL that begins with nats:// or tls://; have "h:4222"`},
+		{"URL of another scheme", "sinks: [{nats: {url: 'nats://h,http://i'}}]\n", `sinks[0].nats.url (line 1): want each server to begin with nats:// or tls://; have "nats://h,http://i"`},
+		{"URL without a host", "sinks: [{nats: {url: 'nats://:4222'}}]\n", `sinks[0].nats.url (line 1): want servers such as nats://host:4222, in user and password special characters as %XX; have "nats://:4222"`},
+		{"URL with a bad port", "sinks: [{nats: {url: 'nats://u:p@h:x'}}]\n", `sinks[0].nats.url (line 1): want servers such as nats://host:4222, in user and password special characters as %XX; have "nats://***@h:x"`},
+		{"URL with a stream", "sinks: [{nats: {url: 'nats://h?stream=a'}}]\n", `sinks[0].nats.url (line 1): want nothing behind a server's port; stream and name have keys of their own; have "nats://h?stream=a"`},
+		{"URL with two logins", "sinks: [{nats: {url: 'nats://a:b@h,nats://c:d@i'}}]\n", "sinks[0].nats.url (line 1): servers have different logins; one sink logs in one way"},
+		{"login in URL and keys", "sinks: [{nats: {url: 'nats://a:b@h', token: c}}]\n", "sinks[0].nats.url (line 1): a login here and in token; leave one out"},
+		{"stream", natsWith("stream: a.b"), `sinks[0].nats.stream (line 1): "a.b" cannot be a stream; leave out white space and any of .*>/\`},
+		{"placeholder", natsWith("subject: 'k8s.{ns}'"), "sinks[0].nats.subject (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}"},
+		{"open brace", natsWith("subject: 'k8s.{name'"), "sinks[0].nats.subject (line 1): a { without its }"},
+		{"closing brace", natsWith("subject: 'k8s.name}'"), "sinks[0].nats.subject (line 1): a } without its {"},
+		{"empty token", natsWith("subject: 'k8s..{name}'"), "sinks[0].nats.subject (line 1): a token is empty; leave no dot at either end, and not two in a row"},
+		{"wildcard", natsWith("subject: 'k8s.>'"), "sinks[0].nats.subject (line 1): white space, * and > cannot be part of a subject that is published to"},
+		{"certificate without a key", natsWith("tls: {cert: /c}"), "sinks[0].nats.tls (line 1): cert and key go together; give both or neither"},
+		{"two logins", natsWith("user: u, nkey: /n"), "sinks[0].nats (line 1): 2 ways to log in, nkey, user; leave all but one out"},
+		{"password alone", natsWith("password: p"), "sinks[0].nats.password (line 1): a password without a user; add user"},
+		{"seed for its file", natsWith("nkey: SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"), "sinks[0].nats.nkey (line 1): want the path of a file that holds the seed, have a seed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Parse("c.yaml", []byte(test.file), testEnv)
+			wantError(t, err, "configuration c.yaml: "+test.want)
+		})
+	}
+}
+
+func sinkWith(yaml string) string { return "sinks:\n- name: a\n  file: {path: /f}\n  " + yaml + "\n" }
+
+func natsWith(yaml string) string { return "sinks: [{nats: {url: 'nats://h', " + yaml + "}}]\n" }
+
+// All problems come at once, those of reading and those of meaning, in the file's order.
+func TestAllProblems(t *testing.T) {
+	_, err := Parse("c.yaml", []byte(`cluster: 7
+resources:
+- Pods
+- {resource: secrets, namespace: a}
+sinks:
+- kafak: {topic: a}
+- name: b
+  nats: {url: 'nats://h', subject: '{x}', pasword: p}
+  queue:
+    bytes: true
+    full: drop
+- nats: {stream: '${NONE}'}
+lisen: ':8080'
+`), testEnv)
+	wantError(t, err, `configuration c.yaml: 11 problems:
+  cluster (line 1): want a string, have 7; put it in quotes
+  resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
+  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: fieldSelector, labelSelector, namespaces, resource
+  sinks[0].kafak (line 6): unknown key; allowed: `+keysOfSink+`
+  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, maxAge, nkey, password, replicas, stream, subject, tls, token, url, user
+  sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}
+  sinks[1].queue.bytes (line 10): want a size such as 64Mi, have true
+  sinks[1].queue.full (line 11): unknown value "drop"; allowed: block
+  sinks[2].nats.stream (line 12): environment variable NONE is not set; set it, or write $${NONE} for the plain text
+  sinks[2].nats.url (line 12): missing; want servers such as nats://host:4222
+  lisen (line 13): unknown key; did you mean listen? allowed: cluster, listen, log, resources, sinks, state`)
+}
+
+func TestTwoSinksWithoutName(t *testing.T) {
+	_, err := Parse("c.yaml", []byte("sinks:\n- file: {path: /f}\n- file: {path: /g}\n- file: {path: '-'}\n"), testEnv)
+	wantError(t, err, `configuration c.yaml: 2 problems:
+  sinks[0].name (line 2): missing; 2 sinks of kind file have none, give each a name
+  sinks[1].name (line 3): missing; 2 sinks of kind file have none, give each a name`)
+}
+
+func TestValidateMissesWhatIsNeeded(t *testing.T) {
+	want := `configuration: 2 problems:
+  resources: none; name what to watch here or with --resources, such as pods,deployments.apps
+  sinks: none; say where changes go here or with --sink, such as --sink -`
+	c := new(Config)
+	c.Default()
+	wantError(t, c.Validate(), want)
+	wantError(t, parse(t, "cluster: a\n").Validate(), strings.Replace(want, "configuration", "configuration c.yaml", 1))
+}
+
+// A configuration that code put together has been through no decoder.
+func TestValidateOfCode(t *testing.T) {
+	c := &Config{Resources: []Resource{{Name: "pods"}}, Sinks: []Sink{
+		{Name: "a", File: &File{Path: "/f", Rotate: -1, Keep: -1}, Queue: Queue{Bytes: -1, Records: -1}},
+		{Name: "b", NATS: &NATS{URL: "nats://h", Replicas: -1, MaxAge: -1}},
+	}}
+	c.Default()
+	wantError(t, c.Validate(), `configuration: 6 problems:
+  sinks[0].file.rotate: want a size of at least 0, have -1
+  sinks[0].file.keep: counts rotated files; give rotate a size, or leave it out
+  sinks[0].queue.bytes: want a size of at least 1, have -1
+  sinks[0].queue.records: want a whole number, at least 1, have -1
+  sinks[1].nats.replicas: want a whole number from 1 to 5, have -1
+  sinks[1].nats.maxAge: want a length of time such as 10h or 1h30m, have -1ns`)
+}
+
+func TestLoadMissingFile(t *testing.T) {
+	_, err := Load("testdata/none.yaml", testEnv)
+	wantError(t, err, "configuration testdata/none.yaml: read the file: no such file or directory")
+}
+
+func TestClosest(t *testing.T) {
+	names := []string{"url", "user", "name", "kafka", "labelSelector"}
+	for key, want := range map[string]string{
+		"URL": "url", "uesr": "user", "kafak": "kafka", "kafkaa": "kafka", "LabelSelectors": "labelSelector",
+		"": "", "xyz": "", "topic": "", strings.Repeat("url", 1000): "",
+	} {
+		if got := closest(key, names); got != want {
+			t.Errorf("%q: have %q, want %q", key, got, want)
+		}
+	}
+}

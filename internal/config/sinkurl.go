@@ -1,0 +1,77 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+const sinkForms = "file:///path/out.ndjson, - (standard output), nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"
+
+// parseSink reads a sink from its short form. Each URL may say ?name=, for two sinks of one kind.
+func parseSink(text string) (Sink, error) {
+	if text == Stdout {
+		return Sink{File: &File{Path: Stdout}}, nil
+	}
+	scheme, rest, found := strings.Cut(text, "://")
+	switch {
+	case !found:
+		return Sink{}, errors.New("want " + sinkForms)
+	case scheme == "file":
+		return parseFileSink(rest)
+	case slices.Contains(schemes(), scheme):
+		return parseNATSSink(text)
+	}
+	return Sink{}, fmt.Errorf("this build has no sink of kind %q; want %s", shorten(scheme), sinkForms)
+}
+
+func parseFileSink(rest string) (Sink, error) {
+	path, query, _ := strings.Cut(rest, "?")
+	values, err := parseQuery(query, "name")
+	if err != nil {
+		return Sink{}, err
+	}
+	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
+		return Sink{}, errors.New("want the whole path of a file behind three slashes, as in file:///path/out.ndjson")
+	}
+	if path, err = url.PathUnescape(path); err != nil {
+		return Sink{}, errors.New("want %25 for a % in a path")
+	}
+	return Sink{Name: values.Get("name"), File: &File{Path: path}}, nil
+}
+
+func parseNATSSink(text string) (Sink, error) {
+	servers, query, _ := strings.Cut(text, "?")
+	values, err := parseQuery(query, "name", "stream")
+	if err != nil {
+		return Sink{}, err
+	}
+	if _, err := parseServers(servers); err != nil {
+		return Sink{}, err
+	}
+	stream := values.Get("stream")
+	if stream != "" && !isStream(stream) {
+		return Sink{}, fmt.Errorf("%q cannot be a stream; leave out white space and any of .*>/\\", shorten(stream))
+	}
+	n := &NATS{URL: servers, Stream: stream}
+	return Sink{Name: values.Get("name"), NATS: n}, n.takeLogin()
+}
+
+func parseQuery(query string, allowed ...string) (url.Values, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		// The text may hold a password with a ? in it.
+		return nil, errors.New("want special characters as %XX behind the ?")
+	}
+	for key, given := range values {
+		if !slices.Contains(allowed, key) {
+			return nil, fmt.Errorf("unknown parameter behind the ?; allowed: %s", list(allowed))
+		}
+		if len(given) > 1 {
+			return nil, fmt.Errorf("%s is given %d times behind the ?; leave one", key, len(given))
+		}
+	}
+	return values, nil
+}

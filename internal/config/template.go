@@ -1,0 +1,49 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// checkSubject says what is wrong with the template of a subject. A placeholder becomes one token, never an empty one
+// and never one with a dot, so a template has the tokens of every subject made of it.
+func checkSubject(template string) error {
+	literal, err := withoutPlaceholders(template)
+	if err != nil {
+		return err
+	}
+	if strings.ContainsFunc(literal, isBlank) || strings.ContainsAny(literal, "*>") {
+		return errors.New("white space, * and > cannot be part of a subject that is published to")
+	}
+	if slices.Contains(strings.Split(literal, "."), "") {
+		return errors.New("a token is empty; leave no dot at either end, and not two in a row")
+	}
+	return nil
+}
+
+// withoutPlaceholders puts a letter in the place of each {placeholder}.
+func withoutPlaceholders(template string) (string, error) {
+	var b strings.Builder
+	for template != "" {
+		text, rest, found := strings.Cut(template, "{")
+		if strings.Contains(text, "}") {
+			return "", errors.New("a } without its {")
+		}
+		b.WriteString(text)
+		if !found {
+			break
+		}
+		name, rest, closed := strings.Cut(rest, "}")
+		if !closed {
+			return "", errors.New("a { without its }")
+		}
+		if !slices.Contains(Placeholders(), name) {
+			return "", fmt.Errorf("unknown placeholder {%s}; allowed: {%s}", shorten(name), strings.Join(Placeholders(), "}, {"))
+		}
+		b.WriteString("x")
+		template = rest
+	}
+	return b.String(), nil
+}
