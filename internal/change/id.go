@@ -33,7 +33,7 @@ func (r *Record) ID(clusterUID string) ID {
 		ResourceVersion: r.ResourceVersion,
 		Op:              r.Op,
 	}
-	if !r.Op.OfObject() {
+	if r.Key.Name == "" { // it speaks of the stream
 		id.Key.Namespace = r.Stream.Namespace
 	}
 	if r.Snapshot != nil && (r.Op == Sync || !r.Op.OfObject()) {

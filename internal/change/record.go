@@ -104,6 +104,7 @@ const (
 	Epoch     Reason = "epoch"     // another cluster, or an etcd restored to the past
 	NewSink   Reason = "newsink"   // a sink that the state does not know
 	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
+	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
 )
 
 // Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.

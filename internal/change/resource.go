@@ -84,3 +84,11 @@ func ParseKey(joined string) Key {
 	}
 	return Key{Namespace: namespace, Name: name}
 }
+
+// Entry is one object as the sinks have it: what the inventory holds for a key.
+type Entry struct {
+	Key Key
+	UID string
+	// ResourceVersion that was delivered last; "" where a sink has the object and nobody knows which version.
+	ResourceVersion string
+}

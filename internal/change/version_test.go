@@ -1,0 +1,74 @@
+package change
+
+import (
+	"strconv"
+	"testing"
+)
+
+func FuzzVersionsCompareAsNumbers(f *testing.F) {
+	f.Add(uint64(9), uint64(10))
+	f.Add(uint64(0), uint64(18446744073709551615))
+	f.Fuzz(func(t *testing.T, a, b uint64) {
+		want := 0
+		if a < b {
+			want = -1
+		} else if a > b {
+			want = 1
+		}
+		got := CompareVersions(strconv.FormatUint(a, 10), strconv.FormatUint(b, 10))
+		if sign(got) != want {
+			t.Fatalf("CompareVersions(%d, %d) = %d, want sign %d", a, b, got, want)
+		}
+	})
+}
+
+func sign(n int) int {
+	switch {
+	case n < 0:
+		return -1
+	case n > 0:
+		return 1
+	}
+	return 0
+}
+
+func TestNoVersionIsOlderThanAny(t *testing.T) {
+	if CompareVersions("", "0") >= 0 {
+		t.Error(`"" is not older than "0"`)
+	}
+}
+
+func TestI2ResumeSeesEverythingAtAVersionThatMayBeIncomplete(t *testing.T) {
+	for _, c := range []struct {
+		position Position
+		want     string
+	}{
+		{Position{ResourceVersion: "100", Complete: true}, "100"},
+		{Position{ResourceVersion: "100"}, "99"},
+		{Position{ResourceVersion: "1"}, "1"}, // a watch from 0 would be a list
+		{Position{ResourceVersion: "opaque"}, "opaque"},
+	} {
+		if got := c.position.ResumeVersion(); got != c.want {
+			t.Errorf("%+v resumes at %q, want %q", c.position, got, c.want)
+		}
+	}
+}
+
+func TestOpsReadBack(t *testing.T) {
+	for op := Added; op <= Gap; op++ {
+		if got := ParseOp(op.String()); got != op {
+			t.Errorf("ParseOp(%q) = %d, want %d", op, got, op)
+		}
+	}
+	if got := ParseOp("unknown"); got != 0 {
+		t.Errorf(`ParseOp("unknown") = %d, want 0`, got)
+	}
+}
+
+func TestKeysReadBack(t *testing.T) {
+	for _, key := range []Key{{"shop", "web"}, {"", "system:node:a b"}, {"", ""}} {
+		if got := ParseKey(key.String()); got != key {
+			t.Errorf("ParseKey(%q) = %+v, want %+v", key, got, key)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Package encode turns records into the messages that sinks write. An object's bytes are spliced into the message as
+// they came from the API server; nothing is parsed and printed again. It knows no clock, no goroutine and no I/O.
+package encode
+
+import (
+	"strconv"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// typePrefix comes before the operation in the CloudEvents attribute "type".
+const typePrefix = "dev.kubecdc."
+
+// timeFormat is RFC 3339 with microseconds, always six digits, so that the text sorts as the time does.
+const timeFormat = "2006-01-02T15:04:05.000000Z07:00"
+
+// CloudEvents encodes records as CloudEvents 1.0 in structured JSON mode, one object without a newline.
+type CloudEvents struct {
+	// Cluster is the name in attribute cluster and, behind /clusters/, in source.
+	Cluster string
+}
+
+// Append appends the record as one JSON object to dst. The id must be the record's change.ID as text.
+func (c CloudEvents) Append(dst []byte, id string, rec *change.Record) []byte {
+	dst = append(append(dst, `{"specversion":"1.0","id":"`...), id...)
+	dst = appendString(append(dst, `","source":`...), "/clusters/"+c.Cluster)
+	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')
+	dst = appendString(append(dst, `,"subject":`...), subjectPath(rec))
+	dst = rec.Received.UTC().AppendFormat(append(dst, `,"time":"`...), timeFormat)
+	dst = append(dst, '"')
+	data := payload(rec)
+	if data == nil {
+		return append(c.appendExtensions(dst, rec), '}')
+	}
+	dst = c.appendExtensions(append(dst, `,"datacontenttype":"application/json"`...), rec)
+	return append(append(append(dst, `,"data":`...), data...), '}')
+}
+
+// appendExtensions appends the extension attributes; their names are lower case letters only, as CloudEvents wants.
+func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
+	res := rec.Stream.Resource
+	dst = appendString(append(dst, `,"cluster":`...), c.Cluster)
+	dst = appendString(append(dst, `,"group":`...), res.Group)
+	dst = appendString(append(dst, `,"version":`...), res.Version)
+	dst = appendString(append(dst, `,"resource":`...), res.Name)
+	dst = appendOptional(dst, `,"namespace":`, namespace(rec))
+	dst = appendOptional(dst, `,"name":`, rec.Key.Name)
+	dst = appendOptional(dst, `,"uid":`, rec.UID)
+	dst = appendOptional(dst, `,"resourceversion":`, rec.ResourceVersion)
+	if rec.FinalStateUnknown {
+		dst = append(dst, `,"finalstateunknown":true`...)
+	}
+	if s := rec.Snapshot; s != nil {
+		dst = appendString(append(dst, `,"snapshot":`...), s.ID)
+		dst = appendString(append(dst, `,"reason":`...), string(s.Reason))
+	}
+	return dst
+}
+
+// namespace is the object's, or the stream's for a record that speaks of the stream.
+func namespace(rec *change.Record) string {
+	if rec.Key.Name != "" {
+		return rec.Key.Namespace
+	}
+	return rec.Stream.Namespace
+}
+
+// subjectPath is the path of the object, or of the stream's collection, on the API server.
+func subjectPath(rec *change.Record) string {
+	path := rec.Stream.Resource.Path(namespace(rec))
+	if rec.Key.Name == "" {
+		return path
+	}
+	return path + "/" + rec.Key.Name
+}
+
+// payload is the value of data: the object, or what a snapshot's frame or a gap says of itself. nil is none.
+func payload(rec *change.Record) []byte {
+	switch rec.Op {
+	case change.SnapshotBegin, change.SnapshotEnd:
+		return appendFrame(nil, rec)
+	case change.Gap:
+		return appendGap(nil, rec)
+	}
+	return rec.Object
+}
+
+// appendFrame says what a reconcile is about to do, or did. The counts are known only at the end.
+func appendFrame(dst []byte, rec *change.Record) []byte {
+	s := rec.Snapshot
+	dst = appendString(append(dst, `{"resourceVersion":`...), s.ResourceVersion)
+	dst = appendString(append(dst, `,"reason":`...), string(s.Reason))
+	if rec.Op == change.SnapshotEnd {
+		dst = strconv.AppendInt(append(dst, `,"replaced":`...), int64(s.Counts.Replaced), 10)
+		dst = strconv.AppendInt(append(dst, `,"deleted":`...), int64(s.Counts.Deleted), 10)
+		dst = strconv.AppendInt(append(dst, `,"synced":`...), int64(s.Counts.Synced), 10)
+	}
+	return append(dst, '}')
+}
+
+// appendGap says between which versions intermediate states may be missing.
+func appendGap(dst []byte, rec *change.Record) []byte {
+	s := rec.Snapshot
+	dst = appendString(append(dst, `{"reason":`...), string(s.Reason))
+	dst = appendString(append(dst, `,"lastDelivered":`...), s.From)
+	dst = appendString(append(dst, `,"resourceVersion":`...), s.ResourceVersion)
+	return append(dst, '}')
+}

@@ -1,0 +1,176 @@
+package encode
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+const clusterUID = "0b6f3c1e-8a4d-4c39-9d2b-0a1b2c3d4e5f"
+
+func deployments() *change.Stream {
+	return &change.Stream{Resource: change.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"}}
+}
+
+func clusterRoles() *change.Stream {
+	return &change.Stream{Resource: change.Resource{
+		Group: "rbac.authorization.k8s.io", Version: "v1", Name: "clusterroles", Kind: "ClusterRole", ClusterScoped: true,
+	}}
+}
+
+func received() time.Time {
+	return time.Date(2026, 11, 21, 3, 33, 14, 123456789, time.FixedZone("CET", 3600))
+}
+
+// records are one of each shape, by the name of its golden file.
+func records() map[string]*change.Record {
+	snapshot := &change.Snapshot{
+		ID: "900.1732155194123", Reason: change.Gone, From: "850", ResourceVersion: "900",
+		Counts: change.Counts{Replaced: 3, Deleted: 2, Synced: 0},
+	}
+	web := change.Key{Namespace: "shop", Name: "web"}
+	object := []byte(`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","uid":"u-1"},"spec":{"x":"\u003c"}}`)
+	all := map[string]*change.Record{
+		"updated":  {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object},
+		"deleted":  {Stream: deployments(), Op: change.Deleted, Key: web, UID: "u-1", ResourceVersion: "123457", Object: object},
+		"replaced": {Stream: deployments(), Op: change.Replaced, Key: web, UID: "u-1", ResourceVersion: "99", Object: object, Snapshot: snapshot},
+		"gone": {Stream: deployments(), Op: change.Deleted, Key: web, UID: "u-1", ResourceVersion: "99",
+			FinalStateUnknown: true, Snapshot: snapshot},
+		"begin": {Stream: deployments(), Op: change.SnapshotBegin, ResourceVersion: "900", Snapshot: snapshot},
+		"end":   {Stream: deployments(), Op: change.SnapshotEnd, ResourceVersion: "900", Snapshot: snapshot},
+		"gap":   {Stream: deployments(), Op: change.Gap, ResourceVersion: "900", Snapshot: snapshot},
+		"policy": {Stream: deployments(), Op: change.Gap, Key: web, UID: "u-1", ResourceVersion: "99",
+			Snapshot: &change.Snapshot{ID: "99", Reason: change.Policy, From: "99", ResourceVersion: "99"}},
+		"odd": {Stream: clusterRoles(), Op: change.Added, Key: change.Key{Name: "system:\"té\" \\a\n"}, UID: "u-2",
+			ResourceVersion: "5", Object: []byte(`{}`)},
+	}
+	for _, rec := range all {
+		rec.Received = received()
+	}
+	return all
+}
+
+func TestCloudEventsGoldens(t *testing.T) {
+	encoder := NewEncoder(Options{Cluster: "prod-eu1", ClusterUID: clusterUID})
+	for name, rec := range records() {
+		t.Run(name, func(t *testing.T) {
+			encoder.Reset()
+			got := string(encoder.Encode(nil, rec)[0].Value) + "\n"
+			golden := filepath.Join("testdata", "cloudevents", name+".json")
+			if os.Getenv("UPDATE_GOLDENS") != "" {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("encoded\n%swant\n%s", got, want)
+			}
+			checkCloudEvent(t, []byte(got), rec)
+		})
+	}
+}
+
+// checkCloudEvent holds the rules of the CloudEvents 1.0 JSON format against a message.
+func checkCloudEvent(t *testing.T, message []byte, rec *change.Record) {
+	t.Helper()
+	var attributes map[string]any
+	if err := json.Unmarshal(message, &attributes); err != nil {
+		t.Fatalf("not JSON: %v: %s", err, message)
+	}
+	for _, required := range []string{"specversion", "id", "source", "type"} {
+		if text, _ := attributes[required].(string); text == "" {
+			t.Errorf("required attribute %s is %v", required, attributes[required])
+		}
+	}
+	for name := range attributes {
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+			t.Errorf("attribute name %q: only lower case letters and digits are allowed", name)
+		}
+	}
+	if at, err := time.Parse(time.RFC3339Nano, attributes["time"].(string)); err != nil || !at.Equal(received().Truncate(time.Microsecond)) {
+		t.Errorf("time is %v, %v; want %v", attributes["time"], err, received())
+	}
+	if name, _ := attributes["name"].(string); name != rec.Key.Name {
+		t.Errorf("name is %q, want %q", name, rec.Key.Name)
+	}
+}
+
+func TestObjectBytesAreSpliced(t *testing.T) {
+	rec := records()["updated"]
+	rec.Object = []byte(`{ "odd":  [1.0, 1e400, "\u00e9"],"odd":2}`)
+	got := NewEncoder(Options{Cluster: "c"}).Encode(nil, rec)[0].Value
+	if !strings.Contains(string(got), `"data":`+string(rec.Object)+"}") {
+		t.Errorf("the object's bytes changed: %s", got)
+	}
+}
+
+func TestMessagesOfABatchDoNotOverwriteEachOther(t *testing.T) {
+	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID})
+	for range 3 { // the second and third batch reuse the buffer
+		encoder.Reset()
+		one := encoder.Encode(nil, records()["updated"])
+		first := string(one[0].Value)
+		both := encoder.Encode(one, records()["deleted"])
+		if string(both[0].Value) != first || !strings.Contains(string(both[1].Value), "deleted") {
+			t.Fatalf("messages %q, %q; the first was %q", both[0].Value, both[1].Value, first)
+		}
+	}
+}
+
+func TestSubjectsMapOneToOne(t *testing.T) {
+	subject, err := NewSubject("k8s.{cluster}.{group}.{resource}.{namespace}.{name}", "prod.eu1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := subject.Filter(), "k8s.prod_eu1.*.*.*.*"; got != want {
+		t.Errorf("filter is %q, want %q", got, want)
+	}
+	of := func(stream *change.Stream, key change.Key) string {
+		return subject.Of(&change.Record{Stream: stream, Key: key})
+	}
+	for want, got := range map[string]string{
+		"k8s.prod_eu1.apps.deployments.shop.web":                                      of(deployments(), change.Key{Namespace: "shop", Name: "web"}),
+		"k8s.prod_eu1.apps.deployments.shop.web_v1=5Fx":                               of(deployments(), change.Key{Namespace: "shop", Name: "web.v1_x"}),
+		"k8s.prod_eu1.rbac_authorization_k8s_io.clusterroles.-.system=3Anode=3Aa=20b": of(clusterRoles(), change.Key{Name: "system:node:a b"}),
+		"k8s.prod_eu1.rbac_authorization_k8s_io.clusterroles.-.t=C3=A9=3D=2A=3E":      of(clusterRoles(), change.Key{Name: "té=*>"}),
+		"k8s.prod_eu1.rbac_authorization_k8s_io.clusterroles.-.-":                     of(clusterRoles(), change.Key{}),
+		"k8s.prod_eu1.rbac_authorization_k8s_io.clusterroles.-.=2D":                   of(clusterRoles(), change.Key{Name: "-"}),
+	} {
+		if got != want {
+			t.Errorf("subject is %q, want %q", got, want)
+		}
+	}
+}
+
+func TestCoreGroupHasAName(t *testing.T) {
+	subject, err := NewSubject("{group}.{version}.{kind}", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
+	if got, want := subject.Of(&change.Record{Stream: pods}), "core.v1.Pod"; got != want {
+		t.Errorf("subject is %q, want %q", got, want)
+	}
+}
+
+func TestBadTemplatesAreNamed(t *testing.T) {
+	for template, want := range map[string]string{
+		"k8s.{nam}":   `parse template "k8s.{nam}": unknown placeholder {nam}: allowed are cluster, group, version, kind, resource, namespace, name`,
+		"k8s.{name":   `parse template "k8s.{name": '{' without '}'`,
+		"k8s..{name}": `parse subject template "k8s..{name}": token "" is empty or holds space or '>'`,
+		"k8s.>":       `parse subject template "k8s.>": token ">" is empty or holds space or '>'`,
+	} {
+		if _, err := NewSubject(template, "c"); err == nil || err.Error() != want {
+			t.Errorf("template %q: error %v, want %s", template, err, want)
+		}
+	}
+}
