@@ -15,7 +15,7 @@ type Sink interface {
 	// not be written again. The empty mark is a sink that never wrote: everything that the log already holds is
 	// somebody else's or an earlier life's, is left alone, and nothing is returned.
 	//
-	// Open blocks and retries what the transport can mend for as long as ctx lives. It returns a *PermanentError
+	// Open on a sink that is open closes it first. It blocks and retries what the transport can mend for as long as ctx lives. It returns a *PermanentError
 	// where only a person can help, and a *LostError where the log ends before mark; the sink is open then, at its
 	// log's end.
 	Open(ctx context.Context, mark Mark) (delivered []string, err error)
@@ -24,7 +24,11 @@ type Sink interface {
 	// when every message would survive a crash of the exporter (I1). It retries what the transport can mend, without
 	// reordering and without writing twice, for as long as ctx lives.
 	//
-	// Of a batch that fails, a prefix may have been written; Open at the last mark tells which. A *RejectedError names the one message
+	// An empty batch writes nothing and returns the mark of the log's end, which is never "". The caller saves it before
+	// the first record.
+	//
+	// Of a batch that fails, a prefix may have been written (in a partitioned log, a prefix of each key's messages);
+	// Open at the last mark tells which. A *RejectedError names the one message
 	// that the sink will never take: the messages before it are durable, as the returned mark says, and none after
 	// it was written. A *PermanentError is as for Open. After any other error the caller opens again.
 	//

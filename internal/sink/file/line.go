@@ -1,0 +1,85 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// appendLine appends a value as one line; a tombstone leaves none. JSON has no newline within a string, so one that is
+// there stands between two tokens, where a space says the same.
+func appendLine(dst, value []byte) []byte {
+	if len(value) == 0 {
+		return dst
+	}
+	start := len(dst)
+	dst = append(dst, value...)
+	for rest := dst[start:]; ; {
+		i := bytes.IndexByte(rest, '\n')
+		if i < 0 {
+			return append(dst, '\n')
+		}
+		rest[i] = ' '
+		rest = rest[i+1:]
+	}
+}
+
+// idOf is the string "id" on the top level of the line, or "" if it has none that kubecdc wrote.
+func idOf(line []byte) string {
+	d := json.NewDecoder(bytes.NewReader(line))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return ""
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return ""
+		}
+		if key == "id" {
+			return ourID(value)
+		}
+	}
+	return ""
+}
+
+func ourID(value json.RawMessage) string {
+	var id string
+	if json.Unmarshal(value, &id) != nil {
+		return ""
+	}
+	if _, err := change.ParseID(id); err != nil {
+		return ""
+	}
+	return id
+}
+
+// readLines appends the ids of the whole lines to ids, and returns how many bytes these lines have. It ends without
+// error before a line that has no newline, or a zero byte: file systems fill with those what a power failure took.
+func readLines(r io.Reader, ids []string) ([]string, int64, error) {
+	b := bufio.NewReaderSize(r, 256<<10)
+	var line []byte
+	for length := int64(0); ; {
+		part, err := b.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err == io.EOF || err == nil && bytes.IndexByte(line, 0) >= 0:
+			return ids, length, nil
+		case err != nil:
+			return ids, length, err
+		}
+		if id := idOf(line); id != "" {
+			ids = append(ids, id)
+		}
+		length += int64(len(line))
+		line = line[:0]
+	}
+}

@@ -1,0 +1,377 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+)
+
+// opened is a log that is open at the mark, and what was found there.
+func opened(t *testing.T, o Options, mark sink.Mark) (*Log, []string, error) {
+	t.Helper()
+	l := newTestLog(t, o, nil)
+	ids, err := l.Open(t.Context(), mark)
+	t.Cleanup(func() { _ = l.Close(context.Background()) })
+	return l, ids, err
+}
+
+func mustOpen(t *testing.T, o Options, mark sink.Mark) (*Log, []string) {
+	t.Helper()
+	l, ids, err := opened(t, o, mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, ids
+}
+
+func mustWrite(t *testing.T, l *Log, batch []sink.Message) sink.Mark {
+	t.Helper()
+	mark, err := l.Write(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
+
+func mustClose(t *testing.T, l *Log) {
+	t.Helper()
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func idsOf(batch []sink.Message) []string {
+	ids := make([]string, len(batch))
+	for i := range batch {
+		ids[i] = batch[i].ID
+	}
+	return ids
+}
+
+func pathIn(t *testing.T) Options {
+	return Options{Path: filepath.Join(t.TempDir(), "changes.ndjson")}
+}
+
+// The last line is torn at each of its bytes, once as a kill leaves it and once as a power failure may: with zeros.
+func TestI1TornTailIsCutAndWrittenAgain(t *testing.T) {
+	o := pathIn(t)
+	maker := sinktest.Maker{}
+	l, _ := mustOpen(t, o, "")
+	batch := maker.Batch(3)
+	marks := []sink.Mark{mustWrite(t, l, nil), mustWrite(t, l, batch[:1])}
+	mustWrite(t, l, batch[1:])
+	mustClose(t, l)
+	whole := read(t, o.Path)
+	last := len(linesOf(batch[:2]))
+	for size := last; size < len(whole); size++ {
+		for i, torn := range [][]byte{
+			whole[:size],
+			append(slices.Clone(whole[:size]), make([]byte, len(whole)-size)...),
+			append(append(slices.Clone(whole[:size]), make([]byte, 5)...), "\n{}\n"...),
+		} {
+			if err := os.WriteFile(o.Path, torn, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l, ids := mustOpen(t, o, marks[i%2])
+			if want := idsOf(batch[i%2 : 2]); !slices.Equal(ids, want) {
+				t.Fatalf("torn at byte %d: found %q, want %q", size-last, ids, want)
+			}
+			mustWrite(t, l, batch[2:])
+			mustClose(t, l)
+			if got := read(t, o.Path); !bytes.Equal(got, whole) {
+				t.Fatalf("torn at byte %d: the file is now %q", size-last, got)
+			}
+		}
+	}
+}
+
+func TestI4EveryLossBeforeTheMarkIsTold(t *testing.T) {
+	o := pathIn(t)
+	maker := sinktest.Maker{}
+	l, _ := mustOpen(t, o, "")
+	batch := maker.Batch(40)
+	mark := mustWrite(t, l, batch)
+	mustClose(t, l)
+	whole := read(t, o.Path)
+	damaged := map[string][]byte{
+		"empty":                        {},
+		"a byte short":                 whole[:len(whole)-1],
+		"another begin":                append([]byte("#"), whole[1:]...),
+		"another end":                  append(slices.Clone(whole[:len(whole)-2]), "#\n"...),
+		"another file that is longer":  bytes.Repeat([]byte("{}\n"), len(whole)),
+		"the same lines behind others": append([]byte("{}\n"), whole...),
+	}
+	for name, content := range damaged {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(o.Path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l, ids, err := opened(t, o, mark)
+			var lost *sink.LostError
+			if !errors.As(err, &lost) || len(ids) > 0 {
+				t.Fatalf("got %q, %v, want a LostError", ids, err)
+			}
+			if !strings.Contains(err.Error(), o.Path) {
+				t.Fatalf("the error does not name the file: %v", err)
+			}
+			next := maker.Batch(2)
+			mustWrite(t, l, next)
+			if got := read(t, o.Path); !bytes.HasPrefix(got, content) || !bytes.HasSuffix(got, linesOf(next)) {
+				t.Fatalf("what was there was changed: %.200q", got)
+			}
+		})
+	}
+}
+
+func TestI4MarkOfAnotherSinkIsALostLog(t *testing.T) {
+	for _, mark := range []sink.Mark{"stdout", "{}", `{"offset":-1,"sum":"00000000"}`, `{"offset":1e99}`, "[7]"} {
+		_, _, err := opened(t, pathIn(t), mark)
+		var lost *sink.LostError
+		if !errors.As(err, &lost) || lost.Want != string(mark) {
+			t.Errorf("mark %s: got %v, want a LostError", mark, err)
+		}
+	}
+}
+
+func TestI1OtherFormatsAreNotRecognised(t *testing.T) {
+	o := pathIn(t)
+	l, _ := mustOpen(t, o, "")
+	mark := mustWrite(t, l, nil)
+	maker := sinktest.Maker{}
+	ours := maker.Batch(1)
+	mustWrite(t, l, []sink.Message{
+		{Value: []byte(`{"op":"c","after":{"id":"` + ours[0].ID + `"}}`)}, {Value: []byte(`{"id":7}`)}, {Value: []byte(`[]`)},
+		{Value: []byte(`{"id":"someone else's"}`)}, {Value: []byte(`{"id":null,"id":"x"`)}, {Value: []byte("not JSON")}, ours[0],
+	})
+	mustClose(t, l)
+	if _, ids := mustOpen(t, o, mark); !slices.Equal(ids, idsOf(ours)) {
+		t.Fatalf("found %q", ids)
+	}
+}
+
+func TestI10FileInUse(t *testing.T) {
+	o := pathIn(t)
+	mustOpen(t, o, "")
+	_, _, err := opened(t, o, "")
+	want := "open file " + o.Path + ": in use by another process: stop it, or give each its own file"
+	checkPermanent(t, err, want)
+}
+
+func checkPermanent(t *testing.T, err error, want string) {
+	t.Helper()
+	var permanent *sink.PermanentError
+	if !errors.As(err, &permanent) || err.Error() != want {
+		t.Fatalf("got %v, want the PermanentError %q", err, want)
+	}
+}
+
+func TestOpenSaysWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, filepath.Join(dir, "file"), "")
+	for path, want := range map[string]string{
+		dir:                             "is a directory: name a file in the directory",
+		filepath.Join(dir, "none", "f"): "no such file or directory: create the directory",
+		filepath.Join(dir, "file", "f"): "not a directory: create the directory",
+		pipe:                            "it is no regular file: name a file, or \"-\" for standard output",
+		// Even root may not write here.
+		"/proc/sys/kernel/osrelease":         "permission denied: let the exporter's user read and write the file and its directory",
+		dir + "/" + strings.Repeat("n", 999): "file name too long: choose another path",
+	} {
+		_, _, err := opened(t, Options{Path: path}, "")
+		checkPermanent(t, err, "open file "+path+": "+want)
+	}
+}
+
+func TestI4FullDiskIsWaitedFor(t *testing.T) {
+	for room := range int64(400) {
+		o := pathIn(t)
+		d := &disk{}
+		var reasons []string
+		var torn int64
+		o.Retry = func(reason string, err error) {
+			reasons = append(reasons, reason)
+			torn = max(torn, sizeOf(t, o.Path)%int64(len(linesOf((&sinktest.Maker{}).Batch(1)))))
+			if !errors.Is(err, unix.ENOSPC) {
+				t.Errorf("told of %v", err)
+			}
+			d.full.Store(false)
+		}
+		l := newTestLog(t, o, d)
+		l.firstWait = 1
+		if _, err := l.Open(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		maker := sinktest.Maker{}
+		batch := maker.Batch(2)
+		mustWrite(t, l, batch[:1])
+		d.room.Store(room)
+		d.full.Store(true)
+		mustWrite(t, l, batch[1:])
+		mustClose(t, l)
+		if got := read(t, o.Path); !bytes.Equal(got, linesOf(batch)) {
+			t.Fatalf("with room for %d bytes the file is %q", room, got)
+		}
+		if !slices.Equal(reasons, []string{"disk_full"}) || torn != 0 {
+			t.Fatalf("told %q, a reader saw %d bytes of a line", reasons, torn)
+		}
+	}
+}
+
+// faulty fails calls by name.
+type faulty struct {
+	handle
+	fails map[string]int // how often each still fails
+}
+
+func (f *faulty) fail(call string) error {
+	if f.fails[call] == 0 {
+		return nil
+	}
+	f.fails[call]--
+	return unix.EIO
+}
+
+func (f *faulty) Sync() error {
+	if err := f.fail("sync"); err != nil {
+		return err
+	}
+	return f.handle.Sync()
+}
+
+func (f *faulty) Truncate(size int64) error {
+	if err := f.fail("truncate"); err != nil {
+		return err
+	}
+	return f.handle.Truncate(size)
+}
+
+func newFaultyLog(t *testing.T, o Options) (*Log, map[string]int) {
+	t.Helper()
+	fails := map[string]int{}
+	l := newTestLog(t, o, nil)
+	l.firstWait = 1
+	l.openFile = func(path string) (handle, error) {
+		f, err := openFile(path)
+		return &faulty{f, fails}, err
+	}
+	t.Cleanup(func() { _ = l.Close(context.Background()) })
+	return l, fails
+}
+
+// After a failed fsync the kernel may have dropped what it did not write, and the next fsync succeeds without it.
+func TestI1FailedSyncWritesAnew(t *testing.T) {
+	o := pathIn(t)
+	l, fails := newFaultyLog(t, o)
+	if _, err := l.Open(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	maker := sinktest.Maker{}
+	batch := maker.Batch(3)
+	mustWrite(t, l, batch[:1])
+	fails["sync"], fails["truncate"] = 3, 2
+	var sizes []int64
+	l.options.Retry = func(string, error) { sizes = append(sizes, sizeOf(t, o.Path)-l.size) }
+	mustWrite(t, l, batch[1:])
+	if got := read(t, o.Path); !bytes.Equal(got, linesOf(batch)) {
+		t.Fatalf("the file is %q", got)
+	}
+	if lines := int64(len(linesOf(batch[1:]))); !slices.Equal(sizes, []int64{lines, lines, 0, 0}) {
+		t.Fatalf("beyond what is durable the file had %d bytes", sizes)
+	}
+}
+
+// What Open reports counts as acknowledged, so it must not report what only the page cache holds.
+func TestI1OpenReportsNothingThatItCannotSync(t *testing.T) {
+	o := pathIn(t)
+	maker := sinktest.Maker{}
+	batch := maker.Batch(3)
+	first, _ := mustOpen(t, o, "")
+	mark := mustWrite(t, first, batch[:1])
+	mustWrite(t, first, batch[1:])
+	mustClose(t, first)
+	l, fails := newFaultyLog(t, o)
+	fails["sync"] = 1
+	if ids, err := l.Open(t.Context(), mark); err != nil || len(ids) > 0 {
+		t.Fatalf("found %q, %v", ids, err)
+	}
+	if got := read(t, o.Path); !bytes.Equal(got, linesOf(batch[:1])) {
+		t.Fatalf("the file is %q", got)
+	}
+}
+
+func TestI4OtherHandOnTheFileIsNoticed(t *testing.T) {
+	hands := map[string]func(t *testing.T, path string){
+		"appends":  func(t *testing.T, path string) { appendTo(t, path, "{}\n") },
+		"removes":  func(t *testing.T, path string) { remove(t, path) },
+		"replaces": func(t *testing.T, path string) { replace(t, path) },
+	}
+	for name, hand := range hands {
+		t.Run(name, func(t *testing.T) {
+			o := pathIn(t)
+			maker := sinktest.Maker{}
+			l, _ := mustOpen(t, o, "")
+			mark := mustWrite(t, l, maker.Batch(3))
+			hand(t, o.Path)
+			var permanent *sink.PermanentError
+			if _, err := l.Write(t.Context(), maker.Batch(1)); err == nil || errors.As(err, &permanent) {
+				t.Fatalf("got %v, want an error that Open answers", err)
+			}
+			ids, err := l.Open(t.Context(), mark)
+			var lost *sink.LostError
+			if errors.As(err, &lost) != (name == "removes") || len(ids) > 0 {
+				t.Fatalf("found %q, %v", ids, err)
+			}
+			mustWrite(t, l, maker.Batch(1))
+		})
+	}
+}
+
+// replace puts a copy in the file's place, as editors and backups do.
+func replace(t *testing.T, path string) {
+	t.Helper()
+	appendTo(t, path+".copy", string(read(t, path)))
+	if err := os.Rename(path+".copy", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWriteNeedsOpen(t *testing.T) {
+	for _, path := range []string{filepath.Join(t.TempDir(), "f"), Stdout} {
+		s, err := New(Options{Path: path, Stdout: io.Discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Write(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "open the sink first") {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+}
+
+func TestNewReportsEveryProblem(t *testing.T) {
+	for want, o := range map[string]Options{
+		`configure file: no path: name a file, or "-" for standard output`:       {},
+		"configure file d/: the path is a directory: name a file in it":          {Path: "d/"},
+		"configure file f: negative size or number of files: use 0 for no limit": {Path: "f", Keep: 1, MaxBytes: -1},
+		"configure file -: a number of files to keep, but no size to rotate at: set both or none\n" +
+			"configure file -: standard output cannot be rotated: remove the limits": {Path: "-", Keep: 1},
+	} {
+		if _, err := New(o); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package file
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// stamp sorts as text in the order of time.
+const stamp = "20060102T150405.000000000Z"
+
+// young is the age below which a rotated file is not deleted. Checkpoints are seconds apart, and a saved mark in a
+// file that is gone would be a lost log.
+const young = time.Minute
+
+// sibling is the path of a file beside the active one.
+func (l *Log) sibling(name string) string { return filepath.Join(filepath.Dir(l.path), name) }
+
+// affixes are what a rotated file's name has before and after its time.
+func (l *Log) affixes() (prefix, suffix string) {
+	base := filepath.Base(l.path)
+	suffix = filepath.Ext(base)
+	if suffix == base { // a dot file without extension
+		suffix = ""
+	}
+	return strings.TrimSuffix(base, suffix) + "-", suffix
+}
+
+// rotatedAt is when the file of this name was rotated; ok is false for a name that no rotation gave.
+func (l *Log) rotatedAt(name string) (at time.Time, ok bool) {
+	prefix, suffix := l.affixes()
+	name, hasPrefix := strings.CutPrefix(name, prefix)
+	name, hasSuffix := strings.CutSuffix(name, suffix)
+	at, err := time.Parse(stamp, name)
+	return at, hasPrefix && hasSuffix && err == nil
+}
+
+// rotated lists the names of the rotated files, oldest first, and remembers the newest.
+func (l *Log) rotated() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Dir(l.path))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if _, ok := l.rotatedAt(entry.Name()); ok && entry.Type().IsRegular() {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.Sort(names)
+	if len(names) > 0 {
+		l.newest = names[len(names)-1]
+	}
+	return names, nil
+}
+
+// nextName is later than all names that were given, also if the clock was set back.
+func (l *Log) nextName() string {
+	at := l.now().UTC()
+	if last, ok := l.rotatedAt(l.newest); ok && !at.After(last) {
+		at = last.Add(1)
+	}
+	prefix, suffix := l.affixes()
+	return prefix + at.Format(stamp) + suffix
+}
+
+// tryRotate gives the active file, all of which is durable, its last name and begins a new one. It goes on where a
+// failed attempt stopped; a crash in between leaves no active file, and Open makes one.
+func (l *Log) tryRotate() error {
+	if !l.renamed {
+		name := l.nextName()
+		if err := os.Rename(l.path, l.sibling(name)); err != nil {
+			return err
+		}
+		l.renamed, l.newest = true, name
+	}
+	next, err := l.openLocked()
+	if err != nil {
+		return err
+	}
+	info, err := next.Stat()
+	if err == nil {
+		err = syncDir(filepath.Dir(l.path))
+	}
+	if err != nil {
+		return errors.Join(err, next.Close())
+	}
+	// The new file is locked before the old one's lock is given back (I10). The old one has nothing left to lose.
+	_ = l.file.Close()
+	l.file, l.size, l.renamed = next, info.Size(), false
+	l.retain()
+	return nil
+}
+
+// retain deletes the oldest files. What fails is tried again after the next rotation, and stops nothing.
+func (l *Log) retain() {
+	if l.options.Keep == 0 {
+		return
+	}
+	names, err := l.rotated()
+	if err != nil {
+		l.options.Retry("retention", err)
+		return
+	}
+	for _, name := range names[:max(0, len(names)-l.options.Keep)] {
+		if at, _ := l.rotatedAt(name); l.now().Sub(at) < young {
+			return
+		}
+		if err := os.Remove(l.sibling(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			l.options.Retry("retention", err)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package file
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+)
+
+// clock is a time that the test sets.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func startOfTime() *clock { return &clock{time.Date(2026, 11, 21, 2, 33, 14, 123, time.UTC)} }
+
+func names(paths []string) []string {
+	var all []string
+	for _, path := range paths {
+		all = append(all, filepath.Base(path))
+	}
+	return all
+}
+
+func openRotating(t *testing.T, o Options, c *clock, mark sink.Mark) (*Log, []string) {
+	t.Helper()
+	l := newTestLog(t, o, nil)
+	l.now = c.now
+	ids, err := l.Open(t.Context(), mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.release() })
+	return l, ids
+}
+
+func TestI3RotatedNamesSortInTheOrderOfWriting(t *testing.T) {
+	o, c := pathIn(t), startOfTime()
+	o.MaxBytes = 1
+	l, _ := openRotating(t, o, c, "")
+	maker := sinktest.Maker{}
+	batch := maker.Batch(4)
+	mustWrite(t, l, batch[:3]) // three within one tick of the clock
+	c.at = c.at.Add(-time.Hour)
+	mustWrite(t, l, batch[3:])
+	want := []string{
+		"changes-20261121T023314.000000123Z.ndjson", "changes-20261121T023314.000000124Z.ndjson",
+		"changes-20261121T023314.000000125Z.ndjson", "changes.ndjson",
+	}
+	paths := files(t, o.Path)
+	if got := names(paths); !slices.Equal(got, want) {
+		t.Fatalf("got %q", got)
+	}
+	for i, path := range paths {
+		if !bytes.Equal(read(t, path), linesOf(batch[i:i+1])) {
+			t.Fatalf("%s holds %q", path, read(t, path))
+		}
+	}
+}
+
+func TestRotationFillsFilesToTheLimit(t *testing.T) {
+	o, c := pathIn(t), startOfTime()
+	maker := sinktest.Maker{}
+	batch := maker.Batch(4)
+	for i := range batch {
+		batch[i].Value = bytes.Repeat([]byte{'x'}, 99)
+	}
+	o.MaxBytes = 200
+	l, _ := openRotating(t, o, c, "")
+	mustWrite(t, l, batch)
+	for _, path := range files(t, o.Path) {
+		if sizeOf(t, path) != 200 {
+			t.Fatalf("%s has %d bytes", path, sizeOf(t, path))
+		}
+	}
+}
+
+func TestKeepLeavesTheYoungestAndWhatAMarkMayNeed(t *testing.T) {
+	o, c := pathIn(t), startOfTime()
+	o.MaxBytes, o.Keep = 1, 2
+	l, _ := openRotating(t, o, c, "")
+	maker := sinktest.Maker{}
+	mark := mustWrite(t, l, maker.Batch(6))
+	if got := len(files(t, o.Path)); got != 6 {
+		t.Fatalf("%d files, want all 6: they are young", got)
+	}
+	old := files(t, o.Path)[0]
+	neighbour := filepath.Join(filepath.Dir(o.Path), "changes-20010101.ndjson")
+	appendTo(t, neighbour, "not ours to delete")
+	c.at = c.at.Add(young + time.Second)
+	behind := maker.Batch(1)
+	mustWrite(t, l, behind)
+	if got := names(files(t, o.Path)); len(got) != 4 || got[0] != filepath.Base(neighbour) {
+		t.Fatalf("left are %q", got)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Fatal("the oldest file is still there")
+	}
+	mustClose(t, l)
+	if _, ids := openRotating(t, o, c, mark); !slices.Equal(ids, idsOf(behind)) {
+		t.Fatalf("found %q", ids)
+	}
+}
+
+// The clock stands, so that the only difference between the two files of the mark at 0 is their order.
+func TestI1MarkOfAnEmptyFileSurvivesRotation(t *testing.T) {
+	o, c := pathIn(t), startOfTime()
+	o.MaxBytes = 1
+	l, _ := openRotating(t, o, c, "")
+	maker := sinktest.Maker{}
+	batch := maker.Batch(5)
+	start := mustWrite(t, l, nil)
+	mustWrite(t, l, batch)
+	mustClose(t, l)
+	l, ids := openRotating(t, o, c, start)
+	if !slices.Equal(ids, idsOf(batch)) {
+		t.Fatalf("found %q", ids)
+	}
+	remove(t, o.Path)
+	if _, err := l.Open(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	later := mustWrite(t, l, nil) // at 0 again, with files before it
+	mustWrite(t, l, maker.Batch(2))
+	if ids, err := l.Open(t.Context(), later); err != nil || len(ids) != 2 {
+		t.Fatalf("found %q, %v", ids, err)
+	}
+}
+
+func TestI1CrashBetweenRenameAndNewFile(t *testing.T) {
+	o, c := pathIn(t), startOfTime()
+	o.MaxBytes = 1
+	l, _ := openRotating(t, o, c, "")
+	maker := sinktest.Maker{}
+	batch := maker.Batch(3)
+	mark := mustWrite(t, l, batch[:1])
+	mustWrite(t, l, batch[1:2])
+	if err := os.Rename(o.Path, l.sibling(l.nextName())); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, l)
+	l, ids := openRotating(t, o, c, mark)
+	if !slices.Equal(ids, idsOf(batch[1:2])) {
+		t.Fatalf("found %q", ids)
+	}
+	mustWrite(t, l, batch[2:])
+	if ids, err := l.Open(t.Context(), mark); err != nil || !slices.Equal(ids, idsOf(batch[1:])) {
+		t.Fatalf("found %q, %v", ids, err)
+	}
+}
+
+func TestI4FullDiskDuringRotationIsWaitedFor(t *testing.T) {
+	o := pathIn(t)
+	o.MaxBytes = 1
+	d := &disk{}
+	repeats := 0
+	o.Retry = func(string, error) {
+		repeats++
+		d.full.Store(repeats%3 != 0)
+	}
+	l := newTestLog(t, o, d)
+	l.firstWait = 1
+	if _, err := l.Open(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	maker := sinktest.Maker{}
+	batch := maker.Batch(3)
+	mustWrite(t, l, batch[:1])
+	d.full.Store(true)
+	mustWrite(t, l, batch[1:])
+	mustClose(t, l)
+	for i, path := range files(t, o.Path) {
+		if !bytes.Equal(read(t, path), linesOf(batch[i:i+1])) {
+			t.Fatalf("%s holds %q", path, read(t, path))
+		}
+	}
+}
+
+func TestI10RotationKeepsTheLock(t *testing.T) {
+	o, c := pathIn(t), startOfTime()
+	o.MaxBytes = 1
+	l, _ := openRotating(t, o, c, "")
+	maker := sinktest.Maker{}
+	mustWrite(t, l, maker.Batch(3))
+	_, _, err := opened(t, o, "")
+	checkPermanent(t, err, "open file "+o.Path+": in use by another process: stop it, or give each its own file")
+}
+
+// A second process opens the file, and before it comes to the lock the owner rotates and lets the old file go.
+func TestI10LockOfARotatedFileIsNotTheFilesLock(t *testing.T) {
+	o, c := pathIn(t), startOfTime()
+	o.MaxBytes = 1
+	owner, _ := openRotating(t, o, c, "")
+	maker := sinktest.Maker{}
+	mustWrite(t, owner, maker.Batch(1))
+	late := newTestLog(t, o, nil)
+	late.openFile = func(path string) (handle, error) {
+		f, err := openFile(path)
+		if names := files(t, o.Path); len(names) == 1 {
+			mustWrite(t, owner, maker.Batch(1))
+		}
+		return f, err
+	}
+	_, err := late.Open(t.Context(), "")
+	checkPermanent(t, err, "open file "+o.Path+": in use by another process: stop it, or give each its own file")
+}
+
+func TestRotationRenamesTheFileBehindALink(t *testing.T) {
+	o, c := pathIn(t), startOfTime()
+	o.MaxBytes = 1
+	real := filepath.Join(t.TempDir(), "real.ndjson")
+	appendTo(t, real, "")
+	if err := os.Symlink(real, o.Path); err != nil {
+		t.Fatal(err)
+	}
+	l, _ := openRotating(t, o, c, "")
+	maker := sinktest.Maker{}
+	mustWrite(t, l, maker.Batch(2))
+	if got := len(files(t, real)); got != 2 {
+		t.Fatalf("%d files beside the real one, want 2", got)
+	}
+	if info, err := os.Lstat(o.Path); err != nil || info.Mode().Type() != os.ModeSymlink {
+		t.Fatalf("the link is no link any more: %v, %v", info, err)
+	}
+}
+
+func TestKeepCountsOnlyFilesOfOurs(t *testing.T) {
+	o, c := pathIn(t), startOfTime()
+	o.MaxBytes, o.Keep = 1, 1
+	l, _ := openRotating(t, o, c, "")
+	directory := l.sibling("changes-20011121T023314.000000000Z.ndjson")
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	maker := sinktest.Maker{}
+	mustWrite(t, l, maker.Batch(3))
+	c.at = c.at.Add(young + time.Second)
+	mustWrite(t, l, maker.Batch(1))
+	if got := files(t, o.Path); len(got) != 3 || got[0] != directory {
+		t.Fatalf("left are %q", names(got))
+	}
+}
