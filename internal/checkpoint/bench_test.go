@@ -1,0 +1,86 @@
+package checkpoint
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+const benchObjects = 100_000
+
+// filled is a state with as many objects as the benchmarks work on.
+func filled(b *testing.B) *Store {
+	b.Helper()
+	s := open(b, b.TempDir())
+	for at := 0; at < benchObjects; at += 5000 {
+		var batch Batch
+		for i := at; i < at+5000; i++ {
+			batch.Records = append(batch.Records, benchObject(i, i))
+		}
+		must(b, s.Commit(batch))
+	}
+	return s
+}
+
+func benchObject(i, version int) *change.Record {
+	return object(change.Updated, "deployment-5d4f8c7b9d-"+strconv.Itoa(i), fmt.Sprintf("%08x-9dad-11d1-80b4-00c04fd430c8", i), strconv.Itoa(1e8+version))
+}
+
+// cpuTime is what the process has used so far, in nanoseconds. It includes Pebble's background work, and is the same on
+// a busy machine as on an idle one.
+func cpuTime(b *testing.B) int64 {
+	b.Helper()
+	var usage syscall.Rusage
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return usage.Utime.Nano() + usage.Stime.Nano()
+}
+
+func BenchmarkCommit(b *testing.B) {
+	s := filled(b)
+	batch := Batch{Records: make([]*change.Record, 1000), Marks: map[string]sink.Mark{"out": "12"}}
+	pool := make([]*change.Record, 20_000)
+	for i := range pool {
+		pool[i] = benchObject(rand.IntN(benchObjects), i)
+	}
+	cpu := cpuTime(b)
+	for b.Loop() {
+		for i := range batch.Records {
+			batch.Records[i] = pool[rand.IntN(len(pool))]
+		}
+		must(b, s.Commit(batch))
+	}
+	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/1000, "cpu-ns/record")
+}
+
+func BenchmarkScan(b *testing.B) {
+	s := filled(b)
+	cpu := cpuTime(b)
+	for b.Loop() {
+		n := 0
+		for _, err := range s.Scan("pods") {
+			must(b, err)
+			n++
+		}
+		if n != benchObjects {
+			b.Fatalf("%d objects, want %d", n, benchObjects)
+		}
+	}
+	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/benchObjects, "cpu-ns/object")
+}
+
+func BenchmarkLookup(b *testing.B) {
+	s := filled(b)
+	cpu := cpuTime(b)
+	for b.Loop() {
+		_, found, err := s.Lookup("pods", benchObject(rand.IntN(benchObjects), 0).Key)
+		if must(b, err); !found {
+			b.Fatal("an object is missing")
+		}
+	}
+	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N), "cpu-ns/lookup")
+}

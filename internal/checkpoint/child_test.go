@@ -1,0 +1,163 @@
+package checkpoint
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// child starts the test binary as another process that works on the directory.
+func child(t *testing.T, mode, dir string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "CHECKPOINT_CHILD="+mode, "CHECKPOINT_DIR="+dir)
+	return cmd
+}
+
+// runChild is the child's main function; it returns the exit code.
+func runChild(mode, dir string) int {
+	var err error
+	switch mode {
+	case "batches":
+		err = commitForEver(dir)
+	case "hold":
+		err = holdOpen(dir)
+	case "fatal":
+		err = failLog(dir)
+	default:
+		err = fmt.Errorf("unknown mode %q", mode)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	return 0
+}
+
+// commitForEver continues the numbered batches, and prints each number when its commit has returned.
+func commitForEver(dir string) error {
+	s, err := Open(context.Background(), dir, Options{Logger: quiet()})
+	if err != nil {
+		return err
+	}
+	n, err := wholeBatch(s)
+	for err == nil {
+		n++
+		if err = s.Commit(numbered(n)); err == nil {
+			_, err = fmt.Println(n)
+		}
+	}
+	return err
+}
+
+// holdOpen owns the directory until standard input ends.
+func holdOpen(dir string) error {
+	s, err := Open(context.Background(), dir, Options{Logger: quiet()})
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	if _, err := io.Copy(io.Discard, bufio.NewReader(os.Stdin)); err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// failLog commits to a disk whose writes to Pebble's log fail.
+func failLog(dir string) error {
+	var broken errorfs.Toggle
+	broken.Injector = errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && vfs.Default.PathBase(op.Path)[0] == '0' {
+			return syscall.EIO
+		}
+		return nil
+	})
+	s, err := Open(context.Background(), dir, Options{
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), fs: errorfs.Wrap(vfs.Default, &broken),
+	})
+	if err != nil {
+		return err
+	}
+	broken.On()
+	return s.Commit(numbered(1))
+}
+
+// objects is how many objects a numbered batch updates: enough that Pebble flushes and compacts every few batches.
+const objects = 300
+
+// numbered is a batch of which every part says n: the position of two streams, a mark, each object of one inventory,
+// one object that is there in odd batches only, and in the other inventory one new object, so that a batch that is lost
+// from the middle is missed.
+func numbered(n int) Batch {
+	version := strconv.Itoa(n)
+	var records []*change.Record
+	for i := range objects {
+		records = append(records, object(change.Updated, "web-"+strconv.Itoa(i), "6ba7b810-9dad-11d1-80b4-00c04fd430c8", version))
+	}
+	op := change.Deleted
+	if n%2 == 1 {
+		op = change.Added
+	}
+	secret := object(change.Added, "batch-"+version, "u", version)
+	secret.Stream = secrets
+	records = append(records, object(op, "flip", "u", version), secret)
+	return Batch{Records: records, Marks: map[string]sink.Mark{"out": sink.Mark(version)}}
+}
+
+// wholeBatch is the number of the batch that the state holds, 0 for none, and an error if it holds parts of several.
+func wholeBatch(s *Store) (int, error) {
+	mark, found, err := s.Mark("out")
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	if found {
+		if n, err = strconv.Atoi(string(mark)); err != nil {
+			return 0, err
+		}
+	}
+	for _, stream := range []string{"pods", "shop/secrets"} {
+		position, known, err := s.Position(stream)
+		if err != nil {
+			return 0, err
+		}
+		if known != found || known && position.ResourceVersion != string(mark) {
+			return 0, fmt.Errorf("the mark says %q, the position of %s %+v", mark, stream, position)
+		}
+	}
+	return n, wholeInventory(s, n)
+}
+
+func wholeInventory(s *Store, n int) error {
+	count := 0
+	for entry, err := range s.Scan("pods") {
+		if err != nil {
+			return err
+		}
+		if entry.ResourceVersion != strconv.Itoa(n) {
+			return fmt.Errorf("the mark says %d, the inventory %+v", n, entry)
+		}
+		count++
+	}
+	if want := min(n, 1)*objects + n%2; count != want {
+		return fmt.Errorf("batch %d left %d objects, want %d", n, count, want)
+	}
+	if count, err := s.Count("shop/secrets"); err != nil || count != n {
+		return errors.Join(err, fmt.Errorf("of %d batches the objects of %d are there", n, count))
+	}
+	return nil
+}

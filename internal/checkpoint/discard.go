@@ -1,0 +1,56 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Discard removes the state's files, also where they are damaged or of a newer version and Open refuses them. The
+// directory and files of others in it stay. It returns an *InUseError while the state is open.
+//
+// A Discard that is cut short leaves a state that Open refuses, never a part of one.
+func Discard(dir string) error {
+	lock, err := lockDir(dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(removeFiles(dir), lock.Close()); err != nil {
+		return fmt.Errorf("reset state %s: %w", dir, err)
+	}
+	return nil
+}
+
+// removeFiles removes the marker files first, so that what is left is never taken for a state.
+func removeFiles(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, markers := range []bool{true, false} {
+		for _, entry := range entries {
+			if strings.HasPrefix(entry.Name(), "marker.") != markers || !ofDatabase(entry.Name()) {
+				continue
+			}
+			if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+		if err := syncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofDatabase says whether the file's name is one that Pebble gives.
+func ofDatabase(name string) bool {
+	for _, pattern := range []string{"LOCK", "marker.*", "MANIFEST-*", "OPTIONS-*", "*.blob", "*.dbtmp", "CURRENT.*"} {
+		if ok, _ := filepath.Match(pattern, name); ok { // the patterns are well-formed
+			return true
+		}
+	}
+	return isTable(name) || isLog(name)
+}

@@ -1,0 +1,83 @@
+package checkpoint
+
+import (
+	"bytes"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// The tables are told apart by a key's first byte. The format's key is below all of them, so that a reset is one range.
+const (
+	tableFormat    = 0x01
+	tableCluster   = 'C' // no key                           -> name, uid
+	tableInventory = 'I' // stream, terminator, joined key   -> uid, resourceVersion
+	tableMark      = 'M' // name of the sink                 -> mark
+	tablePosition  = 'P' // stream                           -> position
+	tablesFirst    = 0x02
+	tablesEnd      = 0xff
+)
+
+// A stream's name inside a key ends with a terminator, so that no stream is a prefix of another, and holds no
+// terminator: what names never contain in practice is escaped.
+const (
+	terminator = 0x00
+	escape     = 0x01
+)
+
+func formatKey() []byte { return []byte{tableFormat} }
+
+func clusterKey() []byte { return []byte{tableCluster} }
+
+func markKey(sinkName string) []byte { return append([]byte{tableMark}, sinkName...) }
+
+func positionKey(stream string) []byte { return append([]byte{tablePosition}, stream...) }
+
+// inventoryPrefix is what the keys of the stream's inventory begin with.
+func inventoryPrefix(stream string) []byte {
+	prefix := append(make([]byte, 0, len(stream)+2), tableInventory)
+	for i := range len(stream) {
+		switch c := stream[i]; c {
+		case terminator, escape:
+			prefix = append(prefix, escape, c+1)
+		default:
+			prefix = append(prefix, c)
+		}
+	}
+	return append(prefix, terminator)
+}
+
+// appendKey appends the joined key. It is not escaped: the database orders a stream's keys as the API server does.
+func appendKey(dst []byte, key change.Key) []byte {
+	if key.Namespace != "" {
+		dst = append(append(dst, key.Namespace...), '/')
+	}
+	return append(dst, key.Name...)
+}
+
+// inventoryStream is the stream whose inventory the key belongs to, false where the key is no inventory key.
+func inventoryStream(key []byte) (string, bool) {
+	end := bytes.IndexByte(key, terminator)
+	if end < 1 || key[0] != tableInventory {
+		return "", false
+	}
+	name := make([]byte, 0, end-1)
+	for i := 1; i < end; i++ {
+		c := key[i]
+		if c == escape {
+			i++
+			if i == end {
+				return "", false
+			}
+			c = key[i] - 1
+		}
+		name = append(name, c)
+	}
+	return string(name), true
+}
+
+// after is the first key behind all that begin with the prefix, which ends with a byte below 0xff.
+func after(prefix []byte) []byte {
+	end := bytes.Clone(prefix)
+	end[len(end)-1]++
+	return end
+}

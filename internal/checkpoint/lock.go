@@ -1,0 +1,86 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// lockName is the file that the owner of a state directory holds locked. Pebble has a lock of its own, which does not
+// say who holds it.
+const lockName = "LOCK.exporter"
+
+// makeDir creates the directory and its missing parents, and makes the names durable: a state that is synced into a
+// directory which a power failure forgets is lost.
+func makeDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return &os.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+		}
+		return err
+	}
+	return syncDir(parent)
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// lockDir makes this process the directory's owner until the file is closed or the process ends, however it ends (I10).
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, prepareError(dir, err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		pid := readPID(f)
+		return nil, errors.Join(&InUseError{Dir: dir, PID: pid}, f.Close())
+	}
+	if err == nil {
+		err = writePID(f)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open state %s: lock %s: %w", dir, lockName, err), f.Close())
+	}
+	return f, nil
+}
+
+// readPID is the owner's process id, 0 where it has not written it yet.
+func readPID(f *os.File) int {
+	text, err := io.ReadAll(io.LimitReader(f, 32))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+func writePID(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}

@@ -1,0 +1,56 @@
+package checkpoint
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// space watches the free space of the volume. Pebble returns no error on a full disk: it waits, or ends the process.
+// So a write is refused while Pebble would still have room for what it does in the background.
+type space struct {
+	dir    string
+	floor  uint64 // bytes
+	usage  func(path string) (vfs.DiskUsage, error)
+	logger *slog.Logger
+	stop   chan struct{} // closed: nobody waits for space any more
+}
+
+// pollSpace is how often a wait for space looks again.
+const pollSpace = time.Second
+
+// check returns a *FullError where less than the floor is free.
+func (s *space) check(op string) error {
+	usage, err := s.usage(s.dir)
+	if err != nil {
+		return fmt.Errorf("%s state %s: read the volume's free space: %w", op, s.dir, err)
+	}
+	if usage.TotalBytes == 0 || usage.AvailBytes >= s.floor {
+		return nil // some network file systems do not know their size
+	}
+	return &FullError{Op: op, Dir: s.dir, Free: usage.AvailBytes, Floor: s.floor}
+}
+
+// wait is called when a write inside Pebble found the disk full, which means that somebody else filled it after check.
+// Pebble repeats the write once when wait returns, and ends the process if that fails for its log.
+func (s *space) wait() {
+	if s.check("write") == nil {
+		return
+	}
+	s.logger.Error("the disk is full, saving waits for space", "dir", s.dir)
+	ticker := time.NewTicker(pollSpace)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-ticker.C:
+			if s.check("write") == nil {
+				s.logger.Info("the disk has space again, saving goes on", "dir", s.dir)
+				return
+			}
+		}
+	}
+}

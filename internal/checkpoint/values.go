@@ -1,0 +1,161 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"strconv"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// The flags of an inventory value. A million objects are kept, so the common shapes are: a uid is 16 bytes, a
+// resourceVersion a varint. Anything else is kept as text, so that what is read is exactly what was written.
+const (
+	uidBinary     = 1 << 0
+	versionBinary = 1 << 1
+)
+
+// errValue is a value that no version of the exporter wrote.
+var errValue = errors.New("a value has an unknown form")
+
+// appendEntry appends the value of an inventory entry: flags, uid, resourceVersion.
+func appendEntry(dst []byte, uid, version string) []byte {
+	at := len(dst)
+	dst = append(dst, 0)
+	if id, ok := parseUUID(uid); ok {
+		dst[at] |= uidBinary
+		dst = append(dst, id[:]...)
+	} else {
+		dst = appendText(dst, uid)
+	}
+	if n, ok := parseVersion(version); ok {
+		dst[at] |= versionBinary
+		return binary.AppendUvarint(dst, n)
+	}
+	return append(dst, version...)
+}
+
+// parseEntry is the inverse of appendEntry.
+func parseEntry(value []byte) (uid, version string, err error) {
+	if len(value) == 0 || value[0]&^(uidBinary|versionBinary) != 0 {
+		return "", "", errValue
+	}
+	flags, rest := value[0], value[1:]
+	if flags&uidBinary != 0 {
+		if len(rest) < 16 {
+			return "", "", errValue
+		}
+		uid, rest = formatUUID([16]byte(rest)), rest[16:]
+	} else if uid, rest, err = cutText(rest); err != nil {
+		return "", "", err
+	}
+	if flags&versionBinary == 0 {
+		return uid, string(rest), nil
+	}
+	n, width := binary.Uvarint(rest)
+	if width <= 0 || width != len(rest) {
+		return "", "", errValue
+	}
+	return uid, strconv.FormatUint(n, 10), nil
+}
+
+// parseUUID reads a UUID in its canonical form, lower-case with four dashes; nothing else would be written back alike.
+func parseUUID(text string) (id [16]byte, ok bool) {
+	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return id, false
+	}
+	at := 0
+	for i := range len(text) {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			continue
+		}
+		digit := nibble(text[i])
+		if digit > 15 {
+			return id, false
+		}
+		id[at/2] = id[at/2]<<4 | digit
+		at++
+	}
+	return id, true
+}
+
+// nibble is the value of a lower-case hexadecimal digit, above 15 for any other byte.
+func nibble(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	}
+	return 0xff
+}
+
+func formatUUID(id [16]byte) string {
+	var text [36]byte
+	hex.Encode(text[:], id[:4])
+	hex.Encode(text[9:], id[4:6])
+	hex.Encode(text[14:], id[6:8])
+	hex.Encode(text[19:], id[8:10])
+	hex.Encode(text[24:], id[10:])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return string(text[:])
+}
+
+// parseVersion reads a decimal number that is written back alike: no sign, no leading zero, no overflow.
+func parseVersion(text string) (uint64, bool) {
+	if text == "" || (text[0] == '0' && len(text) > 1) || text[0] == '+' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, err == nil
+}
+
+// appendPosition appends a position: complete, resourceVersion, epoch, selector.
+func appendPosition(dst []byte, p change.Position) []byte {
+	complete := byte(0)
+	if p.Complete {
+		complete = 1
+	}
+	dst = appendText(append(dst, complete), p.ResourceVersion)
+	return append(appendText(dst, p.Epoch), p.Selector...)
+}
+
+// parsePosition is the inverse of appendPosition.
+func parsePosition(value []byte) (change.Position, error) {
+	if len(value) == 0 || value[0] > 1 {
+		return change.Position{}, errValue
+	}
+	version, rest, err := cutText(value[1:])
+	if err != nil {
+		return change.Position{}, err
+	}
+	epoch, selector, err := cutText(rest)
+	if err != nil {
+		return change.Position{}, err
+	}
+	return change.Position{ResourceVersion: version, Complete: value[0] == 1, Epoch: epoch, Selector: string(selector)}, nil
+}
+
+// appendCluster appends an identity: name, uid.
+func appendCluster(dst []byte, c Cluster) []byte { return append(appendText(dst, c.Name), c.UID...) }
+
+// parseCluster is the inverse of appendCluster.
+func parseCluster(value []byte) (Cluster, error) {
+	name, uid, err := cutText(value)
+	return Cluster{Name: name, UID: string(uid)}, err
+}
+
+// appendText appends a text with its length in front.
+func appendText(dst []byte, text string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+}
+
+func cutText(value []byte) (text string, rest []byte, err error) {
+	n, width := binary.Uvarint(value)
+	if width <= 0 || n > uint64(len(value)-width) {
+		return "", nil, errValue
+	}
+	value = value[width:]
+	return string(value[:n]), value[n:], nil
+}
