@@ -1,0 +1,194 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Line is where sources put their records: it numbers them, hands each to the listeners that want it, and knows which
+// of them are delivered. All streams and all listeners share it.
+type Line struct {
+	listeners []*listener
+
+	mu      sync.Mutex // guards the following
+	number  fifo.Numberer
+	streams map[string]*progress
+	marks   []checkpoint.Marks // by listener
+	wake    chan struct{}      // buffered 1: the committer has work
+	changed chan struct{}      // closed and made anew after each commit
+}
+
+// progress is what is known of one stream's records.
+type progress struct {
+	tracker   *checkpoint.Tracker
+	added     uint64 // records put in
+	committed uint64 // records that are part of the saved state
+}
+
+func newLine(listeners []*listener) *Line {
+	return &Line{
+		listeners: listeners,
+		streams:   map[string]*progress{},
+		marks:     make([]checkpoint.Marks, len(listeners)),
+		wake:      make(chan struct{}, 1),
+		changed:   make(chan struct{}),
+	}
+}
+
+// Push puts the record in line and gives it its Seq. It blocks while a queue that wants the record is full, and returns
+// ctx's error if ctx ends first; the record is then in no queue. Records of one stream must be pushed by one goroutine
+// at a time, in their order (I3).
+func (l *Line) Push(ctx context.Context, rec *change.Record) error {
+	wanted := l.wanted(rec)
+	if err := l.reserve(ctx, rec, wanted); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.number.Number(rec)
+	p := l.progress(rec.Stream.String())
+	if err := p.tracker.Add(rec, wanted); err != nil {
+		return fmt.Errorf("track record %d of %s: %w", rec.Seq, rec.Stream, err)
+	}
+	p.added++
+	for i, lst := range l.listeners {
+		if wanted&(1<<i) != 0 {
+			lst.push(rec)
+		}
+	}
+	if wanted == 0 {
+		l.wakeCommitter()
+	}
+	return nil
+}
+
+// wanted is the set of listeners that must write the record, as a bit mask. A bookmark moves the position and is
+// nobody's.
+func (l *Line) wanted(rec *change.Record) uint64 {
+	var mask uint64
+	if rec.Op == change.Bookmark {
+		return mask
+	}
+	for i, lst := range l.listeners {
+		if lst.wants(rec) {
+			mask |= 1 << i
+		}
+	}
+	return mask
+}
+
+// reserve takes room in every wanted queue, one after the other. A stream that waits for one queue holds up no other
+// stream.
+func (l *Line) reserve(ctx context.Context, rec *change.Record, wanted uint64) error {
+	for i, lst := range l.listeners {
+		if wanted&(1<<i) == 0 {
+			continue
+		}
+		if err := lst.reserve(ctx, rec.Size()); err != nil {
+			for j := range i {
+				if wanted&(1<<j) != 0 {
+					l.listeners[j].cancel(rec.Size())
+				}
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// progress returns the stream's; the caller holds mu.
+func (l *Line) progress(stream string) *progress {
+	p := l.streams[stream]
+	if p == nil {
+		p = &progress{tracker: checkpoint.NewTracker()}
+		l.streams[stream] = p
+	}
+	return p
+}
+
+// wakeCommitter tells the committer that trackers moved; the caller holds mu.
+func (l *Line) wakeCommitter() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// ack records that the listener's sink holds the records durably (I1).
+func (l *Line) ack(listener int, batch []*change.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, rec := range batch {
+		if err := l.streams[rec.Stream.String()].tracker.Ack(listener, rec.Seq); err != nil {
+			return fmt.Errorf("acknowledge record %d of %s: %w", rec.Seq, rec.Stream, err)
+		}
+	}
+	l.wakeCommitter()
+	return nil
+}
+
+// mark records that the listener's log stands at mark after the write that ended with seq.
+func (l *Line) mark(listener int, seq uint64, mark sink.Mark) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.marks[listener].Written(seq, mark)
+	l.wakeCommitter()
+}
+
+// advance returns what may be saved now: the records that every listener acknowledged with all before them (I2), and
+// the marks up to which nothing will be asked for again.
+func (l *Line) advance() ([]*change.Record, map[string]sink.Mark) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var batch []*change.Record
+	frontier := l.number.Last() + 1
+	for _, p := range l.streams {
+		batch = p.tracker.Advance(batch)
+		if first, ok := p.tracker.First(); ok {
+			frontier = min(frontier, first)
+		}
+	}
+	marks := map[string]sink.Mark{}
+	for i, lst := range l.listeners {
+		if mark, ok := l.marks[i].At(frontier); ok {
+			marks[lst.Name] = mark
+		}
+	}
+	return batch, marks
+}
+
+// committed tells those who wait that the records are part of the saved state.
+func (l *Line) committed(batch []*change.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, rec := range batch {
+		l.streams[rec.Stream.String()].committed++
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// Drain returns when everything that the stream pushed before is delivered and saved, or with ctx's error.
+func (l *Line) Drain(ctx context.Context, stream change.Stream) error {
+	l.mu.Lock()
+	p := l.progress(stream.String())
+	goal := p.added
+	for p.committed < goal {
+		changed := l.changed
+		l.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		l.mu.Lock()
+	}
+	l.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,342 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// batchLimit bounds one Write: large enough to amortise a sync, small enough that a sink's memory stays small beside
+// its queue.
+func batchLimit() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: 2048} }
+
+// listener carries records from its queue to its sink. It is client-go's processorListener with a bounded queue and an
+// acknowledgement.
+type listener struct {
+	Sink
+	index      int // in the line's masks
+	line       *Line
+	clusterUID string
+	observer   Observer
+
+	lost func() // asks the sources for a full snapshot for this sink
+
+	// The following belong to the goroutine of open and run.
+	mark      sink.Mark
+	delivered deliveredSet
+	messages  []sink.Message
+
+	mu       sync.Mutex // guards the following
+	queue    *fifo.Queue
+	taken    []*change.Record // from the queue, and not acknowledged yet
+	finished bool             // nothing more will be pushed
+	freed    chan struct{}    // closed and made anew when room was freed
+	ready    chan struct{}    // buffered 1: there is something to take, or nothing more will come
+}
+
+func newListener(index int, s Sink, config *Config) *listener {
+	return &listener{
+		Sink: s, index: index, clusterUID: config.ClusterUID, observer: config.Observer,
+		delivered: deliveredSet{streams: config.streams(), ledger: ledger{config.Store}},
+		queue:     fifo.NewQueue(s.Queue),
+		freed:     make(chan struct{}),
+		ready:     make(chan struct{}, 1),
+	}
+}
+
+// wants says whether the record is for this listener's sink.
+func (l *listener) wants(rec *change.Record) bool {
+	if rec.Sink != "" && rec.Sink != l.Name {
+		return false
+	}
+	return l.Wants == nil || l.Wants(rec.Stream)
+}
+
+// reserve waits for room in the queue. It blocks while the queue is full: the watch is the back-pressure.
+func (l *listener) reserve(ctx context.Context, size int) error {
+	for {
+		l.mu.Lock()
+		if l.queue.Reserve(size) {
+			l.mu.Unlock()
+			return nil
+		}
+		freed := l.freed
+		l.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (l *listener) cancel(size int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue.Cancel(size)
+	l.signalFreed()
+}
+
+// signalFreed wakes all who wait for room; the caller holds mu.
+func (l *listener) signalFreed() {
+	close(l.freed)
+	l.freed = make(chan struct{})
+}
+
+func (l *listener) push(rec *change.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue.Push(rec)
+	l.observe()
+	l.signalReady()
+}
+
+// finish says that nothing more will be pushed: run returns when the queue is empty.
+func (l *listener) finish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.finished = true
+	l.signalReady()
+}
+
+// signalReady wakes the listener's goroutine; the caller holds mu.
+func (l *listener) signalReady() {
+	select {
+	case l.ready <- struct{}{}:
+	default:
+	}
+}
+
+// observe reports the queue; the caller holds mu.
+func (l *listener) observe() {
+	backlog := Backlog{Records: len(l.taken) + l.queue.Len(), Bytes: l.queue.Used().Bytes}
+	if len(l.taken) > 0 {
+		backlog.Oldest = l.taken[0].Received
+	} else if oldest := l.queue.Oldest(); oldest != nil {
+		backlog.Oldest = oldest.Received
+	}
+	l.observer.Queued(l.Name, backlog)
+}
+
+// take returns what is queued, up to the batch limit, and waits only while there is nothing: a busy sink gets large
+// batches by itself, an idle one a batch of one at once. It returns nothing when there will be nothing more.
+func (l *listener) take(ctx context.Context, batch []*change.Record) []*change.Record {
+	for {
+		l.mu.Lock()
+		batch = l.queue.Pop(batch[:0], batchLimit())
+		l.taken = batch
+		finished := l.finished
+		if len(batch) > 0 {
+			l.signalFreed()
+			l.observe()
+		}
+		l.mu.Unlock()
+		if len(batch) > 0 || finished {
+			return batch
+		}
+		select {
+		case <-l.ready:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// acknowledged tells the line that the sink has the records, which are the oldest of those taken.
+func (l *listener) acknowledged(batch []*change.Record) error {
+	if err := l.line.ack(l.index, batch); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken = l.taken[len(batch):]
+	l.observe()
+	return nil
+}
+
+// left is the number of records that were pushed and are not acknowledged.
+func (l *listener) left() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queue.Len() + len(l.taken)
+}
+
+// run delivers until there is nothing more or ctx ends. It returns nil then, and an error only where no retry helps.
+func (l *listener) run(ctx context.Context) error {
+	var batch []*change.Record
+	for {
+		if batch = l.take(ctx, batch); len(batch) == 0 {
+			return nil
+		}
+		if err := l.deliver(ctx, batch); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("deliver to sink %s: %w", l.Name, err)
+		}
+		clear(batch) // the records are free
+	}
+}
+
+// deliver brings the whole batch into the sink, whatever it takes.
+func (l *listener) deliver(ctx context.Context, batch []*change.Record) error {
+	for len(batch) > 0 {
+		fresh, err := l.skipDelivered(batch)
+		if err != nil {
+			return err
+		}
+		if len(fresh) == 0 {
+			return nil
+		}
+		batch, err = l.write(ctx, fresh)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipDelivered acknowledges the records that the sink's log already held when it was opened, and returns the others.
+func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
+	if l.delivered.empty() {
+		return batch, nil
+	}
+	var known, fresh []*change.Record
+	for _, rec := range batch {
+		if l.delivered.take(rec, l.clusterUID) {
+			known = append(known, rec)
+		} else {
+			fresh = append(fresh, rec)
+		}
+	}
+	return fresh, l.acknowledged(known)
+}
+
+// write makes one attempt with the batch and returns what is still to be written.
+func (l *listener) write(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
+	messages := l.encode(batch)
+	began := time.Now()
+	mark, err := l.Target.Write(ctx, messages)
+	var rejected *sink.RejectedError
+	switch {
+	case err == nil:
+		return nil, l.wrote(batch, mark, began)
+	case errors.As(err, &rejected):
+		if err := l.wrote(batch[:rejected.Index], mark, began); err != nil {
+			return nil, err
+		}
+		return batch[rejected.Index:], l.replaceRejected(batch[rejected.Index:], rejected)
+	case isPermanent(err) || ctx.Err() != nil:
+		return nil, err
+	}
+	l.observer.Failed(l.Name, err)
+	return batch, l.reopen(ctx)
+}
+
+func (l *listener) encode(batch []*change.Record) []sink.Message {
+	l.Encoder.Reset()
+	l.messages = l.messages[:0]
+	for _, rec := range batch {
+		l.messages = l.Encoder.Encode(l.messages, rec)
+	}
+	return l.messages
+}
+
+func (l *listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	l.mark = mark
+	l.observer.Written(l.Name, batch, time.Since(began))
+	if err := l.acknowledged(batch); err != nil {
+		return err
+	}
+	if l.delivered.empty() {
+		l.line.mark(l.index, batch[len(batch)-1].Seq, mark)
+	}
+	return nil
+}
+
+// replaceRejected puts a gap record in the place of the first record of the batch, which the sink will never take, so
+// that the loss is on the wire where it happened (I4).
+func (l *listener) replaceRejected(batch []*change.Record, rejected *sink.RejectedError) error {
+	rec := batch[0]
+	if rec.Op == change.Gap {
+		return &sink.PermanentError{Err: fmt.Errorf("sink %s rejects even the note of a rejected record: %w", l.Name, rejected)}
+	}
+	l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
+	note := *rec
+	note.Op, note.Object = change.Gap, nil
+	note.Snapshot = &change.Snapshot{
+		ID: rec.ResourceVersion, Reason: change.Policy, From: rec.ResourceVersion, ResourceVersion: rec.ResourceVersion,
+	}
+	batch[0] = &note
+	return nil
+}
+
+// open opens the sink at the mark and returns the ids that its log holds behind it. A sink without a mark gets one
+// before its first record, so that a crash after that record finds it. After a *sink.LostError the sink is open.
+func (l *listener) open(ctx context.Context, mark sink.Mark) ([]string, error) {
+	ids, err := l.Target.Open(ctx, mark)
+	var lost *sink.LostError
+	if err != nil && !errors.As(err, &lost) {
+		return nil, err
+	}
+	l.mark = mark
+	if mark == "" || lost != nil {
+		var markErr error
+		if l.mark, markErr = l.Target.Write(ctx, nil); markErr != nil {
+			return nil, fmt.Errorf("read the mark: %w", markErr)
+		}
+	}
+	if err := l.delivered.add(ids); err != nil {
+		return nil, err
+	}
+	l.observer.Opened(l.Name, len(ids))
+	return ids, err
+}
+
+// reopen opens the sink again at the last mark, after an error that the sink could not mend, for as long as ctx lives.
+func (l *listener) reopen(ctx context.Context) error {
+	again := func() error {
+		err := l.Target.Close(ctx)
+		if err == nil {
+			_, err = l.open(ctx, l.mark)
+		}
+		var lost *sink.LostError
+		switch {
+		case errors.As(err, &lost):
+			l.observer.Failed(l.Name, err)
+			l.lost()
+			return nil
+		case err != nil && isPermanent(err):
+			return backoff.Permanent(err)
+		case err != nil && ctx.Err() == nil:
+			l.observer.Failed(l.Name, err)
+		}
+		return err
+	}
+	return backoff.Retry(again, backoff.WithContext(retryForever(), ctx))
+}
+
+func isPermanent(err error) bool {
+	var permanent *sink.PermanentError
+	return errors.As(err, &permanent)
+}
+
+// retryForever waits 0.1 s at first and 10 s at most.
+func retryForever() *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithMaxInterval(10*time.Second),
+		backoff.WithMaxElapsedTime(0),
+	)
+}

@@ -1,0 +1,47 @@
+package pipeline
+
+import (
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Observer is told what the pipeline does. Every field must be set; NopObserver has them all. The callbacks are called
+// from the pipeline's goroutines, sometimes under its locks: they return at once and call nothing back.
+type Observer struct {
+	// Queued is told what a listener holds after that changed.
+	Queued func(sink string, backlog Backlog)
+	// Opened is told that a sink is open, and how many records after its mark were found in its log.
+	Opened func(sink string, replayed int)
+	// Written is told of a batch that is durable, and how long Write took.
+	Written func(sink string, batch []*change.Record, took time.Duration)
+	// Failed is told of a sink's error; the listener opens the sink again.
+	Failed func(sink string, err error)
+	// Rejected is told of a record that the sink will never take, and why.
+	Rejected func(sink string, rec *change.Record, reason string, err error)
+	// Committed is told of records and marks that are part of the saved state, and how long that took.
+	Committed func(batch []*change.Record, marks map[string]sink.Mark, took time.Duration)
+	// CommitFailed is told of a failed commit, which is tried again.
+	CommitFailed func(err error)
+}
+
+// Backlog is what was pushed to a listener and is not acknowledged.
+type Backlog struct {
+	Records int
+	Bytes   int       // of the queue alone
+	Oldest  time.Time // when the oldest record was received; zero where there is none
+}
+
+// NopObserver is an Observer that ignores everything.
+func NopObserver() Observer {
+	return Observer{
+		Queued:       func(string, Backlog) {},
+		Opened:       func(string, int) {},
+		Written:      func(string, []*change.Record, time.Duration) {},
+		Failed:       func(string, error) {},
+		Rejected:     func(string, *change.Record, string, error) {},
+		Committed:    func([]*change.Record, map[string]sink.Mark, time.Duration) {},
+		CommitFailed: func(error) {},
+	}
+}

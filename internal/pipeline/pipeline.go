@@ -1,0 +1,204 @@
+// Package pipeline is the shell around the pure core: it owns every goroutine of the line, its locks, and the order in
+// which things start and stop.
+//
+//	source -> Line.Push -> listener (one a sink) -> Sink.Write -> Line.ack -> committer -> Store.Commit
+//
+// A record is handed to every listener that wants it. It counts as delivered when all of them acknowledged it (I1), and
+// is saved when all before it in its stream are (I2).
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Config is what Run runs.
+type Config struct {
+	ClusterUID string // of namespace kube-system
+	Sources    []Source
+	Sinks      []Sink
+	Store      *checkpoint.Store // opened by the caller and closed by the caller, after Run
+	// StopTimeout is how long a stop may take to deliver what is in the queues.
+	StopTimeout time.Duration
+	Observer    Observer
+}
+
+// streams are those of the sources.
+func (c *Config) streams() []change.Stream {
+	streams := make([]change.Stream, len(c.Sources))
+	for i, s := range c.Sources {
+		streams[i] = s.Stream
+	}
+	return streams
+}
+
+// Source is one stream of records.
+type Source struct {
+	Stream change.Stream
+	// Run pushes the stream's records into the line until ctx ends, and returns then; no goroutine of its own is
+	// left. An error ends the whole run.
+	Run func(ctx context.Context, line *Line) error
+	// Request asks for a full snapshot for one sink, or for all with "". It returns at once.
+	Request func(reason change.Reason, sink string)
+}
+
+// Sink is one destination and what it wants.
+type Sink struct {
+	Name    string
+	Target  sink.Sink
+	Encoder Encoder
+	// Wants says whether the sink takes the stream's records; nil is all.
+	Wants func(*change.Stream) bool
+	Queue fifo.Limit
+}
+
+// Encoder turns records into messages. One goroutine uses it.
+type Encoder interface {
+	// Encode appends the record's messages to dst. They are valid until Reset.
+	Encode(dst []sink.Message, rec *change.Record) []sink.Message
+	Reset()
+}
+
+// MaxSinks is the most sinks that one pipeline can have.
+const MaxSinks = 64
+
+// LeftError says what a stop could not deliver within its deadline. Nothing of it is lost: the next start continues
+// there.
+type LeftError struct {
+	Timeout time.Duration
+	Queued  map[string]int // records by sink
+}
+
+func (e *LeftError) Error() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(e.Queued)) {
+		parts = append(parts, fmt.Sprintf("sink %s: %d records", name, e.Queued[name]))
+	}
+	return fmt.Sprintf("stop within %s: left undelivered: %s: the next start continues there", e.Timeout, strings.Join(parts, ", "))
+}
+
+// Run opens the sinks, then starts the sources, and delivers until ctx ends or something fails for good. Then it stops
+// in the other order: the sources first, so that nothing new comes; the listeners when their queues are empty or the
+// deadline is over; the committer last, so that everything delivered is saved (I7).
+//
+// It returns nil after a clean stop, a *LeftError after one that ran out of time, and the cause otherwise.
+func Run(ctx context.Context, config Config) error {
+	if len(config.Sinks) == 0 || len(config.Sinks) > MaxSinks {
+		return fmt.Errorf("run with %d sinks: from 1 to %d are possible", len(config.Sinks), MaxSinks)
+	}
+	r := newRun(&config)
+	err := r.open(ctx)
+	switch {
+	case err == nil:
+		err = r.deliver(ctx)
+	case ctx.Err() != nil:
+		err = nil // stopped while a sink was not there yet: nothing was in line
+	}
+	return errors.Join(err, r.closeSinks(ctx))
+}
+
+// run is one life of the pipeline.
+type run struct {
+	*Config
+	line      *Line
+	listeners []*listener
+}
+
+func newRun(config *Config) *run {
+	r := &run{Config: config}
+	for i, s := range config.Sinks {
+		l := newListener(i, s, config)
+		l.lost = func() { r.requestSnapshots(l, change.Lost) }
+		r.listeners = append(r.listeners, l)
+	}
+	r.line = newLine(r.listeners)
+	for _, l := range r.listeners {
+		l.line = r.line
+	}
+	return r
+}
+
+// errStopped is the cause with which a layer's context ends when the layer is told to stop.
+var errStopped = errors.New("stopped")
+
+// deliver runs sources, listeners and committer. Each layer has a context of its own, so that they end in order; an
+// error in any of them ends the sources, and with them all.
+func (r *run) deliver(ctx context.Context) error {
+	sourceCtx, stopSources := context.WithCancelCause(ctx)
+	sinkCtx, stopSinks := context.WithCancelCause(context.WithoutCancel(ctx))
+	commitCtx, stopCommits := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stopSources(nil)
+	defer stopSinks(nil)
+	defer stopCommits(nil)
+
+	guard := func(work func() error) func() error {
+		return func() error {
+			err := work()
+			if err != nil {
+				stopSources(err)
+			}
+			return err
+		}
+	}
+	var sources, listeners, commits errgroup.Group
+	commits.Go(guard(func() error { return (&committer{r.line, r.Store, r.Observer}).run(commitCtx) }))
+	for _, l := range r.listeners {
+		listeners.Go(guard(func() error { return l.run(sinkCtx) }))
+	}
+	for _, s := range r.Sources {
+		sources.Go(guard(func() error { return s.Run(sourceCtx, r.line) }))
+	}
+	<-sourceCtx.Done()
+	sourceErr := sources.Wait()
+	listenErr := r.drain(&listeners, stopSinks)
+	stopCommits(errStopped)
+	return errors.Join(sourceErr, listenErr, commits.Wait(), r.left())
+}
+
+// drain lets the listeners finish their queues, and stops them when the deadline is over.
+func (r *run) drain(listeners *errgroup.Group, stopSinks context.CancelCauseFunc) error {
+	for _, l := range r.listeners {
+		l.finish()
+	}
+	deadline := time.AfterFunc(r.StopTimeout, func() { stopSinks(errStopped) })
+	defer deadline.Stop()
+	return listeners.Wait()
+}
+
+// left is what the listeners did not deliver, nil if that is nothing.
+func (r *run) left() error {
+	queued := map[string]int{}
+	for _, l := range r.listeners {
+		if n := l.left(); n > 0 {
+			queued[l.Name] = n
+		}
+	}
+	if len(queued) == 0 {
+		return nil
+	}
+	return &LeftError{Timeout: r.StopTimeout, Queued: queued}
+}
+
+func (r *run) closeSinks(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.StopTimeout)
+	defer cancel()
+	var errs []error
+	for _, l := range r.listeners {
+		if err := l.Target.Close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close sink %s: %w", l.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,34 @@
+package pipeline
+
+import (
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+// ledger tells what the saved state says of a record that a sink's log holds.
+type ledger struct{ store *checkpoint.Store }
+
+// settled says whether the record is part of the saved state, so that it will not come again. A mark may lie further
+// back than the positions: it waits for the slowest stream.
+func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
+	if !id.Op.OfObject() || id.Op == change.Sync {
+		return true, nil // another reconcile has another id
+	}
+	position, found, err := l.store.Position(stream.String())
+	if err != nil || !found {
+		return false, err
+	}
+	order := change.CompareVersions(id.ResourceVersion, position.ResourceVersion)
+	switch {
+	case order > 0:
+		return false, nil
+	case order < 0 && (id.Op == change.Added || id.Op == change.Updated):
+		return true, nil
+	}
+	// At the position other records may share the version, and what a reconcile found carries older ones.
+	entry, found, err := l.store.Lookup(stream.String(), id.Key)
+	if id.Op == change.Deleted {
+		return !found || entry.UID != id.UID, err
+	}
+	return found && entry.UID == id.UID && change.CompareVersions(entry.ResourceVersion, id.ResourceVersion) >= 0, err
+}
