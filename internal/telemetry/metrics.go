@@ -1,0 +1,105 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are the counters and histograms; what has a present value is read from the state when it is collected.
+type metrics struct {
+	sourceRecords *prometheus.CounterVec
+	sourceBytes   *prometheus.CounterVec
+	sourceGaps    *prometheus.CounterVec
+	sinkRecords   *prometheus.CounterVec
+	sinkWrite     *prometheus.HistogramVec
+	sinkRetries   *prometheus.CounterVec
+	sinkRejected  *prometheus.CounterVec
+	delivery      *prometheus.HistogramVec
+	commit        prometheus.Histogram
+	reconciles    *prometheus.CounterVec
+	corrections   *prometheus.CounterVec
+}
+
+// latencyBuckets go from a quarter of a millisecond to 65 seconds in factors of four.
+func latencyBuckets() []float64 { return prometheus.ExponentialBuckets(0.00025, 4, 10) }
+
+func newMetrics(registry *prometheus.Registry) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubecdc_" + name, Help: help}, labels)
+		registry.MustRegister(vec)
+		return vec
+	}
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubecdc_" + name, Help: help, Buckets: latencyBuckets()}, labels)
+		registry.MustRegister(vec)
+		return vec
+	}
+	return &metrics{
+		sourceRecords: counter("source_records_total", "Records read from the API server.", "resource", "op"),
+		sourceBytes:   counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
+		sourceGaps:    counter("source_gaps_total", "Gaps: times that intermediate changes may be missing.", "resource", "reason"),
+		sinkRecords:   counter("sink_records_total", "Records that are durable in the sink.", "sink", "resource"),
+		sinkWrite:     histogram("sink_write_seconds", "Time that one batch takes to become durable.", "sink"),
+		sinkRetries:   counter("sink_retries_total", "Attempts that a sink repeated.", "sink", "reason"),
+		sinkRejected:  counter("sink_rejected_total", "Records that a sink will never take.", "sink", "reason"),
+		delivery:      histogram("delivery_seconds", "Time from receiving a record to its being durable in the sink.", "sink"),
+		commit:        histogram("commit_seconds", "Time that saving positions, inventory and marks takes.").WithLabelValues().(prometheus.Histogram),
+		reconciles:    counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
+		corrections:   counter("corrections_total", "Differences that a resync found although no watch told of them.", "resource", "op"),
+	}
+}
+
+// gauges describes what is read from the state at each collection.
+type gauges struct {
+	positionAge, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked *prometheus.Desc
+}
+
+func newGauges() gauges {
+	desc := func(name, help, label string) *prometheus.Desc {
+		return prometheus.NewDesc("kubecdc_"+name, help, []string{label}, nil)
+	}
+	return gauges{
+		positionAge:   desc("position_age_seconds", "Time since the saved position of the resource last moved or was confirmed.", "resource"),
+		inventory:     desc("inventory_objects", "Objects that the sinks have, as the saved state knows it.", "resource"),
+		queueBytes:    desc("queue_bytes", "Bytes waiting for the sink.", "sink"),
+		queueRecords:  desc("queue_records", "Records waiting for the sink or being written.", "sink"),
+		spoolBytes:    desc("spool_bytes", "Bytes spooled to disk for the sink.", "sink"),
+		oldestUnacked: desc("oldest_unacked_seconds", "Age of the oldest record that the sink has not acknowledged.", "sink"),
+	}
+}
+
+// Describe is prometheus.Collector's.
+func (t *Telemetry) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(t, out) }
+
+// Collect is prometheus.Collector's. It reads the inventory's size from the store where that changed in bulk.
+func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value float64, label string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, label)
+	}
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, s := range t.streams {
+		if !s.confirmed.IsZero() {
+			gauge(t.gauges.positionAge, now.Sub(s.confirmed).Seconds(), name)
+		}
+		if n, err := t.countObjects(name); err == nil {
+			gauge(t.gauges.inventory, float64(n), name)
+		}
+	}
+	for name, s := range t.sinks {
+		gauge(t.gauges.queueBytes, float64(s.QueueBytes), name)
+		gauge(t.gauges.queueRecords, float64(s.QueueRecords), name)
+		gauge(t.gauges.spoolBytes, 0, name)
+		gauge(t.gauges.oldestUnacked, age(now, s.oldest), name)
+	}
+}
+
+// age is in seconds, 0 for no time.
+func age(now, then time.Time) float64 {
+	if then.IsZero() {
+		return 0
+	}
+	return now.Sub(then).Seconds()
+}

@@ -1,0 +1,50 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Handler serves /metrics, /healthz, /readyz and /statusz.
+func (t *Telemetry) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", t.serveHealth)
+	mux.HandleFunc("GET /readyz", t.serveReady)
+	mux.HandleFunc("GET /statusz", t.serveStatus)
+	return mux
+}
+
+func (t *Telemetry) serveHealth(w http.ResponseWriter, _ *http.Request) {
+	t.mu.Lock()
+	problems := t.unhealthy(time.Now())
+	t.mu.Unlock()
+	answer(w, problems)
+}
+
+func (t *Telemetry) serveReady(w http.ResponseWriter, _ *http.Request) {
+	t.mu.Lock()
+	waiting := t.unready()
+	t.mu.Unlock()
+	answer(w, waiting)
+}
+
+// answer says ok, or 503 and one problem a line.
+func answer(w http.ResponseWriter, problems []string) {
+	if len(problems) > 0 {
+		http.Error(w, strings.Join(problems, "\n"), http.StatusServiceUnavailable)
+		return
+	}
+	w.Write([]byte("ok\n"))
+}
+
+func (t *Telemetry) serveStatus(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.Encode(t.Status()) // a reader that went away is no error of ours
+}

@@ -1,0 +1,229 @@
+// Package telemetry makes what the pipeline and the streams tell visible: metrics for Prometheus, log lines, and the
+// status, health and readiness of the process. It is the only package that imports Prometheus, and knows neither
+// pipeline nor sources: its methods have the shapes of their observers' callbacks, and cmd ties them together.
+package telemetry
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Options says what is observed.
+type Options struct {
+	Version     string
+	ClusterName string
+	ClusterUID  string
+	Streams     []change.Stream
+	Sinks       []string
+	Logger      *slog.Logger
+	// CountObjects returns the size of a stream's inventory.
+	CountObjects func(stream string) (int, error)
+}
+
+// Telemetry is what is known of the running process. Its methods may be called from any goroutine.
+type Telemetry struct {
+	Options
+	registry *prometheus.Registry
+	metrics  *metrics
+	gauges   gauges
+	started  time.Time
+
+	mu      sync.Mutex // guards the following
+	streams map[string]*streamState
+	sinks   map[string]*sinkState
+	commit  commitState
+}
+
+// New returns a Telemetry in which nothing has happened yet.
+func New(options Options) *Telemetry {
+	registry := prometheus.NewRegistry()
+	t := &Telemetry{
+		Options: options, registry: registry, metrics: newMetrics(registry), gauges: newGauges(), started: time.Now(),
+		streams: map[string]*streamState{}, sinks: map[string]*sinkState{},
+	}
+	for _, stream := range options.Streams {
+		t.streams[stream.String()] = &streamState{State: starting, objects: unknownCount, sign: t.started}
+	}
+	for _, name := range options.Sinks {
+		t.sinks[name] = &sinkState{State: starting}
+	}
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_build_info", Help: "1, with the version as label."}, []string{"version"})
+	build.WithLabelValues(options.Version).Set(1)
+	registry.MustRegister(t, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return t
+}
+
+// Watching is told that a stream's watch is open.
+func (t *Telemetry) Watching(stream change.Stream, from string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.streams[stream.String()]
+	s.sign = time.Now()
+	if s.State == watching {
+		return
+	}
+	if s.LastError != "" {
+		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from)
+	} else {
+		t.Logger.Info("watching", "resource", stream.String(), "resourceVersion", from)
+	}
+	s.State, s.LastError = watching, ""
+}
+
+// StreamFailed is told of a failed list or watch. The same failure is logged once, until the stream recovers.
+func (t *Telemetry) StreamFailed(stream change.Stream, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.streams[stream.String()]
+	s.sign = time.Now()
+	if s.LastError == err.Error() {
+		return
+	}
+	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+	t.Logger.Warn("stream failed; it is tried again", "resource", stream.String(), "error", err)
+}
+
+// Received is told of a record that was read.
+func (t *Telemetry) Received(rec *change.Record) {
+	resource := rec.Stream.Resource.String()
+	t.metrics.sourceRecords.WithLabelValues(resource, rec.Op.String()).Inc()
+	t.metrics.sourceBytes.WithLabelValues(resource).Add(float64(len(rec.Object)))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.streams[rec.Stream.String()]
+	s.sign = time.Now()
+	s.Records++
+}
+
+// Reconciling is told that a reconcile starts, and of the gap that made it necessary.
+func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot) {
+	log := t.Logger.Info
+	if snapshot.Reason.Gap() {
+		t.metrics.sourceGaps.WithLabelValues(stream.Resource.String(), string(snapshot.Reason)).Inc()
+		log = t.Logger.Warn
+	}
+	log("reconcile starts", "resource", stream.String(), "reason", snapshot.Reason, "gap", snapshot.Reason.Gap(),
+		"from", snapshot.From, "resourceVersion", snapshot.ResourceVersion)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.streams[stream.String()]
+	s.State, s.sign = snapshotting, time.Now()
+	if snapshot.Reason.Gap() {
+		s.Gaps++
+		s.LastGap = &gapState{Reason: snapshot.Reason, From: snapshot.From, To: snapshot.ResourceVersion, Time: time.Now()}
+	}
+}
+
+// Reconciled is told that a reconcile is complete.
+func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
+	resource := stream.Resource.String()
+	t.metrics.reconciles.WithLabelValues(resource, string(snapshot.Reason)).Inc()
+	if snapshot.Reason == change.Resync || snapshot.Reason == change.Requested {
+		t.metrics.corrections.WithLabelValues(resource, change.Replaced.String()).Add(float64(snapshot.Counts.Replaced))
+		t.metrics.corrections.WithLabelValues(resource, change.Deleted.String()).Add(float64(snapshot.Counts.Deleted))
+	}
+	t.Logger.Info("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion,
+		"replaced", snapshot.Counts.Replaced, "deleted", snapshot.Counts.Deleted, "synced", snapshot.Counts.Synced)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.streams[stream.String()]
+	s.sign = time.Now()
+	s.LastReconcile = &reconcileState{Reason: snapshot.Reason, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Time: time.Now()}
+}
+
+// Queued is told a sink's backlog.
+func (t *Telemetry) Queued(name string, records, bytes int, oldest time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.sinks[name]
+	s.QueueRecords, s.QueueBytes, s.oldest = records, bytes, oldest
+}
+
+// Opened is told that a sink is open.
+func (t *Telemetry) Opened(name string, replayed int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sinks[name].State = open
+	t.Logger.Info("sink open", "sink", name, "foundAfterMark", replayed)
+}
+
+// Written is told of a batch that is durable.
+func (t *Telemetry) Written(name string, batch []*change.Record, took time.Duration) {
+	t.metrics.sinkWrite.WithLabelValues(name).Observe(took.Seconds())
+	delivery := t.metrics.delivery.WithLabelValues(name)
+	now := time.Now()
+	for _, rec := range batch {
+		delivery.Observe(now.Sub(rec.Received).Seconds())
+		t.metrics.sinkRecords.WithLabelValues(name, rec.Stream.Resource.String()).Inc()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.sinks[name]
+	s.State, s.LastError = open, ""
+	s.Records += len(batch)
+}
+
+// SinkFailed is told of a sink's error; the sink is opened again.
+func (t *Telemetry) SinkFailed(name string, err error) {
+	t.metrics.sinkRetries.WithLabelValues(name, "reopen").Inc()
+	t.Logger.Warn("sink failed; it is opened again", "sink", name, "error", err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.sinks[name]
+	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+}
+
+// Retried is told of an attempt that a sink repeats by itself. The same error is logged once, until a batch is written.
+func (t *Telemetry) Retried(name, reason string, err error) {
+	t.metrics.sinkRetries.WithLabelValues(name, reason).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.sinks[name]
+	if s.LastError == err.Error() {
+		return
+	}
+	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+	t.Logger.Warn("sink retries", "sink", name, "reason", reason, "error", err)
+}
+
+// Rejected is told of a record that a sink will never take.
+func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err error) {
+	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
+	t.metrics.sourceGaps.WithLabelValues(rec.Stream.Resource.String(), string(change.Policy)).Inc()
+	t.Logger.Error("record rejected; a gap record stands in its place", "sink", name, "reason", reason, "resource", rec.Stream.String(),
+		"object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
+}
+
+// Committed is told of what is saved.
+func (t *Telemetry) Committed(batch []*change.Record, marks map[string]sink.Mark, took time.Duration) {
+	t.metrics.commit.Observe(took.Seconds())
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.commit = commitState{}
+	for _, rec := range batch {
+		t.streams[rec.Stream.String()].committed(rec, now)
+	}
+	for name, mark := range marks {
+		t.sinks[name].Mark = string(mark)
+	}
+}
+
+// CommitFailed is told of a failed commit, which is tried again. The same error is logged once.
+func (t *Telemetry) CommitFailed(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.commit.LastError != err.Error() {
+		t.Logger.Error("state not saved; it is tried again", "error", err)
+	}
+	t.commit = commitState{LastError: err.Error(), LastErrorTime: now()}
+}
+
+func now() *time.Time { t := time.Now(); return &t }
