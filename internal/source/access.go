@@ -1,0 +1,88 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Access asks the server what a stream may do, and changes nothing.
+type Access struct {
+	host   string
+	typed  kubernetes.Interface
+	stream *Client
+}
+
+// NewAccess returns an Access that has asked nothing yet.
+func NewAccess(config *rest.Config) (*Access, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("build a client for %s: %w", config.Host, err)
+	}
+	stream, err := NewClient(config, 1)
+	return &Access{host: config.Host, typed: typed, stream: stream}, err
+}
+
+// Check says why the stream could not be listed and watched: missing verbs, or a selector that the server refuses.
+func (a *Access) Check(ctx context.Context, stream change.Stream, selection Selection) error {
+	var missing []string
+	for _, verb := range []string{"list", "watch"} {
+		allowed, err := a.allowed(ctx, verb, &stream)
+		if err != nil {
+			return ExplainServerError(a.host, err)
+		}
+		if !allowed {
+			missing = append(missing, verb)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("the API server forbids to %s %s: bind a role with these verbs to the exporter's user",
+			strings.Join(missing, " and "), stream)
+	}
+	err := a.list(ctx, &stream, selection)
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsBadRequest(err):
+		return fmt.Errorf("the API server refuses to list %s: %w: correct its labelSelector and fieldSelector", stream, err)
+	}
+	return fmt.Errorf("list %s: %w", stream, ExplainServerError(a.host, err))
+}
+
+// list asks for one object and looks at the answer's status only.
+func (a *Access) list(ctx context.Context, stream *change.Stream, selection Selection) error {
+	body, err := a.stream.request(stream, selection).Param("limit", "1").Stream(ctx)
+	if err != nil {
+		return err
+	}
+	return body.Close()
+}
+
+func (a *Access) allowed(ctx context.Context, verb string, stream *change.Stream) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: stream.Namespace, Verb: verb, Group: stream.Resource.Group, Version: stream.Resource.Version, Resource: stream.Resource.Name,
+		},
+	}}
+	answer, err := a.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}
+
+// NamespaceMissing says whether the namespace is known not to exist. A stream of it is silent until somebody creates it.
+func (a *Access) NamespaceMissing(ctx context.Context, name string) bool {
+	_, err := a.typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
+}

@@ -1,0 +1,126 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// Selection is what of a resource is wanted. The API server does the selecting.
+type Selection struct {
+	LabelSelector string
+	FieldSelector string
+}
+
+// String is the selection's text in a saved position; "" selects everything.
+func (s Selection) String() string {
+	if s == (Selection{}) {
+		return ""
+	}
+	return "labels=" + s.LabelSelector + "&fields=" + s.FieldSelector
+}
+
+// Client reads raw lists and watches. Its answers are JSON as the server wrote them.
+type Client struct {
+	rest *rest.RESTClient
+}
+
+// maxHTTP1Streams is the most streams that get a connection each. HTTP/1.1 leaves a stalled watch's bytes to the
+// kernel, where HTTP/2 buffers up to 4 MiB a stream in this process, and costs less CPU an event; with many streams one
+// shared connection wins.
+const maxHTTP1Streams = 16
+
+// NewClient returns a client for the configuration. streams is how many watches will be open at once; it decides
+// between HTTP/1.1 and HTTP/2.
+func NewClient(config *rest.Config, streams int) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.ContentConfig = rest.ContentConfig{
+		AcceptContentTypes:   runtime.ContentTypeJSON,
+		ContentType:          runtime.ContentTypeJSON,
+		GroupVersion:         &schema.GroupVersion{Version: "v1"},
+		NegotiatedSerializer: statusCodec(),
+	}
+	config.QPS = -1 // a stream asks rarely and in sequence; priority and fairness is the server's
+	config.Timeout = 0
+	if streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
+		config.NextProtos = []string{"http/1.1"}
+	}
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("build a client for %s: %w", config.Host, err)
+	}
+	return &Client{rest: client}, nil
+}
+
+// statusCodec decodes the one type that is ever decoded: the metav1.Status of a failed request.
+func statusCodec() runtime.NegotiatedSerializer {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	return serializer.NewCodecFactory(scheme).WithoutConversion()
+}
+
+// request is a GET of the stream's collection. The reflector has rules of its own for what to try again, so the client
+// retries nothing.
+func (c *Client) request(stream *change.Stream, selection Selection) *rest.Request {
+	request := c.rest.Get().AbsPath(stream.Resource.Path(stream.Namespace)).MaxRetries(0)
+	if selection.LabelSelector != "" {
+		request = request.Param("labelSelector", selection.LabelSelector)
+	}
+	if selection.FieldSelector != "" {
+		request = request.Param("fieldSelector", selection.FieldSelector)
+	}
+	return request
+}
+
+// page says which page of which list is wanted.
+type page struct {
+	limit   int
+	exactly string // a resourceVersion; "" is the newest
+	token   string // the continue token of the page before
+}
+
+// list reads one page and hands its objects to each, in the server's order, without holding the page.
+func (c *Client) list(ctx context.Context, s *Stream, p page, each func(frame.Object) error) (frame.ListMeta, error) {
+	request := c.request(&s.stream, s.selection).Param("limit", strconv.Itoa(p.limit))
+	switch {
+	case p.token != "":
+		request = request.Param("continue", p.token)
+	case p.exactly != "":
+		request = request.Param("resourceVersion", p.exactly).
+			Param("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
+	}
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return frame.ListMeta{}, err
+	}
+	defer body.Close()
+	return frame.ScanList(body, s.frameOptions(), each)
+}
+
+// watch opens a watch from the version.
+func (c *Client) watch(ctx context.Context, s *Stream, version string, timeoutSeconds *int64) (io.ReadCloser, error) {
+	request := c.request(&s.stream, s.selection).
+		Param("watch", "true").
+		Param("allowWatchBookmarks", "true").
+		Param("resourceVersion", version)
+	if timeoutSeconds != nil {
+		request = request.Param("timeoutSeconds", strconv.FormatInt(*timeoutSeconds, 10))
+	}
+	return request.Stream(ctx)
+}
+
+// isGone says that the server no longer has the version that was asked for.
+func isGone(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+}

@@ -1,0 +1,78 @@
+package source
+
+import "github.com/kubecdc/kubecdc/internal/change"
+
+// cursor is where a stream stands: the position up to which records went into the line. It is pure.
+//
+// A resourceVersion is not unique a frame (expired Events share one), so a watch resumes one below the position unless
+// the position is known to be complete, and what comes again is dropped here.
+type cursor struct {
+	position change.Position
+	// seen are the records at position.ResourceVersion that went into the line in this process.
+	seen map[seenRecord]struct{}
+	// saved is the position that this process started from; what is at its version and in the inventory was
+	// delivered by an earlier one.
+	saved change.Position
+}
+
+// seenRecord tells the records of one resourceVersion apart.
+type seenRecord struct {
+	key change.Key
+	uid string
+	op  change.Op
+}
+
+func newCursor(saved change.Position) cursor { return cursor{position: saved, saved: saved} }
+
+// resumeVersion is the resourceVersion that a watch starts from.
+func (c *cursor) resumeVersion() string { return c.position.ResumeVersion() }
+
+// moveTo makes the position complete at the version, as a list or a bookmark proves.
+func (c *cursor) moveTo(version string) change.Position {
+	if change.CompareVersions(version, c.position.ResourceVersion) >= 0 {
+		c.position.ResourceVersion, c.position.Complete = version, true
+		clear(c.seen)
+	}
+	return c.position
+}
+
+// restart sets the position to the version whatever it was, as a reconcile does.
+func (c *cursor) restart(position change.Position) change.Position {
+	c.position = position
+	clear(c.seen)
+	return c.position
+}
+
+// admit takes a record of the watch. It returns false for a replay of one that is in line already, and otherwise gives
+// the record its position. delivered is asked, at most, about records at the version that the process started from.
+func (c *cursor) admit(rec *change.Record, delivered func(*change.Record) (bool, error)) (bool, error) {
+	order := change.CompareVersions(rec.ResourceVersion, c.position.ResourceVersion)
+	switch {
+	case order > 0:
+		c.position.ResourceVersion, c.position.Complete = rec.ResourceVersion, false
+		clear(c.seen)
+	case order < 0:
+		return true, nil // no server sends this; the record is worth having, and moves nothing
+	case c.isSeen(rec):
+		return false, nil
+	case rec.ResourceVersion == c.saved.ResourceVersion && !c.saved.Complete:
+		if known, err := delivered(rec); known || err != nil {
+			return false, err
+		}
+	}
+	c.see(rec)
+	rec.Position = c.position
+	return true, nil
+}
+
+func (c *cursor) isSeen(rec *change.Record) bool {
+	_, seen := c.seen[seenRecord{rec.Key, rec.UID, rec.Op}]
+	return seen
+}
+
+func (c *cursor) see(rec *change.Record) {
+	if c.seen == nil {
+		c.seen = map[seenRecord]struct{}{}
+	}
+	c.seen[seenRecord{rec.Key, rec.UID, rec.Op}] = struct{}{}
+}

@@ -1,0 +1,136 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// delta carries a record through the Reflector, which wants a runtime.Object and asks it for two things only: its
+// resourceVersion and its annotations. The embedded interface stands for the methods that nobody calls; a call of one
+// would panic.
+type delta struct {
+	metav1.Object
+	record change.Record
+}
+
+func (d *delta) GetResourceVersion() string        { return d.record.ResourceVersion }
+func (d *delta) GetAnnotations() map[string]string { return nil }
+func (d *delta) GetObjectKind() schema.ObjectKind  { return schema.EmptyObjectKind }
+func (d *delta) DeepCopyObject() runtime.Object    { shallow := *d; return &shallow }
+
+// decoder is the watch.Decoder over the raw bytes of a watch.
+type decoder struct {
+	stream *Stream
+	body   io.ReadCloser
+	frames *frame.Reader
+	count  int
+	ended  func(frames int)
+}
+
+// Decode returns the next delta. It blocks until there is one, or the stream ends.
+func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
+	f, err := d.frames.Next()
+	if err != nil {
+		return "", nil, err
+	}
+	d.count++
+	switch f.Type {
+	case frame.Added:
+		return watch.Added, d.delta(change.Added, &f.Object), nil
+	case frame.Modified:
+		return watch.Modified, d.delta(change.Updated, &f.Object), nil
+	case frame.Deleted:
+		return watch.Deleted, d.delta(change.Deleted, &f.Object), nil
+	case frame.Bookmark:
+		return watch.Bookmark, d.delta(change.Bookmark, &f.Object), nil
+	}
+	status, err := decodeStatus(f.Status)
+	return watch.Error, status, err
+}
+
+func (d *decoder) delta(op change.Op, object *frame.Object) *delta {
+	return &delta{record: d.stream.record(op, object)}
+}
+
+// Close ends a Decode that is waiting. watch.StreamWatcher calls it once.
+func (d *decoder) Close() {
+	d.body.Close()
+	d.ended(d.count)
+}
+
+func decodeStatus(text []byte) (*metav1.Status, error) {
+	status := new(metav1.Status)
+	if err := json.Unmarshal(text, status); err != nil {
+		return nil, fmt.Errorf("decode the server's error %.200q: %w", text, err)
+	}
+	return status, nil
+}
+
+// deltaStore takes the Reflector's deltas: it is the ReflectorStore and the ReflectorBookmarkStore of a stream. The
+// Reflector calls it from one goroutine.
+type deltaStore struct {
+	ctx    context.Context // the Reflector's calls have none; it is that of Stream.Run
+	stream *Stream
+}
+
+func (d deltaStore) Add(object any) error    { return d.take(object) }
+func (d deltaStore) Update(object any) error { return d.take(object) }
+func (d deltaStore) Delete(object any) error { return d.take(object) }
+
+// take puts a delta of the watch in line, unless it is a replay. The Reflector logs an error and goes on, so a record
+// that could not be judged makes a reconcile due: it would be missing otherwise (I4). What comes while a reconcile is
+// due is left out, too: the watch is being ended, and the position stays where the next one continues.
+func (d deltaStore) take(object any) error {
+	if _, due := d.stream.next(); due {
+		return nil
+	}
+	rec := &object.(*delta).record
+	fresh, err := d.stream.cursor.admit(rec, d.stream.isDelivered)
+	if err == nil && fresh {
+		err = d.stream.push(d.ctx, rec)
+	}
+	if err != nil && d.ctx.Err() == nil {
+		d.stream.Observer.Failed(d.stream.stream, err)
+		d.stream.enqueue(request{reason: change.Stale})
+	}
+	return err
+}
+
+// Bookmark moves the position in line, behind the records before it.
+func (d deltaStore) Bookmark(version string) error {
+	s := d.stream
+	if _, due := s.next(); due {
+		return nil
+	}
+	rec := &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: s.cursor.moveTo(version)}
+	return s.push(d.ctx, rec)
+}
+
+// Replace is the Reflector's hand-over of a list. Ours has been put in line already, and is empty.
+func (d deltaStore) Replace([]any, string) error { return nil }
+
+// Resync is not used: the Reflector's own resync would be the same for all sinks.
+func (d deltaStore) Resync() error { return nil }
+
+// isDelivered says whether an earlier life of the process delivered the record, as the inventory tells. It is asked only
+// about records at the saved position, where the inventory is exact.
+func (s *Stream) isDelivered(rec *change.Record) (bool, error) {
+	entry, found, err := s.Inventory.Lookup(s.stream.String(), rec.Key)
+	if err != nil {
+		return false, fmt.Errorf("look up %s in the inventory of %s: %w", rec.Key, s.stream, err)
+	}
+	if rec.Op == change.Deleted {
+		return !found || entry.UID != rec.UID, nil
+	}
+	return found && entry.UID == rec.UID && change.CompareVersions(entry.ResourceVersion, rec.ResourceVersion) >= 0, nil
+}

@@ -1,0 +1,127 @@
+package frame
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+//go:embed testdata/pod.json
+var podTemplate string
+
+// pod is a pod of 12 KiB as an API server writes it, with a name of its own.
+func pod(i int) string {
+	return strings.NewReplacer(
+		"__NAME__", fmt.Sprintf("web-7d4b9c6f5-%05d", i),
+		"__UID__", fmt.Sprintf("1b7f1c1e-5a3e-4b8e-9d1a-%012d", i),
+		"__RV__", fmt.Sprint(100000+i),
+	).Replace(podTemplate)
+}
+
+func watchLine(t Type, object string) string {
+	return `{"type":"` + t.String() + `","object":` + object + "}\n"
+}
+
+// loop repeats a stream for ever.
+type loop struct {
+	text []byte
+	at   int
+}
+
+func (l *loop) Read(p []byte) (int, error) {
+	n := copy(p, l.text[l.at:])
+	l.at = (l.at + n) % len(l.text)
+	return n, nil
+}
+
+func benchmarkFrames(b *testing.B, opts Options, lines ...string) {
+	text := strings.Join(lines, "")
+	r := NewReader(&loop{text: []byte(text)}, opts)
+	b.SetBytes(int64(len(text) / len(lines)))
+	b.ReportAllocs()
+	for b.Loop() {
+		f, err := r.Next()
+		if err != nil || f.Object.Name == "" {
+			b.Fatal(f, err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/frame")
+	if r.scanner.slow > 0 {
+		b.Errorf("%d frames took the slow path", r.scanner.slow)
+	}
+}
+
+func BenchmarkFrame(b *testing.B) {
+	var lines []string
+	for i := range 100 {
+		lines = append(lines, watchLine(Modified, pod(i)))
+	}
+	b.Run("pod", func(b *testing.B) { benchmarkFrames(b, Options{}, lines...) })
+	b.Run("pod-uncut", func(b *testing.B) {
+		benchmarkFrames(b, Options{KeepManagedFields: true, KeepLastApplied: true}, lines...)
+	})
+	configMap := func(data string) string {
+		text, _ := json.Marshal(data)
+		return watchLine(Added, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"big","namespace":"a"},"data":{"x":`+string(text)+`}}`)
+	}
+	b.Run("configmap-1KiB", func(b *testing.B) { benchmarkFrames(b, Options{}, configMap(strings.Repeat("x", 1<<10))) })
+	b.Run("configmap-1MiB", func(b *testing.B) { benchmarkFrames(b, Options{}, configMap(strings.Repeat("x", 1<<20))) })
+	b.Run("configmap-1MiB-escapes", func(b *testing.B) {
+		benchmarkFrames(b, Options{}, configMap(strings.Repeat("key: \"value\"\n", 80000)))
+	})
+	b.Run("custom", func(b *testing.B) {
+		benchmarkFrames(b, Options{}, watchLine(Added, `{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{"annotations":{"a":"b"},"creationTimestamp":"2026-11-20T23:59:45Z","generation":1,"name":"w","namespace":"ns","resourceVersion":"12","uid":"1b7f1c1e-5a3e-4b8e-9d1a-0c2d3e4f5a6b"},"spec":{"replicas":3,"image":"registry.example.com/w:1"}}`))
+	})
+}
+
+// BenchmarkUnmarshal is what the scan replaces, at its cheapest: the metadata alone.
+func BenchmarkUnmarshal(b *testing.B) {
+	line := []byte(watchLine(Modified, pod(1)))
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var f struct {
+			Type   string
+			Object struct {
+				Metadata struct{ Name, Namespace, UID, ResourceVersion string }
+			}
+		}
+		if err := json.Unmarshal(line, &f); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSlow(b *testing.B) {
+	text := strings.Replace(watchLine(Modified, pod(1)), `"object":`, `"object": `, 1)
+	r := NewReader(&loop{text: []byte(text)}, Options{})
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Next(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkList(b *testing.B) {
+	var items []string
+	for i := range 500 {
+		items = append(items, strings.Replace(pod(i), `"kind":"Pod","apiVersion":"v1",`, "", 1))
+	}
+	page := []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[` + strings.Join(items, ",") + "]}")
+	b.SetBytes(int64(len(page)))
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		_, err := ScanList(struct{ io.Reader }{bytes.NewReader(page)}, Options{Kind: "Pod", APIVersion: "v1"}, func(Object) error { n++; return nil })
+		if err != nil || n != len(items) {
+			b.Fatal(n, err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(items)), "ns/item")
+}

@@ -1,0 +1,270 @@
+package frame
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+type frameCase struct {
+	name string
+	line string
+	want Frame  // its JSON is left out
+	json string // of the object
+	slow bool   // the fast scan is not sure
+	err  string // contained in the error
+}
+
+const longText = "0123456789012345678901234567890123456789"
+
+func frameCases() []frameCase {
+	pod := func(t Type, name string) Frame { return Frame{Type: t, Object: Object{Name: name}} }
+	return []frameCase{
+		{
+			name: "built-in",
+			line: `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"ns","uid":"u-1","resourceVersion":"12","generation":1,"labels":{"name":"no"},"annotations":{"x":"y"},"managedFields":[{"manager":"m","fieldsV1":{"f:metadata":{"k:{\"name\":\"x\"}":{}}}}]},"spec":{"name":"no"},"status":{}}}`,
+			want: Frame{Type: Added, Object: Object{Namespace: "ns", Name: "a", UID: "u-1", ResourceVersion: "12"}},
+			json: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"ns","uid":"u-1","resourceVersion":"12","generation":1,"labels":{"name":"no"},"annotations":{"x":"y"}},"spec":{"name":"no"},"status":{}}`,
+		},
+		{
+			name: "custom resource, cuts before the strings",
+			line: `{"type":"DELETED","object":{"apiVersion":"ex.io/v1","data":[1,2],"kind":"Widget","metadata":{"annotations":{"` + lastApplied + `":"{\"a\":\"b\\\\\"}\n","z":"1"},"managedFields":[],"name":"w","namespace":"ns","resourceVersion":"7","uid":"u"},"spec":{"n":1.0}}}`,
+			want: Frame{Type: Deleted, Object: Object{Namespace: "ns", Name: "w", UID: "u", ResourceVersion: "7"}},
+			json: `{"apiVersion":"ex.io/v1","data":[1,2],"kind":"Widget","metadata":{"annotations":{"z":"1"},"name":"w","namespace":"ns","resourceVersion":"7","uid":"u"},"spec":{"n":1.0}}`,
+		},
+		{
+			name: "bookmark",
+			line: `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"10128"},"spec":{"containers":null},"status":{}}}`,
+			want: Frame{Type: Bookmark, Object: Object{ResourceVersion: "10128"}},
+			json: `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"10128"},"spec":{"containers":null},"status":{}}`,
+		},
+		{
+			name: "bookmark with a creation time of null",
+			line: `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"8","creationTimestamp":null}}}`,
+			want: Frame{Type: Bookmark, Object: Object{ResourceVersion: "8"}},
+			json: `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"8","creationTimestamp":null}}`,
+		},
+		{
+			name: "end of the initial events",
+			line: `{"type":"BOOKMARK","object":{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"2709"}}}`,
+			want: Frame{Type: Bookmark, Object: Object{ResourceVersion: "2709", InitialEventsEnd: true}},
+			json: `{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"2709"}}`,
+		},
+		{
+			name: "the mark of the end is for bookmarks",
+			line: `{"type":"ADDED","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"name":"a"}}}`,
+			want: pod(Added, "a"),
+			json: `{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"name":"a"}}`,
+		},
+		{
+			name: "the mark of the end is not true",
+			line: `{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"false"},"name":"a"}}}`,
+			want: pod(Bookmark, "a"),
+			json: `{"metadata":{"annotations":{"k8s.io/initial-events-end":"false"},"name":"a"}}`,
+		},
+		{
+			name: "the mark of the end is no string",
+			line: `{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":true},"name":"a"}}}`,
+			want: pod(Bookmark, "a"),
+			json: `{"metadata":{"annotations":{"k8s.io/initial-events-end":true},"name":"a"}}`,
+		},
+		{
+			name: "error",
+			line: `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 1 (2737)","reason":"Expired","code":410}}`,
+			want: Frame{Type: Error, Status: []byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 1 (2737)","reason":"Expired","code":410}`)},
+			slow: true,
+		},
+		{
+			name: "type after object",
+			line: `{"object":{"metadata":{"name":"a","managedFields":null}},"type":"MODIFIED"}`,
+			want: pod(Modified, "a"), json: `{"metadata":{"name":"a"}}`, slow: true,
+		},
+		{
+			name: "more than type and object",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a"}},"more":{"object":1}}`,
+			want: pod(Added, "a"), json: `{"metadata":{"name":"a"}}`, slow: true,
+		},
+		{
+			name: "the last object counts",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a"}},"object":{"metadata":{"name":"b"}}}`,
+			want: pod(Added, "b"), json: `{"metadata":{"name":"b"}}`, slow: true,
+		},
+		{
+			name: "space",
+			line: ` { "type" : "ADDED" , "object" : { "metadata" : { "managedFields" : [ ] , "name" : "a" , "annotations" : { "b" : "c" , "` + lastApplied + `" : "x" } } } } `,
+			want: pod(Added, "a"), json: `{ "metadata" : { "name" : "a" , "annotations" : { "b" : "c" } } }`, slow: true,
+		},
+		{
+			name: "space behind a cut",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a","managedFields":[]  ,	"uid":"u"}}}`,
+			want: Frame{Type: Added, Object: Object{Name: "a", UID: "u"}}, json: `{"metadata":{"name":"a"  ,	"uid":"u"}}`, slow: true,
+		},
+		{
+			name: "escaped keys",
+			line: `{"type":"ADDED","object":{"met\u0061data":{"n\u0061me":"a","m\u0061nagedFields":1,"annot\u0061tions":{"\u006bubectl.kubernetes.io/last-applied-configuration":"x","\u006b8s.io/initial-events-end":"true"}}}}`,
+			want: pod(Added, "a"), json: `{"met\u0061data":{"n\u0061me":"a","annot\u0061tions":{"\u006b8s.io/initial-events-end":"true"}}}`, slow: true,
+		},
+		{
+			name: "escaped keys where they do not matter",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a","labels":{"a\u0061":"b"}},"spec":{"met\u0061data":1}}}`,
+			want: pod(Added, "a"), json: `{"metadata":{"name":"a","labels":{"a\u0061":"b"}},"spec":{"met\u0061data":1}}`,
+		},
+		{
+			name: "metadata twice",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a","uid":"u","managedFields":[1]},"metadata":{"managedFields":[2],"name":"b"}}}`,
+			want: pod(Added, "b"), json: `{"metadata":{"name":"a","uid":"u"},"metadata":{"name":"b"}}`, slow: true,
+		},
+		{
+			name: "keys twice",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a","name":"b","annotations":{"x":"y"},"annotations":{"` + lastApplied + `":"1","` + lastApplied + `":"2"},"managedFields":1,"managedFields":2}}}`,
+			want: pod(Added, "b"), json: `{"metadata":{"name":"a","name":"b","annotations":{"x":"y"},"annotations":{}}}`, slow: true,
+		},
+		{
+			name: "only cuts",
+			line: `{"type":"ADDED","object":{"metadata":{"managedFields":[]}}}`,
+			want: pod(Added, ""), json: `{"metadata":{}}`,
+		},
+		{
+			name: "cuts only, twice",
+			line: `{"type":"ADDED","object":{"metadata":{"managedFields":[],"managedFields":[]}}}`,
+			want: pod(Added, ""), json: `{"metadata":{}}`, slow: true,
+		},
+		{
+			name: "null metadata", line: `{"type":"ADDED","object":{"metadata":null}}`,
+			want: pod(Added, ""), json: `{"metadata":null}`,
+		},
+		{
+			name: "no metadata", line: `{"type":"ADDED","object":{}}`,
+			want: pod(Added, ""), json: `{}`,
+		},
+		{
+			name: "nulls",
+			line: `{"type":"ADDED","object":{"metadata":{"name":null,"namespace":null,"uid":null,"resourceVersion":null,"annotations":null,"managedFields":null,"labels":null}}}`,
+			want: pod(Added, ""),
+			json: `{"metadata":{"name":null,"namespace":null,"uid":null,"resourceVersion":null,"annotations":null,"labels":null}}`,
+		},
+		{
+			name: "escaped values",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a\u003cb\"\\\u00e9\ud83d\ude00","namespace":"","uid":"\t","resourceVersion":"\u0031"}}}`,
+			want: Frame{Type: Added, Object: Object{Name: `a<b"\é😀`, UID: "\t", ResourceVersion: "1"}},
+			json: `{"metadata":{"name":"a\u003cb\"\\\u00e9\ud83d\ude00","namespace":"","uid":"\t","resourceVersion":"\u0031"}}`,
+		},
+		{
+			name: "names of roles",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"system:node:a b té 😀 ` + longText + `"}}}`,
+			want: pod(Added, "system:node:a b té 😀 "+longText), json: `{"metadata":{"name":"system:node:a b té 😀 ` + longText + `"}}`,
+		},
+		{
+			name: "no UTF-8",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a` + "\xff" + `"}}}`,
+			want: pod(Added, "a\ufffd"), json: `{"metadata":{"name":"a` + "\xff" + `"}}`,
+		},
+		{
+			name: "brackets and quotes in strings",
+			line: `{"type":"ADDED","object":{"data":{"a":"}}]]\"{{","b":"\\"},"metadata":{"labels":{"x":"\\\"}"},"name":"a"},"z":["\\\\\"]"]}}`,
+			want: pod(Added, "a"), json: `{"data":{"a":"}}]]\"{{","b":"\\"},"metadata":{"labels":{"x":"\\\"}"},"name":"a"},"z":["\\\\\"]"]}`,
+		},
+		{name: "name is a number", line: `{"type":"ADDED","object":{"metadata":{"name":1}}}`, err: "is no string"},
+		{name: "uid is an object", line: `{"type":"ADDED","object":{"metadata":{"uid":{}}}}`, err: "is no string"},
+		{name: "metadata is a string", line: `{"type":"ADDED","object":{"metadata":"a"}}`, err: "metadata is no object"},
+		{name: "annotations are an array", line: `{"type":"ADDED","object":{"metadata":{"annotations":[]}}}`, err: "annotations is no object"},
+		{name: "no object", line: `{"type":"ADDED"}`, err: "no object", slow: true},
+		{name: "null object", line: `{"type":"ADDED","object":null}`, err: "no object", slow: true},
+		{name: "no type", line: `{"object":{}}`, err: "no type", slow: true},
+		{name: "type is a number", line: `{"type":1,"object":{}}`, err: "no type", slow: true},
+		{name: "unknown type", line: `{"type":"SYNC","object":{}}`, err: `unknown type "SYNC"`, slow: true},
+		{name: "error without a status", line: `{"type":"ERROR","object":[]}`, err: "no object", slow: true},
+		{name: "an array", line: `[]`, err: "no object", slow: true},
+		{name: "a Status in place of a frame", line: `{"kind":"Status","code":410}`, err: "no type", slow: true},
+		{name: "text", line: `404 page not found`, err: "invalid character", slow: true},
+		{name: "two frames on a line", line: `{"type":"ADDED","object":{}}{"type":"ADDED","object":{}}`, err: "after top-level value", slow: true},
+		{name: "half a frame", line: `{"type":"ADDED","object":{"metadata":{"name":"a"`, err: "unexpected end", slow: true},
+	}
+}
+
+func TestFrames(t *testing.T) {
+	for _, c := range frameCases() {
+		t.Run(c.name, func(t *testing.T) {
+			r := NewReader(strings.NewReader(c.line+"\n"), Options{})
+			got, err := r.Next()
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("got error %v, want %q in it", err, c.err)
+				}
+				if _, ok := errors.AsType[*SyntaxError](err); !ok {
+					t.Errorf("got a %T", err)
+				}
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if (r.scanner.slow > 0) != c.slow {
+				t.Errorf("the slow path was taken: %v", r.scanner.slow > 0)
+			}
+			if string(got.Object.JSON) != c.json {
+				t.Errorf("got  %s\nwant %s", got.Object.JSON, c.json)
+			}
+			got.Object.JSON = nil
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+			for _, opts := range cutEachAlone {
+				if err := checkFrame([]byte(c.line), opts); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestCutsLeaveJSON puts what is cut at every place among its neighbours.
+func TestCutsLeaveJSON(t *testing.T) {
+	for _, annotations := range [][]string{{"x"}, {"a", "x"}, {"x", "b"}, {"a", "x", "b"}, {}} {
+		for _, order := range []string{"A", "M", "AM", "MA", "nA", "An", "nM", "Mn", "nAM", "AnM", "AMn", "MAn", "MnA", "nMA"} {
+			var notes []string
+			for _, key := range annotations {
+				notes = append(notes, strings.Replace(`"`+key+`":"va\"lue"`, `"x"`, `"`+lastApplied+`"`, 1))
+			}
+			var members []string
+			for _, m := range order {
+				members = append(members, map[rune]string{
+					'A': `"annotations":{` + strings.Join(notes, ",") + `}`,
+					'M': `"managedFields":[{"a":"}"}]`,
+					'n': `"name":"n"`,
+				}[m])
+			}
+			for _, sep := range []string{",", " ,", ", "} {
+				line := `{"type":"ADDED","object":{"metadata":{` + strings.Join(members, sep) + `}}}`
+				for _, opts := range cutEachAlone {
+					if err := checkFrame([]byte(line), opts); err != nil {
+						t.Errorf("%s\n%v", line, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestTruncatedAnywhere cuts a stream at every byte: the frames before are there, and half a frame never is.
+func TestTruncatedAnywhere(t *testing.T) {
+	for _, c := range frameCases() {
+		if c.err != "" {
+			continue
+		}
+		text := c.line + "\n" + c.line + "\n"
+		for n := range len(text) {
+			r := NewReader(strings.NewReader(text[:n]), Options{})
+			frames, err := readAll(r)
+			want := n / (len(c.line) + 1)
+			clean := strings.TrimSpace(text[want*(len(c.line)+1):n]) == ""
+			if len(frames) != want || clean != (err == nil) {
+				t.Fatalf("%s: of %d bytes %d frames, %v", c.name, n, len(frames), err)
+			}
+		}
+		for n := range len(c.line) {
+			if err := checkFrame([]byte(c.line[:n]), Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package frame
+
+import (
+	"bytes"
+	"math/bits"
+)
+
+// span is a part of the bytes at hand; a part that was not found is the zero span.
+type span struct{ start, end int }
+
+func (s span) in(data []byte) []byte { return data[s.start:s.end] }
+func (s span) found() bool           { return s.end > 0 }
+
+// cursor steps through compact JSON. It never fails, it becomes unsure: at anything that compact JSON with plain keys
+// does not have, it jumps to the end, where every further step stays.
+type cursor struct {
+	data   []byte
+	pos    int
+	key    []byte // of the member that member came to, without quotes
+	start  int    // of that member, its key's quote
+	unsure bool
+}
+
+func (c *cursor) giveUp() {
+	c.pos = len(c.data)
+	c.unsure = true
+}
+
+// at says whether b is next.
+func (c *cursor) at(b byte) bool { return c.pos < len(c.data) && c.data[c.pos] == b }
+
+// enter steps into the object at the cursor.
+func (c *cursor) enter() {
+	if !c.at('{') {
+		c.giveUp()
+		return
+	}
+	c.pos++
+}
+
+// member steps to the value of the next member, or out of the object when there is none.
+func (c *cursor) member() bool {
+	if c.unsure {
+		return false
+	}
+	if c.at('}') {
+		c.pos++
+		return false
+	}
+	if c.data[c.pos-1] != '{' { // not the first: enter stepped over one
+		if !c.at(',') {
+			c.giveUp()
+			return false
+		}
+		c.pos++
+	}
+	c.start = c.pos
+	plain := c.skipString()
+	if !plain || !c.at(':') {
+		c.giveUp()
+		return false
+	}
+	c.key = c.data[c.start+1 : c.pos-1]
+	c.pos++
+	return true
+}
+
+// value steps over a value and keeps its place. A second value for the same place is for the slow path.
+func (c *cursor) value(place *span) {
+	if place.found() {
+		c.giveUp()
+		return
+	}
+	start := c.pos
+	c.skip()
+	*place = span{start, c.pos}
+}
+
+// skip steps over a value.
+func (c *cursor) skip() {
+	switch {
+	case c.at('"'):
+		c.skipString()
+	case c.at('{') || c.at('['):
+		c.skipNested()
+	default:
+		c.skipScalar()
+	}
+}
+
+// cut is what to take out with the member whose value the cursor is behind: the comma before it or, of the first
+// member, the one after it.
+func (c *cursor) cut() span {
+	switch {
+	case c.data[c.start-1] == ',':
+		return span{c.start - 1, c.pos}
+	case c.at(','):
+		return span{c.start, c.pos + 1}
+	}
+	return span{c.start, c.pos}
+}
+
+func (c *cursor) skipNested() {
+	var b balance
+	b.enter()
+	n := b.skip(c.data[c.pos+1:])
+	if n < 0 {
+		c.giveUp()
+		return
+	}
+	c.pos += 1 + n
+}
+
+// skipScalar steps over a number, true, false or null.
+func (c *cursor) skipScalar() {
+	start := c.pos
+	for c.pos < len(c.data) && !ends[c.data[c.pos]] {
+		c.pos++
+	}
+	if c.pos == start {
+		c.giveUp()
+	}
+}
+
+// ends are the bytes that cannot be in a number or a name.
+var ends = [256]bool{',': true, '}': true, ']': true, '{': true, '[': true, ':': true, '"': true, ' ': true, '\t': true, '\r': true, '\n': true}
+
+// shortString is how many bytes of a string are looked at before IndexByte is worth its call.
+const shortString = 32
+
+// skipString steps over a string and says whether it is plain, without a backslash.
+func (c *cursor) skipString() (plain bool) {
+	if !c.at('"') {
+		c.giveUp()
+		return false
+	}
+	p := c.data[c.pos+1:]
+	i := 0
+	for ; i <= min(len(p), shortString)-wordBytes; i += wordBytes {
+		low, other := lanes(load(p, i))
+		if found := (equal(low, quotes) | equal(low, backslashes)) &^ other; found != 0 {
+			i += bits.TrailingZeros64(found) / 8
+			break
+		}
+	}
+	if i < len(p) && p[i] == '"' {
+		c.pos += i + 2
+		return true
+	}
+	return c.skipLongString(p, i)
+}
+
+// skipLongString is skipString for a string whose first i bytes hold neither quote nor backslash.
+func (c *cursor) skipLongString(p []byte, i int) (plain bool) {
+	n := bytes.IndexByte(p[i:], '"')
+	if n < 0 {
+		c.giveUp()
+		return false
+	}
+	slash := bytes.IndexByte(p[i:i+n], '\\')
+	if slash < 0 {
+		c.pos += i + n + 2
+		return true
+	}
+	n = skipEscaped(p[i+slash:])
+	if n < 0 {
+		c.giveUp()
+		return false
+	}
+	c.pos += 1 + i + slash + n
+	return false
+}
+
+// skipEscaped returns the length of the rest of a string, with its quote, or -1. Text within text (the last applied
+// configuration) has a backslash in nearly every word: looking for the next quote would stop at each.
+func skipEscaped(p []byte) int {
+	for i, escape := 0, uint64(0); i < len(p); {
+		for ; i <= len(p)-wordBytes; i += wordBytes {
+			low, other := lanes(load(p, i))
+			slash := equal(low, backslashes) &^ other
+			escaped := slash<<8 | escape<<7
+			if slash&escaped != 0 {
+				break // a backslash after a backslash
+			}
+			if quote := equal(low, quotes) &^ other &^ escaped; quote != 0 {
+				return i + bits.TrailingZeros64(quote)/8 + 1
+			}
+			escape = slash >> 63
+		}
+		for stop := min(i+wordBytes, len(p)); i < stop; i++ {
+			switch {
+			case escape != 0:
+				escape = 0
+			case p[i] == '\\':
+				escape = 1
+			case p[i] == '"':
+				return i + 1
+			}
+		}
+	}
+	return -1
+}

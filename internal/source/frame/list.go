@@ -1,0 +1,230 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+)
+
+// ListMeta is what a page of a list says of the list.
+type ListMeta struct {
+	ResourceVersion    string
+	Continue           string // the token for the next page; "" on the last
+	RemainingItemCount *int64 // nil where the server does not know
+}
+
+// ScanList reads one page of a list from r and calls fn for each item, in the order of the page. No more than one item
+// is held in memory, and ListMeta may come after the items: only when ScanList returns no error were these all. A
+// page that ends early is io.ErrUnexpectedEOF, and what is no list, even a valid answer of another kind, is a
+// *SyntaxError: it must never look like an empty list. An error of fn ends the scan and is returned as it is.
+func ScanList(r io.Reader, opts Options, fn func(Object) error) (ListMeta, error) {
+	l := &list{
+		tokens:  tokens{window{src: r, max: opts.maxBytes()}},
+		scanner: scanner{opts: opts},
+		fn:      fn,
+	}
+	l.kind = frontMember("kind", opts.Kind)
+	l.apiVersion = frontMember("apiVersion", opts.APIVersion)
+	l.both = slices.Concat(l.kind, l.apiVersion)
+	if err := l.scan(); err != nil {
+		return ListMeta{}, err
+	}
+	return l.meta, nil
+}
+
+// list is one page of a list on its way. Its methods step over what they name.
+type list struct {
+	tokens
+	scanner                scanner
+	fn                     func(Object) error
+	kind, apiVersion, both []byte // members for the front of an item that lacks them
+	items                  bool   // the items were there
+	meta                   ListMeta
+	metaErr                error
+}
+
+func (l *list) scan() error {
+	if err := l.each('{', '}', l.member); err != nil {
+		return err
+	}
+	if !l.items {
+		return l.wrong("the list has no items")
+	}
+	if l.metaErr != nil {
+		return l.metaErr
+	}
+	return l.end()
+}
+
+func (l *list) member() error {
+	key, err := l.key()
+	if err != nil {
+		return err
+	}
+	switch key {
+	case "items":
+		return l.allItems()
+	case "metadata":
+		return l.take(func(value []byte) error {
+			l.metaErr = nil // the last metadata counts
+			if err := l.metadata(value); err != nil {
+				l.metaErr = located(value, l.offset, err)
+			}
+			return nil
+		})
+	}
+	return l.take(func([]byte) error { return nil })
+}
+
+func (l *list) key() (key string, err error) {
+	err = l.take(func(value []byte) error {
+		if value[0] != '"' {
+			return errors.New("want a key")
+		}
+		return json.Unmarshal(value, &key)
+	})
+	if err != nil {
+		return "", err
+	}
+	return key, l.expect(':')
+}
+
+// take hands the next value to fn and steps over it.
+func (l *list) take(fn func(value []byte) error) error {
+	value, err := l.value()
+	if err != nil {
+		return err
+	}
+	if err := fn(value); err != nil {
+		return located(value, l.offset, err)
+	}
+	l.discard(len(value))
+	return nil
+}
+
+// allItems hands on the items. A second array of items would have to undo the first.
+func (l *list) allItems() error {
+	if l.items {
+		return l.wrong("the list has its items twice")
+	}
+	l.items = true
+	c, err := l.peek()
+	if err != nil {
+		return err
+	}
+	if c == '[' {
+		return l.each('[', ']', l.item)
+	}
+	return l.take(func(value []byte) error {
+		if !isNull(value) {
+			return errors.New("the items are no array")
+		}
+		return nil
+	})
+}
+
+func (l *list) item() error {
+	var o Object
+	err := l.take(func(value []byte) (err error) {
+		o, err = l.object(value)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return l.fn(o)
+}
+
+// object scans an item. An item on several lines is brought onto one, since it goes on as a line.
+func (l *list) object(item []byte) (Object, error) {
+	s := &l.scanner
+	oneLine := bytes.IndexByte(item, '\n') < 0
+	if !oneLine || !s.fast(item, 0) || s.marks.self.end != len(item) {
+		s.slow++
+		var err error
+		if item, err = onOneLine(item, oneLine); err != nil {
+			return Object{}, err
+		}
+		if err := s.slowObject(item, span{0, len(item)}); err != nil {
+			return Object{}, err
+		}
+	}
+	o, err := s.object(item, l.front(item))
+	o.InitialEventsEnd = false // it is for bookmarks
+	return o, err
+}
+
+// onOneLine checks an item and, unless it already is on one line, takes out all space.
+func onOneLine(item []byte, already bool) ([]byte, error) {
+	if err := valid(item); err != nil || already {
+		return item, err
+	}
+	var compact bytes.Buffer
+	err := json.Compact(&compact, item)
+	return compact.Bytes(), err
+}
+
+// front is what the marked item lacks of kind and apiVersion.
+func (l *list) front(item []byte) []byte {
+	var front []byte
+	switch m := &l.scanner.marks; {
+	case !m.kind.found() && !m.apiVersion.found():
+		front = l.both
+	case !m.kind.found():
+		front = l.kind
+	case !m.apiVersion.found():
+		front = l.apiVersion
+	}
+	if len(bytes.TrimSpace(item[1:len(item)-1])) == 0 {
+		return bytes.TrimSuffix(front, []byte(",")) // nothing follows
+	}
+	return front
+}
+
+func frontMember(key, value string) []byte {
+	if value == "" {
+		return nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil // a string always has a JSON form
+	}
+	return append(append([]byte(`"`+key+`":`), text...), ',')
+}
+
+// metadata reads the metadata of the list.
+func (l *list) metadata(value []byte) error {
+	l.meta = ListMeta{}
+	if isNull(value) {
+		return nil
+	}
+	if err := valid(value); err != nil {
+		return err
+	}
+	all, err := members(value, span{0, len(value)})
+	if err != nil {
+		return err
+	}
+	last := make(map[string]span)
+	for _, one := range all {
+		last[one.key] = one.value
+	}
+	return errors.Join(
+		decode(value, last["resourceVersion"], &l.meta.ResourceVersion),
+		decode(value, last["continue"], &l.meta.Continue),
+		decode(value, last["remainingItemCount"], &l.meta.RemainingItemCount),
+	)
+}
+
+// decode is json.Unmarshal for a part of data, if there is such a part.
+func decode(data []byte, place span, into any) error {
+	if !place.found() {
+		return nil
+	}
+	if err := json.Unmarshal(place.in(data), into); err != nil {
+		return &fault{at: place.start, err: err}
+	}
+	return nil
+}

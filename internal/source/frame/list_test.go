@@ -1,0 +1,228 @@
+package frame
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+type listCase struct {
+	name  string
+	page  string
+	meta  ListMeta
+	items []string
+	err   string
+}
+
+func listCases() []listCase {
+	count := func(n int64) *int64 { return &n }
+	return []listCase{
+		{
+			name: "built-in",
+			page: `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"tok","remainingItemCount":3},"items":[{"metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"1","managedFields":[{}]},"spec":{}},{"metadata":{"name":"b"}}]}` + "\n",
+			meta: ListMeta{ResourceVersion: "9", Continue: "tok", RemainingItemCount: count(3)},
+			items: []string{
+				`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"1"},"spec":{}}`,
+				`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b"}}`,
+			},
+		},
+		{
+			name:  "custom resources",
+			page:  `{"apiVersion":"ex.io/v1","items":[{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{"managedFields":[],"name":"w"}}],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"12"}}`,
+			meta:  ListMeta{ResourceVersion: "12"},
+			items: []string{`{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{"name":"w"}}`},
+		},
+		{
+			name: "no items", page: `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}`,
+			meta: ListMeta{ResourceVersion: "9"},
+		},
+		{
+			name: "null items", page: `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":null}`,
+			meta: ListMeta{ResourceVersion: "9"},
+		},
+		{name: "null metadata", page: `{"items":[],"metadata":null}`},
+		{name: "null values", page: `{"items":[],"metadata":{"resourceVersion":null,"continue":null,"remainingItemCount":null}}`},
+		{
+			name: "half of kind and apiVersion", page: `{"items":[{"kind":"X"},{"apiVersion":"y/v1"},{},{ },{"kind":null,"apiVersion":""}],"metadata":{}}`,
+			items: []string{`{"apiVersion":"v1","kind":"X"}`, `{"kind":"Pod","apiVersion":"y/v1"}`, `{"kind":"Pod","apiVersion":"v1"}`, `{"kind":"Pod","apiVersion":"v1" }`, `{"kind":null,"apiVersion":""}`},
+		},
+		{
+			name: "pretty",
+			page: "{\n  \"kind\": \"PodList\",\n  \"metadata\": {\n    \"resourceVersion\": \"9\"\n  },\n  \"items\": [\n    {\n      \"metadata\": {\n        \"name\": \"a  b\",\n        \"managedFields\": []\n      },\n      \"spec\": { }\n    }\n  ]\n}\n",
+			meta: ListMeta{ResourceVersion: "9"}, items: []string{`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a  b"},"spec":{}}`},
+		},
+		{
+			name:  "lines within an item, outside of what is scanned",
+			page:  "{\"items\":[{\"metadata\":{\"name\":\"a\"},\"spec\":{\n\"b\":\r\n1}}]}",
+			items: []string{`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"b":1}}`},
+		},
+		{
+			name: "escaped keys", page: `{"it\u0065ms":[{"met\u0061data":{"name":"a"}}],"metadat\u0061":{"r\u0065sourceVersion":"\u0031"}}`,
+			meta: ListMeta{ResourceVersion: "1"}, items: []string{`{"kind":"Pod","apiVersion":"v1","met\u0061data":{"name":"a"}}`},
+		},
+		{
+			name: "the last metadata counts", page: `{"metadata":{"resourceVersion":"1","continue":"x"},"items":[],"metadata":{"resourceVersion":"2","resourceVersion":"3"}}`,
+			meta: ListMeta{ResourceVersion: "3"},
+		},
+		{
+			name: "more keys", page: `{"a":{"items":[1]},"b":[{}],"c":"]}","d":-1.5e3,"e":true,"items":[],"f":null}`,
+		},
+		{name: "items twice", page: `{"items":[],"items":[]}`, err: "items twice"},
+		{name: "a Status", page: `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":504}`, err: "no items"},
+		{name: "empty object", page: `{}`, err: "no items"},
+		{name: "items are an object", page: `{"items":{}}`, err: "no array"},
+		{name: "an item is null", page: `{"items":[null]}`, err: "no object"},
+		{name: "an item is an array", page: `{"items":[[]]}`, err: "no object"},
+		{name: "an item is a string", page: `{"items":["{}"]}`, err: "no object"},
+		{name: "a name is a number", page: `{"items":[{"metadata":{"name":1}}]}`, err: "no string"},
+		{name: "metadata is an array", page: `{"items":[],"metadata":[]}`, err: "no object"},
+		{name: "resourceVersion is a number", page: `{"items":[],"metadata":{"resourceVersion":1}}`, err: "cannot unmarshal"},
+		{name: "count is too large", page: `{"items":[],"metadata":{"remainingItemCount":9223372036854775808}}`, err: "cannot unmarshal"},
+		{name: "nothing", page: ``, err: "unexpected EOF"},
+		{name: "space", page: " \n", err: "unexpected EOF"},
+		{name: "text", page: "404 page not found\n", err: "want {"},
+		{name: "an array", page: `[]`, err: "want {"},
+		{name: "more after it", page: `{"items":[]} {}`, err: "more after"},
+		{name: "no key", page: `{1:2}`, err: "want a key"},
+		{name: "no colon", page: `{"items"[]}`, err: "want :"},
+		{name: "no comma", page: `{"items":[]"a":1}`, err: "want ,"},
+		{name: "no comma among items", page: `{"items":[{}{}]}`, err: "want ,"},
+		{name: "a comma too many", page: `{"items":[{},]}`, err: "want a value"},
+		{name: "no value", page: `{"items":}`, err: "want a value"},
+		{name: "a broken item", page: `{"items":[{"a" 1}]}`, err: "invalid character"},
+		{name: "broken metadata", page: `{"items":[],"metadata":{"a":tru}}`, err: "invalid character"},
+	}
+}
+
+func scanList(page string, opts Options) (meta ListMeta, items []string, err error) {
+	meta, err = ScanList(strings.NewReader(page), opts, func(o Object) error {
+		items = append(items, string(o.JSON))
+		return nil
+	})
+	return meta, items, err
+}
+
+func TestLists(t *testing.T) {
+	opts := Options{Kind: "Pod", APIVersion: "v1"}
+	for _, c := range listCases() {
+		t.Run(c.name, func(t *testing.T) {
+			meta, items, err := scanList(c.page, opts)
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("got error %v, want %q in it", err, c.err)
+				}
+			} else if err != nil || !reflect.DeepEqual(meta, c.meta) || !reflect.DeepEqual(items, c.items) {
+				t.Errorf("got %+v %v, %v\nitems %q\n want %q", meta, meta.RemainingItemCount, err, items, c.items)
+			}
+			for n := range uint8(32) {
+				if err := checkList([]byte(c.page), optionsFor(n), readerFor(n)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestHalfAListIsNoList cuts pages at every byte: what is left never passes for a list.
+func TestHalfAListIsNoList(t *testing.T) {
+	for _, c := range listCases() {
+		if c.err != "" {
+			continue
+		}
+		page := strings.TrimRight(c.page, "\n")
+		for n := range len(page) {
+			if _, _, err := scanList(page[:n], Options{}); err != io.ErrUnexpectedEOF {
+				t.Fatalf("%s: of %d bytes: %v", c.name, n, err)
+			}
+		}
+	}
+}
+
+func TestErrorsOfListsPass(t *testing.T) {
+	broken := errors.New("broken")
+	page := `{"items":[{},{},{}]}`
+	calls := 0
+	if _, err := ScanList(strings.NewReader(page), Options{}, func(Object) error { calls++; return broken }); err != broken || calls != 1 {
+		t.Error(err, calls)
+	}
+	for n := range len(page) + 1 {
+		r := io.MultiReader(strings.NewReader(page[:n]), iotest.ErrReader(broken))
+		if _, err := ScanList(r, Options{}, func(Object) error { return nil }); err != broken {
+			t.Errorf("broken after %d bytes: %v", n, err)
+		}
+	}
+}
+
+func TestOffsetsOfListsCountFromTheStart(t *testing.T) {
+	page := `{"items":[` + strings.Repeat(`{"a":"`+longText+`"},`, 1000) + `{"a" :}]}`
+	_, _, err := scanList(page, Options{})
+	s, ok := errors.AsType[*SyntaxError](err)
+	if want := strings.Index(page, "}]}"); !ok || s.Offset != int64(want) {
+		t.Errorf("got %v, want offset %d", err, want)
+	}
+}
+
+// pages writes a list without ever holding it.
+type pages struct {
+	item  string
+	items int
+	rest  string
+	state int
+}
+
+func (p *pages) Read(b []byte) (int, error) {
+	for p.rest == "" {
+		switch {
+		case p.state == 0:
+			p.rest = `{"kind":"PodList","items":[` + p.item
+		case p.state < p.items:
+			p.rest = "," + p.item
+		case p.state == p.items:
+			p.rest = `],"metadata":{"resourceVersion":"1"}}`
+		default:
+			return 0, io.EOF
+		}
+		p.state++
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+// TestListsAreNotHeld reads 100 items of 1 MiB.
+func TestListsAreNotHeld(t *testing.T) {
+	p := &pages{item: `{"metadata":{"name":"a"},"data":"` + strings.Repeat("x", 1<<20) + `"}`, items: 100}
+	before, most, n := heap(), uint64(0), 0
+	_, err := ScanList(p, Options{}, func(o Object) error {
+		if n++; n%10 == 0 {
+			most = max(most, heap())
+		}
+		runtime.KeepAlive(o)
+		return nil
+	})
+	if err != nil || n != p.items {
+		t.Fatal(n, err)
+	}
+	if most > before+8<<20 {
+		t.Errorf("%d MiB were held", (most-before)>>20)
+	}
+}
+
+func TestListTooLarge(t *testing.T) {
+	page := fmt.Sprintf(`{"items":[{"a":%q},{"a":%q}]}`, longText, longText+longText)
+	if _, items, err := scanList(page, Options{MaxBytes: 60}); err != ErrTooLarge || len(items) != 1 {
+		t.Error(len(items), err)
+	}
+	if _, items, err := scanList(page, Options{MaxBytes: 100}); err != nil || len(items) != 2 {
+		t.Error(len(items), err)
+	}
+	if (Options{}).maxBytes() != 64<<20 || (Options{MaxBytes: math.MaxInt}).maxBytes() != math.MaxInt {
+		t.Error("the limit is wrong")
+	}
+}

@@ -1,0 +1,146 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+)
+
+// Reader splits a watch into its frames, one on a line, and scans each. It is for one goroutine.
+type Reader struct {
+	window  window
+	scanner scanner
+	err     error // the end, which stays
+}
+
+// NewReader reads the body of a watch from r.
+func NewReader(r io.Reader, opts Options) *Reader {
+	return &Reader{window: window{src: r, max: opts.maxBytes()}, scanner: scanner{opts: opts}}
+}
+
+// Next blocks until there is another frame. At the end of the watch it returns io.EOF; when the watch ends inside a
+// line, io.ErrUnexpectedEOF, and the line is dropped. A frame that cannot be scanned is a *SyntaxError or ErrTooLarge.
+// After an error there are no more frames: what was lost cannot be told.
+func (r *Reader) Next() (Frame, error) {
+	if r.err != nil {
+		return Frame{}, r.err
+	}
+	f, err := r.next()
+	if err != nil {
+		r.err = err
+		return Frame{}, err
+	}
+	return f, nil
+}
+
+func (r *Reader) next() (Frame, error) {
+	for {
+		n, err := r.line()
+		if err != nil {
+			return Frame{}, err
+		}
+		line := bytes.TrimRight(r.window.held()[:n], " \t\r\n")
+		if len(line) == 0 {
+			r.window.discard(n)
+			continue
+		}
+		f, err := r.scanner.frame(line)
+		if err != nil {
+			return Frame{}, located(line, r.window.offset, err)
+		}
+		r.window.discard(n)
+		return f, nil
+	}
+}
+
+// line waits until a whole line is held, and returns its length.
+func (r *Reader) line() (int, error) {
+	for seen := 0; ; {
+		held := r.window.held()
+		if n := bytes.IndexByte(held[seen:], '\n'); n >= 0 {
+			return seen + n + 1, r.window.check(seen + n)
+		}
+		seen = len(held)
+		// held is no longer used: fill may give its memory back and then block.
+		if err := r.window.fill(); err == io.EOF && len(bytes.TrimSpace(r.window.held())) > 0 {
+			return 0, io.ErrUnexpectedEOF
+		} else if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// frame scans one line.
+func (s *scanner) frame(line []byte) (Frame, error) {
+	t := s.fastFrame(line)
+	if t == 0 {
+		s.slow++
+		var err error
+		if t, err = s.slowFrame(line); err != nil {
+			return Frame{}, err
+		}
+	}
+	if t == Error {
+		return Frame{Type: t, Status: bytes.Clone(s.marks.self.in(line))}, nil
+	}
+	o, err := s.object(line, nil)
+	o.InitialEventsEnd = o.InitialEventsEnd && t == Bookmark
+	return Frame{Type: t, Object: o}, err
+}
+
+// fastFrame marks the object of a frame as API servers write it; it returns 0 for every other, and for errors.
+func (s *scanner) fastFrame(line []byte) Type {
+	const head, middle = `{"type":"`, `","object":`
+	if len(line) < len(head) || string(line[:len(head)]) != head {
+		return 0
+	}
+	end := len(head) + max(0, bytes.IndexByte(line[len(head):], '"'))
+	t := parseType(line[len(head):end])
+	if t == 0 || t == Error || !bytes.HasPrefix(line[end:], []byte(middle)) {
+		return 0
+	}
+	if !s.fast(line, end+len(middle)) || string(line[s.marks.self.end:]) != "}" {
+		return 0
+	}
+	return t
+}
+
+// slowFrame marks the object of any frame.
+func (s *scanner) slowFrame(line []byte) (Type, error) {
+	if err := valid(line); err != nil {
+		return 0, err
+	}
+	all, err := members(line, span{0, len(line)})
+	if err != nil {
+		return 0, err
+	}
+	var kind, object span
+	for _, one := range all {
+		switch one.key {
+		case "type":
+			kind = one.value
+		case "object":
+			object = one.value
+		}
+	}
+	t, err := frameType(line, kind)
+	if err != nil {
+		return 0, err
+	}
+	if !object.found() || line[object.start] != '{' {
+		return 0, faultf(object.start, "the frame has no object")
+	}
+	return t, s.slowObject(line, object)
+}
+
+func frameType(line []byte, place span) (Type, error) {
+	var name string
+	if err := json.Unmarshal(place.in(line), &name); err != nil {
+		return 0, faultf(place.start, "the frame has no type: %w", err)
+	}
+	t := parseType(name)
+	if t == 0 {
+		return 0, faultf(place.start, "the frame has an unknown type %.32q", name)
+	}
+	return t, nil
+}

@@ -1,0 +1,287 @@
+package frame
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+)
+
+// readAll returns nil at a clean end.
+func readAll(r *Reader) (frames []Frame, err error) {
+	for {
+		f, err := r.Next()
+		if err == io.EOF {
+			return frames, nil
+		}
+		if err != nil {
+			return frames, err
+		}
+		frames = append(frames, f)
+	}
+}
+
+// stream is a watch with frames of all sizes.
+func stream() (text string, count int) {
+	var b strings.Builder
+	for i := range 60 {
+		b.WriteString(watchLine(Modified, pod(i)))
+		b.WriteString(watchLine(Added, fmt.Sprintf(`{"metadata":{"name":"small-%d"}}`, i)))
+		if i%20 == 7 {
+			b.WriteString(watchLine(Added, fmt.Sprintf(`{"metadata":{"name":"large-%d"},"data":{"x":%q}}`, i, strings.Repeat("x", 300_000))))
+			count++
+		}
+		count += 2
+	}
+	return b.String(), count
+}
+
+func TestChunksDoNotMatter(t *testing.T) {
+	text, count := stream()
+	want, err := readAll(NewReader(strings.NewReader(text), Options{}))
+	if err != nil || len(want) != count {
+		t.Fatal(len(want), err)
+	}
+	for name, wrap := range map[string]func(io.Reader) io.Reader{
+		"one byte": iotest.OneByteReader, "half": iotest.HalfReader, "data with EOF": iotest.DataErrReader,
+	} {
+		got, err := readAll(NewReader(wrap(strings.NewReader(text)), Options{}))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %d frames, %v", name, len(got), err)
+		}
+	}
+}
+
+// TestObjectsStay reads on, and over the buffers, before it looks at the objects.
+func TestObjectsStay(t *testing.T) {
+	text, _ := stream()
+	frames, err := readAll(NewReader(strings.NewReader(text), Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		want := must(oracleFrame([]byte(line), Options{}))
+		if err := compareObject(frames[i].Object, want.Object, Options{}); err != nil {
+			t.Error(err)
+		}
+		if grown := append(frames[i].Object.JSON, "overwritten by whom"...); len(frames) > i+1 {
+			_ = grown
+			next := must(oracleFrame([]byte(strings.Split(text, "\n")[i+1]), Options{}))
+			if err := compareObject(frames[i+1].Object, next.Object, Options{}); err != nil {
+				t.Fatal("appending to an object changed the next:", err)
+			}
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	const line = `{"type":"ADDED","object":{"metadata":{"name":"a"}}}`
+	for _, c := range []struct {
+		name, text string
+		frames     int
+		err        error
+	}{
+		{"nothing", "", 0, nil},
+		{"one", line + "\n", 1, nil},
+		{"CRLF", line + "\r\n" + line + "\r\n", 2, nil},
+		{"empty lines", "\n\n" + line + "\n \r\n\n", 1, nil},
+		{"space at the end", line + "\n \t", 1, nil},
+		{"no newline", line + "\n" + line, 1, io.ErrUnexpectedEOF},
+		{"half a line", line + "\n" + line[:20], 1, io.ErrUnexpectedEOF},
+	} {
+		frames, err := readAll(NewReader(strings.NewReader(c.text), Options{}))
+		if len(frames) != c.frames || err != c.err {
+			t.Errorf("%s: %d frames, %v", c.name, len(frames), err)
+		}
+	}
+}
+
+func TestErrorsOfTheReaderComeAfterTheFrames(t *testing.T) {
+	broken := errors.New("connection reset")
+	text := watchLine(Added, `{"metadata":{"name":"a"}}`)
+	for _, tail := range []string{"", text[:10]} {
+		r := NewReader(io.MultiReader(strings.NewReader(text+tail), iotest.ErrReader(broken)), Options{})
+		if f, err := r.Next(); err != nil || f.Object.Name != "a" {
+			t.Fatal(f, err)
+		}
+		for range 2 {
+			if _, err := r.Next(); err != broken {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+type silent struct{}
+
+func (silent) Read([]byte) (int, error) { return 0, nil }
+
+func TestReaderThatGivesNothing(t *testing.T) {
+	if _, err := NewReader(silent{}, Options{}).Next(); err != io.ErrNoProgress {
+		t.Fatal(err)
+	}
+}
+
+func TestErrorsStay(t *testing.T) {
+	text := watchLine(Added, `{}`) + `{"type":"ADDED","object":{"secret":"s3cr3t","x":tru}` + "\n" + watchLine(Added, `{}`)
+	// A scalar is not looked at by the fast scan: the missing bracket is what takes it to the slow one.
+	r := NewReader(strings.NewReader(text), Options{})
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err := r.Next()
+		s, ok := errors.AsType[*SyntaxError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		if at := int64(strings.Index(text, "tru}")) + 3; s.Offset != at {
+			t.Errorf("the offset is %d, want %d", s.Offset, at)
+		}
+		if s.Excerpt != `x":{"xxxxxx":"x0xx0x","x":xxx}`[len(`x":{"xxxxxx":"x0xx0x","x":xxx}`)-25:] {
+			t.Errorf("the excerpt is %q", s.Excerpt)
+		}
+		if strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("the error shows a value: %v", err)
+		}
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	small := watchLine(Added, `{"metadata":{"name":"a"}}`)
+	large := watchLine(Added, `{"metadata":{"name":"a"},"data":"`+strings.Repeat("x", 20_000)+`"}`)
+	for limit, ok := range map[int]bool{len(large) - 2: false, len(large) - 1: true, len(large): true} {
+		frames, err := readAll(NewReader(strings.NewReader(small+large+small), Options{MaxBytes: limit}))
+		if ok && (len(frames) != 3 || err != nil) || !ok && (len(frames) != 1 || err != ErrTooLarge) {
+			t.Errorf("limit %d of %d: %d frames, %v", limit, len(large), len(frames), err)
+		}
+	}
+	// Without an end, and with little memory.
+	_, err := NewReader(&loop{text: []byte("xxxxxxxx")}, Options{MaxBytes: 1 << 20}).Next()
+	if err != ErrTooLarge {
+		t.Error(err)
+	}
+}
+
+// blocking is a stream that has given all it has when idle is closed, and stays open until stop is.
+type blocking struct {
+	r          io.Reader
+	idle, stop chan struct{}
+}
+
+func (b *blocking) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err == io.EOF {
+		close(b.idle)
+		<-b.stop
+	}
+	return n, err
+}
+
+// TestWindowsSettle reads frames of one size each for long: the window stops changing, and what it costs is in
+// proportion.
+func TestWindowsSettle(t *testing.T) {
+	for _, size := range []int{300, 5_000, 12_000, 40_000, 60_000, 100_000, 1_000_000} {
+		line := watchLine(Added, `{"metadata":{"name":"a"},"data":"`+strings.Repeat("x", size)+`"}`)
+		r := NewReader(&loop{text: []byte(line)}, Options{})
+		var before, after runtime.MemStats
+		const frames = 300
+		for i := range 2 * frames {
+			if i == frames {
+				runtime.ReadMemStats(&before)
+			}
+			if _, err := r.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		each := int(after.TotalAlloc-before.TotalAlloc) / frames
+		t.Logf("frames of %d bytes: %d bytes allocated a frame, window of %d", len(line), each, len(r.window.buf))
+		if each > 6*len(line) || size < keepWindow-100 && (each > 3*len(line)/2 || len(r.window.buf) > keepWindow) {
+			t.Errorf("frames of %d bytes: %d bytes allocated a frame, window of %d", len(line), each, len(r.window.buf))
+		}
+	}
+}
+
+// TestQuietStreamsAreSmall has 200 streams wait that saw small, ordinary or huge frames.
+func TestQuietStreamsAreSmall(t *testing.T) {
+	huge := watchLine(Added, `{"metadata":{"name":"h"},"data":"`+strings.Repeat("x", 4<<20)+`"}`)
+	for name, c := range map[string]struct {
+		text  string
+		bytes uint64 // a stream
+	}{
+		"nothing": {"", 24 << 10},
+		"small":   {watchLine(Added, `{"metadata":{"name":"h"}}`), 32 << 10},
+		"pods":    {strings.Repeat(watchLine(Added, pod(1)), 100), 160 << 10},
+		"huge":    {huge, 160 << 10},
+	} {
+		const streams = 200
+		before := heap()
+		readers := make([]*Reader, streams)
+		stop := make(chan struct{})
+		var wait sync.WaitGroup
+		for i := range readers {
+			b := &blocking{r: strings.NewReader(c.text), idle: make(chan struct{}), stop: stop}
+			readers[i] = NewReader(b, Options{})
+			wait.Go(func() {
+				for {
+					if _, err := readers[i].Next(); err != nil {
+						return
+					}
+				}
+			})
+			<-b.idle
+		}
+		each := (max(heap(), before) - before) / streams
+		t.Logf("%s: %d bytes a stream", name, each)
+		if each > c.bytes {
+			t.Errorf("%s: a quiet stream takes %d bytes, want at most %d", name, each, c.bytes)
+		}
+		close(stop)
+		wait.Wait()
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+func TestAllocations(t *testing.T) {
+	var text bytes.Buffer
+	for i := range 100 {
+		text.WriteString(watchLine(Modified, pod(i)))
+	}
+	r := NewReader(&loop{text: text.Bytes()}, Options{})
+	got := testing.AllocsPerRun(2000, func() {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > 0.5 {
+		t.Errorf("%v allocations a frame", got)
+	}
+	if r.scanner.slow > 0 {
+		t.Errorf("%d frames took the slow path", r.scanner.slow)
+	}
+}
+
+func TestTypes(t *testing.T) {
+	for _, c := range []Type{Added, Modified, Deleted, Bookmark, Error} {
+		if parseType(c.String()) != c {
+			t.Error(c)
+		}
+	}
+	if parseType("unknown") != 0 || Type(0).String() != "unknown" {
+		t.Error("an unknown type has a name")
+	}
+}

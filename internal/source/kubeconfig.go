@@ -1,0 +1,113 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// inClusterName is the cluster's name where no kubeconfig gives one.
+const inClusterName = "kubernetes"
+
+// LoadKubeconfig follows kubectl's rules: the file, or KUBECONFIG's merged files, or ~/.kube/config, or the service
+// account of the pod. It returns the connection and the name of the context in use, "kubernetes" inside a cluster.
+func LoadKubeconfig(file, contextName string) (*rest.Config, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = file
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: contextName, ClusterDefaults: clientcmdapi.Cluster{}}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, "", kubeconfigError(file, err)
+	}
+	name := cmp.Or(contextName, raw.CurrentContext)
+	if _, found := raw.Contexts[name]; name != "" && !found {
+		return nil, "", contextError(name, &raw)
+	}
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, "", kubeconfigError(file, err)
+	}
+	return config, cmp.Or(name, inClusterName), nil
+}
+
+// kubeconfigError says what is wrong with the kubeconfig, without the path that os puts around its cause.
+func kubeconfigError(file string, err error) error {
+	what := "load the kubeconfig"
+	if file != "" {
+		what += " " + file
+	}
+	var path *fs.PathError
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return errors.New(what + ": it is empty, or there is none: set --kubeconfig or KUBECONFIG, or run in a pod with a service account")
+	case errors.As(err, &path):
+		return fmt.Errorf("%s: %w: set --kubeconfig or KUBECONFIG to a file that can be read", what, path.Err)
+	}
+	detail := strings.TrimPrefix(err.Error(), fmt.Sprintf("error loading config file %q: ", file))
+	return fmt.Errorf("%s: %s: correct it, or choose another with --kubeconfig, KUBECONFIG or --context", what, detail)
+}
+
+// contextError names the contexts that there are.
+func contextError(name string, config *clientcmdapi.Config) error {
+	if len(config.Contexts) == 0 {
+		return fmt.Errorf("load the kubeconfig: it has no context %q, nor any other: set --kubeconfig or KUBECONFIG", name)
+	}
+	return fmt.Errorf("load the kubeconfig: it has no context %q: set --context to one of %s", name,
+		strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
+}
+
+// ClusterUID reads the identity of the cluster: the uid of namespace kube-system, which outlives every other name of
+// it. The error says what to do.
+func ClusterUID(ctx context.Context, config *rest.Config) (string, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("build a client for %s: %w", config.Host, err)
+	}
+	namespace, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", ExplainServerError(config.Host, err)
+	}
+	return string(namespace.UID), nil
+}
+
+// ExplainServerError says in a person's words why the API server could not be asked, and what to do.
+func ExplainServerError(host string, err error) error {
+	var network *url.Error
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the API server %s refuses the credentials: %w: renew the token or certificate of the kubeconfig's user", host, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("the API server %s forbids a request: %w: bind a role that allows it to this user", host, err)
+	case errors.As(err, &certificate):
+		return fmt.Errorf("trust the API server %s: %w: correct server or certificate-authority-data of the kubeconfig's cluster", host, certificate.Err)
+	case errors.As(err, &network):
+		return fmt.Errorf("reach the API server %s: %w: check the kubeconfig's server and context, and that it is up", host, withoutAddress(network.Err))
+	}
+	return fmt.Errorf("ask the API server %s: %w", host, err)
+}
+
+// withoutAddress is the system's part of an error of a connection: the message has the address already.
+func withoutAddress(err error) error {
+	var system *os.SyscallError
+	if errors.As(err, &system) {
+		return system.Err
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// listerWatcher is what the Reflector lists and watches through.
+type listerWatcher struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported tells the Reflector to ask for lists, and so leaves them to us.
+func (listerWatcher) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (s *Stream) listerWatcher() listerWatcher {
+	return listerWatcher{&cache.ListWatch{ListWithContextFunc: s.listForReflector, WatchFuncWithContext: s.watchForReflector}}
+}
+
+// listForReflector runs the reconciles that are due and answers with an empty list at the stream's position: "nothing
+// new". So the Reflector, which lists at each start and after many kinds of watch error, costs a list only where the
+// position cannot be continued.
+func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	s.listing.Add(1)
+	defer s.listing.Done()
+	if options.ResourceVersion == "" { // the Reflector found its version unavailable
+		s.enqueue(request{reason: change.Gone})
+	}
+	for r, due := s.next(); due; r, due = s.next() {
+		if err := s.reconcile(ctx, r); err != nil {
+			s.fail(ctx, err)
+			return nil, err
+		}
+		s.done(r)
+	}
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.cursor.position.ResourceVersion}}, nil
+}
+
+// errReconcileDue ends the Reflector's watch loop, so that it lists.
+func errReconcileDue() error {
+	return apierrors.NewResourceExpired("a reconcile is due before the next watch")
+}
+
+// watchForReflector opens a watch at the stream's position.
+func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if err := s.checkServerVersion(ctx); err != nil {
+		s.fail(ctx, err)
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	if !s.mayWatch(stop) {
+		stop()
+		return nil, errReconcileDue()
+	}
+	from := s.cursor.resumeVersion()
+	body, err := s.Client.watch(ctx, s, from, options.TimeoutSeconds)
+	if err != nil {
+		stop()
+		s.noteGone(err)
+		s.fail(ctx, err)
+		return nil, err
+	}
+	s.Observer.Watching(s.stream, from)
+	began := time.Now()
+	d := &decoder{stream: s, body: body, frames: frame.NewReader(body, s.frameOptions())}
+	d.ended = func(frames int) { stop(); s.watchEnded(frames, time.Since(began)) }
+	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
+	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{d, ctx, s}, reporter), nil
+}
+
+// mayWatch says whether no reconcile is due, and remembers how to end the watch when one becomes due.
+func (s *Stream) mayWatch(stop context.CancelFunc) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopWatch = stop
+	return len(s.due) == 0
+}
+
+// checkServerVersion asks where the server stands. A watch from a version that the server has not reached is silent
+// until it gets there, and loses everything in between: an etcd that was restored to the past.
+func (s *Stream) checkServerVersion(ctx context.Context) error {
+	now, err := s.serverVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if change.CompareVersions(now, s.cursor.position.ResourceVersion) < 0 {
+		s.enqueue(request{reason: change.Epoch})
+	}
+	return nil
+}
+
+// observedDecoder is a decoder that notes what went wrong before the Reflector handles it.
+type observedDecoder struct {
+	*decoder
+	ctx    context.Context // of the watch; it ends when the watch is stopped
+	stream *Stream
+}
+
+// Decode is decoder.Decode.
+func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
+	event, object, err := d.decoder.Decode()
+	switch {
+	case err != nil && err != io.EOF && d.ctx.Err() == nil:
+		d.stream.Observer.Failed(d.stream.stream, fmt.Errorf("read the watch of %s: %w", d.stream.stream, err))
+	case err == nil && event == watch.Error:
+		failure := apierrors.FromObject(object)
+		d.stream.noteGone(failure)
+		d.stream.Observer.Failed(d.stream.stream, failure)
+	}
+	return event, object, err
+}
+
+// noteGone makes a reconcile due where the error says that the position is unavailable.
+func (s *Stream) noteGone(err error) {
+	if isGone(err) {
+		s.enqueue(request{reason: change.Gone})
+	}
+}
+
+// maxEmptyRuns is how many watches may end at once with nothing before the position is held to be stale: a server
+// without a watch cache can answer a version that it does not have with an empty stream.
+const maxEmptyRuns = 5
+
+// watchEnded counts the watches that end at once with nothing.
+func (s *Stream) watchEnded(frames int, took time.Duration) {
+	s.mu.Lock()
+	if frames > 0 || took >= time.Second || len(s.due) > 0 {
+		s.emptyRuns = 0
+	} else {
+		s.emptyRuns++
+	}
+	stale := s.emptyRuns >= maxEmptyRuns
+	if stale {
+		s.emptyRuns = 0
+	}
+	s.mu.Unlock()
+	if stale {
+		s.enqueue(request{reason: change.Stale})
+	}
+}
+
+// fail tells the observer, unless the failure is only our own stop.
+func (s *Stream) fail(ctx context.Context, err error) {
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		s.Observer.Failed(s.stream, err)
+	}
+}

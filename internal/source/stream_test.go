@@ -1,0 +1,241 @@
+package source
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// script is a server that stands at a version, lists what it is told, and holds watches open.
+func script(t *testing.T, version int) *apiServer {
+	return &apiServer{
+		t:       t,
+		version: func() int { return version },
+		list:    func(url.Values) (int, string) { return http.StatusOK, podList(version, "") },
+		watch:   func(_ url.Values, w *watchWriter) { w.hold() },
+	}
+}
+
+func want(t *testing.T, what, got string, lines ...string) {
+	t.Helper()
+	if wanted := strings.Join(lines, "\n"); got != wanted {
+		t.Errorf("%s:\n%s\nwant:\n%s", what, got, wanted)
+	}
+}
+
+func TestI4FreshStateBeginsWithAPagedSnapshot(t *testing.T) {
+	server := script(t, 100)
+	server.list = func(q url.Values) (int, string) {
+		if q.Get("continue") == "" {
+			return http.StatusOK, podList(100, "next", "a 10", "b 20")
+		}
+		return http.StatusOK, podList(100, "", "c 30")
+	}
+	server.watch = func(_ url.Values, w *watchWriter) {
+		w.frames("ADDED d 101", "MODIFIED a 102", "DELETED b 103", "BOOKMARK 110")
+		w.hold()
+	}
+	r := newRecorder()
+	server.start(r, change.Position{})
+	want(t, "records", r.wait(t, "bookmark 110"),
+		"snapshot.begin 100 initial", "replaced a 10", "replaced b 20", "replaced c 30", "snapshot.end 100 initial",
+		"added d 101", "updated a 102", "deleted b 103", "bookmark 110")
+	want(t, "requests", server.asked(), "list 100, list  next, watch 100")
+	if position := (change.Position{ResourceVersion: "110", Complete: true, Epoch: "epoch-1"}); r.position != position {
+		t.Errorf("position is %+v, want %+v", r.position, position)
+	}
+}
+
+func TestI2RestartContinuesTheWatchWithoutAList(t *testing.T) {
+	server := script(t, 200)
+	server.watch = func(_ url.Values, w *watchWriter) { w.frames("MODIFIED a 150"); w.hold() }
+	r := newRecorder("a 10")
+	server.start(r, at(100))
+	want(t, "records", r.wait(t, "updated a 150"), "updated a 150")
+	want(t, "requests", server.asked(), "watch 100")
+}
+
+func TestI2RestartAtAnIncompletePositionRepeatsNothing(t *testing.T) {
+	saved := at(100)
+	saved.Complete = false
+	server := script(t, 200)
+	server.watch = func(_ url.Values, w *watchWriter) {
+		w.frames("DELETED a 100", "DELETED b 100", "MODIFIED c 100", "ADDED a 150") // a and c were delivered
+		w.hold()
+	}
+	r := newRecorder("b 20", "c 100")
+	server.start(r, saved)
+	want(t, "records", r.wait(t, "added a 150"), "deleted b 100", "added a 150")
+	want(t, "requests", server.asked(), "watch 99")
+}
+
+func TestI3CutConnectionLosesAndRepeatsNothing(t *testing.T) {
+	server := script(t, 200)
+	watches := 0
+	server.watch = func(_ url.Values, w *watchWriter) {
+		if watches++; watches == 1 {
+			w.frames("DELETED a 150", "DELETED b 150")
+			w.Write([]byte(frameOf("MODIFIED c 151")[:40]))
+			w.cut()
+		}
+		w.frames("DELETED a 150", "DELETED b 150", "DELETED d 150", "MODIFIED c 151")
+		w.hold()
+	}
+	r := newRecorder("a 1", "b 1", "c 1", "d 1")
+	server.start(r, at(100))
+	want(t, "records", r.wait(t, "updated c 151"), "deleted a 150", "deleted b 150", "deleted d 150", "updated c 151")
+	want(t, "requests", server.asked(), "watch 100, watch 149")
+}
+
+func TestI4GoneIsAGapAndThenExactlyTheDifference(t *testing.T) {
+	server := script(t, 300)
+	server.list = func(url.Values) (int, string) {
+		return http.StatusOK, podList(300, "", "changed 250", "new 260", "same 30")
+	}
+	server.watch = func(q url.Values, w *watchWriter) {
+		if q.Get("resourceVersion") == "100" {
+			w.frames("GONE")
+			return
+		}
+		w.frames("MODIFIED new 301")
+		w.hold()
+	}
+	r := newRecorder("changed 10", "gone 20", "same 30")
+	server.start(r, at(100))
+	want(t, "records", r.wait(t, "updated new 301"),
+		"gap 300 gone", "snapshot.begin 300 gone", "replaced changed 250", "deleted gone 20 unseen", "replaced new 260",
+		"snapshot.end 300 gone", "updated new 301")
+}
+
+func TestI4ExpiredPagesStartOverAndRepeatNothing(t *testing.T) {
+	server := script(t, 100)
+	attempts := 0
+	server.list = func(q url.Values) (int, string) {
+		switch {
+		case q.Get("continue") == "":
+			return http.StatusOK, podList(100, "next", "a 10")
+		case attempts == 0:
+			attempts++
+			return http.StatusGone, expired()
+		}
+		return http.StatusOK, podList(100, "", "b 20")
+	}
+	r := newRecorder()
+	server.start(r, change.Position{})
+	want(t, "records", r.wait(t, "snapshot.end 100 initial"),
+		"snapshot.begin 100 initial", "replaced a 10", "snapshot.begin 100 initial", "replaced b 20", "snapshot.end 100 initial")
+}
+
+func TestI4ServerInThePastIsAnEpoch(t *testing.T) {
+	server := script(t, 50)
+	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(50, "", "a 40") }
+	server.watch = func(_ url.Values, w *watchWriter) { w.frames("MODIFIED a 51"); w.hold() }
+	r := newRecorder("a 90", "b 95")
+	server.start(r, at(100))
+	want(t, "records", r.wait(t, "updated a 51"),
+		"gap 50 epoch", "snapshot.begin 50 epoch", "replaced a 40", "deleted b 95 unseen", "snapshot.end 50 epoch", "updated a 51")
+	want(t, "requests", server.asked(), "list 50, watch 50")
+}
+
+func TestI4PositionOfAnotherClusterIsAnEpoch(t *testing.T) {
+	saved := at(100)
+	saved.Epoch = "epoch-0"
+	r := newRecorder("a 90")
+	script(t, 100).start(r, saved)
+	want(t, "records", r.wait(t, "snapshot.end 100 epoch"),
+		"gap 100 epoch", "snapshot.begin 100 epoch", "deleted a 90 unseen", "snapshot.end 100 epoch")
+}
+
+func TestI4OtherSelectionIsCompared(t *testing.T) {
+	saved := at(100)
+	saved.Selector = "labels=app=x&fields="
+	r := newRecorder("a 90")
+	script(t, 100).start(r, saved)
+	r.wait(t, "snapshot.end 100 stale")
+}
+
+func TestI4WatchesThatEndAtOnceAreStale(t *testing.T) {
+	server := script(t, 200)
+	server.watch = func(q url.Values, w *watchWriter) {
+		if q.Get("resourceVersion") == "200" {
+			w.hold()
+		}
+	}
+	r := newRecorder("a 90")
+	server.start(r, at(100))
+	want(t, "records", r.wait(t, "snapshot.end 200 stale"),
+		"gap 200 stale", "snapshot.begin 200 stale", "deleted a 90 unseen", "snapshot.end 200 stale")
+}
+
+func TestSnapshotForOneSinkIsExactlyAtThePosition(t *testing.T) {
+	server := script(t, 300)
+	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "a 10", "drifted 25") }
+	r := newRecorder("a 10", "drifted 20")
+	s := server.start(r, at(100))
+	s.Request(change.NewSink, "lake")
+	want(t, "records", r.wait(t, "snapshot.end 100 newsink to lake"),
+		"snapshot.begin 100 newsink to lake", "sync a 10 to lake", "replaced drifted 25", "snapshot.end 100 newsink to lake")
+	if asked := server.asked(); !strings.Contains(asked, "list 100") {
+		t.Errorf("requests are %s, want a list at exactly 100", asked)
+	}
+}
+
+func TestI4SnapshotAtAPositionThatIsGoneMendsTheGapFirst(t *testing.T) {
+	server := script(t, 300)
+	server.list = func(q url.Values) (int, string) {
+		if q.Get("resourceVersion") == "100" {
+			return http.StatusGone, expired()
+		}
+		return http.StatusOK, podList(300, "", "a 10", "b 200")
+	}
+	r := newRecorder("a 10")
+	s := server.start(r, at(100))
+	s.Request(change.Lost, "lake")
+	want(t, "records", r.wait(t, "snapshot.end 300 lost to lake"),
+		"gap 100 lost to lake", "snapshot.begin 100 lost to lake",
+		"gap 300 gone", "snapshot.begin 300 gone", "replaced b 200", "snapshot.end 300 gone",
+		"gap 300 lost to lake", "snapshot.begin 300 lost to lake", "sync a 10 to lake", "sync b 200 to lake", "snapshot.end 300 lost to lake")
+}
+
+func TestI4UnsortedListIsComparedAllTheSame(t *testing.T) {
+	server := script(t, 100)
+	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "b 20", "a 10") }
+	r := newRecorder("a 10", "c 30")
+	saved := at(90)
+	saved.Epoch = "epoch-0"
+	server.start(r, saved)
+	r.wait(t, "snapshot.end 100 epoch")
+	if len(r.objects) != 2 {
+		t.Errorf("the sinks have %v, want a and b", r.objects)
+	}
+}
+
+func TestServerThatIsBusyIsAskedAgain(t *testing.T) {
+	server := script(t, 200)
+	watches := 0
+	server.watch = func(_ url.Values, w *watchWriter) {
+		if watches++; watches < 3 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		w.frames("MODIFIED a 150")
+		w.hold()
+	}
+	r := newRecorder("a 10")
+	server.start(r, at(100))
+	want(t, "records", r.wait(t, "updated a 150"), "updated a 150")
+}
+
+func TestSelectionGoesToTheServer(t *testing.T) {
+	selection := Selection{LabelSelector: "app=x", FieldSelector: "metadata.name=a"}
+	if got, want := selection.String(), "labels=app=x&fields=metadata.name=a"; got != want {
+		t.Errorf("selection is %q, want %q", got, want)
+	}
+	if got := (Selection{}).String(); got != "" {
+		t.Errorf("no selection is %q", got)
+	}
+}
