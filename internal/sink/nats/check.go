@@ -1,0 +1,100 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// checkTime is how long Check waits for a server at most.
+const checkTime = 5 * time.Second
+
+// largestObject is about the most that an API server stores in one object: etcd takes requests of 1.5 MiB.
+const largestObject = 1536 << 10
+
+// Check logs in, looks whether the stream can be written to, or made where it is missing, and changes nothing. It tries
+// once. It is for a sink that is not open. The note says which objects the server will not take.
+func (s *Sink) Check(ctx context.Context) (note string, err error) {
+	bounded, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	conn, err := s.connect(bounded)
+	if err != nil {
+		return "", s.checkError(ctx, err)
+	}
+	s.conn = conn
+	defer s.shut(bounded)
+	most, err := s.checkStream(bounded)
+	if err != nil {
+		return "", s.checkError(ctx, err)
+	}
+	return sizeNote(most), nil
+}
+
+// checkStream returns the size in bytes of the largest message that the stream takes.
+func (s *Sink) checkStream(ctx context.Context) (int64, error) {
+	most := s.conn.nc.MaxPayload()
+	info, err := s.lookup(ctx)
+	if codeOf(err) == codeNotFound {
+		return most, s.creatable(ctx)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if limit := int64(info.Config.MaxMsgSize); limit > 0 {
+		most = min(most, limit)
+	}
+	return most, s.suitable(&info.Config)
+}
+
+// creatable finds what would keep the stream from being made. Whether the user may make it, only making it tells.
+func (s *Sink) creatable(ctx context.Context) error {
+	for _, subject := range s.options.Subjects {
+		query, err := json.Marshal(map[string]string{"subject": subject})
+		if err != nil {
+			return err
+		}
+		var others struct {
+			Streams []string `json:"streams"`
+		}
+		if err := s.conn.request(ctx, "STREAM.NAMES", query, &others); err != nil {
+			return s.judge("look for the subjects of", err)
+		}
+		if len(others.Streams) > 0 {
+			return s.overlap(ctx)
+		}
+	}
+	if s.options.Replicas > 1 && s.conn.nc.ConnectedClusterName() == "" {
+		return permanent("create stream %s: %d replicas need a cluster of servers: use 1 replica", s.options.Stream, s.options.Replicas)
+	}
+	return nil
+}
+
+// checkError explains what Open would only try again.
+func (s *Sink) checkError(ctx context.Context, err error) error {
+	var permanent *sink.PermanentError
+	switch {
+	case errors.As(err, &permanent), ctx.Err() != nil:
+		return err
+	case errors.Is(err, natsgo.ErrNoServers):
+		return fmt.Errorf("connect to %s: nobody answers there: check the URL, and that the server is up", s.options.servers())
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
+		return fmt.Errorf("connect to %s: no answer within %s: check the URL, and that the server is up", s.options.servers(), checkTime)
+	case errors.Is(err, natsgo.ErrNoResponders):
+		return fmt.Errorf("look up stream %s: no server of the cluster answers for JetStream: check that JetStream is enabled and up", s.options.Stream)
+	}
+	return fmt.Errorf("%w: check the URL, and that the server is up", err)
+}
+
+func sizeNote(most int64) string {
+	if most >= largestObject {
+		return ""
+	}
+	return fmt.Sprintf("the largest message is %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max_payload of the server and max_msg_size of the stream to take all",
+		most>>10, int64(largestObject)>>10)
+}

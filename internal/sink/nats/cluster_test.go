@@ -1,0 +1,115 @@
+package nats
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// startCluster starts three servers, without waiting until they found each other: that is for the sink to bear.
+func startCluster(t *testing.T) []*testServer {
+	var listeners [3]net.Listener
+	var routes []*url.URL
+	for i := range listeners {
+		listeners[i] = must(net.Listen("tcp", "127.0.0.1:0"))
+		routes = append(routes, must(url.Parse("nats-route://"+listeners[i].Addr().String())))
+	}
+	var servers []*testServer
+	for i, listener := range listeners {
+		port := listener.Addr().(*net.TCPAddr).Port
+		listener.Close()
+		servers = append(servers, startServer(t, func(o *server.Options) {
+			o.ServerName = fmt.Sprint("n", i)
+			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: port}
+			o.Routes = routes
+		}))
+	}
+	return servers
+}
+
+// TestI3ClusterChangesItsLeader: a new leader finds messages of the old one in its log that nobody acknowledged.
+func TestI3ClusterChangesItsLeader(t *testing.T) {
+	if testing.Short() {
+		t.Skip("elections take seconds")
+	}
+	servers := startCluster(t)
+	var urls []string
+	for _, s := range servers {
+		urls = append(urls, s.url())
+	}
+	retries := map[string]int{}
+	publisher := newSink(t, Options{
+		URL: strings.Join(urls, ","), Stream: testStream, Subjects: []string{"k8s.>"}, Replicas: 3,
+		Retry: func(reason string, _ error) { retries[reason]++ },
+	})
+	publisher.tuning.reply = time.Second
+	if _, err := publisher.Open(within(t, 60*time.Second), ""); err != nil {
+		t.Fatal(err)
+	}
+	admin, _ := servers[0].admin()
+	nc := admin.Conn()
+	maker := newMaker()
+	var want []string
+	for i := range 60 {
+		batch := maker.Batch(100)
+		want = append(want, idsOf(batch)...)
+		if i%6 == 3 { // while the batch is under way
+			if err := nc.Publish("$JS.API.STREAM.LEADER.STEPDOWN."+testStream, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 40 {
+			leader(t, servers, admin).stop()
+		}
+		write(t, publisher, batch)
+	}
+	t.Logf("retries: %v", retries)
+	wantIDs(t, readAll(t, admin, len(want)), want)
+}
+
+// readAll reads the ids of a stream that has n messages, from replicas that may be behind.
+func readAll(t *testing.T, admin jetstream.JetStream, n int) []string {
+	t.Helper()
+	ctx := within(t, 60*time.Second)
+	ids := make([]string, 0, n)
+	for len(ids) < n {
+		stream, err := admin.Stream(ctx, testStream)
+		for err == nil && len(ids) < n {
+			var m *jetstream.RawStreamMsg
+			if m, err = stream.GetMsg(ctx, uint64(len(ids)+1)); err == nil {
+				ids = append(ids, m.Header.Get(sink.HeaderID))
+			}
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("after %d messages: %v", len(ids), err)
+		}
+		if err == nil && stream.CachedInfo().State.LastSeq != uint64(n) {
+			t.Fatalf("%d messages, want %d", stream.CachedInfo().State.LastSeq, n)
+		}
+		pause(ctx, 10*time.Millisecond, nil)
+	}
+	return ids
+}
+
+// leader is a server that is not the first one, to which the admin is connected.
+func leader(t *testing.T, servers []*testServer, admin jetstream.JetStream) *testServer {
+	t.Helper()
+	stream, err := admin.Stream(t.Context(), testStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers[1:] {
+		if s.opts.ServerName == stream.CachedInfo().Cluster.Leader {
+			return s
+		}
+	}
+	return servers[1]
+}

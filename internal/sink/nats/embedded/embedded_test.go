@@ -1,0 +1,70 @@
+package embedded_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestI1EmbeddedServerKeepsTheStream writes without a socket, and finds it again after a restart, through a socket.
+func TestI1EmbeddedServerKeepsTheStream(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	options := embedded.Options{StoreDir: t.TempDir()}
+	server := start(t, options)
+	writer := newSink(t, server.URL(), server.Option())
+	if _, err := writer.Open(ctx, ""); err != nil {
+		t.Fatal(err)
+	}
+	before, err := writer.Write(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id = "0a1b2c3d/pods/shop/web/u/1/added"
+	if _, err := writer.Write(ctx, []sink.Message{{ID: id, Destination: "k8s.a"}}); err != nil {
+		t.Fatal(err)
+	}
+	server.Shutdown()
+	server = start(t, options)
+	reader := newSink(t, server.URL())
+	ids, err := reader.Open(ctx, before)
+	if err != nil || len(ids) != 1 || ids[0] != id {
+		t.Fatalf("got %q and %v", ids, err)
+	}
+}
+
+func TestStartNeedsADirectory(t *testing.T) {
+	_, err := embedded.Start(embedded.Options{})
+	if err == nil || err.Error() != "start nats server: StoreDir is empty: name a directory for its streams" {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func start(t *testing.T, options embedded.Options) *embedded.Server {
+	t.Helper()
+	server, err := embedded.Start(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	return server
+}
+
+func newSink(t *testing.T, url string, extra ...natsgo.Option) *nats.Sink {
+	t.Helper()
+	s, err := nats.New(nats.Options{URL: url, Stream: "K8S", Subjects: []string{"k8s.>"}, Extra: extra})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.WithoutCancel(t.Context())) })
+	return s
+}

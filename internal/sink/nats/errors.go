@@ -1,0 +1,137 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+var (
+	errSilent       = errors.New("no answer from the server in time")
+	errDisconnected = errors.New("connection lost")
+	errClosed       = errors.New("connection closed")
+)
+
+// reopenError ends a Write that only Open can go on from.
+type reopenError struct{ err error }
+
+func (e *reopenError) Error() string { return e.err.Error() }
+func (e *reopenError) Unwrap() error { return e.err }
+
+func reopen(format string, args ...any) error {
+	return &reopenError{fmt.Errorf(format, args...)}
+}
+
+func permanent(format string, args ...any) error {
+	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
+}
+
+// terse is an error of the client library without what the library puts around its text.
+type terse struct{ error }
+
+func (e terse) Error() string { return detail(e.error) }
+func (e terse) Unwrap() error { return e.error }
+
+func detail(err error) string {
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.Description != "" {
+		return api.Description
+	}
+	return strings.TrimPrefix(err.Error(), "nats: ")
+}
+
+// The codes of the server's errors that lead somewhere else than to another attempt, or to a name of their own.
+// The server's errors.json has them all.
+const (
+	codeAccountResources   jetstream.ErrorCode = 10002
+	codeInsufficient       jetstream.ErrorCode = 10023
+	codeMaxStreams         jetstream.ErrorCode = 10027
+	codeMemory             jetstream.ErrorCode = 10028
+	codeNoMessage          jetstream.ErrorCode = 10037
+	codeNotEnabledAccount  jetstream.ErrorCode = 10039
+	codeStorage            jetstream.ErrorCode = 10047
+	codeStreamConfig       jetstream.ErrorCode = 10052
+	codeMessageTooLarge    jetstream.ErrorCode = 10054
+	codeNameInUse          jetstream.ErrorCode = 10058
+	codeNotFound           jetstream.ErrorCode = 10059
+	codeSequenceMismatch   jetstream.ErrorCode = 10063
+	codeOverlap            jetstream.ErrorCode = 10065
+	codeWrongLast          jetstream.ErrorCode = 10071
+	codeReplicas           jetstream.ErrorCode = 10074
+	codeNotEnabled         jetstream.ErrorCode = 10076
+	codeStoreFailed        jetstream.ErrorCode = 10077
+	codeHeaderTooLarge     jetstream.ErrorCode = 10097
+	codeSealed             jetstream.ErrorCode = 10109
+	codeMaxBytesRequired   jetstream.ErrorCode = 10113
+	codeNoLimits           jetstream.ErrorCode = 10120
+	codeMaxBytesExceeded   jetstream.ErrorCode = 10122
+	codeWrongLastClustered jetstream.ErrorCode = 10164
+	codeTooManyRequests    jetstream.ErrorCode = 10167
+)
+
+func codeOf(err error) jetstream.ErrorCode {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode
+	}
+	return 0
+}
+
+// reason is the short word for an error that is worth another attempt.
+func reason(err error) string {
+	switch codeOf(err) {
+	case codeWrongLast, codeWrongLastClustered, codeSequenceMismatch:
+		return "sequence"
+	case codeAccountResources, codeInsufficient, codeMemory, codeStorage, codeStoreFailed:
+		return "limits"
+	case codeTooManyRequests:
+		return "busy"
+	case 0:
+	default:
+		return "refused"
+	}
+	switch {
+	case errors.Is(err, errSilent), errors.Is(err, context.DeadlineExceeded), errors.Is(err, natsgo.ErrTimeout):
+		return "timeout"
+	case errors.Is(err, natsgo.ErrNoResponders):
+		return "no_responders"
+	case errors.Is(err, errMisplaced), errors.Is(err, errUnsettled):
+		return "sequence"
+	}
+	return "disconnected"
+}
+
+// tooLarge says whether the server will never take the message for its size.
+func tooLarge(err error) bool {
+	switch codeOf(err) {
+	case codeMessageTooLarge, codeHeaderTooLarge:
+		return true
+	case codeStoreFailed: // its text is all that tells this from a full stream
+		return detail(err) == "message too large"
+	}
+	return errors.Is(err, natsgo.ErrMaxPayload)
+}
+
+func newBackOff() *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMultiplier(2),
+		backoff.WithRandomizationFactor(0.5), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
+}
+
+// pause waits, until it is woken or ctx ends.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+	}
+}

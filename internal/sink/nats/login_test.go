@@ -1,0 +1,203 @@
+package nats
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+)
+
+func writes(t *testing.T, options Options) {
+	t.Helper()
+	write(t, openSink(t, options), newMaker().Batch(3))
+}
+
+func refused(t *testing.T, options Options) {
+	t.Helper()
+	wantError(t, openError(t, options, ""), "connect to "+options.URL+
+		": authorization violation: check user, password, token, nkey or credentials file of the sink")
+}
+
+func TestLoginWithPassword(t *testing.T) {
+	s := startServer(t, func(o *server.Options) { o.Username, o.Password = "u", "p" })
+	options := s.options()
+	refused(t, options)
+	options.User, options.Password = "u", "wrong"
+	refused(t, options)
+	options.Password = "p"
+	writes(t, options)
+}
+
+func TestLoginWithToken(t *testing.T) {
+	s := startServer(t, func(o *server.Options) { o.Authorization = "sesame" })
+	options := s.options()
+	options.Token = "wrong"
+	refused(t, options)
+	options.Token = "sesame"
+	writes(t, options)
+}
+
+func TestLoginWithNkey(t *testing.T) {
+	key, seed := userKey(t)
+	s := startServer(t, func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: key}} })
+	options := s.options()
+	_, other := userKey(t)
+	options.NkeySeedFile = file(t, other)
+	refused(t, options)
+	options.NkeySeedFile = file(t, seed)
+	writes(t, options)
+}
+
+func userKey(t *testing.T) (public string, seed []byte) {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, _ = pair.PublicKey()
+	seed, _ = pair.Seed()
+	return public, seed
+}
+
+func file(t *testing.T, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLoginWithCredentialsFile(t *testing.T) {
+	operator, account, system := must(nkeys.CreateOperator()), must(nkeys.CreateAccount()), must(nkeys.CreateAccount())
+	claims := jwt.NewOperatorClaims(must(operator.PublicKey()))
+	claims.SystemAccount = must(system.PublicKey())
+	resolver := &server.MemAccResolver{}
+	for _, pair := range []nkeys.KeyPair{account, system} {
+		public := must(pair.PublicKey())
+		of := jwt.NewAccountClaims(public)
+		if pair == account {
+			of.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: -1, MemoryStorage: -1, Streams: -1, Consumer: -1}
+		}
+		if err := resolver.Store(public, must(of.Encode(operator))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := startServer(t, func(o *server.Options) {
+		o.TrustedOperators = []*jwt.OperatorClaims{must(jwt.DecodeOperatorClaims(must(claims.Encode(operator))))}
+		o.AccountResolver, o.SystemAccount = resolver, claims.SystemAccount
+	})
+	options := s.options()
+	for _, signer := range []nkeys.KeyPair{must(nkeys.CreateAccount()), account} {
+		public, seed := userKey(t)
+		token := must(jwt.NewUserClaims(public).Encode(signer))
+		options.CredentialsFile = file(t, must(jwt.FormatUserConfig(token, seed)))
+		if signer == account {
+			writes(t, options)
+		} else {
+			refused(t, options)
+		}
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// authority is a private CA with the certificates that it signed, as files.
+type authority struct {
+	t    *testing.T
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+	file string
+}
+
+func newAuthority(t *testing.T) *authority {
+	a := &authority{t: t, key: must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))}
+	a.cert = &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der := must(x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key))
+	a.file = file(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	return a
+}
+
+func (a *authority) sign() (certFile, keyFile string) {
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"nats.test"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der := must(x509.CreateCertificate(rand.Reader, leaf, a.cert, key.Public(), a.key))
+	return file(a.t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		file(a.t, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(key))}))
+}
+
+// server makes the server ask clients for a certificate of the authority.
+func (a *authority) server(first bool) func(*server.Options) {
+	cert := must(tls.LoadX509KeyPair(a.sign()))
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(must(os.ReadFile(a.file)))
+	return func(o *server.Options) {
+		o.TLSConfig = &tls.Config{
+			Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+		}
+		o.TLSTimeout, o.TLSHandshakeFirst = 5, first
+	}
+}
+
+func TestTLSVerifiesBothSides(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		ca := newAuthority(t)
+		s := startServer(t, ca.server(first))
+		options := s.options()
+		good := TLS{CAFile: ca.file, First: first, ServerName: "nats.test"}
+		good.CertFile, good.KeyFile = ca.sign()
+
+		const remedy = ": check CA file, server name and client certificate of the sink"
+		bad := good
+		bad.CAFile = newAuthority(t).file
+		options.TLS = &bad
+		err := openError(t, options, "")
+		wantError(t, err, "connect to "+options.URL+": tls error: tls: failed to verify certificate: x509: certificate signed by unknown authority "+
+			"(possibly because of \"x509: ECDSA verification failure\" while trying to verify candidate authority certificate \"test CA\")"+remedy)
+
+		bad = good
+		bad.ServerName = "nats.prod"
+		wantError(t, openError(t, options, ""), "connect to "+options.URL+
+			": tls error: tls: failed to verify certificate: x509: certificate is valid for nats.test, not nats.prod"+remedy)
+
+		bad = good
+		bad.CertFile, bad.KeyFile = "", ""
+		wantError(t, openError(t, options, ""), "connect to "+options.URL+": remote error: tls: certificate required"+remedy)
+
+		options.TLS = &good
+		writes(t, options)
+	}
+}
+
+func TestTLSIsNotLeftOutWhereItIsAskedFor(t *testing.T) {
+	s := startServer(t, nil)
+	options := s.options()
+	options.TLS = &TLS{}
+	wantError(t, openError(t, options, ""), "connect to "+options.URL+
+		": secure connection not available: switch TLS on in the server, or off in the sink")
+}

@@ -1,0 +1,123 @@
+package nats
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// headerExpected makes the server refuse a message unless the stream ends at the sequence.
+const headerExpected = "Nats-Expected-Last-Sequence"
+
+const maxHeaders = 64<<10 - 1 // the server's limit
+
+// screen returns how many messages of the batch's front can be sent, and what is wrong with the one after them. The
+// server would refuse that one, too, but the limit that belongs to the connection it enforces by cutting it.
+func (s *Sink) screen(batch []sink.Message) (int, error) {
+	payload := s.conn.nc.MaxPayload()
+	for i := range batch {
+		if reason, err := s.stream.objection(&batch[i], payload); err != nil {
+			return i, &sink.RejectedError{Index: i, Reason: reason, Err: err}
+		}
+	}
+	return len(batch), nil
+}
+
+func (s *stream) objection(m *sink.Message, payload int64) (reason string, err error) {
+	switch {
+	case !validSubject(m.Destination):
+		return "invalid", fmt.Errorf("publish to subject %q: it has empty parts, wildcards, spaces or control characters",
+			m.Destination)
+	case !coveredByAny(s.subjects, m.Destination):
+		return "invalid", fmt.Errorf("publish to subject %q: stream %s takes %q only", m.Destination, s.name, s.subjects)
+	}
+	if err := checkHeaders(m); err != nil {
+		return "invalid", err
+	}
+	headers := headerSize(m)
+	size := headers + len(m.Value)
+	switch {
+	case int64(size) > payload:
+		return "too_large", fmt.Errorf("publish %d bytes: the server takes %d: raise its max_payload", size, payload)
+	case s.maxMessage >= 0 && size > s.maxMessage:
+		return "too_large", fmt.Errorf("publish %d bytes: stream %s takes %d: raise its max_msg_size", size, s.name, s.maxMessage)
+	case headers > maxHeaders:
+		return "too_large", fmt.Errorf("publish %d bytes of headers: JetStream takes %d", headers, maxHeaders)
+	}
+	return "", nil
+}
+
+// checkHeaders refuses what the client library would change or drop without a word, and the names with which the
+// server is told what to do.
+func checkHeaders(m *sink.Message) error {
+	for _, h := range m.Headers {
+		if h.Name == "" || strings.ContainsFunc(h.Name, badInName) {
+			return fmt.Errorf("publish header %q: its name is not a token", h.Name)
+		}
+		if len(h.Name) >= 5 && strings.EqualFold(h.Name[:5], "Nats-") {
+			return fmt.Errorf("publish header %q: its name is one of the server's", h.Name)
+		}
+		if strings.ContainsAny(h.Value, "\r\n") || strings.TrimSpace(h.Value) != h.Value {
+			return fmt.Errorf("publish header %q: its value has line breaks, or spaces around it", h.Name)
+		}
+	}
+	return nil
+}
+
+func badInName(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+}
+
+// headerSize is what the headers take, whatever the sequence: a message that fits today fits when it is sent again.
+func headerSize(m *sink.Message) int {
+	const line = len(": \r\n")
+	const longest = len("18446744073709551615")
+	size := len("NATS/1.0\r\n\r\n") + len(headerExpected) + longest + line +
+		len(sink.HeaderID) + len(m.ID) + line + len(sink.HeaderOp) + len(m.Op) + line +
+		len(sink.HeaderResourceVersion) + len(m.ResourceVersion) + line
+	for _, h := range m.Headers {
+		size += len(h.Name) + len(h.Value) + line
+	}
+	return size
+}
+
+// envelope is a message as the client library wants it, made again for each one in the same memory: the library has
+// copied it when Publish returns.
+type envelope struct {
+	message natsgo.Msg
+	values  []string
+}
+
+func (e *envelope) fill(m *sink.Message, expected uint64, reply string) *natsgo.Msg {
+	if e.message.Header == nil {
+		e.message.Header = natsgo.Header{}
+	}
+	clear(e.message.Header)
+	if need := 4 + len(m.Headers); cap(e.values) < need {
+		e.values = make([]string, 0, 2*need)
+	}
+	e.values = e.values[:0]
+	for _, h := range m.Headers {
+		e.set(h.Name, h.Value)
+	}
+	e.set(sink.HeaderID, m.ID)
+	e.set(sink.HeaderOp, m.Op)
+	e.set(sink.HeaderResourceVersion, m.ResourceVersion)
+	e.set(headerExpected, strconv.FormatUint(expected, 10))
+	e.message.Subject, e.message.Reply, e.message.Data = m.Destination, reply, m.Value
+	return &e.message
+}
+
+func (e *envelope) set(name, value string) {
+	if old, twice := e.message.Header[name]; twice {
+		e.message.Header[name] = append(old, value)
+		return
+	}
+	e.values = append(e.values, value)
+	end := len(e.values)
+	e.message.Header[name] = e.values[end-1 : end : end]
+}

@@ -1,0 +1,235 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// openError is the PermanentError that the first Open ends with.
+func openError(t *testing.T, options Options, text sink.Mark) error {
+	t.Helper()
+	_, err := newSink(t, options).Open(within(t, 20*time.Second), text)
+	var permanent *sink.PermanentError
+	if !errors.As(err, &permanent) {
+		t.Fatalf("got %v, want a PermanentError", err)
+	}
+	return err
+}
+
+func TestOpenMakesTheStream(t *testing.T) {
+	s := startServer(t, nil)
+	options := s.options()
+	options.MaxAge, options.MaxBytes, options.DiscardNew = time.Hour, 1<<30, true
+	openSink(t, options)
+	js, ctx := s.admin()
+	stream, err := js.Stream(ctx, testStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := stream.CachedInfo().Config
+	if !slices.Equal(c.Subjects, options.Subjects) || c.Storage != jetstream.FileStorage || c.MaxAge != time.Hour ||
+		c.Retention != jetstream.LimitsPolicy || c.Discard != jetstream.DiscardNew || c.MaxBytes != 1<<30 ||
+		c.Replicas != 1 || !c.AllowDirect || !c.AllowBatchPublish || c.Duplicates != 100*time.Millisecond {
+		t.Fatalf("got %+v", c)
+	}
+}
+
+func TestOpenNamesWhatIsWrongWithTheStream(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		stream jetstream.StreamConfig
+		want   string
+	}{
+		{"overlap", jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"k8s.prod.*"}},
+			`create stream K8S: stream OTHER takes subjects of ["k8s.>"] already: name other subjects, or write to that stream`},
+		{"subjects", jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>", "x"}},
+			`open stream K8S: it takes ["k8s.prod.>" "x"], which does not cover "k8s.>": add this to the stream's subjects`},
+		{"mirror", jetstream.StreamConfig{Name: "K8S", Mirror: &jetstream.StreamSource{Name: "ORIGIN"}},
+			`open stream K8S: it mirrors stream ORIGIN: name the origin, or another stream`},
+		{"sources", jetstream.StreamConfig{Name: "K8S", Sources: []*jetstream.StreamSource{{Name: "ORIGIN"}}},
+			`open stream K8S: it takes in stream ORIGIN: give the exporter a stream of its own`},
+		{"no ack", jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}, NoAck: true},
+			`open stream K8S: it acknowledges nothing: set no_ack to false`},
+		{"counter", jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}, AllowMsgCounter: true},
+			`open stream K8S: it takes counters only: name another stream`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := startServer(t, nil)
+			js, ctx := s.admin()
+			for _, config := range []jetstream.StreamConfig{{Name: "ORIGIN", Subjects: []string{"o"}}, test.stream} {
+				if _, err := js.CreateStream(ctx, config); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantError(t, openError(t, s.options(), ""), test.want)
+		})
+	}
+}
+
+func TestOpenRefusesASealedStream(t *testing.T) {
+	s := startServer(t, nil)
+	js, ctx := s.admin()
+	config := jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}}
+	if _, err := js.CreateStream(ctx, config); err != nil {
+		t.Fatal(err)
+	}
+	config.Sealed = true
+	if _, err := js.UpdateStream(ctx, config); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, openError(t, s.options(), ""), "open stream K8S: it is sealed: name another stream")
+}
+
+func TestOpenNamesWhatTheServerDoesNotAllow(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		server func(*server.Options)
+		sink   func(*Options)
+		want   string
+	}{
+		{"no JetStream", func(o *server.Options) { o.JetStream = false }, nil,
+			"look up stream K8S: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration"},
+		{"no JetStream for the account", accountWithoutJetStream, func(o *Options) { o.User, o.Password = "u", "p" },
+			"look up stream K8S: JetStream is not enabled for the account of the sink's user: enable it for the account"},
+		{"replicas", nil, func(o *Options) { o.Replicas = 3 },
+			"create stream K8S: replicas > 1 not supported in non-clustered mode: use 1 replica"},
+		{"permission to create", restricted("$JS.API.STREAM.CREATE.>"), func(o *Options) { o.User, o.Password = "u", "p" },
+			`publish to "$JS.API.STREAM.CREATE.K8S": not permitted by the server: allow it to the sink's user`},
+		{"permission for replies", func(o *server.Options) {
+			o.Users = []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
+				Subscribe: &server.SubjectPermission{Allow: []string{"mine.>"}},
+			}}}
+		}, func(o *Options) { o.User, o.Password = "u", "p" },
+			`subscription to "_INBOX.X.*": not permitted by the server: allow it to the sink's user`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := startServer(t, test.server)
+			options := s.options()
+			if test.sink != nil {
+				test.sink(&options)
+			}
+			text := openError(t, options, "").Error()
+			if _, id, found := strings.Cut(text, "_INBOX."); found {
+				text = strings.Replace(text, id[:strings.IndexByte(id, '.')], "X", 1)
+			}
+			if text != test.want {
+				t.Fatalf("got  %s\nwant %s", text, test.want)
+			}
+		})
+	}
+}
+
+// restricted lets user u, password p, do all but publish to the subject.
+func restricted(subject string) func(*server.Options) {
+	return func(o *server.Options) {
+		o.Users = []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: []string{subject}},
+		}}}
+	}
+}
+
+func accountWithoutJetStream(o *server.Options) {
+	plain, system := server.NewAccount("PLAIN"), server.NewAccount("SYS")
+	o.Accounts = []*server.Account{plain, system}
+	o.SystemAccount = "SYS"
+	o.Users = []*server.User{{Username: "u", Password: "p", Account: plain}}
+}
+
+// TestOpenRetriesAnUnreachableServer also shows that a configuration's server may start after the exporter.
+func TestOpenRetriesAnUnreachableServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var reasons []string
+	s := newSink(t, Options{URL: "nats://u:secret@" + address, Stream: testStream, Subjects: []string{"k8s.>"},
+		Retry: func(reason string, err error) {
+			reasons = append(reasons, reason)
+			wantError(t, err, "connect to nats://u:xxxxx@"+address+": no servers available for connection")
+			if len(reasons) == 3 {
+				cancel()
+			}
+		}})
+	_, err = s.Open(ctx, "")
+	wantError(t, err, "open stream K8S: context canceled: the last attempt failed: connect to nats://u:xxxxx@"+address+
+		": no servers available for connection")
+	if !errors.Is(err, context.Canceled) || !slices.Equal(reasons, []string{"disconnected", "disconnected", "disconnected"}) {
+		t.Fatalf("got %v and %q", err, reasons)
+	}
+}
+
+func TestI4MarkOfAnotherStreamIsLost(t *testing.T) {
+	s := startServer(t, nil)
+	first := openSink(t, s.options())
+	write(t, first, newMaker().Batch(3))
+	old := first.stream.place
+	s.deleteStream()
+	again := newSink(t, s.options())
+	ids, err := again.Open(within(t, 20*time.Second), old.text())
+	var lost *sink.LostError
+	if !errors.As(err, &lost) || ids != nil {
+		t.Fatalf("got %q and %v, want a LostError", ids, err)
+	}
+	wantError(t, err, fmt.Sprintf("stream K8S lost acknowledged records: it ends at sequence 0 of stream K8S made at %s, "+
+		"before the saved mark sequence 3 of stream K8S made at %s",
+		again.stream.place.Created.Format(time.RFC3339Nano), old.Created.Format(time.RFC3339Nano)))
+	batch := newMaker().Batch(2)
+	write(t, again, batch)
+	wantIDs(t, s.ids(), idsOf(batch))
+}
+
+func TestOpenRefusesAMarkOfAnotherKind(t *testing.T) {
+	s := startServer(t, nil)
+	wantError(t, openError(t, s.options(), `{"offset":12}`),
+		`read mark "{\"offset\":12}": not a place in a stream: the saved state belongs to another kind of sink`)
+}
+
+func TestI10OpenFindsAnotherPublisher(t *testing.T) {
+	s := startServer(t, nil)
+	first := openSink(t, s.options())
+	before := write(t, first, nil)
+	write(t, first, newMaker().Batch(2))
+	s.publish("k8s.by.hand", "order-17")
+	wantError(t, openError(t, s.options(), before), `open stream K8S: message 3 on subject "k8s.by.hand" is not from kubecdc: `+
+		`another writer publishes into the stream: give the exporter a stream of its own`)
+}
+
+// TestI1OpenSkipsDeletedMessages: what a limit, a consumer or a person took away is not reported, the rest is.
+func TestI1OpenSkipsDeletedMessages(t *testing.T) {
+	s := startServer(t, nil)
+	first := openSink(t, s.options())
+	before := write(t, first, nil)
+	batch := newMaker().Batch(100)
+	write(t, first, batch)
+	js, ctx := s.admin()
+	stream, err := js.Stream(ctx, testStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Clone(batch)
+	for seq := uint64(99); seq > 0; seq -= 3 {
+		if err := stream.DeleteMsg(ctx, seq); err != nil {
+			t.Fatal(err)
+		}
+		want = slices.Delete(want, int(seq)-1, int(seq))
+	}
+	ids, err := newSink(t, s.options()).Open(within(t, 20*time.Second), before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantIDs(t, ids, idsOf(want))
+}

@@ -1,0 +1,239 @@
+package nats
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Options configures a sink. URL, Stream and Subjects are needed.
+type Options struct {
+	URL  string // servers, separated by commas: "nats://a:4222,nats://b:4222"; also tls, ws and wss
+	Name string // of the client, as the server shows it; "" is "kubecdc"
+
+	Stream   string
+	Subjects []string // what the stream must take; the stream's subjects, if the sink makes it
+	Domain   string   // the JetStream domain; "" is that of the server
+
+	// For a stream that the sink makes. One that is there already keeps what it has.
+	Replicas   int           // 0 is 1
+	MaxAge     time.Duration // 0 is for ever
+	MaxBytes   int64         // 0 is without limit
+	DiscardNew bool          // at MaxBytes wait for room, instead of dropping the oldest messages
+
+	TLS             *TLS // nil verifies against the system's authorities where the server or the URL asks for TLS
+	CredentialsFile string
+	NkeySeedFile    string
+	User, Password  string
+	Token           string
+	InboxPrefix     string // "" is "_INBOX"
+
+	Retry sink.RetryFunc  // nil is nobody
+	Extra []natsgo.Option // for what has no field here, such as an in-process server
+}
+
+// TLS configures verified connections. The files are read again for every connection, so they can be renewed.
+type TLS struct {
+	CAFile            string // "" is the system's authorities
+	CertFile, KeyFile string // of the client
+	ServerName        string // "" is the host of the URL
+	First             bool   // handshake before the server speaks
+}
+
+// complete checks the options and fills in the defaults. It reports all problems at once.
+func (o *Options) complete() error {
+	if o.Name == "" {
+		o.Name = "kubecdc"
+	}
+	if o.Replicas == 0 {
+		o.Replicas = 1
+	}
+	if o.Retry == nil {
+		o.Retry = func(string, error) {}
+	}
+	return errors.Join(o.checkURL(), o.checkStream(), o.checkLimits(), o.checkCredentials(), o.checkTLS())
+}
+
+func (o *Options) checkURL() error {
+	if o.URL == "" {
+		return errors.New(`option URL is empty: name a server, such as "nats://host:4222"`)
+	}
+	for text := range strings.SplitSeq(o.URL, ",") {
+		u, err := url.Parse(strings.TrimSpace(text))
+		if err != nil {
+			return errors.New(`option URL does not parse: write it as "nats://host:4222"`) // the cause may hold a password
+		}
+		switch u.Scheme {
+		case "nats", "tls", "ws", "wss":
+		default:
+			return fmt.Errorf(`option URL %q has the scheme %q: use nats, tls, ws or wss`, u.Redacted(), u.Scheme)
+		}
+		if u.Hostname() == "" {
+			return fmt.Errorf(`option URL %q has no host: write it as "nats://host:4222"`, u.Redacted())
+		}
+	}
+	return nil
+}
+
+func (o *Options) checkStream() error {
+	var problems []error
+	if o.Stream == "" || strings.ContainsAny(o.Stream, ".*>/\\ \t\r\n") {
+		problems = append(problems, fmt.Errorf("option Stream %q is not a stream's name: it has no dots, wildcards, slashes and spaces",
+			o.Stream))
+	}
+	if len(o.Subjects) == 0 {
+		problems = append(problems, errors.New(`option Subjects is empty: name what the stream takes, such as "k8s.>"`))
+	}
+	for _, subject := range o.Subjects {
+		if !validPattern(subject) {
+			problems = append(problems, fmt.Errorf(`option Subjects: %q is not a subject: write it as "k8s.prod.>"`, subject))
+		}
+	}
+	if strings.ContainsAny(o.Domain+o.InboxPrefix, "*> \t\r\n") || strings.Contains(o.Domain, ".") {
+		problems = append(problems, fmt.Errorf("options Domain %q and InboxPrefix %q must have no wildcards and spaces: leave them out",
+			o.Domain, o.InboxPrefix))
+	}
+	return errors.Join(problems...)
+}
+
+func (o *Options) checkLimits() error {
+	var problems []error
+	if o.Replicas < 1 || o.Replicas > 5 {
+		problems = append(problems, fmt.Errorf("option Replicas is %d: use 1 to 5", o.Replicas))
+	}
+	if o.MaxAge < 0 || o.MaxAge > 0 && o.MaxAge < time.Second {
+		problems = append(problems, fmt.Errorf("option MaxAge is %s: use 1s or more, or 0 for ever", o.MaxAge))
+	}
+	if o.MaxBytes < 0 {
+		problems = append(problems, fmt.Errorf("option MaxBytes is %d: use 0 for no limit", o.MaxBytes))
+	}
+	if o.DiscardNew && o.MaxBytes == 0 {
+		problems = append(problems, errors.New("option DiscardNew is set without MaxBytes: set both or none"))
+	}
+	return errors.Join(problems...)
+}
+
+func (o *Options) checkCredentials() error {
+	given := 0
+	for _, set := range []bool{o.CredentialsFile != "", o.NkeySeedFile != "", o.User != "" || o.Password != "", o.Token != ""} {
+		if set {
+			given++
+		}
+	}
+	if given > 1 {
+		return errors.New("options CredentialsFile, NkeySeedFile, User and Token are different ways to log in: set one")
+	}
+	if o.Password != "" && o.User == "" {
+		return errors.New("option Password is set without User: set both or none")
+	}
+	if o.CredentialsFile != "" {
+		if err := checkCredentialsFile(o.CredentialsFile); err != nil {
+			return fmt.Errorf("option CredentialsFile: %w", err)
+		}
+	}
+	if o.NkeySeedFile != "" {
+		if _, err := natsgo.NkeyOptionFromSeed(o.NkeySeedFile); err != nil {
+			return fmt.Errorf("option NkeySeedFile: %s: %s", o.NkeySeedFile, detail(err))
+		}
+	}
+	return nil
+}
+
+func checkCredentialsFile(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if token, err := nkeys.ParseDecoratedJWT(content); err != nil || token == "" {
+		return fmt.Errorf("%s holds no user's JWT: make it with nsc generate creds", path)
+	}
+	if _, err := nkeys.ParseDecoratedNKey(content); err != nil {
+		return fmt.Errorf("%s holds no seed: make it with nsc generate creds", path)
+	}
+	return nil
+}
+
+func (o *Options) checkTLS() error {
+	if o.TLS == nil {
+		return nil
+	}
+	var problems []error
+	if o.TLS.CAFile != "" {
+		content, err := os.ReadFile(o.TLS.CAFile)
+		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(content) {
+			err = fmt.Errorf("%s holds no certificate in PEM form", o.TLS.CAFile)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("option TLS.CAFile: %w", err))
+		}
+	}
+	if (o.TLS.CertFile == "") != (o.TLS.KeyFile == "") {
+		problems = append(problems, errors.New("options TLS.CertFile and TLS.KeyFile belong together: set both or none"))
+	} else if o.TLS.CertFile != "" {
+		if _, err := tls.LoadX509KeyPair(o.TLS.CertFile, o.TLS.KeyFile); err != nil {
+			problems = append(problems, fmt.Errorf("option TLS.CertFile: %w", err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// servers is the URL for error texts.
+func (o *Options) servers() string {
+	var names []string
+	for text := range strings.SplitSeq(o.URL, ",") {
+		if u, err := url.Parse(strings.TrimSpace(text)); err == nil {
+			names = append(names, u.Redacted())
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// login is the part of the client's options that says who we are and whom we trust.
+func (o *Options) login() []natsgo.Option {
+	var options []natsgo.Option
+	switch {
+	case o.CredentialsFile != "":
+		options = append(options, natsgo.UserCredentials(o.CredentialsFile))
+	case o.NkeySeedFile != "":
+		options = append(options, nkeyFile(o.NkeySeedFile))
+	case o.User != "":
+		options = append(options, natsgo.UserInfo(o.User, o.Password))
+	case o.Token != "":
+		options = append(options, natsgo.Token(o.Token))
+	}
+	if o.TLS == nil {
+		return options
+	}
+	options = append(options, natsgo.Secure(&tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.TLS.ServerName}))
+	if o.TLS.CAFile != "" {
+		options = append(options, natsgo.RootCAs(o.TLS.CAFile))
+	}
+	if o.TLS.CertFile != "" {
+		options = append(options, natsgo.ClientCert(o.TLS.CertFile, o.TLS.KeyFile))
+	}
+	if o.TLS.First {
+		options = append(options, natsgo.TLSHandshakeFirst())
+	}
+	return options
+}
+
+// nkeyFile reads the seed when it is applied, as the library's other options of files do.
+func nkeyFile(path string) natsgo.Option {
+	return func(o *natsgo.Options) error {
+		option, err := natsgo.NkeyOptionFromSeed(path)
+		if err != nil {
+			return err
+		}
+		return option(o)
+	}
+}

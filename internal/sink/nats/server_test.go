@@ -1,0 +1,246 @@
+package nats
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testStream = "K8S"
+
+// testServer is a real server with its streams on disk, which can be restarted at its address.
+type testServer struct {
+	t     testing.TB
+	opts  server.Options
+	inner *server.Server
+}
+
+// startServer starts a server that dies with the test. change may be nil.
+func startServer(t testing.TB, change func(*server.Options)) *testServer {
+	t.Helper()
+	s := &testServer{t: t, opts: server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+	}}
+	if change != nil {
+		change(&s.opts)
+	}
+	s.start()
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *testServer) start() {
+	s.t.Helper()
+	opts := s.opts
+	inner, err := server.NewServer(&opts)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	inner.Start()
+	if !inner.ReadyForConnections(20 * time.Second) {
+		s.t.Fatal("server is not ready")
+	}
+	s.inner = inner
+	s.opts.Port = opts.Port
+}
+
+func (s *testServer) stop() {
+	s.inner.Shutdown()
+	s.inner.WaitForShutdown()
+}
+
+func (s *testServer) url() string { return s.inner.ClientURL() }
+
+// admin is a connection that the sink knows nothing of.
+func (s *testServer) admin(options ...natsgo.Option) (jetstream.JetStream, context.Context) {
+	s.t.Helper()
+	nc, err := natsgo.Connect(s.url(), options...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return js, s.t.Context()
+}
+
+// stored reads the stream as somebody would who knows nothing of the sink.
+func (s *testServer) stored(options ...natsgo.Option) []sinktest.Stored {
+	s.t.Helper()
+	nc, err := natsgo.Connect(s.url(), options...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer nc.Close()
+	js, _ := jetstream.New(nc)
+	stream, err := js.Stream(s.t.Context(), testStream)
+	if err != nil {
+		return nil // not made yet
+	}
+	state := stream.CachedInfo().State
+	var all []sinktest.Stored
+	for seq := max(state.FirstSeq, 1); seq <= state.LastSeq; seq++ {
+		m, err := stream.GetMsg(s.t.Context(), seq)
+		if err != nil {
+			s.t.Fatalf("read message %d: %v", seq, err)
+		}
+		all = append(all, storedMessage(m))
+	}
+	return all
+}
+
+func storedMessage(m *jetstream.RawStreamMsg) sinktest.Stored {
+	stored := sinktest.Stored{ID: m.Header.Get(sink.HeaderID), Value: m.Data, Destination: m.Subject}
+	if len(m.Data) == 0 {
+		stored.Value = nil // JetStream knows no difference
+	}
+	for name, values := range m.Header {
+		for _, value := range values {
+			stored.Headers = append(stored.Headers, sink.Header{Name: name, Value: value})
+		}
+	}
+	return stored
+}
+
+func (s *testServer) ids(options ...natsgo.Option) []string {
+	s.t.Helper()
+	var ids []string
+	for _, stored := range s.stored(options...) {
+		ids = append(ids, stored.ID)
+	}
+	return ids
+}
+
+// truncate cuts the newest half off the stream's file, as a machine does that loses what it had not synced.
+func (s *testServer) truncate() {
+	s.t.Helper()
+	s.stop()
+	messages := filepath.Join(s.opts.StoreDir, "jetstream", "$G", "streams", testStream, "msgs")
+	block := filepath.Join(messages, "1.blk")
+	info, err := os.Stat(block)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Truncate(block, info.Size()/2); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(messages, "index.db")); err != nil {
+		s.t.Fatal(err)
+	}
+	s.start()
+}
+
+func (s *testServer) deleteStream() {
+	s.t.Helper()
+	js, ctx := s.admin()
+	if err := js.DeleteStream(ctx, testStream); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// publish puts a message into the stream that is not the sink's.
+func (s *testServer) publish(subject, id string) {
+	s.t.Helper()
+	js, ctx := s.admin()
+	m := natsgo.NewMsg(subject)
+	if id != "" {
+		m.Header.Set(sink.HeaderID, id)
+	}
+	if _, err := js.PublishMsg(ctx, m); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *testServer) options() Options {
+	return Options{URL: s.url(), Stream: testStream, Subjects: []string{"k8s.>"}}
+}
+
+// newSink is a sink that is closed with the test. Its timeouts are short.
+func newSink(t testing.TB, options Options) *Sink {
+	t.Helper()
+	s, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func openSink(t testing.TB, options Options) *Sink {
+	t.Helper()
+	s := newSink(t, options)
+	if _, err := s.Open(within(t, 20*time.Second), ""); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func within(t testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func write(t testing.TB, s *Sink, batch []sink.Message) sink.Mark {
+	t.Helper()
+	mark, err := s.Write(within(t, 60*time.Second), batch)
+	if err != nil {
+		t.Fatalf("Write: %v", err)
+	}
+	return mark
+}
+
+func newMaker() *sinktest.Maker {
+	return &sinktest.Maker{Destination: destination}
+}
+
+func destination(number int) string {
+	return [...]string{"k8s.test.core.pods.shop.web", "k8s.test.core.pods.-.a=2Eb", "k8s.x"}[number%3]
+}
+
+func idsOf(batch []sink.Message) []string {
+	ids := make([]string, len(batch))
+	for i := range batch {
+		ids[i] = batch[i].ID
+	}
+	return ids
+}
+
+func wantIDs(t *testing.T, got, want []string) {
+	t.Helper()
+	if slices.Equal(got, want) {
+		return
+	}
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			t.Fatalf("message %d is %s, want %s", i, got[i], want[i])
+		}
+	}
+	t.Fatalf("%d messages, want %d", len(got), len(want))
+}
+
+func wantError(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || err.Error() != want {
+		t.Fatalf("got  %v\nwant %s", err, want)
+	}
+}

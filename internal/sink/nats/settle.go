@@ -1,0 +1,126 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// patience is how often Write may ask to be opened again because somebody wrote after Open and before our first
+// message. Once may be the last words of a predecessor that was killed; always is a second exporter.
+const patience = 3
+
+// errUnsettled is a stream that took messages while it was read.
+var errUnsettled = errors.New("messages arrived while the stream's end was read")
+
+// settle finds out which messages after the acknowledged ones are stored.
+func (p *publisher) settle(ctx context.Context) error {
+	s := p.sink
+	info, err := p.lookup(ctx)
+	if err != nil {
+		return err
+	}
+	rest := p.batch[p.acked:]
+	entries, err := s.tail(ctx, info.State.LastSeq, len(rest)+1)
+	if err != nil {
+		return err
+	}
+	if n := len(entries); n > 0 && entries[n-1].gone {
+		if err := p.quiet(ctx, info.State.LastSeq); err != nil {
+			return err
+		}
+	}
+	n, err := p.prefix(entries, rest)
+	if err != nil {
+		return err
+	}
+	p.acked += n
+	if n > 0 {
+		s.stored(n)
+	}
+	s.stream.place.Seq = info.State.LastSeq
+	s.stream.subjects, s.stream.maxMessage = info.Config.Subjects, int(info.Config.MaxMsgSize)
+	return nil
+}
+
+// lookup asks how the stream is, which must be the one that was opened.
+func (p *publisher) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
+	s := p.sink
+	info, err := s.lookup(ctx)
+	if codeOf(err) == codeNotFound {
+		return nil, reopen("write to stream %s: it is gone: open the sink again", s.stream.name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stream.place.lostIn(info); err != nil {
+		return nil, reopen("write to stream %s: %s: open the sink again", s.stream.name, err)
+	}
+	return info, nil
+}
+
+// quiet fails unless the stream's end stays where it is. Where the last message is gone, a later one may have replaced
+// it, which proves everything; and if none did, what is not proven is sent again behind the end, where a copy that is
+// still on its way would be taken for somebody else's.
+func (p *publisher) quiet(ctx context.Context, last uint64) error {
+	for _, after := range [...]time.Duration{0, p.sink.tuning.quiet} {
+		pause(ctx, after, nil)
+		info, err := p.lookup(ctx)
+		if err != nil {
+			return err
+		}
+		if info.State.LastSeq != last {
+			return errUnsettled
+		}
+	}
+	return nil
+}
+
+// tail reads what is stored between the sink's place and last, but no more than limit.
+func (s *Sink) tail(ctx context.Context, last uint64, limit int) ([]entry, error) {
+	var entries []entry
+	place := s.stream.place.Seq
+	total := int(min(last-place, uint64(limit)))
+	for len(entries) < total {
+		n := min(concurrency, total-len(entries))
+		more, err := s.read(ctx, place+uint64(len(entries))+1, n)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, more...)
+	}
+	return entries, nil
+}
+
+// prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a consumer
+// took it, is proven by a later one at its own place; where nothing proves it, it is sent again with the same id (I4).
+func (p *publisher) prefix(entries []entry, rest []sink.Message) (int, error) {
+	proven := 0
+	for i, e := range entries {
+		switch {
+		case e.gone:
+		case i < len(rest) && e.id == rest[i].ID:
+			proven = i + 1
+		default:
+			return 0, p.foreign(e)
+		}
+	}
+	return proven, nil
+}
+
+// foreign is the verdict on a message that is not ours where ours should be (I10).
+func (p *publisher) foreign(e entry) error {
+	s := p.sink
+	s.moved++
+	if !s.stream.confirmed && s.moved < patience {
+		return reopen("write to stream %s: message %d on subject %q came after it was opened: open the sink again",
+			s.stream.name, e.seq, e.subject)
+	}
+	return permanent("write to stream %s: message %d on subject %q is not ours: "+
+		"another exporter writes to the stream: stop it, or give each its own stream",
+		s.stream.name, e.seq, e.subject)
+}

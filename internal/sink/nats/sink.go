@@ -1,0 +1,129 @@
+// Package nats is the sink that writes into a JetStream stream.
+//
+// The stream is this sink's log and belongs to it alone: a mark is a sequence of the stream, and opening at a mark
+// reads what the stream holds after it. Every message says which sequence it expects to follow, so that nothing is
+// stored twice or out of its order, whatever connections and servers do, and a second writer is noticed (I10).
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+var _ sink.Sink = (*Sink)(nil)
+
+// Sink writes into one stream. See sink.Sink for what its methods promise.
+type Sink struct {
+	options Options
+	tuning  tuning
+	conn    *connection // nil while the sink is not open
+	stream  stream
+	opened  bool // an Open succeeded: what is missing now was there once, and is worth waiting for
+	moved   int  // how often in a row somebody wrote between our Open and our first message
+}
+
+// New checks the options and returns a sink that is not open.
+func New(options Options) (*Sink, error) {
+	if err := options.complete(); err != nil {
+		return nil, fmt.Errorf("configure nats sink: %w", err)
+	}
+	return &Sink{options: options, tuning: defaultTuning()}, nil
+}
+
+// Open is as in sink.Sink.
+func (s *Sink) Open(ctx context.Context, text sink.Mark) ([]string, error) {
+	want, err := parseMark(text)
+	if err != nil {
+		return nil, err
+	}
+	s.shut(ctx)
+	wait := newBackOff()
+	for {
+		ids, err := s.attempt(ctx, want)
+		var lost *sink.LostError
+		if err == nil || errors.As(err, &lost) {
+			s.opened = true
+			return ids, err
+		}
+		s.shut(ctx)
+		if end := s.final(ctx, "open", err); end != nil {
+			return nil, end
+		}
+		s.options.Retry(reason(err), err)
+		pause(ctx, wait.NextBackOff(), nil)
+		if ctx.Err() != nil {
+			return nil, s.final(ctx, "open", err)
+		}
+	}
+}
+
+// attempt opens once. The sink is open after a LostError, too.
+func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.conn = conn
+	info, err := s.ensure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.stream = newStream(info)
+	if want == nil {
+		return nil, nil
+	}
+	if err := want.lostIn(info); err != nil {
+		return nil, err
+	}
+	return s.delivered(ctx, want.Seq)
+}
+
+// Write is as in sink.Sink. Any error but a rejection closes the sink.
+func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
+	if s.conn == nil {
+		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.options.Stream)
+	}
+	good, rejected := s.screen(batch)
+	err := s.publish(ctx, batch[:good])
+	if err == nil {
+		err = rejected
+	}
+	var final *sink.RejectedError
+	if err == nil || errors.As(err, &final) {
+		return s.stream.place.text(), err
+	}
+	s.shut(ctx)
+	return "", err
+}
+
+// Close is as in sink.Sink. Nothing is under way between two calls of Write, so there is nothing to flush.
+func (s *Sink) Close(ctx context.Context) error {
+	s.shut(ctx)
+	return nil
+}
+
+func (s *Sink) shut(ctx context.Context) {
+	if s.conn != nil {
+		s.conn.close(ctx)
+		s.conn = nil
+	}
+}
+
+// final returns the error that ends a call of Open or Write, or nil if another attempt may go better.
+func (s *Sink) final(ctx context.Context, verb string, err error) error {
+	var permanent *sink.PermanentError
+	var rejected *sink.RejectedError
+	switch ended := ctx.Err(); {
+	case errors.As(err, &permanent), errors.As(err, &rejected):
+		return err
+	case ended == nil:
+		return nil
+	case errors.Is(err, ended):
+		return fmt.Errorf("%s stream %s: %w", verb, s.options.Stream, ended)
+	default:
+		return fmt.Errorf("%s stream %s: %w: the last attempt failed: %w", verb, s.options.Stream, ended, err)
+	}
+}

@@ -1,0 +1,183 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// stream is the stream as this sink knows it.
+type stream struct {
+	name       string
+	place      mark // after the last message that is known to be stored
+	subjects   []string
+	maxMessage int  // bytes of headers and value; negative is no limit
+	confirmed  bool // a message of ours was stored since the sink was opened
+}
+
+func newStream(info *jetstream.StreamInfo) stream {
+	return stream{
+		name:       info.Config.Name,
+		place:      mark{Stream: info.Config.Name, Created: info.Created, Seq: info.State.LastSeq},
+		subjects:   info.Config.Subjects,
+		maxMessage: int(info.Config.MaxMsgSize),
+	}
+}
+
+// ensure returns the stream, which it makes if there is none.
+func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
+	info, err := s.lookup(ctx)
+	if codeOf(err) == codeNotFound {
+		info, err = s.create(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return info, s.suitable(&info.Config)
+}
+
+func (s *Sink) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
+	var info jetstream.StreamInfo
+	if err := s.conn.request(ctx, "STREAM.INFO."+s.options.Stream, nil, &info); err != nil {
+		return nil, s.judge("look up", err)
+	}
+	return &info, nil
+}
+
+func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
+	config, err := json.Marshal(s.config())
+	if err != nil {
+		return nil, err
+	}
+	var info jetstream.StreamInfo
+	err = s.conn.request(ctx, "STREAM.CREATE."+s.options.Stream, config, &info)
+	switch codeOf(err) {
+	case codeNameInUse: // somebody was quicker
+		return s.lookup(ctx)
+	case codeOverlap:
+		return nil, s.overlap(ctx)
+	}
+	if err != nil {
+		return nil, s.judge("create", err)
+	}
+	return &info, nil
+}
+
+// config is the stream that we make. Its limits are retention, as Kafka's are: at the limit the oldest messages go,
+// unless the user prefers that we wait, which stops every change until somebody makes room. No message has an id, so
+// the window for duplicates is as short as the server allows.
+func (s *Sink) config() jetstream.StreamConfig {
+	config := jetstream.StreamConfig{
+		Name:        s.options.Stream,
+		Description: "Changes of Kubernetes objects, written by kubecdc",
+		Subjects:    s.options.Subjects,
+		Retention:   jetstream.LimitsPolicy,
+		Storage:     jetstream.FileStorage,
+		Discard:     jetstream.DiscardOld,
+		Replicas:    s.options.Replicas,
+		MaxAge:      s.options.MaxAge,
+		MaxBytes:    -1,
+		MaxMsgs:     -1,
+		Duplicates:  100 * time.Millisecond,
+		AllowDirect: true,
+	}
+	if s.options.MaxBytes > 0 {
+		config.MaxBytes = s.options.MaxBytes
+	}
+	if s.options.DiscardNew {
+		config.Discard = jetstream.DiscardNew
+	}
+	const level = 4 // of the JetStream API, of which batch publishing is a part since server 2.14
+	if _, have := s.conn.nc.ConnectedServerJetStream(); have >= level {
+		config.AllowBatchPublish = true
+	}
+	return config
+}
+
+// overlap names the stream that has our subjects.
+func (s *Sink) overlap(ctx context.Context) error {
+	owner := "another stream"
+	for _, subject := range s.options.Subjects {
+		if name, err := s.owner(ctx, subject); err == nil && name != "" {
+			owner = "stream " + name
+			break
+		}
+	}
+	return permanent("create stream %s: %s takes subjects of %q already: name other subjects, or write to that stream",
+		s.options.Stream, owner, s.options.Subjects)
+}
+
+// owner is the name of a stream that takes the subject, "" if there is none.
+func (s *Sink) owner(ctx context.Context, subject string) (string, error) {
+	query, err := json.Marshal(map[string]string{"subject": subject})
+	if err != nil {
+		return "", err
+	}
+	var names struct {
+		Streams []string `json:"streams"`
+	}
+	if err := s.conn.request(ctx, "STREAM.NAMES", query, &names); err != nil || len(names.Streams) == 0 {
+		return "", err
+	}
+	return names.Streams[0], nil
+}
+
+// suitable refuses streams that would never be a log of ours.
+func (s *Sink) suitable(config *jetstream.StreamConfig) error {
+	refuse := func(what, remedy string) error {
+		return permanent("open stream %s: %s: %s", config.Name, what, remedy)
+	}
+	switch {
+	case config.Mirror != nil:
+		return refuse("it mirrors stream "+config.Mirror.Name, "name the origin, or another stream")
+	case len(config.Sources) > 0:
+		return refuse("it takes in stream "+config.Sources[0].Name, "give the exporter a stream of its own")
+	case config.Sealed:
+		return refuse("it is sealed", "name another stream")
+	case config.NoAck:
+		return refuse("it acknowledges nothing", "set no_ack to false")
+	case config.AllowMsgCounter:
+		return refuse("it takes counters only", "name another stream")
+	}
+	for _, subject := range s.options.Subjects {
+		if !coveredByAny(config.Subjects, subject) {
+			return permanent("open stream %s: it takes %q, which does not cover %q: add this to the stream's subjects",
+				config.Name, config.Subjects, subject)
+		}
+	}
+	return nil
+}
+
+// judge finds the failures of a request about the stream that only a person can mend.
+func (s *Sink) judge(verb string, err error) error {
+	switch codeOf(err) {
+	case codeNotEnabledAccount:
+		return permanent("%s stream %s: JetStream is not enabled for the account of the sink's user: enable it for the account",
+			verb, s.options.Stream)
+	case codeMaxBytesRequired:
+		return permanent("%s stream %s: %w: set a maximum size for the stream", verb, s.options.Stream, terse{err})
+	case codeReplicas:
+		return permanent("%s stream %s: %w: use 1 replica", verb, s.options.Stream, terse{err})
+	case codeMaxStreams, codeNoLimits, codeMaxBytesExceeded:
+		return permanent("%s stream %s: %w: raise the limits of the account", verb, s.options.Stream, terse{err})
+	case codeStreamConfig:
+		return permanent("%s stream %s: %w: create the stream by hand", verb, s.options.Stream, terse{err})
+	}
+	if s.withoutJetStream(err) {
+		return permanent("%s stream %s: JetStream is not enabled on the server: "+
+			"start it with -js or with a jetstream {} block in its configuration", verb, s.options.Stream)
+	}
+	return err
+}
+
+// withoutJetStream says whether there is no JetStream to wait for. In a cluster it may be on the servers that are down,
+// and what was there once comes back.
+func (s *Sink) withoutJetStream(err error) bool {
+	missing := codeOf(err) == codeNotEnabled || errors.Is(err, natsgo.ErrNoResponders)
+	enabled, _ := s.conn.nc.ConnectedServerJetStream()
+	return missing && !enabled && !s.opened && s.conn.nc.IsConnected() && s.conn.nc.ConnectedClusterName() == ""
+}

@@ -1,0 +1,61 @@
+package nats
+
+import "strings"
+
+// validPattern says whether the text is a subject, with or without wildcards.
+func validPattern(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] == 0x7f {
+			return false
+		}
+	}
+	for rest, more := text, true; more; {
+		var token string
+		token, rest, more = strings.Cut(rest, ".")
+		if token == "" || token == ">" && more {
+			return false
+		}
+	}
+	return true
+}
+
+// validSubject says whether a message can be published to the subject.
+func validSubject(text string) bool {
+	if !validPattern(text) {
+		return false
+	}
+	for rest, more := text, true; more; {
+		var token string
+		token, rest, more = strings.Cut(rest, ".")
+		if token == "*" || token == ">" {
+			return false
+		}
+	}
+	return true
+}
+
+// covers says whether the pattern takes everything that the subject, which may be a pattern itself, stands for.
+func covers(pattern, subject string) bool {
+	for {
+		p, patternRest, patternMore := strings.Cut(pattern, ".")
+		s, subjectRest, subjectMore := strings.Cut(subject, ".")
+		switch {
+		case p == ">":
+			return true
+		case s == ">", p != "*" && p != s, patternMore != subjectMore:
+			return false
+		case !patternMore:
+			return true
+		}
+		pattern, subject = patternRest, subjectRest
+	}
+}
+
+func coveredByAny(patterns []string, subject string) bool {
+	for _, pattern := range patterns {
+		if covers(pattern, subject) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,101 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// entry is what is stored at one sequence.
+type entry struct {
+	seq     uint64
+	subject string
+	id      string // of the header, "" if there is none
+	gone    bool   // deleted, expired, or taken by a consumer
+}
+
+// concurrency is how many reads are under way at once: each answer holds a whole message.
+const concurrency = 32
+
+// delivered is the ids of the messages after the sequence.
+func (s *Sink) delivered(ctx context.Context, after uint64) ([]string, error) {
+	var ids []string
+	last := s.stream.place.Seq
+	for after < last {
+		n := int(min(concurrency, last-after))
+		entries, err := s.read(ctx, after+1, n)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.gone {
+				continue
+			}
+			if _, err := change.ParseID(e.id); err != nil {
+				return nil, permanent("open stream %s: message %d on subject %q is not from kubecdc: "+
+					"another writer publishes into the stream: give the exporter a stream of its own",
+					s.stream.name, e.seq, e.subject)
+			}
+			ids = append(ids, e.id)
+		}
+		after += uint64(n)
+	}
+	return ids, nil
+}
+
+// read returns the entries at n sequences. It asks the stream's leader: the replicas that answer direct gets may not
+// have yet what was acknowledged, and what they do not have would be written twice.
+func (s *Sink) read(ctx context.Context, first uint64, n int) ([]entry, error) {
+	c := s.conn
+	generation, base := c.generation(), c.number+1
+	subject := c.api + "STREAM.MSG.GET." + s.stream.name
+	for i := range n {
+		_, reply := c.ask()
+		request := strconv.AppendUint([]byte(`{"seq":`), first+uint64(i), 10)
+		if err := c.nc.PublishRequest(subject, reply, append(request, '}')); err != nil {
+			return nil, err
+		}
+	}
+	entries := make([]entry, n)
+	for missing := n; missing > 0; {
+		m, err := c.next(ctx, generation)
+		if err != nil {
+			return nil, err
+		}
+		number, ok := c.numberOf(m)
+		if !ok || number < base || number >= base+uint64(n) {
+			continue // the answer to an attempt that was given up
+		}
+		i := number - base
+		if entries[i], err = parseEntry(first+i, m); err != nil {
+			return nil, fmt.Errorf("read message %d of stream %s: %w", first+i, s.stream.name, terse{err})
+		}
+		missing--
+	}
+	return entries, nil
+}
+
+func parseEntry(seq uint64, m *natsgo.Msg) (entry, error) {
+	var answer struct {
+		Message struct {
+			Subject string `json:"subject"`
+			Headers []byte `json:"hdrs"`
+		} `json:"message"`
+	}
+	switch err := parseAnswer(m, &answer); {
+	case codeOf(err) == codeNoMessage:
+		return entry{seq: seq, gone: true}, nil
+	case err != nil:
+		return entry{}, err
+	}
+	found := entry{seq: seq, subject: answer.Message.Subject}
+	if headers, err := natsgo.DecodeHeadersMsg(answer.Message.Headers); err == nil {
+		found.id = headers.Get(sink.HeaderID)
+	}
+	return found, nil
+}

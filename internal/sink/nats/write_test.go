@@ -1,0 +1,414 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// TestI3ResetConnections resets all connections again and again, until enough messages and enough resets came together.
+func TestI3ResetConnections(t *testing.T) {
+	s := startServer(t, nil)
+	network := startProxy(t, s.inner.Addr().String())
+	retries := map[string]int{}
+	options := s.options()
+	options.URL = network.url()
+	options.Retry = func(reason string, _ error) { retries[reason]++ }
+	publisher := openSink(t, options)
+
+	enough := network.cutOften(30)
+	maker := newMaker()
+	var want []string
+	for running := true; running || len(want) < 20_000; {
+		batch := maker.Batch(500)
+		want = append(want, idsOf(batch)...)
+		write(t, publisher, batch)
+		select {
+		case <-enough:
+			running = false
+		default:
+		}
+	}
+	wantIDs(t, s.ids(), want)
+	t.Logf("%d messages, retries: %v", len(want), retries)
+	if retries["disconnected"] == 0 {
+		t.Fatal("no reset hit a write")
+	}
+}
+
+func TestI3RestartedServer(t *testing.T) {
+	s := startServer(t, nil)
+	publisher := openSink(t, s.options())
+	maker := newMaker()
+	batches := make([][]sink.Message, 40)
+	for i := range batches {
+		batches[i] = maker.Batch(500)
+	}
+	started, failed := make(chan struct{}, len(batches)), make(chan error, 1)
+	ctx := within(t, 60*time.Second)
+	go func() {
+		for _, batch := range batches {
+			started <- struct{}{}
+			if _, err := publisher.Write(ctx, batch); err != nil {
+				failed <- err
+				return
+			}
+		}
+		failed <- nil
+	}()
+	for i := range 20 {
+		<-started
+		if i%5 == 4 {
+			s.stop()
+			s.start()
+		}
+	}
+	if err := <-failed; err != nil {
+		t.Fatal(err)
+	}
+	wantIDs(t, s.ids(), idsOf(slices.Concat(batches...)))
+}
+
+func TestI10OlderWriterIsFenced(t *testing.T) {
+	s := startServer(t, nil)
+	maker := newMaker()
+	older := openSink(t, s.options())
+	want := maker.Batch(5)
+	mark := write(t, older, want)
+	younger := newSink(t, s.options())
+	if _, err := younger.Open(within(t, 20*time.Second), mark); err != nil {
+		t.Fatal(err)
+	}
+	batch := maker.Batch(1)
+	write(t, younger, batch)
+	want = append(want, batch...)
+
+	// All but the first message of the batch expect places that are free.
+	_, err := older.Write(within(t, 20*time.Second), maker.Batch(50))
+	var permanent *sink.PermanentError
+	if !errors.As(err, &permanent) {
+		t.Fatalf("got %v, want a PermanentError", err)
+	}
+	wantError(t, err, fmt.Sprintf("write to stream K8S: message 6 on subject %q is not ours: another exporter writes to the stream: "+
+		"stop it, or give each its own stream", batch[0].Destination))
+	batch = maker.Batch(3)
+	write(t, younger, batch)
+	wantIDs(t, s.ids(), idsOf(append(want, batch...)))
+}
+
+// TestI10LastWordsOfAPredecessor are stored between Open and the first Write. The caller opens again, and learns of
+// them; only if that does not help is it somebody who lives.
+func TestI10LastWordsOfAPredecessor(t *testing.T) {
+	s := startServer(t, nil)
+	maker := newMaker()
+	publisher := openSink(t, s.options())
+	before := write(t, publisher, nil)
+	last, batch := maker.Batch(1), maker.Batch(3)
+	for i := range uint64(patience) {
+		s.publish("k8s.x", last[0].ID)
+		_, err := publisher.Write(within(t, 20*time.Second), batch)
+		if i == patience-1 {
+			wantError(t, err, `write to stream K8S: message 3 on subject "k8s.x" is not ours: another exporter writes to the stream: `+
+				`stop it, or give each its own stream`)
+			return
+		}
+		wantError(t, err, fmt.Sprintf(`write to stream K8S: message %d on subject "k8s.x" came after it was opened: open the sink again`, i+1))
+		ids, err := publisher.Open(within(t, 20*time.Second), before)
+		if err != nil || len(ids) != int(i+1) {
+			t.Fatalf("got %q and %v", ids, err)
+		}
+	}
+}
+
+// TestI3OneOfAnObjectAtATime: in a collision of two writers, a change of an object never overtakes the one before it.
+func TestI3OneOfAnObjectAtATime(t *testing.T) {
+	batch := []sink.Message{
+		{ID: "c/pods/a/x/u/1/added"}, {ID: "c/pods/a/y/u/2/added"}, {ID: "c/pods/a/x/u2/3/updated"}, {ID: "c/pods/a/x/u2/4/deleted"},
+		{ID: "c/services/a/x/u/5/added"}, {ID: "other"}, {ID: "c/pods/a/y/u/6/deleted"},
+	}
+	previous := predecessors(batch)
+	if want := []int{-1, -1, 0, 2, -1, -1, 1}; !slices.Equal(previous, want) {
+		t.Fatalf("got %v, want %v", previous, want)
+	}
+	p := publisher{sink: &Sink{tuning: defaultTuning()}, batch: batch, previous: previous}
+	for _, step := range []struct{ acked, sent int }{{0, 0}, {1, 3}, {2, 3}, {3, 7}} {
+		for p.acked = step.acked; p.sent < len(batch) && p.admits(p.sent); {
+			p.sent++
+		}
+		if want := max(step.sent, step.acked+1); p.sent != want && !(step.acked == 0 && p.sent == 1) {
+			t.Fatalf("with %d acknowledged, %d were sent, want %d", step.acked, p.sent, want)
+		}
+	}
+}
+
+func TestI6WindowIsBoundedByBytes(t *testing.T) {
+	s := startServer(t, nil)
+	publisher := openSink(t, s.options())
+	publisher.tuning.bytes = 3 << 10
+	batch := benchBatch(1<<10, 50, new(int))[:50]
+	batch[7].Value = make([]byte, 100<<10) // more than the window: alone
+	write(t, publisher, batch)
+	wantIDs(t, s.ids(), idsOf(batch))
+}
+
+func TestI4RejectionSaysWhy(t *testing.T) {
+	s := startServer(t, nil)
+	js, ctx := s.admin()
+	_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>", "one"}, MaxMsgSize: 100 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	publisher := openSink(t, s.options())
+	for _, test := range []struct {
+		reason, want string
+		change       func(*sink.Message)
+	}{
+		{"invalid", `publish to subject "k8s..x": it has empty parts, wildcards, spaces or control characters`,
+			func(m *sink.Message) { m.Destination = "k8s..x" }},
+		{"invalid", `publish to subject "k8s.*": it has empty parts, wildcards, spaces or control characters`,
+			func(m *sink.Message) { m.Destination = "k8s.*" }},
+		{"invalid", `publish to subject "": it has empty parts, wildcards, spaces or control characters`,
+			func(m *sink.Message) { m.Destination = "" }},
+		{"invalid", `publish to subject "two": stream K8S takes ["k8s.>" "one"] only`,
+			func(m *sink.Message) { m.Destination = "two" }},
+		{"invalid", `publish header "a b": its name is not a token`,
+			func(m *sink.Message) { m.Headers = []sink.Header{{Name: "a b"}} }},
+		{"invalid", `publish header "nats-rollup": its name is one of the server's`,
+			func(m *sink.Message) { m.Headers = []sink.Header{{Name: "nats-rollup", Value: "all"}} }},
+		{"invalid", `publish header "a": its value has line breaks, or spaces around it`,
+			func(m *sink.Message) { m.Headers = []sink.Header{{Name: "a", Value: "b\nc: d"}} }},
+		{"too_large", `publish 1048707 bytes: the server takes 1048576: raise its max_payload`,
+			func(m *sink.Message) { m.Value = make([]byte, 1<<20) }},
+		{"too_large", `publish 102531 bytes: stream K8S takes 102400: raise its max_msg_size`,
+			func(m *sink.Message) { m.Value = make([]byte, 100<<10) }},
+		{"too_large", `publish 65670 bytes of headers: JetStream takes 65535`,
+			func(m *sink.Message) {
+				m.Headers, m.Value = []sink.Header{{Name: "a", Value: string(make([]byte, 64<<10-2))}}, nil
+			}},
+	} {
+		bad := sink.Message{ID: "c/pods/a/x/u/1/added", Op: "added", ResourceVersion: "1", Destination: "one"}
+		test.change(&bad)
+		_, err := publisher.Write(within(t, 20*time.Second), []sink.Message{bad})
+		var rejected *sink.RejectedError
+		if !errors.As(err, &rejected) || rejected.Reason != test.reason || rejected.Index != 0 {
+			t.Fatalf("got %#v, want %s", err, test.want)
+		}
+		wantError(t, rejected.Err, test.want)
+	}
+	wantIDs(t, s.ids(), nil)
+}
+
+// TestI4LargestMessage is one byte below each limit: the size that is computed is the size that the server sees.
+func TestI4LargestMessage(t *testing.T) {
+	s := startServer(t, nil)
+	publisher := openSink(t, s.options())
+	batch := newMaker().Batch(2)
+	batch[0].Value = make([]byte, 1<<20-headerSize(&batch[0]))
+	batch[1].Headers = []sink.Header{{Name: "a", Value: string(make([]byte, 1))}}
+	batch[1].Headers[0].Value += string(make([]byte, maxHeaders-headerSize(&batch[1])))
+	write(t, publisher, batch)
+	wantIDs(t, s.ids(), idsOf(batch))
+}
+
+// TestI4LimitLoweredMeanwhile: the sink does not know of the limit until the server refuses.
+func TestI4LimitLoweredMeanwhile(t *testing.T) {
+	s := startServer(t, nil)
+	publisher := openSink(t, s.options())
+	js, ctx := s.admin()
+	config := publisher.config()
+	config.MaxMsgSize = 5000
+	if _, err := js.UpdateStream(ctx, config); err != nil {
+		t.Fatal(err)
+	}
+	maker := newMaker()
+	batch := append(maker.Batch(3), maker.Message(6000))
+	batch = append(batch, maker.Batch(3)...)
+	mark, err := publisher.Write(within(t, 20*time.Second), batch)
+	var rejected *sink.RejectedError
+	if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" || mark != publisher.stream.place.text() {
+		t.Fatalf("got %v, %v", mark, err)
+	}
+	write(t, publisher, batch[4:])
+	wantIDs(t, s.ids(), idsOf(slices.Delete(batch, 3, 4)))
+}
+
+// TestI4FullStreamWaits loses nothing, and goes on when there is room.
+func TestI4FullStreamWaits(t *testing.T) {
+	s := startServer(t, nil)
+	js, ctx := s.admin()
+	full := 0
+	options := s.options()
+	options.MaxBytes, options.DiscardNew = 64<<10, true
+	options.Retry = func(reason string, _ error) {
+		if reason != "limits" {
+			return // the messages behind the first refused one
+		}
+		full++
+		stream, err := js.Stream(ctx, testStream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.Purge(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publisher := openSink(t, options)
+	batch := benchBatch(1<<10, 200, new(int))[:200]
+	mark := write(t, publisher, batch)
+	if full < 3 || publisher.stream.place.Seq != 200 || mark != publisher.stream.place.text() {
+		t.Fatalf("full %d times, at %s", full, mark)
+	}
+	ids := s.ids()
+	wantIDs(t, ids, idsOf(batch[200-len(ids):]))
+}
+
+func TestDeniedSubjectIsPermanent(t *testing.T) {
+	s := startServer(t, restricted("k8s.denied"))
+	options := s.options()
+	options.User, options.Password = "u", "p"
+	publisher := openSink(t, options)
+	_, err := publisher.Write(within(t, 20*time.Second), []sink.Message{{ID: "a", Destination: "k8s.denied"}})
+	var permanent *sink.PermanentError
+	if !errors.As(err, &permanent) {
+		t.Fatalf("got %v, want a PermanentError", err)
+	}
+	wantError(t, err, `publish to "k8s.denied": not permitted by the server: allow it to the sink's user`)
+}
+
+// TestI7CancelledInAFullSocket: the other end takes nothing any more, and the client library is blocked in a write.
+func TestI7CancelledInAFullSocket(t *testing.T) {
+	s := startServer(t, nil)
+	network := startProxy(t, s.inner.Addr().String())
+	options := s.options()
+	options.URL = network.url()
+	publisher := openSink(t, options)
+	publisher.tuning.bytes = 1 << 30
+	write(t, publisher, newMaker().Batch(1))
+	resume := network.stall()
+	defer resume()
+	batch := benchBatch(900<<10, 60, new(int))[:60]
+	publisher.stream.confirmed = true
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if _, err := publisher.Write(ctx, batch); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v, want %v", err, context.DeadlineExceeded)
+	}
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Fatalf("Write took %s to notice", took)
+	}
+}
+
+// TestI3SilentConnection answers nothing and is not closed, as when a machine on the way forgot it.
+func TestI3SilentConnection(t *testing.T) {
+	s := startServer(t, nil)
+	network := startProxy(t, s.inner.Addr().String())
+	var resume func()
+	var reasons []string
+	options := s.options()
+	options.URL = network.url()
+	options.Retry = func(reason string, _ error) {
+		reasons = append(reasons, reason)
+		if len(reasons) == 3 {
+			resume()
+		}
+	}
+	publisher := newSink(t, options)
+	publisher.tuning.reply, publisher.tuning.outage, publisher.tuning.dial = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
+	if _, err := publisher.Open(within(t, 20*time.Second), ""); err != nil {
+		t.Fatal(err)
+	}
+	resume = network.stall()
+	defer resume()
+	batch := newMaker().Batch(100)
+	write(t, publisher, batch)
+	wantIDs(t, s.ids(), idsOf(batch))
+	if reasons[0] != "timeout" {
+		t.Fatalf("got reasons %q", reasons)
+	}
+}
+
+// TestI4GoneMessagesAreProvenOrSentAgain: consumers, limits and people take messages away before settle reads them.
+func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
+	rest := newMaker().Batch(4)
+	at := func(i int) entry { return entry{seq: uint64(i + 1), id: rest[i].ID} }
+	gone := entry{gone: true}
+	for _, test := range []struct {
+		entries []entry
+		want    int
+	}{
+		{nil, 0},
+		{[]entry{at(0), at(1)}, 2},
+		{[]entry{gone, at(1), gone, at(3)}, 4},
+		{[]entry{at(0), gone, gone}, 1},
+		{[]entry{gone, gone, gone, gone, gone}, 0},
+	} {
+		p := publisher{sink: &Sink{}}
+		if n, err := p.prefix(test.entries, rest); n != test.want || err != nil {
+			t.Errorf("%v: got %d and %v, want %d", test.entries, n, err, test.want)
+		}
+	}
+	for _, entries := range [][]entry{{at(1)}, {at(0), {seq: 2, id: "x"}}, {at(0), at(1), at(2), at(3), {seq: 5}}} {
+		p := publisher{sink: &Sink{stream: stream{confirmed: true}}}
+		if _, err := p.prefix(entries, rest); err == nil {
+			t.Errorf("%v: want an error", entries)
+		}
+	}
+}
+
+// TestI3CompactedStream keeps one message a subject, and the reader of the tail finds gaps.
+func TestI3CompactedStream(t *testing.T) {
+	s := startServer(t, nil)
+	js, ctx := s.admin()
+	_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := startProxy(t, s.inner.Addr().String())
+	options := s.options()
+	options.URL = network.url()
+	publisher := openSink(t, options)
+	maker := newMaker()
+	enough := network.cutOften(15)
+	written := 0
+	for running := true; running; {
+		write(t, publisher, maker.Batch(100))
+		written += 100
+		select {
+		case <-enough:
+			running = false
+		default:
+		}
+	}
+	if seq := publisher.stream.place.Seq; seq != uint64(written) {
+		t.Fatalf("%d messages took %d sequences", written, seq)
+	}
+}
+
+func TestWriteToASinkThatIsNotOpen(t *testing.T) {
+	s := newSink(t, Options{URL: "nats://h:4222", Stream: testStream, Subjects: []string{"k8s.>"}})
+	_, err := s.Write(t.Context(), nil)
+	wantError(t, err, "write to stream K8S: the sink is not open: open it")
+}
+
+// TestI7LoginTakenAway ends the run instead of trying for ever.
+func TestI7LoginTakenAway(t *testing.T) {
+	s := startServer(t, func(o *server.Options) { o.Username, o.Password = "u", "p" })
+	options := s.options()
+	options.User, options.Password = "u", "p"
+	publisher := openSink(t, options)
+	s.stop()
+	s.opts.Password = "changed"
+	s.start()
+	_, err := publisher.Write(within(t, 20*time.Second), newMaker().Batch(1))
+	wantError(t, err, "connect to "+options.URL+
+		": authorization violation: check user, password, token, nkey or credentials file of the sink")
+}
