@@ -1,0 +1,154 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+func newCheckCommand() *cobra.Command {
+	f := new(flags)
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check configuration, API server, permissions and brokers, and change nothing",
+		Long: `check reports every problem at once: mistakes in the configuration, an API server that does not answer, resources
+that may not be listed and watched, and sinks that cannot be written to. It changes nothing anywhere.
+
+The exit code is 0 where nothing is wrong, 2 where the command line or the configuration must be changed, and 1 where
+only something else is wrong, such as a broker that does not answer.`,
+		Example: `  exporter check -f config.yaml`,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.load(func(*config.Config) {})
+			if err != nil {
+				return err
+			}
+			newLogger(io.Discard, cfg.Log)
+			return check(cmd.Context(), f, cfg, cmd.OutOrStdout())
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+// check prints a line for each thing that is checked.
+func check(ctx context.Context, f *flags, cfg *config.Config, out io.Writer) error {
+	r := report{out: out}
+	r.ok("configuration")
+	c, err := findCluster(f, cfg)
+	if err == nil {
+		checkCluster(ctx, c, cfg, &r)
+	} else {
+		r.problem(err)
+		c = &cluster{name: cmp.Or(cfg.Cluster, f.context, "kubernetes")} // sinks want a name
+	}
+	for i := range cfg.Sinks {
+		checkSink(ctx, &cfg.Sinks[i], c, &r)
+	}
+	return r.err()
+}
+
+func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report) {
+	if err := c.identify(ctx); err != nil {
+		r.problem(err)
+		return
+	}
+	r.ok("cluster " + c.name + " at " + c.rest.Host + ", uid " + c.uid)
+	if err := c.resolve(cfg.Resources); err != nil {
+		r.problem(err)
+	}
+	if c.incomplete != nil {
+		r.note(fmt.Sprintf("the API server cannot tell all that it serves, so a wildcard misses some: %v", c.incomplete))
+	}
+	access, err := source.NewAccess(c.rest)
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	for _, s := range c.streams {
+		checkStream(ctx, access, &s, r)
+	}
+}
+
+func checkStream(ctx context.Context, access *source.Access, s *selected, r *report) {
+	if err := access.Check(ctx, s.stream, s.selection); err != nil {
+		r.problem(err)
+		return
+	}
+	r.ok("resource " + s.stream.String())
+	if s.stream.Namespace != "" && access.NamespaceMissing(ctx, s.stream.Namespace) {
+		r.note("namespace " + s.stream.Namespace + " does not exist: nothing will come from " + s.stream.String() + " until somebody creates it")
+	}
+}
+
+// checker is a sink that can look at its destination without changing it. The note is what a person may want to know
+// although nothing is wrong, "" is nothing.
+type checker interface {
+	Check(ctx context.Context) (note string, err error)
+}
+
+func checkSink(ctx context.Context, s *config.Sink, c *cluster, r *report) {
+	built, err := buildSink(s, c, io.Discard, func(string, string, error) {})
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	note := ""
+	if target, ok := built.Target.(checker); ok {
+		note, err = target.Check(ctx)
+	}
+	if err != nil {
+		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
+		return
+	}
+	r.ok("sink " + s.Name)
+	if note != "" {
+		r.note("sink " + s.Name + ": " + note)
+	}
+}
+
+// report prints what was found and remembers what is wrong.
+type report struct {
+	out      io.Writer
+	problems []error
+}
+
+func (r *report) ok(what string)   { fmt.Fprintf(r.out, "ok       %s\n", what) }
+func (r *report) note(text string) { fmt.Fprintf(r.out, "note     %s\n", text) }
+
+// problem prints each of several problems on a line of its own.
+func (r *report) problem(err error) {
+	var all *severalError
+	if errors.As(err, &all) {
+		for _, one := range all.errs {
+			r.problem(one)
+		}
+		return
+	}
+	fmt.Fprintf(r.out, "problem  %v\n", err)
+	r.problems = append(r.problems, err)
+}
+
+// err is nil where nothing is wrong. What is wrong has been printed.
+func (r *report) err() error {
+	var summary error
+	switch n := len(r.problems); n {
+	case 0:
+		return nil
+	case 1:
+		summary = errors.New("check found 1 problem")
+	default:
+		summary = fmt.Errorf("check found %d problems", n)
+	}
+	if exitCode(errors.Join(r.problems...)) == exitUsage {
+		return usageError{summary}
+	}
+	return summary
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+func newCheckpointCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "checkpoint",
+		Short: "Look at the saved state of a stopped exporter, or change it",
+	}
+	onlyCommands(cmd)
+	cmd.PersistentFlags().StringVar(&dir, "state-dir", "/var/lib/kubecdc", "directory of the saved state")
+	cmd.AddCommand(newShowCommand(&dir), newSetCommand(&dir), newResetCommand(&dir))
+	return cmd
+}
+
+func newShowCommand(dir *string) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "show",
+		Short:   "Print positions, inventory sizes and marks",
+		Long:    "show prints the saved state. A running exporter shows the same at /statusz.",
+		Example: "  exporter checkpoint show --state-dir ./state -o json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "text" && output != "json" {
+				return usageError{fmt.Errorf("--output %q: want text or json", output)}
+			}
+			return show(cmd.Context(), *dir, output, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return cmd
+}
+
+// shownState is the document of checkpoint show -o json.
+type shownState struct {
+	Cluster    string                 `json:"cluster"`
+	ClusterUID string                 `json:"clusterUid"`
+	Streams    map[string]shownStream `json:"streams"`
+	Marks      map[string]string      `json:"marks"`
+}
+
+type shownStream struct {
+	ResourceVersion string `json:"resourceVersion"`
+	Complete        bool   `json:"complete"`
+	Selector        string `json:"selector,omitempty"`
+	Objects         int    `json:"objects"`
+}
+
+func show(ctx context.Context, dir, output string, out io.Writer) (err error) {
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
+	if err != nil {
+		return explainState(err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	state, err := readState(store)
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(state)
+	}
+	return state.print(out)
+}
+
+func readState(store *checkpoint.Store) (*shownState, error) {
+	cluster, _, err := store.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	state := &shownState{Cluster: cluster.Name, ClusterUID: cluster.UID, Streams: map[string]shownStream{}, Marks: map[string]string{}}
+	positions, err := store.Positions()
+	if err != nil {
+		return nil, err
+	}
+	streams, err := store.Streams()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range streams {
+		objects, err := store.Count(name)
+		if err != nil {
+			return nil, err
+		}
+		p := positions[name]
+		state.Streams[name] = shownStream{p.ResourceVersion, p.Complete, p.Selector, objects}
+	}
+	marks, err := store.Marks()
+	for name, mark := range marks {
+		state.Marks[name] = string(mark)
+	}
+	return state, err
+}
+
+func (s *shownState) print(out io.Writer) error {
+	fmt.Fprintf(out, "cluster %s, uid %s\n\n", s.Cluster, s.ClusterUID)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "STREAM\tRESOURCEVERSION\tCOMPLETE\tOBJECTS\tSELECTOR")
+	for _, name := range slices.Sorted(maps.Keys(s.Streams)) {
+		p := s.Streams[name]
+		fmt.Fprintf(table, "%s\t%s\t%t\t%d\t%s\n", name, p.ResourceVersion, p.Complete, p.Objects, p.Selector)
+	}
+	fmt.Fprintln(table, "\nSINK\tMARK")
+	for _, name := range slices.Sorted(maps.Keys(s.Marks)) {
+		fmt.Fprintf(table, "%s\t%s\n", name, s.Marks[name])
+	}
+	return table.Flush()
+}
+
+func newSetCommand(dir *string) *cobra.Command {
+	var stream, version string
+	cmd := &cobra.Command{
+		Use:   "set",
+		Short: "Set the position of one stream",
+		Long: `set makes a stream continue from a resourceVersion. Changes between the two positions are skipped, or sent again.
+The inventory stays as it is, so that the next reconcile finds what is missing.`,
+		Example: "  exporter checkpoint set --state-dir ./state --stream deployments.apps --resource-version 123456",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkSetFlags(stream, version); err != nil {
+				return err
+			}
+			return setPosition(cmd.Context(), *dir, stream, version, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&stream, "stream", "", "stream as show prints it")
+	cmd.Flags().StringVar(&version, "resource-version", "", "position to continue from")
+	return cmd
+}
+
+func checkSetFlags(stream, version string) error {
+	var errs []error
+	if stream == "" {
+		errs = append(errs, usageError{errors.New("--stream is missing: give a stream as exporter checkpoint show prints it")})
+	}
+	if _, err := strconv.ParseUint(version, 10, 64); version == "" {
+		errs = append(errs, usageError{errors.New("--resource-version is missing: give a number, as an object's metadata.resourceVersion is")})
+	} else if err != nil {
+		errs = append(errs, usageError{fmt.Errorf("--resource-version %q: want a number, as an object's metadata.resourceVersion is", version)})
+	}
+	return several("command line", errs...)
+}
+
+func setPosition(ctx context.Context, dir, stream, version string, out io.Writer) (err error) {
+	if err := probe(ctx, dir); err != nil {
+		return explainState(err)
+	}
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{})
+	if err != nil {
+		return explainState(err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	before, found, err := store.Position(stream)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return unknownStream(store, dir, stream)
+	}
+	after := change.Position{ResourceVersion: version, Complete: true, Epoch: before.Epoch, Selector: before.Selector}
+	if err := store.SetPosition(stream, after); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %s -> %s\n", stream, before.ResourceVersion, version)
+	return nil
+}
+
+func unknownStream(store *checkpoint.Store, dir, stream string) error {
+	known, err := store.Positions()
+	if err != nil {
+		return err
+	}
+	have := "it has none"
+	if len(known) > 0 {
+		have = "it has " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+	}
+	return usageError{fmt.Errorf("--stream %q: the state in %s has no such stream: %s", stream, dir, have)}
+}
+
+func newResetCommand(dir *string) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:     "reset",
+		Short:   "Remove the saved state: the next start begins with a full snapshot",
+		Example: "  exporter checkpoint reset --state-dir ./state --yes",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes {
+				return usageError{fmt.Errorf("reset removes the state in %s for good: confirm it with --yes", *dir)}
+			}
+			return reset(cmd.Context(), *dir, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "really remove it")
+	return cmd
+}
+
+// reset removes a state also where it is damaged or newer.
+func reset(ctx context.Context, dir string, out io.Writer) error {
+	if err := probe(ctx, dir); errors.Is(err, checkpoint.ErrNoState) {
+		return err
+	}
+	if err := checkpoint.Discard(dir); err != nil {
+		return explainState(err)
+	}
+	fmt.Fprintf(out, "the state in %s is removed\n", dir)
+	return nil
+}
+
+// probe opens the state and leaves it as it is. A wrong path must neither be made a state nor be answered with success.
+func probe(ctx context.Context, dir string) error {
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	return store.Close()
+}
+
+// explainState adds where else to look while an exporter runs.
+func explainState(err error) error {
+	var inUse *checkpoint.InUseError
+	if errors.As(err, &inUse) {
+		return fmt.Errorf("%w (a running exporter shows its state at /statusz)", err)
+	}
+	return err
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+)
+
+// flags are what run, dev and check have in common.
+type flags struct {
+	file       string
+	kubeconfig string
+	context    string
+	config     config.Flags
+}
+
+func (f *flags) register(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringVarP(&f.file, "config", "f", "", "configuration file (YAML)")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
+	set.StringVar(&f.context, "context", "", "kubeconfig context (default: the current one)")
+	set.StringVar(&f.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
+	set.StringSliceVar(&f.config.Resources, "resources", nil, `resources as kubectl names them: pods,deployments.apps,"*.cert-manager.io"`)
+	set.StringArrayVar(&f.config.Sinks, "sink", nil, "destination, can be repeated: file:///path/out.ndjson, - (stdout), nats://host:4222[?stream=NAME]")
+	set.StringVar(&f.config.Format, "format", "", "message format: "+strings.Join(config.Formats(), ", "))
+	set.StringVar(&f.config.StateDir, "state-dir", "", "directory of the saved state")
+	set.StringVar(&f.config.Listen, "listen", "", "address of /metrics, /healthz, /readyz and /statusz")
+	set.StringVar(&f.config.LogLevel, "log-level", "", strings.Join(config.LogLevels(), ", "))
+	set.StringVar(&f.config.LogFormat, "log-format", "", strings.Join(config.LogFormats(), ", "))
+}
+
+// load reads the file, puts the flags over it, and checks the result.
+func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
+	cfg := new(config.Config)
+	if f.file != "" {
+		var err error
+		if cfg, err = config.Load(f.file, os.LookupEnv); err != nil {
+			return nil, err
+		}
+	}
+	if err := config.Overlay(cfg, f.config); err != nil {
+		return nil, err
+	}
+	adjust(cfg)
+	return cfg, cfg.Validate()
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/telemetry"
+)
+
+// stopTimeout is how long a stop may take to deliver what is queued. Kubernetes kills a pod after 30 s.
+const stopTimeout = 20 * time.Second
+
+func newRunCommand() *cobra.Command {
+	f := new(flags)
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Stream changes until stopped",
+		Long: `run streams the changes of the configured resources to the configured sinks until it is stopped by SIGINT or
+SIGTERM. It continues where it stopped the last time, as the state directory says.`,
+		Example: `  exporter run -f config.yaml
+  exporter run --resources pods,deployments.apps --sink nats://localhost:4222 --state-dir /var/lib/kubecdc
+  exporter run --resources configmaps --sink - --state-dir ./state | jq .type`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.load(func(*config.Config) {})
+			if err != nil {
+				return err
+			}
+			return stream(cmd.Context(), f, cfg, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+// stream runs the whole line. Records for standard output go to out, log lines to errOut.
+func stream(ctx context.Context, f *flags, cfg *config.Config, out, errOut io.Writer) (err error) {
+	logger := newLogger(errOut, cfg.Log)
+	c, err := findCluster(f, cfg)
+	if err != nil {
+		return err
+	}
+	if err := c.identify(ctx); err != nil {
+		return ignoreStop(ctx, err)
+	}
+	if err := c.resolve(cfg.Resources); err != nil {
+		return err
+	}
+	if c.incomplete != nil {
+		logger.Warn("the API server cannot tell all that it serves; resources that a wildcard misses are streamed from the next start on", "error", c.incomplete)
+	}
+	store, err := openState(ctx, cfg.State.Dir, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := claim(store, cfg.State.Dir, c, logger); err != nil {
+		return err
+	}
+	return (&assembly{cfg, c, store, logger, out}).run(ctx)
+}
+
+// openState opens the state, or makes it.
+func openState(ctx context.Context, dir string, logger *slog.Logger) (*checkpoint.Store, error) {
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{Logger: logger})
+	if errors.Is(err, checkpoint.ErrNoState) { // where it was to be made
+		return nil, fmt.Errorf("make state directory %s: it cannot be made there: choose another with --state-dir, or with state.dir in the configuration", dir)
+	}
+	return store, err
+}
+
+// claim ties the state to the cluster. A cluster that was made anew behind the same name is a new epoch: each stream
+// finds that its position is of another one.
+func claim(store *checkpoint.Store, dir string, c *cluster, logger *slog.Logger) error {
+	now := checkpoint.Cluster{Name: c.name, UID: c.uid}
+	saved, found, err := store.Cluster()
+	if err != nil {
+		return err
+	}
+	if !found {
+		return store.SetCluster(now)
+	}
+	match, err := checkpoint.CompareCluster(dir, saved, now)
+	if err != nil {
+		return usageError{err}
+	}
+	if match == checkpoint.NewEpoch {
+		logger.Warn("another cluster is behind the name of the saved state's: everything is compared anew", "cluster", c.name, "uid", c.uid, "savedUid", saved.UID)
+		return store.SetCluster(now)
+	}
+	return nil
+}
+
+// assembly is everything that a run is made of.
+type assembly struct {
+	cfg     *config.Config
+	cluster *cluster
+	store   *checkpoint.Store
+	logger  *slog.Logger
+	out     io.Writer
+}
+
+func (a *assembly) run(ctx context.Context) error {
+	t := telemetry.New(a.telemetryOptions())
+	sources, err := a.sources(t)
+	if err != nil {
+		return err
+	}
+	sinks, err := buildSinks(a.cfg, a.cluster, a.out, t.Retried)
+	if err != nil {
+		return err
+	}
+	stopServing, err := serve(ctx, a.cfg.Listen, t.Handler(), a.logger)
+	if err != nil {
+		return err
+	}
+	defer stopServing()
+	a.logger.Info("exporter starts", "version", version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
+	err = pipeline.Run(ctx, pipeline.Config{
+		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, StopTimeout: stopTimeout, Observer: pipelineObserver(t),
+	})
+	if err == nil {
+		a.logger.Info("exporter stopped; everything that was read is delivered and saved")
+	}
+	return err
+}
+
+func (a *assembly) telemetryOptions() telemetry.Options {
+	options := telemetry.Options{
+		Version: version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count,
+	}
+	for _, s := range a.cluster.streams {
+		options.Streams = append(options.Streams, s.stream)
+	}
+	for _, s := range a.cfg.Sinks {
+		options.Sinks = append(options.Sinks, s.Name)
+	}
+	return options
+}
+
+// sources makes a stream of each selected one, each at its saved position.
+func (a *assembly) sources(t *telemetry.Telemetry) ([]pipeline.Source, error) {
+	client, err := source.NewClient(a.cluster.rest, len(a.cluster.streams))
+	if err != nil {
+		return nil, err
+	}
+	var sources []pipeline.Source
+	for _, wanted := range a.cluster.streams {
+		saved, _, err := a.store.Position(wanted.stream.String())
+		if err != nil {
+			return nil, fmt.Errorf("read the position of %s: %w", wanted.stream, err)
+		}
+		s := source.NewStream(source.Config{
+			Client: client, Stream: wanted.stream, Selection: wanted.selection, Inventory: a.store,
+			Saved: saved, ClusterUID: a.cluster.uid, Observer: sourceObserver(t),
+		})
+		sources = append(sources, pipeline.Source{
+			Stream:  wanted.stream,
+			Run:     func(ctx context.Context, line *pipeline.Line) error { return s.Run(ctx, line) },
+			Request: s.Request,
+		})
+	}
+	return sources, nil
+}
+
+func sourceObserver(t *telemetry.Telemetry) source.Observer {
+	return source.Observer{
+		Watching: t.Watching, Failed: t.StreamFailed, Received: t.Received,
+		Reconciling: t.Reconciling, Reconciled: t.Reconciled,
+	}
+}
+
+func pipelineObserver(t *telemetry.Telemetry) pipeline.Observer {
+	return pipeline.Observer{
+		Queued: func(name string, b pipeline.Backlog) { t.Queued(name, b.Records, b.Bytes, b.Oldest) },
+		Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Rejected: t.Rejected,
+		Committed: t.Committed, CommitFailed: t.CommitFailed,
+	}
+}
+
+// serve answers on the address until the returned function is called, which waits for the server's goroutine.
+func serve(ctx context.Context, address string, handler http.Handler, logger *slog.Logger) (stop func(), err error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", address, cause(err))
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error("status server ended", "address", address, "error", err)
+		}
+	}()
+	logger.Info("serving metrics and status", "address", listener.Addr().String())
+	return func() {
+		server.Close() // nobody is owed the end of an answer
+		<-done
+	}, nil
+}
