@@ -1,0 +1,57 @@
+# kubecdc. `make` lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+FUZZTIME ?= 30s
+export CGO_ENABLED ?= 0
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## build bin/exporter
+	go build -ldflags '$(LDFLAGS)' -o bin/exporter ./cmd/exporter
+
+.PHONY: run
+run: build ## stream real changes: a development API server (unless KUBECONFIG is set), embedded JetStream, changes printed; ONCE=1 ends by itself
+	@go run ./test/demo --exporter bin/exporter $(if $(ONCE),--once)
+
+.PHONY: test
+test: ## all tests, against a real API server and a real JetStream
+	go test -timeout 20m ./...
+
+.PHONY: race
+race: ## the tests of the packages with goroutines, under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race -short -timeout 20m ./internal/... ./cmd/...
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l cmd internal test bench)" || { gofmt -l cmd internal test bench; echo 'gofmt: run gofmt -w on these'; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz test for FUZZTIME (default 30s) each
+	@set -e; for pkg in $$(go list ./...); do \
+		for name in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "fuzz $$pkg $$name"; go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+.PHONY: bench
+bench: bench-source ## all benchmarks, each beside its limit
+
+.PHONY: bench-source
+bench-source: ## watch -> records, beside reading and discarding the same bytes
+	go run ./bench/source
+
+.PHONY: devcluster
+devcluster: ## a development API server in the foreground; its kubeconfig is .devcluster/kubeconfig
+	cd test/devcluster && go build -o ../../bin/devcluster .
+	bin/devcluster --data-dir .devcluster
+
+.PHONY: clean
+clean: ## remove what the other targets made
+	rm -rf bin .devcluster

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime/pprof"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/bench/harness"
+	"github.com/kubecdc/kubecdc/bench/replay"
+)
+
+// clientSpec is what a client is to do.
+type clientSpec struct {
+	Host    string
+	CA      []byte
+	Events  int
+	HTTP2   bool
+	Profile string // a file; "" is none
+}
+
+// client takes the spec's events and adds them to the meter. It returns when ctx ends, or on an error.
+type client func(ctx context.Context, spec clientSpec, meter *harness.Meter) error
+
+func roles() map[string]harness.Role {
+	return map[string]harness.Role{
+		"serve":    serve,
+		"copy":     measure(runCopy),
+		"source":   measure(runSource),
+		"informer": measure(runInformer),
+	}
+}
+
+func serve(ctx context.Context, text json.RawMessage, reply func(any) error) error {
+	var spec replay.Spec
+	if err := json.Unmarshal(text, &spec); err != nil {
+		return fmt.Errorf("read the spec: %w", err)
+	}
+	return replay.Serve(ctx, spec, func(address replay.Address) error { return reply(address) })
+}
+
+// measure makes a role of a client: it runs until all events are there, and replies with the measure.
+func measure(run client) harness.Role {
+	return func(ctx context.Context, text json.RawMessage, reply func(any) error) error {
+		var spec clientSpec
+		if err := json.Unmarshal(text, &spec); err != nil {
+			return fmt.Errorf("read the spec: %w", err)
+		}
+		stopProfile, err := startProfile(spec.Profile)
+		if err != nil {
+			return err
+		}
+		meter := harness.NewMeter(spec.Events)
+		if err := runToEnd(ctx, run, spec, meter); err != nil {
+			return err
+		}
+		measured, err := meter.Measured()
+		if err := errors.Join(err, stopProfile()); err != nil {
+			return err
+		}
+		return reply(measured)
+	}
+}
+
+// runToEnd runs the client until the meter has all events.
+func runToEnd(ctx context.Context, run client, spec clientSpec, meter *harness.Meter) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, spec, meter) }()
+	select {
+	case <-meter.Done():
+		cancel()
+		<-ended
+		return nil
+	case err := <-ended:
+		return errors.Join(errors.New("the client ended before its last event"), err)
+	}
+}
+
+// startProfile profiles the CPU into the file until the returned function is called.
+func startProfile(file string) (func() error, error) {
+	if file == "" {
+		return func() error { return nil }, nil
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return nil, fmt.Errorf("create the profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(out); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the profile: %w", err), out.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return out.Close()
+	}, nil
+}
+
+// config is the connection for the client. It refuses answers over another protocol than was meant.
+func (s *clientSpec) config() *rest.Config {
+	config := &rest.Config{Host: s.Host, TLSClientConfig: rest.TLSClientConfig{CAData: s.CA}}
+	config.Wrap(func(inner http.RoundTripper) http.RoundTripper { return &protocolCheck{inner, s.protocol()} })
+	return config
+}
+
+// protocol is the major version of HTTP that is meant.
+func (s *clientSpec) protocol() int {
+	if s.HTTP2 {
+		return 2
+	}
+	return 1
+}
+
+// protocolCheck is a RoundTripper that fails where the server speaks another version of HTTP.
+type protocolCheck struct {
+	http.RoundTripper
+	want int
+}
+
+func (c *protocolCheck) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := c.RoundTripper.RoundTrip(r)
+	if err == nil && response.ProtoMajor != c.want {
+		response.Body.Close()
+		return nil, fmt.Errorf("ask %s: it answers in %s, want version %d", r.URL.Host, response.Proto, c.want)
+	}
+	return response, err
+}

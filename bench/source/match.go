@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/kubecdc/kubecdc/bench/harness"
+	"github.com/kubecdc/kubecdc/bench/replay"
+)
+
+// contestant is one client over one protocol.
+type contestant struct {
+	name     string // what its figures begin with; "" is the product as it comes
+	role     string
+	http2    bool
+	atFirst  int // events of the warm-up
+	printRSS bool
+}
+
+func (c contestant) String() string {
+	if c.http2 {
+		return c.role + " over HTTP/2"
+	}
+	return c.role + " over HTTP/1.1"
+}
+
+// The contestants' places.
+const (
+	reader = iota
+	reader1
+	product
+	product2
+	informer
+	contestants
+)
+
+func field() [contestants]contestant {
+	return [contestants]contestant{
+		reader:   {name: "copy_", role: "copy", http2: true, atFirst: 20_000, printRSS: true},
+		reader1:  {name: "copy_http1_", role: "copy", atFirst: 20_000},
+		product:  {name: "", role: "source", atFirst: 20_000, printRSS: true},
+		product2: {name: "http2_", role: "source", http2: true, atFirst: 20_000},
+		informer: {name: "informer_", role: "informer", http2: true, atFirst: 1_000, printRSS: true},
+	}
+}
+
+// match is the contestants' results so far.
+type match struct {
+	address replay.Address
+	span    time.Duration
+	events  [contestants]int // of one round
+	results [contestants][]harness.Measured
+}
+
+// warmUp finds how many events each client takes in the span.
+func (m *match) warmUp(ctx context.Context) error {
+	for i, c := range field() {
+		measured, err := m.run(ctx, c, clientSpec{Events: c.atFirst})
+		if err != nil {
+			return err
+		}
+		m.events[i] = max(c.atFirst, int(measured.PerSecond()*m.span.Seconds()))
+	}
+	return nil
+}
+
+// round runs every client once. Rounds are short and many, so that a slow minute of the machine is everybody's.
+func (m *match) round(ctx context.Context) error {
+	for i, c := range field() {
+		measured, err := m.run(ctx, c, clientSpec{Events: m.events[i]})
+		if err != nil {
+			return err
+		}
+		m.results[i] = append(m.results[i], measured)
+	}
+	return nil
+}
+
+// profile runs the product's client alone, into the file.
+func (m *match) profile(ctx context.Context, file string) error {
+	c := field()[product]
+	measured, err := m.run(ctx, c, clientSpec{Events: c.atFirst})
+	if err != nil {
+		return err
+	}
+	events := int(measured.PerSecond() * 5 * m.span.Seconds())
+	_, err = m.run(ctx, c, clientSpec{Events: events, Profile: file})
+	return err
+}
+
+func (m *match) run(ctx context.Context, c contestant, spec clientSpec) (harness.Measured, error) {
+	spec.Host, spec.CA, spec.HTTP2 = m.address.WithEvents(spec.Events), m.address.CA, c.http2
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var measured harness.Measured
+	err := harness.Call(ctx, c.role, spec, &measured)
+	if err != nil {
+		return measured, fmt.Errorf("run %s: %w", c, err)
+	}
+	fmt.Fprintf(os.Stderr, "%-22s %7d events, %5.2f s, %5.2f s CPU, %7.0f events/CPU-s, %4d MiB\n",
+		c, measured.Events, measured.Wall.Seconds(), measured.CPU.Seconds(), measured.PerCPUSecond(), measured.PeakRSS>>20)
+	return measured, nil
+}
+
+// figures are the medians of the rounds.
+func (m *match) figures() []harness.Figure {
+	var all []harness.Figure
+	for i, c := range field() {
+		all = append(all, harness.Figure{
+			Name:  "source." + c.name + "events_per_cpu_second",
+			Value: m.median(i, harness.Measured.PerCPUSecond), Unit: "events/s",
+		})
+	}
+	all = append(all,
+		harness.Figure{Name: "source.ratio_to_copy", Value: m.ratio(product, reader), Unit: "ratio"},
+		harness.Figure{Name: "source.ratio_to_copy_http1", Value: m.ratio(product, reader1), Unit: "ratio"},
+		harness.Figure{Name: "source.ratio_to_informer", Value: m.ratio(product, informer), Unit: "ratio"},
+	)
+	for i, c := range field() {
+		if c.printRSS {
+			all = append(all, harness.Figure{Name: "source." + c.name + "rss_mib", Value: m.median(i, peakMiB), Unit: "MiB"})
+		}
+	}
+	return all
+}
+
+func peakMiB(m harness.Measured) float64 { return float64(m.PeakRSS) / (1 << 20) }
+
+func (m *match) median(i int, value func(harness.Measured) float64) float64 {
+	var values []float64
+	for _, measured := range m.results[i] {
+		values = append(values, value(measured))
+	}
+	return harness.Median(values)
+}
+
+// ratio is the median of the rounds' ratios: what slows a round down slows both sides of its ratio.
+func (m *match) ratio(of, to int) float64 {
+	var values []float64
+	for i, measured := range m.results[of] {
+		values = append(values, measured.PerCPUSecond()/m.results[to][i].PerCPUSecond())
+	}
+	return harness.Median(values)
+}

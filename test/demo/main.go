@@ -1,0 +1,168 @@
+// Command demo shows the exporter at work: it starts a development API server, unless KUBECONFIG names a cluster, runs
+// "exporter dev" against it, makes a few real changes, and shows them as they come back out of JetStream.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kubecdc/kubecdc/test/testcluster"
+)
+
+func main() {
+	exporter := flag.String("exporter", "bin/exporter", "the exporter to run")
+	once := flag.Bool("once", false, "end when the changes have come back")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *exporter, *once); err != nil {
+		fmt.Fprintf(os.Stderr, "demo: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, exporter string, once bool) (err error) {
+	kubeconfig := os.Getenv("KUBECONFIG")
+	ours := kubeconfig == ""
+	if ours {
+		cluster, stop, err := startCluster(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		kubeconfig = cluster.Kubeconfig()
+	}
+	show, err := startExporter(ctx, exporter, kubeconfig)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, show.stop()) }()
+	if err := show.waitFor(ctx, "snapshot.end"); err != nil {
+		return err
+	}
+	if ours {
+		if err := makeChanges(ctx, kubeconfig, show.waitFor); err != nil {
+			return err
+		}
+	}
+	if once {
+		return nil
+	}
+	fmt.Printf("\nEvery change of the cluster is shown until Ctrl-C. The cluster is open to you, too:\n  export KUBECONFIG=%s\n\n", kubeconfig)
+	return show.wait(ctx)
+}
+
+// startCluster builds the development API server, which takes minutes the first time, and starts it.
+func startCluster(ctx context.Context) (*testcluster.Cluster, func(), error) {
+	fmt.Println("starting a development API server (the first time it is built, which takes some minutes) ...")
+	dir, err := os.MkdirTemp("", "kubecdc-demo-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a directory for the API server: %w", err)
+	}
+	cluster, err := testcluster.Start(ctx, testcluster.Options{DataDir: dir})
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	stop := func() {
+		if err := errors.Join(cluster.Stop(), os.RemoveAll(dir)); err != nil {
+			fmt.Fprintf(os.Stderr, "demo: stop the API server: %v\n", err)
+		}
+	}
+	return cluster, stop, nil
+}
+
+// shown is a running "exporter dev".
+type shown struct {
+	process *exec.Cmd
+	lines   chan string   // what it printed, for those who wait
+	ended   chan struct{} // closed when its output has ended
+}
+
+func startExporter(ctx context.Context, exporter, kubeconfig string) (*shown, error) {
+	process := exec.CommandContext(ctx, exporter, "dev", "--kubeconfig", kubeconfig, "--log-level", "warn")
+	process.Cancel = func() error { return process.Process.Signal(os.Interrupt) }
+	process.WaitDelay = 30 * time.Second
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us; we pass it on
+	process.Stderr = os.Stderr
+	output, err := process.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("read the exporter's output: %w", err)
+	}
+	if err := process.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w: build it with make build", exporter, err)
+	}
+	s := &shown{process: process, lines: make(chan string, 10_000), ended: make(chan struct{})}
+	go s.print(output)
+	return s, nil
+}
+
+// print shows the exporter's lines and remembers them for waitFor. It ends with the exporter.
+func (s *shown) print(output io.Reader) {
+	defer close(s.ended)
+	scanner := bufio.NewScanner(output)
+	for scanner.Scan() {
+		fmt.Println(scanner.Text())
+		select {
+		case s.lines <- scanner.Text():
+		default: // nobody waits any more
+		}
+	}
+}
+
+// waitFor returns when a line has come that holds all the words.
+func (s *shown) waitFor(ctx context.Context, words ...string) error {
+	timeout := time.After(60 * time.Second)
+	for {
+		select {
+		case line := <-s.lines:
+			if containsAll(line, words) {
+				return nil
+			}
+		case <-timeout:
+			return fmt.Errorf("wait for a line with %q: none came within a minute", words)
+		case <-s.ended:
+			return fmt.Errorf("wait for a line with %q: the exporter ended", words)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func containsAll(line string, words []string) bool {
+	for _, word := range words {
+		if !strings.Contains(line, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// wait returns when the exporter ends or ctx does.
+func (s *shown) wait(ctx context.Context) error {
+	select {
+	case <-s.ended:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// stop asks the exporter to stop and returns its failure, if it had one.
+func (s *shown) stop() error {
+	s.process.Process.Signal(os.Interrupt) // it may have ended already
+	<-s.ended
+	var exit *exec.ExitError
+	if err := s.process.Wait(); errors.As(err, &exit) {
+		return fmt.Errorf("exporter: %w", err)
+	}
+	return nil
+}

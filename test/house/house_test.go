@@ -1,0 +1,209 @@
+// Package house holds the rules of the house as tests: who may import whom, and what no package may do.
+package house
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kubecdc/kubecdc/"
+
+// arrows is the plan: what each package may import of this module. A package that is not in it may import nothing of it.
+func arrows() map[string][]string {
+	return map[string][]string{
+		"internal/change":        {},
+		"internal/fifo":          {"internal/change"},
+		"internal/sink":          {},
+		"internal/encode":        {"internal/change", "internal/sink"},
+		"internal/config":        {},
+		"internal/checkpoint":    {"internal/change", "internal/sink"},
+		"internal/source/frame":  {"internal/change"},
+		"internal/source":        {"internal/change", "internal/source/frame"},
+		"internal/pipeline":      {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
+		"internal/telemetry":     {"internal/change", "internal/sink"},
+		"internal/sink/sinktest": {"internal/change", "internal/sink"},
+		"internal/sink/file":     {"internal/change", "internal/sink"},
+		"internal/sink/nats":     {"internal/change", "internal/sink"},
+	}
+}
+
+// brands are libraries that only their own packages may know.
+func brands() map[string][]string {
+	return map[string][]string{
+		"k8s.io/client-go/tools/cache":   {"internal/source"},
+		"k8s.io/":                        {"internal/source", "cmd/", "test/", "bench"},
+		"github.com/prometheus/":         {"internal/telemetry", "test/", "bench"},
+		"github.com/nats-io/":            {"internal/sink/nats", "cmd/", "test/", "bench"},
+		"github.com/cockroachdb/pebble/": {"internal/checkpoint"},
+		"github.com/spf13/cobra":         {"cmd/"},
+	}
+}
+
+// pure packages have no clock, no goroutine and no I/O.
+func pure() []string { return []string{"internal/change", "internal/fifo", "internal/encode"} }
+
+// source is one parsed Go file, tests left out.
+type source struct {
+	dir, name string
+	file      *ast.File
+	set       *token.FileSet
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var all []source
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && path != root {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil || strings.HasPrefix(entry.Name(), ".") {
+				return filepath.SkipDir // another module
+			}
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir, _ := filepath.Rel(root, filepath.Dir(path))
+		all = append(all, source{dir: filepath.ToSlash(dir), name: path, file: file, set: set})
+		return nil
+	})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("read the sources: %d files, %v", len(all), err)
+	}
+	return all
+}
+
+func (s source) imports() []string {
+	var paths []string
+	for _, spec := range s.file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+func TestArrowsPointAtChange(t *testing.T) {
+	plan := arrows()
+	for _, s := range sources(t) {
+		if !strings.HasPrefix(s.dir, "internal/") {
+			continue
+		}
+		allowed, known := plan[s.dir]
+		if !known && !strings.HasPrefix(s.dir, "internal/sink/nats/") {
+			t.Errorf("%s: package %s is not in the plan", s.name, s.dir)
+		}
+		for _, path := range s.imports() {
+			if inner, ours := strings.CutPrefix(path, module); ours && !slices.Contains(allowed, inner) {
+				t.Errorf("%s imports %s, which the plan does not have", s.name, inner)
+			}
+		}
+	}
+}
+
+func TestOnlyTheirPackagesKnowBrands(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, path := range s.imports() {
+			for brand, homes := range brands() {
+				at := func(home string) bool { return strings.HasPrefix(s.dir+"/", strings.TrimSuffix(home, "/")+"/") }
+				if strings.HasPrefix(path, brand) && !slices.ContainsFunc(homes, at) {
+					t.Errorf("%s imports %s; only %s may", s.name, path, strings.Join(homes, ", "))
+				}
+			}
+		}
+	}
+}
+
+func TestPureCoreHasNoClockAndNoGoroutine(t *testing.T) {
+	forbidden := []string{"os", "io", "net", "net/http", "sync", "context"}
+	for _, s := range sources(t) {
+		if !slices.Contains(pure(), s.dir) {
+			continue
+		}
+		for _, path := range s.imports() {
+			if slices.Contains(forbidden, path) {
+				t.Errorf("%s imports %s; the package is pure", s.name, path)
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if _, isGo := n.(*ast.GoStmt); isGo {
+				t.Errorf("%s: a goroutine in a pure package", s.set.Position(n.Pos()))
+			}
+			if isCall(n, "time", "Now") || isCall(n, "time", "Sleep") {
+				t.Errorf("%s: a clock in a pure package", s.set.Position(n.Pos()))
+			}
+			return true
+		})
+	}
+}
+
+func TestNoInitAndNoBackgroundContext(t *testing.T) {
+	for _, s := range sources(t) {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if f, ok := n.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s: init()", s.set.Position(n.Pos()))
+			}
+			if isCall(n, "context", "Background") && s.file.Name.Name != "main" && strings.HasPrefix(s.dir, "internal/") {
+				t.Errorf("%s: context.Background outside main", s.set.Position(n.Pos()))
+			}
+			return true
+		})
+	}
+}
+
+func isCall(n ast.Node, pkg, name string) bool {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	ident, ok := selector.X.(*ast.Ident)
+	return ok && ident.Name == pkg && selector.Sel.Name == name
+}
+
+// TestGoroutinesAreListed holds DESIGN.md to the truth: it names every file that starts a goroutine.
+func TestGoroutinesAreListed(t *testing.T) {
+	design, err := os.ReadFile(filepath.Join("..", "..", "DESIGN.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sources(t) {
+		if !strings.HasPrefix(s.dir, "internal/") && !strings.HasPrefix(s.dir, "cmd/") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			_, isGo := n.(*ast.GoStmt)
+			if file := s.dir + "/" + filepath.Base(s.name); (isGo || isMethodCall(n, "Go")) && !strings.Contains(string(design), file) {
+				t.Errorf("%s: a goroutine starts here, and DESIGN.md does not name %s", s.set.Position(n.Pos()), file)
+			}
+			return true
+		})
+	}
+}
+
+// isMethodCall finds errgroup.Group.Go and sync.WaitGroup.Go.
+func isMethodCall(n ast.Node, name string) bool {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && selector.Sel.Name == name
+}
