@@ -49,7 +49,7 @@ bench-source: ## watch -> records, beside reading and discarding the same bytes
 
 .PHONY: devcluster
 devcluster: ## a development API server in the foreground; its kubeconfig is .devcluster/kubeconfig
-	cd test/devcluster && go build -o ../../bin/devcluster .
+	cd test/devcluster && go build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36" -o ../../bin/devcluster .
 	bin/devcluster --data-dir .devcluster
 
 .PHONY: clean

@@ -10,6 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -18,6 +19,7 @@ const manyStreams = 1000
 
 // runSource is the product up to the sink: the stream, and a line whose records are popped and dropped.
 func runSource(ctx context.Context, spec clientSpec, meter *harness.Meter) error {
+	pipeline.TuneCollector() // as the exporter does
 	streams := 1
 	if spec.HTTP2 {
 		streams = manyStreams

@@ -65,7 +65,7 @@ func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report
 		r.problem(err)
 	}
 	if c.incomplete != nil {
-		r.note(fmt.Sprintf("the API server cannot tell all that it serves, so a wildcard misses some: %v", c.incomplete))
+		r.note(fmt.Sprintf("the API server cannot tell all that it serves, and a wildcard misses what it does not tell: %v", c.incomplete))
 	}
 	access, err := source.NewAccess(c.rest)
 	if err != nil {

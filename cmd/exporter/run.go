@@ -47,6 +47,7 @@ SIGTERM. It continues where it stopped the last time, as the state directory say
 
 // stream runs the whole line. Records for standard output go to out, log lines to errOut.
 func stream(ctx context.Context, f *flags, cfg *config.Config, out, errOut io.Writer) (err error) {
+	pipeline.TuneCollector()
 	logger := newLogger(errOut, cfg.Log)
 	c, err := findCluster(f, cfg)
 	if err != nil {
@@ -59,7 +60,7 @@ func stream(ctx context.Context, f *flags, cfg *config.Config, out, errOut io.Wr
 		return err
 	}
 	if c.incomplete != nil {
-		logger.Warn("the API server cannot tell all that it serves; resources that a wildcard misses are streamed from the next start on", "error", c.incomplete)
+		logger.Warn("the API server cannot tell all that it serves, and a wildcard misses what it does not tell: restart the exporter when it can", "error", c.incomplete)
 	}
 	store, err := openState(ctx, cfg.State.Dir, logger)
 	if err != nil {

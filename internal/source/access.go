@@ -35,6 +35,8 @@ func NewAccess(config *rest.Config) (*Access, error) {
 
 // Check says why the stream could not be listed and watched: missing verbs, or a selector that the server refuses.
 func (a *Access) Check(ctx context.Context, stream change.Stream, selection Selection) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	var missing []string
 	for _, verb := range []string{"list", "watch"} {
 		allowed, err := a.allowed(ctx, verb, &stream)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,9 @@ import (
 
 // inClusterName is the cluster's name where no kubeconfig gives one.
 const inClusterName = "kubernetes"
+
+// askTime is how long a question may take before the start. A server that never answers would be waited for in silence.
+const askTime = 30 * time.Second
 
 // LoadKubeconfig follows kubectl's rules: the file, or KUBECONFIG's merged files, or ~/.kube/config, or the service
 // account of the pod. It returns the connection and the name of the context in use, "kubernetes" inside a cluster.
@@ -75,6 +79,8 @@ func contextError(name string, config *clientcmdapi.Config) error {
 // ClusterUID reads the identity of the cluster: the uid of namespace kube-system, which outlives every other name of
 // it. The error says what to do.
 func ClusterUID(ctx context.Context, config *rest.Config) (string, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = askTime
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return "", fmt.Errorf("build a client for %s: %w", config.Host, err)

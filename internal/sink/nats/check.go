@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -78,13 +79,14 @@ func (s *Sink) creatable(ctx context.Context) error {
 // checkError explains what Open would only try again.
 func (s *Sink) checkError(ctx context.Context, err error) error {
 	var permanent *sink.PermanentError
+	var network net.Error
 	switch {
 	case errors.As(err, &permanent), ctx.Err() != nil:
 		return err
 	case errors.Is(err, natsgo.ErrNoServers):
 		return fmt.Errorf("connect to %s: nobody answers there: check the URL, and that the server is up", s.options.servers())
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
-		return fmt.Errorf("connect to %s: no answer within %s: check the URL, and that the server is up", s.options.servers(), checkTime)
+	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
+		return fmt.Errorf("connect to %s: no answer in time: check the URL, and that the server is up", s.options.servers())
 	case errors.Is(err, natsgo.ErrNoResponders):
 		return fmt.Errorf("look up stream %s: no server of the cluster answers for JetStream: check that JetStream is enabled and up", s.options.Stream)
 	}

@@ -57,3 +57,18 @@ func TestSubjects(t *testing.T) {
 		}
 	}
 }
+
+func TestWithoutValue(t *testing.T) {
+	for _, test := range []struct{ answer, want string }{
+		{`{"message":{"subject":"a","hdrs":"TkFU","data":"e30=","time":"2026"}}`, `{"message":{"subject":"a","hdrs":"TkFU","data":"","time":"2026"}}`},
+		{`{"message":{"data":"","subject":"a"}}`, `{"message":{"data":"","subject":"a"}}`},
+		{`{"message":{"subject":"\"data\":\"","data":"e30="}}`, `{"message":{"subject":"\"data\":\"","data":""}}`},
+		{`{"message":{"subject":"a"}}`, `{"message":{"subject":"a"}}`},
+		{`{"message":{"data":"e30`, `{"message":{"data":"e30`},
+		{``, ``},
+	} {
+		if got := string(withoutValue([]byte(test.answer))); got != test.want {
+			t.Errorf("%s: got %s", test.answer, got)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+var errTest = errors.New("cause")
+
+// TestExitCodeTellsWhatToChange: 2 is for what only another command line or configuration mends.
+func TestExitCodeTellsWhatToChange(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"usage", fmt.Errorf("run: %w", usageError{errTest}), exitUsage},
+		{"configuration", fmt.Errorf("load: %w", &config.Problems{}), exitUsage},
+		{"newer state", &checkpoint.NewerError{}, exitUsage},
+		{"one of several", several("resources", errTest, usageError{errTest}), exitUsage},
+		{"anything else", errTest, exitFailed},
+		{"state in use", &checkpoint.InUseError{}, exitFailed},
+		{"damaged state", &checkpoint.DamagedError{Err: errTest}, exitFailed},
+		{"full disk", &checkpoint.FullError{}, exitFailed},
+		{"what a broker refuses", &sink.PermanentError{Err: errTest}, exitFailed},
+	} {
+		if got := exitCode(c.err); got != c.want {
+			t.Errorf("%s: exit code %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestUnknownResourceIsAMistakeOnlyIfTheServerToldAll(t *testing.T) {
+	c := &cluster{rest: &rest.Config{Host: "https://k"}}
+	whole := c.explain(&source.UnknownResourceError{Name: "foos"})
+	partial := c.explain(&source.UnknownResourceError{Name: "foos", Cause: errTest})
+	if exitCode(whole) != exitUsage || exitCode(partial) != exitFailed {
+		t.Errorf("exit codes %d and %d, want %d and %d", exitCode(whole), exitCode(partial), exitUsage, exitFailed)
+	}
+}
+
+func TestSeveralIsOneErrorWhereThereIsOne(t *testing.T) {
+	if err := several("sinks", nil, nil); err != nil {
+		t.Errorf("got %v of nothing", err)
+	}
+	if err := several("sinks", nil, errTest); err != errTest {
+		t.Errorf("got %v of one", err)
+	}
+	if got, want := several("sinks", errTest, nil, errTest).Error(), "sinks: 2 problems:\n  cause\n  cause"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestReportCountsEachProblem(t *testing.T) {
+	var out bytes.Buffer
+	r := report{out: &out}
+	r.ok("configuration")
+	r.note("by the way")
+	if r.err() != nil {
+		t.Errorf("got %v without a problem", r.err())
+	}
+	r.problem(several("resources", errTest, usageError{errTest}))
+	r.problem(errTest)
+	if err := r.err(); err.Error() != "check found 3 problems" || exitCode(err) != exitUsage {
+		t.Errorf("got %v with exit code %d", err, exitCode(err))
+	}
+	want := "ok       configuration\nnote     by the way\nproblem  cause\nproblem  cause\nproblem  cause\n"
+	if out.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", &out, want)
+	}
+}
+
+func TestArgumentsShowNoPassword(t *testing.T) {
+	for text, want := range map[string]string{
+		"pods":                    "pods",
+		"nats://me:secret@bus":    "…@bus",
+		"nats://me:sec@ret@bus:1": "…@bus:1",
+	} {
+		if got := withoutLogin(text); got != want {
+			t.Errorf("%s is shown as %s, want %s", text, got, want)
+		}
+	}
+}

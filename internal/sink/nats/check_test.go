@@ -1,0 +1,100 @@
+package nats
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func check(t *testing.T, options Options) (string, error) {
+	t.Helper()
+	return newSink(t, options).Check(within(t, 20*time.Second))
+}
+
+const smallNote = "the largest message is 1024 KiB, and objects can have 1536 KiB: a gap record will stand for one that is larger; " +
+	"raise max_payload of the server and max_msg_size of the stream to take all"
+
+// TestCheckMakesNoStream where it could.
+func TestCheckMakesNoStream(t *testing.T) {
+	s := startServer(t, nil)
+	note, err := check(t, s.options())
+	if err != nil || note != smallNote {
+		t.Errorf("got %q, %v", note, err)
+	}
+	js, ctx := s.admin()
+	if _, err := js.Stream(ctx, testStream); err == nil {
+		t.Error("the stream was made")
+	}
+}
+
+// TestCheckNotesObjectsThatDoNotFit, and only then.
+func TestCheckNotesObjectsThatDoNotFit(t *testing.T) {
+	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
+	if note, err := check(t, s.options()); err != nil || note != "" {
+		t.Errorf("got %q, %v", note, err)
+	}
+	js, ctx := s.admin()
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	if note, err := check(t, s.options()); err != nil || note != smallNote {
+		t.Errorf("got %q, %v", note, err)
+	}
+}
+
+func TestCheckNamesWhatOpenWouldFailAt(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		server func(*server.Options)
+		stream *jetstream.StreamConfig
+		sink   func(*Options)
+		want   string
+	}{
+		{"no JetStream", func(o *server.Options) { o.JetStream = false }, nil, nil,
+			"look up stream K8S: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration"},
+		{"no JetStream for the account", accountWithoutJetStream, nil, func(o *Options) { o.User, o.Password = "u", "p" },
+			"look up stream K8S: JetStream is not enabled for the account of the sink's user: enable it for the account"},
+		{"overlap", nil, &jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"k8s.prod.*"}}, nil,
+			`create stream K8S: stream OTHER takes subjects of ["k8s.>"] already: name other subjects, or write to that stream`},
+		{"subjects", nil, &jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>"}}, nil,
+			`open stream K8S: it takes ["k8s.prod.>"], which does not cover "k8s.>": add this to the stream's subjects`},
+		{"replicas", nil, nil, func(o *Options) { o.Replicas = 3 },
+			"create stream K8S: 3 replicas need a cluster of servers: use 1 replica"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := startServer(t, test.server)
+			if test.stream != nil {
+				js, ctx := s.admin()
+				if _, err := js.CreateStream(ctx, *test.stream); err != nil {
+					t.Fatal(err)
+				}
+			}
+			options := s.options()
+			if test.sink != nil {
+				test.sink(&options)
+			}
+			_, err := check(t, options)
+			wantError(t, err, test.want)
+		})
+	}
+}
+
+// TestCheckTriesOnce, whether nobody listens or nobody answers.
+func TestCheckTriesOnce(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	options := Options{URL: "nats://u:secret@" + address, Stream: testStream, Subjects: []string{"k8s.>"}}
+	silent := newSink(t, options)
+	silent.tuning.dial = 50 * time.Millisecond
+	_, err = silent.Check(within(t, 20*time.Second))
+	wantError(t, err, "connect to nats://u:xxxxx@"+address+": no answer in time: check the URL, and that the server is up")
+	listener.Close()
+	_, err = check(t, options)
+	wantError(t, err, "connect to nats://u:xxxxx@"+address+": nobody answers there: check the URL, and that the server is up")
+}
