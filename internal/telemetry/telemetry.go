@@ -216,11 +216,12 @@ func (t *Telemetry) Committed(batch []*change.Record, marks map[string]sink.Mark
 	}
 }
 
-// CommitFailed is told of a failed commit, which is tried again. The same error is logged once.
+// CommitFailed is told of a failed commit, which is tried again. It is logged once, until a commit succeeds: the text of a
+// filling disk's error is another each time.
 func (t *Telemetry) CommitFailed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.commit.LastError != err.Error() {
+	if t.commit.LastError == "" {
 		t.Logger.Error("state not saved; it is tried again", "error", err)
 	}
 	t.commit = commitState{LastError: err.Error(), LastErrorTime: now()}

@@ -18,6 +18,8 @@ type proxy struct {
 	stalled bool
 	ended   bool
 	open    map[net.Conn]bool
+	gate    chan struct{}
+	held    map[net.Conn]chan struct{} // the gate of both ends of connections on hold
 }
 
 func startProxy(t testing.TB, target string) *proxy {
@@ -26,7 +28,7 @@ func startProxy(t testing.TB, target string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: listener, target: target, open: map[net.Conn]bool{}}
+	p := &proxy{listener: listener, target: target, open: map[net.Conn]bool{}, held: map[net.Conn]chan struct{}{}}
 	p.moved = sync.NewCond(&p.mu)
 	p.wait.Go(p.accept)
 	t.Cleanup(p.close)
@@ -57,15 +59,51 @@ func (p *proxy) accept() {
 func (p *proxy) copy(to, from net.Conn) {
 	defer p.drop(to)
 	defer p.drop(from)
+	var late []byte // what came on a connection on hold
 	buffer := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buffer)
-		if err != nil || !p.mayPass() {
+		hold := p.holds(from)
+		switch {
+		case hold != nil:
+			late = append(late, buffer[:n]...)
+			if err != nil && len(late) > 0 {
+				<-hold
+				_, _ = to.Write(late)
+			}
+		case err == nil && p.mayPass():
+			_, err = to.Write(buffer[:n])
+		}
+		if err != nil || hold == nil && !p.mayPass() {
 			return
 		}
-		if _, err := to.Write(buffer[:n]); err != nil {
-			return
-		}
+	}
+}
+
+func (p *proxy) holds(conn net.Conn) chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held[conn]
+}
+
+// hold keeps what is sent on the connections that exist now. On release it arrives, whether its sender is still there
+// or not.
+func (p *proxy) hold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gate = make(chan struct{})
+	for conn := range p.open {
+		p.held[conn] = p.gate
+	}
+}
+
+func (p *proxy) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gate != nil {
+		close(p.gate)
+		p.gate = nil
+		clear(p.held)
 	}
 }
 
@@ -79,9 +117,12 @@ func (p *proxy) mayPass() bool {
 }
 
 func (p *proxy) drop(conn net.Conn) {
-	conn.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.held[conn] != nil {
+		return // the other direction still needs it
+	}
+	conn.Close()
 	delete(p.open, conn)
 }
 
@@ -124,6 +165,7 @@ func (p *proxy) set(stalled bool) {
 
 func (p *proxy) close() {
 	p.listener.Close()
+	p.release()
 	p.mu.Lock()
 	p.ended = true
 	p.moved.Broadcast()

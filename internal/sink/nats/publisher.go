@@ -88,7 +88,11 @@ func (p *publisher) attempt(ctx context.Context) error {
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) }) // a socket may take nothing, and knows no context
-	defer stop()
+	defer func() {
+		if !stop() {
+			c.fail(ctx.Err()) // now, and not when its goroutine comes to it, in the middle of the next Write
+		}
+	}()
 	if err := c.ready(ctx); err != nil {
 		return err
 	}

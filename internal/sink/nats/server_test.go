@@ -170,7 +170,7 @@ func (s *testServer) options() Options {
 	return Options{URL: s.url(), Stream: testStream, Subjects: []string{"k8s.>"}}
 }
 
-// newSink is a sink that is closed with the test. Its timeouts are short.
+// newSink is a sink that is closed with the test.
 func newSink(t testing.TB, options Options) *Sink {
 	t.Helper()
 	s, err := New(options)

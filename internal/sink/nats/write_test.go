@@ -285,24 +285,22 @@ func TestDeniedSubjectIsPermanent(t *testing.T) {
 
 // TestI7CancelledInAFullSocket: the other end takes nothing any more, and the client library is blocked in a write.
 func TestI7CancelledInAFullSocket(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t, func(o *server.Options) { o.MaxPayload = 40 << 20 })
 	network := startProxy(t, s.inner.Addr().String())
 	options := s.options()
 	options.URL = network.url()
 	publisher := openSink(t, options)
-	publisher.tuning.bytes = 1 << 30
-	write(t, publisher, newMaker().Batch(1))
 	resume := network.stall()
 	defer resume()
-	batch := benchBatch(900<<10, 60, new(int))[:60]
-	publisher.stream.confirmed = true
+	huge := newMaker().Batch(1)
+	huge[0].Value = make([]byte, 30<<20) // more than all buffers on the way
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	if _, err := publisher.Write(ctx, batch); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := publisher.Write(ctx, huge); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v, want %v", err, context.DeadlineExceeded)
 	}
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := time.Since(begin); took > 3*time.Second {
 		t.Fatalf("Write took %s to notice", took)
 	}
 }
@@ -334,6 +332,35 @@ func TestI3SilentConnection(t *testing.T) {
 	if reasons[0] != "timeout" {
 		t.Fatalf("got reasons %q", reasons)
 	}
+}
+
+// TestI3LateCopy arrives when its message was sent again, on another connection, and acknowledged.
+func TestI3LateCopy(t *testing.T) {
+	s := startServer(t, nil)
+	network := startProxy(t, s.inner.Addr().String())
+	options := s.options()
+	options.URL = network.url()
+	publisher := newSink(t, options)
+	publisher.tuning.reply = 100 * time.Millisecond
+	if _, err := publisher.Open(within(t, 20*time.Second), ""); err != nil {
+		t.Fatal(err)
+	}
+	maker := newMaker()
+	want := maker.Batch(3)
+	write(t, publisher, want)
+
+	network.hold()
+	batch := maker.Batch(50)
+	write(t, publisher, batch)
+	want = append(want, batch...)
+	before := s.inner.NumClients()
+	network.release()
+	for ctx := within(t, 10*time.Second); s.inner.NumClients() >= before && ctx.Err() == nil; {
+		pause(ctx, time.Millisecond, nil) // until the server has read the old connection to its end
+	}
+	batch = maker.Batch(3)
+	write(t, publisher, batch)
+	wantIDs(t, s.ids(), idsOf(append(want, batch...)))
 }
 
 // TestI4GoneMessagesAreProvenOrSentAgain: consumers, limits and people take messages away before settle reads them.

@@ -1,0 +1,151 @@
+package badinput
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// checkedWell is what check prints of a cluster in which configmaps may be read.
+func (d *desk) checkedWell() string {
+	d.t.Helper()
+	return "ok       configuration\n" +
+		"ok       cluster dev at " + d.server + ", uid " + d.clusterUID() + "\n" +
+		"ok       resource configmaps\n"
+}
+
+// checks runs check for one sink in a cluster that is well.
+func (d *desk) checks(t *testing.T, sink string, code int, lines ...string) {
+	t.Helper()
+	stderr := ""
+	if code != 0 {
+		stderr = "exporter: check found 1 problem\n"
+	}
+	d.exporter("check", "--kubeconfig", "kubeconfig", "--resources", "configmaps", "--sink", sink).
+		prints(t, code, d.checkedWell()+strings.Join(lines, "\n")+"\n", stderr)
+}
+
+// TestCheckChangesNothing where all is well: neither file nor state nor stream is there afterwards.
+func TestCheckChangesNothing(t *testing.T) {
+	d := newDesk(t)
+	d.write("there", "{}\n")
+	b := startBroker(t, nil)
+	d.checks(t, "file://"+d.path("missing"), 0, "ok       sink file")
+	d.checks(t, "file://"+d.path("there"), 0, "ok       sink file")
+	d.checks(t, "-", 0, "ok       sink stdout")
+	d.checks(t, b.url(), 0, "ok       sink nats",
+		"note     sink nats: the largest message is 1024 KiB, and objects can have 1536 KiB: a gap record will stand for one that is larger; "+
+			"raise max_payload of the server and max_msg_size of the stream to take all")
+	if left := d.files(); !slices.Equal(left, []string{"there"}) {
+		t.Errorf("left behind: %q", left)
+	}
+	if streams := b.streams(); len(streams) > 0 {
+		t.Errorf("made streams %q", streams)
+	}
+}
+
+// TestCheckNamesEveryProblemAtOnce whatever else is wrong.
+func TestCheckNamesEveryProblemAtOnce(t *testing.T) {
+	d := newDesk(t)
+	grant(t, "configmaps")
+	d.write("config.yaml", `resources:
+  - configmaps
+  - foos
+  - services
+  - {resource: pods, namespaces: [shpo]}
+sinks:
+  - {name: out, file: {path: nope/out}}
+  - {name: bus, nats: {url: "nats://me:`+password+`@127.0.0.1:1"}}
+  - {name: screen, file: {path: "-"}}
+`)
+	d.exporter("check", "--kubeconfig", "kubeconfig", "--context", "limited", "-f", "config.yaml").prints(t, 2, `ok       configuration
+ok       cluster limited at `+d.server+`, uid `+d.clusterUID()+`
+problem  resource "foos": the API server serves no such resource: see kubectl api-resources
+ok       resource configmaps
+problem  the API server forbids to list and watch services: bind a role with these verbs to the exporter's user
+problem  the API server forbids to list and watch shpo/pods: bind a role with these verbs to the exporter's user
+problem  sink out: check file nope/out: no such file or directory: create the directory
+problem  sink bus: connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up
+ok       sink screen
+`, "exporter: check found 5 problems\n")
+}
+
+// TestCheckNotesANamespaceThatDoesNotExist, which is no mistake for certain.
+func TestCheckNotesANamespaceThatDoesNotExist(t *testing.T) {
+	d := newDesk(t)
+	d.write("config.yaml", `resources: [{resource: configmaps, namespaces: [shpo]}, {resource: pods, fieldSelector: spec.color=red}]
+sinks: [{name: screen, file: {path: "-"}}]
+`)
+	d.exporter("check", "--kubeconfig", "kubeconfig", "-f", "config.yaml").prints(t, 1, `ok       configuration
+ok       cluster dev at `+d.server+`, uid `+d.clusterUID()+`
+ok       resource shpo/configmaps
+note     namespace shpo does not exist: nothing will come from shpo/configmaps until somebody creates it
+problem  the API server refuses to list pods: field label not supported: spec.color: correct its labelSelector and fieldSelector
+ok       sink screen
+`, "exporter: check found 1 problem\n")
+}
+
+// TestCheckGoesOnWithoutACluster: brokers are looked at, too.
+func TestCheckGoesOnWithoutACluster(t *testing.T) {
+	d := newDesk(t)
+	d.kubeconfig("down", "server", "https://127.0.0.1:1")
+	for _, c := range []struct {
+		flags, problem string
+		code           int
+	}{
+		{"--kubeconfig nope", "load the kubeconfig nope: no such file or directory: set --kubeconfig or KUBECONFIG to a file that can be read", 2},
+		{"--kubeconfig down", "reach the API server https://127.0.0.1:1: connection refused: check the kubeconfig's server and context, and that it is up", 1},
+	} {
+		r := d.exporter(append(words("check --resources pods --sink nats://127.0.0.1:1 "), words(c.flags)...)...)
+		r.prints(t, c.code, "ok       configuration\nproblem  "+c.problem+"\n"+
+			"problem  sink nats: connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up\n",
+			"exporter: check found 2 problems\n")
+	}
+}
+
+func TestI9CheckOfEverythingHasNoSecrets(t *testing.T) {
+	d := newDesk(t)
+	r := d.exporter("check", "--kubeconfig", "kubeconfig", "--resources", "*", "--sink", "-")
+	if r.code != 0 || !strings.Contains(r.stdout, "ok       resource configmaps\n") || strings.Contains(r.stdout, "secrets") {
+		t.Errorf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// TestI4WildcardOfAnAPIServerThatCannotTellAll: what "*" misses is said, by check and in the log.
+func TestI4WildcardOfAnAPIServerThatCannotTellAll(t *testing.T) {
+	d := newDesk(t)
+	const path, name = "/apis/apiregistration.k8s.io/v1/apiservices", "v1.broken.example.com"
+	api := admin(t).CoreV1().RESTClient()
+	body := `{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"` + name + `"},"spec":{"group":"broken.example.com",` +
+		`"version":"v1","service":{"namespace":"default","name":"gone"},"insecureSkipTLSVerify":true,"groupPriorityMinimum":1000,"versionPriority":10}}`
+	if err := api.Post().AbsPath(path).Body([]byte(body)).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := api.Delete().AbsPath(path, name).Do(contextOfCleanup(t)).Error(); err != nil {
+			t.Error(err)
+		}
+	})
+	const cause = "unable to retrieve the complete list of server APIs: broken.example.com/v1: stale GroupVersion discovery: broken.example.com/v1"
+	note := "note     the API server cannot tell all that it serves, and a wildcard misses what it does not tell: " + cause + "\n"
+	var r result
+	eventually(t, "the API server knows of the group", func() bool {
+		r = d.exporter("check", "--kubeconfig", "kubeconfig", "--resources", "*.apps", "--sink", "-")
+		return strings.Contains(r.stdout, "\nnote ")
+	})
+	if r.code != 0 || !strings.Contains(r.stdout, note) {
+		t.Errorf("exit code %d\ngot:\n%s\nwant in it:\n%s", r.code, r.stdout, note)
+	}
+	run := d.start(usual("--resources", "*.apps", "--sink", "file://"+d.path("out"), "--log-level", "info")...)
+	_, said, _ := strings.Cut(run.logs("cannot tell all"), " ")
+	if want := fmt.Sprintf(`level=WARN msg="the API server cannot tell all that it serves, and a wildcard misses what it does not tell: restart the exporter when it can" error=%q`, cause); said != want {
+		t.Errorf("got  %s\nwant %s", said, want)
+	}
+	run.logs("msg=watching resource=deployments.apps")
+	if code := run.stop(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, run.out)
+	}
+	d.exporter(usual("--resources", "parts.broken.example.com", "--sink", "-")...).fails(t, 1,
+		"ask the API server "+d.server+`: resource "parts.broken.example.com": the API server serves no such resource: see kubectl api-resources (its discovery was not complete: `+cause+")")
+}

@@ -1,0 +1,124 @@
+package badinput
+
+import (
+	"net"
+	"os"
+	"testing"
+)
+
+// TestWrongCommandLineExits2 needs no cluster: nothing is asked before the command line is right.
+func TestWrongCommandLineExits2(t *testing.T) {
+	d := emptyDesk(t)
+	for _, c := range []struct{ name, line, want string }{
+		{"unknown command", "bogus", `unknown command "bogus": see exporter --help`},
+		{"misspelt command", "rum", `unknown command "rum": did you mean run? see exporter --help`},
+		{"unknown command of checkpoint", "checkpoint remove", `unknown command "remove": see exporter checkpoint --help`},
+		{"argument", "run pods", `unexpected argument "pods": see exporter run --help`},
+		{"URL where a command belongs", "nats://me:" + password + "@bus", `unknown command "…@bus": see exporter --help`},
+		{"unknown flag", "run --bogus", "unknown flag: --bogus: see exporter run --help"},
+		{"misspelt flag with a password", "run --snik=nats://me:" + password + "@bus", "unknown flag: --snik: see exporter run --help"},
+		{"flag without its value", "run --sink", "flag needs an argument: --sink: see exporter run --help"},
+		{"nothing to watch and no sink", "run", "configuration: 2 problems:\n" +
+			"  resources: none; name what to watch here or with --resources, such as pods,deployments.apps\n" +
+			"  sinks: none; say where changes go here or with --sink, such as --sink -"},
+		{"no sink", "run --resources pods", "configuration: sinks: none; say where changes go here or with --sink, such as --sink -"},
+		{"no resources", "run --sink -", "configuration: resources: none; name what to watch here or with --resources, such as pods,deployments.apps"},
+		{"several wrong values", "run --resources Pods --sink - --format xml --log-level loud --log-format yaml --listen 8080", "command line: 5 problems:\n" +
+			"  --format: unknown value \"xml\"; allowed: cloudevents\n" +
+			"  --log-level: unknown value \"loud\"; allowed: debug, info, warn, error\n" +
+			"  --log-format: unknown value \"yaml\"; allowed: text, json\n" +
+			"  --listen: want an address such as :8080 or 127.0.0.1:8080, have \"8080\"\n" +
+			"  --resources: \"Pods\" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *"},
+		{"sinks of one name", "run --resources pods --sink file:///a?name=out --sink file:///b?name=out", `configuration: sinks[1].name: "out" is the name of sinks[0] already; give each sink its own`},
+		{"configuration missing", "run -f nope.yaml", "configuration nope.yaml: read the file: no such file or directory"},
+		{"configuration is a directory", "check -f .", "configuration .: read the file: is a directory"},
+		{"output format", "checkpoint show -o yaml", `--output "yaml": want text or json`},
+		{"set without anything", "checkpoint set", "command line: 2 problems:\n" +
+			"  --stream is missing: give a stream as exporter checkpoint show prints it\n" +
+			"  --resource-version is missing: give a number, as an object's metadata.resourceVersion is"},
+		{"version that is none", "checkpoint set --stream pods --resource-version latest",
+			`--resource-version "latest": want a number, as an object's metadata.resourceVersion is`},
+		{"reset without confirmation", "checkpoint reset --state-dir state", "reset removes the state in state for good: confirm it with --yes"},
+		{"address of the embedded server", "dev --nats-listen 4222", `--nats-listen "4222": missing port in address: want host:port`},
+	} {
+		t.Run(c.name, func(t *testing.T) { d.exporter(words(c.line)...).fails(t, 2, c.want) })
+	}
+	if left := d.files(); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestWrongSinkURLExits2(t *testing.T) {
+	const forms = "file:///path/out.ndjson, - (standard output), nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"
+	d := emptyDesk(t)
+	for _, c := range []struct{ name, sink, want string }{
+		{"no URL", "bus", "--sink bus: want " + forms},
+		{"unknown kind", "kafka://h:9092", `--sink kafka://h:9092: this build has no sink of kind "kafka"; want ` + forms},
+		{"relative file", "file://out.ndjson", "--sink file://out.ndjson: want the whole path of a file behind three slashes, as in file:///path/out.ndjson"},
+		{"port", "nats://me:" + password + "@h:port", "--sink nats://***@h:port: want servers such as nats://host:4222, in user and password special characters as %XX"},
+		{"parameter", "nats://me:" + password + "@h?subject=x", "--sink nats://***@h?subject=x: unknown parameter behind the ?; allowed: name, stream"},
+		{"stream", "nats://h?stream=a.b", `--sink nats://h?stream=a.b: "a.b" cannot be a stream; leave out white space and any of .*>/\`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d.exporter("run", "--resources", "pods", "--sink", c.sink).fails(t, 2, "command line: "+c.want)
+		})
+	}
+}
+
+// TestConfigurationMistakesAreNamedAtOnce has the lines of the file, and shows no secret of it.
+func TestConfigurationMistakesAreNamedAtOnce(t *testing.T) {
+	d := emptyDesk(t)
+	d.write("config.yaml", `cluster: prod
+resource: [pods]
+sinks:
+  - {name: a, file: {path: "-"}, fromat: cloudevents}
+  - name: a
+    nats:
+      url: nats://me:`+password+`@h
+      subject: "k8s.{namspace}"
+      token: [`+password+`]
+      replicas: many
+  - {name: c}
+`)
+	d.exporter("run", "-f", "config.yaml").fails(t, 2, `configuration config.yaml: 7 problems:
+  resource (line 2): unknown key; did you mean resources? allowed: cluster, listen, log, resources, sinks, state
+  sinks[0].fromat (line 4): unknown key; did you mean format? allowed: file, format, name, nats, queue, resources
+  sinks[1].name (line 5): "a" is the name of sinks[0] already; give each sink its own
+  sinks[1].nats.subject (line 8): unknown placeholder {namspace}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}
+  sinks[1].nats.token (line 9): want a string; put it in quotes
+  sinks[1].nats.replicas (line 10): want a whole number from 1 to 5, have "many"
+  sinks[2] (line 11): no destination; give it one of file, nats`)
+}
+
+func TestConfigurationThatIsNoYAML(t *testing.T) {
+	d := emptyDesk(t)
+	d.write("config.yaml", "sinks: [\n")
+	d.exporter("run", "-f", "config.yaml").fails(t, 2, "configuration config.yaml: line 2: not YAML: did not find expected node content")
+}
+
+func TestListenAddressInUse(t *testing.T) {
+	d := newDesk(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	address := listener.Addr().String()
+	d.exporter(usual("--resources", "configmaps", "--sink", "-", "--listen", address)...).fails(t, 1,
+		"listen on "+address+": address already in use: choose another address with --listen, or with listen in the configuration")
+	d.exporter("dev", "--nats-listen", address).fails(t, 1,
+		"listen on "+address+": address already in use: choose another address with --nats-listen")
+}
+
+// TestHelpIsNoMistake: a command that is nothing without its own commands explains itself.
+func TestHelpIsNoMistake(t *testing.T) {
+	d := emptyDesk(t)
+	for _, line := range []string{"", "--help", "checkpoint", "run --help", "checkpoint set --help"} {
+		if r := d.exporter(words(line)...); r.code != 0 || r.stderr != "" || r.stdout == "" {
+			t.Errorf("exporter %s: exit code %d, standard error %q", line, r.code, r.stderr)
+		}
+	}
+	if _, err := os.Stat(d.path("state")); err == nil {
+		t.Error("a state was made")
+	}
+}

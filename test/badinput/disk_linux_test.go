@@ -1,0 +1,66 @@
+package badinput
+
+import (
+	"os"
+	"regexp"
+	"syscall"
+	"testing"
+)
+
+// fullDisk has the free space in it, which is not the same each time.
+var fullDisk = regexp.MustCompile(`^commit state state: only \d+ MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, delivery goes on when there is space$`)
+
+// smallDisk mounts a file system of so many bytes, or skips the test.
+func (d *desk) smallDisk(name, size string) {
+	d.t.Helper()
+	d.mkdir(name)
+	if err := syscall.Mount("tmpfs", d.path(name), "tmpfs", 0, "size="+size); err != nil {
+		d.t.Skipf("a small file system cannot be mounted: %v", err)
+	}
+	d.t.Cleanup(func() {
+		if err := syscall.Unmount(d.path(name), syscall.MNT_DETACH); err != nil {
+			d.t.Error(err)
+		}
+	})
+}
+
+func (d *desk) allocate(name string, bytes int64) {
+	d.t.Helper()
+	f, err := os.Create(d.path(name))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Fallocate(int(f.Fd()), 0, 0, bytes); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func TestFullDiskIsFoundAtTheStart(t *testing.T) {
+	d := newDesk(t)
+	d.smallDisk("state", "32m")
+	d.exporter(again()...).fails(t, 1, "open state state: only 31 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, delivery goes on when there is space")
+}
+
+// TestI5FullDiskStopsSavingUntilThereIsSpace: it is said once, on /statusz, too, and nobody has to restart anything.
+func TestI5FullDiskStopsSavingUntilThereIsSpace(t *testing.T) {
+	d := newDesk(t)
+	d.smallDisk("state", "96m")
+	r := d.started("--sink", "file://"+d.path("out.ndjson"))
+	eventually(t, "the first snapshot is saved", func() bool { return r.status().Streams["configmaps"].ResourceVersion != "" })
+	d.allocate("state/filler", 60<<20)
+	namespace := newNamespace(t)
+	createConfigMap(t, namespace, "unsaved")
+	r.logs("state not saved; it is tried again")
+	d.delivers("out.ndjson", "/namespaces/"+namespace+"/configmaps/unsaved")
+	if said := r.status().State.LastError; !fullDisk.MatchString(said) {
+		t.Errorf("/statusz says %q", said)
+	}
+	if err := os.Remove(d.path("state/filler")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the state is saved", func() bool { return r.status().State.LastError == "" })
+	if code, n := r.stop(), r.times("state not saved"); code != 0 || n != 1 {
+		t.Errorf("exit code %d, said %d times:\n%s", code, n, r.out)
+	}
+}

@@ -1,0 +1,187 @@
+package badinput
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// broker is a real NATS server.
+type broker struct {
+	t     *testing.T
+	inner *server.Server
+}
+
+// startBroker starts one that dies with the test. change may be nil.
+func startBroker(t *testing.T, change func(*server.Options)) *broker {
+	t.Helper()
+	options := &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+	}
+	if change != nil {
+		change(options)
+	}
+	inner, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner.Start()
+	t.Cleanup(func() {
+		inner.Shutdown()
+		inner.WaitForShutdown()
+	})
+	if !inner.ReadyForConnections(limit) {
+		t.Fatal("the NATS server is not ready")
+	}
+	return &broker{t, inner}
+}
+
+func (b *broker) url() string { return b.inner.ClientURL() }
+
+// as is the URL with a login.
+func (b *broker) as(login string) string { return strings.Replace(b.url(), "://", "://"+login+"@", 1) }
+
+func (b *broker) jetstream() jetstream.JetStream {
+	b.t.Helper()
+	nc, err := nats.Connect(b.url())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return js
+}
+
+func (b *broker) streams() []string {
+	b.t.Helper()
+	names := b.jetstream().StreamNames(b.t.Context())
+	var all []string
+	for name := range names.Name() {
+		all = append(all, name)
+	}
+	if names.Err() != nil {
+		b.t.Fatal(names.Err())
+	}
+	return all
+}
+
+func (b *broker) create(config jetstream.StreamConfig) {
+	b.t.Helper()
+	if _, err := b.jetstream().CreateStream(b.t.Context(), config); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// refuses checks that run and check say the same of the sink.
+func (d *desk) refuses(t *testing.T, sink, want string) {
+	t.Helper()
+	d.exporter(usual("--resources", "configmaps", "--sink", sink)...).fails(t, 1, "open sink nats: "+want)
+	d.checks(t, sink, 1, "problem  sink nats: "+want)
+}
+
+func TestWrongNATSLogin(t *testing.T) {
+	d := newDesk(t)
+	b := startBroker(t, func(o *server.Options) { o.Username, o.Password = "me", "right" })
+	want := "connect to " + b.url() + ": authorization violation: check user, password, token, nkey or credentials file of the sink"
+	for _, sink := range []string{b.as("me:" + password), b.as(password), b.url()} {
+		d.refuses(t, sink, want)
+	}
+}
+
+func TestCredentialsFileMissing(t *testing.T) {
+	d := newDesk(t)
+	d.write("config.yaml", `resources: [configmaps]
+sinks:
+  - {name: bus, nats: {url: "nats://127.0.0.1:1", credentials: user.creds}}
+  - {name: tls, nats: {url: "tls://127.0.0.1:1", tls: {ca: ca.pem}}}
+`)
+	d.exporter(usual("-f", "config.yaml")...).fails(t, 2, `sinks: 2 problems:
+  sink bus: configure nats sink: option CredentialsFile: open user.creds: no such file or directory
+  sink tls: configure nats sink: option TLS.CAFile: open ca.pem: no such file or directory`)
+}
+
+func TestNATSWithoutJetStream(t *testing.T) {
+	d := newDesk(t)
+	b := startBroker(t, func(o *server.Options) { o.JetStream = false })
+	d.refuses(t, b.url(), "look up stream K8S: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration")
+}
+
+func TestStreamWhoseSubjectsAreTaken(t *testing.T) {
+	d := newDesk(t)
+	b := startBroker(t, nil)
+	b.create(jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"k8s.dev.core.configmaps.>"}})
+	d.refuses(t, b.url(), `create stream K8S: stream AUDIT takes subjects of ["k8s.dev.*.*.*.*"] already: name other subjects, or write to that stream`)
+}
+
+func TestStreamThatDoesNotTakeTheSubjects(t *testing.T) {
+	d := newDesk(t)
+	b := startBroker(t, nil)
+	b.create(jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>"}})
+	d.refuses(t, b.url(), `open stream K8S: it takes ["k8s.prod.>"], which does not cover "k8s.dev.*.*.*.*": add this to the stream's subjects`)
+}
+
+// TestNATSUnreachableAtTheStart keeps trying, says so once, and leaves at once when it is told to.
+func TestNATSUnreachableAtTheStart(t *testing.T) {
+	d := newDesk(t)
+	r := d.start(usual("--resources", "configmaps", "--sink", "nats://me:"+password+"@127.0.0.1:1", "--log-level", "info")...)
+	_, said, _ := strings.Cut(r.logs("sink retries"), " ")
+	if want := fmt.Sprintf("level=WARN msg=\"sink retries\" sink=nats reason=disconnected error=%q", unreachable); said != want {
+		t.Errorf("got  %s\nwant %s", said, want)
+	}
+	eventually(t, "several attempts", func() bool { return retries(t, r.get("/metrics")) > 3 })
+	if s := r.status().Sinks["nats"]; s.State != "failing" || s.LastError != unreachable {
+		t.Errorf("/statusz says %+v", s)
+	}
+	if n := r.times("sink retries"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, r.out)
+	}
+	began := time.Now()
+	if code, took := r.stop(), time.Since(began); code != 0 || took > 5*time.Second {
+		t.Errorf("exit code %d after %s:\n%s", code, took, r.out)
+	}
+}
+
+const unreachable = "connect to nats://127.0.0.1:1: no servers available for connection"
+
+var retriesLine = regexp.MustCompile(`(?m)^kubecdc_sink_retries_total\{.*\} (\d+)$`)
+
+func retries(t *testing.T, metrics string) int {
+	t.Helper()
+	found := retriesLine.FindStringSubmatch(metrics)
+	if found == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestPasswordIsOnNoPage: a sink that works with a password shows it nowhere.
+func TestPasswordIsOnNoPage(t *testing.T) {
+	d := newDesk(t)
+	b := startBroker(t, func(o *server.Options) { o.Username, o.Password = "me", password })
+	r := d.started("--sink", b.as("me:"+password), "--log-level", "debug")
+	for _, path := range []string{"/metrics", "/statusz", "/healthz", "/readyz"} {
+		r.get(path) // looks for secrets
+	}
+	if code := r.stop(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, r.out)
+	}
+	show := d.exporter("checkpoint", "show", "--state-dir", "state", "-o", "json")
+	if show.code != 0 || !slices.Contains(strings.Fields(show.stdout), `"configmaps":`) {
+		t.Errorf("exit code %d:\n%s%s", show.code, show.stdout, show.stderr)
+	}
+}
