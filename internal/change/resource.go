@@ -89,6 +89,13 @@ func ParseKey(joined string) Key {
 type Entry struct {
 	Key Key
 	UID string
-	// ResourceVersion that was delivered last; "" where a sink has the object and nobody knows which version.
+	// ResourceVersion that was delivered last.
 	ResourceVersion string
+}
+
+// Ghost is an object that one sink was given before a crash, and that the saved inventory does not know. The watch
+// brings it again, unless the server has forgotten; if it is deleted meanwhile, nobody else remembers that the sink has it.
+type Ghost struct {
+	Sink string
+	Entry
 }

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -19,6 +20,16 @@ type Batch struct {
 	Records []*change.Record
 	// Marks by the name of the sink, none newer than the records allow.
 	Marks map[string]sink.Mark
+	// Debts are snapshots that are owed from now on. One is paid by the SnapshotEnd record of its sink, stream and
+	// reason.
+	Debts []Debt
+}
+
+// Debt is a full snapshot of a stream that one sink must be given, whatever happens before it is complete.
+type Debt struct {
+	Sink   string
+	Stream string
+	Reason change.Reason
 }
 
 // Commit saves the batch whole or not at all, and returns when it is durable (I5). It puts the records' objects into
@@ -36,6 +47,11 @@ func (s *Store) Commit(b Batch) error {
 				return err
 			}
 		}
+		for _, debt := range b.Debts {
+			if err := w.batch.Set(debtKey(debt), nil, nil); err != nil {
+				return err
+			}
+		}
 		return w.positions()
 	})
 }
@@ -47,23 +63,30 @@ func (s *Store) SetPosition(stream string, position change.Position) error {
 	})
 }
 
-// Fold adds the objects that a sink was given before a crash, and that the saved inventory does not know, with an
-// unknown resourceVersion: the next reconcile sends them again or finds them deleted. An object that the inventory
-// knows under the same uid is left as it is.
-func (s *Store) Fold(stream string, entries []change.Entry) error {
+// Retain forgets the marks and the debts of all sinks but the named ones: a sink that comes back later has missed what
+// came between, and must be new.
+func (s *Store) Retain(sinks []string) error {
+	marks, err := s.Marks()
+	if err != nil {
+		return err
+	}
+	debts, err := s.Debts()
+	if err != nil {
+		return err
+	}
 	return s.write(func(w *writer) error {
-		for _, entry := range entries {
-			known, found, err := s.Lookup(stream, entry.Key)
-			if err != nil {
-				return err
+		for name := range marks {
+			if !slices.Contains(sinks, name) {
+				if err := w.batch.Delete(markKey(name), nil); err != nil {
+					return err
+				}
 			}
-			if found && known.UID == entry.UID {
-				continue
-			}
-			w.key = appendKey(append(w.key[:0], inventoryPrefix(stream)...), entry.Key)
-			w.value = appendEntry(w.value[:0], entry.UID, "")
-			if err := w.batch.Set(w.key, w.value, nil); err != nil {
-				return err
+		}
+		for _, debt := range debts {
+			if !slices.Contains(sinks, debt.Sink) {
+				if err := w.batch.Delete(debtKey(debt), nil); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -135,6 +158,9 @@ func (w *writer) record(rec *change.Record) error {
 	if rec.Position != (change.Position{}) {
 		stream.position = rec.Position
 	}
+	if rec.Op == change.SnapshotEnd && rec.Sink != "" {
+		return w.batch.Delete(debtKey(Debt{rec.Sink, rec.Stream.String(), rec.Snapshot.Reason}), nil)
+	}
 	if !changesInventory(rec) {
 		return nil
 	}
@@ -146,11 +172,9 @@ func (w *writer) record(rec *change.Record) error {
 	return w.batch.Set(w.key, w.value, nil)
 }
 
-// changesInventory says whether the sinks have something else after the record than before. A snapshot that one sink
-// asked for tells nothing of the others.
-func changesInventory(rec *change.Record) bool {
-	return rec.Op.OfObject() && (rec.Op != change.Sync || rec.Sink == "")
-}
+// changesInventory says whether the sinks have something else after the record than before. A record that is for one
+// sink tells nothing of the others.
+func changesInventory(rec *change.Record) bool { return rec.Op.OfObject() && rec.Sink == "" }
 
 // positions writes the last position of each stream.
 func (w *writer) positions() error {

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -10,6 +11,7 @@ import (
 const (
 	tableFormat    = 0x01
 	tableCluster   = 'C' // no key                           -> name, uid
+	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> nothing
 	tableInventory = 'I' // stream, terminator, joined key   -> uid, resourceVersion
 	tableMark      = 'M' // name of the sink                 -> mark
 	tablePosition  = 'P' // stream                           -> position
@@ -31,6 +33,19 @@ func clusterKey() []byte { return []byte{tableCluster} }
 func markKey(sinkName string) []byte { return append([]byte{tableMark}, sinkName...) }
 
 func positionKey(stream string) []byte { return append([]byte{tablePosition}, stream...) }
+
+func debtKey(d Debt) []byte {
+	return slices.Concat([]byte{tableDebt}, []byte(d.Sink), []byte{terminator}, []byte(d.Stream), []byte{terminator}, []byte(d.Reason))
+}
+
+// parseDebt is the inverse of debtKey.
+func parseDebt(key []byte) (Debt, bool) {
+	part := bytes.Split(key[1:], []byte{terminator})
+	if len(part) != 3 {
+		return Debt{}, false
+	}
+	return Debt{Sink: string(part[0]), Stream: string(part[1]), Reason: change.Reason(part[2])}, true
+}
 
 // inventoryPrefix is what the keys of the stream's inventory begin with.
 func inventoryPrefix(stream string) []byte {

@@ -174,6 +174,20 @@ func (s *Store) Marks() (map[string]sink.Mark, error) {
 	return marks, err
 }
 
+// Debts are the snapshots that are owed, sorted by sink and stream.
+func (s *Store) Debts() ([]Debt, error) {
+	var debts []Debt
+	err := s.each([]byte{tableDebt}, func(key, _ []byte) error {
+		debt, ok := parseDebt(key)
+		if !ok {
+			return s.badValue("a debt", errValue)
+		}
+		debts = append(debts, debt)
+		return nil
+	})
+	return debts, err
+}
+
 // get returns a copy of the key's value.
 func (s *Store) get(key []byte) (value []byte, found bool, err error) {
 	view, closer, err := s.db.Get(key)

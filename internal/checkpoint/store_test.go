@@ -68,19 +68,17 @@ func TestI5CommitFollowsTheRecords(t *testing.T) {
 	s := open(t, t.TempDir())
 	oneSink, all := object(change.Sync, "one", "u", "9"), object(change.Sync, "all", "u", "9")
 	oneSink.Sink, oneSink.Position, all.Position = "late", change.Position{}, change.Position{}
-	correction := object(change.Replaced, "corrected", "u", "12")
-	correction.Sink = "late"
 	frame := &change.Record{Stream: pods, Op: change.SnapshotEnd, ResourceVersion: "14", Position: change.Position{ResourceVersion: "14", Complete: true, Selector: "s"}}
 	must(t, s.Commit(Batch{Records: []*change.Record{
 		object(change.Added, "kept", "u", "5"), object(change.Added, "gone", "u", "6"),
 		object(change.Updated, "kept", "u", "7"), object(change.Deleted, "gone", "u", "8"),
 		object(change.Deleted, "made again", "u1", "10"), object(change.Replaced, "made again", "u2", "11"),
-		oneSink, all, correction,
+		oneSink, all,
 		{Stream: pods, Op: change.SnapshotBegin, ResourceVersion: "14"}, frame,
 		{Stream: pods, Op: change.Gap, ResourceVersion: "14"},
 		{Stream: pods, Op: change.Bookmark, ResourceVersion: "14"},
 	}}))
-	want := []string{"shop/all u 9", "shop/corrected u 12", "shop/kept u 7", "shop/made again u2 11"}
+	want := []string{"shop/all u 9", "shop/kept u 7", "shop/made again u2 11"}
 	var got []string
 	for _, entry := range scan(t, s, "pods") {
 		got = append(got, fmt.Sprint(entry.Key, " ", entry.UID, " ", entry.ResourceVersion))
@@ -199,7 +197,10 @@ func TestI10StreamsAreKeptApart(t *testing.T) {
 	put := func() {
 		for _, name := range names {
 			must(t, s.SetPosition(name, change.Position{ResourceVersion: name}))
-			must(t, s.Fold(name, []change.Entry{{Key: change.Key{Namespace: "b", Name: "x"}, UID: name}}))
+			stream := &change.Stream{Resource: change.Resource{Name: name}}
+			must(t, s.Commit(Batch{Records: []*change.Record{
+				{Stream: stream, Op: change.Added, Key: change.Key{Namespace: "b", Name: "x"}, UID: name},
+			}}))
 		}
 	}
 	put()
@@ -224,18 +225,54 @@ func TestI10StreamsAreKeptApart(t *testing.T) {
 	}
 }
 
-func TestI5FoldAddsWhatIsUnknown(t *testing.T) {
-	s := open(t, t.TempDir())
-	must(t, s.Commit(Batch{Records: []*change.Record{object(change.Added, "known", "u", "5"), object(change.Added, "other", "old", "6")}}))
-	key := func(name string) change.Key { return change.Key{Namespace: "shop", Name: name} }
-	must(t, s.Fold("pods", []change.Entry{
-		{Key: key("known"), UID: "u"}, {Key: key("other"), UID: "new", ResourceVersion: "99"}, {Key: key("absent"), UID: "x"},
-	}))
-	want := []change.Entry{
-		{Key: key("absent"), UID: "x"}, {Key: key("known"), UID: "u", ResourceVersion: "5"}, {Key: key("other"), UID: "new"},
+// paid is the end of a snapshot that the sink was owed.
+func paid(sinkName string, reason change.Reason) *change.Record {
+	rec := object(change.SnapshotEnd, "", "", "9")
+	rec.Sink, rec.Snapshot = sinkName, &change.Snapshot{Reason: reason}
+	return rec
+}
+
+func TestI4DebtStaysUntilItsSnapshotIsComplete(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	lake, bus := Debt{"lake", "pods", change.NewSink}, Debt{"bus", "pods", change.Lost}
+	must(t, s.Commit(Batch{Debts: []Debt{lake, bus}}))
+	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.Lost), paid("other", change.NewSink)}}))
+	must(t, s.Close())
+	s = open(t, dir)
+	if got, err := s.Debts(); err != nil || !slices.Equal(got, []Debt{bus, lake}) {
+		t.Fatalf("debts are %+v, %v; want both", got, err)
 	}
-	if got := scan(t, s, "pods"); !slices.Equal(got, want) {
-		t.Errorf("inventory %+v, want %+v", got, want)
+	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.NewSink)}}))
+	if got, err := s.Debts(); err != nil || !slices.Equal(got, []Debt{bus}) {
+		t.Errorf("debts are %+v, %v; want that of bus", got, err)
+	}
+}
+
+func TestI4SinkThatLeftIsForgotten(t *testing.T) {
+	s := open(t, t.TempDir())
+	must(t, s.Commit(Batch{
+		Marks: map[string]sink.Mark{"lake": "1", "bus": "2"},
+		Debts: []Debt{{"lake", "pods", change.NewSink}, {"bus", "pods", change.Lost}},
+	}))
+	must(t, s.Retain([]string{"bus"}))
+	marks, err := s.Marks()
+	must(t, err)
+	debts, err := s.Debts()
+	must(t, err)
+	if len(marks) != 1 || marks["bus"] != "2" || !slices.Equal(debts, []Debt{{"bus", "pods", change.Lost}}) {
+		t.Errorf("the state still has %v and %+v", marks, debts)
+	}
+}
+
+func TestI5RecordForOneSinkLeavesTheInventory(t *testing.T) {
+	s := open(t, t.TempDir())
+	must(t, s.Commit(Batch{Records: []*change.Record{object(change.Added, "a", "u", "5")}}))
+	gone, sent := object(change.Deleted, "a", "ghost", "6"), object(change.Sync, "b", "v", "7")
+	gone.Sink, sent.Sink = "lake", "lake"
+	must(t, s.Commit(Batch{Records: []*change.Record{gone, sent}}))
+	if got := scan(t, s, "pods"); len(got) != 1 || got[0].UID != "u" {
+		t.Errorf("inventory is %+v, want a alone", got)
 	}
 }
 

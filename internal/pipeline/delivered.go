@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -16,18 +17,23 @@ import (
 type deliveredSet struct {
 	streams []change.Stream
 	ledger  ledger
-	tails   map[string]*tail // by stream, none that is empty
+
+	mu    sync.Mutex       // guards the following: the listener takes, the source of a stream asks for ghosts
+	tails map[string]*tail // by stream, none that is empty
 }
 
 // tail is one stream's part.
 type tail struct {
 	ids     map[change.ID]struct{}
-	deletes map[string]struct{} // uids
-	newest  string              // the highest resourceVersion of the ids
+	deletes map[string]struct{}         // uids
+	objects map[change.Key]change.Entry // what the records leave in existence
+	newest  string                      // the highest resourceVersion of the ids
 }
 
 // add takes ids as text, oldest first. Those that are no record of one of the streams, or that are saved, are left out.
 func (d *deliveredSet) add(ids []string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, text := range ids {
 		id, err := change.ParseID(text)
 		if err != nil {
@@ -62,7 +68,7 @@ func (d *deliveredSet) tailOf(stream string) *tail {
 		d.tails = map[string]*tail{}
 	}
 	if d.tails[stream] == nil {
-		d.tails[stream] = &tail{ids: map[change.ID]struct{}{}, deletes: map[string]struct{}{}}
+		d.tails[stream] = &tail{ids: map[change.ID]struct{}{}, deletes: map[string]struct{}{}, objects: map[change.Key]change.Entry{}}
 	}
 	return d.tails[stream]
 }
@@ -73,11 +79,27 @@ func isOf(id change.ID, stream *change.Stream) bool {
 		(stream.Namespace == "" || stream.Namespace == id.Key.Namespace)
 }
 
-func (d *deliveredSet) empty() bool { return len(d.tails) == 0 }
+func (d *deliveredSet) empty() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.tails) == 0
+}
+
+// objects are those that the log's records of the stream leave in existence.
+func (d *deliveredSet) objects(stream string) []change.Entry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tails[stream] == nil {
+		return nil
+	}
+	return slices.Collect(maps.Values(d.tails[stream].objects))
+}
 
 // take says whether the sink has the record, and forgets it then. What a stream has left is forgotten when its position
 // has passed it.
 func (d *deliveredSet) take(rec *change.Record, clusterUID string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	stream := rec.Stream.String()
 	t := d.tails[stream]
 	if t == nil {
@@ -92,8 +114,11 @@ func (d *deliveredSet) take(rec *change.Record, clusterUID string) bool {
 
 func (t *tail) add(id change.ID) {
 	t.ids[id] = struct{}{}
-	if id.Op == change.Deleted && id.UID != "" {
+	if id.Op == change.Deleted {
 		t.deletes[id.UID] = struct{}{}
+		delete(t.objects, id.Key)
+	} else {
+		t.objects[id.Key] = change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion}
 	}
 	if change.CompareVersions(id.ResourceVersion, t.newest) > 0 {
 		t.newest = id.ResourceVersion
@@ -118,21 +143,4 @@ func (t *tail) takeOp(id change.ID, op change.Op) bool {
 	_, found := t.ids[id]
 	delete(t.ids, id)
 	return found
-}
-
-// leftBehind returns the stream's objects that the records of the ids, oldest first, leave in existence.
-func leftBehind(ids []string, stream *change.Stream) []change.Entry {
-	last := map[change.Key]change.Entry{}
-	for _, text := range ids {
-		id, err := change.ParseID(text)
-		if err != nil || !id.Op.OfObject() || !isOf(id, stream) {
-			continue
-		}
-		if id.Op == change.Deleted {
-			delete(last, id.Key)
-			continue
-		}
-		last[id.Key] = change.Entry{Key: id.Key, UID: id.UID}
-	}
-	return slices.Collect(maps.Values(last))
 }

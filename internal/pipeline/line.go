@@ -192,3 +192,14 @@ func (l *Line) Drain(ctx context.Context, stream change.Stream) error {
 	l.mu.Unlock()
 	return nil
 }
+
+// Ghosts are the stream's objects that a sink's log holds and the saved state does not know.
+func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
+	var ghosts []change.Ghost
+	for _, lst := range l.listeners {
+		for _, entry := range lst.delivered.objects(stream.String()) {
+			ghosts = append(ghosts, change.Ghost{Sink: lst.Name, Entry: entry})
+		}
+	}
+	return ghosts
+}

@@ -27,7 +27,7 @@ type listener struct {
 	clusterUID string
 	observer   Observer
 
-	lost func() // asks the sources for a full snapshot for this sink
+	lost func() error // sees to a full snapshot for this sink
 
 	// The following belong to the goroutine of open and run.
 	mark      sink.Mark
@@ -282,45 +282,48 @@ func (l *listener) replaceRejected(batch []*change.Record, rejected *sink.Reject
 	return nil
 }
 
-// open opens the sink at the mark and returns the ids that its log holds behind it. A sink without a mark gets one
-// before its first record, so that a crash after that record finds it. After a *sink.LostError the sink is open.
-func (l *listener) open(ctx context.Context, mark sink.Mark) ([]string, error) {
+// open opens the sink at the mark and remembers what its log holds behind it. A sink without a mark gets one before its
+// first record, so that a crash after that record finds it. After a *sink.LostError the sink is open.
+func (l *listener) open(ctx context.Context, mark sink.Mark) error {
 	ids, err := l.Target.Open(ctx, mark)
 	var lost *sink.LostError
 	if err != nil && !errors.As(err, &lost) {
-		return nil, err
+		return err
 	}
 	l.mark = mark
 	if mark == "" || lost != nil {
 		var markErr error
 		if l.mark, markErr = l.Target.Write(ctx, nil); markErr != nil {
-			return nil, fmt.Errorf("read the mark: %w", markErr)
+			return fmt.Errorf("read the mark: %w", markErr)
 		}
 	}
 	if err := l.delivered.add(ids); err != nil {
-		return nil, err
+		return err
 	}
 	l.observer.Opened(l.Name, len(ids))
-	return ids, err
+	return err
 }
 
 // reopen opens the sink again at the last mark, after an error that the sink could not mend, for as long as ctx lives.
 func (l *listener) reopen(ctx context.Context) error {
+	var lost *sink.LostError
 	again := func() error {
+		if lost != nil {
+			return l.lost()
+		}
 		err := l.Target.Close(ctx)
 		if err == nil {
-			_, err = l.open(ctx, l.mark)
+			err = l.open(ctx, l.mark)
 		}
-		var lost *sink.LostError
-		switch {
-		case errors.As(err, &lost):
-			l.observer.Failed(l.Name, err)
-			l.lost()
-			return nil
-		case err != nil && isPermanent(err):
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if isPermanent(err) {
 			return backoff.Permanent(err)
-		case err != nil && ctx.Err() == nil:
-			l.observer.Failed(l.Name, err)
+		}
+		l.observer.Failed(l.Name, err)
+		if errors.As(err, &lost) {
+			return l.lost()
 		}
 		return err
 	}

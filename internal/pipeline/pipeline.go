@@ -120,7 +120,7 @@ func newRun(config *Config) *run {
 	r := &run{Config: config}
 	for i, s := range config.Sinks {
 		l := newListener(i, s, config)
-		l.lost = func() { r.requestSnapshots(l, change.Lost) }
+		l.lost = func() error { return r.oweLost(l) }
 		r.listeners = append(r.listeners, l)
 	}
 	r.line = newLine(r.listeners)

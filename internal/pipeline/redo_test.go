@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -88,16 +90,25 @@ func TestI3ReconcileAfterACrashRepeatsNothing(t *testing.T) {
 	}
 }
 
-func TestI4ObjectThatOnlyTheLogKnowsIsInTheInventory(t *testing.T) {
+func TestI4ObjectThatOnlyTheLogKnowsIsAGhostUntilItsReplay(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, update(pods(), "a", 2), update(pods(), "ghost", 3))
-	if err := r.life(func(*Line) {
-		ghost, found, err := r.store.Lookup("pods", change.Key{Namespace: "n", Name: "ghost"})
-		if err != nil || !found || ghost.UID != "uid-ghost" || ghost.ResourceVersion != "" {
-			t.Errorf("ghost is %+v, %t, %v; without it its delete would be missed", ghost, found, err)
+	ghosts := func(line *Line) string {
+		var names []string
+		for _, ghost := range line.Ghosts(pods()) {
+			names = append(names, ghost.Sink+":"+ghost.Key.Name+"@"+ghost.ResourceVersion)
 		}
-		if a, _, _ := r.store.Lookup("pods", change.Key{Namespace: "n", Name: "a"}); a.ResourceVersion != "1" {
-			t.Errorf("a known object became %+v", a)
+		slices.Sort(names)
+		return strings.Join(names, " ")
+	}
+	if err := r.life(func(line *Line) {
+		if got, want := ghosts(line), "s:a@2 s:ghost@3"; got != want {
+			t.Errorf("ghosts are %q, want %q", got, want)
+		}
+		r.push(line, update(pods(), "a", 2), update(pods(), "ghost", 3))
+		r.drain(line, pods())
+		if got := ghosts(line); got != "" {
+			t.Errorf("ghosts after the replay are %q", got)
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -109,10 +120,38 @@ func TestI4NewSinkAsksForASnapshotOfWhatItWants(t *testing.T) {
 	joining := sinkOf("joining", &memory{})
 	joining.Wants = func(s *change.Stream) bool { return s.String() == "pods" }
 	r.config.Sinks = append(r.config.Sinks, joining)
+	for range 2 { // also when the first life ends before the snapshot is complete
+		r.requests = nil
+		if err := r.life(func(*Line) {}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := r.requested(), "pods newsink joining"; got != want {
+			t.Errorf("requests are %q, want %q", got, want)
+		}
+	}
+	stream := pods()
+	end := &change.Record{Stream: &stream, Op: change.SnapshotEnd, Sink: "joining", Snapshot: &change.Snapshot{Reason: change.NewSink}}
+	if err := r.life(func(line *Line) { r.push(line, end) }); err != nil {
+		t.Fatal(err)
+	}
+	r.requests = nil
+	if err := r.life(func(*Line) {}); err != nil || r.requested() != "" {
+		t.Errorf("%v; requests after the snapshot are %q", err, r.requested())
+	}
+}
+
+func TestI4SinkThatComesBackIsNew(t *testing.T) {
+	r := crashed(t, &memory{})
+	back := r.config.Sinks
+	r.config.Sinks = []Sink{sinkOf("other", &memory{})}
 	if err := r.life(func(*Line) {}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.requested(), "pods newsink joining"; got != want {
+	r.config.Sinks, r.requests = append(r.config.Sinks, back...), nil
+	if err := r.life(func(*Line) {}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.requested(), "pods newsink other, pods newsink s"; got != want {
 		t.Errorf("requests are %q, want %q", got, want)
 	}
 }
@@ -124,7 +163,7 @@ func TestI4LogThatLostRecordsGetsASnapshot(t *testing.T) {
 	if err := r.life(func(*Line) {}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.requested(), "pods lost s, services lost s"; got != want {
+	if got, want := r.requested(), "pods lost s"; got != want {
 		t.Errorf("requests are %q, want %q", got, want)
 	}
 }

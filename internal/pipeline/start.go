@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -12,14 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// opened is what opening one sink told.
-type opened struct {
-	known bool     // the state has a mark of the sink
-	lost  bool     // the sink's log lost acknowledged records
-	ids   []string // what the log holds behind the mark
-}
-
-// open opens all sinks at their marks and applies what their logs know beyond the saved state. It returns when all are
+// open opens all sinks at their marks and finds out which of them must be given a full snapshot. It returns when all are
 // open: before that, nothing is read from the API server.
 func (r *run) open(ctx context.Context) error {
 	results := make([]opened, len(r.listeners))
@@ -33,25 +27,16 @@ func (r *run) open(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := r.saveMarks(); err != nil {
+	if err := r.settleMarks(results); err != nil {
 		return err
 	}
-	resumed, err := r.resumed()
-	if err != nil {
-		return err
-	}
-	for i, l := range r.listeners {
-		if err := r.fold(results[i].ids); err != nil {
-			return err
-		}
-		switch {
-		case results[i].lost:
-			r.requestSnapshots(l, change.Lost)
-		case !results[i].known && resumed:
-			r.requestSnapshots(l, change.NewSink)
-		}
-	}
-	return nil
+	return r.requestOwed()
+}
+
+// opened is what opening one sink told.
+type opened struct {
+	known bool // the state has a mark of the sink
+	lost  bool // the sink's log lost acknowledged records
 }
 
 func (r *run) openSink(ctx context.Context, l *listener) (opened, error) {
@@ -59,7 +44,7 @@ func (r *run) openSink(ctx context.Context, l *listener) (opened, error) {
 	if err != nil {
 		return opened{}, fmt.Errorf("read the mark of sink %s: %w", l.Name, err)
 	}
-	ids, err := l.open(ctx, mark)
+	err = l.open(ctx, mark)
 	var lost *sink.LostError
 	switch {
 	case errors.As(err, &lost):
@@ -67,52 +52,71 @@ func (r *run) openSink(ctx context.Context, l *listener) (opened, error) {
 	case err != nil:
 		return opened{}, fmt.Errorf("open sink %s: %w", l.Name, err)
 	}
-	return opened{known: known, lost: lost != nil, ids: ids}, nil
+	return opened{known: known, lost: lost != nil}, nil
 }
 
-// saveMarks saves the sinks' present marks before the first record, and lays the ground for later ones.
-func (r *run) saveMarks() error {
-	marks := map[string]sink.Mark{}
-	for i, l := range r.listeners {
-		marks[l.Name] = l.mark
-		r.line.marks[i].Written(0, l.mark)
+// settleMarks saves the sinks' present marks before the first record, and in the same batch what each is owed: a sink
+// that has a mark is no new one any more. It forgets the sinks that are no longer configured.
+func (r *run) settleMarks(results []opened) error {
+	known, err := r.Store.Streams()
+	if err != nil {
+		return err
 	}
-	if err := r.Store.Commit(checkpoint.Batch{Marks: marks}); err != nil {
+	batch := checkpoint.Batch{Marks: map[string]sink.Mark{}}
+	names := make([]string, len(r.listeners))
+	for i, l := range r.listeners {
+		names[i], batch.Marks[l.Name] = l.Name, l.mark
+		r.line.marks[i].Written(0, l.mark)
+		switch {
+		case results[i].lost:
+			batch.Debts = append(batch.Debts, r.debts(l, change.Lost, known)...)
+		case !results[i].known:
+			batch.Debts = append(batch.Debts, r.debts(l, change.NewSink, known)...)
+		}
+	}
+	if err := r.Store.Commit(batch); err != nil {
 		return fmt.Errorf("save the marks of the sinks: %w", err)
 	}
+	return r.Store.Retain(names)
+}
+
+// debts are the snapshots that the listener's sink needs: of the streams that it takes and that the state knows. A stream
+// that the state does not know begins with a snapshot for all.
+func (r *run) debts(l *listener, reason change.Reason, known []string) []checkpoint.Debt {
+	var debts []checkpoint.Debt
+	for _, s := range r.Sources {
+		if (l.Wants == nil || l.Wants(&s.Stream)) && slices.Contains(known, s.Stream.String()) {
+			debts = append(debts, checkpoint.Debt{Sink: l.Name, Stream: s.Stream.String(), Reason: reason})
+		}
+	}
+	return debts
+}
+
+// requestOwed asks the streams for every snapshot that is owed, also from earlier lives.
+func (r *run) requestOwed() error {
+	debts, err := r.Store.Debts()
+	if err != nil {
+		return err
+	}
+	for _, debt := range debts {
+		for _, s := range r.Sources {
+			if s.Stream.String() == debt.Stream {
+				s.Request(debt.Reason, debt.Sink)
+			}
+		}
+	}
 	return nil
 }
 
-// resumed says whether the state is an earlier life's: a sink that it does not know has missed something then.
-func (r *run) resumed() (bool, error) {
+// oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
+// may have written there.
+func (r *run) oweLost(l *listener) error {
+	var all []string
 	for _, s := range r.Sources {
-		if _, found, err := r.Store.Position(s.Stream.String()); err != nil || found {
-			return found, err
-		}
+		all = append(all, s.Stream.String())
 	}
-	return false, nil
-}
-
-// fold applies what a sink's log knows beyond the saved inventory: objects that it was given and that nobody else
-// remembers. Without that, one that is deleted before the next list would stay in the sink for ever.
-func (r *run) fold(ids []string) error {
-	for _, s := range r.Sources {
-		entries := leftBehind(ids, &s.Stream)
-		if len(entries) == 0 {
-			continue
-		}
-		if err := r.Store.Fold(s.Stream.String(), entries); err != nil {
-			return fmt.Errorf("add %d objects found in a sink's log to the inventory of %s: %w", len(entries), s.Stream, err)
-		}
+	if err := r.Store.Commit(checkpoint.Batch{Debts: r.debts(l, change.Lost, all)}); err != nil {
+		return fmt.Errorf("note that sink %s is owed a snapshot: %w", l.Name, err)
 	}
-	return nil
-}
-
-// requestSnapshots asks every stream that the sink takes for a full snapshot.
-func (r *run) requestSnapshots(l *listener, reason change.Reason) {
-	for _, s := range r.Sources {
-		if l.Wants == nil || l.Wants(&s.Stream) {
-			s.Request(reason, l.Name)
-		}
-	}
+	return r.requestOwed()
 }

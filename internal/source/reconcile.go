@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -53,14 +54,15 @@ func (s *Stream) reconcileOnce(ctx context.Context, r request, exactly string) e
 	if err := s.line.Drain(ctx, s.stream); err != nil {
 		return fmt.Errorf("drain %s: %w", s.stream, err)
 	}
+	var ghosts []change.Ghost
 	if exactly == "" {
 		now, err := s.serverVersion(ctx)
 		if err != nil {
 			return err
 		}
-		exactly = now
+		exactly, ghosts = now, s.line.Ghosts(s.stream) // no watch will bring them again
 	}
-	run := s.newRun(r, exactly)
+	run := s.newRun(r, exactly, ghosts)
 	defer run.inventory.close()
 	if err := run.begin(ctx); err != nil {
 		return err
@@ -92,9 +94,14 @@ type run struct {
 	request   request
 	snapshot  *change.Snapshot
 	inventory *merge
+	ghosts    map[change.Key][]change.Ghost
 }
 
-func (s *Stream) newRun(r request, version string) *run {
+func (s *Stream) newRun(r request, version string, ghosts []change.Ghost) *run {
+	byKey := map[change.Key][]change.Ghost{}
+	for _, ghost := range ghosts {
+		byKey[ghost.Key] = append(byKey[ghost.Key], ghost)
+	}
 	return &run{
 		Stream: s, request: r,
 		snapshot: &change.Snapshot{
@@ -102,6 +109,7 @@ func (s *Stream) newRun(r request, version string) *run {
 			Reason: r.reason, From: s.cursor.position.ResourceVersion, ResourceVersion: version,
 		},
 		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted),
+		ghosts:    byKey,
 	}
 }
 
@@ -116,13 +124,10 @@ func (r *run) begin(ctx context.Context) error {
 	return r.emitFrame(ctx, change.SnapshotBegin, change.Position{})
 }
 
-// end emits what is in the inventory and was not listed, and moves the position.
+// end emits what the sinks have and was not listed, and moves the position.
 func (r *run) end(ctx context.Context) error {
-	for entry, err := range r.inventory.rest() {
-		if err != nil {
-			return err
-		}
-		if err := r.emitDeleted(ctx, entry); err != nil {
+	if r.request.sink == "" {
+		if err := r.emitUnlisted(ctx); err != nil {
 			return err
 		}
 	}
@@ -136,8 +141,30 @@ func (r *run) end(ctx context.Context) error {
 	return nil
 }
 
-// listed compares one object of the list with the inventory.
+func (r *run) emitUnlisted(ctx context.Context) error {
+	for entry, err := range r.inventory.rest() {
+		if err != nil {
+			return err
+		}
+		if err := r.emitDeleted(ctx, entry); err != nil {
+			return err
+		}
+	}
+	for key := range r.ghosts {
+		if err := r.emitGhosts(ctx, key, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listed compares one object of the list with the inventory. A full snapshot for one sink compares nothing: what the
+// others have is not its business.
 func (r *run) listed(ctx context.Context, object *frame.Object) error {
+	if r.request.sink != "" {
+		r.snapshot.Counts.Synced++
+		return r.emitObject(ctx, change.Sync, object)
+	}
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
 	entry, found, err := r.inventory.find(key, func(gone change.Entry) error { return r.emitDeleted(ctx, gone) })
 	if err != nil {
@@ -149,34 +176,54 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 		}
 		found = false
 	}
+	if err := r.emitGhosts(ctx, key, object.UID); err != nil {
+		return err
+	}
 	if found && entry.ResourceVersion == object.ResourceVersion {
-		return r.emitUnchanged(ctx, object)
+		if !r.request.full() {
+			return nil
+		}
+		r.snapshot.Counts.Synced++
+		return r.emitObject(ctx, change.Sync, object)
 	}
 	r.snapshot.Counts.Replaced++
-	return r.emitObject(ctx, change.Replaced, object, "")
+	return r.emitObject(ctx, change.Replaced, object)
 }
 
-func (r *run) emitUnchanged(ctx context.Context, object *frame.Object) error {
-	if !r.request.full() {
-		return nil
-	}
-	r.snapshot.Counts.Synced++
-	return r.emitObject(ctx, change.Sync, object, r.request.sink)
-}
-
-func (r *run) emitObject(ctx context.Context, op change.Op, object *frame.Object, sink string) error {
+func (r *run) emitObject(ctx context.Context, op change.Op, object *frame.Object) error {
 	rec := r.record(op, object)
-	rec.Snapshot, rec.Sink = r.snapshot, sink
+	rec.Snapshot, rec.Sink = r.snapshot, r.request.sink
 	return r.push(ctx, &rec)
 }
 
 // emitDeleted tells of an object that is gone and whose delete no watch saw. It carries the version that was delivered
 // last: the delete's own is not known.
 func (r *run) emitDeleted(ctx context.Context, entry change.Entry) error {
+	// A ghost of the same object is a later version of it, and gone with it.
+	r.ghosts[entry.Key] = slices.DeleteFunc(r.ghosts[entry.Key], func(g change.Ghost) bool { return g.UID == entry.UID })
+	return r.emitGone(ctx, entry, "")
+}
+
+// emitGhosts tells each sink of the objects of the key that only it was given, and that are gone. The object that is
+// listed now, with the uid, is not.
+func (r *run) emitGhosts(ctx context.Context, key change.Key, listed string) error {
+	for _, ghost := range r.ghosts[key] {
+		if ghost.UID == listed {
+			continue
+		}
+		if err := r.emitGone(ctx, ghost.Entry, ghost.Sink); err != nil {
+			return err
+		}
+	}
+	delete(r.ghosts, key)
+	return nil
+}
+
+func (r *run) emitGone(ctx context.Context, entry change.Entry, sink string) error {
 	r.snapshot.Counts.Deleted++
 	return r.push(ctx, &change.Record{
 		Stream: &r.stream, Op: change.Deleted, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion,
-		Received: time.Now(), FinalStateUnknown: true, Snapshot: r.snapshot,
+		Received: time.Now(), FinalStateUnknown: true, Snapshot: r.snapshot, Sink: sink,
 	})
 }
 

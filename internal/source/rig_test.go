@@ -33,6 +33,7 @@ type recorder struct {
 	lines    []string
 	position change.Position
 	objects  map[string]change.Entry
+	ghosts   []change.Ghost
 }
 
 func newRecorder(entries ...string) *recorder {
@@ -81,6 +82,8 @@ func (r *recorder) apply(rec *change.Record) {
 		r.objects[rec.Key.String()] = change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion}
 	}
 }
+
+func (r *recorder) Ghosts(change.Stream) []change.Ghost { return r.ghosts }
 
 func (r *recorder) Drain(ctx context.Context, _ change.Stream) error { return ctx.Err() }
 

@@ -110,6 +110,31 @@ func TestI4GoneIsAGapAndThenExactlyTheDifference(t *testing.T) {
 		"snapshot.end 300 gone", "updated new 301")
 }
 
+func TestI4WhatOnlyOneSinkSawIsDeletedThere(t *testing.T) {
+	ghost := func(name, uid, version string) change.Ghost {
+		return change.Ghost{Sink: "lake", Entry: change.Entry{Key: change.Key{Namespace: "n", Name: name}, UID: uid, ResourceVersion: version}}
+	}
+	server := script(t, 300)
+	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(300, "", "again 250", "there 260") }
+	server.watch = func(q url.Values, w *watchWriter) {
+		if q.Get("resourceVersion") == "100" {
+			w.frames("GONE")
+		}
+		w.hold()
+	}
+	r := newRecorder("gone 20")
+	r.ghosts = []change.Ghost{
+		ghost("gone", "uid-gone", "30"),     // a later version of what all know
+		ghost("lost", "uid-lost", "150"),    // added and deleted meanwhile
+		ghost("again", "uid-before", "160"), // recreated meanwhile
+		ghost("there", "uid-there", "170"),  // still there
+	}
+	server.start(r, at(100))
+	want(t, "records", r.wait(t, "snapshot.end 300 gone"),
+		"gap 300 gone", "snapshot.begin 300 gone", "deleted again 160 unseen to lake", "replaced again 250",
+		"deleted gone 20 unseen", "replaced there 260", "deleted lost 150 unseen to lake", "snapshot.end 300 gone")
+}
+
 func TestI4ExpiredPagesStartOverAndRepeatNothing(t *testing.T) {
 	server := script(t, 100)
 	attempts := 0
@@ -177,7 +202,7 @@ func TestSnapshotForOneSinkIsExactlyAtThePosition(t *testing.T) {
 	s := server.start(r, at(100))
 	s.Request(change.NewSink, "lake")
 	want(t, "records", r.wait(t, "snapshot.end 100 newsink to lake"),
-		"snapshot.begin 100 newsink to lake", "sync a 10 to lake", "replaced drifted 25", "snapshot.end 100 newsink to lake")
+		"snapshot.begin 100 newsink to lake", "sync a 10 to lake", "sync drifted 25 to lake", "snapshot.end 100 newsink to lake")
 	if asked := server.asked(); !strings.Contains(asked, "list 100") {
 		t.Errorf("requests are %s, want a list at exactly 100", asked)
 	}
