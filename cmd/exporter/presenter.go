@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// typePrefix comes before the operation in a CloudEvent's type.
+const typePrefix = "dev.kubecdc."
+
 // presenter turns CloudEvents as exporter writes them into lines that a person can read. It remembers the last version
 // of each object, to say in short what changed.
 type presenter struct {
@@ -36,7 +39,7 @@ func (p *presenter) line(message []byte) (string, error) {
 	if err := json.Unmarshal(message, &e); err != nil {
 		return "", fmt.Errorf("read an event: %w", err)
 	}
-	op := strings.TrimPrefix(e.Type, "dev.kubecdc.")
+	op := strings.TrimPrefix(e.Type, typePrefix)
 	resource := e.Resource
 	if e.Group != "" {
 		resource += "." + e.Group
@@ -71,15 +74,20 @@ func (p *presenter) summary(op string, e *event) string {
 
 // frameSummary is what a snapshot's begin and end and a gap say of themselves.
 func frameSummary(e *event) string {
-	var data map[string]any
+	var data struct {
+		ResourceVersion, LastDelivered string
+		Replaced, Deleted, Synced      int
+	}
 	if json.Unmarshal(e.Data, &data) != nil {
 		return e.Reason
 	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(data)) {
-		parts = append(parts, fmt.Sprintf("%s=%v", name, data[name]))
+	switch strings.TrimPrefix(e.Type, typePrefix) {
+	case "snapshot.begin":
+		return fmt.Sprintf("%s, at version %s", e.Reason, data.ResourceVersion)
+	case "snapshot.end":
+		return fmt.Sprintf("%s: %d replaced, %d deleted, %d synced", e.Reason, data.Replaced, data.Deleted, data.Synced)
 	}
-	return strings.Join(parts, " ")
+	return fmt.Sprintf("%s, between versions %s and %s", e.Reason, data.LastDelivered, data.ResourceVersion)
 }
 
 // maxDifferences is how many differences fit a line.

@@ -27,7 +27,7 @@ func TestPresenterShowsALifeInLines(t *testing.T) {
 		want    string
 	}{
 		{message("snapshot.begin", `"group":"apps","resource":"deployments","reason":"initial"`, `{"resourceVersion":"7","reason":"initial"}`),
-			"15:15:00.123  snapshot.begin  deployments.apps                                                reason=initial resourceVersion=7"},
+			"15:15:00.123  snapshot.begin  deployments.apps                                                initial, at version 7"},
 		{message("replaced", web, `{"metadata":{"resourceVersion":"5"},"spec":{"replicas":1}}`),
 			"15:15:00.123  replaced        deployments.apps        shop/web"},
 		{message("updated", web, `{"metadata":{"resourceVersion":"8","generation":2},"spec":{"replicas":3}}`),
@@ -40,8 +40,10 @@ func TestPresenterShowsALifeInLines(t *testing.T) {
 			"15:15:00.123  added           deployments.apps        shop/web"},
 		{message("added", node, `{}`),
 			"15:15:00.123  added           nodes                   n1"},
-		{message("gap", `"resource":"pods","reason":"gone"`, `null`),
-			"15:15:00.123  gap             pods"},
+		{message("gap", `"resource":"pods","reason":"gone"`, `{"reason":"gone","lastDelivered":"7","resourceVersion":"90"}`),
+			"15:15:00.123  gap             pods                                                            gone, between versions 7 and 90"},
+		{message("snapshot.end", `"resource":"pods","reason":"gone"`, `{"replaced":1,"deleted":2,"synced":0}`),
+			"15:15:00.123  snapshot.end    pods                                                            gone: 1 replaced, 2 deleted, 0 synced"},
 	} {
 		got, err := p.line(c.message)
 		if err != nil {
