@@ -44,7 +44,7 @@ func builtin(t *testing.T, kind schema.GroupVersionKind) runtime.Object {
 	m.SetFinalizers([]string{"foregroundDeletion"})
 	m.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: "kubectl", Operation: "Apply", APIVersion: "v1", Time: &now, FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:name":{},"k:{\"uid\":\"a\\\\b\"}":{".":{}}}}`)},
+		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:name":{},"k:{\"uid\":\"a\\\\b\"}":{".":{}}}}`),
 	}})
 	o.GetObjectKind().SetGroupVersionKind(kind)
 	return o
