@@ -47,10 +47,12 @@ func findCluster(f *flags, cfg *config.Config) (*cluster, error) {
 	return &cluster{rest: restConfig, name: name}, nil
 }
 
-// identify asks the server who it is.
+// identify asks the server who it is, and waits until it can tell what it serves.
 func (c *cluster) identify(ctx context.Context) (err error) {
-	c.uid, err = source.ClusterUID(ctx, c.rest)
-	return err
+	if c.uid, err = source.ClusterUID(ctx, c.rest); err != nil {
+		return err
+	}
+	return source.AwaitReady(ctx, c.rest)
 }
 
 // resolver is what resolve needs of source.Discovery.
