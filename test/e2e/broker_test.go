@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+)
+
+// The test binary runs a NATS server instead of tests where these variables are set.
+const (
+	brokerDirVariable  = "E2E_BROKER_DIR"
+	brokerPortVariable = "E2E_BROKER_PORT"
+)
+
+// serveBroker is the NATS server's process; it returns the exit code.
+func serveBroker(dir, port string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	server, err := embedded.Start(embedded.Options{StoreDir: dir, Port: number})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	<-ctx.Done()
+	server.Shutdown()
+	return 0
+}
+
+// streamName is the JetStream stream that the exporter writes.
+const streamName = "K8S"
+
+// broker is a NATS server in a process of its own, always on the same port and directory.
+type broker struct {
+	t       *testing.T
+	port    int
+	dir     string
+	process *process
+}
+
+// newBroker starts a server.
+func newBroker(t *testing.T, dir string) *broker {
+	t.Helper()
+	b := &broker{t: t, port: freePort(t), dir: dir}
+	b.start()
+	return b
+}
+
+// start returns when the server takes connections.
+func (b *broker) start() {
+	b.t.Helper()
+	env := []string{brokerDirVariable + "=" + filepath.Join(b.dir, "jetstream"), brokerPortVariable + "=" + strconv.Itoa(b.port)}
+	b.process = startProcess(b.t, filepath.Join(b.dir, "broker.log"), env, os.Args[0])
+	eventually(b.t, 30*time.Second, "the NATS server takes connections", func() bool {
+		if !b.process.running() {
+			b.t.Fatalf("the NATS server ended: see %s", b.dir)
+		}
+		conn, err := net.Dial("tcp", b.address())
+		if err != nil {
+			return false
+		}
+		conn.Close()
+		return true
+	})
+}
+
+func (b *broker) kill() { b.process.kill() }
+
+func (b *broker) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)) }
+
+// freePort finds a port that servers may take again and again. It is below the range of outgoing connections, one of
+// which could take it while its server is down.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for port := 12000 + os.Getpid()%4000; port < 19900; port++ {
+		listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil && claimPort(port) {
+			listener.Close()
+			return port
+		}
+		if err == nil {
+			listener.Close()
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
+// claimed are the ports that were given away and may not be listened on at the moment.
+var claimed = map[int]bool{}
+
+func claimPort(port int) bool {
+	if claimed[port] {
+		return false
+	}
+	claimed[port] = true
+	return true
+}
+
+// streamLog reads the stream with a connection and consumers of its own.
+type streamLog struct {
+	nc *nats.Conn
+	js jetstream.JetStream
+}
+
+// open connects to the server; the connection ends with the test.
+func (b *broker) open() *streamLog {
+	b.t.Helper()
+	nc, err := nats.Connect("nats://"+b.address(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return &streamLog{nc: nc, js: js}
+}
+
+// read returns the events from the sequence on, up to the stream's present end.
+func (s *streamLog) read(ctx context.Context, first uint64) ([]event, error) {
+	stream, err := s.js.Stream(ctx, streamName)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up stream: %w", err)
+	}
+	last := stream.CachedInfo().State.LastSeq
+	if last < first {
+		return nil, nil
+	}
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: first,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read stream: %w", err)
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return nil, fmt.Errorf("read stream: %w", err)
+	}
+	defer messages.Stop()
+	return take(ctx, messages, first, last)
+}
+
+// take expects every sequence from first to last: nobody deletes from the stream.
+func take(ctx context.Context, messages jetstream.MessagesContext, first, last uint64) ([]event, error) {
+	var events []event
+	for seq := first; seq <= last; seq++ {
+		message, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return nil, fmt.Errorf("read message %d of %d: %w", seq, last, err)
+		}
+		meta, err := message.Metadata()
+		if err != nil {
+			return nil, fmt.Errorf("read message %d of %d: %w", seq, last, err)
+		}
+		if meta.Sequence.Stream != seq {
+			return nil, fmt.Errorf("read message %d of %d: the stream goes on with %d", seq, last, meta.Sequence.Stream)
+		}
+		found, err := parseEvent(message.Data())
+		if err != nil {
+			return nil, fmt.Errorf("read message %d of %d: %w", seq, last, err)
+		}
+		found.place = int(seq)
+		found.header, found.routed = message.Headers().Get("kubecdc-id"), message.Subject()
+		events = append(events, found)
+	}
+	return events, nil
+}

@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+)
+
+// span is one reconcile as a sink has it: what lies after from, up to and with to, need not be there version by
+// version.
+type span struct {
+	id     string
+	reason string
+	from   uint64
+	to     uint64
+}
+
+// covers says whether the version may be missing for the span's sake.
+func (s span) covers(version uint64) bool { return s.from < version && version <= s.to }
+
+// course is how one resource went in one sink: its reconciles, and between them the watch.
+type course struct {
+	spans    []span // those that were finished
+	broken   int    // those that were not
+	gap      *frame // announced, and its reconcile has not begun
+	open     *span
+	position uint64 // of the newest record of the watch, or of the newest finished reconcile
+}
+
+// take follows one event, and returns what is wrong with its place.
+func (c *course) take(e *event) error {
+	switch e.op() {
+	case "gap":
+		return c.announce(e)
+	case "snapshot.begin":
+		return c.begin(e)
+	case "snapshot.end":
+		return c.end(e)
+	case "added", "updated", "deleted", "replaced", "sync":
+		return c.object(e)
+	}
+	return fmt.Errorf("nobody asked for an event of type %s", e.Type)
+}
+
+func (c *course) announce(e *event) error {
+	f, err := e.frame()
+	if err != nil {
+		return err
+	}
+	c.gap = &f
+	return nil
+}
+
+func (c *course) begin(e *event) error {
+	f, err := e.frame()
+	if err != nil {
+		return err
+	}
+	if c.open != nil {
+		c.broken++
+	}
+	c.open = &span{id: e.Snapshot, reason: f.Reason, to: parseVersion(f.ResourceVersion)}
+	gap := c.gap
+	c.gap = nil
+	switch {
+	case (f.Reason == "initial" || f.Reason == "newsink") && gap == nil:
+	case gap == nil:
+		return fmt.Errorf("a reconcile of reason %s begins, and no gap was announced", f.Reason)
+	case gap.Reason != f.Reason:
+		return fmt.Errorf("a reconcile of reason %s begins after a gap of reason %s", f.Reason, gap.Reason)
+	case f.Reason != "lost": // what was lost may be everything
+		c.open.from = parseVersion(gap.LastDelivered)
+	}
+	return nil
+}
+
+func (c *course) end(e *event) error {
+	if c.open == nil || c.open.id != e.Snapshot {
+		return fmt.Errorf("a reconcile ends that did not begin")
+	}
+	c.spans = append(c.spans, *c.open)
+	c.position = max(c.position, c.open.to)
+	c.open = nil
+	return nil
+}
+
+func (c *course) object(e *event) error {
+	if e.Snapshot != "" {
+		if c.open == nil || c.open.id != e.Snapshot {
+			return fmt.Errorf("an object of a reconcile stands outside it")
+		}
+		return nil
+	}
+	if c.open != nil || len(c.spans) == 0 {
+		return fmt.Errorf("a record of the watch stands within a reconcile, or before the first")
+	}
+	if before := c.position; e.version() <= before {
+		return fmt.Errorf("a record of the watch is not newer than the position %d", before)
+	}
+	c.position = e.version()
+	return nil
+}
+
+// covered says whether a version may be missing.
+func (c *course) covered(version uint64) bool {
+	return slices.ContainsFunc(c.spans, func(s span) bool { return s.covers(version) })
+}
+
+// newest is the version up to which the last reconcile covers everything.
+func (c *course) newest() uint64 {
+	var newest uint64
+	for _, s := range c.spans {
+		newest = max(newest, s.to)
+	}
+	return newest
+}
+
+// listed is the version of the reconcile that a record belongs to.
+func (c *course) listed() uint64 {
+	if c.open == nil {
+		return 0
+	}
+	return c.open.to
+}
+
+// count is how many reconciles of the reason were finished.
+func (c *course) count(reason string) int {
+	n := 0
+	for _, s := range c.spans {
+		if s.reason == reason {
+			n++
+		}
+	}
+	return n
+}

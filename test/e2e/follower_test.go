@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// follower reads a sink from its begin on, as events come.
+type follower struct {
+	events []event
+	more   func(ctx context.Context, have int) ([]event, error)
+}
+
+func followStream(log *streamLog) *follower {
+	return &follower{more: func(ctx context.Context, have int) ([]event, error) { return log.read(ctx, uint64(have)+1) }}
+}
+
+func followFile(path string) *follower {
+	offset := int64(0)
+	return &follower{more: func(_ context.Context, have int) ([]event, error) {
+		events, end, err := readLines(path, offset, have+1)
+		offset = end
+		return events, err
+	}}
+}
+
+// read takes what is new, and returns it.
+func (f *follower) read(t *testing.T) []event {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	events, err := f.more(ctx, len(f.events))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.events = append(f.events, events...)
+	return events
+}
+
+// all reads everything.
+func (f *follower) all(t *testing.T) []event {
+	t.Helper()
+	f.read(t)
+	return f.events
+}
+
+// deliveryLimit is how long everything may take on a machine that is busy with other tests.
+const deliveryLimit = 90 * time.Second
+
+// await returns when there is such an event, of those read before or new.
+func (f *follower) await(t *testing.T, x *exporter, what string, wanted func(*event) bool) {
+	t.Helper()
+	looked := 0
+	deadline := time.Now().Add(deliveryLimit)
+	eventually(t, 2*deliveryLimit, what+" is in the sink", func() bool {
+		f.read(t)
+		for ; looked < len(f.events); looked++ {
+			if wanted(&f.events[looked]) {
+				return true
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s did not come within %s; the exporter says:\n%s", what, deliveryLimit, x.lastLines(t))
+		}
+		return false
+	})
+}
+
+// awaitMore returns when there are so many events.
+func (f *follower) awaitMore(t *testing.T, x *exporter, events int) {
+	t.Helper()
+	f.await(t, x, "event "+strconv.Itoa(events), func(e *event) bool { return e.place >= events })
+}

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func TestI4RestartsOfTheAPIServerAreAnnouncedGaps(t *testing.T) {
+	r := newRig(t, nil)
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.writer.start(t)
+	times := restarts(t, 3, 1)
+	for range times {
+		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+150)
+		r.restartAPIServer()
+	}
+	r.settle()
+	r.exporter.stop(t)
+	for _, j := range r.judge(true) {
+		for resource, c := range j.courses {
+			if gone := c.count("gone"); gone == 0 {
+				t.Errorf("sink %s: %s has no gap after %d restarts", j.sink, resource, times)
+			}
+		}
+	}
+}
+
+// restartAPIServer kills it and returns when it serves again. What the watches had not sent is lost with it.
+func (r *rig) restartAPIServer() {
+	r.t.Helper()
+	r.cluster.KillAPIServer()
+	if err := r.cluster.StartAPIServer(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestI3ARestartOfEtcdIsNoGap(t *testing.T) {
+	r := newRig(t, nil)
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.writer.start(t)
+	r.file.awaitMore(t, r.exporter, 300)
+	r.cluster.KillEtcd()
+	if err := r.cluster.StartEtcd(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.file.awaitMore(t, r.exporter, len(r.file.all(t))+150)
+	r.settle()
+	r.exporter.stop(t)
+	r.judge(false)
+}
+
+func TestI4DeletesDuringADowntimeArrive(t *testing.T) {
+	r := newRig(t, nil)
+	r.writer.populate(t)
+	for _, restarted := range []bool{false, true} {
+		r.exporter.start(t)
+		r.await(r.writer.finish(t)...)
+		r.exporter.stop(t)
+		deleted := r.writer.disturb(t)
+		if restarted {
+			r.restartAPIServer()
+		}
+		r.exporter.start(t)
+		r.await(r.writer.finish(t)...)
+		for _, sink := range []*follower{r.stream, r.file} {
+			expectDeletes(t, sink.events, deleted, restarted)
+		}
+		r.exporter.stop(t)
+	}
+	r.judge(true)
+}
+
+// expectDeletes wants a delete of each object, as the watch tells it, or found by a reconcile.
+func expectDeletes(t *testing.T, events []event, uids []string, reconciled bool) {
+	t.Helper()
+	last := map[string]*event{}
+	for i := range events {
+		last[events[i].UID] = &events[i]
+	}
+	for _, uid := range uids {
+		e := last[uid]
+		if e == nil || e.op() != "deleted" || e.FinalStateUnknown != reconciled || reconciled && e.Reason != "gone" {
+			t.Errorf("the object was deleted, and found by a reconcile: %v; the last event is %v", reconciled, e)
+		}
+	}
+}
+
+func TestI3I4I5ExactlyOnceWhileEverythingIsKilled(t *testing.T) {
+	r := newRig(t, nil)
+	r.writer.populate(t)
+	r.writer.start(t)
+	random := rand.New(rand.NewPCG(seed(t), 2000))
+	times, killed, ended := restarts(t, 4, 1), 0, 0
+	for range times {
+		over := r.restartSoon(time.Duration(random.Int64N(int64(2 * time.Second))))
+		for running := true; running; killed++ {
+			r.exporter.start(t)
+			select {
+			case <-time.After(100*time.Millisecond + time.Duration(random.Int64N(int64(time.Second)))):
+			case <-r.exporter.process.exited: // it started without an API server
+				r.expectFailure()
+				ended++
+				<-time.After(100 * time.Millisecond) // as whoever restarts it would wait
+			case err := <-over:
+				if running = false; err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.exporter.process.kill()
+		}
+	}
+	r.writer.check(t)
+	t.Logf("%d restarts of the API server, %d kills of the exporter, %d lives that ended by themselves", times, killed-ended, ended)
+	r.exporter.start(t)
+	r.settle()
+	r.exporter.stop(t)
+	r.judge(true)
+}
+
+// restartSoon kills the API server after the delay and starts it again, beside the test. It tells when it is done.
+func (r *rig) restartSoon(delay time.Duration) <-chan error {
+	over := make(chan error, 1)
+	ctx, cancel := context.WithCancel(r.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+		}
+		r.cluster.KillAPIServer()
+		over <- r.cluster.StartAPIServer(ctx)
+	}()
+	r.t.Cleanup(func() { cancel(); <-done })
+	return over
+}
+
+// expectFailure wants an exporter that ended by itself to say that another start may help: it was no wrong usage.
+func (r *rig) expectFailure() {
+	r.t.Helper()
+	if code := r.exporter.process.cmd.ProcessState.ExitCode(); code != 1 {
+		r.t.Errorf("the exporter ended with code %d, want 1:\n%s", code, r.exporter.lastLines(r.t))
+	}
+}

@@ -1,0 +1,276 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// judge compares what one sink holds with what the API server is known to have stored.
+type judge struct {
+	sink      string
+	histories map[string]*history
+	gaps      bool // there may be gaps, which must be announced: the API server was restarted, or a sink lost its log
+
+	courses map[string]*course   // by resource
+	objects map[string][]deposed // by uid, in the sink's order
+	ids     map[string]int       // the place of each
+	faults  []string
+}
+
+// deposed is an event that speaks of an object.
+type deposed struct {
+	event
+	listed uint64 // the resourceVersion of its reconcile, 0 for a record of the watch
+}
+
+func newJudge(sink string, histories map[string]*history, gaps bool) *judge {
+	return &judge{
+		sink: sink, histories: histories, gaps: gaps,
+		courses: map[string]*course{}, objects: map[string][]deposed{}, ids: map[string]int{},
+	}
+}
+
+// hear takes all events of the sink.
+func (j *judge) hear(events []event) {
+	for i := range events {
+		e := &events[i]
+		j.hearForm(e)
+		c := j.course(e.kind())
+		if err := c.take(e); err != nil {
+			j.fault("%v:\n%s", err, e)
+		}
+		if e.UID != "" {
+			j.objects[e.UID] = append(j.objects[e.UID], deposed{*e, c.listed()})
+		}
+	}
+	for resource, c := range j.courses {
+		j.judgeCourse(resource, c)
+	}
+	for _, uid := range slices.Sorted(maps.Keys(j.histories)) {
+		j.judgeObject(j.histories[uid], j.objects[uid])
+	}
+	for uid, found := range j.objects {
+		if j.histories[uid] == nil {
+			j.fault("an object that nobody made:\n%s", excerpt(found))
+		}
+	}
+}
+
+func (j *judge) course(resource string) *course {
+	if j.courses[resource] == nil {
+		j.courses[resource] = &course{}
+	}
+	return j.courses[resource]
+}
+
+// hearForm judges the event by itself: its id is its own, and its data and its subject are of the object that it names.
+func (j *judge) hearForm(e *event) {
+	if place, twice := j.ids[e.ID]; twice {
+		j.fault("the id is at place %d already: %s\n%s", place, e.ID, e)
+	}
+	j.ids[e.ID] = e.place
+	if e.header != "" && e.header != e.ID {
+		j.fault("the header says %s, the event %s", e.header, e.ID)
+	}
+	if want := route(strings.TrimPrefix(e.Source, "/clusters/"), e); e.routed != "" && e.routed != want {
+		j.fault("the subject is %s, want %s", e.routed, want)
+	}
+	if e.UID == "" || e.FinalStateUnknown {
+		return
+	}
+	var c content
+	if err := json.Unmarshal(e.Data, &c); err != nil {
+		j.fault("the data are no object: %v:\n%s", err, e)
+		return
+	}
+	m := &c.Metadata
+	if m.UID != e.UID || m.Name != e.Name || m.Namespace != e.Namespace || m.ResourceVersion != e.ResourceVersion || c.Kind == "" || c.APIVersion == "" {
+		j.fault("the data are of another object: %+v:\n%s", c, e)
+	}
+}
+
+// judgeCourse judges the end of a resource's events.
+func (j *judge) judgeCourse(resource string, c *course) {
+	if c.open != nil || c.gap != nil {
+		j.fault("%s ends within a reconcile or a gap", resource)
+	}
+	for _, s := range c.spans {
+		if s.reason != "initial" && s.reason != "newsink" && !j.gaps {
+			j.fault("%s has a reconcile of reason %s, and nothing was lost", resource, s.reason)
+		}
+	}
+}
+
+// judgeObject judges the events of one object: every version once and in order, but for what a gap covers; the delete
+// once, and last.
+func (j *judge) judgeObject(h *history, events []deposed) {
+	var faults []string
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	c := j.course(h.resource)
+	delivered := map[uint64]bool{}
+	newest, unknown, deletes := uint64(0), 0, 0
+	for _, e := range events {
+		if deletes > 0 {
+			fault("an event follows the delete")
+		}
+		if e.op() == "deleted" {
+			deletes++
+			judgeDelete(h, e, newest, fault)
+			continue
+		}
+		if again := e.op() == "sync" && e.version() == newest; e.version() <= newest && !again {
+			fault("version %d follows version %d", e.version(), newest)
+		}
+		newest = max(newest, e.version())
+		delivered[newest] = true
+		if !judgeVersion(h, e, fault) {
+			unknown++
+		}
+	}
+	if unknown > h.hidden {
+		fault("%d versions that the API server did not store", unknown)
+	}
+	j.judgeMissing(h, c, delivered, fault)
+	if want := h.gone && len(events) > 0; want && deletes != 1 || !h.gone && deletes > 0 {
+		fault("%d deletes of an object that is gone: %v", deletes, h.gone)
+	}
+	if len(faults) > 0 {
+		j.fault("%s\n  stored: %s\n%s", strings.Join(faults, "; "), h, excerpt(events))
+	}
+}
+
+// judgeVersion judges an event with a state, and says whether the version is a known one.
+func judgeVersion(h *history, e deposed, fault func(string, ...any)) bool {
+	i := h.find(e.version())
+	if i < 0 {
+		hidden := e.op() == "updated" || e.op() == "replaced" && e.version() <= e.listed
+		if !h.gone || !hidden || e.version() < h.last().number {
+			fault("version %d was never stored", e.version())
+		}
+		return false
+	}
+	var c content
+	if json.Unmarshal(e.Data, &c) == nil && c.Metadata.Annotations[markAnnotation] != h.versions[i].mark {
+		fault("version %d says %q, want %q", e.version(), c.Metadata.Annotations[markAnnotation], h.versions[i].mark)
+	}
+	if first := h.born && i == 0; e.op() == "added" && !first || e.op() == "updated" && first {
+		fault("version %d is %s", e.version(), e.op())
+	}
+	if e.op() == "replaced" || e.op() == "sync" {
+		if at, listed, sure := h.at(e.listed); sure && !listed || at.number != e.version() {
+			fault("version %d is replaced by a list at %d", e.version(), e.listed)
+		}
+	}
+	return true
+}
+
+// judgeDelete judges the delete of an object of which the newest version was delivered before.
+func judgeDelete(h *history, e deposed, newest uint64, fault func(string, ...any)) {
+	switch {
+	case e.FinalStateUnknown && e.Snapshot == "":
+		fault("a delete of unknown final state that no reconcile found")
+	case e.FinalStateUnknown:
+		if e.version() > max(newest, h.last().number) {
+			fault("the delete names version %d", e.version())
+		}
+	case e.Snapshot != "":
+		fault("a reconcile knows the final state")
+	case h.deletion != 0 && e.version() != h.deletion, e.version() <= h.last().number:
+		fault("the delete is version %d", e.version())
+	}
+}
+
+// judgeMissing judges the versions that are not there: a reconcile must cover each, and have delivered the one that it
+// found.
+func (j *judge) judgeMissing(h *history, c *course, delivered map[uint64]bool, fault func(string, ...any)) {
+	for _, v := range h.versions {
+		if !delivered[v.number] && !c.covered(v.number) {
+			fault("version %d is missing", v.number)
+		}
+	}
+	for _, s := range c.spans {
+		if at, listed, sure := h.at(s.to); listed && sure && !delivered[at.number] {
+			fault("version %d is missing, and was in the list at %d", at.number, s.to)
+		}
+	}
+}
+
+func (j *judge) fault(format string, args ...any) {
+	j.faults = append(j.faults, fmt.Sprintf(format, args...))
+}
+
+// verdict fails the test if there are faults, and shows some of them.
+func (j *judge) verdict(t *testing.T) {
+	t.Helper()
+	const most = 6
+	for i, fault := range j.faults {
+		if i == most {
+			break
+		}
+		t.Errorf("sink %s: %s", j.sink, fault)
+	}
+	if n := len(j.faults); n > most {
+		t.Errorf("sink %s: %d faults more", j.sink, n-most)
+	}
+}
+
+// state is what a consumer that follows the sink believes to exist: the version of each uid.
+func (j *judge) state() map[string]uint64 {
+	state := map[string]uint64{}
+	for uid, events := range j.objects {
+		if last := events[len(events)-1]; last.op() != "deleted" {
+			state[uid] = last.version()
+		}
+	}
+	return state
+}
+
+// excerpt is the events of an object, for people.
+func excerpt(events []deposed) string {
+	if len(events) == 0 {
+		return "  no event"
+	}
+	lines := make([]string, len(events))
+	for i := range events {
+		lines[i] = "  " + events[i].event.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// disagreement is what one sink has of the watch and another has not, behind what a reconcile covers in either.
+func disagreement(a, b *judge) []string {
+	var found []string
+	for resource := range a.courses {
+		after := max(a.course(resource).newest(), b.course(resource).newest())
+		one, other := a.watched(resource, after), b.watched(resource, after)
+		for i := range max(len(one), len(other)) {
+			if i >= len(one) || i >= len(other) || one[i] != other[i] {
+				found = append(found, fmt.Sprintf("%s: from record %d of the watch after %d on: %s has %.3q, %s has %.3q", resource, i, after,
+					a.sink, one[min(i, len(one)):], b.sink, other[min(i, len(other)):]))
+				break
+			}
+		}
+	}
+	return found
+}
+
+// watched is the ids of the watch's records after the version, in the order of their versions, which is the sink's.
+func (j *judge) watched(resource string, after uint64) []string {
+	byVersion := map[uint64]string{}
+	for _, events := range j.objects {
+		for _, e := range events {
+			if e.kind() == resource && e.Snapshot == "" && e.version() > after {
+				byVersion[e.version()] = e.ID
+			}
+		}
+	}
+	var ids []string
+	for _, version := range slices.Sorted(maps.Keys(byVersion)) {
+		ids = append(ids, byVersion[version])
+	}
+	return ids
+}

@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func TestI3I5ExactlyOnceInOrderUnderKill9(t *testing.T) {
+	r := newRig(t, nil)
+	r.summon()
+	r.writer.populate(t)
+	r.writer.start(t)
+	r.killAtRandom(kills(t, 40, 8))
+	r.settle()
+	r.exporter.stop(t)
+	r.judge(false)
+}
+
+func TestI3ExactlyOnceInOrderOverABrokenNetwork(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		name := "exporter runs"
+		if killed {
+			name = "exporter is killed, too"
+		}
+		t.Run(name, func(t *testing.T) { brokenNetwork(t, killed) })
+	}
+}
+
+// brokenNetwork resets the connection to the NATS server every 100 ms.
+func brokenNetwork(t *testing.T, killed bool) {
+	r, network := newProxiedRig(t)
+	r.summon()
+	r.writer.populate(t)
+	r.writer.start(t)
+	mend := network.resetEvery(100 * time.Millisecond)
+	if killed {
+		r.killAtRandom(kills(t, 16, 6))
+	} else {
+		r.exporter.start(t)
+		r.file.awaitMore(t, r.exporter, amount(1500, 400))
+	}
+	r.writer.stop(t)
+	r.await(r.writer.finish(t)...) // while connections are still reset
+	mend()
+	r.exporter.stop(t)
+	r.judge(false)
+	t.Logf("%d connections were reset", network.resetCount())
+}
+
+// killAtRandom kills the exporter at random instants and starts it again at once. Every second life is counted from
+// its first event, so that it ends in the middle of work, however slow the machine is; the others from their start.
+// The first lives are short, so that some end while the sinks are opened, and within the first snapshot.
+func (r *rig) killAtRandom(times int) {
+	r.t.Helper()
+	random := rand.New(rand.NewPCG(seed(r.t), 1000))
+	fruitless := 0
+	for i := range times {
+		before := len(r.file.events)
+		r.exporter.start(r.t)
+		if i%2 == 1 && i > times/4 {
+			r.file.awaitMore(r.t, r.exporter, before+1)
+		}
+		longest := 800 * time.Millisecond
+		if i < times/4 {
+			longest = 200 * time.Millisecond
+		}
+		select {
+		case <-time.After(time.Duration(random.Int64N(int64(longest)))):
+		case <-r.exporter.process.exited:
+			r.t.Fatalf("the exporter ended by itself:\n%s", r.exporter.lastLines(r.t))
+		}
+		r.exporter.process.kill()
+		if len(r.file.read(r.t)) == 0 && len(r.file.events) == before {
+			fruitless++
+		}
+	}
+	r.writer.check(r.t)
+	r.t.Logf("%d kills, %d of them before the first event", times, fruitless)
+	r.exporter.start(r.t)
+}

@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// proxy stands between the exporter and the NATS server, and does what networks do.
+type proxy struct {
+	t        *testing.T
+	target   string
+	listener net.Listener
+	ended    chan struct{}
+	wait     sync.WaitGroup
+
+	mu      sync.Mutex // guards the following
+	moved   *sync.Cond // allowed or done changed
+	open    map[net.Conn]bool
+	allowed int // bytes that may still go to the server; negative is any number
+	done    bool
+	resets  int
+}
+
+// newProxy starts a proxy that passes everything on; it ends with the test.
+func newProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{t: t, target: target, listener: listener, ended: make(chan struct{}), open: map[net.Conn]bool{}, allowed: -1}
+	p.moved = sync.NewCond(&p.mu)
+	p.wait.Go(p.accept)
+	t.Cleanup(p.close)
+	return p
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+// resetEvery resets all connections again and again until the returned function is called.
+func (p *proxy) resetEvery(period time.Duration) (stop func()) {
+	stopped := make(chan struct{})
+	p.wait.Go(func() {
+		ticker := time.NewTicker(period)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				p.reset()
+			case <-stopped:
+				return
+			case <-p.ended:
+				return
+			}
+		}
+	})
+	return sync.OnceFunc(func() { close(stopped) })
+}
+
+// reset ends all connections as a network does that has forgotten them.
+func (p *proxy) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.open {
+		_ = conn.(*net.TCPConn).SetLinger(0) // one that has ended needs no reset
+		conn.Close()
+	}
+	p.resets += len(p.open) / 2
+	clear(p.open)
+}
+
+// resetCount is how many connections were reset.
+func (p *proxy) resetCount() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.resets
+}
+
+// allow lets so many bytes more go to the server, and then none; a negative number lifts the limit.
+func (p *proxy) allow(bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.allowed = bytes
+	p.moved.Broadcast()
+}
+
+// exhausted says whether nothing may pass any more.
+func (p *proxy) exhausted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.allowed == 0
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp4", p.target)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.open[client], p.open[server] = true, true
+		p.mu.Unlock()
+		p.wait.Go(func() { p.pass(server, client, p.admit) })
+		p.wait.Go(func() { p.pass(client, server, func(n int) int { return n }) })
+	}
+}
+
+// pass copies what admit lets through.
+func (p *proxy) pass(to, from net.Conn, admit func(int) int) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 16<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		for sent := 0; sent < n; {
+			room := admit(n - sent)
+			if room == 0 {
+				return
+			}
+			if _, err := to.Write(buffer[sent : sent+room]); err != nil {
+				return
+			}
+			sent += room
+		}
+	}
+}
+
+// admit waits until some bytes may go to the server, and says how many of those wanted; 0 is the proxy's end.
+func (p *proxy) admit(wanted int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.allowed == 0 && !p.done {
+		p.moved.Wait()
+	}
+	switch {
+	case p.done:
+		return 0
+	case p.allowed < 0:
+		return wanted
+	}
+	room := min(wanted, p.allowed)
+	p.allowed -= room
+	return room
+}
+
+func (p *proxy) close() {
+	p.listener.Close()
+	close(p.ended)
+	p.mu.Lock()
+	p.done = true
+	p.moved.Broadcast()
+	p.mu.Unlock()
+	p.reset()
+	p.wait.Wait()
+}

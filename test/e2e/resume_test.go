@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestI2ARestartResumesWithoutAList(t *testing.T) {
+	r := newRig(t, nil)
+	r.summon()
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	for range 3 {
+		r.exporter.stop(t)
+		before := len(r.exporter.log(t))
+		r.writer.change(t, amount(20, 5))
+		r.exporter.start(t)
+		r.await(r.writer.finish(t)...)
+		if log := r.exporter.log(t)[before:]; strings.Contains(log, "reconcile starts") {
+			t.Errorf("the restart was no resume:\n%s", log)
+		}
+	}
+	r.exporter.stop(t)
+	for _, j := range r.judge(false) {
+		for resource, c := range j.courses {
+			if len(c.spans) != 1 || c.broken > 0 {
+				t.Errorf("sink %s: %s has %d snapshots and %d broken ones, want the first only", j.sink, resource, len(c.spans), c.broken)
+			}
+		}
+	}
+}
+
+func TestI7AStopWithoutTheBrokerSaysWhatIsLeft(t *testing.T) {
+	r := newRig(t, nil)
+	r.summon()
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.broker.kill()
+	r.writer.change(t, 5)
+	for _, uid := range r.writer.finish(t) {
+		r.file.await(t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
+	}
+	code, took, err := r.exporter.process.terminate(stopLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := "left undelivered: sink nats: "
+	if log := r.exporter.lastLines(t); code != 1 || !strings.Contains(log, said) || strings.Contains(log, "sink file:") {
+		t.Errorf("the exporter ended with code %d, want 1 and %q in its log:\n%s", code, said, log)
+	}
+	t.Logf("the stop took %s", took)
+	r.broker.start()
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.exporter.stop(t)
+	r.judge(false)
+}

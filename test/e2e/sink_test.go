@@ -1,0 +1,105 @@
+package e2e
+
+import "testing"
+
+// someBytes is enough to open a stream, and not enough for a snapshot.
+const someBytes = 24 << 10
+
+func TestI4ANewSinkGetsItsSnapshotThoughTheExporterIsKilled(t *testing.T) {
+	r, network := newProxiedRig(t)
+	both := r.exporter.sinks
+	r.summon()
+	r.writer.populate(t)
+	r.exporter.sinks = both[1:]
+	r.exporter.start(t)
+	for _, uid := range r.writer.finish(t) {
+		r.file.await(t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
+	}
+	r.exporter.stop(t)
+	r.exporter.sinks = both
+	r.killWithin(network, someBytes)
+	r.judge(false)
+}
+
+func TestI4ALostLogIsAGapThoughTheExporterIsKilled(t *testing.T) {
+	r, network := newProxiedRig(t)
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.exporter.stop(t)
+	if err := r.broker.open().js.DeleteStream(t.Context(), streamName); err != nil {
+		t.Fatal(err)
+	}
+	r.writer.disturb(t)
+	r.stream = followStream(r.broker.open())
+	r.killWithin(network, someBytes)
+	r.judge(true)
+}
+
+// killWithin starts the exporter, kills it when so many bytes have gone to the NATS server, and lets it finish in
+// another life.
+func (r *rig) killWithin(network *proxy, bytes int) {
+	r.t.Helper()
+	network.allow(bytes)
+	r.exporter.start(r.t)
+	eventually(r.t, deliveryLimit, "the network is exhausted", network.exhausted)
+	r.exporter.process.kill()
+	network.reset() // with what is still on its way
+	network.allow(-1)
+	r.exporter.start(r.t)
+	r.await(r.writer.finish(r.t)...)
+	r.exporter.stop(r.t)
+}
+
+func TestI4WhatOnlyOneSinkSawIsDeletedInBoth(t *testing.T) {
+	r, network := newProxiedRig(t)
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	network.allow(0)
+	r.writer.disturb(t)
+	r.writer.disturb(t)
+	for _, uid := range r.writer.finish(t) {
+		r.file.await(t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
+	}
+	r.exporter.process.kill()
+	network.reset()
+	r.restartAPIServer()
+	network.allow(-1)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.exporter.stop(t)
+	r.judge(true)
+}
+
+func TestI4ANewSinkUndoesNothingInTheOthers(t *testing.T) {
+	r, network := newProxiedRig(t)
+	r.summon()
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	network.allow(0)
+	r.writer.disturb(t)
+	for _, uid := range r.writer.finish(t) {
+		r.file.await(t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
+	}
+	r.exporter.process.kill()
+	network.reset()
+	network.allow(-1)
+	r.exporter.sinks = append(r.exporter.sinks, "file://"+r.path()+".new?name=new")
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.exporter.stop(t)
+	r.judge(false)
+}
+
+// newProxiedRig is a rig whose exporter reaches the NATS server through the proxy.
+func newProxiedRig(t *testing.T) (*rig, *proxy) {
+	t.Helper()
+	var network *proxy
+	r := newRig(t, func(address string) string {
+		network = newProxy(t, address)
+		return network.address()
+	})
+	return r, network
+}

@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// trial is a sink's events and what the API server stored: an object that is born and deleted, and one that was there
+// before. The watch follows a first list at 11.
+type trial struct {
+	histories map[string]*history
+	events    []event
+	gaps      bool
+}
+
+func newTrial() *trial {
+	t := &trial{histories: map[string]*history{
+		"u1": {resource: "configmaps", key: "shop/a", uid: "u1", born: true, gone: true, deletion: 18,
+			versions: []version{{10, "x"}, {12, "y"}, {15, "z"}}},
+		"u2": {resource: "configmaps", key: "shop/b", uid: "u2", versions: []version{{5, ""}, {13, "v"}}},
+	}}
+	t.tell("snapshot.begin", "", 11, "initial")
+	t.tell("replaced", "u1", 10, "initial")
+	t.tell("replaced", "u2", 5, "initial")
+	t.tell("snapshot.end", "", 11, "initial")
+	t.tell("updated", "u1", 12, "")
+	t.tell("updated", "u2", 13, "")
+	t.tell("updated", "u1", 15, "")
+	t.tell("deleted", "u1", 18, "")
+	return t
+}
+
+// tell appends an event as the exporter writes it. Where there is a reason, it belongs to a reconcile.
+func (t *trial) tell(op, uid string, version uint64, reason string) {
+	e := event{
+		ID: fmt.Sprint("c/", uid, "/", version, "/", op), Type: "dev.kubecdc." + op, Resource: "configmaps", UID: uid,
+		ResourceVersion: fmt.Sprint(version), Reason: reason, Source: "/clusters/dev", Namespace: "shop",
+	}
+	if reason != "" {
+		e.Snapshot = "s-" + reason
+	}
+	data := any(frame{ResourceVersion: e.ResourceVersion, Reason: reason, LastDelivered: "11"})
+	if h := t.histories[uid]; h != nil {
+		_, e.Name, _ = strings.Cut(h.key, "/")
+		mark := h.last().mark
+		if i := h.find(version); i >= 0 {
+			mark = h.versions[i].mark
+		}
+		data = map[string]any{"kind": "ConfigMap", "apiVersion": "v1", "metadata": map[string]any{
+			"name": e.Name, "namespace": "shop", "uid": uid, "resourceVersion": e.ResourceVersion,
+			"annotations": map[string]string{markAnnotation: mark},
+		}}
+	} else if uid == "" {
+		e.Namespace = ""
+	}
+	e.Data, _ = json.Marshal(data)
+	t.events = append(t.events, e)
+}
+
+// find is the index of the event.
+func (t *trial) find(op string, version uint64) int {
+	return slices.IndexFunc(t.events, func(e event) bool { return e.op() == op && e.version() == version })
+}
+
+// drop takes the event out.
+func (t *trial) drop(op string, version uint64) {
+	i := t.find(op, version)
+	t.events = slices.Delete(t.events, i, i+1)
+}
+
+// gone puts a gap after the first list, whose reconcile at 14 replaces the versions.
+func (t *trial) gone(replaced ...func()) {
+	t.gaps = true
+	watched := slices.Clone(t.events[4:])
+	t.events = t.events[:4]
+	t.tell("gap", "", 14, "gone")
+	t.tell("snapshot.begin", "", 14, "gone")
+	for _, tell := range replaced {
+		tell()
+	}
+	t.tell("snapshot.end", "", 14, "gone")
+	t.events = append(t.events, watched...)
+	t.drop("updated", 12)
+	t.drop("updated", 13)
+}
+
+func (t *trial) faults() string {
+	for i := range t.events {
+		t.events[i].place = i + 1
+	}
+	j := newJudge("trial", t.histories, t.gaps)
+	j.hear(t.events)
+	return strings.Join(j.faults, "\n")
+}
+
+func TestJudgeAcceptsWhatIsRight(t *testing.T) {
+	if faults := newTrial().faults(); faults != "" {
+		t.Error(faults)
+	}
+	mended := newTrial()
+	mended.gone(
+		func() { mended.tell("replaced", "u1", 12, "gone") }, func() { mended.tell("replaced", "u2", 13, "gone") })
+	if faults := mended.faults(); faults != "" {
+		t.Error(faults)
+	}
+}
+
+func TestJudgeFindsWhatIsWrong(t *testing.T) {
+	for want, spoil := range map[string]func(*trial){
+		"version 12 is missing":                      func(t *trial) { t.drop("updated", 12) },
+		"version 15 is missing":                      func(t *trial) { t.drop("updated", 15) },
+		"version 5 is missing, and was in the list":  func(t *trial) { t.drop("replaced", 5) },
+		"0 deletes of an object that is gone: true":  func(t *trial) { t.drop("deleted", 18) },
+		"1 deletes of an object that is gone: false": func(t *trial) { t.tell("deleted", "u2", 19, "") },
+		"the id is at place 5 already":               func(t *trial) { t.events = append(t.events, t.events[4]) },
+		"version 12 follows version 12":              func(t *trial) { t.events = slices.Insert(t.events, 5, t.events[4]) },
+		"version 12 follows version 15":              func(t *trial) { t.events[4], t.events[6] = t.events[6], t.events[4] },
+		"not newer than the position 15":             func(t *trial) { t.events[5], t.events[6] = t.events[6], t.events[5] },
+		"an event follows the delete":                func(t *trial) { t.events[6], t.events[7] = t.events[7], t.events[6] },
+		"version 14 was never stored":                func(t *trial) { t.tell("updated", "u2", 14, "") },
+		"an object that nobody made":                 func(t *trial) { t.tell("added", "u3", 20, "") },
+		"version 12 is added":                        func(t *trial) { t.drop("updated", 12); t.tell("added", "u1", 12, "") },
+		"the delete is version 17":                   func(t *trial) { t.drop("deleted", 18); t.tell("deleted", "u1", 17, "") },
+		"that no reconcile found":                    func(t *trial) { t.events[7].FinalStateUnknown = true },
+		"version 10 is replaced by a list at 12":     func(t *trial) { t.events[0].Data = []byte(`{"resourceVersion":"12","reason":"initial"}`) },
+		"stands outside it":                          func(t *trial) { t.drop("snapshot.begin", 11) },
+		"within a reconcile":                         func(t *trial) { t.drop("snapshot.end", 11) },
+		"the data are of another object":             func(t *trial) { t.events[4].Data = t.events[5].Data },
+		`version 12 says "z", want "y"`:              func(t *trial) { t.histories["u1"].versions[1].mark = "y"; t.remark(4, "z") },
+		"the header says other":                      func(t *trial) { t.events[4].header = "other" },
+		"the subject is k8s.dev.core.pods.shop.a":    func(t *trial) { t.events[4].routed = "k8s.dev.core.pods.shop.a" },
+		"nobody asked for":                           func(t *trial) { t.tell("bookmark", "", 20, "") },
+		"and nothing was lost":                       func(t *trial) { t.gone(); t.gaps = false },
+		"version 12 is missing, and was in the list": func(t *trial) { t.gone(func() { t.tell("replaced", "u2", 13, "gone") }) },
+		"no gap was announced":                       func(t *trial) { t.gone(); t.drop("gap", 14) },
+	} {
+		t.Run(want, func(t *testing.T) {
+			spoiled := newTrial()
+			spoil(spoiled)
+			if faults := spoiled.faults(); !strings.Contains(faults, want) {
+				t.Errorf("the judge finds\n%s\nwant %q", faults, want)
+			}
+		})
+	}
+}
+
+// remark changes what the writer is said to have written.
+func (t *trial) remark(i int, mark string) {
+	e := &t.events[i]
+	var c map[string]any
+	if json.Unmarshal(e.Data, &c) == nil {
+		c["metadata"].(map[string]any)["annotations"] = map[string]any{markAnnotation: mark}
+		e.Data, _ = json.Marshal(c)
+	}
+}
+
+func TestSinksThatDisagreeAreFound(t *testing.T) {
+	one, other := newTrial(), newTrial()
+	other.drop("updated", 13)
+	judges := map[*trial]*judge{}
+	for _, sides := range []*trial{one, other} {
+		judges[sides] = newJudge("trial", sides.histories, false)
+		judges[sides].hear(sides.events)
+	}
+	if found := disagreement(judges[one], judges[one]); len(found) > 0 {
+		t.Errorf("a sink disagrees with itself: %s", found)
+	}
+	if found := disagreement(judges[one], judges[other]); len(found) != 1 || !strings.Contains(found[0], "record 1 of the watch") {
+		t.Errorf("found is %q", found)
+	}
+}

@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+)
+
+// witness watches the resources as they are written, with a plain watch each. It knows what the API server tells the
+// writer nothing of: the version of a delete. It must have an API server that is not restarted.
+type witness struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu   sync.Mutex // guards the following
+	seen map[string]*history
+	err  error
+}
+
+// newWitness watches each resource from the version on.
+func newWitness(t *testing.T, client dynamic.Interface, from map[schema.GroupVersionResource]string) *witness {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	w := &witness{cancel: cancel, seen: map[string]*history{}}
+	t.Cleanup(w.stop)
+	for resource, version := range from {
+		watch, err := client.Resource(resource).Watch(ctx, metav1.ListOptions{ResourceVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.done.Go(func() { w.follow(ctx, resource, watch) })
+	}
+	return w
+}
+
+func (w *witness) stop() {
+	w.cancel()
+	w.done.Wait()
+}
+
+// await returns when the object of the uid was seen in a version, or the witness has failed.
+func (w *witness) await(t *testing.T, uid string) {
+	t.Helper()
+	eventually(t, 30*time.Second, "the witness has seen the end", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.err != nil {
+			t.Fatal(w.err)
+		}
+		return w.seen[uid] != nil
+	})
+}
+
+func (w *witness) follow(ctx context.Context, resource schema.GroupVersionResource, from watch.Interface) {
+	defer from.Stop()
+	for frame := range from.ResultChan() {
+		object, ok := frame.Object.(*unstructured.Unstructured)
+		if !ok || frame.Type == watch.Error {
+			w.fail(fmt.Errorf("watch of %s: %v", resource.Resource, frame.Object))
+			return
+		}
+		w.note(frame.Type, object)
+	}
+	if ctx.Err() == nil {
+		w.fail(fmt.Errorf("watch of %s ended", resource.Resource))
+	}
+}
+
+func (w *witness) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+}
+
+func (w *witness) note(kind watch.EventType, object *unstructured.Unstructured) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	uid := string(object.GetUID())
+	h := w.seen[uid]
+	if h == nil {
+		h = &history{uid: uid, key: joined(object.GetNamespace(), object.GetName())}
+		w.seen[uid] = h
+	}
+	if kind == watch.Deleted {
+		h.gone, h.deletion = true, parseVersion(object.GetResourceVersion())
+		return
+	}
+	h.versions = append(h.versions, versionOf(object))
+}
