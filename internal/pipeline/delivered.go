@@ -47,11 +47,21 @@ func (d *deliveredSet) add(ids []string) error {
 		if err != nil {
 			return fmt.Errorf("find %s in the saved state: %w", id, err)
 		}
-		if !settled {
-			d.tailOf(stream.String()).add(id)
+		if settled {
+			d.settle(id, stream)
+			continue
 		}
+		d.tailOf(stream.String()).add(id)
 	}
 	return nil
+}
+
+// settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is no
+// ghost.
+func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
+	if t := d.tails[stream.String()]; t != nil && t.objects[id.Key].UID == id.UID {
+		delete(t.objects, id.Key)
+	}
 }
 
 func (d *deliveredSet) streamOf(id change.ID) *change.Stream {

@@ -190,3 +190,25 @@ func TestI4LogThatIsLostWhileRunningGetsASnapshot(t *testing.T) {
 		t.Errorf("requests are %q, want %q", got, want)
 	}
 }
+
+// A record that a reconcile found carries an old version, so it alone does not tell whether it is saved.
+func TestI4ObjectThatTheLogDeletedIsNoGhost(t *testing.T) {
+	target := &memory{}
+	r := newRig(t, sinkOf("s", target))
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 9))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	found, gone := update(pods(), "b", 2), update(pods(), "b", 5)
+	found.Op, gone.Op = change.Replaced, change.Deleted
+	target.log = append(target.log, idOf(found), idOf(gone))
+	if err := r.life(func(line *Line) {
+		if ghosts := line.Ghosts(pods()); len(ghosts) > 0 {
+			t.Errorf("ghosts are %+v; the sink was told of the delete, and would be told again", ghosts)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}

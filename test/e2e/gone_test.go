@@ -2,9 +2,13 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestI4RestartsOfTheAPIServerAreAnnouncedGaps(t *testing.T) {
@@ -51,6 +55,23 @@ func TestI3ARestartOfEtcdIsNoGap(t *testing.T) {
 	r.settle()
 	r.exporter.stop(t)
 	r.judge(false)
+}
+
+func TestI4AChangedDefinitionLosesNothing(t *testing.T) {
+	r := newRig(t, nil)
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.writer.start(t)
+	for i := range 2 {
+		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+100)
+		patch := fmt.Sprintf(`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":"the %d. one"}]`, i)
+		if _, err := r.client.Resource(definitions()).Patch(t.Context(), "widgets.example.com", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.settle()
+	r.exporter.stop(t)
+	r.judge(true) // the API server ends the watch, and may have forgotten its position
 }
 
 func TestI4DeletesDuringADowntimeArrive(t *testing.T) {

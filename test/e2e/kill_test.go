@@ -48,6 +48,49 @@ func brokenNetwork(t *testing.T, killed bool) {
 	t.Logf("%d connections were reset", network.resetCount())
 }
 
+func TestI3ExactlyOnceInOrderWhileTheBrokerIsKilled(t *testing.T) {
+	r := newRig(t, nil)
+	r.summon()
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.writer.start(t)
+	random := rand.New(rand.NewPCG(seed(t), 3000))
+	times := kills(t, 8, 2)
+	for range times {
+		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+1+random.IntN(150))
+		r.broker.kill()
+		r.broker.start()
+		r.stream.await(t, r.exporter, "what the file has", func(e *event) bool { return e.ID == r.file.events[len(r.file.events)-1].ID })
+	}
+	r.settle()
+	r.exporter.stop(t)
+	r.judge(false)
+	t.Logf("%d kills of the NATS server", times)
+}
+
+func TestI5ASnapshotThatIsKilledIsTakenUpAgain(t *testing.T) {
+	r := newRig(t, nil)
+	r.summon()
+	r.writer.populate(t)
+	r.writer.bulk(t, amount(1500, 600)) // several pages of a list
+	r.writer.start(t)
+	random := rand.New(rand.NewPCG(seed(t), 4000))
+	times := kills(t, 12, 4)
+	for range times {
+		before := len(r.file.all(t))
+		r.exporter.start(t)
+		r.file.awaitMore(t, r.exporter, before+1+random.IntN(200))
+		r.exporter.process.kill()
+	}
+	r.exporter.start(t)
+	r.settle()
+	r.exporter.stop(t)
+	for _, j := range r.judge(false) {
+		c := j.course("configmaps")
+		t.Logf("sink %s: %d kills broke %d snapshots of configmaps and left %d whole", j.sink, times, c.broken, len(c.spans))
+	}
+}
+
 // killAtRandom kills the exporter at random instants and starts it again at once. Every second life is counted from
 // its first event, so that it ends in the middle of work, however slow the machine is; the others from their start.
 // The first lives are short, so that some end while the sinks are opened, and within the first snapshot.

@@ -58,6 +58,11 @@ func widgets() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 }
 
+// definitions are where widgets are defined.
+func definitions() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
+
 func numbered(prefix string, n int) []string {
 	var names []string
 	for i := range n {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -29,6 +30,47 @@ func TestI2ARestartResumesWithoutAList(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestI7StopsUnderLoadAreClean(t *testing.T) {
+	r := newRig(t, nil)
+	r.summon()
+	r.writer.populate(t)
+	r.writer.start(t)
+	random := rand.New(rand.NewPCG(seed(t), 5000))
+	times := kills(t, 12, 4)
+	for range times {
+		before := len(r.file.all(t))
+		r.exporter.start(t)
+		r.file.awaitMore(t, r.exporter, before+1+random.IntN(100))
+		r.exporter.stop(t)
+	}
+	r.exporter.start(t)
+	r.settle()
+	r.exporter.stop(t)
+	for _, j := range r.judge(false) {
+		for resource, c := range j.courses {
+			if len(c.spans) > 1 {
+				t.Errorf("sink %s: %s has %d snapshots after %d clean stops", j.sink, resource, len(c.spans), times)
+			}
+		}
+	}
+}
+
+func TestI7AStopWithoutTheAPIServerIsClean(t *testing.T) {
+	r := newRig(t, nil)
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.cluster.KillAPIServer()
+	r.exporter.stop(t)
+	if err := r.cluster.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.exporter.stop(t)
+	r.judge(true)
 }
 
 func TestI7AStopWithoutTheBrokerSaysWhatIsLeft(t *testing.T) {

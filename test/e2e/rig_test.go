@@ -69,8 +69,7 @@ func (r *rig) prepare() {
 	for _, name := range namespaces {
 		r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
 	}
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	r.make(definitions, widgetDefinition())
+	r.make(definitions(), widgetDefinition())
 	eventually(r.t, 30*time.Second, "widgets are served", func() bool {
 		_, err := r.client.Resource(widgets()).List(r.t.Context(), metav1.ListOptions{})
 		return err == nil

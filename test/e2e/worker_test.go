@@ -78,6 +78,16 @@ func (w *worker) step(ctx context.Context) error {
 	return w.create(ctx, s)
 }
 
+// createAll makes an object of every name.
+func (w *worker) createAll(ctx context.Context) error {
+	for _, s := range w.slots {
+		if err := w.create(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // disturb deletes an object, deletes another and makes it again, and updates a third, of those that are there.
 func (w *worker) disturb(ctx context.Context) (deleted []string, err error) {
 	var there []*slot

@@ -74,14 +74,28 @@ func (w *writer) note(err error) {
 // populate makes every object once.
 func (w *writer) populate(t *testing.T) {
 	t.Helper()
-	w.each(t, func(ctx context.Context, worker *worker) error {
-		for _, s := range worker.slots {
-			if err := worker.create(ctx, s); err != nil {
-				return err
-			}
+	w.each(t, func(ctx context.Context, worker *worker) error { return worker.createAll(ctx) })
+}
+
+// bulk makes n more objects of one kind, which nobody changes.
+func (w *writer) bulk(t *testing.T, n int) {
+	t.Helper()
+	const hands = 8
+	maps := w.workers[1]
+	var made []*worker
+	for hand := range hands {
+		helper := *maps
+		helper.slots = nil
+		for i := range n / hands {
+			helper.slots = append(helper.slots, &slot{name: fmt.Sprintf("bulk-%d-%d", hand, i)})
 		}
-		return nil
-	})
+		made = append(made, &helper)
+	}
+	for _, helper := range made {
+		w.done.Go(func() { w.note(helper.createAll(t.Context())) })
+	}
+	w.done.Wait()
+	w.check(t)
 }
 
 // change lets every worker make n changes.
