@@ -19,6 +19,7 @@ var version = "devel"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	err := newRootCommand().ExecuteContext(ctx)
 	stop()
 	if err == nil {

@@ -104,7 +104,7 @@ func (s *Store) DropStream(stream string) error {
 	})
 }
 
-// Reset forgets everything: positions, inventory, marks and the cluster's identity.
+// Reset forgets everything but the format: positions, inventory, marks, debts and the cluster's identity.
 func (s *Store) Reset() error {
 	return s.write(func(w *writer) error {
 		return w.batch.DeleteRange([]byte{tablesFirst}, []byte{tablesEnd}, nil)

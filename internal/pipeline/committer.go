@@ -12,10 +12,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// maxCommit is the most records in one batch of the store: a larger batch would be flushed alone, at many times the
-// cost.
-const maxCommit = 8000
-
 // committer saves what is delivered. It is the only writer of positions, inventory and marks while the pipeline runs.
 type committer struct {
 	line     *Line
@@ -40,11 +36,11 @@ func (c *committer) run(ctx context.Context) error {
 // commit saves everything that may be saved now, in batches that are each whole (I5).
 func (c *committer) commit(ctx context.Context) error {
 	records, marks := c.line.advance()
-	for len(records) > maxCommit {
-		if err := c.save(ctx, records[:maxCommit], nil); err != nil {
+	for len(records) > checkpoint.MaxRecords {
+		if err := c.save(ctx, records[:checkpoint.MaxRecords], nil); err != nil {
 			return err
 		}
-		records = records[maxCommit:]
+		records = records[checkpoint.MaxRecords:]
 	}
 	if len(records) == 0 && len(marks) == 0 {
 		return nil

@@ -115,19 +115,35 @@ func (d *deliveredSet) take(rec *change.Record, clusterUID string) bool {
 	if t == nil {
 		return false
 	}
-	found := t.take(rec, rec.ID(clusterUID))
-	if len(t.ids) == 0 || change.CompareVersions(rec.Position.ResourceVersion, t.newest) > 0 {
+	id := rec.ID(clusterUID)
+	found := t.take(rec, id)
+	if rec.Op == change.Deleted {
+		t.gone(id) // also if the attempt that tells it is repeated
+	}
+	if len(t.ids) == 0 || change.CompareVersions(rec.Position.ResourceVersion, t.newest) > 0 || endsReconcile(rec) {
 		delete(d.tails, stream)
 	}
 	return found
 }
 
+// endsReconcile says whether everything that a log's tail could tell of the stream was compared with the server.
+func endsReconcile(rec *change.Record) bool { return rec.Op == change.SnapshotEnd && rec.Sink == "" }
+
+// gone notes that the sink was told of the delete.
+func (t *tail) gone(id change.ID) {
+	t.deletes[id.UID] = struct{}{}
+	if t.objects[id.Key].UID == id.UID {
+		delete(t.objects, id.Key)
+	}
+}
+
 func (t *tail) add(id change.ID) {
 	t.ids[id] = struct{}{}
-	if id.Op == change.Deleted {
-		t.deletes[id.UID] = struct{}{}
-		delete(t.objects, id.Key)
-	} else {
+	switch {
+	case id.Op == change.Deleted:
+		t.gone(id)
+	case id.Op.OfObject():
+		delete(t.deletes, id.UID) // it came back: an object can leave a selection and enter it again
 		t.objects[id.Key] = change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion}
 	}
 	if change.CompareVersions(id.ResourceVersion, t.newest) > 0 {

@@ -132,7 +132,7 @@ func (l *listener) take(ctx context.Context, batch []*change.Record) []*change.R
 	for {
 		l.mu.Lock()
 		batch = l.queue.Pop(batch[:0], batchLimit())
-		l.taken = batch
+		l.taken = append(l.taken[:0], batch...)
 		finished := l.finished
 		if len(batch) > 0 {
 			l.signalFreed()
@@ -150,7 +150,7 @@ func (l *listener) take(ctx context.Context, batch []*change.Record) []*change.R
 	}
 }
 
-// acknowledged tells the line that the sink has the records, which are the oldest of those taken.
+// acknowledged tells the line that the sink has the records, some of those taken.
 func (l *listener) acknowledged(batch []*change.Record) error {
 	if err := l.line.ack(l.index, batch); err != nil {
 		return err

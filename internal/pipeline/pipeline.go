@@ -71,9 +71,6 @@ type Encoder interface {
 	Reset()
 }
 
-// MaxSinks is the most sinks that one pipeline can have.
-const MaxSinks = 64
-
 // LeftError says what a stop could not deliver within its deadline. Nothing of it is lost: the next start continues
 // there.
 type LeftError struct {
@@ -95,8 +92,8 @@ func (e *LeftError) Error() string {
 //
 // It returns nil after a clean stop, a *LeftError after one that ran out of time, and the cause otherwise.
 func Run(ctx context.Context, config Config) error {
-	if len(config.Sinks) == 0 || len(config.Sinks) > MaxSinks {
-		return fmt.Errorf("run with %d sinks: from 1 to %d are possible", len(config.Sinks), MaxSinks)
+	if len(config.Sinks) == 0 || len(config.Sinks) > checkpoint.MaxListeners {
+		return fmt.Errorf("run with %d sinks: from 1 to %d are possible", len(config.Sinks), checkpoint.MaxListeners)
 	}
 	r := newRun(&config)
 	err := r.open(ctx)

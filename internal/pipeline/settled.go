@@ -11,7 +11,7 @@ type ledger struct{ store *checkpoint.Store }
 // settled says whether the record is part of the saved state, so that it will not come again. A mark may lie further
 // back than the positions: it waits for the slowest stream.
 func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
-	if !id.Op.OfObject() || id.Op == change.Sync {
+	if id.Op == change.Sync || !id.Op.OfObject() && id.Key.Name == "" {
 		return true, nil // another reconcile has another id
 	}
 	position, found, err := l.store.Position(stream.String())
@@ -22,13 +22,15 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 	switch {
 	case order > 0:
 		return false, nil
+	case id.Op == change.Gap: // in the place of a rejected record
+		return order < 0, nil
 	case order < 0 && (id.Op == change.Added || id.Op == change.Updated):
 		return true, nil
 	}
 	// At the position other records may share the version, and what a reconcile found carries older ones.
 	entry, found, err := l.store.Lookup(stream.String(), id.Key)
 	if id.Op == change.Deleted {
-		return !found || entry.UID != id.UID, err
+		return !found || entry.UID != id.UID || change.CompareVersions(entry.ResourceVersion, id.ResourceVersion) > 0, err
 	}
 	return found && entry.UID == id.UID && change.CompareVersions(entry.ResourceVersion, id.ResourceVersion) >= 0, err
 }

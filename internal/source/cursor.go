@@ -38,7 +38,7 @@ func (c *cursor) moveTo(version string) change.Position {
 
 // restart sets the position to the version whatever it was, as a reconcile does.
 func (c *cursor) restart(position change.Position) change.Position {
-	c.position = position
+	c.position, c.saved = position, position
 	clear(c.seen)
 	return c.position
 }

@@ -200,7 +200,9 @@ func (r *run) emitObject(ctx context.Context, op change.Op, object *frame.Object
 // last: the delete's own is not known.
 func (r *run) emitDeleted(ctx context.Context, entry change.Entry) error {
 	// A ghost of the same object is a later version of it, and gone with it.
-	r.ghosts[entry.Key] = slices.DeleteFunc(r.ghosts[entry.Key], func(g change.Ghost) bool { return g.UID == entry.UID })
+	if ghosts, found := r.ghosts[entry.Key]; found {
+		r.ghosts[entry.Key] = slices.DeleteFunc(ghosts, func(g change.Ghost) bool { return g.UID == entry.UID })
+	}
 	return r.emitGone(ctx, entry, "")
 }
 
