@@ -20,8 +20,10 @@ type Line struct {
 	number  fifo.Numberer
 	streams map[string]*progress
 	marks   []checkpoint.Marks // by listener
+	saved   []sink.Mark        // by listener: the mark that was given to the committer last
+	window  *fifo.Queue        // room for what is not saved yet; it only counts
 	wake    chan struct{}      // buffered 1: the committer has work
-	changed chan struct{}      // closed and made anew after each commit
+	changed chan struct{}      // closed and made anew when something was saved
 }
 
 // progress is what is known of one stream's records.
@@ -36,17 +38,35 @@ func newLine(listeners []*listener) *Line {
 		listeners: listeners,
 		streams:   map[string]*progress{},
 		marks:     make([]checkpoint.Marks, len(listeners)),
+		saved:     make([]sink.Mark, len(listeners)),
+		window:    fifo.NewQueue(windowLimit(listeners)),
 		wake:      make(chan struct{}, 1),
 		changed:   make(chan struct{}),
 	}
 }
 
-// Push puts the record in line and gives it its Seq. It blocks while a queue that wants the record is full, and returns
-// ctx's error if ctx ends first; the record is then in no queue. Records of one stream must be pushed by one goroutine
-// at a time, in their order (I3).
+// windowLimit bounds the records that are not saved yet, delivered or not: without it a state that cannot be saved would
+// let them grow while the sinks are well (I6). It leaves every queue its whole room, so that a sink that is stuck holds up
+// those streams alone that it takes.
+func windowLimit(listeners []*listener) fifo.Limit {
+	limit := fifo.Limit{Bytes: 16 << 20, Records: 1 << 14}
+	for _, lst := range listeners {
+		limit.Bytes += lst.Queue.Bytes + batchLimit().Bytes
+		limit.Records += lst.Queue.Records + batchLimit().Records
+	}
+	return limit
+}
+
+// Push puts the record in line and gives it its Seq. It blocks while a queue that wants the record is full, or too much is
+// not saved yet, and returns ctx's error if ctx ends first; the record is then in no queue. Records of one stream must be
+// pushed by one goroutine at a time, in their order (I3).
 func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	wanted := l.wanted(rec)
+	if err := l.enter(ctx, rec.Size()); err != nil {
+		return err
+	}
 	if err := l.reserve(ctx, rec, wanted); err != nil {
+		l.leave(rec.Size())
 		return err
 	}
 	l.mu.Lock()
@@ -66,6 +86,37 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 		l.wakeCommitter()
 	}
 	return nil
+}
+
+// enter takes room in the window of what is not saved yet.
+func (l *Line) enter(ctx context.Context, size int) error {
+	l.mu.Lock()
+	for !l.window.Reserve(size) {
+		changed := l.changed
+		l.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		l.mu.Lock()
+	}
+	l.mu.Unlock()
+	return nil
+}
+
+// leave gives room in the window back.
+func (l *Line) leave(size int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.window.Cancel(size)
+	l.signalChanged()
+}
+
+// signalChanged wakes all who wait for something to be saved; the caller holds mu.
+func (l *Line) signalChanged() {
+	close(l.changed)
+	l.changed = make(chan struct{})
 }
 
 // wanted is the set of listeners that must write the record, as a bit mask. A bookmark moves the position and is
@@ -120,8 +171,12 @@ func (l *Line) wakeCommitter() {
 	}
 }
 
-// ack records that the listener's sink holds the records durably (I1).
-func (l *Line) ack(listener int, batch []*change.Record) error {
+// ack records that the listener's sink holds the records durably (I1), and, with a mark, that its log stands there after
+// the last of them.
+func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
+	if len(batch) == 0 {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, rec := range batch {
@@ -129,16 +184,11 @@ func (l *Line) ack(listener int, batch []*change.Record) error {
 			return fmt.Errorf("acknowledge record %d of %s: %w", rec.Seq, rec.Stream, err)
 		}
 	}
+	if mark != "" {
+		l.marks[listener].Written(batch[len(batch)-1].Seq, mark)
+	}
 	l.wakeCommitter()
 	return nil
-}
-
-// mark records that the listener's log stands at mark after the write that ended with seq.
-func (l *Line) mark(listener int, seq uint64, mark sink.Mark) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.marks[listener].Written(seq, mark)
-	l.wakeCommitter()
 }
 
 // advance returns what may be saved now: the records that every listener acknowledged with all before them (I2), and
@@ -156,8 +206,8 @@ func (l *Line) advance() ([]*change.Record, map[string]sink.Mark) {
 	}
 	marks := map[string]sink.Mark{}
 	for i, lst := range l.listeners {
-		if mark, ok := l.marks[i].At(frontier); ok {
-			marks[lst.Name] = mark
+		if mark, ok := l.marks[i].At(frontier); ok && mark != l.saved[i] {
+			marks[lst.Name], l.saved[i] = mark, mark
 		}
 	}
 	return batch, marks
@@ -169,9 +219,9 @@ func (l *Line) committed(batch []*change.Record) {
 	defer l.mu.Unlock()
 	for _, rec := range batch {
 		l.streams[rec.Stream.String()].committed++
+		l.window.Cancel(rec.Size())
 	}
-	close(l.changed)
-	l.changed = make(chan struct{})
+	l.signalChanged()
 }
 
 // Drain returns when everything that the stream pushed before is delivered and saved, or with ctx's error.

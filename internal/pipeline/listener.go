@@ -150,9 +150,9 @@ func (l *listener) take(ctx context.Context, batch []*change.Record) []*change.R
 	}
 }
 
-// acknowledged tells the line that the sink has the records, some of those taken.
-func (l *listener) acknowledged(batch []*change.Record) error {
-	if err := l.line.ack(l.index, batch); err != nil {
+// acknowledged tells the line that the sink has the records, some of those taken, and the mark that may be saved then.
+func (l *listener) acknowledged(batch []*change.Record, mark sink.Mark) error {
+	if err := l.line.ack(l.index, batch, mark); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -217,7 +217,7 @@ func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, erro
 			fresh = append(fresh, rec)
 		}
 	}
-	return fresh, l.acknowledged(known)
+	return fresh, l.acknowledged(known, "")
 }
 
 // write makes one attempt with the batch and returns what is still to be written.
@@ -256,13 +256,10 @@ func (l *listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time
 	}
 	l.mark = mark
 	l.observer.Written(l.Name, batch, time.Since(began))
-	if err := l.acknowledged(batch); err != nil {
-		return err
+	if !l.delivered.empty() {
+		mark = "" // what is still to be replayed lies before it
 	}
-	if l.delivered.empty() {
-		l.line.mark(l.index, batch[len(batch)-1].Seq, mark)
-	}
-	return nil
+	return l.acknowledged(batch, mark)
 }
 
 // replaceRejected puts a gap record in the place of the first record of the batch, which the sink will never take, so

@@ -67,6 +67,7 @@ func (r *run) settleMarks(results []opened) error {
 	for i, l := range r.listeners {
 		names[i], batch.Marks[l.Name] = l.Name, l.mark
 		r.line.marks[i].Written(0, l.mark)
+		r.line.saved[i] = l.mark
 		switch {
 		case results[i].lost:
 			batch.Debts = append(batch.Debts, r.debts(l, change.Lost, known)...)

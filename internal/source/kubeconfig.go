@@ -47,6 +47,7 @@ func LoadKubeconfig(file, contextName string) (*rest.Config, string, error) {
 	if err != nil {
 		return nil, "", kubeconfigError(file, err)
 	}
+	hideLogin(config)
 	return config, cmp.Or(name, inClusterName), nil
 }
 
@@ -74,6 +75,18 @@ func contextError(name string, config *clientcmdapi.Config) error {
 	}
 	return fmt.Errorf("load the kubeconfig: it has no context %q: set --context to one of %s", name,
 		strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
+}
+
+// hideLogin moves a login out of the server's URL to where the client keeps it: the URL is printed.
+func hideLogin(config *rest.Config) {
+	server, err := url.Parse(config.Host)
+	if err != nil || server.User == nil {
+		return
+	}
+	config.Username = server.User.Username()
+	config.Password, _ = server.User.Password()
+	server.User = nil
+	config.Host = server.String()
 }
 
 // ClusterUID reads the identity of the cluster: the uid of namespace kube-system, which outlives every other name of

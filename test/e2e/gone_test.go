@@ -64,14 +64,36 @@ func TestI4AChangedDefinitionLosesNothing(t *testing.T) {
 	r.writer.start(t)
 	for i := range 2 {
 		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+100)
-		patch := fmt.Sprintf(`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":"the %d. one"}]`, i)
-		if _, err := r.client.Resource(definitions()).Patch(t.Context(), "widgets.example.com", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		r.redefineWidgets(fmt.Sprintf("the %d. one", i))
+		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+100)
 	}
 	r.settle()
 	r.exporter.stop(t)
-	r.judge(true) // the API server ends the watch, and may have forgotten its position
+	for _, j := range r.judge(true) { // the new watch may find its position forgotten
+		t.Logf("sink %s: %d gaps of widgets", j.sink, j.course("widgets.example.com").count("gone"))
+	}
+}
+
+// redefineWidgets changes their definition, and returns when the API server has ended the watches of the old one.
+func (r *rig) redefineWidgets(description string) {
+	r.t.Helper()
+	watch, err := connect(r.t, r.cluster.RESTConfig()).Resource(widgets()).Watch(r.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer watch.Stop()
+	patch := fmt.Sprintf(`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":%q}]`, description)
+	if _, err := r.client.Resource(definitions()).Patch(r.t.Context(), "widgets.example.com", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+	deadline := time.After(30 * time.Second)
+	for open := true; open; {
+		select {
+		case _, open = <-watch.ResultChan():
+		case <-deadline:
+			r.t.Fatal("the API server did not end the watch of widgets")
+		}
+	}
 }
 
 func TestI4DeletesDuringADowntimeArrive(t *testing.T) {
