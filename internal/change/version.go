@@ -41,6 +41,10 @@ type Position struct {
 	Selector string
 }
 
+// NotConfigured is the selector of a position whose stream the configuration does not have any more: when it comes back,
+// it needs a reconcile.
+const NotConfigured = "(not configured)"
+
 // ResumeVersion is the resourceVersion at which a watch continues without missing anything.
 func (p Position) ResumeVersion() string {
 	if p.Complete {

@@ -23,6 +23,14 @@ type Batch struct {
 	// Debts are snapshots that are owed from now on. One is paid by the SnapshotEnd record of its sink, stream and
 	// reason.
 	Debts []Debt
+	// Taken are the shares that sinks have from now on, Left those that they no longer have, with their debts.
+	Taken, Left []Share
+}
+
+// Share is a stream that a sink is given from its first record on: whoever has it needs no snapshot.
+type Share struct {
+	Sink   string
+	Stream string
 }
 
 // Debt is a full snapshot of a stream that one sink must be given, whatever happens before it is complete.
@@ -47,6 +55,9 @@ func (s *Store) Commit(b Batch) error {
 				return err
 			}
 		}
+		if err := w.shares(b.Taken, b.Left); err != nil {
+			return err
+		}
 		for _, debt := range b.Debts {
 			if err := w.batch.Set(debtKey(debt), nil, nil); err != nil {
 				return err
@@ -63,34 +74,54 @@ func (s *Store) SetPosition(stream string, position change.Position) error {
 	})
 }
 
-// Retain forgets the marks and the debts of all sinks but the named ones: a sink that comes back later has missed what
-// came between, and must be new.
+// Retain forgets all sinks but the named ones: a sink that comes back later has missed what came between, and must be
+// new.
 func (s *Store) Retain(sinks []string) error {
 	marks, err := s.Marks()
 	if err != nil {
 		return err
 	}
-	debts, err := s.Debts()
-	if err != nil {
-		return err
-	}
 	return s.write(func(w *writer) error {
 		for name := range marks {
-			if !slices.Contains(sinks, name) {
-				if err := w.batch.Delete(markKey(name), nil); err != nil {
-					return err
-				}
+			if slices.Contains(sinks, name) {
+				continue
 			}
-		}
-		for _, debt := range debts {
-			if !slices.Contains(sinks, debt.Sink) {
-				if err := w.batch.Delete(debtKey(debt), nil); err != nil {
-					return err
-				}
+			if err := w.forget(name); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+// forget removes all that is known of a sink.
+func (w *writer) forget(sinkName string) error {
+	for _, table := range []byte{tableShare, tableDebt} {
+		prefix := sinkPrefix(table, sinkName)
+		if err := w.batch.DeleteRange(prefix, after(prefix), nil); err != nil {
+			return err
+		}
+	}
+	return w.batch.Delete(markKey(sinkName), nil)
+}
+
+// shares notes which streams sinks take from now on, and which no longer.
+func (w *writer) shares(taken, left []Share) error {
+	for _, share := range taken {
+		if err := w.batch.Set(shareKey(share), nil, nil); err != nil {
+			return err
+		}
+	}
+	for _, share := range left {
+		debts := append(append(sinkPrefix(tableDebt, share.Sink), share.Stream...), terminator)
+		if err := w.batch.DeleteRange(debts, after(debts), nil); err != nil {
+			return err
+		}
+		if err := w.batch.Delete(shareKey(share), nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DropStream forgets the stream's position and inventory.

@@ -14,6 +14,7 @@ const (
 	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> nothing
 	tableInventory = 'I' // stream, terminator, joined key   -> uid, resourceVersion
 	tableMark      = 'M' // name of the sink                 -> mark
+	tableShare     = 'S' // sink, terminator, stream        -> nothing
 	tablePosition  = 'P' // stream                           -> position
 	tablesFirst    = 0x02
 	tablesEnd      = 0xff
@@ -34,8 +35,21 @@ func markKey(sinkName string) []byte { return append([]byte{tableMark}, sinkName
 
 func positionKey(stream string) []byte { return append([]byte{tablePosition}, stream...) }
 
+// sinkPrefix is what the keys of a table that belong to the sink begin with.
+func sinkPrefix(table byte, sinkName string) []byte {
+	return append(append([]byte{table}, sinkName...), terminator)
+}
+
+func shareKey(s Share) []byte { return append(sinkPrefix(tableShare, s.Sink), s.Stream...) }
+
+// parseShare is the inverse of shareKey.
+func parseShare(key []byte) (Share, bool) {
+	sinkName, stream, found := bytes.Cut(key[1:], []byte{terminator})
+	return Share{Sink: string(sinkName), Stream: string(stream)}, found
+}
+
 func debtKey(d Debt) []byte {
-	return slices.Concat([]byte{tableDebt}, []byte(d.Sink), []byte{terminator}, []byte(d.Stream), []byte{terminator}, []byte(d.Reason))
+	return slices.Concat(sinkPrefix(tableDebt, d.Sink), []byte(d.Stream), []byte{terminator}, []byte(d.Reason))
 }
 
 // parseDebt is the inverse of debtKey.

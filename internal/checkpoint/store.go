@@ -174,6 +174,20 @@ func (s *Store) Marks() (map[string]sink.Mark, error) {
 	return marks, err
 }
 
+// Shares are the streams that the sinks have been given, by sink and stream.
+func (s *Store) Shares() (map[Share]bool, error) {
+	shares := map[Share]bool{}
+	err := s.each([]byte{tableShare}, func(key, _ []byte) error {
+		share, ok := parseShare(key)
+		if !ok {
+			return s.badValue("a share", errValue)
+		}
+		shares[share] = true
+		return nil
+	})
+	return shares, err
+}
+
 // Debts are the snapshots that are owed, sorted by sink and stream.
 func (s *Store) Debts() ([]Debt, error) {
 	var debts []Debt

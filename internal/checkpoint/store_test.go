@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -249,9 +250,34 @@ func TestI4DebtStaysUntilItsSnapshotIsComplete(t *testing.T) {
 	}
 }
 
+func TestI4ShareThatIsLeftTakesItsDebtsAlong(t *testing.T) {
+	s := open(t, t.TempDir())
+	pods, podsToo, nodes := Share{"lake", "pods"}, Share{"lakes", "pods"}, Share{"lake", "nodes"}
+	must(t, s.Commit(Batch{
+		Taken: []Share{pods, podsToo, nodes},
+		Debts: []Debt{{"lake", "pods", change.NewSink}, {"lakes", "pods", change.NewSink}, {"lake", "nodes", change.Lost}},
+	}))
+	must(t, s.Commit(Batch{Left: []Share{pods}}))
+	shares, err := s.Shares()
+	must(t, err)
+	debts, err := s.Debts()
+	must(t, err)
+	if want := (map[Share]bool{podsToo: true, nodes: true}); !maps.Equal(shares, want) {
+		t.Errorf("shares are %v, want %v", shares, want)
+	}
+	if want := []Debt{{"lake", "nodes", change.Lost}, {"lakes", "pods", change.NewSink}}; !slices.Equal(debts, want) {
+		t.Errorf("debts are %v, want %v", debts, want)
+	}
+	must(t, s.Retain([]string{"lakes"}))
+	if shares, err = s.Shares(); err != nil || len(shares) != 2 {
+		t.Errorf("a sink without a mark was forgotten: %v, %v", shares, err)
+	}
+}
+
 func TestI4SinkThatLeftIsForgotten(t *testing.T) {
 	s := open(t, t.TempDir())
 	must(t, s.Commit(Batch{
+		Taken: []Share{{"lake", "pods"}, {"bus", "pods"}},
 		Marks: map[string]sink.Mark{"lake": "1", "bus": "2"},
 		Debts: []Debt{{"lake", "pods", change.NewSink}, {"bus", "pods", change.Lost}},
 	}))
@@ -260,6 +286,11 @@ func TestI4SinkThatLeftIsForgotten(t *testing.T) {
 	must(t, err)
 	debts, err := s.Debts()
 	must(t, err)
+	shares, err := s.Shares()
+	must(t, err)
+	if len(shares) != 1 || !shares[Share{"bus", "pods"}] {
+		t.Errorf("the state still has %v", shares)
+	}
 	if len(marks) != 1 || marks["bus"] != "2" || !slices.Equal(debts, []Debt{{"bus", "pods", change.Lost}}) {
 		t.Errorf("the state still has %v and %+v", marks, debts)
 	}

@@ -57,8 +57,11 @@ func (l *listener) wants(rec *change.Record) bool {
 	if rec.Sink != "" && rec.Sink != l.Name {
 		return false
 	}
-	return l.Wants == nil || l.Wants(rec.Stream)
+	return l.takes(rec.Stream)
 }
+
+// takes says whether the sink takes the stream's records.
+func (l *listener) takes(stream *change.Stream) bool { return l.Wants == nil || l.Wants(stream) }
 
 // reserve waits for room in the queue. It blocks while the queue is full: the watch is the back-pressure.
 func (l *listener) reserve(ctx context.Context, size int) error {

@@ -212,3 +212,70 @@ func TestI4ObjectThatTheLogDeletedIsNoGhost(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestI4SinkThatTakesMoreThanBeforeIsGivenIt(t *testing.T) {
+	r := newRig(t, sinkOf("all", &memory{}), sinkOf("narrow", &memory{}))
+	r.config.Sinks[1].Wants = func(s *change.Stream) bool { return s.String() == "services" }
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 1), update(services(), "b", 2))
+		r.drain(line, pods(), services())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ takes, want string }{
+		{"services pods", "pods newsink narrow"},
+		{"pods", "pods newsink narrow"},         // still owed
+		{"services", "services newsink narrow"}, // it has missed some services, and pods are nothing to it
+	} {
+		r.config.Sinks[1].Wants = func(s *change.Stream) bool { return strings.Contains(c.takes, s.String()) }
+		r.requests = nil
+		if err := r.life(func(*Line) {}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.requested(); got != c.want {
+			t.Errorf("taking %s, requests are %q, want %q", c.takes, got, c.want)
+		}
+	}
+}
+
+func TestI3StreamThatIsNotConfiguredDoesNotContinueWhereItWas(t *testing.T) {
+	r := newRig(t, sinkOf("s", &memory{}))
+	both := r.config.Sources
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 1), update(services(), "b", 2))
+		r.drain(line, pods(), services())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.config.Sources = both[:1]
+	r.line <- nil // the rig waits for two sources
+	if err := r.life(func(*Line) {
+		left, _, err := r.store.Position("services")
+		kept, _, err2 := r.store.Position("pods")
+		if err != nil || err2 != nil || left.Selector != change.NotConfigured || kept.Selector != "" {
+			t.Errorf("positions are %+v and %+v, %v, %v", left, kept, err, err2)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestI6RecordsThatAreNotSavedAreBounded(t *testing.T) {
+	line, stream := newLine(nil), pods()
+	bookmark := func() *change.Record { return &change.Record{Stream: &stream, Op: change.Bookmark} }
+	for range windowLimit(nil).Records {
+		if err := line.Push(t.Context(), bookmark()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("gave up"))
+	if err := line.Push(ctx, bookmark()); err == nil || err.Error() != "gave up" {
+		t.Errorf("one more was taken: %v", err)
+	}
+	batch, _ := line.advance()
+	line.committed(batch)
+	if err := line.Push(t.Context(), bookmark()); err != nil {
+		t.Error(err)
+	}
+}

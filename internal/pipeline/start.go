@@ -16,33 +16,28 @@ import (
 // open opens all sinks at their marks and finds out which of them must be given a full snapshot. It returns when all are
 // open: before that, nothing is read from the API server.
 func (r *run) open(ctx context.Context) error {
-	results := make([]opened, len(r.listeners))
+	lost := make([]bool, len(r.listeners))
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, l := range r.listeners {
 		group.Go(func() (err error) {
-			results[i], err = r.openSink(groupCtx, l)
+			lost[i], err = r.openSink(groupCtx, l)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := r.settleMarks(results); err != nil {
+	if err := r.settle(lost); err != nil {
 		return err
 	}
 	return r.requestOwed()
 }
 
-// opened is what opening one sink told.
-type opened struct {
-	known bool // the state has a mark of the sink
-	lost  bool // the sink's log lost acknowledged records
-}
-
-func (r *run) openSink(ctx context.Context, l *listener) (opened, error) {
-	mark, known, err := r.Store.Mark(l.Name)
+// openSink opens one sink at its saved mark, and says whether its log lost acknowledged records.
+func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err error) {
+	mark, _, err := r.Store.Mark(l.Name)
 	if err != nil {
-		return opened{}, fmt.Errorf("read the mark of sink %s: %w", l.Name, err)
+		return false, fmt.Errorf("read the mark of sink %s: %w", l.Name, err)
 	}
 	err = l.open(ctx, mark)
 	var lost *sink.LostError
@@ -50,43 +45,81 @@ func (r *run) openSink(ctx context.Context, l *listener) (opened, error) {
 	case errors.As(err, &lost):
 		r.Observer.Failed(l.Name, err)
 	case err != nil:
-		return opened{}, fmt.Errorf("open sink %s: %w", l.Name, err)
+		return false, fmt.Errorf("open sink %s: %w", l.Name, err)
 	}
-	return opened{known: known, lost: lost != nil}, nil
+	return lost != nil, nil
 }
 
-// settleMarks saves the sinks' present marks before the first record, and in the same batch what each is owed: a sink
-// that has a mark is no new one any more. It forgets the sinks that are no longer configured.
-func (r *run) settleMarks(results []opened) error {
+// settle saves, before the first record and in one batch, where the sinks stand, which streams each takes, and what it is
+// owed: a share of a stream that the state knows, and that the sink did not have, begins with a full snapshot. It forgets
+// the sinks that are no longer configured.
+func (r *run) settle(lost []bool) error {
 	known, err := r.Store.Streams()
+	if err != nil {
+		return err
+	}
+	shares, err := r.Store.Shares()
 	if err != nil {
 		return err
 	}
 	batch := checkpoint.Batch{Marks: map[string]sink.Mark{}}
 	names := make([]string, len(r.listeners))
 	for i, l := range r.listeners {
-		names[i], batch.Marks[l.Name] = l.Name, l.mark
+		names[i], batch.Marks[l.Name], r.line.saved[i] = l.Name, l.mark, l.mark
 		r.line.marks[i].Written(0, l.mark)
-		r.line.saved[i] = l.mark
-		switch {
-		case results[i].lost:
-			batch.Debts = append(batch.Debts, r.debts(l, change.Lost, known)...)
-		case !results[i].known:
-			batch.Debts = append(batch.Debts, r.debts(l, change.NewSink, known)...)
+		r.share(l, shares, &batch)
+		if lost[i] {
+			batch.Debts = append(batch.Debts, r.debts(l, change.Lost)...)
 		}
 	}
+	batch.Debts = slices.DeleteFunc(batch.Debts, func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
 	if err := r.Store.Commit(batch); err != nil {
 		return fmt.Errorf("save the marks of the sinks: %w", err)
+	}
+	if err := r.leave(known); err != nil {
+		return err
 	}
 	return r.Store.Retain(names)
 }
 
-// debts are the snapshots that the listener's sink needs: of the streams that it takes and that the state knows. A stream
-// that the state does not know begins with a snapshot for all.
-func (r *run) debts(l *listener, reason change.Reason, known []string) []checkpoint.Debt {
+// share compares what the listener's sink takes with the shares that it has.
+func (r *run) share(l *listener, shares map[checkpoint.Share]bool, batch *checkpoint.Batch) {
+	for _, s := range r.Sources {
+		share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
+		switch {
+		case !l.takes(&s.Stream):
+			batch.Left = append(batch.Left, share)
+		case !shares[share]:
+			batch.Taken = append(batch.Taken, share)
+			batch.Debts = append(batch.Debts, checkpoint.Debt{Sink: l.Name, Stream: share.Stream, Reason: change.NewSink})
+		}
+	}
+}
+
+// leave marks the positions of the streams that are not configured any more. Were they to continue there one day, they
+// would tell again what another stream of the same objects has told meanwhile.
+func (r *run) leave(known []string) error {
+	for _, s := range r.Sources {
+		known = slices.DeleteFunc(known, func(name string) bool { return name == s.Stream.String() })
+	}
+	for _, name := range known {
+		position, found, err := r.Store.Position(name)
+		if err == nil && found && position.Selector != change.NotConfigured {
+			position.Selector = change.NotConfigured
+			err = r.Store.SetPosition(name, position)
+		}
+		if err != nil {
+			return fmt.Errorf("note that stream %s is not configured: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// debts are full snapshots of all that the listener's sink takes.
+func (r *run) debts(l *listener, reason change.Reason) []checkpoint.Debt {
 	var debts []checkpoint.Debt
 	for _, s := range r.Sources {
-		if (l.Wants == nil || l.Wants(&s.Stream)) && slices.Contains(known, s.Stream.String()) {
+		if l.takes(&s.Stream) {
 			debts = append(debts, checkpoint.Debt{Sink: l.Name, Stream: s.Stream.String(), Reason: reason})
 		}
 	}
@@ -112,11 +145,7 @@ func (r *run) requestOwed() error {
 // oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
 // may have written there.
 func (r *run) oweLost(l *listener) error {
-	var all []string
-	for _, s := range r.Sources {
-		all = append(all, s.Stream.String())
-	}
-	if err := r.Store.Commit(checkpoint.Batch{Debts: r.debts(l, change.Lost, all)}); err != nil {
+	if err := r.Store.Commit(checkpoint.Batch{Debts: r.debts(l, change.Lost)}); err != nil {
 		return fmt.Errorf("note that sink %s is owed a snapshot: %w", l.Name, err)
 	}
 	return r.requestOwed()

@@ -156,7 +156,7 @@ func (t *Telemetry) unhealthy(now time.Time) []string {
 	return problems
 }
 
-// unready says what has not started yet. The caller holds mu.
+// unready says what has not started yet, or stands still. The caller holds mu.
 func (t *Telemetry) unready() []string {
 	var waiting []string
 	for name, s := range t.streams {
@@ -168,6 +168,9 @@ func (t *Telemetry) unready() []string {
 		if s.State == starting {
 			waiting = append(waiting, "sink "+name+" is not open")
 		}
+	}
+	if t.commit.LastError != "" {
+		waiting = append(waiting, "the state is not saved: "+t.commit.LastError)
 	}
 	return waiting
 }
