@@ -91,7 +91,7 @@ func (d deltaStore) Delete(object any) error { return d.take(object) }
 // that could not be judged makes a reconcile due: it would be missing otherwise (I4). What comes while a reconcile is
 // due is left out, too: the watch is being ended, and the position stays where the next one continues.
 func (d deltaStore) take(object any) error {
-	if _, due := d.stream.next(); due {
+	if d.stream.isDue() {
 		return nil
 	}
 	rec := &object.(*delta).record
@@ -109,7 +109,7 @@ func (d deltaStore) take(object any) error {
 // Bookmark moves the position in line, behind the records before it.
 func (d deltaStore) Bookmark(version string) error {
 	s := d.stream
-	if _, due := s.next(); due {
+	if s.isDue() {
 		return nil
 	}
 	rec := &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: s.cursor.moveTo(version)}

@@ -38,12 +38,13 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 	if options.ResourceVersion == "" { // the Reflector found its version unavailable
 		s.enqueue(request{reason: change.Gone})
 	}
-	for r, due := s.next(); due; r, due = s.next() {
-		if err := s.reconcile(ctx, r); err != nil {
+	for r, due := s.begin(); due; r, due = s.begin() {
+		err := s.reconcile(ctx, r)
+		s.done(err != nil)
+		if err != nil {
 			s.fail(ctx, err)
 			return nil, err
 		}
-		s.done(r)
 	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.cursor.position.ResourceVersion}}, nil
 }

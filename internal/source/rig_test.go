@@ -114,15 +114,26 @@ func (r *recorder) Scan(string) iter.Seq2[change.Entry, error] {
 // wait returns the lines once the last of them is as wanted.
 func (r *recorder) wait(t *testing.T, last string) string {
 	t.Helper()
+	return r.until(t, last, func() bool { return len(r.lines) > 0 && r.lines[len(r.lines)-1] == last })
+}
+
+// await returns when there are so many lines.
+func (r *recorder) await(t *testing.T, n int) {
+	t.Helper()
+	r.until(t, fmt.Sprint(n, " lines"), func() bool { return len(r.lines) >= n })
+}
+
+func (r *recorder) until(t *testing.T, what string, reached func() bool) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	stop := context.AfterFunc(ctx, r.changed.Broadcast)
 	defer stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.lines) == 0 || r.lines[len(r.lines)-1] != last {
+	for !reached() {
 		if ctx.Err() != nil {
-			t.Fatalf("%q never came; there are\n%s", last, strings.Join(r.lines, "\n"))
+			t.Fatalf("%s never came; there are\n%s", what, strings.Join(r.lines, "\n"))
 		}
 		r.changed.Wait()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -87,6 +88,7 @@ type Stream struct {
 
 	mu        sync.Mutex // guards the following
 	due       []request  // reconciles to run before the next watch, oldest first
+	running   bool       // the first of them is being run
 	stopWatch context.CancelFunc
 	emptyRuns int // watches in a row that ended at once with nothing
 }
@@ -129,38 +131,47 @@ func NewStream(config Config) *Stream {
 // where it was after the snapshot.
 func (s *Stream) Request(reason change.Reason, sink string) { s.enqueue(request{reason, sink}) }
 
-// enqueue adds a reconcile, unless the same one waits already, and ends the present watch.
+// enqueue adds a reconcile, unless the same one waits already, and ends the present watch. One that is running does not
+// count: what is asked for now may concern what it has passed.
 func (s *Stream) enqueue(r request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, waiting := range s.due {
-		if waiting == r {
-			return
-		}
+	waiting := s.due
+	if s.running {
+		waiting = waiting[1:]
+	}
+	if slices.Contains(waiting, r) {
+		return
 	}
 	s.due = append(s.due, r)
 	s.stopWatch()
 }
 
-// next is the reconcile that is due first.
-func (s *Stream) next() (request, bool) {
+// isDue says whether a reconcile waits or runs.
+func (s *Stream) isDue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.due) > 0
+}
+
+// begin returns the reconcile that is due first. It stays on the list until done says that it succeeded.
+func (s *Stream) begin() (request, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.due) == 0 {
 		return request{}, false
 	}
+	s.running = true
 	return s.due[0], true
 }
 
-// done takes a reconcile off the list.
-func (s *Stream) done(r request) {
+// done ends the reconcile that begin returned, and takes it off the list unless it failed.
+func (s *Stream) done(failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, waiting := range s.due {
-		if waiting == r {
-			s.due = append(s.due[:i], s.due[i+1:]...)
-			return
-		}
+	s.running = false
+	if !failed {
+		s.due = s.due[1:]
 	}
 }
 

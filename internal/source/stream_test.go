@@ -264,3 +264,25 @@ func TestSelectionGoesToTheServer(t *testing.T) {
 		t.Errorf("no selection is %q", got)
 	}
 }
+
+func TestI4SnapshotThatIsAskedForWhileTheSameOneRunsRunsAgain(t *testing.T) {
+	server := script(t, 100)
+	var s *Stream
+	ready, asked := make(chan struct{}), false
+	server.list = func(url.Values) (int, string) {
+		<-ready
+		if !asked {
+			asked = true
+			s.Request(change.Lost, "lake") // the log is lost once more, after the first object was written
+			s.Request(change.Lost, "lake")
+		}
+		return http.StatusOK, podList(100, "", "a 10")
+	}
+	r := newRecorder("a 10")
+	s = server.start(r, at(100))
+	s.Request(change.Lost, "lake")
+	close(ready)
+	once := []string{"gap 100 lost to lake", "snapshot.begin 100 lost to lake", "sync a 10 to lake", "snapshot.end 100 lost to lake"}
+	r.await(t, 2*len(once))
+	want(t, "records", r.wait(t, once[3]), append(once, once...)...)
+}
