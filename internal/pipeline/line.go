@@ -90,8 +90,13 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 
 // enter takes room in the window of what is not saved yet.
 func (l *Line) enter(ctx context.Context, size int) error {
+	return l.await(ctx, func() bool { return l.window.Reserve(size) })
+}
+
+// await returns when reached says so, which is asked under mu now and whenever something was saved, or with ctx's error.
+func (l *Line) await(ctx context.Context, reached func() bool) error {
 	l.mu.Lock()
-	for !l.window.Reserve(size) {
+	for !reached() {
 		changed := l.changed
 		l.mu.Unlock()
 		select {
@@ -229,18 +234,8 @@ func (l *Line) Drain(ctx context.Context, stream change.Stream) error {
 	l.mu.Lock()
 	p := l.progress(stream.String())
 	goal := p.added
-	for p.committed < goal {
-		changed := l.changed
-		l.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		l.mu.Lock()
-	}
 	l.mu.Unlock()
-	return nil
+	return l.await(ctx, func() bool { return p.committed >= goal })
 }
 
 // Ghosts are the stream's objects that a sink's log holds and the saved state does not know.
