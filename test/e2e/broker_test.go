@@ -85,35 +85,6 @@ func (b *broker) kill() { b.process.kill() }
 
 func (b *broker) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)) }
 
-// freePort finds a port that servers may take again and again. It is below the range of outgoing connections, one of
-// which could take it while its server is down.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for port := 12000 + os.Getpid()%4000; port < 19900; port++ {
-		listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil && claimPort(port) {
-			listener.Close()
-			return port
-		}
-		if err == nil {
-			listener.Close()
-		}
-	}
-	t.Fatal("no free port")
-	return 0
-}
-
-// claimed are the ports that were given away and may not be listened on at the moment.
-var claimed = map[int]bool{}
-
-func claimPort(port int) bool {
-	if claimed[port] {
-		return false
-	}
-	claimed[port] = true
-	return true
-}
-
 // streamLog reads the stream with a connection and consumers of its own.
 type streamLog struct {
 	nc *nats.Conn

@@ -15,14 +15,14 @@ type judge struct {
 	histories map[string]*history
 	gaps      bool // there may be gaps, which must be announced: the API server was restarted, or a sink lost its log
 
-	courses map[string]*course   // by resource
-	objects map[string][]deposed // by uid, in the sink's order
-	ids     map[string]int       // the place of each
+	courses map[string]*course // by resource
+	objects map[string][]told  // by uid, in the sink's order
+	ids     map[string]int     // the place of each
 	faults  []string
 }
 
-// deposed is an event that speaks of an object.
-type deposed struct {
+// told is an event that speaks of an object.
+type told struct {
 	event
 	listed uint64 // the resourceVersion of its reconcile, 0 for a record of the watch
 }
@@ -30,22 +30,19 @@ type deposed struct {
 func newJudge(sink string, histories map[string]*history, gaps bool) *judge {
 	return &judge{
 		sink: sink, histories: histories, gaps: gaps,
-		courses: map[string]*course{}, objects: map[string][]deposed{}, ids: map[string]int{},
+		courses: map[string]*course{}, objects: map[string][]told{}, ids: map[string]int{},
 	}
 }
 
-// hear takes all events of the sink.
+// hear takes all events of the sink, and finds what is wrong with them.
 func (j *judge) hear(events []event) {
 	for i := range events {
 		e := &events[i]
 		j.hearForm(e)
-		c := j.course(e.kind())
-		if err := c.take(e); err != nil {
+		if err := j.course(e.kind()).take(e); err != nil {
 			j.fault("%v:\n%s", err, e)
 		}
-		if e.UID != "" {
-			j.objects[e.UID] = append(j.objects[e.UID], deposed{*e, c.listed()})
-		}
+		j.note(e)
 	}
 	for resource, c := range j.courses {
 		j.judgeCourse(resource, c)
@@ -57,6 +54,13 @@ func (j *judge) hear(events []event) {
 		if j.histories[uid] == nil {
 			j.fault("an object that nobody made:\n%s", excerpt(found))
 		}
+	}
+}
+
+// note remembers what the event says of its object.
+func (j *judge) note(e *event) {
+	if e.UID != "" {
+		j.objects[e.UID] = append(j.objects[e.UID], told{*e, j.course(e.kind()).listed()})
 	}
 }
 
@@ -107,7 +111,7 @@ func (j *judge) judgeCourse(resource string, c *course) {
 
 // judgeObject judges the events of one object: every version once and in order, but for what a gap covers; the delete
 // once, and last.
-func (j *judge) judgeObject(h *history, events []deposed) {
+func (j *judge) judgeObject(h *history, events []told) {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	c := j.course(h.resource)
@@ -144,7 +148,7 @@ func (j *judge) judgeObject(h *history, events []deposed) {
 }
 
 // judgeVersion judges an event with a state, and says whether the version is a known one.
-func judgeVersion(h *history, e deposed, fault func(string, ...any)) bool {
+func judgeVersion(h *history, e told, fault func(string, ...any)) bool {
 	i := h.find(e.version())
 	if i < 0 {
 		hidden := e.op() == "updated" || e.op() == "replaced" && e.version() <= e.listed
@@ -169,7 +173,7 @@ func judgeVersion(h *history, e deposed, fault func(string, ...any)) bool {
 }
 
 // judgeDelete judges the delete of an object of which the newest version was delivered before.
-func judgeDelete(h *history, e deposed, newest uint64, fault func(string, ...any)) {
+func judgeDelete(h *history, e told, newest uint64, fault func(string, ...any)) {
 	switch {
 	case e.FinalStateUnknown && e.Snapshot == "":
 		fault("a delete of unknown final state that no reconcile found")
@@ -230,7 +234,7 @@ func (j *judge) state() map[string]uint64 {
 }
 
 // excerpt is the events of an object, for people.
-func excerpt(events []deposed) string {
+func excerpt(events []told) string {
 	if len(events) == 0 {
 		return "  no event"
 	}

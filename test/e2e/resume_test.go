@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestI2ARestartResumesWithoutAList(t *testing.T) {
@@ -95,6 +98,31 @@ func TestI7AStopWithoutTheBrokerSaysWhatIsLeft(t *testing.T) {
 	t.Logf("the stop took %s", took)
 	r.broker.start()
 	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.exporter.stop(t)
+	r.judge(false)
+}
+
+func TestI10ASecondExporterIsKeptApart(t *testing.T) {
+	r := newRig(t, nil)
+	r.summon()
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	second := *r.exporter
+	second.process = nil
+	second.logPath += ".second"
+	second.args = append(slices.Clone(second.args), "--listen", fmt.Sprintf("127.0.0.1:%d", freePort(t)))
+	second.start(t)
+	select {
+	case <-second.process.exited:
+	case <-time.After(deliveryLimit):
+		t.Fatalf("the second exporter runs beside the first:\n%s", second.lastLines(t))
+	}
+	if code := second.process.cmd.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("the second exporter ended with code %d, want 1:\n%s", code, second.lastLines(t))
+	}
+	r.writer.change(t, 5)
 	r.await(r.writer.finish(t)...)
 	r.exporter.stop(t)
 	r.judge(false)

@@ -37,8 +37,10 @@ type rig struct {
 }
 
 // newRig starts everything but the exporter. proxied tells how the exporter reaches the NATS server; nil is directly.
+// The worlds know nothing of each other, and mostly wait, so their tests run in parallel.
 func newRig(t *testing.T, proxied func(address string) string) *rig {
 	t.Helper()
+	t.Parallel()
 	r := &rig{t: t, dir: t.ArtifactDir(), ledger: newLedger(), began: time.Now()}
 	r.cluster = testcluster.New(t, testcluster.Options{SplitProcesses: true})
 	config := r.cluster.RESTConfig()

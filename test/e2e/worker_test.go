@@ -18,13 +18,12 @@ import (
 // worker changes the objects of one kind, and is the only one who does. So it knows what became of a request whose
 // answer never came: it reads the object back.
 type worker struct {
-	kind     *kind
-	client   dynamic.ResourceInterface
-	ledger   *ledger
-	random   *rand.Rand
-	slots    []*slot
-	marks    int
-	finished int
+	kind   *kind
+	client dynamic.ResourceInterface
+	ledger *ledger
+	random *rand.Rand
+	slots  []*slot
+	marks  int
 }
 
 // slot is a name that objects have one after the other.

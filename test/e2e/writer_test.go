@@ -19,12 +19,15 @@ type writer struct {
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 
+	seed     uint64
+	finished int // how often
+
 	mu  sync.Mutex // guards the following
 	err error
 }
 
 func newWriter(client dynamic.Interface, ledger *ledger, seed uint64) *writer {
-	w := &writer{ledger: ledger, cancel: func() {}}
+	w := &writer{ledger: ledger, cancel: func() {}, seed: seed}
 	for i, k := range kinds() {
 		w.workers = append(w.workers, newWorker(k, client, ledger, rand.New(rand.NewPCG(seed, uint64(i)))))
 	}
@@ -142,13 +145,13 @@ func (w *writer) each(t *testing.T, do func(context.Context, *worker) error) {
 func (w *writer) finish(t *testing.T) []string {
 	t.Helper()
 	var uids []string
+	w.finished++
 	last := map[string]*worker{}
 	for _, worker := range w.workers {
 		last[worker.kind.name()] = worker
 	}
 	for _, worker := range last {
-		worker.finished++
-		s := &slot{name: fmt.Sprintf("zz-end-%d", worker.finished)}
+		s := &slot{name: fmt.Sprintf("zz-end-%d-%d", w.seed, w.finished)}
 		if err := worker.create(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
