@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,7 +34,7 @@ type decoder struct {
 	stream *Stream
 	body   io.ReadCloser
 	frames *frame.Reader
-	count  int
+	count  atomic.Int64 // frames; Close is called while Decode may be running
 	ended  func(frames int)
 }
 
@@ -43,7 +44,7 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	d.count++
+	d.count.Add(1)
 	switch f.Type {
 	case frame.Added:
 		return watch.Added, d.delta(change.Added, &f.Object), nil
@@ -65,7 +66,7 @@ func (d *decoder) delta(op change.Op, object *frame.Object) *delta {
 // Close ends a Decode that is waiting. watch.StreamWatcher calls it once.
 func (d *decoder) Close() {
 	d.body.Close()
-	d.ended(d.count)
+	d.ended(int(d.count.Load()))
 }
 
 func decodeStatus(text []byte) (*metav1.Status, error) {

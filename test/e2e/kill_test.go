@@ -27,7 +27,7 @@ func TestI3ExactlyOnceInOrderOverABrokenNetwork(t *testing.T) {
 	}
 }
 
-// brokenNetwork resets the connection to the NATS server every 100 ms.
+// brokenNetwork resets the connection to the NATS server some ten times a second.
 func brokenNetwork(t *testing.T, killed bool) {
 	r, network := newProxiedRig(t)
 	r.summon()

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
@@ -39,15 +40,14 @@ func newProxy(t *testing.T, target string) *proxy {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// resetEvery resets all connections again and again until the returned function is called.
-func (p *proxy) resetEvery(period time.Duration) (stop func()) {
+// resetEvery resets all connections again and again until the returned function is called. The periods are random, so
+// that some are too short to connect, and some long enough to get on even where everything is slow.
+func (p *proxy) resetEvery(mean time.Duration) (stop func()) {
 	stopped := make(chan struct{})
 	p.wait.Go(func() {
-		ticker := time.NewTicker(period)
-		defer ticker.Stop()
 		for {
 			select {
-			case <-ticker.C:
+			case <-time.After(time.Duration(rand.ExpFloat64() * float64(mean))):
 				p.reset()
 			case <-stopped:
 				return
