@@ -28,14 +28,14 @@ func buildSinks(cfg *config.Config, c *cluster, stdout io.Writer, retried func(n
 }
 
 func buildSink(s *config.Sink, c *cluster, stdout io.Writer, retried func(name, reason string, err error)) (pipeline.Sink, error) {
-	target, subject, err := buildTarget(s, c, stdout, func(reason string, err error) { retried(s.Name, reason, err) })
+	target, destination, err := buildTarget(s, c, stdout, func(reason string, err error) { retried(s.Name, reason, err) })
 	if err != nil {
 		return pipeline.Sink{}, usageError{fmt.Errorf("sink %s: %w", s.Name, err)}
 	}
 	return pipeline.Sink{
 		Name:    s.Name,
 		Target:  target,
-		Encoder: encode.NewEncoder(encode.Options{Cluster: c.name, ClusterUID: c.uid, Subject: subject}),
+		Encoder: encode.NewEncoder(encode.Options{Cluster: c.name, ClusterUID: c.uid, Destination: destination}),
 		Wants:   c.wantedBy(s),
 		Queue:   fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
 	}, nil
@@ -56,7 +56,7 @@ func (c *cluster) wantedBy(s *config.Sink) func(*change.Stream) bool {
 }
 
 // buildTarget is the only place that knows what kinds of sinks there are.
-func buildTarget(s *config.Sink, c *cluster, stdout io.Writer, retry sink.RetryFunc) (sink.Sink, *encode.Subject, error) {
+func buildTarget(s *config.Sink, c *cluster, stdout io.Writer, retry sink.RetryFunc) (sink.Sink, encode.Destination, error) {
 	if s.File != nil {
 		target, err := file.New(file.Options{
 			Path: s.File.Path, MaxBytes: int64(s.File.Rotate), Keep: s.File.Keep, Stdout: stdout, Retry: retry,

@@ -7,9 +7,19 @@ import (
 
 // Options says how a sink's messages look.
 type Options struct {
-	Cluster    string   // the name, for people
-	ClusterUID string   // the uid of namespace kube-system, for ids
-	Subject    *Subject // nil where the sink has one place only
+	Cluster     string      // the name, for people
+	ClusterUID  string      // the uid of namespace kube-system, for ids
+	Destination Destination // nil where the sink has one place only
+	// Keyed gives each message a key, and the header by which Kafka's consumers know the format.
+	Keyed bool
+	// Tombstones puts a message without a value behind each delete, so that a compacted log forgets the object. It
+	// has the delete's id and key.
+	Tombstones bool
+}
+
+// Destination is where a record's message goes: a *Subject or a *Topic.
+type Destination interface {
+	Of(rec *change.Record) string
 }
 
 // Encoder turns records into messages for one sink. It is used by one goroutine: the messages of a batch share a buffer
@@ -17,13 +27,21 @@ type Options struct {
 type Encoder struct {
 	options Options
 	format  CloudEvents
+	headers []sink.Header // of every message
 	buffer  []byte
 }
 
 // NewEncoder returns an encoder of CloudEvents.
 func NewEncoder(options Options) *Encoder {
-	return &Encoder{options: options, format: CloudEvents{Cluster: options.Cluster}}
+	e := &Encoder{options: options, format: CloudEvents{Cluster: options.Cluster}}
+	if options.Keyed {
+		e.headers = []sink.Header{{Name: "content-type", Value: structuredType}}
+	}
+	return e
 }
+
+// structuredType is the media type of an event in structured mode (CloudEvents, Kafka protocol binding 3.3.1).
+const structuredType = "application/cloudevents+json; charset=UTF-8"
 
 // maxKept is the largest buffer, in bytes, that an encoder keeps for the next batch.
 const maxKept = 8 << 20
@@ -36,19 +54,31 @@ func (e *Encoder) Reset() {
 	e.buffer = e.buffer[:0]
 }
 
-// Encode appends the record's message to dst. The message is valid until Reset.
+// Encode appends the record's message to dst, and the delete's tombstone where there is to be one. The messages are valid
+// until Reset.
 func (e *Encoder) Encode(dst []sink.Message, rec *change.Record) []sink.Message {
 	id := e.ID(rec)
+	msg := sink.Message{ID: id, Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Headers: e.headers, Time: rec.Received}
+	if e.options.Destination != nil {
+		msg.Destination = e.options.Destination.Of(rec)
+	}
+	if e.options.Keyed {
+		msg.Key = e.take(appendKey(e.buffer, rec))
+	}
+	msg.Value = e.take(e.format.Append(e.buffer, id, rec))
+	dst = append(dst, msg)
+	if e.options.Tombstones && rec.Op == change.Deleted {
+		msg.Value, msg.Headers = nil, nil
+		dst = append(dst, msg)
+	}
+	return dst
+}
+
+// take returns what was appended to the buffer.
+func (e *Encoder) take(buffer []byte) []byte {
 	start := len(e.buffer)
-	e.buffer = e.format.Append(e.buffer, id, rec)
-	msg := sink.Message{
-		ID: id, Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion,
-		Value: e.buffer[start:len(e.buffer):len(e.buffer)], Time: rec.Received,
-	}
-	if e.options.Subject != nil {
-		msg.Destination = e.options.Subject.Of(rec)
-	}
-	return append(dst, msg)
+	e.buffer = buffer
+	return buffer[start:len(buffer):len(buffer)]
 }
 
 // ID is the id that the record's message carries.

@@ -10,15 +10,8 @@ import (
 // Placeholders are the names that a destination template may hold in braces.
 const Placeholders = "cluster, group, version, kind, resource, namespace, name"
 
-// Subject is a parsed template of NATS subjects such as "k8s.{cluster}.{group}.{resource}.{namespace}.{name}".
-//
-// In each value '.' becomes '_', and any other byte outside [-a-zA-Z0-9] becomes "=XX" in upper-case hex, so that the
-// mapping is one to one and a value never spans tokens. The core group is "core"; a value that the record does not
-// have is "-"; an object that is really named so is "=2D".
-type Subject struct {
-	parts   []part
-	cluster string
-}
+// template is a parsed text with placeholders in braces.
+type template []part
 
 // part is literal text, or a placeholder.
 type part struct {
@@ -26,25 +19,9 @@ type part struct {
 	placeholder string
 }
 
-// NewSubject parses a template for the cluster. It returns an error for an unknown placeholder, an unclosed brace, and
-// text that no NATS subject can hold.
-func NewSubject(template, cluster string) (*Subject, error) {
-	parts, err := parseTemplate(template)
-	if err != nil {
-		return nil, err
-	}
-	s := &Subject{parts: parts, cluster: cluster}
-	for token := range strings.SplitSeq(s.wildcard(), ".") {
-		if token == "" || strings.ContainsAny(token, " \t\r\n>") {
-			return nil, fmt.Errorf("parse subject template %q: token %q is empty or holds space or '>'", template, token)
-		}
-	}
-	return s, nil
-}
-
-func parseTemplate(template string) ([]part, error) {
-	var parts []part
-	for rest := template; rest != ""; {
+func parseTemplate(text string) (template, error) {
+	var parts template
+	for rest := text; rest != ""; {
 		literal, after, found := strings.Cut(rest, "{")
 		if literal != "" {
 			parts = append(parts, part{literal: literal})
@@ -54,10 +31,10 @@ func parseTemplate(template string) ([]part, error) {
 		}
 		name, next, closed := strings.Cut(after, "}")
 		if !closed {
-			return nil, fmt.Errorf("parse template %q: '{' without '}'", template)
+			return nil, fmt.Errorf("parse template %q: '{' without '}'", text)
 		}
 		if !strings.Contains(", "+Placeholders+",", ", "+name+",") {
-			return nil, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s", template, name, Placeholders)
+			return nil, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s", text, name, Placeholders)
 		}
 		parts = append(parts, part{placeholder: name})
 		rest = next
@@ -65,24 +42,12 @@ func parseTemplate(template string) ([]part, error) {
 	return parts, nil
 }
 
-// Of is the subject of the record.
-func (s *Subject) Of(rec *change.Record) string {
-	b := make([]byte, 0, 96)
-	for _, p := range s.parts {
-		if p.placeholder == "" {
-			b = append(b, p.literal...)
-			continue
-		}
-		b = appendToken(b, s.value(p.placeholder, rec))
-	}
-	return string(b)
-}
-
-func (s *Subject) value(placeholder string, rec *change.Record) string {
+// value is what the record puts in a placeholder's place; "" is nothing.
+func value(placeholder, cluster string, rec *change.Record) string {
 	res := &rec.Stream.Resource
 	switch placeholder {
 	case "cluster":
-		return s.cluster
+		return cluster
 	case "group":
 		if res.Group == "" {
 			return "core"
@@ -98,49 +63,4 @@ func (s *Subject) value(placeholder string, rec *change.Record) string {
 		return namespace(rec)
 	}
 	return rec.Key.Name
-}
-
-// Filter is the narrowest wildcard subject that covers every subject of the template.
-func (s *Subject) Filter() string { return s.wildcard() }
-
-func (s *Subject) wildcard() string {
-	var b strings.Builder
-	for _, p := range s.parts {
-		switch p.placeholder {
-		case "":
-			b.WriteString(p.literal)
-		case "cluster":
-			b.Write(appendToken(nil, s.cluster))
-		default:
-			b.WriteByte('*')
-		}
-	}
-	tokens := strings.Split(b.String(), ".")
-	for i, token := range tokens {
-		if strings.Contains(token, "*") { // a wildcard is a whole token
-			tokens[i] = "*"
-		}
-	}
-	return strings.Join(tokens, ".")
-}
-
-func appendToken(dst []byte, value string) []byte {
-	const hex = "0123456789ABCDEF"
-	switch value {
-	case "":
-		return append(dst, '-')
-	case "-": // a name that RBAC allows
-		return append(dst, "=2D"...)
-	}
-	for i := range len(value) {
-		switch c := value[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-':
-			dst = append(dst, c)
-		case c == '.':
-			dst = append(dst, '_')
-		default:
-			dst = append(dst, '=', hex[c>>4], hex[c&15])
-		}
-	}
-	return dst
 }

@@ -1,0 +1,26 @@
+package encode
+
+import "github.com/kubecdc/kubecdc/internal/change"
+
+// appendKey appends the key of the record's message: "namespace/name", or "name" where the object is cluster-scoped. All
+// messages of an object have one key, so they share a partition, in which their order is kept.
+//
+// A record that speaks of its stream has a key that no object can have, "/snapshot.begin" or "shop//gap": a compacted
+// topic takes no message without one, and keeps the last of each.
+func appendKey(dst []byte, rec *change.Record) []byte {
+	if rec.Key.Name != "" {
+		return appendJoined(dst, rec.Key.Namespace, rec.Key.Name)
+	}
+	dst = append(dst, rec.Stream.Namespace...)
+	if rec.Stream.Namespace != "" {
+		dst = append(dst, '/')
+	}
+	return append(append(dst, '/'), rec.Op.String()...)
+}
+
+func appendJoined(dst []byte, namespace, name string) []byte {
+	if namespace != "" {
+		dst = append(append(dst, namespace...), '/')
+	}
+	return append(dst, name...)
+}

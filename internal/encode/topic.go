@@ -1,0 +1,86 @@
+package encode
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// maxTopic is the length of the longest name of a topic (Kafka, org.apache.kafka.common.internals.Topic).
+const maxTopic = 249
+
+// Topic is a parsed template of Kafka topics such as "k8s.{cluster}.{resource}", in which the resource is in kubectl's
+// form, "deployments.apps".
+//
+// Any byte of a value outside [-._a-zA-Z0-9], which Kafka does not take, becomes '_'. Names of namespaces and resources
+// have none. A value that the record does not have is "-".
+type Topic struct {
+	parts   template
+	cluster string
+}
+
+// NewTopic parses a template for the cluster. It returns an error for an unknown placeholder, an unclosed brace, and
+// text that no topic can hold.
+func NewTopic(text, cluster string) (*Topic, error) {
+	parts, err := parseTemplate(text)
+	if err != nil {
+		return nil, err
+	}
+	t := &Topic{parts: parts, cluster: cluster}
+	for _, p := range parts {
+		if p.placeholder == "" && p.literal != string(appendTopic(nil, p.literal)) {
+			return nil, fmt.Errorf("parse topic template %q: %q holds what no topic can: use letters, digits, '.', '_' and '-'", text, p.literal)
+		}
+	}
+	least := t.Of(&change.Record{Stream: &change.Stream{}})
+	if least == "." || least == ".." || text == "" {
+		return nil, fmt.Errorf("parse topic template %q: a topic cannot be %q: add a literal part", text, least)
+	}
+	if len(least) > maxTopic {
+		return nil, fmt.Errorf("parse topic template %q: it makes topics of more than %d characters: shorten it", text, maxTopic)
+	}
+	return t, nil
+}
+
+// Of is the topic of the record.
+func (t *Topic) Of(rec *change.Record) string {
+	b := make([]byte, 0, 64)
+	for _, p := range t.parts {
+		switch p.placeholder {
+		case "":
+			b = append(b, p.literal...)
+		case "resource":
+			b = appendTopic(b, rec.Stream.Resource.String())
+		default:
+			b = appendTopic(b, value(p.placeholder, t.cluster, rec))
+		}
+	}
+	return string(b)
+}
+
+// Fixed is the topic of all records of the stream, false where records of one stream go to several.
+func (t *Topic) Fixed(stream *change.Stream) (string, bool) {
+	for _, p := range t.parts {
+		spread := stream.Namespace == "" && !stream.Resource.ClusterScoped
+		if p.placeholder == "name" || p.placeholder == "namespace" && spread {
+			return "", false
+		}
+	}
+	return t.Of(&change.Record{Stream: stream}), true
+}
+
+func appendTopic(dst []byte, value string) []byte {
+	if value == "" {
+		return append(dst, '-')
+	}
+	for i := range len(value) {
+		c := value[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._", c) >= 0 {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '_')
+		}
+	}
+	return dst
+}

@@ -1,0 +1,100 @@
+package encode
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+func topic(t *testing.T, text, cluster string) *Topic {
+	t.Helper()
+	topic, err := NewTopic(text, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topic
+}
+
+func TestTopicsHaveKubectlsNames(t *testing.T) {
+	web := change.Key{Namespace: "shop", Name: "web"}
+	for _, c := range []struct{ template, cluster, want string }{
+		{"k8s.{cluster}.{resource}", "prod-eu1", "k8s.prod-eu1.deployments.apps"},
+		{"k8s.{cluster}.{resource}", "arn:aws:eks/one", "k8s.arn_aws_eks_one.deployments.apps"},
+		{"{namespace}-{kind}.{version}_{group}", "c", "shop-Deployment.v1_apps"},
+		{"all", "c", "all"},
+	} {
+		if got := topic(t, c.template, c.cluster).Of(&change.Record{Stream: deployments(), Key: web}); got != c.want {
+			t.Errorf("topic of %s is %q, want %q", c.template, got, c.want)
+		}
+	}
+}
+
+func TestFixedTopicsAreKnownBeforeTheFirstRecord(t *testing.T) {
+	shop := *deployments()
+	shop.Namespace = "shop"
+	for _, c := range []struct {
+		template string
+		stream   *change.Stream
+		want     string
+		fixed    bool
+	}{
+		{"k.{resource}", deployments(), "k.deployments.apps", true},
+		{"k.{namespace}", deployments(), "", false},
+		{"k.{namespace}", &shop, "k.shop", true},
+		{"k.{namespace}", clusterRoles(), "k.-", true},
+		{"k.{name}", &shop, "", false},
+	} {
+		if got, fixed := topic(t, c.template, "c").Fixed(c.stream); got != c.want || fixed != c.fixed {
+			t.Errorf("topic of %s for %s is %q, %t, want %q, %t", c.template, c.stream, got, fixed, c.want, c.fixed)
+		}
+	}
+}
+
+func TestBadTopicsAreNamed(t *testing.T) {
+	for template, want := range map[string]string{
+		"k8s.{nam}": `parse template "k8s.{nam}": unknown placeholder {nam}: allowed are cluster, group, version, kind, resource, namespace, name`,
+		"k 8s":      `parse topic template "k 8s": "k 8s" holds what no topic can: use letters, digits, '.', '_' and '-'`,
+		"a}":        `parse topic template "a}": "a}" holds what no topic can: use letters, digits, '.', '_' and '-'`,
+		"":          `parse topic template "": a topic cannot be "": add a literal part`,
+		"..":        `parse topic template "..": a topic cannot be "..": add a literal part`,
+		"{cluster}": `parse topic template "{cluster}": it makes topics of more than 249 characters: shorten it`,
+	} {
+		if _, err := NewTopic(template, strings.Repeat("c", 250)); err == nil || err.Error() != want {
+			t.Errorf("template %q: error %v, want %s", template, err, want)
+		}
+	}
+}
+
+func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
+	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Destination: topic(t, "k.{resource}", "c"), Keyed: true, Tombstones: true})
+	for name, want := range map[string]string{
+		"updated": "shop/web", "deleted": "shop/web", "replaced": "shop/web", "gone": "shop/web", "policy": "shop/web",
+		"odd":   "system:\"té\" \\a\n",
+		"begin": "/snapshot.begin", "end": "/snapshot.end", "gap": "/gap",
+	} {
+		for _, msg := range encoder.Encode(nil, records()[name]) {
+			if string(msg.Key) != want || msg.Destination == "" {
+				t.Errorf("%s: key is %q in %q, want %q", name, msg.Key, msg.Destination, want)
+			}
+		}
+	}
+	shop := *records()["gap"].Stream
+	shop.Namespace = "shop"
+	if got := string(appendKey(nil, &change.Record{Stream: &shop, Op: change.Gap})); got != "shop//gap" {
+		t.Errorf("key of a namespace's gap is %q", got)
+	}
+}
+
+func TestTombstoneFollowsItsDelete(t *testing.T) {
+	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Keyed: true, Tombstones: true})
+	for _, name := range []string{"deleted", "gone"} {
+		got := encoder.Encode(nil, records()[name])
+		if len(got) != 2 || got[0].Value == nil || got[1].Value != nil || got[1].ID != got[0].ID || string(got[1].Key) != string(got[0].Key) {
+			t.Errorf("%s: messages are %+v, want the delete and a tombstone with its id and key", name, got)
+		}
+	}
+	if got := encoder.Encode(nil, records()["updated"]); len(got) != 1 {
+		t.Errorf("an update became %d messages", len(got))
+	}
+}
