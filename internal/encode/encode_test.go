@@ -61,21 +61,29 @@ func TestCloudEventsGoldens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			encoder.Reset()
 			got := string(encoder.Encode(nil, rec)[0].Value) + "\n"
-			golden := filepath.Join("testdata", "cloudevents", name+".json")
-			if os.Getenv("UPDATE_GOLDENS") != "" {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("encoded\n%swant\n%s", got, want)
-			}
+			same(t, filepath.Join("testdata", "cloudevents", name+".json"), got)
 			checkCloudEvent(t, []byte(got), rec)
 		})
+	}
+}
+
+// same compares with a golden file, which UPDATE_GOLDENS=1 writes.
+func same(t *testing.T, golden, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDENS") != "" {
+		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("encoded\n%swant\n%s", got, want)
 	}
 }
 

@@ -7,11 +7,12 @@ import (
 
 // Options says how a sink's messages look.
 type Options struct {
-	Cluster     string      // the name, for people
-	ClusterUID  string      // the uid of namespace kube-system, for ids
+	Cluster     string // the name, for people
+	ClusterUID  string // the uid of namespace kube-system, for ids
+	Version     string // of the exporter
+	Format      string // one of the formats; "" is FormatCloudEvents
+	Transport   Transport
 	Destination Destination // nil where the sink has one place only
-	// Keyed gives each message a key, and the header by which Kafka's consumers know the format.
-	Keyed bool
 	// Tombstones puts a message without a value behind each delete, so that a compacted log forgets the object. It
 	// has the delete's id and key.
 	Tombstones bool
@@ -22,26 +23,19 @@ type Destination interface {
 	Of(rec *change.Record) string
 }
 
-// Encoder turns records into messages for one sink. It is used by one goroutine: the messages of a batch share a buffer
+// Encoder turns records into messages for one sink. It is used by one goroutine: the messages of a batch share memory
 // that Reset takes back.
 type Encoder struct {
 	options Options
-	format  CloudEvents
-	headers []sink.Header // of every message
+	format  format
 	buffer  []byte
+	headers []sink.Header
 }
 
-// NewEncoder returns an encoder of CloudEvents.
+// NewEncoder returns an encoder.
 func NewEncoder(options Options) *Encoder {
-	e := &Encoder{options: options, format: CloudEvents{Cluster: options.Cluster}}
-	if options.Keyed {
-		e.headers = []sink.Header{{Name: "content-type", Value: structuredType}}
-	}
-	return e
+	return &Encoder{options: options, format: newFormat(&options)}
 }
-
-// structuredType is the media type of an event in structured mode (CloudEvents, Kafka protocol binding 3.3.1).
-const structuredType = "application/cloudevents+json; charset=UTF-8"
 
 // maxKept is the largest buffer, in bytes, that an encoder keeps for the next batch.
 const maxKept = 8 << 20
@@ -52,22 +46,23 @@ func (e *Encoder) Reset() {
 		e.buffer = nil
 	}
 	e.buffer = e.buffer[:0]
+	clear(e.headers)
+	e.headers = e.headers[:0]
 }
 
 // Encode appends the record's message to dst, and the delete's tombstone where there is to be one. The messages are valid
 // until Reset.
 func (e *Encoder) Encode(dst []sink.Message, rec *change.Record) []sink.Message {
-	id := e.ID(rec)
-	msg := sink.Message{ID: id, Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Headers: e.headers, Time: rec.Received}
+	msg := sink.Message{ID: e.ID(rec), Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Time: rec.Received}
 	if e.options.Destination != nil {
 		msg.Destination = e.options.Destination.Of(rec)
 	}
-	if e.options.Keyed {
+	e.format.fill(e, &msg, rec)
+	if e.options.Transport == Kafka && msg.Key == nil {
 		msg.Key = e.take(appendKey(e.buffer, rec))
 	}
-	msg.Value = e.take(e.format.Append(e.buffer, id, rec))
 	dst = append(dst, msg)
-	if e.options.Tombstones && rec.Op == change.Deleted {
+	if e.options.Tombstones && rec.Op == change.Deleted && msg.Value != nil {
 		msg.Value, msg.Headers = nil, nil
 		dst = append(dst, msg)
 	}

@@ -67,7 +67,7 @@ func TestBadTopicsAreNamed(t *testing.T) {
 }
 
 func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
-	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Destination: topic(t, "k.{resource}", "c"), Keyed: true, Tombstones: true})
+	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Destination: topic(t, "k.{resource}", "c"), Transport: Kafka, Tombstones: true})
 	for name, want := range map[string]string{
 		"updated": "shop/web", "deleted": "shop/web", "replaced": "shop/web", "gone": "shop/web", "policy": "shop/web",
 		"odd":   "system:\"té\" \\a\n",
@@ -87,7 +87,7 @@ func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
 }
 
 func TestTombstoneFollowsItsDelete(t *testing.T) {
-	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Keyed: true, Tombstones: true})
+	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Transport: Kafka, Tombstones: true})
 	for _, name := range []string{"deleted", "gone"} {
 		got := encoder.Encode(nil, records()[name])
 		if len(got) != 2 || got[0].Value == nil || got[1].Value != nil || got[1].ID != got[0].ID || string(got[1].Key) != string(got[0].Key) {

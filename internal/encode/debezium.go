@@ -1,0 +1,129 @@
+package encode
+
+import (
+	"strconv"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// debezium is the change event envelope of Debezium, as its JSON converter writes it without schemas:
+//
+//	{"before":..,"after":..,"source":{..},"op":"c|u|d|r","ts_ms":..,"id":..}
+//
+// id is ours: readers pass over fields that they do not know, and a file's tail is read back by it.
+//
+// Readers of changelogs want a before with every u and d. A delete carries the final state that the watch sent. Where
+// that is not known, and with every update, before is a stand-in with the object's identity alone.
+//
+// What speaks of the stream and not of an object has no place in the envelope, and readers stop at an operation that
+// they do not know. It goes out without a value, which they skip, and says what it has to say in the header kubecdc-data.
+// A file has no headers; there it is a line with Debezium's operation "m", message.
+type debezium struct {
+	cluster, version string
+	transport        Transport
+}
+
+// headerData carries the payload of a message that has no value.
+const headerData = "kubecdc-data"
+
+func (d debezium) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
+	if d.transport == Kafka {
+		msg.Key = e.take(d.appendKey(e.buffer, rec))
+	}
+	if rec.Op.OfObject() || d.transport == File {
+		msg.Value = e.take(d.append(e.buffer, msg.ID, rec))
+		return
+	}
+	start := len(e.headers)
+	e.headers = append(e.headers, sink.Header{Name: headerData, Value: string(payload(rec))})
+	msg.Headers = e.headers[start:len(e.headers):len(e.headers)]
+	if d.transport == NATS {
+		msg.Value = []byte{}
+	}
+}
+
+func (d debezium) append(dst []byte, id string, rec *change.Record) []byte {
+	dst = d.appendBefore(append(dst, `{"before":`...), rec)
+	dst = append(dst, `,"after":`...)
+	if rec.Op == change.Deleted || rec.Object == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = append(dst, rec.Object...)
+	}
+	if !rec.Op.OfObject() {
+		dst = append(append(dst, `,"message":`...), payload(rec)...)
+	}
+	millis := rec.Received.UnixMilli()
+	dst = d.appendSource(append(dst, `,"source":`...), rec, millis)
+	dst = append(append(append(dst, `,"op":"`...), debeziumOp(rec.Op)...), `","ts_ms":`...)
+	dst = strconv.AppendInt(dst, millis, 10)
+	return append(append(append(dst, `,"id":"`...), id...), `"}`...)
+}
+
+func (d debezium) appendBefore(dst []byte, rec *change.Record) []byte {
+	switch {
+	case rec.Op == change.Deleted && rec.Object != nil:
+		return append(dst, rec.Object...)
+	case rec.Op == change.Deleted:
+		return appendIdentity(dst, rec, rec.ResourceVersion)
+	case rec.Op == change.Updated:
+		return appendIdentity(dst, rec, "")
+	}
+	return append(dst, "null"...)
+}
+
+// appendIdentity stands in for an object of which no more is known, with its version where that is known.
+func appendIdentity(dst []byte, rec *change.Record, version string) []byte {
+	res := &rec.Stream.Resource
+	dst = appendString(append(dst, `{"apiVersion":`...), res.APIVersion())
+	dst = appendString(append(dst, `,"kind":`...), res.Kind)
+	dst = appendString(append(dst, `,"metadata":{"name":`...), rec.Key.Name)
+	dst = appendOptional(dst, `,"namespace":`, rec.Key.Namespace)
+	dst = appendOptional(dst, `,"uid":`, rec.UID)
+	dst = appendOptional(dst, `,"resourceVersion":`, version)
+	return append(dst, "}}"...)
+}
+
+// appendSource says where the change comes from. name is the cluster, as Debezium's is the logical server.
+func (d debezium) appendSource(dst []byte, rec *change.Record, millis int64) []byte {
+	dst = appendString(append(dst, `{"version":`...), d.version)
+	dst = appendString(append(dst, `,"connector":"kubecdc","name":`...), d.cluster)
+	dst = strconv.AppendInt(append(dst, `,"ts_ms":`...), millis, 10)
+	dst = append(append(append(dst, `,"snapshot":"`...), strconv.FormatBool(rec.Snapshot != nil)...), '"')
+	dst = appendString(append(dst, `,"resource":`...), rec.Stream.Resource.String())
+	dst = appendOptional(dst, `,"namespace":`, rec.Key.Namespace)
+	dst = appendOptional(dst, `,"object":`, rec.Key.Name)
+	dst = appendOptional(dst, `,"uid":`, rec.UID)
+	return append(appendString(append(dst, `,"resourceVersion":`...), rec.ResourceVersion), '}')
+}
+
+// appendKey is the object's key as a row's; a record that speaks of its stream has its own.
+func (d debezium) appendKey(dst []byte, rec *change.Record) []byte {
+	if rec.Key.Name == "" {
+		return appendKey(dst, rec)
+	}
+	dst = append(dst, `{"namespace":`...)
+	if rec.Key.Namespace == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendString(dst, rec.Key.Namespace)
+	}
+	return append(appendString(append(dst, `,"name":`...), rec.Key.Name), '}')
+}
+
+// debeziumOp is c for create, u for update, d for delete, r for what a snapshot read, and m for what is no object.
+func debeziumOp(op change.Op) string {
+	if !op.OfObject() {
+		return "m"
+	}
+	switch op {
+	case change.Added:
+		return "c"
+	case change.Updated:
+		return "u"
+	case change.Deleted:
+		return "d"
+	}
+	return "r"
+}

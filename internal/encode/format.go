@@ -1,0 +1,84 @@
+package encode
+
+import (
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// The formats, as the configuration names them.
+const (
+	FormatCloudEvents       = "cloudevents"        // CloudEvents 1.0, structured mode, JSON
+	FormatCloudEventsBinary = "cloudevents-binary" // CloudEvents 1.0, binary mode: attributes are headers, the object is the value
+	FormatDebezium          = "debezium"           // Debezium's change event envelope, JSON without schema
+	FormatObject            = "object"             // the bare object
+)
+
+// Transport is what carries the messages. It decides how attributes stand beside a value.
+type Transport uint8
+
+const (
+	File  Transport = iota // values alone, a line each
+	NATS                   // headers; no keys
+	Kafka                  // headers, keys and messages without a value
+)
+
+// format makes a record's message.
+type format interface {
+	// fill sets the value, and what of the headers and the key is the format's own. id is the record's.
+	fill(e *Encoder, msg *sink.Message, rec *change.Record)
+}
+
+func newFormat(o *Options) format {
+	events := CloudEvents{Cluster: o.Cluster}
+	switch o.Format {
+	case FormatCloudEventsBinary:
+		return newBinary(events, o.Transport)
+	case FormatDebezium:
+		return debezium{cluster: o.Cluster, version: o.Version, transport: o.Transport}
+	case FormatObject:
+		return object{transport: o.Transport}
+	}
+	return newStructured(events, o.Transport)
+}
+
+// structured is CloudEvents in structured mode.
+type structured struct {
+	events  CloudEvents
+	headers []sink.Header // of every message
+}
+
+// newStructured follows the Kafka protocol binding (CloudEvents 1.0.2, 3.3.1): the media type is a header. On NATS the
+// mode is told by the absence of attributes' headers.
+func newStructured(events CloudEvents, transport Transport) structured {
+	s := structured{events: events}
+	if transport == Kafka {
+		s.headers = []sink.Header{{Name: "content-type", Value: "application/cloudevents+json; charset=UTF-8"}}
+	}
+	return s
+}
+
+func (s structured) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
+	msg.Headers = s.headers
+	msg.Value = e.take(s.events.Append(e.buffer, msg.ID, rec))
+}
+
+// object is the bare object. Where it is gone there is no value: a tombstone on Kafka, and elsewhere an empty message
+// whose header kubecdc-op tells of the delete.
+type object struct{ transport Transport }
+
+func (o object) fill(_ *Encoder, msg *sink.Message, rec *change.Record) {
+	switch {
+	case rec.Op != change.Deleted:
+		msg.Value = present(payload(rec))
+	case o.transport != Kafka:
+		msg.Value = []byte{}
+	}
+}
+
+// present makes a value of what may be none: a message without one is a tombstone.
+func present(value []byte) []byte {
+	if value == nil {
+		return []byte{}
+	}
+	return value
+}
