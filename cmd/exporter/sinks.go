@@ -35,10 +35,20 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, retried func(name, 
 	return pipeline.Sink{
 		Name:    s.Name,
 		Target:  target,
-		Encoder: encode.NewEncoder(encode.Options{Cluster: c.name, ClusterUID: c.uid, Destination: destination}),
+		Encoder: encode.NewEncoder(encode.Options{
+			Cluster: c.name, ClusterUID: c.uid, Version: version, Format: s.Format, Transport: transport(s), Destination: destination,
+		}),
 		Wants:   c.wantedBy(s),
 		Queue:   fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
 	}, nil
+}
+
+// transport is how the sink carries what is beside a value.
+func transport(s *config.Sink) encode.Transport {
+	if s.NATS != nil {
+		return encode.NATS
+	}
+	return encode.File
 }
 
 // wantedBy says which streams the sink takes; nil is all.

@@ -3,7 +3,12 @@ package config
 // The lists below are what a value may be. They are the only place to add one.
 
 // Formats are the values of Sink.Format; the first is the default.
-func Formats() []string { return []string{"cloudevents"} }
+func Formats() []string {
+	return []string{"cloudevents", "cloudevents-binary", "debezium", "object"}
+}
+
+// LineFormats are those that can be told apart in a file, which has values alone.
+func LineFormats() []string { return []string{"cloudevents", "debezium"} }
 
 // FullPolicies are the values of Queue.Full, what a full queue does; the first is the default.
 func FullPolicies() []string { return []string{"block"} }

@@ -25,9 +25,18 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	if s.File != nil {
 		k.file(path+".file", s.File)
 	}
-	k.oneOf(path+".format", s.Format, Formats())
+	k.format(path+".format", s)
 	k.queue(path+".queue", s.Queue)
 	k.wanted(path+".resources", s.Resources, resources)
+}
+
+func (k *checker) format(path string, s *Sink) {
+	known := slices.Contains(Formats(), s.Format)
+	if known && s.File != nil && !slices.Contains(LineFormats(), s.Format) {
+		k.problem(path, "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
+		return
+	}
+	k.oneOf(path, s.Format, Formats())
 }
 
 func (k *checker) queue(path string, q Queue) {

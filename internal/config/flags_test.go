@@ -102,7 +102,7 @@ func TestAllFlagProblems(t *testing.T) {
 	})
 	wantError(t, err, `command line: 6 problems:
   --sink kafka://***@h: this build has no sink of kind "kafka"; want `+sinkForms+`
-  --format: unknown value "avro"; allowed: cloudevents
+  --format: unknown value "avro"; allowed: cloudevents, cloudevents-binary, debezium, object
   --log-level: unknown value "loud"; allowed: debug, info, warn, error
   --log-format: unknown value "xml"; allowed: text, json
   --listen: want an address such as :8080 or 127.0.0.1:8080, have "8080"

@@ -92,7 +92,8 @@ func TestOneProblem(t *testing.T) {
 		{"sink's name", "sinks: [{name: a b, file: {path: /f}}]\n", `sinks[0].name (line 1): "a b" cannot be a name; want letters, digits and any of -_.`},
 		{"name twice", "sinks:\n- {name: a, file: {path: /f}}\n- {name: a, file: {path: /g}}\n", `sinks[1].name (line 3): "a" is the name of sinks[0] already; give each sink its own`},
 		{"kind's name taken", "sinks:\n- {name: file, nats: {url: 'nats://h'}}\n- {file: {path: /g}}\n", `sinks[1].name (line 3): "file" is the name of sinks[0] already; give each sink its own`},
-		{"format", sinkWith("format: avro"), `sinks[0].format (line 4): unknown value "avro"; allowed: cloudevents`},
+		{"format", sinkWith("format: avro"), `sinks[0].format (line 4): unknown value "avro"; allowed: cloudevents, cloudevents-binary, debezium, object`},
+		{"format without headers", sinkWith("format: object"), "sinks[0].format (line 4): object needs headers, which a file does not have; allowed here: cloudevents, debezium"},
 		{"policy", sinkWith("queue: {full: drop}"), `sinks[0].queue.full (line 4): unknown value "drop"; allowed: block`},
 		{"resource that is not watched", "resources: [pods, jobs.batch]\nsinks:\n- {file: {path: /f}, resources: [pods, po]}\n", `sinks[0].resources[1] (line 3): "po" is not watched; write it as in resources: jobs.batch, pods`},
 

@@ -24,7 +24,7 @@ func TestWrongCommandLineExits2(t *testing.T) {
 		{"no sink", "run --resources pods", "configuration: sinks: none; say where changes go here or with --sink, such as --sink -"},
 		{"no resources", "run --sink -", "configuration: resources: none; name what to watch here or with --resources, such as pods,deployments.apps"},
 		{"several wrong values", "run --resources Pods --sink - --format xml --log-level loud --log-format yaml --listen 8080", "command line: 5 problems:\n" +
-			"  --format: unknown value \"xml\"; allowed: cloudevents\n" +
+			"  --format: unknown value \"xml\"; allowed: cloudevents, cloudevents-binary, debezium, object\n" +
 			"  --log-level: unknown value \"loud\"; allowed: debug, info, warn, error\n" +
 			"  --log-format: unknown value \"yaml\"; allowed: text, json\n" +
 			"  --listen: want an address such as :8080 or 127.0.0.1:8080, have \"8080\"\n" +
