@@ -23,8 +23,12 @@ type ID struct {
 	Snapshot        string
 }
 
-// ID is the record's identity in the cluster whose kube-system namespace has the uid.
+// ID is the record's identity in the cluster whose kube-system namespace has the uid, or in that of the record's epoch,
+// where it has one.
 func (r *Record) ID(clusterUID string) ID {
+	if r.Epoch != "" {
+		clusterUID = r.Epoch
+	}
 	id := ID{
 		Cluster:         clusterUID[:min(len(clusterUID), 8)],
 		Resource:        r.Stream.Resource.String(),

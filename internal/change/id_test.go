@@ -60,3 +60,10 @@ func TestForeignIDsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestI8IDIsOfTheClusterThatTheRecordWasReadFrom(t *testing.T) {
+	rec := &Record{Stream: pods(), Op: Updated, Key: Key{Name: "web"}, ResourceVersion: "1", Epoch: "eeeeeeee-1111"}
+	if got, want := rec.ID("0b6f3c1e-8a4d").Cluster, "eeeeeeee"; got != want {
+		t.Errorf("the id is of cluster %s, want %s: a replay after a restart has it", got, want)
+	}
+}

@@ -81,6 +81,8 @@ type Record struct {
 	Snapshot *Snapshot
 	// Sink names the only sink that the record is for; "" is all.
 	Sink string
+	// Epoch is the uid of the cluster that the record was read from, "" for the one that the exporter started with.
+	Epoch string
 	// Position, where not zero, is the stream's position once this record and all before it are delivered.
 	Position Position
 }
@@ -90,43 +92,3 @@ const overhead = 384
 
 // Size is the memory in bytes that the record holds while it is queued.
 func (r *Record) Size() int { return overhead + len(r.Object) }
-
-// Reason says why a reconcile ran.
-type Reason string
-
-// The reasons of a reconcile; Gone, Stale, Epoch and Lost come with a gap.
-const (
-	Initial   Reason = "initial"   // a fresh state
-	Gone      Reason = "gone"      // the API server no longer has the position (HTTP 410)
-	Stale     Reason = "stale"     // the watch cannot be continued from the position, or the selection changed
-	Resync    Reason = "resync"    // the period that a sink asked for is over
-	Requested Reason = "requested" // somebody asked for it
-	Epoch     Reason = "epoch"     // another cluster, or an etcd restored to the past
-	NewSink   Reason = "newsink"   // a sink that the state does not know
-	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
-	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
-)
-
-// Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
-func (r Reason) Gap() bool { return r == Gone || r == Stale || r == Epoch || r == Lost }
-
-// Snapshot is one run of the reconcile function. Its records share the pointer; the counts are final when the
-// SnapshotEnd record is made, and are read from that record only.
-type Snapshot struct {
-	// ID tells the runs of one stream apart. It is the resourceVersion of the list and, after a dot, the time of the
-	// run in milliseconds since 1970, both decimal.
-	ID     string
-	Reason Reason
-	// From is the stream's position before the run, "" for a fresh state.
-	From string
-	// ResourceVersion of the list.
-	ResourceVersion string
-	Counts          Counts
-}
-
-// Counts says what a reconcile emitted.
-type Counts struct {
-	Replaced int `json:"replaced"`
-	Deleted  int `json:"deleted"`
-	Synced   int `json:"synced"`
-}

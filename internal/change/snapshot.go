@@ -1,0 +1,110 @@
+package change
+
+import "time"
+
+// Reason says why a reconcile ran.
+type Reason string
+
+// The reasons of a reconcile; Gone, Stale, Epoch and Lost come with a gap.
+const (
+	Initial   Reason = "initial"   // a fresh state
+	Gone      Reason = "gone"      // the API server no longer has the position (HTTP 410)
+	Stale     Reason = "stale"     // the watch cannot be continued from the position, or the selection changed
+	Resync    Reason = "resync"    // the period that a sink asked for is over
+	Requested Reason = "requested" // somebody asked for it
+	Epoch     Reason = "epoch"     // another cluster, or an etcd restored to the past
+	NewSink   Reason = "newsink"   // a sink that the state does not know
+	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
+	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
+)
+
+// Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
+func (r Reason) Gap() bool { return r == Gone || r == Stale || r == Epoch || r == Lost }
+
+// Full says whether a reconcile of this reason is a full snapshot for the sinks that it names: it lists at exactly the
+// stream's position and gives them the unchanged objects, too.
+func (r Reason) Full() bool { return r == Resync || r == Requested || r == NewSink || r == Lost }
+
+// Owed is a full snapshot of one stream that one sink is to be given.
+type Owed struct {
+	Sink   string
+	Reason Reason
+	// Generation tells a debt from the same one that was noted again: the snapshot of an older generation does not pay
+	// it, because what is owed now may concern what that snapshot has passed.
+	Generation uint64
+	// After is the joined key up to which the sink has the objects already, at some version that the stream has passed
+	// since; "" is none.
+	After string
+}
+
+// Same says whether both are the same debt of one stream, of whatever generation.
+func (o Owed) Same(other Owed) bool { return o.Sink == other.Sink && o.Reason == other.Reason }
+
+// Snapshot is one run of the reconcile function. Its records share the pointer; the counts are final when the
+// SnapshotEnd record is made, and are read from that record only.
+type Snapshot struct {
+	// ID tells the runs of one stream apart. It is the resourceVersion of the list and, after a dot, the time of the
+	// run in milliseconds since 1970, both decimal.
+	ID     string
+	Reason Reason
+	// From is the stream's position before the run, "" for a fresh state.
+	From string
+	// Since is when the exporter last heard of the stream before the run; zero where that was in an earlier life.
+	Since time.Time
+	// ResourceVersion of the list.
+	ResourceVersion string
+	// Epoch is the uid of the cluster that was listed.
+	Epoch string
+	// Sinks are the ones that a full snapshot is for; nil is all.
+	Sinks []string
+	// Generation is that of the debt which the SnapshotEnd of a full snapshot pays.
+	Generation uint64
+	// Ordered says that a delivered Sync record proves its sink to have all objects up to the record's key, so that an
+	// interrupted snapshot can go on behind it.
+	Ordered bool
+	Counts  Counts
+}
+
+// Counts says what a reconcile emitted.
+type Counts struct {
+	Replaced int `json:"replaced"`
+	Deleted  int `json:"deleted"`
+	Synced   int `json:"synced"`
+}
+
+// GapError is what cannot be proven to be delivered (I4): states of objects between two versions of a stream. The
+// reconcile that follows it brings the sinks to the later version; only what was between may be missing.
+type GapError struct {
+	Reason Reason
+	// Sinks are the ones that may have missed something; nil is all.
+	Sinks []string
+	// Delivered is the resourceVersion that was delivered last, "" where nothing was.
+	Delivered string
+	// Proven is the resourceVersion from which on everything is delivered again.
+	Proven string
+	// Since is when the stream was last known to be whole; zero is not known.
+	Since time.Time
+}
+
+func (g *GapError) Error() string {
+	return "changes between resourceVersions " + g.Delivered + " and " + g.Proven + " may be missing: " + string(g.Reason)
+}
+
+// Gap is the one that the reconcile mends, nil where nothing can be missing.
+func (s *Snapshot) Gap() *GapError {
+	if !s.Reason.Gap() {
+		return nil
+	}
+	return &GapError{Reason: s.Reason, Sinks: s.Sinks, Delivered: s.From, Proven: s.ResourceVersion, Since: s.Since}
+}
+
+// Correction is one difference that a full snapshot found at exactly the stream's position: no watch told of it (drift).
+type Correction struct {
+	Op  Op // Replaced or Deleted
+	Key Key
+	// UID and Version of the object as the server has it, "" where it has none.
+	UID, Version string
+	// Had and HadVersion are uid and version that were delivered last, "" where none was.
+	Had, HadVersion string
+	Reason          Reason
+}
