@@ -179,7 +179,7 @@ func (a *assembly) sources(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 func sourceObserver(t *telemetry.Telemetry) source.Observer {
 	return source.Observer{
 		Watching: t.Watching, Failed: t.StreamFailed, Received: t.Received,
-		Reconciling: t.Reconciling, Reconciled: t.Reconciled,
+		Reconciling: t.Reconciling, Reconciled: t.Reconciled, Corrected: t.Corrected,
 	}
 }
 

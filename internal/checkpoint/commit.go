@@ -20,8 +20,9 @@ type Batch struct {
 	Records []*change.Record
 	// Marks by the name of the sink, none newer than the records allow.
 	Marks map[string]sink.Mark
-	// Debts are snapshots that are owed from now on. One is paid by the SnapshotEnd record of its sink, stream and
-	// reason.
+	// Debts are snapshots that are owed from now on, whatever Generation and After they come with: one that is owed
+	// already is owed anew, from its beginning. One is paid by the SnapshotEnd record of its sink, stream, reason and
+	// generation.
 	Debts []Debt
 	// Taken are the shares that sinks have from now on, Left those that they no longer have, with their debts.
 	Taken, Left []Share
@@ -31,13 +32,6 @@ type Batch struct {
 type Share struct {
 	Sink   string
 	Stream string
-}
-
-// Debt is a full snapshot of a stream that one sink must be given, whatever happens before it is complete.
-type Debt struct {
-	Sink   string
-	Stream string
-	Reason change.Reason
 }
 
 // Commit saves the batch whole or not at all, and returns when it is durable (I5). It puts the records' objects into
@@ -59,9 +53,12 @@ func (s *Store) Commit(b Batch) error {
 			return err
 		}
 		for _, debt := range b.Debts {
-			if err := w.batch.Set(debtKey(debt), nil, nil); err != nil {
+			if err := w.owe(debt); err != nil {
 				return err
 			}
+		}
+		if err := w.settleDebts(); err != nil {
+			return err
 		}
 		return w.positions()
 	})
@@ -152,7 +149,7 @@ func (s *Store) write(fill func(*writer) error) error {
 	if damage := s.damage.Load(); damage != nil {
 		return damage
 	}
-	w := &writer{batch: s.db.NewBatch(), byPointer: map[*change.Stream]*streamWrite{}, byName: map[string]*streamWrite{}}
+	w := &writer{store: s, batch: s.db.NewBatch(), debts: map[Debt]*debtWrite{}, byPointer: map[*change.Stream]*streamWrite{}, byName: map[string]*streamWrite{}}
 	defer func() { _ = w.batch.Close() }() // it only gives memory back
 	if err := fill(w); err != nil {
 		return err
@@ -171,7 +168,9 @@ func (s *Store) write(fill func(*writer) error) error {
 
 // writer fills one batch.
 type writer struct {
+	store      *Store
 	batch      *pebble.Batch
+	debts      map[Debt]*debtWrite // by what they are the same by: no generation, no cursor
 	byPointer  map[*change.Stream]*streamWrite
 	byName     map[string]*streamWrite
 	key, value []byte // reused: the batch copies them
@@ -179,6 +178,7 @@ type writer struct {
 
 // streamWrite is what a batch has of one stream.
 type streamWrite struct {
+	name     string
 	prefix   []byte // of its inventory
 	position change.Position
 }
@@ -189,8 +189,8 @@ func (w *writer) record(rec *change.Record) error {
 	if rec.Position != (change.Position{}) {
 		stream.position = rec.Position
 	}
-	if rec.Op == change.SnapshotEnd && rec.Sink != "" {
-		return w.batch.Delete(debtKey(Debt{rec.Sink, rec.Stream.String(), rec.Snapshot.Reason}), nil)
+	if rec.Sink != "" && rec.Snapshot != nil {
+		return w.towards(rec, stream.name)
 	}
 	if !changesInventory(rec) {
 		return nil
@@ -229,7 +229,7 @@ func (w *writer) stream(stream *change.Stream) *streamWrite {
 	}
 	name := stream.String()
 	if w.byName[name] == nil {
-		w.byName[name] = &streamWrite{prefix: inventoryPrefix(name)}
+		w.byName[name] = &streamWrite{name: name, prefix: inventoryPrefix(name)}
 	}
 	w.byPointer[stream] = w.byName[name]
 	return w.byName[name]

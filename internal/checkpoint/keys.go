@@ -11,7 +11,7 @@ import (
 const (
 	tableFormat    = 0x01
 	tableCluster   = 'C' // no key                           -> name, uid
-	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> nothing
+	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
 	tableInventory = 'I' // stream, terminator, joined key   -> uid, resourceVersion
 	tableMark      = 'M' // name of the sink                 -> mark
 	tableShare     = 'S' // sink, terminator, stream        -> nothing
@@ -58,7 +58,7 @@ func parseDebt(key []byte) (Debt, bool) {
 	if len(part) != 3 {
 		return Debt{}, false
 	}
-	return Debt{Sink: string(part[0]), Stream: string(part[1]), Reason: change.Reason(part[2])}, true
+	return Debt{Stream: string(part[1]), Owed: change.Owed{Sink: string(part[0]), Reason: change.Reason(part[2])}}, true
 }
 
 // inventoryPrefix is what the keys of the stream's inventory begin with.

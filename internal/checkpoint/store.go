@@ -191,10 +191,14 @@ func (s *Store) Shares() (map[Share]bool, error) {
 // Debts are the snapshots that are owed, sorted by sink and stream.
 func (s *Store) Debts() ([]Debt, error) {
 	var debts []Debt
-	err := s.each([]byte{tableDebt}, func(key, _ []byte) error {
+	err := s.each([]byte{tableDebt}, func(key, value []byte) error {
 		debt, ok := parseDebt(key)
 		if !ok {
 			return s.badValue("a debt", errValue)
+		}
+		var err error
+		if debt.Generation, debt.After, err = parseDebtValue(value); err != nil {
+			return s.badValue("a debt", err)
 		}
 		debts = append(debts, debt)
 		return nil

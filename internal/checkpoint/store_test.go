@@ -236,7 +236,7 @@ func paid(sinkName string, reason change.Reason) *change.Record {
 func TestI4DebtStaysUntilItsSnapshotIsComplete(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	lake, bus := Debt{"lake", "pods", change.NewSink}, Debt{"bus", "pods", change.Lost}
+	lake, bus := owe("lake", "pods", change.NewSink), owe("bus", "pods", change.Lost)
 	must(t, s.Commit(Batch{Debts: []Debt{lake, bus}}))
 	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.Lost), paid("other", change.NewSink)}}))
 	must(t, s.Close())
@@ -255,7 +255,7 @@ func TestI4ShareThatIsLeftTakesItsDebtsAlong(t *testing.T) {
 	pods, podsToo, nodes := Share{"lake", "pods"}, Share{"lakes", "pods"}, Share{"lake", "nodes"}
 	must(t, s.Commit(Batch{
 		Taken: []Share{pods, podsToo, nodes},
-		Debts: []Debt{{"lake", "pods", change.NewSink}, {"lakes", "pods", change.NewSink}, {"lake", "nodes", change.Lost}},
+		Debts: []Debt{owe("lake", "pods", change.NewSink), owe("lakes", "pods", change.NewSink), owe("lake", "nodes", change.Lost)},
 	}))
 	must(t, s.Commit(Batch{Left: []Share{pods}}))
 	shares, err := s.Shares()
@@ -265,7 +265,7 @@ func TestI4ShareThatIsLeftTakesItsDebtsAlong(t *testing.T) {
 	if want := (map[Share]bool{podsToo: true, nodes: true}); !maps.Equal(shares, want) {
 		t.Errorf("shares are %v, want %v", shares, want)
 	}
-	if want := []Debt{{"lake", "nodes", change.Lost}, {"lakes", "pods", change.NewSink}}; !slices.Equal(debts, want) {
+	if want := []Debt{owe("lake", "nodes", change.Lost), owe("lakes", "pods", change.NewSink)}; !slices.Equal(debts, want) {
 		t.Errorf("debts are %v, want %v", debts, want)
 	}
 	must(t, s.Retain([]string{"lakes"}))
@@ -279,7 +279,7 @@ func TestI4SinkThatLeftIsForgotten(t *testing.T) {
 	must(t, s.Commit(Batch{
 		Taken: []Share{{"lake", "pods"}, {"bus", "pods"}},
 		Marks: map[string]sink.Mark{"lake": "1", "bus": "2"},
-		Debts: []Debt{{"lake", "pods", change.NewSink}, {"bus", "pods", change.Lost}},
+		Debts: []Debt{owe("lake", "pods", change.NewSink), owe("bus", "pods", change.Lost)},
 	}))
 	must(t, s.Retain([]string{"bus"}))
 	marks, err := s.Marks()
@@ -291,7 +291,7 @@ func TestI4SinkThatLeftIsForgotten(t *testing.T) {
 	if len(shares) != 1 || !shares[Share{"bus", "pods"}] {
 		t.Errorf("the state still has %v", shares)
 	}
-	if len(marks) != 1 || marks["bus"] != "2" || !slices.Equal(debts, []Debt{{"bus", "pods", change.Lost}}) {
+	if len(marks) != 1 || marks["bus"] != "2" || !slices.Equal(debts, []Debt{owe("bus", "pods", change.Lost)}) {
 		t.Errorf("the state still has %v and %+v", marks, debts)
 	}
 }

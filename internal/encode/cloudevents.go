@@ -98,11 +98,14 @@ func appendFrame(dst []byte, rec *change.Record) []byte {
 	return append(dst, '}')
 }
 
-// appendGap says between which versions intermediate states may be missing.
+// appendGap says between which versions intermediate states may be missing, and since when, where that is known.
 func appendGap(dst []byte, rec *change.Record) []byte {
 	s := rec.Snapshot
 	dst = appendString(append(dst, `{"reason":`...), string(s.Reason))
 	dst = appendString(append(dst, `,"lastDelivered":`...), s.From)
 	dst = appendString(append(dst, `,"resourceVersion":`...), s.ResourceVersion)
+	if !s.Since.IsZero() {
+		dst = append(s.Since.UTC().AppendFormat(append(dst, `,"since":"`...), timeFormat), '"')
+	}
 	return append(dst, '}')
 }

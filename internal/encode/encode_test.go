@@ -182,3 +182,12 @@ func TestBadTemplatesAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestI4GapSaysSinceWhen(t *testing.T) {
+	since := time.Date(2026, 11, 21, 2, 33, 14, 0, time.UTC)
+	rec := &change.Record{Op: change.Gap, Snapshot: &change.Snapshot{Reason: change.Gone, From: "7", ResourceVersion: "9", Since: since}}
+	const want = `{"reason":"gone","lastDelivered":"7","resourceVersion":"9","since":"2026-11-21T02:33:14.000000Z"}`
+	if got := string(payload(rec)); got != want {
+		t.Errorf("data is %s, want %s", got, want)
+	}
+}

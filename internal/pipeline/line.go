@@ -238,6 +238,14 @@ func (l *Line) Drain(ctx context.Context, stream change.Stream) error {
 	return l.await(ctx, func() bool { return p.committed >= goal })
 }
 
+// behind is how many records of the stream are not delivered and saved.
+func (l *Line) behind(stream change.Stream) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.progress(stream.String())
+	return p.added - p.committed
+}
+
 // Ghosts are the stream's objects that a sink's log holds and the saved state does not know.
 func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
 	var ghosts []change.Ghost

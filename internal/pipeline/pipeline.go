@@ -14,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,7 +33,9 @@ type Config struct {
 	Store      *checkpoint.Store // opened by the caller and closed by the caller, after Run
 	// StopTimeout is how long a stop may take to deliver what is in the queues.
 	StopTimeout time.Duration
-	Observer    Observer
+	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
+	Requests <-chan Request
+	Observer Observer
 }
 
 // streams are those of the sources.
@@ -50,8 +53,9 @@ type Source struct {
 	// Run pushes the stream's records into the line until ctx ends, and returns then; no goroutine of its own is
 	// left. An error ends the whole run.
 	Run func(ctx context.Context, line *Line) error
-	// Request asks for a full snapshot for one sink, or for all with "". It returns at once.
-	Request func(reason change.Reason, sink string)
+	// Request asks for full snapshots, each for one sink. It returns at once. What is asked for at once and for the same
+	// reason may share a list.
+	Request func(owed ...change.Owed)
 }
 
 // Sink is one destination and what it wants.
@@ -62,6 +66,8 @@ type Sink struct {
 	// Wants says whether the sink takes the stream's records; nil is all.
 	Wants func(*change.Stream) bool
 	Queue fifo.Limit
+	// Resync is how often each stream is compared with the server and given to the sink in full; 0 is never.
+	Resync time.Duration
 }
 
 // Encoder turns records into messages. One goroutine uses it.
@@ -111,6 +117,7 @@ type run struct {
 	*Config
 	line      *Line
 	listeners []*listener
+	oweMu     sync.Mutex // held while debts are noted and asked for
 }
 
 func newRun(config *Config) *run {
@@ -157,6 +164,8 @@ func (r *run) deliver(ctx context.Context) error {
 	for _, s := range r.Sources {
 		sources.Go(guard(func() error { return s.Run(sourceCtx, r.line) }))
 	}
+	sources.Go(func() error { r.serveRequests(sourceCtx); return nil })
+	sources.Go(func() error { newResyncer(r).run(sourceCtx); return nil })
 	<-sourceCtx.Done()
 	sourceErr := sources.Wait()
 	listenErr := r.drain(&listeners, stopSinks)

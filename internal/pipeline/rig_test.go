@@ -132,8 +132,10 @@ func newRig(t *testing.T, sinks ...Sink) *rig {
 				<-ctx.Done()
 				return nil
 			},
-			Request: func(reason change.Reason, name string) {
-				r.note(&r.requests, fmt.Sprintf("%s %s %s", stream, reason, name))
+			Request: func(owed ...change.Owed) {
+				for _, o := range owed {
+					r.note(&r.requests, fmt.Sprintf("%s %s %s", stream, o.Reason, o.Sink))
+				}
 			},
 		})
 	}

@@ -30,7 +30,7 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.settle(lost); err != nil {
 		return err
 	}
-	return r.requestOwed()
+	return r.requestOwed(func(checkpoint.Debt) bool { return true }) // from earlier lives, too
 }
 
 // openSink opens one sink at its saved mark, and says whether its log lost acknowledged records.
@@ -69,7 +69,7 @@ func (r *run) settle(lost []bool) error {
 		r.line.marks[i].Written(0, l.mark)
 		r.share(l, shares, &batch)
 		if lost[i] {
-			batch.Debts = append(batch.Debts, r.debts(l, change.Lost)...)
+			batch.Debts = append(batch.Debts, r.debts(l.Name, change.Lost, l.takes)...)
 		}
 	}
 	batch.Debts = slices.DeleteFunc(batch.Debts, func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
@@ -91,7 +91,7 @@ func (r *run) share(l *listener, shares map[checkpoint.Share]bool, batch *checkp
 			batch.Left = append(batch.Left, share)
 		case !shares[share]:
 			batch.Taken = append(batch.Taken, share)
-			batch.Debts = append(batch.Debts, checkpoint.Debt{Sink: l.Name, Stream: share.Stream, Reason: change.NewSink})
+			batch.Debts = append(batch.Debts, debt(l.Name, share.Stream, change.NewSink))
 		}
 	}
 }
@@ -113,40 +113,4 @@ func (r *run) leave(known []string) error {
 		}
 	}
 	return nil
-}
-
-// debts are full snapshots of all that the listener's sink takes.
-func (r *run) debts(l *listener, reason change.Reason) []checkpoint.Debt {
-	var debts []checkpoint.Debt
-	for _, s := range r.Sources {
-		if l.takes(&s.Stream) {
-			debts = append(debts, checkpoint.Debt{Sink: l.Name, Stream: s.Stream.String(), Reason: reason})
-		}
-	}
-	return debts
-}
-
-// requestOwed asks the streams for every snapshot that is owed, also from earlier lives.
-func (r *run) requestOwed() error {
-	debts, err := r.Store.Debts()
-	if err != nil {
-		return err
-	}
-	for _, debt := range debts {
-		for _, s := range r.Sources {
-			if s.Stream.String() == debt.Stream {
-				s.Request(debt.Reason, debt.Sink)
-			}
-		}
-	}
-	return nil
-}
-
-// oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
-// may have written there.
-func (r *run) oweLost(l *listener) error {
-	if err := r.Store.Commit(checkpoint.Batch{Debts: r.debts(l, change.Lost)}); err != nil {
-		return fmt.Errorf("note that sink %s is owed a snapshot: %w", l.Name, err)
-	}
-	return r.requestOwed()
 }

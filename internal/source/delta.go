@@ -102,7 +102,7 @@ func (d deltaStore) take(object any) error {
 	}
 	if err != nil && d.ctx.Err() == nil {
 		d.stream.Observer.Failed(d.stream.stream, err)
-		d.stream.enqueue(request{reason: change.Stale})
+		d.stream.enqueue(change.Owed{Reason: change.Stale})
 	}
 	return err
 }

@@ -36,17 +36,25 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 	s.listing.Add(1)
 	defer s.listing.Done()
 	if options.ResourceVersion == "" { // the Reflector found its version unavailable
-		s.enqueue(request{reason: change.Gone})
+		s.enqueue(change.Owed{Reason: change.Gone})
 	}
-	for r, due := s.begin(); due; r, due = s.begin() {
-		err := s.reconcile(ctx, r)
-		s.done(err != nil)
-		if err != nil {
+	for s.isDue() {
+		if err := s.reconcileDue(ctx); err != nil {
 			s.fail(ctx, err)
 			return nil, err
 		}
 	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.cursor.position.ResourceVersion}}, nil
+}
+
+// reconcileDue runs what is due first, now that it is known whose versions the server speaks of.
+func (s *Stream) reconcileDue(ctx context.Context) error {
+	if err := s.checkServer(ctx); err != nil {
+		return err
+	}
+	err := s.reconcile(ctx, s.begin())
+	s.done(err != nil)
+	return err
 }
 
 // errReconcileDue ends the Reflector's watch loop, so that it lists.
@@ -56,7 +64,7 @@ func errReconcileDue() error {
 
 // watchForReflector opens a watch at the stream's position.
 func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if err := s.checkServerVersion(ctx); err != nil {
+	if err := s.checkServer(ctx); err != nil {
 		s.fail(ctx, err)
 		return nil, err
 	}
@@ -89,19 +97,6 @@ func (s *Stream) mayWatch(stop context.CancelFunc) bool {
 	return len(s.due) == 0
 }
 
-// checkServerVersion asks where the server stands. A watch from a version that the server has not reached is silent
-// until it gets there, and loses everything in between: an etcd that was restored to the past.
-func (s *Stream) checkServerVersion(ctx context.Context) error {
-	now, err := s.serverVersion(ctx)
-	if err != nil {
-		return err
-	}
-	if change.CompareVersions(now, s.cursor.position.ResourceVersion) < 0 {
-		s.enqueue(request{reason: change.Epoch})
-	}
-	return nil
-}
-
 // observedDecoder is a decoder that notes what went wrong before the Reflector handles it.
 type observedDecoder struct {
 	*decoder
@@ -126,7 +121,7 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 // noteGone makes a reconcile due where the error says that the position is unavailable.
 func (s *Stream) noteGone(err error) {
 	if isGone(err) {
-		s.enqueue(request{reason: change.Gone})
+		s.enqueue(change.Owed{Reason: change.Gone})
 	}
 }
 
@@ -148,7 +143,7 @@ func (s *Stream) watchEnded(frames int, took time.Duration) {
 	}
 	s.mu.Unlock()
 	if stale {
-		s.enqueue(request{reason: change.Stale})
+		s.enqueue(change.Owed{Reason: change.Stale})
 	}
 }
 

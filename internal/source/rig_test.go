@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -34,10 +35,15 @@ type recorder struct {
 	position change.Position
 	objects  map[string]change.Entry
 	ghosts   []change.Ghost
+	drift    []string
+	failures []string
+	epochs   string            // of the records, each once
+	room     int               // so many records are taken, if it is not 0; the rest is refused
+	after    map[string]string // by sink: how far the snapshots that it is owed came
 }
 
 func newRecorder(entries ...string) *recorder {
-	r := &recorder{objects: map[string]change.Entry{}}
+	r := &recorder{objects: map[string]change.Entry{}, after: map[string]string{}}
 	r.changed = sync.NewCond(&r.mu)
 	for _, text := range entries { // "name version"
 		name, version, _ := strings.Cut(text, " ")
@@ -54,6 +60,15 @@ func (r *recorder) Push(ctx context.Context, rec *change.Record) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.room > 0 {
+		if r.room--; r.room == 0 {
+			r.room = -1
+		}
+	}
+	if r.room < 0 {
+		r.changed.Broadcast()
+		return errors.New("the process dies here")
+	}
 	line := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", rec.Op, rec.Key.Name, rec.ResourceVersion)), " ")
 	if rec.Snapshot != nil && !rec.Op.OfObject() {
 		line += " " + string(rec.Snapshot.Reason)
@@ -65,6 +80,9 @@ func (r *recorder) Push(ctx context.Context, rec *change.Record) error {
 		line += " to " + rec.Sink
 	}
 	r.lines = append(r.lines, line)
+	if !strings.HasSuffix(r.epochs, rec.Epoch) {
+		r.epochs = strings.TrimSpace(r.epochs + " " + rec.Epoch)
+	}
 	r.apply(rec)
 	r.changed.Broadcast()
 	return nil
@@ -75,6 +93,8 @@ func (r *recorder) apply(rec *change.Record) {
 		r.position = rec.Position
 	}
 	switch {
+	case rec.Op == change.Sync && rec.Sink != "" && rec.Snapshot.Ordered:
+		r.after[rec.Sink] = rec.Key.String()
 	case !rec.Op.OfObject() || rec.Sink != "":
 	case rec.Op == change.Deleted:
 		delete(r.objects, rec.Key.String())
@@ -111,6 +131,13 @@ func (r *recorder) Scan(string) iter.Seq2[change.Entry, error] {
 	}
 }
 
+// corrected notes drift as "op name had -> has".
+func (r *recorder) corrected(_ change.Stream, c change.Correction) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drift = append(r.drift, fmt.Sprintf("%s %s %s -> %s", c.Op, c.Key.Name, c.HadVersion, c.Version))
+}
+
 // wait returns the lines once the last of them is as wanted.
 func (r *recorder) wait(t *testing.T, last string) string {
 	t.Helper()
@@ -145,6 +172,10 @@ type apiServer struct {
 	t *testing.T
 	// version is what a list of one object answers, where the server stands.
 	version func() int
+	// uid is that of namespace kube-system, "" for that of the tests.
+	uid func() string
+	// deny answers a request instead, where its status is not 0.
+	deny func() (status int, body string)
 	// list answers a list of more than one.
 	list func(q url.Values) (status int, body string)
 	// watch writes frames; the watch ends when it returns.
@@ -155,7 +186,23 @@ type apiServer struct {
 }
 
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	if request.URL.Path == "/api/v1/namespaces/kube-system" {
+		uid := "epoch-1"
+		if a.uid != nil {
+			uid = a.uid()
+		}
+		fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"%s"}}`, uid)
+		return
+	}
 	q := request.URL.Query()
+	if a.deny != nil {
+		if status, body := a.deny(); status != 0 {
+			a.note("denied")
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+			return
+		}
+	}
 	if q.Get("watch") == "true" {
 		a.note("watch " + q.Get("resourceVersion"))
 		a.watch(q, &watchWriter{w, request.Context()})
@@ -245,7 +292,14 @@ func (a *apiServer) start(r *recorder, saved change.Position) *Stream {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	s := NewStream(Config{Client: client, Stream: pods(), Inventory: r, Saved: saved, ClusterUID: "epoch-1", Observer: NopObserver()})
+	observer := NopObserver()
+	observer.Corrected = r.corrected
+	observer.Failed = func(_ change.Stream, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.failures = append(r.failures, err.Error())
+	}
+	s := NewStream(Config{Client: client, Stream: pods(), Inventory: r, Saved: saved, ClusterUID: "epoch-1", Observer: observer})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(a.t.Context()))
 	done := make(chan struct{})
 	go func() {

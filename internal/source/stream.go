@@ -47,6 +47,8 @@ type Observer struct {
 	Reconciling func(stream change.Stream, snapshot *change.Snapshot)
 	// Reconciled is told that a reconcile is complete.
 	Reconciled func(stream change.Stream, snapshot *change.Snapshot)
+	// Corrected is told of each difference that a full snapshot finds at exactly the position: drift.
+	Corrected func(stream change.Stream, correction change.Correction)
 }
 
 // NopObserver is an Observer that ignores everything.
@@ -57,6 +59,7 @@ func NopObserver() Observer {
 		Received:    func(*change.Record) {},
 		Reconciling: func(change.Stream, *change.Snapshot) {},
 		Reconciled:  func(change.Stream, *change.Snapshot) {},
+		Corrected:   func(change.Stream, change.Correction) {},
 	}
 }
 
@@ -68,7 +71,8 @@ type Config struct {
 	Inventory Inventory
 	// Saved is the position to continue from; the zero value is a fresh state.
 	Saved change.Position
-	// ClusterUID is the uid of namespace kube-system: a saved position of another one is of another epoch.
+	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" is a server that
+	// has no such namespace, and is not asked for it.
 	ClusterUID string
 	Observer   Observer
 }
@@ -82,31 +86,16 @@ type Stream struct {
 	selection Selection
 	line      Line
 	cursor    cursor
-	unsorted  bool // the server's lists are not in the inventory's order
+	unsorted  bool      // the server's lists are not in the inventory's order
+	heard     time.Time // when the last record went in line; zero in a life that had none yet
 
 	listing sync.WaitGroup // lists that the Reflector no longer waits for
 
-	mu        sync.Mutex // guards the following
-	due       []request  // reconciles to run before the next watch, oldest first
-	running   bool       // the first of them is being run
+	mu        sync.Mutex    // guards the following
+	due       []change.Owed // reconciles to run before the next watch; those for all sinks first
+	running   int           // so many of the first are being run
 	stopWatch context.CancelFunc
 	emptyRuns int // watches in a row that ended at once with nothing
-}
-
-// request asks for a reconcile.
-type request struct {
-	reason change.Reason
-	// sink is the one that a full snapshot is for; "" is all.
-	sink string
-}
-
-// full says whether unchanged objects are sent, too.
-func (r request) full() bool {
-	switch r.reason {
-	case change.Resync, change.Requested, change.NewSink, change.Lost:
-		return true
-	}
-	return false
 }
 
 // NewStream returns a stream that is not running.
@@ -118,33 +107,44 @@ func NewStream(config Config) *Stream {
 	}
 	switch {
 	case config.Saved.ResourceVersion == "":
-		s.due = []request{{reason: change.Initial}}
+		s.due = []change.Owed{{Reason: change.Initial}}
 	case config.Saved.Epoch != config.ClusterUID:
-		s.due = []request{{reason: change.Epoch}}
+		s.due = []change.Owed{{Reason: change.Epoch}}
 	case config.Saved.Selector != config.Selection.String():
-		s.due = []request{{reason: change.Stale}}
+		s.due = []change.Owed{{Reason: change.Stale}}
 	}
 	return s
 }
 
-// Request asks for a full snapshot for the sink, or for all with "". It returns at once; the watch ends and continues
-// where it was after the snapshot.
-func (s *Stream) Request(reason change.Reason, sink string) { s.enqueue(request{reason, sink}) }
+// Request asks for full snapshots, each for one sink. It returns at once; the watch ends and continues where it was after
+// the snapshots.
+func (s *Stream) Request(owed ...change.Owed) { s.enqueue(owed...) }
 
-// enqueue adds a reconcile, unless the same one waits already, and ends the present watch. One that is running does not
-// count: what is asked for now may concern what it has passed.
-func (s *Stream) enqueue(r request) {
+// enqueue adds reconciles and ends the present watch. One that waits already, or runs for the same generation, is not
+// added again; one of an older generation that waits is replaced.
+func (s *Stream) enqueue(wanted ...change.Owed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting := s.due
-	if s.running {
-		waiting = waiting[1:]
+	for _, owed := range wanted {
+		if owed.Reason.Full() && slices.Contains(s.due[:s.running], owed) {
+			continue
+		}
+		waiting := s.due[s.running:]
+		if i := slices.IndexFunc(waiting, owed.Same); i >= 0 {
+			waiting[i] = owed
+			continue
+		}
+		at := len(s.due)
+		if !owed.Reason.Full() { // what is for all comes first: an exact list of another cluster's position proves nothing
+			for at > s.running && s.due[at-1].Reason.Full() {
+				at--
+			}
+		}
+		s.due = slices.Insert(s.due, at, owed)
 	}
-	if slices.Contains(waiting, r) {
-		return
+	if len(s.due) > s.running {
+		s.stopWatch()
 	}
-	s.due = append(s.due, r)
-	s.stopWatch()
 }
 
 // isDue says whether a reconcile waits or runs.
@@ -154,25 +154,40 @@ func (s *Stream) isDue() bool {
 	return len(s.due) > 0
 }
 
-// begin returns the reconcile that is due first. It stays on the list until done says that it succeeded.
-func (s *Stream) begin() (request, bool) {
+// begin returns the reconciles that are due first: one, or all full snapshots of one reason, which share a list. They stay
+// due until done says that they succeeded.
+func (s *Stream) begin() []change.Owed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.due) == 0 {
-		return request{}, false
+		return nil
 	}
-	s.running = true
-	return s.due[0], true
+	first := s.due[0]
+	together := func(o change.Owed) bool { return o == first || first.Reason.Full() && o.Reason == first.Reason }
+	slices.SortStableFunc(s.due, func(a, b change.Owed) int {
+		switch {
+		case together(a) == together(b):
+			return 0
+		case together(a):
+			return -1
+		}
+		return 1
+	})
+	s.running = 1
+	for s.running < len(s.due) && together(s.due[s.running]) {
+		s.running++
+	}
+	return slices.Clone(s.due[:s.running])
 }
 
-// done ends the reconcile that begin returned, and takes it off the list unless it failed.
+// done ends the reconciles that begin returned, and takes them off the list unless they failed.
 func (s *Stream) done(failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = false
 	if !failed {
-		s.due = s.due[1:]
+		s.due = slices.Delete(s.due, 0, s.running)
 	}
+	s.running = 0
 }
 
 // Run reads until ctx ends. It starts the Reflector's goroutines and returns when they are gone.
@@ -204,10 +219,12 @@ func (s *Stream) frameOptions() frame.Options {
 
 // push tells the observer and puts the record in line.
 func (s *Stream) push(ctx context.Context, rec *change.Record) error {
+	rec.Epoch = s.ClusterUID
 	s.Observer.Received(rec)
 	if err := s.line.Push(ctx, rec); err != nil {
 		return fmt.Errorf("put a record of %s in line: %w", s.stream, err)
 	}
+	s.heard = time.Now()
 	return nil
 }
 

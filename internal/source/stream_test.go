@@ -200,9 +200,9 @@ func TestSnapshotForOneSinkIsExactlyAtThePosition(t *testing.T) {
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "a 10", "drifted 25") }
 	r := newRecorder("a 10", "drifted 20")
 	s := server.start(r, at(100))
-	s.Request(change.NewSink, "lake")
+	s.Request(change.Owed{Sink: "lake", Reason: change.NewSink})
 	want(t, "records", r.wait(t, "snapshot.end 100 newsink to lake"),
-		"snapshot.begin 100 newsink to lake", "sync a 10 to lake", "sync drifted 25 to lake", "snapshot.end 100 newsink to lake")
+		"snapshot.begin 100 newsink to lake", "sync a 10 to lake", "replaced drifted 25", "snapshot.end 100 newsink to lake")
 	if asked := server.asked(); !strings.Contains(asked, "list 100") {
 		t.Errorf("requests are %s, want a list at exactly 100", asked)
 	}
@@ -218,7 +218,7 @@ func TestI4SnapshotAtAPositionThatIsGoneMendsTheGapFirst(t *testing.T) {
 	}
 	r := newRecorder("a 10")
 	s := server.start(r, at(100))
-	s.Request(change.Lost, "lake")
+	s.Request(change.Owed{Sink: "lake", Reason: change.Lost})
 	want(t, "records", r.wait(t, "snapshot.end 300 lost to lake"),
 		"gap 100 lost to lake", "snapshot.begin 100 lost to lake",
 		"gap 300 gone", "snapshot.begin 300 gone", "replaced b 200", "snapshot.end 300 gone",
@@ -273,14 +273,15 @@ func TestI4SnapshotThatIsAskedForWhileTheSameOneRunsRunsAgain(t *testing.T) {
 		<-ready
 		if !asked {
 			asked = true
-			s.Request(change.Lost, "lake") // the log is lost once more, after the first object was written
-			s.Request(change.Lost, "lake")
+			for range 2 { // the log is lost once more, after the first object was written
+				s.Request(change.Owed{Sink: "lake", Reason: change.Lost, Generation: 1})
+			}
 		}
 		return http.StatusOK, podList(100, "", "a 10")
 	}
 	r := newRecorder("a 10")
 	s = server.start(r, at(100))
-	s.Request(change.Lost, "lake")
+	s.Request(change.Owed{Sink: "lake", Reason: change.Lost})
 	close(ready)
 	once := []string{"gap 100 lost to lake", "snapshot.begin 100 lost to lake", "sync a 10 to lake", "snapshot.end 100 lost to lake"}
 	r.await(t, 2*len(once))

@@ -46,7 +46,7 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 		delivery:      histogram("delivery_seconds", "Time from receiving a record to its being durable in the sink.", "sink"),
 		commit:        histogram("commit_seconds", "Time that saving positions, inventory and marks takes.").WithLabelValues().(prometheus.Histogram),
 		reconciles:    counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
-		corrections:   counter("corrections_total", "Differences that a resync found although no watch told of them.", "resource", "op"),
+		corrections:   counter("corrections_total", "Differences that a full snapshot found although no watch told of them.", "resource", "op"),
 	}
 }
 

@@ -34,17 +34,25 @@ type streamState struct {
 	sign      time.Time // of life
 	confirmed time.Time // when the saved position was the server's newest
 	objects   int       // in the inventory, or unknownCount
+
+	corrections int // of the reconcile that runs, or ran last
 }
 
+// gapState is a change.GapError as it is shown.
 type gapState struct {
 	Reason change.Reason `json:"reason"`
+	Stream string        `json:"stream"`
+	Sinks  []string      `json:"sinks,omitempty"`  // none is all
+	Object string        `json:"object,omitempty"` // of a gap of reason policy
 	From   string        `json:"lastDelivered"`
 	To     string        `json:"resourceVersion"`
+	Since  time.Time     `json:"since,omitzero"`
 	Time   time.Time     `json:"time"`
 }
 
 type reconcileState struct {
 	Reason          change.Reason `json:"reason"`
+	Sinks           []string      `json:"sinks,omitempty"` // none is all
 	ResourceVersion string        `json:"resourceVersion"`
 	change.Counts
 	Time time.Time `json:"time"`
@@ -58,6 +66,8 @@ type sinkState struct {
 	QueueBytes           int       `json:"queueBytes"`
 	OldestUnackedSeconds float64   `json:"oldestUnackedSeconds"`
 	Mark                 string    `json:"mark"`
+	Gaps                 int       `json:"gaps"` // of this sink alone
+	LastGap              *gapState `json:"lastGap,omitempty"`
 	LastError            string    `json:"lastError,omitempty"`
 	LastErrorTime        time.Time `json:"lastErrorTime,omitzero"`
 
@@ -76,6 +86,7 @@ func (s *streamState) committed(rec *change.Record, now time.Time) {
 		s.ResourceVersion, s.confirmed = rec.Position.ResourceVersion, now
 	}
 	switch {
+	case rec.Sink != "": // it leaves the inventory as it is
 	case rec.Snapshot != nil:
 		s.objects = unknownCount
 	case s.objects == unknownCount:

@@ -102,42 +102,6 @@ func (t *Telemetry) Received(rec *change.Record) {
 	s.Records++
 }
 
-// Reconciling is told that a reconcile starts, and of the gap that made it necessary.
-func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot) {
-	log := t.Logger.Info
-	if snapshot.Reason.Gap() {
-		t.metrics.sourceGaps.WithLabelValues(stream.Resource.String(), string(snapshot.Reason)).Inc()
-		log = t.Logger.Warn
-	}
-	log("reconcile starts", "resource", stream.String(), "reason", snapshot.Reason, "gap", snapshot.Reason.Gap(),
-		"from", snapshot.From, "resourceVersion", snapshot.ResourceVersion)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.streams[stream.String()]
-	s.State, s.sign = snapshotting, time.Now()
-	if snapshot.Reason.Gap() {
-		s.Gaps++
-		s.LastGap = &gapState{Reason: snapshot.Reason, From: snapshot.From, To: snapshot.ResourceVersion, Time: time.Now()}
-	}
-}
-
-// Reconciled is told that a reconcile is complete.
-func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
-	resource := stream.Resource.String()
-	t.metrics.reconciles.WithLabelValues(resource, string(snapshot.Reason)).Inc()
-	if snapshot.Reason == change.Resync || snapshot.Reason == change.Requested {
-		t.metrics.corrections.WithLabelValues(resource, change.Replaced.String()).Add(float64(snapshot.Counts.Replaced))
-		t.metrics.corrections.WithLabelValues(resource, change.Deleted.String()).Add(float64(snapshot.Counts.Deleted))
-	}
-	t.Logger.Info("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion,
-		"replaced", snapshot.Counts.Replaced, "deleted", snapshot.Counts.Deleted, "synced", snapshot.Counts.Synced)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.streams[stream.String()]
-	s.sign = time.Now()
-	s.LastReconcile = &reconcileState{Reason: snapshot.Reason, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Time: time.Now()}
-}
-
 // Queued is told a sink's backlog.
 func (t *Telemetry) Queued(name string, records, bytes int, oldest time.Time) {
 	t.mu.Lock()
@@ -191,14 +155,6 @@ func (t *Telemetry) Retried(name, reason string, err error) {
 	}
 	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
 	t.Logger.Warn("sink retries", "sink", name, "reason", reason, "error", err)
-}
-
-// Rejected is told of a record that a sink will never take.
-func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err error) {
-	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
-	t.metrics.sourceGaps.WithLabelValues(rec.Stream.Resource.String(), string(change.Policy)).Inc()
-	t.Logger.Error("record rejected; a gap record stands in its place", "sink", name, "reason", reason, "resource", rec.Stream.String(),
-		"object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
 }
 
 // Committed is told of what is saved.

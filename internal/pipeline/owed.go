@@ -1,0 +1,63 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+func debt(sinkName, stream string, reason change.Reason) checkpoint.Debt {
+	return checkpoint.Debt{Stream: stream, Owed: change.Owed{Sink: sinkName, Reason: reason}}
+}
+
+// debts are full snapshots for the sink of the streams that it takes.
+func (r *run) debts(sinkName string, reason change.Reason, takes func(*change.Stream) bool) []checkpoint.Debt {
+	var debts []checkpoint.Debt
+	for _, s := range r.Sources {
+		if takes(&s.Stream) {
+			debts = append(debts, debt(sinkName, s.Stream.String(), reason))
+		}
+	}
+	return debts
+}
+
+// owe notes the debts durably and asks the streams for their snapshots. Each generation of a debt is asked for once a
+// life, so that the end of one snapshot never pays for another: hence the lock.
+func (r *run) owe(debts []checkpoint.Debt) error {
+	r.oweMu.Lock()
+	defer r.oweMu.Unlock()
+	if err := r.Store.Commit(checkpoint.Batch{Debts: debts}); err != nil {
+		return fmt.Errorf("note %d snapshots that are owed: %w", len(debts), err)
+	}
+	return r.requestOwed(func(saved checkpoint.Debt) bool {
+		return slices.ContainsFunc(debts, func(d checkpoint.Debt) bool { return d.Stream == saved.Stream && d.Same(saved.Owed) })
+	})
+}
+
+// requestOwed asks the streams for the saved debts that are chosen, each stream for all of its own at once.
+func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
+	debts, err := r.Store.Debts()
+	if err != nil {
+		return fmt.Errorf("read the snapshots that are owed: %w", err)
+	}
+	for _, s := range r.Sources {
+		var owed []change.Owed
+		for _, d := range debts {
+			if d.Stream == s.Stream.String() && chosen(d) {
+				owed = append(owed, d.Owed)
+			}
+		}
+		if len(owed) > 0 {
+			s.Request(owed...)
+		}
+	}
+	return nil
+}
+
+// oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
+// may have written there.
+func (r *run) oweLost(l *listener) error {
+	return r.owe(r.debts(l.Name, change.Lost, l.takes))
+}

@@ -1,0 +1,222 @@
+package source
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// run is one attempt of a reconcile.
+type run struct {
+	*Stream
+	// snapshot is what the records for all sinks belong to: the difference.
+	snapshot *change.Snapshot
+	// parts are those for whom it is: each sink that is owed a full snapshot, or all as one.
+	parts     []*part
+	inventory *merge
+	ghosts    map[change.Key][]change.Ghost
+}
+
+// part is a run as one sink sees it.
+type part struct {
+	owed     change.Owed
+	snapshot *change.Snapshot // of the sink's own records
+}
+
+func (s *Stream) newRun(due []change.Owed, version string, ghosts []change.Ghost) *run {
+	byKey := map[change.Key][]change.Ghost{}
+	for _, ghost := range ghosts {
+		byKey[ghost.Key] = append(byKey[ghost.Key], ghost)
+	}
+	r := &run{
+		Stream: s,
+		snapshot: &change.Snapshot{
+			ID:     version + "." + strconv.FormatInt(time.Now().UnixMilli(), 10),
+			Reason: due[0].Reason, From: s.cursor.position.ResourceVersion, Since: s.heard, ResourceVersion: version, Epoch: s.ClusterUID,
+		},
+		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted),
+		ghosts:    byKey,
+	}
+	for _, owed := range due {
+		if owed.Sink != "" {
+			r.snapshot.Sinks = append(r.snapshot.Sinks, owed.Sink)
+		}
+		if s.unsorted {
+			owed.After = "" // it means something in the order of the keys only
+		}
+		snapshot := *r.snapshot
+		snapshot.Generation = owed.Generation
+		r.parts = append(r.parts, &part{owed: owed, snapshot: &snapshot})
+	}
+	return r
+}
+
+// begin announces the gap, where there is one, and the reconcile that mends it (I4).
+func (r *run) begin(ctx context.Context) error {
+	r.Observer.Reconciling(r.stream, r.snapshot)
+	if r.snapshot.Reason.Gap() {
+		if err := r.emitFrames(ctx, change.Gap, change.Position{}); err != nil {
+			return err
+		}
+	}
+	return r.emitFrames(ctx, change.SnapshotBegin, change.Position{})
+}
+
+// paged is told that a page is complete and another one follows. From the second page on the order of the keys is proven:
+// a server that pages has one, and a whole page that is sorted by chance is none.
+func (r *run) paged() {
+	for _, p := range r.parts {
+		if !r.unsorted && !p.snapshot.Ordered {
+			ordered := *p.snapshot // the records in line have the other one
+			ordered.Ordered = true
+			p.snapshot = &ordered
+		}
+	}
+}
+
+// end emits what the sinks have and was not listed, and moves the position. Also where the list was at exactly the
+// position, the position is complete then: whatever shares its version and the watch had not brought yet is corrected.
+func (r *run) end(ctx context.Context) error {
+	if err := r.emitUnlisted(ctx); err != nil {
+		return err
+	}
+	position := r.cursor.restart(change.Position{
+		ResourceVersion: r.snapshot.ResourceVersion, Complete: true, Epoch: r.ClusterUID, Selector: r.selection.String(),
+	})
+	if err := r.emitFrames(ctx, change.SnapshotEnd, position); err != nil {
+		return err
+	}
+	for _, p := range r.parts {
+		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
+	}
+	r.Observer.Reconciled(r.stream, r.snapshot)
+	return nil
+}
+
+func (r *run) emitUnlisted(ctx context.Context) error {
+	for entry, err := range r.inventory.rest() {
+		if err != nil {
+			return err
+		}
+		if err := r.emitDeleted(ctx, entry); err != nil {
+			return err
+		}
+	}
+	for key := range r.ghosts {
+		if err := r.emitGhosts(ctx, key, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listed compares one object of the list with the inventory. What differs goes to all sinks; what does not, to those that
+// are owed a full snapshot.
+func (r *run) listed(ctx context.Context, object *frame.Object) error {
+	key := change.Key{Namespace: object.Namespace, Name: object.Name}
+	entry, found, err := r.inventory.find(key, func(gone change.Entry) error { return r.emitDeleted(ctx, gone) })
+	if err != nil {
+		return err
+	}
+	if found && entry.UID != object.UID {
+		if err := r.emitDeleted(ctx, entry); err != nil {
+			return err
+		}
+		found, entry = false, change.Entry{}
+	}
+	if err := r.emitGhosts(ctx, key, object.UID); err != nil {
+		return err
+	}
+	if found && entry.ResourceVersion == object.ResourceVersion {
+		return r.emitSync(ctx, object)
+	}
+	r.snapshot.Counts.Replaced++
+	r.correct(change.Correction{
+		Op: change.Replaced, Key: key, UID: object.UID, Version: object.ResourceVersion, Had: entry.UID, HadVersion: entry.ResourceVersion,
+	})
+	rec := r.record(change.Replaced, object)
+	rec.Snapshot = r.snapshot
+	return r.push(ctx, &rec)
+}
+
+// emitSync gives an unchanged object to the sinks that are owed it.
+func (r *run) emitSync(ctx context.Context, object *frame.Object) error {
+	if !r.snapshot.Reason.Full() {
+		return nil
+	}
+	for _, p := range r.parts {
+		rec := r.record(change.Sync, object)
+		if p.owed.After != "" && rec.Key.String() <= p.owed.After {
+			continue
+		}
+		p.snapshot.Counts.Synced++
+		rec.Snapshot, rec.Sink = p.snapshot, p.owed.Sink
+		if err := r.push(ctx, &rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// correct tells the observer of a difference that no watch told of: where the list is at exactly the position, every
+// difference is one.
+func (r *run) correct(c change.Correction) {
+	if r.snapshot.Reason.Full() {
+		c.Reason = r.snapshot.Reason
+		r.Observer.Corrected(r.stream, c)
+	}
+}
+
+// emitDeleted tells of an object that is gone and whose delete no watch saw. It carries the version that was delivered
+// last: the delete's own is not known.
+func (r *run) emitDeleted(ctx context.Context, entry change.Entry) error {
+	// A ghost of the same object is a later version of it, and gone with it.
+	if ghosts, found := r.ghosts[entry.Key]; found {
+		r.ghosts[entry.Key] = slices.DeleteFunc(ghosts, func(g change.Ghost) bool { return g.UID == entry.UID })
+	}
+	r.correct(change.Correction{Op: change.Deleted, Key: entry.Key, Had: entry.UID, HadVersion: entry.ResourceVersion})
+	return r.emitGone(ctx, entry, "")
+}
+
+// emitGhosts tells each sink of the objects of the key that only it was given, and that are gone. The object that is
+// listed now, with the uid, is not.
+func (r *run) emitGhosts(ctx context.Context, key change.Key, listed string) error {
+	for _, ghost := range r.ghosts[key] {
+		if ghost.UID == listed {
+			continue
+		}
+		if err := r.emitGone(ctx, ghost.Entry, ghost.Sink); err != nil {
+			return err
+		}
+	}
+	delete(r.ghosts, key)
+	return nil
+}
+
+func (r *run) emitGone(ctx context.Context, entry change.Entry, sink string) error {
+	r.snapshot.Counts.Deleted++
+	return r.push(ctx, &change.Record{
+		Stream: &r.stream, Op: change.Deleted, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion,
+		Received: time.Now(), FinalStateUnknown: true, Snapshot: r.snapshot, Sink: sink,
+	})
+}
+
+// emitFrames tells of the reconcile itself, to those for whom it is. Its end carries the position.
+func (r *run) emitFrames(ctx context.Context, op change.Op, position change.Position) error {
+	for _, p := range r.parts {
+		snapshot := *p.snapshot // the counts go on changing
+		snapshot.Counts.Replaced, snapshot.Counts.Deleted = r.snapshot.Counts.Replaced, r.snapshot.Counts.Deleted
+		err := r.push(ctx, &change.Record{
+			Stream: &r.stream, Op: op, ResourceVersion: snapshot.ResourceVersion, Received: time.Now(),
+			Snapshot: &snapshot, Sink: p.owed.Sink, Position: position,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

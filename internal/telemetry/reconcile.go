@@ -1,0 +1,97 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// maxCorrections is how many corrections of one reconcile are logged, each with its object.
+const maxCorrections = 20
+
+// Reconciling is told that a reconcile starts, and of the gap that made it necessary.
+func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.streams[stream.String()]
+	s.State, s.sign, s.corrections = snapshotting, time.Now(), 0
+	if snapshot.Reason == change.Epoch {
+		t.ClusterUID = snapshot.Epoch
+	}
+	if gap := snapshot.Gap(); gap != nil {
+		t.noteGap(stream, gap, "")
+		t.logGap(stream, gap)
+	}
+	t.Logger.Info("reconcile starts", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks,
+		"from", snapshot.From, "resourceVersion", snapshot.ResourceVersion)
+}
+
+// noteGap counts a gap and shows it: with the stream, and with the sinks where it is theirs alone. The object is the
+// one that the gap is about, "" for all. The caller holds mu.
+func (t *Telemetry) noteGap(stream change.Stream, gap *change.GapError, object string) {
+	t.metrics.sourceGaps.WithLabelValues(stream.Resource.String(), string(gap.Reason)).Inc()
+	shown := &gapState{
+		Reason: gap.Reason, Stream: stream.String(), Sinks: gap.Sinks, Object: object,
+		From: gap.Delivered, To: gap.Proven, Since: gap.Since, Time: time.Now(),
+	}
+	s := t.streams[stream.String()]
+	s.Gaps++
+	s.LastGap = shown
+	for _, name := range gap.Sinks {
+		t.sinks[name].Gaps++
+		t.sinks[name].LastGap = shown
+	}
+}
+
+func (t *Telemetry) logGap(stream change.Stream, gap *change.GapError) {
+	attributes := []any{"resource", stream.String(), "reason", gap.Reason, "lastDelivered", gap.Delivered, "resourceVersion", gap.Proven}
+	if !gap.Since.IsZero() {
+		attributes = append(attributes, "since", gap.Since)
+	}
+	if gap.Sinks != nil {
+		attributes = append(attributes, "sinks", gap.Sinks)
+	}
+	t.Logger.Warn("gap: intermediate changes may be missing", attributes...)
+}
+
+// Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each reconcile
+// are logged; Reconciled says how many there were.
+func (t *Telemetry) Corrected(stream change.Stream, c change.Correction) {
+	t.metrics.corrections.WithLabelValues(stream.Resource.String(), c.Op.String()).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.streams[stream.String()]
+	if s.corrections++; s.corrections > maxCorrections {
+		return
+	}
+	t.Logger.Warn("drift: the server has what no watch told of; it is corrected", "resource", stream.String(), "reason", c.Reason,
+		"op", c.Op.String(), "object", c.Key.String(), "uid", c.UID, "resourceVersion", c.Version, "deliveredUid", c.Had, "deliveredResourceVersion", c.HadVersion)
+}
+
+// Reconciled is told that a reconcile is complete.
+func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
+	t.metrics.reconciles.WithLabelValues(stream.Resource.String(), string(snapshot.Reason)).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.streams[stream.String()]
+	s.sign = time.Now()
+	s.LastReconcile = &reconcileState{
+		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Time: time.Now(),
+	}
+	if s.corrections > 0 {
+		t.Logger.Warn("drift was found and corrected", "resource", stream.String(), "reason", snapshot.Reason, "corrections", s.corrections)
+	}
+	t.Logger.Info("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion,
+		"replaced", snapshot.Counts.Replaced, "deleted", snapshot.Counts.Deleted, "synced", snapshot.Counts.Synced)
+}
+
+// Rejected is told of a record that a sink will never take: a gap of that sink.
+func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err error) {
+	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
+	t.Logger.Error("record rejected; a gap record stands in its place", "sink", name, "reason", reason, "resource", rec.Stream.String(),
+		"object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	gap := &change.GapError{Reason: change.Policy, Sinks: []string{name}, Delivered: rec.ResourceVersion, Proven: rec.ResourceVersion, Since: rec.Received}
+	t.noteGap(*rec.Stream, gap, rec.Key.String())
+}
