@@ -1,0 +1,126 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// resyncRun is a run of many streams and of sinks with periods, which notes when which stream is asked.
+type resyncRun struct {
+	*run
+	line  *Line
+	start time.Time
+	asked []asked
+}
+
+type asked struct {
+	stream string
+	after  time.Duration
+	sinks  []string
+}
+
+func newResyncRun(streams int, periods map[string]time.Duration) *resyncRun {
+	rr := &resyncRun{run: &run{Config: &Config{}}, start: time.Now()}
+	for _, name := range []string{"a", "b", "c"} {
+		if period, there := periods[name]; there {
+			rr.listeners = append(rr.listeners, &listener{Sink: Sink{Name: name, Resync: period}})
+		}
+	}
+	rr.run.line = newLine(nil)
+	rr.line = rr.run.line
+	for i := range streams {
+		stream := change.Stream{Resource: change.Resource{Name: fmt.Sprint("r", i)}}
+		rr.Sources = append(rr.Sources, Source{Stream: stream, Request: func(owed ...change.Owed) {
+			var sinks []string
+			for _, o := range owed {
+				sinks = append(sinks, o.Sink+" "+string(o.Reason))
+			}
+			rr.asked = append(rr.asked, asked{stream.String(), time.Since(rr.start), sinks})
+		}})
+	}
+	return rr
+}
+
+// during runs the resyncer for the time, within a synctest bubble.
+func (rr *resyncRun) during(t *testing.T, d time.Duration) {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	newResyncer(rr.run).run(ctx)
+}
+
+func TestResyncAsksEachStreamOncePerPeriodAndSpreadsThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rr := newResyncRun(50, map[string]time.Duration{"a": time.Hour, "b": time.Hour})
+		rr.during(t, 10*time.Hour+time.Second)
+		times := map[string][]time.Duration{}
+		seconds := map[int]int{}
+		for _, a := range rr.asked {
+			times[a.stream] = append(times[a.stream], a.after)
+			seconds[int(a.after.Seconds())]++
+			if !slices.Equal(a.sinks, []string{"a resync", "b resync"}) {
+				t.Fatalf("asked for %q; sinks of one period share a list", a.sinks)
+			}
+		}
+		for name, at := range times {
+			if len(at) != 10 || at[0] < 30*time.Minute || at[0] > time.Hour {
+				t.Errorf("%s was asked at %v, want ten times, the first in the second half of an hour", name, at)
+			}
+			for i := 1; i < len(at); i++ {
+				if at[i]-at[i-1] != time.Hour {
+					t.Errorf("%s was asked at %v, want an hour between", name, at)
+				}
+			}
+		}
+		if len(times) != 50 || len(seconds) < 250 {
+			t.Errorf("%d streams were asked in %d different seconds, want 50 and hundreds", len(times), len(seconds))
+		}
+	})
+}
+
+func TestResyncIsEachSinksOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rr := newResyncRun(1, map[string]time.Duration{"a": time.Hour, "b": 0, "c": 2 * time.Hour})
+		rr.run.listeners[0].Wants = func(s *change.Stream) bool { return s.String() == "r0" }
+		rr.during(t, 8*time.Hour)
+		count := map[string]int{}
+		for _, a := range rr.asked {
+			count[strings.Join(a.sinks, ",")]++
+		}
+		if len(count) != 2 || count["a resync"] != 8 || count["c resync"] != 4 {
+			t.Errorf("asked %v, want a eight times, c four times, b never", count)
+		}
+	})
+}
+
+// A stream that is behind would stand still for as long as the line drains.
+func TestResyncOfAStreamThatIsBehindComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rr := newResyncRun(1, map[string]time.Duration{"a": time.Hour})
+		stream := rr.Sources[0].Stream
+		rr.line.progress(stream.String()).added = maxBehind + 1
+		rr.during(t, 2*time.Hour)
+		if len(rr.asked) != 0 {
+			t.Fatalf("a stream that is behind was asked: %+v", rr.asked)
+		}
+		time.AfterFunc(3*time.Hour, func() {
+			rr.line.mu.Lock()
+			defer rr.line.mu.Unlock()
+			rr.line.progress(stream.String()).committed = maxBehind + 1
+		})
+		rr.during(t, 3*time.Hour+postponement)
+		if len(rr.asked) != 1 {
+			t.Errorf("asked %+v, want once, soon after it had caught up", rr.asked)
+		}
+	})
+}
+
+func TestResyncWithoutAPeriodEndsAtOnce(t *testing.T) {
+	newResyncer(newResyncRun(3, map[string]time.Duration{"a": 0}).run).run(t.Context())
+}
