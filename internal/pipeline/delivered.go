@@ -14,11 +14,14 @@ import (
 //
 // While the set is not empty the sink's mark must stay where it is: a record that is still to come again lies before
 // any newer mark.
+//
+// A log may be compacted, so that of an object only the newest record is left, and an older one may come again. Whatever
+// is older than what the log holds of the same object is never written behind it (I3).
 type deliveredSet struct {
 	streams []change.Stream
 	ledger  ledger
 
-	mu    sync.Mutex       // guards the following: the listener takes, the source of a stream asks for ghosts
+	mu    sync.Mutex       // guards the following: the listener takes, sources ask for ghosts, the committer passes
 	tails map[string]*tail // by stream, none that is empty
 }
 
@@ -27,7 +30,14 @@ type tail struct {
 	ids     map[change.ID]struct{}
 	deletes map[string]struct{}         // uids
 	objects map[change.Key]change.Entry // what the records leave in existence
+	latest  map[change.Key]latest       // what is known of the order of an object's records
 	newest  string                      // the highest resourceVersion of the ids
+}
+
+// latest are the highest resourceVersions that the tail holds of one key.
+type latest struct {
+	watched string // of a record that a watch sent: all that the watch sent before it was delivered before it
+	any     string
 }
 
 // add takes ids as text, oldest first. Those that are no record of one of the streams, or that are saved, are left out.
@@ -78,7 +88,10 @@ func (d *deliveredSet) tailOf(stream string) *tail {
 		d.tails = map[string]*tail{}
 	}
 	if d.tails[stream] == nil {
-		d.tails[stream] = &tail{ids: map[change.ID]struct{}{}, deletes: map[string]struct{}{}, objects: map[change.Key]change.Entry{}}
+		d.tails[stream] = &tail{
+			ids: map[change.ID]struct{}{}, deletes: map[string]struct{}{},
+			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{},
+		}
 	}
 	return d.tails[stream]
 }
@@ -116,14 +129,49 @@ func (d *deliveredSet) take(rec *change.Record, clusterUID string) bool {
 		return false
 	}
 	id := rec.ID(clusterUID)
-	found := t.take(rec, id)
+	found := t.take(rec, id) || t.isOlder(rec)
 	if rec.Op == change.Deleted {
 		t.gone(id) // also if the attempt that tells it is repeated
 	}
-	if len(t.ids) == 0 || change.CompareVersions(rec.Position.ResourceVersion, t.newest) > 0 || endsReconcile(rec) {
+	if len(t.ids) == 0 || t.isPassed(rec) || endsReconcile(rec) {
 		delete(d.tails, stream)
 	}
 	return found
+}
+
+// pass forgets what records that are delivered, with all before them, have left behind. Bookmarks are nobody's to take,
+// but a quiet stream has nothing else.
+func (d *deliveredSet) pass(records []*change.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.tails) == 0 {
+		return
+	}
+	for _, rec := range records {
+		if stream := rec.Stream.String(); d.tails[stream] != nil && d.tails[stream].isPassed(rec) {
+			delete(d.tails, stream)
+		}
+	}
+}
+
+// isPassed says whether nothing of the tail comes again after the record. A position that is complete at the tail's
+// newest version is behind it, too.
+func (t *tail) isPassed(rec *change.Record) bool {
+	order := change.CompareVersions(rec.Position.ResourceVersion, t.newest)
+	return order > 0 || order == 0 && rec.Position.Complete
+}
+
+// isOlder says whether the log holds something newer of the record's object than the record. What a watch sent is
+// delivered then. What a full snapshot found at its version would be false behind a later record.
+func (t *tail) isOlder(rec *change.Record) bool {
+	known, found := t.latest[rec.Key]
+	switch {
+	case !found || !rec.Op.OfObject():
+		return false
+	case rec.Snapshot == nil:
+		return change.CompareVersions(known.watched, rec.ResourceVersion) > 0
+	}
+	return rec.Snapshot.Reason.Full() && change.CompareVersions(known.any, rec.Snapshot.ResourceVersion) > 0
 }
 
 // endsReconcile says whether everything that a log's tail could tell of the stream was compared with the server.
@@ -139,6 +187,14 @@ func (t *tail) gone(id change.ID) {
 
 func (t *tail) add(id change.ID) {
 	t.ids[id] = struct{}{}
+	if id.Op.OfObject() {
+		known := t.latest[id.Key]
+		known.any = newer(known.any, id.ResourceVersion)
+		if id.Op == change.Added || id.Op == change.Updated || id.Op == change.Deleted {
+			known.watched = newer(known.watched, id.ResourceVersion)
+		}
+		t.latest[id.Key] = known
+	}
 	switch {
 	case id.Op == change.Deleted:
 		t.gone(id)
@@ -146,9 +202,14 @@ func (t *tail) add(id change.ID) {
 		delete(t.deletes, id.UID) // it came back: an object can leave a selection and enter it again
 		t.objects[id.Key] = change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion}
 	}
-	if change.CompareVersions(id.ResourceVersion, t.newest) > 0 {
-		t.newest = id.ResourceVersion
+	t.newest = newer(t.newest, id.ResourceVersion)
+}
+
+func newer(a, b string) string {
+	if change.CompareVersions(a, b) > 0 {
+		return a
 	}
+	return b
 }
 
 // take finds the record in whatever shape it was delivered. An object that a reconcile finds is there when any record

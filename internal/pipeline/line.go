@@ -20,10 +20,17 @@ type Line struct {
 	number  fifo.Numberer
 	streams map[string]*progress
 	marks   []checkpoint.Marks // by listener
+	held    []heldMark         // by listener
 	saved   []sink.Mark        // by listener: the mark that was given to the committer last
 	window  *fifo.Queue        // room for what is not saved yet; it only counts
 	wake    chan struct{}      // buffered 1: the committer has work
 	changed chan struct{}      // closed and made anew when something was saved
+}
+
+// heldMark is the newest mark of a sink whose log still holds what comes again: it counts when that has passed.
+type heldMark struct {
+	seq  uint64
+	mark sink.Mark // "" is none
 }
 
 // progress is what is known of one stream's records.
@@ -38,6 +45,7 @@ func newLine(listeners []*listener) *Line {
 		listeners: listeners,
 		streams:   map[string]*progress{},
 		marks:     make([]checkpoint.Marks, len(listeners)),
+		held:      make([]heldMark, len(listeners)),
 		saved:     make([]sink.Mark, len(listeners)),
 		window:    fifo.NewQueue(windowLimit(listeners)),
 		wake:      make(chan struct{}, 1),
@@ -190,10 +198,19 @@ func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
 		}
 	}
 	if mark != "" {
-		l.marks[listener].Written(batch[len(batch)-1].Seq, mark)
+		l.held[listener] = heldMark{batch[len(batch)-1].Seq, mark}
 	}
 	l.wakeCommitter()
 	return nil
+}
+
+// release lets the listener's mark count, unless what is still to be replayed lies before it. The caller holds mu.
+func (l *Line) release(listener int) {
+	held := &l.held[listener]
+	if held.mark != "" && l.listeners[listener].delivered.empty() {
+		l.marks[listener].Written(held.seq, held.mark)
+		*held = heldMark{}
+	}
 }
 
 // advance returns what may be saved now: the records that every listener acknowledged with all before them (I2), and
@@ -211,6 +228,8 @@ func (l *Line) advance() ([]*change.Record, map[string]sink.Mark) {
 	}
 	marks := map[string]sink.Mark{}
 	for i, lst := range l.listeners {
+		lst.delivered.pass(batch)
+		l.release(i)
 		if mark, ok := l.marks[i].At(frontier); ok && mark != l.saved[i] {
 			marks[lst.Name], l.saved[i] = mark, mark
 		}

@@ -259,9 +259,6 @@ func (l *listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time
 	}
 	l.mark = mark
 	l.observer.Written(l.Name, batch, time.Since(began))
-	if !l.delivered.empty() {
-		mark = "" // what is still to be replayed lies before it
-	}
 	return l.acknowledged(batch, mark)
 }
 

@@ -1,0 +1,111 @@
+package pipeline
+
+import (
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+func bookmark(stream change.Stream, version string) *change.Record {
+	return &change.Record{
+		Stream: &stream, Op: change.Bookmark, ResourceVersion: version, Position: change.Position{ResourceVersion: version, Complete: true},
+	}
+}
+
+// found is a record of a reconcile at the version.
+func found(rec *change.Record, op change.Op, reason change.Reason, at string) *change.Record {
+	rec.Op, rec.Position = op, change.Position{}
+	rec.Snapshot = &change.Snapshot{ID: at + ".1", Reason: reason, ResourceVersion: at}
+	return rec
+}
+
+// A crash left a record of a stream in the log that has been quiet since: only a bookmark tells that it will not come again.
+func TestI3BookmarkThatPassesTheTailFreesTheMark(t *testing.T) {
+	for _, version := range []string{"3", "4"} {
+		target := &memory{}
+		r := crashed(t, target, update(services(), "x", 3))
+		if err := r.life(func(line *Line) {
+			r.push(line, update(pods(), "a", 2), bookmark(services(), version))
+			r.drain(line, pods(), services())
+			if mark, _, err := r.store.Mark("s"); err != nil || mark != "3" {
+				t.Errorf("mark after a bookmark at %s is %q, %v; want 3, the log's end", version, mark, err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What is before the bookmark and not delivered yet still needs the tail.
+func TestI3BookmarkWaitsForTheRecordsBeforeIt(t *testing.T) {
+	target := &memory{}
+	r := crashed(t, target, update(pods(), "a", 3))
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 3), bookmark(pods(), "9"), bookmark(services(), "9"))
+		r.drain(line, pods(), services())
+	}); err != nil || target.short() != "a/1/updated a/3/updated" {
+		t.Errorf("%v; log is %s", err, target.short())
+	}
+}
+
+// A compacted log holds the newest record of an object only. An older one that comes again was delivered before it.
+func TestI3OlderRecordIsNotWrittenBehindANewerOneOfACompactedLog(t *testing.T) {
+	target := &memory{}
+	gone := update(pods(), "b", 8)
+	gone.Op = change.Deleted
+	r := crashed(t, target, update(pods(), "a", 7), gone)
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 5), update(pods(), "b", 6), update(pods(), "c", 6), update(pods(), "a", 7), gone, update(pods(), "a", 9))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := target.short(), "a/1/updated a/7/updated b/8/deleted c/6/updated a/9/updated"; got != want {
+		t.Errorf("log is %s, want %s", got, want)
+	}
+}
+
+// What a reconcile put into the log proves nothing of the states between: they are announced as a gap, or come again.
+func TestI3RecordOfAReconcileProvesNoOlderOne(t *testing.T) {
+	target := &memory{}
+	r := crashed(t, target, found(update(pods(), "a", 7), change.Replaced, change.Gone, "9"))
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 5))
+		r.drain(line, pods())
+	}); err != nil || target.short() != "a/1/updated a/7/replaced a/5/updated" {
+		t.Errorf("%v; log is %s", err, target.short())
+	}
+}
+
+// A snapshot that a crash left unpaid runs again, at the saved position. Its log has gone on meanwhile.
+func TestI3SnapshotIsNotWrittenBehindWhatTheLogHoldsAlready(t *testing.T) {
+	target := &memory{}
+	r := crashed(t, target, update(pods(), "a", 7), found(update(pods(), "b", 8), change.Replaced, change.Gone, "9"))
+	sync := func(name string, version int) *change.Record {
+		rec := found(update(pods(), name, version), change.Sync, change.NewSink, "5")
+		rec.Sink = "s"
+		return rec
+	}
+	if err := r.life(func(line *Line) {
+		r.push(line, sync("a", 1), sync("b", 4), sync("c", 4), found(update(pods(), "a", 3), change.Replaced, change.NewSink, "5"))
+		r.push(line, update(pods(), "a", 7))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := target.short(), "a/1/updated a/7/updated b/8/replaced c/4/sync"; got != want {
+		t.Errorf("log is %s, want %s", got, want)
+	}
+}
+
+// Under another epoch a lower version is the later one.
+func TestI4EpochIsWrittenBehindWhateverTheLogHolds(t *testing.T) {
+	target := &memory{}
+	r := crashed(t, target, update(pods(), "a", 90))
+	if err := r.life(func(line *Line) {
+		r.push(line, found(update(pods(), "a", 40), change.Replaced, change.Epoch, "50"))
+		r.drain(line, pods())
+	}); err != nil || target.short() != "a/1/updated a/90/updated a/40/replaced" {
+		t.Errorf("%v; log is %s", err, target.short())
+	}
+}
