@@ -33,6 +33,7 @@ type listener struct {
 	mark      sink.Mark
 	delivered deliveredSet
 	messages  []sink.Message
+	ends      []int // by record of the batch: how many messages it ends after
 
 	mu       sync.Mutex // guards the following
 	queue    *fifo.Queue
@@ -221,62 +222,6 @@ func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, erro
 		}
 	}
 	return fresh, l.acknowledged(known, "")
-}
-
-// write makes one attempt with the batch and returns what is still to be written.
-func (l *listener) write(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
-	messages := l.encode(batch)
-	began := time.Now()
-	mark, err := l.Target.Write(ctx, messages)
-	var rejected *sink.RejectedError
-	switch {
-	case err == nil:
-		return nil, l.wrote(batch, mark, began)
-	case errors.As(err, &rejected):
-		if err := l.wrote(batch[:rejected.Index], mark, began); err != nil {
-			return nil, err
-		}
-		return batch[rejected.Index:], l.replaceRejected(batch[rejected.Index:], rejected)
-	case isPermanent(err) || ctx.Err() != nil:
-		return nil, err
-	}
-	l.observer.Failed(l.Name, err)
-	return batch, l.reopen(ctx)
-}
-
-func (l *listener) encode(batch []*change.Record) []sink.Message {
-	l.Encoder.Reset()
-	l.messages = l.messages[:0]
-	for _, rec := range batch {
-		l.messages = l.Encoder.Encode(l.messages, rec)
-	}
-	return l.messages
-}
-
-func (l *listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time) error {
-	if len(batch) == 0 {
-		return nil
-	}
-	l.mark = mark
-	l.observer.Written(l.Name, batch, time.Since(began))
-	return l.acknowledged(batch, mark)
-}
-
-// replaceRejected puts a gap record in the place of the first record of the batch, which the sink will never take, so
-// that the loss is on the wire where it happened (I4).
-func (l *listener) replaceRejected(batch []*change.Record, rejected *sink.RejectedError) error {
-	rec := batch[0]
-	if rec.Op == change.Gap {
-		return &sink.PermanentError{Err: fmt.Errorf("sink %s rejects even the note of a rejected record: %w", l.Name, rejected)}
-	}
-	l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
-	note := *rec
-	note.Op, note.Object = change.Gap, nil
-	note.Snapshot = &change.Snapshot{
-		ID: rec.ResourceVersion, Reason: change.Policy, From: rec.ResourceVersion, ResourceVersion: rec.ResourceVersion,
-	}
-	batch[0] = &note
-	return nil
 }
 
 // open opens the sink at the mark and remembers what its log holds behind it. A sink without a mark gets one before its

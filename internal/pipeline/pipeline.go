@@ -72,7 +72,7 @@ type Sink struct {
 
 // Encoder turns records into messages. One goroutine uses it.
 type Encoder interface {
-	// Encode appends the record's messages to dst. They are valid until Reset.
+	// Encode appends the record's messages to dst, at least one, all with the record's id. They are valid until Reset.
 	Encode(dst []sink.Message, rec *change.Record) []sink.Message
 	Reset()
 }

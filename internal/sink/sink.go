@@ -32,6 +32,10 @@ type Sink interface {
 	// that the sink will never take: the messages before it are durable, as the returned mark says, and none after
 	// it was written. A *PermanentError is as for Open. After any other error the caller opens again.
 	//
+	// Adjacent messages of one ID are one record, such as a delete and its tombstone: none of them is durable without the
+	// others, whatever breaks in between, and Open returns their ID only if the log holds them all, once or once each. A
+	// rejection of any of them leaves all of them out.
+	//
 	// The batch and all that it points at belong to the sink until Write returns, and not after.
 	Write(ctx context.Context, batch []Message) (Mark, error)
 

@@ -1,0 +1,79 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// write makes one attempt with the batch and returns what is still to be written.
+func (l *listener) write(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
+	messages := l.encode(batch)
+	began := time.Now()
+	mark, err := l.Target.Write(ctx, messages)
+	var rejected *sink.RejectedError
+	switch {
+	case err == nil:
+		return nil, l.wrote(batch, mark, began)
+	case errors.As(err, &rejected):
+		at := l.recordOf(rejected.Index)
+		if at == len(batch) {
+			return nil, &sink.PermanentError{Err: fmt.Errorf("message %d of %d is rejected: %w", rejected.Index, len(messages), err)}
+		}
+		if err := l.wrote(batch[:at], mark, began); err != nil {
+			return nil, err
+		}
+		return batch[at:], l.replaceRejected(batch[at:], rejected)
+	case isPermanent(err) || ctx.Err() != nil:
+		return nil, err
+	}
+	l.observer.Failed(l.Name, err)
+	return batch, l.reopen(ctx)
+}
+
+// encode makes the messages of the batch; a record may have several.
+func (l *listener) encode(batch []*change.Record) []sink.Message {
+	l.Encoder.Reset()
+	l.messages, l.ends = l.messages[:0], l.ends[:0]
+	for _, rec := range batch {
+		l.messages = l.Encoder.Encode(l.messages, rec)
+		l.ends = append(l.ends, len(l.messages))
+	}
+	return l.messages
+}
+
+// recordOf is the record that the message was made of, both as places in the last batch.
+func (l *listener) recordOf(message int) int {
+	return sort.Search(len(l.ends), func(i int) bool { return l.ends[i] > message })
+}
+
+func (l *listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	l.mark = mark
+	l.observer.Written(l.Name, batch, time.Since(began))
+	return l.acknowledged(batch, mark)
+}
+
+// replaceRejected puts a gap record in the place of the first record of the batch, which the sink will never take, so
+// that the loss is on the wire where it happened (I4).
+func (l *listener) replaceRejected(batch []*change.Record, rejected *sink.RejectedError) error {
+	rec := batch[0]
+	if rec.Op == change.Gap {
+		return &sink.PermanentError{Err: fmt.Errorf("sink %s rejects even the note of a rejected record: %w", l.Name, rejected)}
+	}
+	l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
+	note := *rec
+	note.Op, note.Object = change.Gap, nil
+	note.Snapshot = &change.Snapshot{
+		ID: rec.ResourceVersion, Reason: change.Policy, From: rec.ResourceVersion, ResourceVersion: rec.ResourceVersion,
+	}
+	batch[0] = &note
+	return nil
+}

@@ -1,0 +1,68 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// tombstones is an encoder that appends a message without a value to each delete.
+type tombstones struct{ Encoder }
+
+func (e tombstones) Encode(dst []sink.Message, rec *change.Record) []sink.Message {
+	dst = e.Encoder.Encode(dst, rec)
+	if rec.Op == change.Deleted {
+		dst = append(dst, sink.Message{ID: dst[len(dst)-1].ID, Op: "deleted"})
+	}
+	return dst
+}
+
+// A rejection names a message; with two of a record the places of messages and records differ.
+func TestI4RejectedMessageIsItsRecord(t *testing.T) {
+	fault, entered, open := gate()
+	target := &memory{}
+	target.fault = func(ctx context.Context, batch []sink.Message) error {
+		if err := fault(ctx, batch); err != nil {
+			return err
+		}
+		for i, message := range batch {
+			if id, _ := change.ParseID(message.ID); id.Key.Name == "huge" && id.Op != change.Gap {
+				return &sink.RejectedError{Index: i, Reason: "too_large", Err: errors.New("above the limit")}
+			}
+		}
+		return nil
+	}
+	s := sinkOf("s", target)
+	s.Encoder = tombstones{s.Encoder}
+	r := newRig(t, s)
+	deleted := func(name string, version int) *change.Record {
+		rec := update(pods(), name, version)
+		rec.Op = change.Deleted
+		return rec
+	}
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "first", 1))
+		<-entered // what follows is one batch
+		r.push(line, deleted("a", 2), deleted("b", 3), deleted("huge", 4), update(pods(), "huge", 5), deleted("c", 6))
+		close(open)
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "first/1/updated a/2/deleted a/2/deleted b/3/deleted b/3/deleted huge/4/gap huge/5/gap c/6/deleted c/6/deleted"
+	if got := target.short(); got != want {
+		t.Errorf("log is %s, want %s", got, want)
+	}
+}
+
+func TestMessageIsFoundInItsRecord(t *testing.T) {
+	l := &listener{ends: []int{1, 3, 4, 6}}
+	for message, want := range []int{0, 1, 1, 2, 3, 3, 4} {
+		if got := l.recordOf(message); got != want {
+			t.Errorf("message %d is of record %d, want %d", message, got, want)
+		}
+	}
+}
