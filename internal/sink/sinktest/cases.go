@@ -20,6 +20,7 @@ func cases() []testCase {
 		{"I3 random histories", nil, histories},
 		{"I4 rejection names the message", func(e *Env) bool { return e.TooLarge > 0 }, rejection},
 		{"I3 cut connections", func(e *Env) bool { return e.Cut != nil }, cutConnections},
+		{"I3 pairs are whole", func(e *Env) bool { return e.Pairs }, pairs},
 		{"I1 stalled transport", func(e *Env) bool { return e.Stall != nil }, stalled},
 		{"I7 cancelled before", nil, cancelledBefore},
 		{"I7 cancelled during Write", nil, cancelledDuring},

@@ -53,12 +53,18 @@ func (r *rig) rejected(s sink.Sink, batch []sink.Message, index int) sink.Mark {
 // cutConnections writes until enough cuts fell on it.
 func cutConnections(r *rig) {
 	l := r.newLine()
+	l.cutWhile(20, func() []sink.Message { return r.maker.Batch(10) })
+}
+
+// cutWhile writes batches until so many cuts fell on them.
+func (l *line) cutWhile(times int, batch func() []sink.Message) {
+	l.Helper()
 	cuts := make(chan struct{})
-	ctx, stop := context.WithCancel(r.ctx)
+	ctx, stop := context.WithCancel(l.ctx)
 	defer stop()
-	go cutting(ctx, r.env.Cut, cuts)
-	for n := 0; n < 20; {
-		l.deliver(r.maker.Batch(10))
+	go cutting(ctx, l.env.Cut, cuts)
+	for n := 0; n < times; {
+		l.deliver(batch())
 		select {
 		case <-cuts:
 			l.save()

@@ -88,9 +88,14 @@ func (s *memorySink) Write(ctx context.Context, batch []sink.Message) (sink.Mark
 	}
 	s.log.stored, s.kept = append(s.log.stored, s.kept...), nil
 	for i := range batch {
-		if err := s.put(i, &batch[i]); err != nil {
-			return s.place(), err
+		err := s.put(i, &batch[i])
+		if err == nil {
+			continue
 		}
+		if torn := i+1 < len(batch) && batch[i].ID == batch[i+1].ID; torn && errors.Is(err, errCut) && s.log.lie != "tears pairs" {
+			s.log.stored = s.log.stored[:len(s.log.stored)-1]
+		}
+		return s.place(), err
 	}
 	if n := len(s.log.stored); s.log.lie == "acknowledges early" && n > 0 {
 		s.log.stored, s.kept = s.log.stored[:n-1], s.log.stored[n-1:]
@@ -161,7 +166,7 @@ func (m *memory) env(*testing.T) *Env {
 	close(running)
 	m.stalled = running
 	return &Env{
-		Fenced: true, SeesLoss: true, TooLarge: tooLarge,
+		Fenced: true, SeesLoss: true, Pairs: true, TooLarge: tooLarge,
 		Sink:        func(*testing.T) sink.Sink { return &memorySink{log: m} },
 		Messages:    func(*testing.T) []Stored { return append([]Stored(nil), m.stored...) },
 		Destination: func(number int) string { return "subject." + strconv.Itoa(number%3) },

@@ -55,6 +55,18 @@ func (m *Maker) Tombstone() sink.Message {
 	return made
 }
 
+// Pairs makes n records of two messages, the second one without a value, with a single message behind each.
+func (m *Maker) Pairs(n int) []sink.Message {
+	var batch []sink.Message
+	for range n {
+		first := m.Message(0)
+		second := first
+		second.Value = nil
+		batch = append(batch, first, second, m.Message(0))
+	}
+	return batch
+}
+
 func oddID(number int) change.ID {
 	names := [...]string{
 		"web", "coredns-7db6d8ff4d-x2x9z", "system:node:a.b", "a/b", "100%", `quo"te`, `back\slash`, "sp ace",

@@ -36,6 +36,9 @@ type Env struct {
 	Partitioned bool
 	// SkipsTombstones says that a message without a value leaves nothing in the log.
 	SkipsTombstones bool
+	// Pairs says that the sink is given records of several messages, such as deletes with tombstones, which are durable
+	// together or not at all.
+	Pairs bool
 	// Fenced says that of two sinks that are open on the log one is kept out.
 	Fenced bool
 	// SeesLoss says that a Write after Truncate or Recreate fails, on a sink that was open meanwhile.

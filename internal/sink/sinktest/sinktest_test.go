@@ -41,6 +41,7 @@ func TestSuiteCatchesEveryLie(t *testing.T) {
 		"returns what is foreign": "empty_mark_leaves_alone_what_is_there",
 		"forgets what follows":    "I3_crash_in_the_first_batch",
 		"repeats after a cut":     "I3_cut_connections",
+		"tears pairs":             "I3_pairs_are_whole",
 		"names another message":   "I4_rejection_names_the_message",
 		"overlooks the loss":      "I4_log_made_again",
 		"closes once":             "I7_Close",
