@@ -1,0 +1,138 @@
+package telemetry
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+func pods() change.Stream {
+	return change.Stream{Resource: change.Resource{Version: "v1", Name: "pods"}}
+}
+
+func newTelemetry(log *bytes.Buffer) *Telemetry {
+	return New(Options{
+		ClusterUID: "epoch-1", Streams: []change.Stream{pods()}, Sinks: []string{"lake", "bus"},
+		Logger:       slog.New(slog.NewTextHandler(log, nil)),
+		CountObjects: func(string) (int, error) { return 0, nil },
+	})
+}
+
+// exposed says whether /metrics has the line.
+func exposed(t *testing.T, tel *Telemetry, line string) bool {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	return strings.Contains(answer.Body.String(), "\n"+line+"\n")
+}
+
+func snapshot(reason change.Reason, sinks ...string) *change.Snapshot {
+	return &change.Snapshot{Reason: reason, Sinks: sinks, From: "100", ResourceVersion: "300", Since: time.Unix(1000, 0), Epoch: "epoch-2"}
+}
+
+// A gap is in the metrics, in the log and on /statusz, with what was delivered, what is proven, why and since when.
+func TestI4GapIsTold(t *testing.T) {
+	for _, reason := range []change.Reason{change.Gone, change.Stale, change.Epoch} {
+		log := new(bytes.Buffer)
+		tel := newTelemetry(log)
+		tel.Reconciling(pods(), snapshot(reason))
+		if !exposed(t, tel, fmt.Sprintf(`kubecdc_source_gaps_total{reason="%s",resource="pods"} 1`, reason)) {
+			t.Errorf("%s is not counted once", reason)
+		}
+		if text := log.String(); !strings.Contains(text, `level=WARN msg="gap: intermediate changes may be missing" resource=pods reason=`+string(reason)+` lastDelivered=100 resourceVersion=300 since=`) {
+			t.Errorf("%s: log is %s", reason, text)
+		}
+		status := tel.Status()
+		shown, err := json.Marshal(status.Streams["pods"].LastGap)
+		if err != nil || !strings.Contains(string(shown), `"reason":"`+string(reason)+`","stream":"pods","lastDelivered":"100","resourceVersion":"300","since":"19`) {
+			t.Errorf("%s: status shows %s, %v", reason, shown, err)
+		}
+		if status.Sinks["lake"].Gaps != 0 || status.Streams["pods"].Gaps != 1 {
+			t.Errorf("%s: the gap of all is shown as a sink's, or not at all", reason)
+		}
+	}
+}
+
+func TestI4GapOfOneSinkIsShownWithIt(t *testing.T) {
+	log := new(bytes.Buffer)
+	tel := newTelemetry(log)
+	tel.Reconciling(pods(), snapshot(change.Lost, "lake"))
+	stream := pods()
+	tel.Rejected("bus", &change.Record{Stream: &stream, Key: change.Key{Namespace: "n", Name: "huge"}, ResourceVersion: "7"}, "too_large", errors.New("above the limit"))
+	status := tel.Status()
+	lake, bus := status.Sinks["lake"], status.Sinks["bus"]
+	if lake.Gaps != 1 || lake.LastGap.Reason != change.Lost || lake.LastGap.Stream != "pods" {
+		t.Errorf("sink lake shows %+v", lake)
+	}
+	if bus.Gaps != 1 || bus.LastGap.Reason != change.Policy || bus.LastGap.Object != "n/huge" {
+		t.Errorf("sink bus shows %+v", bus)
+	}
+	if !exposed(t, tel, `kubecdc_source_gaps_total{reason="policy",resource="pods"} 1`) {
+		t.Error("the rejected record is not counted once")
+	}
+	if n := strings.Count(log.String(), "level=ERROR"); n != 1 || strings.Count(log.String(), "level=WARN") != 1 {
+		t.Errorf("log is %s, want one line for each", log)
+	}
+}
+
+func TestReconcileWithoutAGapTellsNone(t *testing.T) {
+	log := new(bytes.Buffer)
+	tel := newTelemetry(log)
+	for _, reason := range []change.Reason{change.Initial, change.Resync, change.Requested, change.NewSink} {
+		tel.Reconciling(pods(), snapshot(reason))
+	}
+	if status := tel.Status(); status.Streams["pods"].LastGap != nil || strings.Contains(log.String(), "WARN") {
+		t.Errorf("status shows %+v, log is %s", status.Streams["pods"], log)
+	}
+}
+
+func TestI4DriftIsLoggedWithItsObjectsAndCounted(t *testing.T) {
+	log := new(bytes.Buffer)
+	tel := newTelemetry(log)
+	tel.Reconciling(pods(), snapshot(change.Resync, "lake"))
+	tel.Corrected(pods(), change.Correction{
+		Op: change.Replaced, Key: change.Key{Namespace: "n", Name: "a"}, UID: "u", Version: "9", Had: "u", HadVersion: "7", Reason: change.Resync,
+	})
+	const want = `level=WARN msg="drift: the server has what no watch told of; it is corrected" resource=pods reason=resync op=replaced object=n/a uid=u resourceVersion=9 deliveredUid=u deliveredResourceVersion=7`
+	if !strings.Contains(log.String(), want) {
+		t.Errorf("log is %s, want %s", log, want)
+	}
+	for i := range 99 {
+		tel.Corrected(pods(), change.Correction{Op: change.Deleted, Key: change.Key{Name: fmt.Sprint(i)}})
+	}
+	tel.Reconciled(pods(), snapshot(change.Resync, "lake"))
+	if n := strings.Count(log.String(), "drift: "); n != maxCorrections {
+		t.Errorf("%d objects are logged, want %d", n, maxCorrections)
+	}
+	if !strings.Contains(log.String(), "corrections=100") {
+		t.Errorf("log is %s, want the count at the end", log)
+	}
+	for _, line := range []string{`{op="replaced",resource="pods"} 1`, `{op="deleted",resource="pods"} 99`} {
+		if !exposed(t, tel, "kubecdc_corrections_total"+line) {
+			t.Errorf("corrections%s is not exposed", line)
+		}
+	}
+	log.Reset()
+	tel.Reconciling(pods(), snapshot(change.Resync, "lake"))
+	tel.Reconciled(pods(), snapshot(change.Resync, "lake"))
+	if strings.Contains(log.String(), "drift") {
+		t.Errorf("a resync without drift logs %s", log)
+	}
+}
+
+func TestI4StatusNamesTheClusterOfTheNewEpoch(t *testing.T) {
+	tel := newTelemetry(new(bytes.Buffer))
+	tel.Reconciling(pods(), snapshot(change.Epoch))
+	if uid := tel.Status().ClusterUID; uid != "epoch-2" {
+		t.Errorf("status is of cluster %s", uid)
+	}
+}
