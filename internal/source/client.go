@@ -92,7 +92,11 @@ type page struct {
 
 // list reads one page and hands its objects to each, in the server's order, without holding the page.
 func (c *Client) list(ctx context.Context, s *Stream, p page, each func(frame.Object) error) (frame.ListMeta, error) {
-	request := c.request(&s.stream, s.selection).Param("limit", strconv.Itoa(p.limit))
+	return c.listPage(ctx, c.request(&s.stream, s.selection), p, s.frameOptions(), each)
+}
+
+func (c *Client) listPage(ctx context.Context, request *rest.Request, p page, options frame.Options, each func(frame.Object) error) (frame.ListMeta, error) {
+	request = request.Param("limit", strconv.Itoa(p.limit))
 	switch {
 	case p.token != "":
 		request = request.Param("continue", p.token)
@@ -105,7 +109,7 @@ func (c *Client) list(ctx context.Context, s *Stream, p page, each func(frame.Ob
 		return frame.ListMeta{}, err
 	}
 	defer body.Close()
-	return frame.ScanList(body, s.frameOptions(), each)
+	return frame.ScanList(body, options, each)
 }
 
 // watch opens a watch from the version.

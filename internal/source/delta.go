@@ -99,6 +99,7 @@ func (d deltaStore) take(object any) error {
 	fresh, err := d.stream.cursor.admit(rec, d.stream.isDelivered)
 	if err == nil && fresh {
 		err = d.stream.push(d.ctx, rec)
+		d.stream.prove(rec)
 	}
 	if err != nil && d.ctx.Err() == nil {
 		d.stream.Observer.Failed(d.stream.stream, err)

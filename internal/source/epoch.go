@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
 // checkServer asks, before each watch and each reconcile, who the server is and where it stands. A position means
@@ -36,10 +39,54 @@ func (s *Stream) checkServerVersion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if change.CompareVersions(now, s.cursor.position.ResourceVersion) < 0 {
+	if change.CompareVersions(now, s.cursor.position.ResourceVersion) < 0 || s.suspect.Load() && s.isOtherHistory(ctx) {
 		s.enqueue(change.Owed{Reason: change.Epoch})
 	}
 	return nil
+}
+
+// proof is the newest record of the stream that went in line: at the position the server has the object so, and in no other
+// state, for as long as it is the history that the position was reached in.
+type proof struct {
+	key          change.Key
+	uid, version string
+	deleted      bool
+}
+
+// prove remembers the record.
+func (s *Stream) prove(rec *change.Record) {
+	s.proof = proof{key: rec.Key, uid: rec.UID, version: rec.ResourceVersion, deleted: rec.Op == change.Deleted}
+}
+
+// isOtherHistory asks, after a failure, for the one object that is known best at exactly the position. An etcd that was
+// restored and has overtaken the position since has it at an older version, or at one that was never delivered. It never
+// says so of the same history; where the server no longer has the version, or the object was not touched since the
+// restored one, it cannot tell, and the next resync finds what differs.
+func (s *Stream) isOtherHistory(ctx context.Context) bool {
+	p, at := s.proof, s.cursor.position.ResourceVersion
+	if p.version == "" || s.isDue() {
+		return false
+	}
+	object, found, version, err := s.Client.look(ctx, s, p.key, at)
+	if err != nil {
+		return false // whatever follows fails, too, or is gone
+	}
+	s.suspect.Store(false)
+	same := found == !p.deleted && (p.deleted || object.UID == p.uid && object.ResourceVersion == p.version)
+	return version == at && !same // a server that does not list at exactly the version proves nothing
+}
+
+// look asks for one object of the stream at exactly the version, and returns the version of the answer.
+func (c *Client) look(ctx context.Context, s *Stream, key change.Key, exactly string) (object frame.Object, found bool, version string, err error) {
+	stream, selection := s.stream, s.selection
+	stream.Namespace = key.Namespace
+	selection.FieldSelector = strings.TrimPrefix(selection.FieldSelector+","+fields.OneTermEqualSelector("metadata.name", key.Name).String(), ",")
+	p := page{limit: 1, exactly: exactly}
+	meta, err := c.listPage(ctx, c.request(&stream, selection), p, s.frameOptions(), func(listed frame.Object) error {
+		object, found = listed, true
+		return nil
+	})
+	return object, found, meta.ResourceVersion, err
 }
 
 // clusterUID is the uid of namespace kube-system, which is the cluster's.

@@ -109,6 +109,7 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	event, object, err := d.decoder.Decode()
 	switch {
 	case err != nil && err != io.EOF && d.ctx.Err() == nil:
+		d.stream.suspect.Store(true)
 		d.stream.Observer.Failed(d.stream.stream, fmt.Errorf("read the watch of %s: %w", d.stream.stream, err))
 	case err == nil && event == watch.Error:
 		failure := apierrors.FromObject(object)
@@ -149,6 +150,7 @@ func (s *Stream) watchEnded(frames int, took time.Duration) {
 
 // fail tells the observer, unless the failure is only our own stop.
 func (s *Stream) fail(ctx context.Context, err error) {
+	s.suspect.Store(true)
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		s.Observer.Failed(s.stream, err)
 	}

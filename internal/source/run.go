@@ -19,6 +19,7 @@ type run struct {
 	parts     []*part
 	inventory *merge
 	ghosts    map[change.Key][]change.Ghost
+	newest    proof // of what was listed
 }
 
 // part is a run as one sink sees it.
@@ -90,6 +91,8 @@ func (r *run) end(ctx context.Context) error {
 	if err := r.emitFrames(ctx, change.SnapshotEnd, position); err != nil {
 		return err
 	}
+	r.proof = r.newest
+	r.suspect.Store(false) // everything was compared
 	for _, p := range r.parts {
 		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
 	}
@@ -118,6 +121,9 @@ func (r *run) emitUnlisted(ctx context.Context) error {
 // are owed a full snapshot.
 func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
+	if change.CompareVersions(object.ResourceVersion, r.newest.version) > 0 {
+		r.newest = proof{key: key, uid: object.UID, version: object.ResourceVersion}
+	}
 	entry, found, err := r.inventory.find(key, func(gone change.Entry) error { return r.emitDeleted(ctx, gone) })
 	if err != nil {
 		return err

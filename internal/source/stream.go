@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -86,8 +87,10 @@ type Stream struct {
 	selection Selection
 	line      Line
 	cursor    cursor
-	unsorted  bool      // the server's lists are not in the inventory's order
-	heard     time.Time // when the last record went in line; zero in a life that had none yet
+	unsorted  bool // the server's lists are not in the inventory's order
+	proof     proof
+	suspect   atomic.Bool // something failed since the proof was asked for
+	heard     time.Time   // when the last record went in line; zero in a life that had none yet
 
 	listing sync.WaitGroup // lists that the Reflector no longer waits for
 
