@@ -159,7 +159,7 @@ func TestI4CrashLoopOfAnInitialSnapshotEnds(t *testing.T) {
 }
 
 func TestI4CrashLoopOfASnapshotForOneSinkEnds(t *testing.T) {
-	const objects, room = 60, 9
+	const objects, room = 150, orderProof + 4
 	names := manyPods(objects)
 	r := newRecorder(names...)
 	complete := func() bool { return slices.Contains(r.lines, "snapshot.end 1000 newsink to lake") }
@@ -187,11 +187,18 @@ func TestI4SnapshotOfAnUnsortedListBeginsAnew(t *testing.T) {
 	server := script(t, 100)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "b 20", "a 10") }
 	r := newRecorder("a 10", "b 20")
-	server.start(r, at(100)).Request(change.Owed{Sink: "lake", Reason: change.NewSink, After: "n/a"})
+	s := server.start(r, at(100))
+	s.Request(change.Owed{Sink: "lake", Reason: change.NewSink, After: "n/a"})
 	lines := r.wait(t, "snapshot.end 100 newsink to lake")
 	last := lines[strings.LastIndex(lines, "snapshot.begin"):]
 	if !strings.Contains(last, " a 10") || !strings.Contains(last, " b 20") {
 		t.Errorf("records are\n%s\nwant a and b", lines)
+	}
+	s.Request(change.Owed{Sink: "bus", Reason: change.NewSink, After: "n/b"})
+	for _, line := range []string{"sync a 10 to bus", "sync b 20 to bus"} {
+		if lines := r.wait(t, "snapshot.end 100 newsink to bus"); !strings.Contains(lines, line) {
+			t.Errorf("records are\n%s\nwant %s", lines, line)
+		}
 	}
 	if r.after["lake"] != "" {
 		t.Errorf("the snapshot is said to have come to %s", r.after["lake"])

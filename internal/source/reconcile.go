@@ -74,7 +74,6 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 		if p.token = meta.Continue; p.token == "" {
 			return run.end(ctx)
 		}
-		run.paged()
 	}
 }
 

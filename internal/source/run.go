@@ -20,6 +20,7 @@ type run struct {
 	inventory *merge
 	ghosts    map[change.Key][]change.Ghost
 	newest    proof // of what was listed
+	count     int   // objects listed
 }
 
 // part is a run as one sink sees it.
@@ -67,15 +68,19 @@ func (r *run) begin(ctx context.Context) error {
 	return r.emitFrames(ctx, change.SnapshotBegin, change.Position{})
 }
 
-// paged is told that a page is complete and another one follows. From the second page on the order of the keys is proven:
-// a server that pages has one, and a whole page that is sorted by chance is none.
-func (r *run) paged() {
+// orderProof is how many objects in a row prove that a list has the order of its keys: by chance so many hardly ever do.
+// Another order that is always the same is found in the next life, too, and is then known not to be this one.
+const orderProof = 16
+
+// ordered says of the records from here on that they prove the order of the list, unless it has none.
+func (r *run) ordered() {
+	if r.unsorted {
+		return
+	}
 	for _, p := range r.parts {
-		if !r.unsorted && !p.snapshot.Ordered {
-			ordered := *p.snapshot // the records in line have the other one
-			ordered.Ordered = true
-			p.snapshot = &ordered
-		}
+		snapshot := *p.snapshot // the records in line have the other one
+		snapshot.Ordered = true
+		p.snapshot = &snapshot
 	}
 }
 
@@ -136,6 +141,9 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	}
 	if err := r.emitGhosts(ctx, key, object.UID); err != nil {
 		return err
+	}
+	if r.count++; r.count == orderProof {
+		r.ordered()
 	}
 	if found && entry.ResourceVersion == object.ResourceVersion {
 		return r.emitSync(ctx, object)
