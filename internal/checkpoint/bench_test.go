@@ -73,6 +73,24 @@ func BenchmarkScan(b *testing.B) {
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/benchObjects, "cpu-ns/object")
 }
 
+// BenchmarkFindUID finds the object at the end of the inventory by its uid, which reads all of it.
+func BenchmarkFindUID(b *testing.B) {
+	s := filled(b)
+	last := benchObject(benchObjects-1, 0)
+	cpu := cpuTime(b)
+	for b.Loop() {
+		n := 0
+		for _, err := range s.Select("pods", Filter{UID: last.UID}) {
+			must(b, err)
+			n++
+		}
+		if n != 1 {
+			b.Fatalf("%d objects, want 1", n)
+		}
+	}
+	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/benchObjects, "cpu-ns/object")
+}
+
 func BenchmarkLookup(b *testing.B) {
 	s := filled(b)
 	cpu := cpuTime(b)

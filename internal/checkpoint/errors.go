@@ -52,8 +52,12 @@ type FullError struct {
 }
 
 func (e *FullError) Error() string {
-	return fmt.Sprintf("%s state %s: only %d MiB free, %d MiB needed: free space or enlarge the volume; nothing is lost, delivery goes on when there is space",
-		e.Op, e.Dir, e.Free>>20, e.Floor>>20)
+	outlook := "delivery goes on when there is space"
+	if e.Op == "open" {
+		outlook = "start again when there is space"
+	}
+	return fmt.Sprintf("%s state %s: only %d MiB free, %d MiB needed: free space or enlarge the volume; nothing is lost, %s",
+		e.Op, e.Dir, e.Free>>20, e.Floor>>20, outlook)
 }
 
 // DamagedError says that the state's files are not as they were written. They are left as they are.

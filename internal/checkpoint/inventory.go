@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"iter"
 	"maps"
 	"slices"
@@ -27,17 +28,32 @@ func (s *Store) Lookup(stream string, key change.Key) (change.Entry, bool, error
 	return change.Entry{Key: key, UID: uid, ResourceVersion: version}, true, nil
 }
 
+// Filter says which entries of an inventory are wanted; the zero value wants all.
+type Filter struct {
+	// Namespace, where not "", is a range of keys: nothing else is read.
+	Namespace string
+	// UID, where not "", is compared with every entry in the range, at a tenth of a second for a million of them. No
+	// index by uid is kept: its upkeep would nearly double the cost of every commit, for a question that is rarely
+	// asked (see DESIGN.md).
+	UID string
+}
+
 // Scan yields the stream's entries as of the moment the loop begins, in the bytewise order of their joined keys. After
 // an error it yields nothing more. The loop may take its time, may write, and may break.
 func (s *Store) Scan(stream string) iter.Seq2[change.Entry, error] {
+	return s.Select(stream, Filter{})
+}
+
+// Select yields those entries of Scan that the filter wants.
+func (s *Store) Select(stream string, filter Filter) iter.Seq2[change.Entry, error] {
 	return func(yield func(change.Entry, error) bool) {
 		snapshot := s.db.NewSnapshot()
 		defer func() { _ = snapshot.Close() }() // it never fails
-		prefix := inventoryPrefix(stream)
+		part := newRange(stream, filter)
 		chunk := make([]change.Entry, 0, scanChunk)
-		for from := prefix; from != nil; {
+		for part.from != nil {
 			var err error
-			if chunk, from, err = s.readChunk(snapshot, prefix, from, chunk[:0]); err != nil {
+			if chunk, err = s.readChunk(snapshot, part, chunk[:0]); err != nil {
 				yield(change.Entry{}, err)
 				return
 			}
@@ -50,31 +66,60 @@ func (s *Store) Scan(stream string) iter.Seq2[change.Entry, error] {
 	}
 }
 
-// readChunk appends entries from the key on until dst is full, and returns the key to go on from, nil at the end.
-func (s *Store) readChunk(view pebble.Reader, prefix, from []byte, dst []change.Entry) ([]change.Entry, []byte, error) {
-	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: after(prefix)})
-	if err != nil {
-		return dst, nil, s.failed("read", err)
+// keyRange is what is still to be read of a scan.
+type keyRange struct {
+	prefix   int    // the length of what comes before the joined key
+	from, to []byte // from is nil at the end
+	uid      []byte // the beginning of the values that are wanted; nil is all
+}
+
+func newRange(stream string, filter Filter) *keyRange {
+	from := inventoryPrefix(stream)
+	r := &keyRange{prefix: len(from)}
+	if filter.Namespace != "" {
+		from = append(append(from, filter.Namespace...), '/')
 	}
-	var next []byte
+	r.from, r.to = from, after(from)
+	if filter.UID != "" {
+		r.uid = appendEntry(nil, filter.UID, "")
+	}
+	return r
+}
+
+// wants compares a value's uid without making a text of it.
+func (r *keyRange) wants(value []byte) bool {
+	return r.uid == nil ||
+		len(value) > 0 && value[0]&uidBinary == r.uid[0]&uidBinary && bytes.HasPrefix(value[1:], r.uid[1:])
+}
+
+// readChunk appends wanted entries of the range until dst is full, and takes what it has read from the range.
+func (s *Store) readChunk(view pebble.Reader, part *keyRange, dst []change.Entry) ([]change.Entry, error) {
+	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: part.from, UpperBound: part.to})
+	if err != nil {
+		return dst, s.failed("read", err)
+	}
+	part.from = nil
 	var bad error
 	for iterator.First(); iterator.Valid() && bad == nil; iterator.Next() {
+		if !part.wants(iterator.Value()) {
+			continue
+		}
 		if len(dst) == cap(dst) {
-			next = append([]byte{}, iterator.Key()...)
+			part.from = bytes.Clone(iterator.Key())
 			break
 		}
 		var entry change.Entry
-		entry.Key = change.ParseKey(string(iterator.Key()[len(prefix):]))
+		entry.Key = change.ParseKey(string(iterator.Key()[part.prefix:]))
 		entry.UID, entry.ResourceVersion, bad = parseEntry(iterator.Value())
 		dst = append(dst, entry)
 	}
 	if err := iterator.Close(); err != nil {
-		return dst, nil, s.failed("read", err)
+		return dst, s.failed("read", err)
 	}
 	if bad != nil {
-		return dst, nil, s.badValue("object "+dst[len(dst)-1].Key.String(), bad)
+		return dst, s.badValue("object "+dst[len(dst)-1].Key.String(), bad)
 	}
-	return dst, next, nil
+	return dst, nil
 }
 
 // Count is the number of objects in the stream's inventory. It reads all of them.

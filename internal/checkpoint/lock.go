@@ -64,6 +64,26 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// Owner is the process that has the state in the directory open, false where there is none. It makes nothing, and changes
+// nothing. The process id is 0 where it is not known.
+func Owner(dir string) (pid int, running bool, err error) {
+	f, err := os.Open(filepath.Join(dir, lockName))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, prepareError(dir, err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return readPID(f), true, f.Close()
+	}
+	if err != nil {
+		err = fmt.Errorf("open state %s: lock %s: %w", dir, lockName, err)
+	}
+	return 0, false, errors.Join(err, f.Close())
+}
+
 // readPID is the owner's process id, 0 where it has not written it yet.
 func readPID(f *os.File) int {
 	text, err := io.ReadAll(io.LimitReader(f, 32))

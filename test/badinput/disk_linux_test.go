@@ -39,7 +39,7 @@ func (d *desk) allocate(name string, bytes int64) {
 func TestFullDiskIsFoundAtTheStart(t *testing.T) {
 	d := newDesk(t)
 	d.smallDisk("state", "32m")
-	d.exporter(again()...).fails(t, 1, "open state state: only 31 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, delivery goes on when there is space")
+	d.exporter(again()...).fails(t, 1, "open state state: only 31 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, start again when there is space")
 }
 
 // TestI5FullDiskStopsSavingUntilThereIsSpace: it is said once, on /statusz, too, and nobody has to restart anything.
