@@ -28,6 +28,7 @@ func arrows() map[string][]string {
 		"internal/source/frame":  {"internal/change"},
 		"internal/source":        {"internal/change", "internal/source/frame"},
 		"internal/pipeline":      {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
+		"internal/control":       {"internal/change", "internal/checkpoint"},
 		"internal/telemetry":     {"internal/change", "internal/sink"},
 		"internal/sink/sinktest": {"internal/change", "internal/sink"},
 		"internal/sink/file":     {"internal/change", "internal/sink"},

@@ -1,0 +1,62 @@
+// Package control is what an operator asks of a running exporter, over its HTTP port, and the client that the commands
+// ask with:
+//
+//	POST /snapshot     a full snapshot of some streams, for one sink or for all
+//	GET  /snapshot     the snapshots that are owed and not delivered yet
+//	GET  /inventory    what the sinks have, one JSON object a line
+//	GET  /checkpoint   the saved state, as exporter checkpoint show prints it
+//
+// All of it is for the exporter's own host: only a loopback peer is answered. The same questions are answered of a
+// stopped exporter's state by ReadState and Find.
+package control
+
+import (
+	"context"
+	"errors"
+	"iter"
+)
+
+// Functions are what the server asks of the exporter. Each may be called from several goroutines. An error that is a
+// *RefusedError is the asker's mistake.
+type Functions struct {
+	// Snapshot sees to a full snapshot, and returns when it is certain to begin.
+	Snapshot func(ctx context.Context, request SnapshotRequest) (*Snapshot, error)
+	// Owed are the snapshots that are not delivered yet.
+	Owed func() ([]Owed, error)
+	// Inventory finds what the query is of before the first object is read.
+	Inventory func(query Query) (iter.Seq2[Object, error], error)
+	// Checkpoint reads the saved state.
+	Checkpoint func() (*State, error)
+}
+
+// SnapshotRequest is the body of POST /snapshot.
+type SnapshotRequest struct {
+	// Resources as kubectl writes them, or as they are configured; none is all.
+	Resources []string `json:"resources,omitempty"`
+	// Sink that the snapshot is for; "" is all.
+	Sink string `json:"sink,omitempty"`
+}
+
+// Snapshot is the answer to a SnapshotRequest: the snapshots are owed from now on, also over a restart.
+type Snapshot struct {
+	Streams []string `json:"streams"`
+	Sinks   []string `json:"sinks"`
+}
+
+// OwedList is the answer to GET /snapshot.
+type OwedList struct {
+	Owed []Owed `json:"owed"`
+}
+
+// ErrNotStreaming says that the exporter cannot take a request yet, or no more.
+var ErrNotStreaming = errors.New("the exporter does not stream yet, because a sink or the state is not open, or it is about to stop: see /statusz, and ask again")
+
+// RefusedError is a question that cannot be answered as it was asked. Its text names what could be asked.
+type RefusedError struct{ Text string }
+
+func (e *RefusedError) Error() string { return e.Text }
+
+// problem is the body of every answer that is an error, and the last line of an inventory that was cut short.
+type problem struct {
+	Error string `json:"error"`
+}

@@ -1,0 +1,111 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Stream is a stream and what it is called beside its name.
+type Stream struct {
+	Name  string   // "pods", "deployments.apps", "shop/secrets"
+	Alias []string // in lower case
+}
+
+// Resolve finds the streams that names stand for; no names stand for all. A name is a stream's, one of its aliases, or
+// its resource as kubectl writes it: "deployments.apps", "apps/deployments", and "deployments" where that is of one
+// group only. Every name that stands for nothing is in the error, a *RefusedError.
+func Resolve(streams []Stream, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return allOf(streams), nil
+	}
+	var found, unknown []string
+	for _, name := range names {
+		meant := resolveOne(streams, strings.ToLower(name))
+		if groups := groupsOf(meant); len(groups) > 1 {
+			return nil, &RefusedError{fmt.Sprintf("resource %q is one of %s: say which", name, strings.Join(groups, ", "))}
+		}
+		if len(meant) == 0 {
+			unknown = append(unknown, strconv.Quote(name))
+		}
+		for _, stream := range meant {
+			found = append(found, stream.Name)
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, &RefusedError{fmt.Sprintf("no stream of %s: there is %s", strings.Join(unknown, ", "), orNothing(allOf(streams)))}
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// meaning is a stream that a name may stand for.
+type meaning struct {
+	Stream
+	exact bool // by its whole name, or an alias
+}
+
+// resolveOne prefers whole names: "events" is the core group's, although another group has events, too.
+func resolveOne(streams []Stream, name string) []meaning {
+	var exact, loose []meaning
+	for _, stream := range streams {
+		resource := resourceOf(stream.Name)
+		plural, group, _ := strings.Cut(resource, ".")
+		switch {
+		case name == stream.Name, name == resource, group != "" && name == group+"/"+plural, slices.Contains(stream.Alias, name):
+			exact = append(exact, meaning{stream, true})
+		case name == plural:
+			loose = append(loose, meaning{stream, false})
+		}
+	}
+	if len(exact) > 0 {
+		return exact
+	}
+	return loose
+}
+
+// groupsOf are the resources that a name without a group could be of.
+func groupsOf(meant []meaning) []string {
+	var resources []string
+	for _, m := range meant {
+		if !m.exact {
+			resources = append(resources, resourceOf(m.Name))
+		}
+	}
+	slices.Sort(resources)
+	return slices.Compact(resources)
+}
+
+// resourceOf is the resource of a stream: that of "shop/secrets" is "secrets".
+func resourceOf(stream string) string { return stream[strings.LastIndex(stream, "/")+1:] }
+
+// namespaceOf is the namespace of a stream of one, "" where it is of all.
+func namespaceOf(stream string) string { return stream[:max(strings.LastIndex(stream, "/"), 0)] }
+
+func allOf(streams []Stream) []string {
+	var names []string
+	for _, stream := range streams {
+		names = append(names, stream.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func orNothing(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// ResolveSink returns the sinks that a name stands for: itself, or all with "".
+func ResolveSink(sinks []string, name string) ([]string, error) {
+	switch {
+	case name == "":
+		return sinks, nil
+	case slices.Contains(sinks, name):
+		return []string{name}, nil
+	}
+	return nil, &RefusedError{fmt.Sprintf("no sink %q: there is %s", name, orNothing(slices.Sorted(slices.Values(sinks))))}
+}

@@ -1,0 +1,171 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+)
+
+const (
+	// maxRequest is more than any list of resources needs, in bytes.
+	maxRequest = 1 << 20
+	// readerTime is how long a reader of the inventory may take for what was written since the last look. One that
+	// stands still would keep old files of the state alive.
+	readerTime = 30 * time.Second
+	// flushEvery is how many objects are written between two looks.
+	flushEvery = 512
+)
+
+// Handler serves the paths of the package, and nothing else.
+func Handler(f Functions) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /snapshot", f.serveSnapshot)
+	mux.HandleFunc("GET /snapshot", f.serveOwed)
+	mux.HandleFunc("GET /inventory", f.serveInventory)
+	mux.HandleFunc("GET /checkpoint", f.serveCheckpoint)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if why := refusal(r); why != "" {
+			fail(w, http.StatusForbidden, why)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// Paths are those that Handler serves.
+func Paths() []string { return []string{"/snapshot", "/inventory", "/checkpoint"} }
+
+func (f *Functions) serveSnapshot(w http.ResponseWriter, r *http.Request) {
+	if !isJSON(r) {
+		fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
+		return
+	}
+	request, err := readRequest(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	snapshot, err := f.Snapshot(r.Context(), request)
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	answer(w, http.StatusAccepted, snapshot)
+}
+
+func (f *Functions) serveOwed(w http.ResponseWriter, _ *http.Request) {
+	owed, err := f.Owed()
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	answer(w, http.StatusOK, OwedList{owed})
+}
+
+func readRequest(body io.Reader) (SnapshotRequest, error) {
+	var request SnapshotRequest
+	decoder := json.NewDecoder(body)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&request)
+	if err == nil && decoder.More() {
+		err = errors.New("something follows it")
+	}
+	if err != nil {
+		return request, fmt.Errorf(`read the request: %w: want JSON such as {"resources":["pods"],"sink":"out"}, both optional`, err)
+	}
+	return request, nil
+}
+
+func (f *Functions) serveCheckpoint(w http.ResponseWriter, _ *http.Request) {
+	state, err := f.Checkpoint()
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	answer(w, http.StatusOK, state)
+}
+
+func (f *Functions) serveInventory(w http.ResponseWriter, r *http.Request) {
+	query, err := readQuery(r)
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	objects, err := f.Inventory(query)
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	writeObjects(w, r, objects)
+}
+
+// readQuery refuses what it does not know: a misspelt filter would list everything.
+func readQuery(r *http.Request) (Query, error) {
+	var query Query
+	known := map[string]*string{"resource": &query.Resource, "namespace": &query.Namespace, "name": &query.Name, "uid": &query.UID}
+	for key, values := range r.URL.Query() {
+		into := known[key]
+		if into == nil || len(values) != 1 {
+			return query, &RefusedError{fmt.Sprintf("query %s: want each at most once of name, namespace, resource, uid", key)}
+		}
+		*into = values[0]
+	}
+	return query, nil
+}
+
+// writeObjects writes a line for each object, until the reader is gone or the server stops. What cuts it short is the
+// last line: the answer has begun, and its status says nothing any more.
+func writeObjects(w http.ResponseWriter, r *http.Request, objects iter.Seq2[Object, error]) {
+	control, encoder := http.NewResponseController(w), json.NewEncoder(w)
+	written := 0
+	for object, err := range objects {
+		if err == nil && r.Context().Err() != nil {
+			err = errors.New("the exporter stops: ask again")
+		}
+		if err != nil {
+			encoder.Encode(problem{err.Error()}) // a reader that went away is no error of ours
+			return
+		}
+		if written%flushEvery == 0 && !awaitReader(control) {
+			return
+		}
+		if encoder.Encode(object) != nil {
+			return
+		}
+		written++
+	}
+}
+
+// awaitReader gives the reader time anew. It is false where there is no reader any more.
+func awaitReader(control *http.ResponseController) bool {
+	err := control.SetWriteDeadline(time.Now().Add(readerTime))
+	return err == nil || errors.Is(err, http.ErrNotSupported)
+}
+
+// failWith tells the asker's mistakes from failures of ours.
+func failWith(w http.ResponseWriter, err error) {
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused):
+		fail(w, http.StatusBadRequest, err.Error())
+	case errors.Is(err, ErrNotStreaming):
+		fail(w, http.StatusServiceUnavailable, err.Error())
+	default:
+		fail(w, http.StatusInternalServerError, err.Error())
+	}
+}
+
+func fail(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) }
+
+func answer(w http.ResponseWriter, status int, document any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.Encode(document) // a reader that went away is no error of ours
+}

@@ -1,0 +1,304 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// fake is an exporter that remembers what it was asked.
+type fake struct {
+	asked   []SnapshotRequest
+	err     error
+	owed    []Owed
+	objects iter.Seq2[Object, error]
+	query   Query
+}
+
+func (f *fake) functions() Functions {
+	return Functions{
+		Snapshot: func(_ context.Context, r SnapshotRequest) (*Snapshot, error) {
+			f.asked = append(f.asked, r)
+			return &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}}, f.err
+		},
+		Owed:       func() ([]Owed, error) { return f.owed, f.err },
+		Inventory:  func(q Query) (iter.Seq2[Object, error], error) { f.query = q; return f.objects, f.err },
+		Checkpoint: func() (*State, error) { return &State{Cluster: "dev"}, f.err },
+	}
+}
+
+// post is a request as the client sends it, over loopback.
+func post(body string) *http.Request {
+	r := httptest.NewRequest("POST", "http://127.0.0.1:8080/snapshot", strings.NewReader(body))
+	r.RemoteAddr = "127.0.0.1:50000"
+	r.Header.Set("Content-Type", "application/json")
+	return r
+}
+
+func serve(f *fake, r *http.Request) *http.Response {
+	recorder := httptest.NewRecorder()
+	Handler(f.functions()).ServeHTTP(recorder, r)
+	return recorder.Result()
+}
+
+func read(t *testing.T, response *http.Response) string {
+	t.Helper()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// TestOnlyThisHostIsAnswered: nobody else changes anything, nor learns a name.
+func TestOnlyThisHostIsAnswered(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*http.Request)
+		status int
+	}{
+		{"as the client", func(*http.Request) {}, 202},
+		{"IPv6", func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:50000", "[::1]:8080" }, 202},
+		{"IPv4 in IPv6", func(r *http.Request) { r.RemoteAddr = "[::ffff:127.0.0.1]:50000" }, 202},
+		{"localhost", func(r *http.Request) { r.Host = "LocalHost:9999" }, 202},
+		{"no port", func(r *http.Request) { r.Host = "[::1]" }, 202},
+		{"charset", func(r *http.Request) { r.Header.Set("Content-Type", "application/json; charset=utf-8") }, 202},
+		{"another host", func(r *http.Request) { r.RemoteAddr = "10.0.0.7:50000" }, 403},
+		{"another host in IPv6", func(r *http.Request) { r.RemoteAddr = "[::ffff:10.0.0.7]:50000" }, 403},
+		{"no address", func(r *http.Request) { r.RemoteAddr = "@" }, 403},
+		{"proxy", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "127.0.0.1") }, 403},
+		{"proxy of RFC 7239", func(r *http.Request) { r.Header.Set("Forwarded", "for=127.0.0.1") }, 403},
+		{"web page", func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:8080") }, 403},
+		{"DNS rebinding", func(r *http.Request) { r.Host = "evil.example.com:8080" }, 403},
+		{"a name like localhost", func(r *http.Request) { r.Host = "localhost.evil.example.com" }, 403},
+		{"no host", func(r *http.Request) { r.Host = "" }, 403},
+		{"form", func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }, 415},
+		{"plain text", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 415},
+		{"no type", func(r *http.Request) { r.Header.Del("Content-Type") }, 415},
+		{"put", func(r *http.Request) { r.Method = "PUT" }, 405},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, r := &fake{}, post(`{}`)
+			c.change(r)
+			response := serve(f, r)
+			if response.StatusCode != c.status || (len(f.asked) == 1) != (c.status == 202) {
+				t.Errorf("status %d, asked %d times, want %d: %s", response.StatusCode, len(f.asked), c.status, read(t, response))
+			}
+			if allowed := response.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
+				t.Errorf("origin %s is allowed", allowed)
+			}
+		})
+	}
+}
+
+func TestNothingIsReadFromAnotherHost(t *testing.T) {
+	for _, path := range []string{"/snapshot", "/inventory", "/checkpoint"} {
+		f := &fake{objects: func(func(Object, error) bool) { t.Error("the inventory is read") }}
+		r := httptest.NewRequest("GET", "http://127.0.0.1"+path, nil)
+		r.RemoteAddr = "10.0.0.7:50000"
+		if response := serve(f, r); response.StatusCode != 403 {
+			t.Errorf("%s answers %d", path, response.StatusCode)
+		}
+	}
+}
+
+func TestWrongRequestsAreRefused(t *testing.T) {
+	const want = `: want JSON such as {\"resources\":[\"pods\"],\"sink\":\"out\"}, both optional`
+	for body, text := range map[string]string{
+		"":                    "read the request: EOF" + want,
+		`{"resource":"pods"}`: `read the request: json: unknown field \"resource\"` + want,
+		`{} {}`:               "read the request: something follows it" + want,
+	} {
+		f := &fake{}
+		response := serve(f, post(body))
+		if got := read(t, response); response.StatusCode != 400 || !strings.Contains(got, text) || len(f.asked) > 0 {
+			t.Errorf("%q: status %d, %s", body, response.StatusCode, got)
+		}
+	}
+	r := httptest.NewRequest("GET", "http://localhost/inventory?namespce=a", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	if response := serve(&fake{}, r); response.StatusCode != 400 {
+		t.Errorf("a misspelt filter gives %d", response.StatusCode)
+	}
+	large := post(`{"sink":"` + strings.Repeat("x", maxRequest) + `"}`)
+	if response := serve(&fake{}, large); response.StatusCode != 400 {
+		t.Errorf("a large request gives %d", response.StatusCode)
+	}
+}
+
+// listen starts a server as the exporter does, and returns a client.
+func listen(t *testing.T, f *fake) *Client {
+	t.Helper()
+	server := httptest.NewServer(Handler(f.functions()))
+	t.Cleanup(server.Close)
+	client, err := NewClient(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestClientUnderstandsTheServer(t *testing.T) {
+	f := &fake{owed: []Owed{{"out", "pods", "requested"}}}
+	client := listen(t, f)
+	snapshot, err := client.Snapshot(t.Context(), SnapshotRequest{Resources: []string{"pods"}, Sink: "out"})
+	if err != nil || len(snapshot.Streams) != 1 || f.asked[0].Resources[0] != "pods" || f.asked[0].Sink != "out" {
+		t.Errorf("snapshot %+v %v, asked %+v", snapshot, err, f.asked)
+	}
+	if state, err := client.Checkpoint(t.Context()); err != nil || state.Cluster != "dev" {
+		t.Errorf("checkpoint %+v %v", state, err)
+	}
+	for _, c := range []struct {
+		err    error
+		want   string
+		refuse bool
+	}{
+		{&RefusedError{"no sink"}, "no sink", true},
+		{ErrNotStreaming, "ask the exporter at " + client.base + ": " + ErrNotStreaming.Error(), false},
+		{errors.New("damaged"), "ask the exporter at " + client.base + ": damaged", false},
+	} {
+		f.err = c.err
+		_, err := client.Snapshot(t.Context(), SnapshotRequest{})
+		var refused *RefusedError
+		if err == nil || err.Error() != c.want || errors.As(err, &refused) != c.refuse {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+	}
+}
+
+// TestInventoryIsStreamed: the first objects arrive while the last are not read yet, so that neither side holds all (I6).
+func TestInventoryIsStreamed(t *testing.T) {
+	arrived, total := make(chan struct{}), 3*flushEvery
+	f := &fake{objects: func(yield func(Object, error) bool) {
+		for i := range total {
+			if i == total-1 {
+				select {
+				case <-arrived:
+				case <-t.Context().Done():
+					return
+				}
+			}
+			if !yield(Object{Stream: "pods", Namespace: "shop", Name: fmt.Sprintf("web-%d", i), UID: "u", ResourceVersion: "7"}, nil) {
+				return
+			}
+		}
+	}}
+	client, n := listen(t, f), 0
+	for object, err := range client.Inventory(t.Context(), Query{Resource: "pods", UID: "u", Namespace: "a&b"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (Object{"pods", "shop", fmt.Sprintf("web-%d", n), "u", "7"}); object != want {
+			t.Fatalf("got %+v, want %+v", object, want)
+		}
+		if n++; n == 1 {
+			close(arrived)
+		}
+	}
+	if n != total {
+		t.Errorf("%d objects, want %d", n, total)
+	}
+	if want := (Query{Resource: "pods", UID: "u", Namespace: "a&b"}); f.query != want {
+		t.Errorf("asked for %+v, want %+v", f.query, want)
+	}
+}
+
+// TestInventoryThatIsCutShortIsAnError wherever it is cut: half an answer must not look whole.
+func TestInventoryThatIsCutShortIsAnError(t *testing.T) {
+	for name, end := range map[string]error{"damage": errors.New("damaged"), "crash": http.ErrAbortHandler} {
+		t.Run(name, func(t *testing.T) {
+			client := listen(t, &fake{objects: func(yield func(Object, error) bool) {
+				for range 2 * flushEvery {
+					yield(Object{Name: "web"}, nil)
+				}
+				if name == "crash" {
+					panic(end)
+				}
+				yield(Object{}, end)
+			}})
+			var last error
+			for _, err := range client.Inventory(t.Context(), Query{}) {
+				last = err
+			}
+			if last == nil || name == "damage" && !strings.HasSuffix(last.Error(), ": damaged") {
+				t.Errorf("error %v", last)
+			}
+		})
+	}
+}
+
+func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
+	mine := &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}}
+	asked := 0
+	f := functionsOwing(func() []Owed {
+		asked++
+		return [][]Owed{
+			{{"out", "pods", "requested"}, {"bus", "pods", "requested"}},
+			{{"bus", "pods", "requested"}, {"out", "nodes", "requested"}, {"out", "pods", "resync"}},
+		}[min(asked-1, 1)]
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/", Handler(f))
+	mux.HandleFunc("/statusz", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"streams":{"pods":{"lastReconcile":{"reason":"requested","resourceVersion":"9","synced":3,"replaced":1}},"nodes":{}}}`)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	client, err := NewClient(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := client.Wait(t.Context(), mine)
+	want := Reconcile{change.Requested, "9", change.Counts{Synced: 3, Replaced: 1}}
+	if err != nil || asked != 2 || len(got) != 1 || got["pods"] != want {
+		t.Errorf("after %d questions %+v, %v", asked, got, err)
+	}
+}
+
+func functionsOwing(owed func() []Owed) Functions {
+	f := (&fake{}).functions()
+	f.Owed = func() ([]Owed, error) { return owed(), nil }
+	return f
+}
+
+func TestServersAreNamedByAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://127.0.0.1:8080": "http://127.0.0.1:8080", "http://localhost:8080/": "http://localhost:8080", "127.0.0.1:8080": "http://127.0.0.1:8080",
+		":8080": "http://127.0.0.1:8080", "[::1]:8080": "http://[::1]:8080",
+	} {
+		client, err := NewClient(text)
+		if err != nil || client.base != want {
+			t.Errorf("%s: %+v, %v", text, client, err)
+		}
+	}
+	for _, text := range []string{"", "https://h", "http://", "http://u:p@h", "http://h/path", "http://h?a=b", "h:p:q", "http://h:x"} {
+		if client, err := NewClient(text); err == nil {
+			t.Errorf("%s is taken for %s", text, client.base)
+		}
+	}
+}
+
+func TestWhatIsNoExporterIsSaid(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	client, err := NewClient(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Checkpoint(t.Context())
+	if want := "ask the exporter at " + server.URL + ": it answers 404 Not Found: check that an exporter of this version listens there"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	server.Close()
+	_, err = client.Checkpoint(t.Context())
+	if want := "ask the exporter at " + server.URL + ": connection refused: check that it runs and listens there"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

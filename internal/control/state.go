@@ -1,0 +1,71 @@
+package control
+
+import "github.com/kubecdc/kubecdc/internal/checkpoint"
+
+// State is the document of exporter checkpoint show -o json, and of GET /checkpoint.
+type State struct {
+	Cluster    string                 `json:"cluster"`
+	ClusterUID string                 `json:"clusterUid"`
+	Streams    map[string]StreamState `json:"streams"`
+	Marks      map[string]string      `json:"marks"`
+	Owed       []Owed                 `json:"owed,omitempty"`
+}
+
+// Owed is a full snapshot that a sink is to be given, and has not acknowledged to its end.
+type Owed struct {
+	Sink   string `json:"sink"`
+	Stream string `json:"stream"`
+	Reason string `json:"reason"` // one of change.Reason
+}
+
+// StreamState is what is saved of one stream.
+type StreamState struct {
+	ResourceVersion string `json:"resourceVersion"`
+	Complete        bool   `json:"complete"`
+	Selector        string `json:"selector,omitempty"`
+	Objects         int    `json:"objects"` // in the inventory
+}
+
+// ReadState reads the document from an open state. It counts the inventory, which reads all of it.
+func ReadState(store *checkpoint.Store) (*State, error) {
+	cluster, _, err := store.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	state := &State{Cluster: cluster.Name, ClusterUID: cluster.UID, Streams: map[string]StreamState{}, Marks: map[string]string{}}
+	positions, err := store.Positions()
+	if err != nil {
+		return nil, err
+	}
+	streams, err := store.Streams()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range streams {
+		objects, err := store.Count(name)
+		if err != nil {
+			return nil, err
+		}
+		p := positions[name]
+		state.Streams[name] = StreamState{p.ResourceVersion, p.Complete, p.Selector, objects}
+	}
+	marks, err := store.Marks()
+	if err != nil {
+		return nil, err
+	}
+	for name, mark := range marks {
+		state.Marks[name] = string(mark)
+	}
+	state.Owed, err = ReadOwed(store)
+	return state, err
+}
+
+// ReadOwed reads which snapshots are owed, sorted by sink and stream.
+func ReadOwed(store *checkpoint.Store) ([]Owed, error) {
+	debts, err := store.Debts()
+	var owed []Owed
+	for _, debt := range debts {
+		owed = append(owed, Owed{Sink: debt.Sink, Stream: debt.Stream, Reason: string(debt.Reason)})
+	}
+	return owed, err
+}

@@ -1,0 +1,131 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+func open(t *testing.T, dir string) *checkpoint.Store {
+	t.Helper()
+	store, err := checkpoint.Open(context.Background(), dir, checkpoint.Options{Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	return store
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put saves objects, each given as stream, namespace, name and uid.
+func put(t *testing.T, store *checkpoint.Store, objects [][4]string) {
+	t.Helper()
+	for i, o := range objects {
+		version := fmt.Sprint(i + 1)
+		resource := change.Resource{Name: resourceOf(o[0])}
+		must(t, store.Commit(checkpoint.Batch{Records: []*change.Record{{
+			Stream: &change.Stream{Resource: resource, Namespace: namespaceOf(o[0])}, Op: change.Added,
+			Key: change.Key{Namespace: o[1], Name: o[2]}, UID: o[3], ResourceVersion: version,
+			Position: change.Position{ResourceVersion: version, Complete: true},
+		}}}))
+	}
+}
+
+// TestFindIsWhatIsAskedFor compares every query with all objects, filtered by hand.
+func TestFindIsWhatIsAskedFor(t *testing.T) {
+	store := open(t, t.TempDir())
+	put(t, store, [][4]string{
+		{"nodes", "", "n1", "u1"}, {"pods", "a", "web", "u2"}, {"pods", "a-b", "web", "u3"}, {"pods", "b", "db", "u4"},
+		{"a/secrets", "a", "web", "u5"}, {"b/secrets", "b", "key", "u6"}, {"a/secrets", "a", "key", "u2"},
+	})
+	streams := []string{"a/secrets", "b/secrets", "nodes", "pods"}
+	all := find(t, store, streams, Query{})
+	if len(all) != 7 {
+		t.Fatalf("%d objects: %+v", len(all), all)
+	}
+	for _, namespace := range []string{"", "a", "a-b", "b", "c"} {
+		for _, name := range []string{"", "web", "db", "key", "n1"} {
+			for _, uid := range []string{"", "u1", "u2", "u6", "u9"} {
+				q := Query{Namespace: namespace, Name: name, UID: uid}
+				want := slices.DeleteFunc(slices.Clone(all), func(o Object) bool {
+					return namespace != "" && o.Namespace != namespace || name != "" && o.Name != name || uid != "" && o.UID != uid
+				})
+				if got := find(t, store, streams, q); !slices.Equal(got, want) {
+					t.Errorf("%+v finds %+v, want %+v", q, got, want)
+				}
+			}
+		}
+	}
+}
+
+func find(t *testing.T, store *checkpoint.Store, streams []string, q Query) []Object {
+	t.Helper()
+	found := []Object{}
+	for object, err := range Find(store, streams, q) {
+		must(t, err)
+		found = append(found, object)
+	}
+	return found
+}
+
+func TestStateIsReadWhole(t *testing.T) {
+	store := open(t, t.TempDir())
+	must(t, store.SetCluster(checkpoint.Cluster{Name: "dev", UID: "c"}))
+	put(t, store, [][4]string{{"pods", "a", "web", "u1"}, {"pods", "b", "web", "u2"}, {"nodes", "", "n", "u3"}})
+	must(t, store.SetPosition("shop/secrets", change.Position{ResourceVersion: "9", Selector: "app=x"}))
+	must(t, store.Commit(checkpoint.Batch{Marks: map[string]sink.Mark{"out": "12"}}))
+	want := &State{
+		Cluster: "dev", ClusterUID: "c", Marks: map[string]string{"out": "12"},
+		Streams: map[string]StreamState{"pods": {"2", true, "", 2}, "nodes": {"3", true, "", 1}, "shop/secrets": {"9", false, "app=x", 0}},
+	}
+	if got, err := ReadState(store); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// TestI10OnlyTheOwnerIsFound: an address that another life of the exporter left is nobody's.
+func TestI10OnlyTheOwnerIsFound(t *testing.T) {
+	dir := t.TempDir()
+	listening := &net.TCPAddr{IP: net.IPv6unspecified, Port: 8080}
+	var stopped *NotRunningError
+	if client, err := Locate(dir); !errors.As(err, &stopped) {
+		t.Errorf("found %+v, %v in an empty directory", client, err)
+	}
+	store := open(t, dir)
+	if client, err := Locate(dir); err == nil || errors.As(err, &stopped) {
+		t.Errorf("found %+v, %v before it listens", client, err)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, addressName), []byte("127.0.0.1:1 1\n"), 0o600))
+	if client, err := Locate(dir); err == nil {
+		t.Errorf("found %s, which another process left", client.base)
+	}
+	withdraw, err := Announce(dir, listening)
+	must(t, err)
+	if client, err := Locate(dir); err != nil || client.base != "http://127.0.0.1:8080" {
+		t.Errorf("found %+v, %v", client, err)
+	}
+	must(t, store.Close())
+	if client, err := Locate(dir); !errors.As(err, &stopped) {
+		t.Errorf("found %+v, %v after a kill", client, err)
+	}
+	must(t, withdraw())
+	must(t, withdraw())
+	if left, err := filepath.Glob(filepath.Join(dir, addressName+"*")); err != nil || len(left) > 0 {
+		t.Errorf("left %q, %v", left, err)
+	}
+}
