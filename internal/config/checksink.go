@@ -4,10 +4,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // JetStream's own limit.
 const maxReplicas = 5
+
+// minResync keeps a mistyped unit from listing the whole cluster without end.
+const minResync = Duration(time.Minute)
 
 func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	if s.Name != "" && !consistsOf(s.Name, lower+upper+digits+"-_.") {
@@ -28,6 +32,9 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	k.format(path+".format", s)
 	k.queue(path+".queue", s.Queue)
 	k.wanted(path+".resources", s.Resources, resources)
+	if s.Resync != 0 && s.Resync < minResync {
+		k.problem(path+".resync", "want 0 (never), or a length of time of at least %s, have %s", minResync, s.Resync)
+	}
 }
 
 func (k *checker) format(path string, s *Sink) {

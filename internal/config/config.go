@@ -45,6 +45,7 @@ type Sink struct {
 	Format    string   `json:"format"`              // one of Formats
 	Resources []string `json:"resources,omitempty"` // of the configuration's resources, by their spelling; none is all
 	Queue     Queue    `json:"queue"`
+	Resync    Duration `json:"resync,omitzero"` // between two full snapshots of all that the sink takes; 0 is never
 }
 
 // NATS is a JetStream destination. At most one way to log in is set: Credentials, Nkey, User with Password, or Token.

@@ -59,6 +59,7 @@ func (d *decoder) sink(path string, n *node, s *Sink) {
 		"format":    d.text(&s.Format),
 		"resources": d.texts(&s.Resources),
 		"queue":     d.queue(&s.Queue),
+		"resync":    d.duration(&s.Resync),
 	})
 }
 

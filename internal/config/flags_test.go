@@ -57,6 +57,18 @@ func TestFlagsAlone(t *testing.T) {
 	}
 }
 
+func TestStandardOutputHasANameWhereItIsGivenOne(t *testing.T) {
+	for flag, want := range map[string]string{"-": "stdout", "-?name=screen": "screen", "-?": "stdout"} {
+		c := new(Config)
+		if err := Overlay(c, Flags{Resources: []string{"pods"}, Sinks: []string{flag}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Validate(); err != nil || c.Sinks[0].Name != want || c.Sinks[0].Kind() != KindStdout {
+			t.Errorf("%s: have %+v, %v", flag, c.Sinks[0], err)
+		}
+	}
+}
+
 // What flags replaced has no line in the file, and a sink of the file may now want what is not watched.
 func TestValidateAfterFlags(t *testing.T) {
 	c := parse(t, file)
@@ -84,6 +96,9 @@ func TestFlagProblems(t *testing.T) {
 		"file:///tmp/":               "want the whole path of a file behind three slashes, as in file:///path/out.ndjson",
 		"file:///tmp/%zz":            "want %25 for a % in a path",
 		"file:///tmp/a?keep=1":       "unknown parameter behind the ?; allowed: name",
+		"-?rotate=1":                 "unknown parameter behind the ?; allowed: name",
+		"-?name=a&name=b":            "name is given 2 times behind the ?; leave one",
+		"-out":                       "want " + sinkForms,
 		"nats://h?subject=a":         "unknown parameter behind the ?; allowed: name, stream",
 		"nats://h?stream=a&stream=b": "stream is given 2 times behind the ?; leave one",
 		"nats://h?stream=a.b":        `"a.b" cannot be a stream; leave out white space and any of .*>/\`,

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const keysOfSink = "file, format, name, nats, queue, resources"
+const keysOfSink = "file, format, name, nats, queue, resources, resync"
 
 // Each file has one problem; the message is the whole line.
 func TestOneProblem(t *testing.T) {
@@ -46,7 +46,7 @@ func TestOneProblem(t *testing.T) {
 		{"number for a secret", "sinks: [{nats: {url: 'nats://h', user: u, password: 7}}]", "sinks[0].nats.password (line 1): want a string; put it in quotes"},
 		{"string for a list", "resources: pods\n", `resources (line 1): want a list, have "pods"`},
 		{"mapping for a list", "sinks: {name: a}\n", "sinks (line 1): want a list, have a mapping"},
-		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of file, format, name, nats, queue, resources, have "bus"`},
+		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of file, format, name, nats, queue, resources, resync, have "bus"`},
 		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, maxAge, nkey, password, replicas, stream, subject, tls, token, url, user, have "nats://h"`},
 		{"list for a resource", "resources: [[pods]]\n", "resources[0] (line 1): want a resource such as pods or {resource: pods, namespaces: [shop]}, have a list"},
 		{"number for a resource", "resources:\n- pods\n- 5\n", "resources[1] (line 3): want a string, have 5; put it in quotes"},
@@ -95,6 +95,9 @@ func TestOneProblem(t *testing.T) {
 		{"format", sinkWith("format: avro"), `sinks[0].format (line 4): unknown value "avro"; allowed: cloudevents, cloudevents-binary, debezium, object`},
 		{"format without headers", sinkWith("format: object"), "sinks[0].format (line 4): object needs headers, which a file does not have; allowed here: cloudevents, debezium"},
 		{"policy", sinkWith("queue: {full: drop}"), `sinks[0].queue.full (line 4): unknown value "drop"; allowed: block`},
+		{"resync too often", sinkWith("resync: 30s"), "sinks[0].resync (line 4): want 0 (never), or a length of time of at least 1m, have 30s"},
+		{"resync without a unit", sinkWith("resync: 10"), "sinks[0].resync (line 4): want a length of time such as 10h or 1h30m, have 10"},
+		{"resync backwards", sinkWith("resync: -1h"), `sinks[0].resync (line 4): want a length of time such as 10h or 1h30m, have "-1h"`},
 		{"resource that is not watched", "resources: [pods, jobs.batch]\nsinks:\n- {file: {path: /f}, resources: [pods, po]}\n", `sinks[0].resources[1] (line 3): "po" is not watched; write it as in resources: jobs.batch, pods`},
 
 		{"no path", "sinks: [{file: }]\n", "sinks[0].file.path (line 1): missing; want a file such as /var/log/changes.ndjson, or \"-\" for standard output"},
@@ -182,15 +185,16 @@ func TestValidateMissesWhatIsNeeded(t *testing.T) {
 // A configuration that code put together has been through no decoder.
 func TestValidateOfCode(t *testing.T) {
 	c := &Config{Resources: []Resource{{Name: "pods"}}, Sinks: []Sink{
-		{Name: "a", File: &File{Path: "/f", Rotate: -1, Keep: -1}, Queue: Queue{Bytes: -1, Records: -1}},
+		{Name: "a", File: &File{Path: "/f", Rotate: -1, Keep: -1}, Queue: Queue{Bytes: -1, Records: -1}, Resync: -1},
 		{Name: "b", NATS: &NATS{URL: "nats://h", Replicas: -1, MaxAge: -1}},
 	}}
 	c.Default()
-	wantError(t, c.Validate(), `configuration: 6 problems:
+	wantError(t, c.Validate(), `configuration: 7 problems:
   sinks[0].file.rotate: want a size of at least 0, have -1
   sinks[0].file.keep: counts rotated files; give rotate a size, or leave it out
   sinks[0].queue.bytes: want a size of at least 1, have -1
   sinks[0].queue.records: want a whole number, at least 1, have -1
+  sinks[0].resync: want 0 (never), or a length of time of at least 1m, have -1ns
   sinks[1].nats.replicas: want a whole number from 1 to 5, have -1
   sinks[1].nats.maxAge: want a length of time such as 10h or 1h30m, have -1ns`)
 }

@@ -10,10 +10,10 @@ import (
 
 const sinkForms = "file:///path/out.ndjson, - (standard output), nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"
 
-// parseSink reads a sink from its short form. Each URL may say ?name=, for two sinks of one kind.
+// parseSink reads a sink from its short form. Each may say ?name=, for two sinks of one kind; standard output is -?name=out.
 func parseSink(text string) (Sink, error) {
-	if text == Stdout {
-		return Sink{File: &File{Path: Stdout}}, nil
+	if query, isStdout := strings.CutPrefix(text, Stdout); isStdout && (query == "" || query[0] == '?') {
+		return parseStdoutSink(strings.TrimPrefix(query, "?"))
 	}
 	scheme, rest, found := strings.Cut(text, "://")
 	switch {
@@ -25,6 +25,11 @@ func parseSink(text string) (Sink, error) {
 		return parseNATSSink(text)
 	}
 	return Sink{}, fmt.Errorf("this build has no sink of kind %q; want %s", shorten(scheme), sinkForms)
+}
+
+func parseStdoutSink(query string) (Sink, error) {
+	values, err := parseQuery(query, "name")
+	return Sink{Name: values.Get("name"), File: &File{Path: Stdout}}, err
 }
 
 func parseFileSink(rest string) (Sink, error) {

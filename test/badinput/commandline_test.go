@@ -29,6 +29,7 @@ func TestWrongCommandLineExits2(t *testing.T) {
 			"  --log-format: unknown value \"yaml\"; allowed: text, json\n" +
 			"  --listen: want an address such as :8080 or 127.0.0.1:8080, have \"8080\"\n" +
 			"  --resources: \"Pods\" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *"},
+		{"parameter of standard output", "run --resources pods --sink -?nmae=x", "command line: --sink -?nmae=x: unknown parameter behind the ?; allowed: name"},
 		{"sinks of one name", "run --resources pods --sink file:///a?name=out --sink file:///b?name=out", `configuration: sinks[1].name: "out" is the name of sinks[0] already; give each sink its own`},
 		{"configuration missing", "run -f nope.yaml", "configuration nope.yaml: read the file: no such file or directory"},
 		{"configuration is a directory", "check -f .", "configuration .: read the file: is a directory"},
@@ -71,7 +72,7 @@ func TestConfigurationMistakesAreNamedAtOnce(t *testing.T) {
 	d.write("config.yaml", `cluster: prod
 resource: [pods]
 sinks:
-  - {name: a, file: {path: "-"}, fromat: cloudevents}
+  - {name: a, file: {path: "-"}, fromat: cloudevents, resync: 1s}
   - name: a
     nats:
       url: nats://me:`+password+`@h
@@ -80,9 +81,10 @@ sinks:
       replicas: many
   - {name: c}
 `)
-	d.exporter("run", "-f", "config.yaml").fails(t, 2, `configuration config.yaml: 7 problems:
+	d.exporter("run", "-f", "config.yaml").fails(t, 2, `configuration config.yaml: 8 problems:
   resource (line 2): unknown key; did you mean resources? allowed: cluster, listen, log, resources, sinks, state
-  sinks[0].fromat (line 4): unknown key; did you mean format? allowed: file, format, name, nats, queue, resources
+  sinks[0].fromat (line 4): unknown key; did you mean format? allowed: file, format, name, nats, queue, resources, resync
+  sinks[0].resync (line 4): want 0 (never), or a length of time of at least 1m, have 1s
   sinks[1].name (line 5): "a" is the name of sinks[0] already; give each sink its own
   sinks[1].nats.subject (line 8): unknown placeholder {namspace}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}
   sinks[1].nats.token (line 9): want a string; put it in quotes
