@@ -109,7 +109,10 @@ func ClusterUID(ctx context.Context, config *rest.Config) (string, error) {
 func ExplainServerError(host string, err error) error {
 	var network *url.Error
 	var certificate *tls.CertificateVerificationError
+	other := otherServer(err)
 	switch {
+	case other != "" && !apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the server %s answers with %s, not as a Kubernetes API server: check the kubeconfig's server and context, and any proxy before it", host, other)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server %s refuses the credentials: %w: renew the token or certificate of the kubeconfig's user", host, err)
 	case apierrors.IsForbidden(err):
