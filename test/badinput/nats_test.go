@@ -152,7 +152,7 @@ func TestNATSUnreachableAtTheStart(t *testing.T) {
 	}
 }
 
-const unreachable = "connect to nats://127.0.0.1:1: no servers available for connection"
+const unreachable = "connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up"
 
 var retriesLine = regexp.MustCompile(`(?m)^kubecdc_sink_retries_total\{.*\} (\d+)$`)
 

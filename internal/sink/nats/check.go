@@ -79,12 +79,11 @@ func (s *Sink) creatable(ctx context.Context) error {
 // checkError explains what Open would only try again.
 func (s *Sink) checkError(ctx context.Context, err error) error {
 	var permanent *sink.PermanentError
+	var explained *unreachableError
 	var network net.Error
 	switch {
-	case errors.As(err, &permanent), ctx.Err() != nil:
+	case errors.As(err, &permanent), errors.As(err, &explained), ctx.Err() != nil:
 		return err
-	case errors.Is(err, natsgo.ErrNoServers):
-		return fmt.Errorf("connect to %s: nobody answers there: check the URL, and that the server is up", s.options.servers())
 	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
 		return fmt.Errorf("connect to %s: no answer in time: check the URL, and that the server is up", s.options.servers())
 	case errors.Is(err, natsgo.ErrNoResponders):

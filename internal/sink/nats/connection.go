@@ -258,7 +258,7 @@ func connectError(servers string, err error) error {
 		return permanent("connect to %s: %w: check CA file, server name and client certificate of the sink",
 			servers, terse{err})
 	}
-	return fmt.Errorf("connect to %s: %w", servers, terse{err})
+	return unreachable(servers, err)
 }
 
 // permission turns `permissions violation: Permissions Violation for Publish to "a.b"` into `publish to "a.b"`.

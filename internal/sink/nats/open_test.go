@@ -159,7 +159,7 @@ func TestOpenRetriesAnUnreachableServer(t *testing.T) {
 	s := newSink(t, Options{URL: "nats://u:secret@" + address, Stream: testStream, Subjects: []string{"k8s.>"},
 		Retry: func(reason string, err error) {
 			reasons = append(reasons, reason)
-			wantError(t, err, "connect to nats://u:xxxxx@"+address+": no servers available for connection")
+			wantError(t, err, "connect to nats://u:xxxxx@"+address+": nobody answers there: check the URL, and that the server is up")
 			if len(reasons) == 3 {
 				cancel()
 			}
