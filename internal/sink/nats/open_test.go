@@ -166,7 +166,7 @@ func TestOpenRetriesAnUnreachableServer(t *testing.T) {
 		}})
 	_, err = s.Open(ctx, "")
 	wantError(t, err, "open stream K8S: context canceled: the last attempt failed: connect to nats://u:xxxxx@"+address+
-		": no servers available for connection")
+		": nobody answers there: check the URL, and that the server is up")
 	if !errors.Is(err, context.Canceled) || !slices.Equal(reasons, []string{"disconnected", "disconnected", "disconnected"}) {
 		t.Fatalf("got %v and %q", err, reasons)
 	}
