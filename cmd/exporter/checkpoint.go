@@ -16,16 +16,17 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/control"
 )
 
 func newCheckpointCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "checkpoint",
-		Short: "Look at the saved state of a stopped exporter, or change it",
+		Short: "Look at the saved state, or change that of a stopped exporter",
 	}
 	onlyCommands(cmd)
-	cmd.PersistentFlags().StringVar(&dir, "state-dir", "/var/lib/kubecdc", "directory of the saved state")
+	cmd.PersistentFlags().StringVar(&dir, "state-dir", defaultStateDir, "directory of the saved state")
 	cmd.AddCommand(newShowCommand(&dir), newSetCommand(&dir), newResetCommand(&dir))
 	return cmd
 }
@@ -35,7 +36,7 @@ func newShowCommand(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show",
 		Short:   "Print positions, inventory sizes and marks",
-		Long:    "show prints the saved state. A running exporter shows the same at /statusz.",
+		Long:    "show prints the saved state. It asks a running exporter, and reads the directory of a stopped one.",
 		Example: "  exporter checkpoint show --state-dir ./state -o json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,69 +50,38 @@ func newShowCommand(dir *string) *cobra.Command {
 	return cmd
 }
 
-// shownState is the document of checkpoint show -o json.
-type shownState struct {
-	Cluster    string                 `json:"cluster"`
-	ClusterUID string                 `json:"clusterUid"`
-	Streams    map[string]shownStream `json:"streams"`
-	Marks      map[string]string      `json:"marks"`
-}
-
-type shownStream struct {
-	ResourceVersion string `json:"resourceVersion"`
-	Complete        bool   `json:"complete"`
-	Selector        string `json:"selector,omitempty"`
-	Objects         int    `json:"objects"`
-}
-
-func show(ctx context.Context, dir, output string, out io.Writer) (err error) {
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
+func show(ctx context.Context, dir, output string, out io.Writer) error {
+	state, err := savedState(ctx, dir)
 	if err != nil {
 		return explainState(err)
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	state, err := readState(store)
-	if err != nil {
-		return err
 	}
 	if output == "json" {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(state)
 	}
-	return state.print(out)
+	return printState(state, out)
 }
 
-func readState(store *checkpoint.Store) (*shownState, error) {
-	cluster, _, err := store.Cluster()
+// savedState comes from the running exporter, or from the directory of a stopped one.
+func savedState(ctx context.Context, dir string) (state *control.State, err error) {
+	client, err := control.Locate(dir)
+	var stopped *control.NotRunningError
+	if err == nil {
+		return client.Checkpoint(ctx)
+	}
+	if !errors.As(err, &stopped) {
+		return nil, err
+	}
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	state := &shownState{Cluster: cluster.Name, ClusterUID: cluster.UID, Streams: map[string]shownStream{}, Marks: map[string]string{}}
-	positions, err := store.Positions()
-	if err != nil {
-		return nil, err
-	}
-	streams, err := store.Streams()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range streams {
-		objects, err := store.Count(name)
-		if err != nil {
-			return nil, err
-		}
-		p := positions[name]
-		state.Streams[name] = shownStream{p.ResourceVersion, p.Complete, p.Selector, objects}
-	}
-	marks, err := store.Marks()
-	for name, mark := range marks {
-		state.Marks[name] = string(mark)
-	}
-	return state, err
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return control.ReadState(store)
 }
 
-func (s *shownState) print(out io.Writer) error {
+func printState(s *control.State, out io.Writer) error {
 	fmt.Fprintf(out, "cluster %s, uid %s\n\n", s.Cluster, s.ClusterUID)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "STREAM\tRESOURCEVERSION\tCOMPLETE\tOBJECTS\tSELECTOR")
@@ -122,6 +92,12 @@ func (s *shownState) print(out io.Writer) error {
 	fmt.Fprintln(table, "\nSINK\tMARK")
 	for _, name := range slices.Sorted(maps.Keys(s.Marks)) {
 		fmt.Fprintf(table, "%s\t%s\n", name, s.Marks[name])
+	}
+	if len(s.Owed) > 0 {
+		fmt.Fprintln(table, "\nSINK\tOWED SNAPSHOT OF\tREASON")
+	}
+	for _, owed := range s.Owed {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", owed.Sink, owed.Stream, owed.Reason)
 	}
 	return table.Flush()
 }
@@ -239,7 +215,7 @@ func probe(ctx context.Context, dir string) error {
 func explainState(err error) error {
 	var inUse *checkpoint.InUseError
 	if errors.As(err, &inUse) {
-		return fmt.Errorf("%w (a running exporter shows its state at /statusz)", err)
+		return fmt.Errorf("%w (exporter checkpoint show also shows a running exporter's state)", err)
 	}
 	return err
 }

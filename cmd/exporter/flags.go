@@ -24,10 +24,10 @@ func (f *flags) register(cmd *cobra.Command) {
 	set.StringVar(&f.context, "context", "", "kubeconfig context (default: the current one)")
 	set.StringVar(&f.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
 	set.StringSliceVar(&f.config.Resources, "resources", nil, `resources as kubectl names them: pods,deployments.apps,"*.cert-manager.io"`)
-	set.StringArrayVar(&f.config.Sinks, "sink", nil, "destination, can be repeated: file:///path/out.ndjson, - (stdout), nats://host:4222[?stream=NAME]")
+	set.StringArrayVar(&f.config.Sinks, "sink", nil, "destination, can be repeated: file:///path/out.ndjson, - (stdout), nats://host:4222[?stream=NAME]; ?name=NAME behind each names it")
 	set.StringVar(&f.config.Format, "format", "", "message format: "+strings.Join(config.Formats(), ", "))
 	set.StringVar(&f.config.StateDir, "state-dir", "", "directory of the saved state")
-	set.StringVar(&f.config.Listen, "listen", "", "address of /metrics, /healthz, /readyz and /statusz")
+	set.StringVar(&f.config.Listen, "listen", "", "address of /metrics, /healthz, /readyz, /statusz, and for this host of exporter snapshot and inventory")
 	set.StringVar(&f.config.LogLevel, "log-level", "", strings.Join(config.LogLevels(), ", "))
 	set.StringVar(&f.config.LogFormat, "log-format", "", strings.Join(config.LogFormats(), ", "))
 }

@@ -35,6 +35,11 @@ func newRootCommand() *cobra.Command {
 		Short: "Change data capture for Kubernetes",
 		Long: `exporter streams every change of chosen Kubernetes resources to NATS JetStream and to files:
 once, in order, and never silently lost.`,
+		Example: `  exporter run -f config.yaml
+  exporter check -f config.yaml
+  exporter snapshot --resources pods --wait
+  exporter inventory list --resource pods -n shop
+  exporter checkpoint show`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version,
@@ -42,7 +47,7 @@ once, in order, and never silently lost.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newCheckpointCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newInventoryCommand(), newCheckpointCommand(), newVersionCommand())
 	onlyCommands(root)
 	return root
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
 )
 
 // The exit codes.
@@ -28,7 +29,8 @@ func exitCode(err error) int {
 	var usage usageError
 	var problems *config.Problems
 	var newer *checkpoint.NewerError
-	if errors.As(err, &usage) || errors.As(err, &problems) || errors.As(err, &newer) {
+	var refused *control.RefusedError
+	if errors.As(err, &usage) || errors.As(err, &problems) || errors.As(err, &newer) || errors.As(err, &refused) {
 		return exitUsage
 	}
 	return exitFailed

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
@@ -26,6 +27,8 @@ func TestExitCodeTellsWhatToChange(t *testing.T) {
 		{"usage", fmt.Errorf("run: %w", usageError{errTest}), exitUsage},
 		{"configuration", fmt.Errorf("load: %w", &config.Problems{}), exitUsage},
 		{"newer state", &checkpoint.NewerError{}, exitUsage},
+		{"what a running exporter refuses", fmt.Errorf("ask: %w", &control.RefusedError{}), exitUsage},
+		{"no running exporter", &control.NotRunningError{}, exitFailed},
 		{"one of several", several("resources", errTest, usageError{errTest}), exitUsage},
 		{"anything else", errTest, exitFailed},
 		{"state in use", &checkpoint.InUseError{}, exitFailed},

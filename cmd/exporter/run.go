@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +27,9 @@ func newRunCommand() *cobra.Command {
 		Use:   "run",
 		Short: "Stream changes until stopped",
 		Long: `run streams the changes of the configured resources to the configured sinks until it is stopped by SIGINT or
-SIGTERM. It continues where it stopped the last time, as the state directory says.`,
+SIGTERM. It continues where it stopped the last time, as the state directory says.
+
+SIGHUP makes it give every sink a full snapshot of all that it takes; see also exporter snapshot.`,
 		Example: `  exporter run -f config.yaml
   exporter run --resources pods,deployments.apps --sink nats://localhost:4222 --state-dir /var/lib/kubecdc
   exporter run --resources configmaps --sink - --state-dir ./state | jq .type`,
@@ -38,17 +39,26 @@ SIGTERM. It continues where it stopped the last time, as the state directory say
 			if err != nil {
 				return err
 			}
-			return stream(cmd.Context(), f, cfg, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			hangups, ignore := notifyHangups()
+			defer ignore()
+			return stream(cmd.Context(), f, cfg, console{cmd.OutOrStdout(), cmd.ErrOrStderr(), hangups})
 		},
 	}
 	f.register(cmd)
 	return cmd
 }
 
-// stream runs the whole line. Records for standard output go to out, log lines to errOut.
-func stream(ctx context.Context, f *flags, cfg *config.Config, out, errOut io.Writer) (err error) {
+// console is how a run and those who started it speak to each other.
+type console struct {
+	out     io.Writer        // records for standard output
+	errOut  io.Writer        // log lines
+	hangups <-chan os.Signal // each asks for a full snapshot; nil is none
+}
+
+// stream runs the whole line.
+func stream(ctx context.Context, f *flags, cfg *config.Config, terminal console) (err error) {
 	pipeline.TuneCollector()
-	logger := newLogger(errOut, cfg.Log)
+	logger := newLogger(terminal.errOut, cfg.Log)
 	c, err := findCluster(f, cfg)
 	if err != nil {
 		return err
@@ -70,7 +80,7 @@ func stream(ctx context.Context, f *flags, cfg *config.Config, out, errOut io.Wr
 	if err := claim(store, cfg.State.Dir, c, logger); err != nil {
 		return err
 	}
-	return (&assembly{cfg, c, store, logger, out}).run(ctx)
+	return (&assembly{cfg, c, store, logger, terminal}).run(ctx)
 }
 
 // openState opens the state, or makes it.
@@ -110,7 +120,7 @@ type assembly struct {
 	cluster *cluster
 	store   *checkpoint.Store
 	logger  *slog.Logger
-	out     io.Writer
+	console
 }
 
 func (a *assembly) run(ctx context.Context) error {
@@ -123,14 +133,18 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stopServing, err := serve(ctx, a.cfg.Listen, t.Handler(), a.logger)
+	requests := make(chan pipeline.Request)
+	stopServing, err := a.serve(ctx, a.handler(t.Handler(), requests))
 	if err != nil {
 		return err
 	}
 	defer stopServing()
+	stopListening := a.answerHangups(ctx, requests)
+	defer stopListening()
 	a.logger.Info("exporter starts", "version", version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, StopTimeout: stopTimeout, Observer: pipelineObserver(t),
+		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Requests: requests,
+		StopTimeout: stopTimeout, Observer: pipelineObserver(t),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")
@@ -189,28 +203,4 @@ func pipelineObserver(t *telemetry.Telemetry) pipeline.Observer {
 		Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Rejected: t.Rejected,
 		Committed: t.Committed, CommitFailed: t.CommitFailed,
 	}
-}
-
-// serve answers on the address until the returned function is called, which waits for the server's goroutine.
-func serve(ctx context.Context, address string, handler http.Handler, logger *slog.Logger) (stop func(), err error) {
-	if address == "" {
-		return func() {}, nil
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", address, cause(err))
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error("status server ended", "address", address, "error", err)
-		}
-	}()
-	logger.Info("serving metrics and status", "address", listener.Addr().String())
-	return func() {
-		server.Close() // nobody is owed the end of an answer
-		<-done
-	}, nil
 }

@@ -40,6 +40,7 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, retried func(name, 
 		}),
 		Wants:   c.wantedBy(s),
 		Queue:   fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
+		Resync:  time.Duration(s.Resync),
 	}, nil
 }
 

@@ -34,7 +34,7 @@ func Resolve(streams []Stream, names []string) ([]string, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, &RefusedError{fmt.Sprintf("no stream of %s: there is %s", strings.Join(unknown, ", "), orNothing(allOf(streams)))}
+		return nil, &RefusedError{fmt.Sprintf("no stream of %s; %s", strings.Join(unknown, ", "), thereAre(allOf(streams)))}
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
@@ -92,11 +92,11 @@ func allOf(streams []Stream) []string {
 	return slices.Compact(names)
 }
 
-func orNothing(names []string) string {
+func thereAre(names []string) string {
 	if len(names) == 0 {
-		return "none"
+		return "there are none"
 	}
-	return strings.Join(names, ", ")
+	return "there are: " + strings.Join(names, ", ")
 }
 
 // ResolveSink returns the sinks that a name stands for: itself, or all with "".
@@ -107,5 +107,5 @@ func ResolveSink(sinks []string, name string) ([]string, error) {
 	case slices.Contains(sinks, name):
 		return []string{name}, nil
 	}
-	return nil, &RefusedError{fmt.Sprintf("no sink %q: there is %s", name, orNothing(slices.Sorted(slices.Values(sinks))))}
+	return nil, &RefusedError{fmt.Sprintf("no sink %q; %s", name, thereAre(slices.Sorted(slices.Values(sinks))))}
 }

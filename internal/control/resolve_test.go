@@ -47,10 +47,10 @@ func fields(names string) []string {
 func TestUnknownNamesAreRefusedWithWhatThereIs(t *testing.T) {
 	const all = "blog/secrets, certificates.a.io, certificates.b.io, deployments.apps, events, events.events.k8s.io, replicasets.apps, shop/secrets"
 	for names, want := range map[string]string{
-		"pods":             `no stream of "pods": there is ` + all,
-		"pods,events,Foo":  `no stream of "pods", "Foo": there is ` + all,
-		"other/secrets":    `no stream of "other/secrets": there is ` + all,
-		"deployments.a.io": `no stream of "deployments.a.io": there is ` + all,
+		"pods":             `no stream of "pods"; there are: ` + all,
+		"pods,events,Foo":  `no stream of "pods", "Foo"; there are: ` + all,
+		"other/secrets":    `no stream of "other/secrets"; there are: ` + all,
+		"deployments.a.io": `no stream of "deployments.a.io"; there are: ` + all,
 		"certificates":     `resource "certificates" is one of certificates.a.io, certificates.b.io: say which`,
 	} {
 		got, err := Resolve(exampleStreams(), fields(names))
@@ -59,7 +59,7 @@ func TestUnknownNamesAreRefusedWithWhatThereIs(t *testing.T) {
 			t.Errorf("%q gives %q, %v; want %s", names, got, err, want)
 		}
 	}
-	if _, err := Resolve(nil, []string{"pods"}); err == nil || err.Error() != `no stream of "pods": there is none` {
+	if _, err := Resolve(nil, []string{"pods"}); err == nil || err.Error() != `no stream of "pods"; there are none` {
 		t.Errorf("without a stream: %v", err)
 	}
 }
@@ -71,7 +71,7 @@ func TestSinksByName(t *testing.T) {
 			t.Errorf("%q stands for %q, %v; want %q", name, got, err, want)
 		}
 	}
-	if _, err := ResolveSink(sinks, "lake"); err == nil || err.Error() != `no sink "lake": there is bus, out` {
+	if _, err := ResolveSink(sinks, "lake"); err == nil || err.Error() != `no sink "lake"; there are: bus, out` {
 		t.Errorf("unknown sink: %v", err)
 	}
 }

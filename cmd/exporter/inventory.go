@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+func newInventoryCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inventory",
+		Short: "Look up which objects the sinks have, and in which version",
+		Long: `inventory shows what the saved state knows of the objects that were delivered: their names, uids and resourceVersions,
+never the objects themselves. It asks a running exporter, and reads the state of a stopped one.`,
+	}
+	onlyCommands(cmd)
+	cmd.AddCommand(newInventoryListCommand(), newInventoryGetCommand())
+	return cmd
+}
+
+// lookup is what list and get have in common.
+type lookup struct {
+	target
+	query  control.Query
+	output string
+}
+
+func (l *lookup) register(cmd *cobra.Command) {
+	l.target.register(cmd)
+	cmd.Flags().StringVar(&l.query.Resource, "resource", "", "resource as kubectl names it, or a stream (default: all)")
+	cmd.Flags().StringVarP(&l.query.Namespace, "namespace", "n", "", "namespace (default: all)")
+	cmd.Flags().StringVar(&l.query.UID, "uid", "", "metadata.uid of the object")
+	cmd.Flags().StringVarP(&l.output, "output", "o", "table", "table, or json: an object a line")
+}
+
+func (l *lookup) check(cmd *cobra.Command) error {
+	if l.output != "table" && l.output != "json" {
+		return usageError{fmt.Errorf("--output %q: want table or json", l.output)}
+	}
+	return l.target.check(cmd)
+}
+
+func newInventoryListCommand() *cobra.Command {
+	var l lookup
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List objects in the order of their keys",
+		Example: `  exporter inventory list --state-dir ./state --resource pods -n shop
+  exporter inventory list --state-dir ./state -o json | jq -r .uid`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.check(cmd); err != nil {
+				return err
+			}
+			_, err := l.print(cmd.Context(), cmd.OutOrStdout())
+			return err
+		},
+	}
+	l.register(cmd)
+	return cmd
+}
+
+func newInventoryGetCommand() *cobra.Command {
+	var l lookup
+	cmd := &cobra.Command{
+		Use:   "get [NAME]",
+		Short: "Find one object by its name or its uid",
+		Example: `  exporter inventory get --state-dir ./state --resource configmaps -n shop settings
+  exporter inventory get --state-dir ./state --uid 5d6c3b0e-0f0a-4c6e-9a55-7a1f6c9be1f4 -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := l.takeName(cmd, args); err != nil {
+				return err
+			}
+			n, err := l.print(cmd.Context(), cmd.OutOrStdout())
+			if err == nil && n == 0 {
+				err = errors.New("the inventory has no such object: no sink was given it, or it is deleted")
+			}
+			return err
+		},
+	}
+	l.register(cmd)
+	return cmd
+}
+
+// takeName reads what get is to find.
+func (l *lookup) takeName(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 1:
+		return noArguments(cmd, args[1:])
+	case len(args) == 0 && l.query.UID == "":
+		return usageError{errors.New("nothing to find: give a NAME with --resource, or --uid")}
+	case len(args) == 1 && l.query.Resource == "":
+		return usageError{fmt.Errorf("--resource is missing: say what %q is the name of", args[0])}
+	case len(args) == 1:
+		l.query.Name = args[0]
+	}
+	return l.check(cmd)
+}
+
+// print writes the objects as they are read, and says how many there were. A table has its header also where it is empty.
+func (l *lookup) print(ctx context.Context, out io.Writer) (n int, err error) {
+	objects, done, err := l.objects(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	if l.output == "json" {
+		return printLines(objects, out)
+	}
+	return printTable(objects, out)
+}
+
+// objects come from the running exporter, or from the state of a stopped one, which done closes.
+func (l *lookup) objects(ctx context.Context) (objects iter.Seq2[control.Object, error], done func() error, err error) {
+	client, err := l.client()
+	var stopped *control.NotRunningError
+	if err == nil {
+		return client.Inventory(ctx, l.query), func() error { return nil }, nil
+	}
+	if !errors.As(err, &stopped) {
+		return nil, nil, err
+	}
+	store, err := checkpoint.Open(ctx, l.stateDir, checkpoint.Options{ReadOnly: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err = inventoryOf(store, nil, l.query)
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	return objects, store.Close, nil
+}
+
+func printLines(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
+	encoder := json.NewEncoder(out)
+	for object, err := range objects {
+		if err != nil {
+			return n, err
+		}
+		if err := encoder.Encode(object); err != nil {
+			return n, fmt.Errorf("write the inventory: %w", err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// alignEvery is how many lines of a table are held to find how wide its columns are (I6).
+const alignEvery = 1000
+
+func printTable(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "STREAM\tNAMESPACE\tNAME\tUID\tRESOURCEVERSION")
+	for object, err := range objects {
+		if err != nil {
+			return n, errors.Join(err, table.Flush())
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion)
+		if n++; n%alignEvery == 0 {
+			if err := table.Flush(); err != nil {
+				return n, fmt.Errorf("write the inventory: %w", err)
+			}
+		}
+	}
+	return n, table.Flush()
+}

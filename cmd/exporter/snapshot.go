@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+// defaultStateDir is the configuration's default.
+const defaultStateDir = "/var/lib/kubecdc"
+
+// target says which exporter a command is for.
+type target struct {
+	stateDir string
+	server   string
+}
+
+func (t *target) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.stateDir, "state-dir", defaultStateDir, "state directory of the exporter, which says where it listens")
+	cmd.Flags().StringVar(&t.server, "server", "", "address of the exporter, instead of --state-dir: http://127.0.0.1:8080")
+}
+
+// check refuses a command line that names two exporters.
+func (t *target) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("server") && cmd.Flags().Changed("state-dir") {
+		return usageError{errors.New("--server and --state-dir: give one of them")}
+	}
+	return nil
+}
+
+// client finds the running exporter. It returns a *control.NotRunningError where the state is nobody's.
+func (t *target) client() (*control.Client, error) {
+	if t.server == "" {
+		return control.Locate(t.stateDir)
+	}
+	client, err := control.NewClient(t.server)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--server %q: %w", withoutLogin(t.server), err)}
+	}
+	return client, nil
+}
+
+func newSnapshotCommand() *cobra.Command {
+	var t target
+	var request control.SnapshotRequest
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "snapshot",
+		Short: "Ask a running exporter for a full snapshot",
+		Long: `snapshot makes a running exporter compare resources with the cluster and send every object of them again, as sync, or
+as replaced or deleted where a sink did not have it so. The snapshot is owed from then on, also if the exporter is
+restarted before its end. It is asked for over the loopback interface: run this on the exporter's host or in its pod.`,
+		Example: `  exporter snapshot --state-dir ./state --wait
+  exporter snapshot --resources pods,deployments.apps --sink bus
+  kubectl exec deploy/kubecdc -- exporter snapshot --resources pods`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := t.check(cmd); err != nil {
+				return err
+			}
+			client, err := t.client()
+			if err != nil {
+				return err
+			}
+			return requestSnapshot(cmd.Context(), client, request, wait, cmd.OutOrStdout())
+		},
+	}
+	t.register(cmd)
+	cmd.Flags().StringSliceVar(&request.Resources, "resources", nil, "resources as kubectl names them, or as they are configured (default: all)")
+	cmd.Flags().StringVar(&request.Sink, "sink", "", "name of the only sink that the snapshot is for (default: all)")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every sink has all of it, and print what was found")
+	return cmd
+}
+
+func requestSnapshot(ctx context.Context, client *control.Client, request control.SnapshotRequest, wait bool, out io.Writer) error {
+	snapshot, err := client.Snapshot(ctx, request)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "a full snapshot of %s is owed to %s\n", strings.Join(snapshot.Streams, ", "), strings.Join(snapshot.Sinks, ", "))
+	if !wait {
+		return nil
+	}
+	found, err := client.Wait(ctx, snapshot)
+	if ctx.Err() != nil {
+		return errors.New("stopped waiting: the snapshot goes on without this command")
+	}
+	if err != nil {
+		return err
+	}
+	return printReconciles(found, out)
+}
+
+func printReconciles(found map[string]control.Reconcile, out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "STREAM\tREASON\tRESOURCEVERSION\tSYNCED\tREPLACED\tDELETED")
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		r := found[name]
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\n", name, r.Reason, r.ResourceVersion, r.Synced, r.Replaced, r.Deleted)
+	}
+	return table.Flush()
+}
