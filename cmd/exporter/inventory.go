@@ -61,7 +61,10 @@ func newInventoryListCommand() *cobra.Command {
 			if err := l.check(cmd); err != nil {
 				return err
 			}
-			_, err := l.print(cmd.Context(), cmd.OutOrStdout())
+			n, err := l.print(cmd.Context(), cmd.OutOrStdout())
+			if err == nil && n == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "no objects")
+			}
 			return err
 		},
 	}
@@ -106,7 +109,7 @@ func (l *lookup) takeName(cmd *cobra.Command, args []string) error {
 	return l.check(cmd)
 }
 
-// print writes the objects as they are read, and says how many there were. A table has its header also where it is empty.
+// print writes the objects as they are read, and says how many there were.
 func (l *lookup) print(ctx context.Context, out io.Writer) (n int, err error) {
 	objects, done, err := l.objects(ctx)
 	if err != nil {
@@ -159,10 +162,12 @@ const alignEvery = 1000
 
 func printTable(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "STREAM\tNAMESPACE\tNAME\tUID\tRESOURCEVERSION")
 	for object, err := range objects {
 		if err != nil {
 			return n, errors.Join(err, table.Flush())
+		}
+		if n == 0 {
+			fmt.Fprintln(table, "STREAM\tNAMESPACE\tNAME\tUID\tRESOURCEVERSION")
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion)
 		if n++; n%alignEvery == 0 {

@@ -53,12 +53,13 @@ func (a *assembly) snapshot(ctx context.Context, asked control.SnapshotRequest, 
 	}
 	taken := a.cluster.takenBy(a.cfg.Sinks, sinks, streams)
 	if len(taken) == 0 {
-		return nil, &control.RefusedError{Text: fmt.Sprintf("%s: no record of it goes to %s", strings.Join(streams, ", "), strings.Join(sinks, ", "))}
+		return nil, &control.RefusedError{Text: fmt.Sprintf("%s: none of these sinks takes it: %s", strings.Join(streams, ", "), strings.Join(sinks, ", "))}
 	}
+	now := time.Now()
 	if err := ask(ctx, requests, pipeline.Request{Reason: change.Requested, Streams: taken, Sink: asked.Sink}); err != nil {
 		return nil, err
 	}
-	return &control.Snapshot{Streams: taken, Sinks: sinks}, nil
+	return &control.Snapshot{Streams: taken, Sinks: sinks, Time: now}, nil
 }
 
 // ask hands the request over and waits for its answer. The pipeline takes none before its sinks are open.

@@ -92,10 +92,10 @@ func requestSnapshot(ctx context.Context, client *control.Client, request contro
 	}
 	found, err := client.Wait(ctx, snapshot)
 	if ctx.Err() != nil {
-		return errors.New("stopped waiting: the snapshot goes on without this command")
+		return errors.New("wait for the snapshot: stopped: it goes on without this command")
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("wait for the snapshot, which stays owed, also over a restart: %w", err)
 	}
 	return printReconciles(found, out)
 }

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 )
 
 // Functions are what the server asks of the exporter. Each may be called from several goroutines. An error that is a
@@ -41,6 +42,8 @@ type SnapshotRequest struct {
 type Snapshot struct {
 	Streams []string `json:"streams"`
 	Sinks   []string `json:"sinks"`
+	// Time is when it was asked for, by the exporter's clock.
+	Time time.Time `json:"time"`
 }
 
 // OwedList is the answer to GET /snapshot.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -235,20 +236,23 @@ func TestInventoryThatIsCutShortIsAnError(t *testing.T) {
 	}
 }
 
+// TestWaitEndsWhenNothingOfTheSnapshotIsOwed and /statusz, which is a moment later, shows its reconcile.
 func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
-	mine := &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}}
-	asked := 0
-	f := functionsOwing(func() []Owed {
+	began := time.Now()
+	mine := &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}, Time: began}
+	asked, looked := 0, 0
+	mux := http.NewServeMux()
+	mux.Handle("/", Handler(functionsOwing(func() []Owed {
 		asked++
 		return [][]Owed{
 			{{"out", "pods", "requested"}, {"bus", "pods", "requested"}},
 			{{"bus", "pods", "requested"}, {"out", "nodes", "requested"}, {"out", "pods", "resync"}},
 		}[min(asked-1, 1)]
-	})
-	mux := http.NewServeMux()
-	mux.Handle("/", Handler(f))
+	})))
 	mux.HandleFunc("/statusz", func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, `{"streams":{"pods":{"lastReconcile":{"reason":"requested","resourceVersion":"9","synced":3,"replaced":1}},"nodes":{}}}`)
+		looked++
+		at := began.Add(time.Duration(looked-2) * time.Minute).Format(time.RFC3339Nano)
+		fmt.Fprintf(w, `{"streams":{"pods":{"lastReconcile":{"reason":"requested","resourceVersion":"%d","synced":3,"replaced":1,"time":%q}},"nodes":{}}}`, looked, at)
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -257,9 +261,11 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := client.Wait(t.Context(), mine)
-	want := Reconcile{change.Requested, "9", change.Counts{Synced: 3, Replaced: 1}}
-	if err != nil || asked != 2 || len(got) != 1 || got["pods"] != want {
-		t.Errorf("after %d questions %+v, %v", asked, got, err)
+	pods := got["pods"]
+	pods.Time = time.Time{}
+	want := Reconcile{Reason: change.Requested, ResourceVersion: "2", Counts: change.Counts{Synced: 3, Replaced: 1}}
+	if err != nil || asked != 3 || looked != 2 || len(got) != 1 || pods != want {
+		t.Errorf("after %d and %d questions %+v, %v", asked, looked, got, err)
 	}
 }
 

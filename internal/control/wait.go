@@ -12,25 +12,32 @@ import (
 // pollTime is how often Wait asks.
 const pollTime = 200 * time.Millisecond
 
+// maxLate is how often Wait looks for a reconcile that /statusz does not show yet. It may never do: an exporter that was
+// started again tells only of this life.
+const maxLate = 10
+
 // Reconcile is what /statusz tells of a stream's last complete reconcile.
 type Reconcile struct {
 	Reason          change.Reason `json:"reason"`
 	ResourceVersion string        `json:"resourceVersion"`
 	change.Counts
+	Time time.Time `json:"time"`
 }
 
-// Wait returns when every sink of the snapshot has acknowledged it to its end, with the counts of each stream. A sink
-// that is not there is waited for as long as ctx lives.
+// Wait returns when every sink of the snapshot has acknowledged it to its end, with what /statusz tells of each stream
+// then. A sink that is not there is waited for as long as ctx lives.
 func (c *Client) Wait(ctx context.Context, snapshot *Snapshot) (map[string]Reconcile, error) {
 	ticker := time.NewTicker(pollTime)
 	defer ticker.Stop()
-	for {
-		var list OwedList
-		if err := c.ask(ctx, http.MethodGet, "/snapshot", nil, &list); err != nil {
+	for late := 0; ; {
+		found, err := c.look(ctx, snapshot)
+		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(list.Owed, snapshot.has) {
-			return c.reconciles(ctx, snapshot.Streams)
+		if found != nil {
+			if late++; snapshot.newer(found) || late > maxLate {
+				return found, nil
+			}
 		}
 		select {
 		case <-ticker.C:
@@ -40,8 +47,30 @@ func (c *Client) Wait(ctx context.Context, snapshot *Snapshot) (map[string]Recon
 	}
 }
 
+// look returns the streams' last reconciles, nil while some of the snapshot is owed.
+func (c *Client) look(ctx context.Context, snapshot *Snapshot) (map[string]Reconcile, error) {
+	var list OwedList
+	if err := c.ask(ctx, http.MethodGet, "/snapshot", nil, &list); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(list.Owed, snapshot.has) {
+		return nil, nil
+	}
+	return c.reconciles(ctx, snapshot.Streams)
+}
+
 func (s *Snapshot) has(owed Owed) bool {
 	return owed.Reason == string(change.Requested) && slices.Contains(s.Streams, owed.Stream) && slices.Contains(s.Sinks, owed.Sink)
+}
+
+// newer says whether all of the reconciles ended after the snapshot was asked for.
+func (s *Snapshot) newer(found map[string]Reconcile) bool {
+	for _, r := range found {
+		if r.Time.Before(s.Time) {
+			return false
+		}
+	}
+	return true
 }
 
 // reconciles reads the last reconcile of each of the streams.
