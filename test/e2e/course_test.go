@@ -62,7 +62,7 @@ func (c *course) begin(e *event) error {
 	gap := c.gap
 	c.gap = nil
 	switch {
-	case (f.Reason == "initial" || f.Reason == "newsink") && gap == nil:
+	case (f.Reason == "initial" || f.Reason == "newsink" || f.Reason == "requested") && gap == nil:
 	case gap == nil:
 		return fmt.Errorf("a reconcile of reason %s begins, and no gap was announced", f.Reason)
 	case gap.Reason != f.Reason:

@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// command runs one of the exporter's commands on the state directory, to its end.
+func (r *rig) command(args ...string) string {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), r.exporter.binary, append(args, "--state-dir", filepath.Join(r.dir, "state"))...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		r.t.Fatalf("exporter %s: %v: %s\n%s", strings.Join(args, " "), err, &stderr, r.exporter.lastLines(r.t))
+	}
+	return stdout.String()
+}
+
+// TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled: from the moment that the command says so, it is owed.
+func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
+	r := newRig(t, nil)
+	r.summon()
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.command("snapshot")
+	r.exporter.process.kill()
+	r.writer.disturb(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...) // which also says that it streams
+	r.command("snapshot", "--wait")
+	before := map[*follower]map[string]int{}
+	for _, sink := range []*follower{r.stream, r.file} {
+		before[sink] = requested(sink.all(t))
+	}
+	if err := r.exporter.process.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range resources() {
+		kind := kubectlName(resource)
+		for _, sink := range []*follower{r.stream, r.file} {
+			if before[sink][kind] == 0 {
+				t.Errorf("%s was waited for, and is not in a sink", kind)
+			}
+			eventually(t, deliveryLimit, "the snapshot of "+kind+" that SIGHUP asked for is in the sink", func() bool {
+				return requested(sink.all(t))[kind] > before[sink][kind]
+			})
+		}
+	}
+	r.exporter.stop(t)
+	r.judge(false)
+}
+
+// requested is how many requested snapshots of each resource are complete.
+func requested(events []event) map[string]int {
+	complete := map[string]int{}
+	for i := range events {
+		if e := &events[i]; e.op() == "snapshot.end" && e.Reason == "requested" {
+			complete[e.kind()]++
+		}
+	}
+	return complete
+}
+
+// TestInventoryIsTheCluster, asked of the running exporter and of its state afterwards.
+func TestInventoryIsTheCluster(t *testing.T) {
+	r := newRig(t, nil)
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.writer.disturb(t)
+	r.await(r.writer.finish(t)...)
+	eventually(t, deliveryLimit, "what is delivered is saved", func() bool { return r.inventory() == r.listed() })
+	r.exporter.stop(t)
+	if got, want := r.inventory(), r.listed(); got != want {
+		t.Errorf("the inventory has\n%s\nthe cluster has\n%s", got, want)
+	}
+}
+
+// inventory is a line for each object, sorted by resource and key.
+func (r *rig) inventory() string {
+	r.t.Helper()
+	var lines strings.Builder
+	decoder := json.NewDecoder(strings.NewReader(r.command("inventory", "list", "-o", "json")))
+	for {
+		var object struct{ Stream, Namespace, Name, UID, ResourceVersion string }
+		err := decoder.Decode(&object)
+		if err == io.EOF {
+			return lines.String()
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		lines.WriteString(strings.Join([]string{object.Stream, joined(object.Namespace, object.Name), object.UID, object.ResourceVersion}, " ") + "\n")
+	}
+}
+
+// listed is the same of the API server.
+func (r *rig) listed() string {
+	r.t.Helper()
+	byKind := map[string]string{}
+	for _, resource := range resources() {
+		kind := kubectlName(resource)
+		r.eachListed(resource, func(o *unstructured.Unstructured) {
+			byKind[kind] += strings.Join([]string{kind, joined(o.GetNamespace(), o.GetName()), string(o.GetUID()), o.GetResourceVersion()}, " ") + "\n"
+		})
+	}
+	var lines strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		lines.WriteString(byKind[kind])
+	}
+	return lines.String()
+}
