@@ -2,6 +2,8 @@ package badinput
 
 import (
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -35,9 +37,16 @@ func TestAPIServerThatCannotBeAsked(t *testing.T) {
 	d.kubeconfig("plain", "server", strings.Replace(d.server, "https", "http", 1))
 	d.kubeconfig("nowhere", "server", "https://no.such.host.invalid")
 	d.kubeconfig("expired", "token", password)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Write([]byte("<!DOCTYPE html><html>Welcome</html>"))
+	}))
+	defer page.Close()
+	d.kubeconfig("page", "server", page.URL)
 	d.kubeconfig("untrusted", "certificate-authority-data", "")
 	for _, c := range []struct{ name, want string }{
 		{"down", "reach the API server https://127.0.0.1:1: connection refused: check the kubeconfig's server and context, and that it is up"},
+		{"page", "the server " + page.URL + " answers with a web page, not as a Kubernetes API server: check the kubeconfig's server and context, and any proxy before it"},
 		{"expired", "the API server " + d.server + " refuses the credentials: Unauthorized: renew the token or certificate of the kubeconfig's user"},
 		{"untrusted", "trust the API server " + d.server + ": x509: certificate signed by unknown authority: correct server or certificate-authority-data of the kubeconfig's cluster"},
 	} {

@@ -34,6 +34,14 @@ func TestWrongCommandLineExits2(t *testing.T) {
 		{"configuration missing", "run -f nope.yaml", "configuration nope.yaml: read the file: no such file or directory"},
 		{"configuration is a directory", "check -f .", "configuration .: read the file: is a directory"},
 		{"output format", "checkpoint show -o yaml", `--output "yaml": want text or json`},
+		{"output format of the inventory", "inventory list -o yaml", `--output "yaml": want table or json`},
+		{"nothing to get", "inventory get", "nothing to find: give a NAME with --resource, or --uid"},
+		{"name of nothing", "inventory get web", `--resource is missing: say what "web" is the name of`},
+		{"two names", "inventory get --resource pods web db", `unexpected argument "db": see exporter inventory get --help`},
+		{"unknown command of inventory", "inventory lsit", `unknown command "lsit": did you mean list? see exporter inventory --help`},
+		{"two exporters", "snapshot --state-dir state --server 127.0.0.1:8080", "--server and --state-dir: give one of them"},
+		{"server that is none", "snapshot --server https://me:" + password + "@h", `--server "…@h": want an address such as http://127.0.0.1:8080`},
+		{"argument of snapshot", "snapshot pods", `unexpected argument "pods": see exporter snapshot --help`},
 		{"set without anything", "checkpoint set", "command line: 2 problems:\n" +
 			"  --stream is missing: give a stream as exporter checkpoint show prints it\n" +
 			"  --resource-version is missing: give a number, as an object's metadata.resourceVersion is"},
@@ -115,7 +123,7 @@ func TestListenAddressInUse(t *testing.T) {
 // TestHelpIsNoMistake: a command that is nothing without its own commands explains itself.
 func TestHelpIsNoMistake(t *testing.T) {
 	d := emptyDesk(t)
-	for _, line := range []string{"", "--help", "checkpoint", "run --help", "checkpoint set --help"} {
+	for _, line := range []string{"", "--help", "checkpoint", "inventory", "snapshot --help", "inventory get --help", "run --help", "checkpoint set --help"} {
 		if r := d.exporter(words(line)...); r.code != 0 || r.stderr != "" || r.stdout == "" {
 			t.Errorf("exporter %s: exit code %d, standard error %q", line, r.code, r.stderr)
 		}

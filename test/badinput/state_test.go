@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -37,9 +38,12 @@ func TestI10StateInUse(t *testing.T) {
 	r := d.started("--sink", "-")
 	want := fmt.Sprintf("open state state: in use by process %d: stop it, or choose another state.dir", r.cmd.Process.Pid)
 	d.exporter(again()...).fails(t, 1, want)
-	for _, line := range []string{"show", "set --stream configmaps --resource-version 1", "reset --yes"} {
+	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.code != 0 || !strings.Contains(show.stdout, "configmaps") {
+		t.Errorf("show: exit code %d: %s%s", show.code, show.stdout, show.stderr)
+	}
+	for _, line := range []string{"set --stream configmaps --resource-version 1", "reset --yes"} {
 		t.Run(line, func(t *testing.T) {
-			d.exporter(words("checkpoint --state-dir state "+line)...).fails(t, 1, want+" (a running exporter shows its state at /statusz)")
+			d.exporter(words("checkpoint --state-dir state "+line)...).fails(t, 1, want+" (exporter checkpoint show also shows a running exporter's state)")
 		})
 	}
 	if code := r.stop(); code != 0 {

@@ -1,0 +1,171 @@
+package badinput
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestNoExporterRuns: asking makes nothing, neither where there is no state nor where one was left.
+func TestNoExporterRuns(t *testing.T) {
+	d := emptyDesk(t)
+	d.mkdir("empty")
+	for _, dir := range []string{"nope", "empty"} {
+		d.exporter("snapshot", "--state-dir", dir).fails(t, 1,
+			"no exporter runs with the state in "+dir+": start it, or name its directory with --state-dir or its address with --server")
+		d.exporter("inventory", "list", "--state-dir", dir).fails(t, 1, "open state "+dir+": there is no state: check the path, or start the exporter once")
+	}
+	if left, err := os.ReadDir(d.path("empty")); err != nil || len(d.files()) != 1 {
+		t.Errorf("left behind: %q %v %v", d.files(), left, err)
+	}
+}
+
+// TestAddressThatAKilledExporterLeft is not asked: somebody else may listen there now.
+func TestAddressThatAKilledExporterLeft(t *testing.T) {
+	d := newDesk(t)
+	r := d.started("--sink", "-")
+	r.cmd.Process.Kill()
+	<-r.exited
+	if _, err := os.Stat(d.path("state/address")); err != nil {
+		t.Errorf("the killed exporter left no address: %v", err)
+	}
+	d.exporter("snapshot", "--state-dir", "state").fails(t, 1,
+		"no exporter runs with the state in state: start it, or name its directory with --state-dir or its address with --server")
+	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.code != 0 || !strings.Contains(show.stdout, "configmaps") {
+		t.Errorf("exit code %d: %s%s", show.code, show.stdout, show.stderr)
+	}
+	again := d.started("--sink", "-")
+	d.exporter("snapshot", "--state-dir", "state", "--wait")
+	if code := again.stop(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, again.out)
+	}
+	if _, err := os.Stat(d.path("state/address")); err == nil {
+		t.Error("the stopped exporter left its address")
+	}
+}
+
+// TestWhatARunningExporterRefuses is the asker's mistake, and named with what there is.
+func TestWhatARunningExporterRefuses(t *testing.T) {
+	d := newDesk(t)
+	d.write("config.yaml", `resources: [configmaps, deployments.apps, {resource: secrets, namespaces: [shop]}]
+sinks:
+  - {name: screen, file: {path: "-"}}
+  - {name: few, file: {path: few.ndjson}, resources: [deployments.apps]}
+`)
+	r := d.start(usual("-f", "config.yaml", "--log-level", "info")...)
+	r.logs("msg=watching resource=configmaps")
+	_, address, _ := strings.Cut(r.logs("serving metrics and status"), "address=")
+	const streams = "configmaps, deployments.apps, shop/secrets"
+	for _, c := range []struct{ name, line, want string }{
+		{"unknown resource", "snapshot --resources pods,configmaps,foo", `no stream of "pods", "foo"; there are: ` + streams},
+		{"unknown sink", "snapshot --sink lake", `no sink "lake"; there are: few, screen`},
+		{"sink that does not take it", "snapshot --resources configmaps --sink few", "configmaps: none of these sinks takes it: few"},
+		{"unknown resource of the inventory", "inventory list --resource pods", `no stream of "pods"; there are: ` + streams},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d.exporter(append(words(c.line), "--state-dir", "state")...).fails(t, 2, c.want)
+			d.exporter(append(words(c.line), "--server", address)...).fails(t, 2, c.want)
+		})
+	}
+	d.exporter("inventory", "get", "--state-dir", "state", "--resource", "deployments", "-n", "shop", "web").fails(t, 1,
+		"the inventory has no such object: no sink was given it, or it is deleted")
+	d.exporter("inventory", "list", "--state-dir", "state", "--resource", "secret").prints(t, 0, "", "no objects\n")
+	d.exporter("snapshot", "--state-dir", "state", "--resources", "configmap").prints(t, 0, "a full snapshot of configmaps is owed to screen, few\n", "")
+	if code := r.stop(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, r.out)
+	}
+}
+
+// TestExporterThatStillOpensItsSinks cannot promise a snapshot.
+func TestExporterThatStillOpensItsSinks(t *testing.T) {
+	d := newDesk(t)
+	r := d.start(usual("--resources", "configmaps", "--sink", "nats://127.0.0.1:1", "--log-level", "info")...)
+	_, address, _ := strings.Cut(r.logs("serving metrics and status"), "address=")
+	d.exporter("snapshot", "--state-dir", "state").fails(t, 1, "ask the exporter at http://"+address+
+		": the exporter does not stream yet, because a sink or the state is not open, or it is about to stop: see /statusz, and ask again")
+	if code := r.stop(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, r.out)
+	}
+}
+
+// TestOtherHostsAreRefused, and so is what only looks like this one.
+func TestOtherHostsAreRefused(t *testing.T) {
+	d := newDesk(t)
+	r := d.start(usual("--resources", "configmaps", "--sink", "-", "--log-level", "info", "--listen", ":0")...)
+	r.logs("msg=watching resource=configmaps")
+	_, address, _ := strings.Cut(r.logs("serving metrics and status"), "address=")
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const elsewhere = "run the command on the exporter's host, in its pod, or through kubectl port-forward"
+	if host := otherAddress(); host != "" {
+		server := "http://" + net.JoinHostPort(host, port)
+		want := "ask the exporter at " + server + ": this is answered on the loopback interface alone: " + elsewhere
+		d.exporter("snapshot", "--server", server).fails(t, 1, want)
+		d.exporter("inventory", "list", "--server", server).fails(t, 1, want)
+	} else {
+		t.Log("this machine has no address but loopback: other hosts are tested in internal/control alone")
+	}
+	request, err := http.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1:"+port+"/snapshot", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Host = "rebound.example.com"
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusForbidden {
+		t.Errorf("a rebound name is answered with %s", response.Status)
+	}
+	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.code != 0 {
+		t.Errorf("exit code %d: %s", show.code, show.stderr)
+	}
+	if code := r.stop(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, r.out)
+	}
+}
+
+// otherAddress is an address of this machine that is no loopback address, "" where it has none.
+func otherAddress() string {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return ""
+	}
+	for _, address := range addresses {
+		if network, ok := address.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
+			return network.IP.String()
+		}
+	}
+	return ""
+}
+
+func TestServerThatIsNoExporter(t *testing.T) {
+	d := emptyDesk(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }))
+	defer server.Close()
+	d.exporter("snapshot", "--server", server.URL).fails(t, 1, "read the answer of the exporter at "+server.URL+
+		": invalid character '<' looking for beginning of value: check that an exporter listens there")
+	d.exporter("snapshot", "--server", "127.0.0.1:1").fails(t, 1, "ask the exporter at http://127.0.0.1:1: connection refused: check that it runs and listens there")
+}
+
+// TestHangupIsNoEnd: SIGHUP ends most programs.
+func TestHangupIsNoEnd(t *testing.T) {
+	d := newDesk(t)
+	r := d.started("--sink", "-")
+	if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	r.logs(`msg="SIGHUP asked for a full snapshot" resources=configmaps sinks=stdout`)
+	r.logs("msg=reconciled resource=configmaps reason=requested")
+	if code := r.stop(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, r.out)
+	}
+}
