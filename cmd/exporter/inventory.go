@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,11 +116,12 @@ func (l *lookup) print(ctx context.Context, out io.Writer) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, done()) }()
+	buffered := bufio.NewWriter(out)
+	defer func() { err = errors.Join(err, buffered.Flush(), done()) }()
 	if l.output == "json" {
-		return printLines(objects, out)
+		return printLines(objects, buffered)
 	}
-	return printTable(objects, out)
+	return printTable(objects, buffered)
 }
 
 // objects come from the running exporter, or from the state of a stopped one, which done closes.

@@ -32,7 +32,7 @@ func twoSinks() *assembly {
 	}
 }
 
-// pipelineThat answers one request, and returns it.
+// answering is a pipeline that answers one request, and shows it.
 func answering(err error) (chan pipeline.Request, <-chan pipeline.Request) {
 	requests, seen := make(chan pipeline.Request), make(chan pipeline.Request, 1)
 	go func() {
@@ -72,12 +72,14 @@ func splitNames(text string) []string {
 }
 
 func TestSnapshotOfNothingIsRefused(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // nothing waits for a pipeline that must not be asked
 	for want, asked := range map[string]control.SnapshotRequest{
 		`no stream of "nodes"; there are: pods, shop/deployments.apps`: {Resources: []string{"nodes"}},
 		`no sink "none"; there are: all, some`:                         {Sink: "none"},
 		`shop/deployments.apps: none of these sinks takes it: some`:    {Resources: []string{"deployments"}, Sink: "some"},
 	} {
-		_, err := twoSinks().snapshot(t.Context(), asked, nil)
+		_, err := twoSinks().snapshot(ended, asked, nil)
 		var refused *control.RefusedError
 		if !errors.As(err, &refused) || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

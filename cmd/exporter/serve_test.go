@@ -3,17 +3,16 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"testing"
 )
 
 // TestNobodyReadsTheStateAfterTheGateIsShut: the store is closed then.
 func TestNobodyReadsTheStateAfterTheGateIsShut(t *testing.T) {
 	entered, leave, shut := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	left := false
 	g := &gate{handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		close(entered)
 		<-leave
-		left = true
 	})}
 	request := func() int {
 		recorder := httptest.NewRecorder()
@@ -25,10 +24,16 @@ func TestNobodyReadsTheStateAfterTheGateIsShut(t *testing.T) {
 	go func() {
 		defer close(shut)
 		g.shut()
-		if !left {
-			t.Error("the gate is shut while somebody is inside")
-		}
 	}()
+	for g.inside.TryRLock() { // until shut waits for those inside
+		g.inside.RUnlock()
+		select {
+		case <-shut:
+			t.Fatal("the gate is shut while somebody is inside")
+		default:
+			runtime.Gosched()
+		}
+	}
 	close(leave)
 	<-shut
 	if code := request(); code != http.StatusServiceUnavailable {

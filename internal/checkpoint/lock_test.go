@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -32,6 +33,10 @@ func TestI10OwnerIsToldAndLeftAlone(t *testing.T) {
 	}
 	must(t, s.Commit(numbered(1)))
 	must(t, s.Close())
+	other, err := os.Open(filepath.Join(dir, lockName)) // somebody else who asks at the same time
+	must(t, err)
+	must(t, syscall.Flock(int(other.Fd()), syscall.LOCK_SH|syscall.LOCK_NB))
+	defer other.Close()
 	if pid, running := owner(dir); running {
 		t.Errorf("a closed state is owned by %d", pid)
 	}

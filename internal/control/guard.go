@@ -31,7 +31,7 @@ func refusal(r *http.Request) string {
 // isLoopback takes host and port.
 func isLoopback(address string) bool {
 	peer, err := netip.ParseAddrPort(address)
-	return err == nil && peer.Addr().Unmap().IsLoopback()
+	return err == nil && peer.Addr().IsLoopback()
 }
 
 // isLocalName takes a Host header, with or without a port.
@@ -44,7 +44,7 @@ func isLocalName(name string) bool {
 		return true
 	}
 	address, err := netip.ParseAddr(host)
-	return err == nil && address.Unmap().IsLoopback()
+	return err == nil && address.IsLoopback()
 }
 
 // isProxied finds the headers of RFC 7239 and of those before it.

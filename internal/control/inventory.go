@@ -36,9 +36,6 @@ type Inventory interface {
 func Find(store Inventory, streams []string, query Query) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for _, stream := range streams {
-			if own := namespaceOf(stream); own != "" && query.Namespace != "" && own != query.Namespace {
-				continue
-			}
 			for entry, err := range findIn(store, stream, query) {
 				object := Object{stream, entry.Key.Namespace, entry.Key.Name, entry.UID, entry.ResourceVersion}
 				if !yield(object, err) || err != nil {

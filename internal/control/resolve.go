@@ -80,9 +80,6 @@ func groupsOf(meant []meaning) []string {
 // resourceOf is the resource of a stream: that of "shop/secrets" is "secrets".
 func resourceOf(stream string) string { return stream[strings.LastIndex(stream, "/")+1:] }
 
-// namespaceOf is the namespace of a stream of one, "" where it is of all.
-func namespaceOf(stream string) string { return stream[:max(strings.LastIndex(stream, "/"), 0)] }
-
 func allOf(streams []Stream) []string {
 	var names []string
 	for _, stream := range streams {

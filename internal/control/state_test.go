@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -37,9 +38,13 @@ func put(t *testing.T, store *checkpoint.Store, objects [][4]string) {
 	t.Helper()
 	for i, o := range objects {
 		version := fmt.Sprint(i + 1)
-		resource := change.Resource{Name: resourceOf(o[0])}
+		namespace, _, found := strings.Cut(o[0], "/")
+		if !found {
+			namespace = ""
+		}
+		stream := &change.Stream{Resource: change.Resource{Name: resourceOf(o[0])}, Namespace: namespace}
 		must(t, store.Commit(checkpoint.Batch{Records: []*change.Record{{
-			Stream: &change.Stream{Resource: resource, Namespace: namespaceOf(o[0])}, Op: change.Added,
+			Stream: stream, Op: change.Added,
 			Key: change.Key{Namespace: o[1], Name: o[2]}, UID: o[3], ResourceVersion: version,
 			Position: change.Position{ResourceVersion: version, Complete: true},
 		}}}))
