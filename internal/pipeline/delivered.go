@@ -155,8 +155,11 @@ func (d *deliveredSet) pass(records []*change.Record) {
 }
 
 // isPassed says whether nothing of the tail comes again after the record. A position that is complete at the tail's
-// newest version is behind it, too.
+// newest version is behind it, too. A full snapshot ends at the position that was there before.
 func (t *tail) isPassed(rec *change.Record) bool {
+	if rec.Snapshot != nil && rec.Snapshot.Reason.Full() {
+		return false
+	}
 	order := change.CompareVersions(rec.Position.ResourceVersion, t.newest)
 	return order > 0 || order == 0 && rec.Position.Complete
 }

@@ -109,3 +109,33 @@ func TestI4EpochIsWrittenBehindWhateverTheLogHolds(t *testing.T) {
 		t.Errorf("%v; log is %s", err, target.short())
 	}
 }
+
+// A crash in a reconcile left deletes in the log that carry old versions. A full snapshot ends at the saved position, above
+// them, and the reconcile is still to come again.
+func TestI3FullSnapshotLeavesWhatAReconcileWillTellAgain(t *testing.T) {
+	target := &memory{}
+	unseen := func() *change.Record {
+		rec := found(update(pods(), "b", 2), change.Deleted, change.Gone, "30")
+		rec.FinalStateUnknown = true
+		return rec
+	}
+	r := newRig(t, sinkOf("s", target))
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "b", 2), update(pods(), "a", 11))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	target.log = append(target.log, idOf(unseen()))
+	end := found(update(pods(), "", 11), change.SnapshotEnd, change.Requested, "11")
+	end.UID, end.Sink, end.Position = "", "s", change.Position{ResourceVersion: "11", Complete: true}
+	if err := r.life(func(line *Line) {
+		r.push(line, end, unseen())
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := target.short(), "b/2/updated a/11/updated b/2/deleted /11/snapshot.end"; got != want {
+		t.Errorf("log is %s, want %s", got, want)
+	}
+}
