@@ -1,7 +1,10 @@
 package source
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
 func resync(sinks ...string) []change.Owed {
@@ -234,4 +238,23 @@ func TestRequestsThatWaitAreOne(t *testing.T) {
 	check("last", s.begin(), owed(change.Requested, "lake", 2))
 	s.done(false)
 	check("rest", s.begin())
+}
+
+// Were the end of a watch that was stopped for a resync a failure, the Reflector would wait before it opens the next.
+func TestWatchThatIsStoppedEndsAsItShould(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	s := NewStream(Config{Stream: pods(), Saved: at(100), ClusterUID: "epoch-1", Observer: NopObserver()})
+	d := &observedDecoder{&decoder{stream: s, body: read, frames: frame.NewReader(read, s.frameOptions())}, ctx, s}
+	broken := errors.New("use of closed connection")
+	if err := write.CloseWithError(broken); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.Decode(); !errors.Is(err, broken) || !s.suspect.Load() {
+		t.Errorf("a broken watch ends with %v", err)
+	}
+	stop()
+	if _, _, err := d.Decode(); err != io.EOF {
+		t.Errorf("a stopped watch ends with %v, want EOF", err)
+	}
 }

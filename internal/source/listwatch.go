@@ -38,23 +38,26 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 	if options.ResourceVersion == "" { // the Reflector found its version unavailable
 		s.enqueue(change.Owed{Reason: change.Gone})
 	}
-	for s.isDue() {
-		if err := s.reconcileDue(ctx); err != nil {
-			s.fail(ctx, err)
-			return nil, err
-		}
+	if err := s.reconcileDue(ctx); err != nil {
+		return nil, err
 	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.cursor.position.ResourceVersion}}, nil
 }
 
-// reconcileDue runs what is due first, now that it is known whose versions the server speaks of.
+// reconcileDue runs what is due, now that it is known whose versions the server speaks of.
 func (s *Stream) reconcileDue(ctx context.Context) error {
-	if err := s.checkServer(ctx); err != nil {
-		return err
+	for s.isDue() {
+		err := s.checkServer(ctx)
+		if err == nil {
+			err = s.reconcile(ctx, s.begin())
+			s.done(err != nil)
+		}
+		if err != nil {
+			s.fail(ctx, err)
+			return err
+		}
 	}
-	err := s.reconcile(ctx, s.begin())
-	s.done(err != nil)
-	return err
+	return nil
 }
 
 // errReconcileDue ends the Reflector's watch loop, so that it lists.
@@ -62,10 +65,14 @@ func errReconcileDue() error {
 	return apierrors.NewResourceExpired("a reconcile is due before the next watch")
 }
 
-// watchForReflector opens a watch at the stream's position.
+// watchForReflector opens a watch at the stream's position. It runs what became due meanwhile: were it left to the next
+// list, the Reflector's backoff, which is meant for failures, would hold up the stream for each.
 func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if err := s.checkServer(ctx); err != nil {
 		s.fail(ctx, err)
+		return nil, err
+	}
+	if err := s.reconcileDue(ctx); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -104,11 +111,13 @@ type observedDecoder struct {
 	stream *Stream
 }
 
-// Decode is decoder.Decode.
+// Decode is decoder.Decode. A watch that was stopped ends as it should: the Reflector opens the next one at once.
 func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	event, object, err := d.decoder.Decode()
 	switch {
-	case err != nil && err != io.EOF && d.ctx.Err() == nil:
+	case err != nil && d.ctx.Err() != nil:
+		return "", nil, io.EOF
+	case err != nil && err != io.EOF:
 		d.stream.suspect.Store(true)
 		d.stream.Observer.Failed(d.stream.stream, fmt.Errorf("read the watch of %s: %w", d.stream.stream, err))
 	case err == nil && event == watch.Error:
