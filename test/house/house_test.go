@@ -24,6 +24,7 @@ func arrows() map[string][]string {
 		"internal/sink":          {},
 		"internal/encode":        {"internal/change", "internal/sink"},
 		"internal/config":        {},
+		"internal/transform":     {},
 		"internal/checkpoint":    {"internal/change", "internal/sink"},
 		"internal/source/frame":  {"internal/change"},
 		"internal/source":        {"internal/change", "internal/source/frame"},
@@ -49,7 +50,7 @@ func brands() map[string][]string {
 }
 
 // pure packages have no clock, no goroutine and no I/O.
-func pure() []string { return []string{"internal/change", "internal/fifo", "internal/encode"} }
+func pure() []string { return []string{"internal/change", "internal/fifo", "internal/encode", "internal/transform"} }
 
 // source is one parsed Go file, tests left out.
 type source struct {

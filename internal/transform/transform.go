@@ -1,0 +1,104 @@
+// Package transform takes out of objects what shall not leave the process: fields that nobody wants, and values that
+// nobody may see. It rewrites an object's JSON as bytes: what no rule concerns is copied as it came, digit for digit.
+// It knows no clock, no goroutine and no I/O.
+package transform
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Rules says what of an object goes. The paths are a subset of kubectl's JSONPath: .spec.containers[*].image,
+// .metadata.annotations['a.b/c'], .status.conditions[0], with or without braces around.
+//
+// Drop and Keep come first, then Redact and Env.
+type Rules struct {
+	Drop []string // what is left out
+	// Keep, where it is not empty, is all that is left in, with apiVersion, kind and the object's identity.
+	Keep []string
+	// Redact are values that become keyed hashes, so that a change of them is still seen. Of an object or a list all
+	// values within do, and its keys stay.
+	Redact []string
+	// Env are patterns of environment variables, * for any text, without regard to case: in every list that is called
+	// env the value of a variable with such a name is redacted.
+	Env []string
+}
+
+// Empty says whether the rules leave every object as it is.
+func (r Rules) Empty() bool {
+	return len(r.Drop) == 0 && len(r.Keep) == 0 && len(r.Redact) == 0 && len(r.Env) == 0
+}
+
+// Secrets are the rules of core/v1 Secrets, unless somebody wants them bare: neither their values nor the annotation in
+// which kubectl apply keeps a copy of them.
+func Secrets() Rules {
+	return Rules{
+		Drop:   []string{".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"},
+		Redact: []string{".data", ".stringData"},
+	}
+}
+
+// Join is both rules together.
+func (r Rules) Join(other Rules) Rules {
+	return Rules{
+		Drop: append(r.Drop[:len(r.Drop):len(r.Drop)], other.Drop...), Keep: append(r.Keep[:len(r.Keep):len(r.Keep)], other.Keep...),
+		Redact: append(r.Redact[:len(r.Redact):len(r.Redact)], other.Redact...), Env: append(r.Env[:len(r.Env):len(r.Env)], other.Env...),
+	}
+}
+
+// Transform is a set of rules that is ready to be applied. It is safe for concurrent use.
+type Transform struct {
+	drop, keep, redact *node // nil where there is no rule of the kind
+	env                []string
+	key                []byte
+}
+
+// New parses the rules. The key is of the hashes; whoever has it can test guesses of what is behind one. An error names
+// the path or pattern that is wrong.
+func New(rules Rules, key []byte) (*Transform, error) {
+	if len(key) == 0 {
+		return nil, errors.New("make a transform: no key for hashes")
+	}
+	t := &Transform{key: key}
+	var err error
+	if t.drop, err = parsePaths("drop", rules.Drop); err != nil {
+		return nil, err
+	}
+	keep := rules.Keep
+	if len(keep) > 0 {
+		keep = append(identity(), keep...)
+	}
+	if t.keep, err = parsePaths("keep", keep); err != nil {
+		return nil, err
+	}
+	if t.redact, err = parsePaths("redact", rules.Redact); err != nil {
+		return nil, err
+	}
+	for _, pattern := range rules.Env {
+		upper := strings.ToUpper(pattern)
+		if _, err := path.Match(upper, ""); err != nil || pattern == "" {
+			return nil, fmt.Errorf("pattern %q of an environment variable: want a name, with * for any text, such as *PASSWORD*", pattern)
+		}
+		t.env = append(t.env, upper)
+	}
+	return t, nil
+}
+
+// identity is what an object always keeps.
+func identity() []string {
+	return []string{".apiVersion", ".kind", ".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.resourceVersion"}
+}
+
+// Apply appends the object as the rules leave it to dst. It returns an error, and nothing, for what is no JSON object.
+func (t *Transform) Apply(dst, object []byte) ([]byte, error) {
+	r := rewriter{Transform: t, in: object, out: dst}
+	r.space()
+	if !json.Valid(object) || r.in[r.at] != '{' {
+		return nil, errors.New("transform an object: it is not valid JSON")
+	}
+	r.value(scope{drop: t.drop.start(), keep: t.keep.start(), redact: t.redact.start(), kept: t.keep == nil})
+	return r.out, nil
+}

@@ -1,0 +1,265 @@
+package transform
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// key and other are of two installations.
+const (
+	key   = "0123456789abcdef"
+	other = "fedcba9876543210"
+)
+
+func apply(t *testing.T, rules Rules, key, object string) string {
+	t.Helper()
+	transform, err := New(rules, []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := transform.Apply([]byte("before"), []byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, found := strings.CutPrefix(string(out), "before")
+	if !found || !json.Valid([]byte(text)) {
+		t.Fatalf("%q became %q, which is not JSON behind what was there", object, out)
+	}
+	return text
+}
+
+func TestWhatNoRuleConcernsIsCopied(t *testing.T) {
+	const object = `{"apiVersion":"v1","spec":{"big":12345678901234567890.10,"e":1E400,"odd":"\u00e9\/\"]}","dup":1,"dup":2},"metadata":{"annotations":{"spec":"{\"a\":1}"}}}`
+	if got := apply(t, Rules{Drop: []string{".status"}, Redact: []string{".data"}, Env: []string{"X"}}, key, object); got != object {
+		t.Errorf("became %s", got)
+	}
+}
+
+func TestRules(t *testing.T) {
+	h := func(text string) string { // the hash of a string
+		return strings.Trim(apply(t, Rules{Redact: []string{".x"}}, key, `{"x":`+text+`}`), "{}")[len(`"x":`):]
+	}
+	for name, c := range map[string]struct {
+		rules        Rules
+		object, want string
+	}{
+		"drop a field":            {Rules{Drop: []string{".status"}}, `{"a":1,"status":{"x":[1]},"b":2}`, `{"a":1,"b":2}`},
+		"drop the only field":     {Rules{Drop: []string{"{.a}"}}, ` { "a" : 1 } `, `{}`},
+		"drop the last field":     {Rules{Drop: []string{"$.b"}}, `{"a":1,"b":2}`, `{"a":1}`},
+		"drop in a list":          {Rules{Drop: []string{".l[*].x"}}, `{"l":[{"x":1,"y":2},{"x":3},[4]]}`, `{"l":[{"y":2},{},[4]]}`},
+		"drop an element":         {Rules{Drop: []string{".l[1]"}}, `{"l":[1,2,3]}`, `{"l":[1,3]}`},
+		"drop a quoted name":      {Rules{Drop: []string{`.m['a.b/c']`, `.m["d e"]`}}, `{"m":{"a.b/c":1,"d e":2,"a":{"b":3}}}`, `{"m":{"a":{"b":3}}}`},
+		"drop every value":        {Rules{Drop: []string{".m.*.x"}}, `{"m":{"a":{"x":1},"b":{"x":2,"y":3}}}`, `{"m":{"a":{},"b":{"y":3}}}`},
+		"drop an escaped key":     {Rules{Drop: []string{".data"}}, `{"d\u0061ta":1}`, `{}`},
+		"drop a key twice":        {Rules{Drop: []string{".data"}}, `{"data":1,"data":2,"x":3}`, `{"x":3}`},
+		"keep":                    {Rules{Keep: []string{".spec.a"}}, `{"kind":"K","spec":{"a":{"x":[1]},"b":2},"status":1,"metadata":{"name":"n","labels":{}}}`, `{"kind":"K","spec":{"a":{"x":[1]}},"metadata":{"name":"n"}}`},
+		"keep within a scalar":    {Rules{Keep: []string{".spec.a.b"}}, `{"spec":{"a":5}}`, `{"spec":{}}`},
+		"drop wins over keep":     {Rules{Keep: []string{".spec"}, Drop: []string{".spec.a"}}, `{"spec":{"a":1,"b":2}}`, `{"spec":{"b":2}}`},
+		"redact a string":         {Rules{Redact: []string{".a"}}, `{"a":"v","b":"v"}`, `{"a":` + h(`"v"`) + `,"b":"v"}`},
+		"redact what is within":   {Rules{Redact: []string{".a"}}, `{"a":{"x":["v",1,true,null,{"y":"v"}],"z":{}}}`, `{"a":{"x":[` + h(`"v"`) + `,` + h(`1`) + `,` + h(`true`) + `,null,{"y":` + h(`"v"`) + `}],"z":{}}}`},
+		"redact however written":  {Rules{Redact: []string{".a"}}, `{"a":["\u0076","v"]}`, `{"a":[` + h(`"v"`) + `,` + h(`"v"`) + `]}`},
+		"a variable":              {Rules{Env: []string{"*password*"}}, `{"spec":{"c":[{"env":[{"name":"DB_PASSWORD","value":"v"},{"value":"w","name":"USER"}]}]}}`, `{"spec":{"c":[{"env":[{"name":"DB_PASSWORD","value":` + h(`"v"`) + `},{"value":"w","name":"USER"}]}]}}`},
+		"a variable, name behind": {Rules{Env: []string{"P"}}, `{"env":[{"value":"v","name":"p"}]}`, `{"env":[{"value":` + h(`"v"`) + `,"name":"p"}]}`},
+		"no variable":             {Rules{Env: []string{"P"}}, `{"x":[{"value":"v","name":"P"}],"env":"P"}`, `{"x":[{"value":"v","name":"P"}],"env":"P"}`},
+		"a Secret":                {Secrets(), `{"data":{"p":"czNjcjN0"},"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"s3cr3t"}},"type":"Opaque"}`, `{"data":{"p":` + h(`"czNjcjN0"`) + `},"metadata":{"annotations":{}},"type":"Opaque"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := apply(t, c.rules, key, c.object); got != c.want {
+				t.Errorf("%s became\n%s, want\n%s", c.object, got, c.want)
+			}
+		})
+	}
+}
+
+func TestI9HashesTellOfChangesAndOfNothingElse(t *testing.T) {
+	rules := Rules{Redact: []string{".a"}}
+	one, again, two := apply(t, rules, key, `{"a":"s3cr3t"}`), apply(t, rules, key, `{"a":"s3cr3t"}`), apply(t, rules, key, `{"a":"s3cr3u"}`)
+	if one != again || one == two {
+		t.Errorf("hashes are %s, %s of the same value, and %s of another", one, again, two)
+	}
+	if elsewhere := apply(t, rules, other, `{"a":"s3cr3t"}`); elsewhere == one {
+		t.Errorf("hash %s does not depend on the key", one)
+	}
+}
+
+func TestBadRulesAreNamed(t *testing.T) {
+	for path, want := range map[string]string{
+		"":                        `drop path "": it names the whole object; want a field, such as .spec.replicas`,
+		"{.}":                     `drop path "{.}": it names the whole object; want a field, such as .spec.replicas`,
+		"{.a":                     `drop path "{.a": a { without its }`,
+		"..a":                     `drop path "..a": a part is empty; .. is not supported`,
+		".a.":                     `drop path ".a.": a part is empty; .. is not supported`,
+		".a b":                    `drop path ".a b": "a b" is no field; write one with odd characters as ['name']`,
+		".a[":                     `drop path ".a[": a [ without its ]`,
+		".a['b":                   `drop path ".a['b": a [' without its '], or nothing between`,
+		".a[-1]":                  `drop path ".a[-1]": [-1] is not supported; allowed: [*], an index such as [0], a field such as ['a.b/c']`,
+		".a[?(@.name==\"x\")].b.": `drop path ".a[?(@.name==\"x\")].b.": [?(@.name=="x")] is not supported; allowed: [*], an index such as [0], a field such as ['a.b/c']`,
+	} {
+		if _, err := New(Rules{Drop: []string{path}}, []byte(key)); err == nil || err.Error() != want {
+			t.Errorf("path %q: error %v, want %s", path, err, want)
+		}
+	}
+	for _, pattern := range []string{"", "[", "a["} {
+		if _, err := New(Rules{Env: []string{pattern}}, []byte(key)); err == nil {
+			t.Errorf("pattern %q was taken", pattern)
+		}
+	}
+}
+
+func TestI9WhatIsNoObjectGivesNothing(t *testing.T) {
+	transform, err := New(Secrets(), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", " ", "[]", `"a"`, "1", `{"data":{"p":"s3cr3t"}`, `{"data":{"p":"s3cr3t"}}x`, `{"data":{"p":"s3cr3t"},}`, "{\"a\":\"\n\"}"} {
+		if out, err := transform.Apply(nil, []byte(text)); err == nil || out != nil || strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("%q became %q, %v", text, out, err)
+		}
+	}
+}
+
+// FuzzAgainstMaps compares with the obvious way: parse into maps, and change these.
+func FuzzAgainstMaps(f *testing.F) {
+	for _, object := range []string{
+		`{}`, `{"a":{"b":[{"c":1},2,"x"]},"env":[{"name":"PASS","value":"v"}]}`, `{"data":{"a":"b"},"l":[[1],[2]],"n":null}`,
+		` {"a" : [ ] , "b":{ }, "c":"\u0061\\\"" } `,
+	} {
+		f.Add(object, ".a.b[*].c", ".data", ".l[0]")
+	}
+	f.Fuzz(func(t *testing.T, object, drop, redact, keep string) {
+		rules := Rules{Drop: []string{drop}, Redact: []string{redact}, Env: []string{"P*"}}
+		if keep != "" {
+			rules.Keep = []string{keep}
+		}
+		transform, err := New(rules, []byte(key))
+		if err != nil {
+			return
+		}
+		var want any
+		d := json.NewDecoder(strings.NewReader(object))
+		d.UseNumber()
+		valid := json.Valid([]byte(object)) && d.Decode(&want) == nil
+		out, err := transform.Apply(nil, []byte(object))
+		if _, isObject := want.(map[string]any); !valid || !isObject {
+			if err == nil {
+				t.Fatalf("%q became %q", object, out)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hasTwice(object) {
+			return // maps cannot tell
+		}
+		var got any
+		d = json.NewDecoder(bytes.NewReader(out))
+		d.UseNumber()
+		if err := d.Decode(&got); err != nil {
+			t.Fatalf("%q became %q: %v", object, out, err)
+		}
+		if want := (oracle{transform}).value(want, scopeOf(transform)); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q became %s, want %v", object, out, want)
+		}
+	})
+}
+
+func scopeOf(t *Transform) scope {
+	return scope{drop: t.drop.start(), keep: t.keep.start(), redact: t.redact.start(), kept: t.keep == nil}
+}
+
+// oracle is the obvious way.
+type oracle struct{ *Transform }
+
+func (o oracle) value(v any, s scope) any {
+	switch v := v.(type) {
+	case map[string]any:
+		name, _ := v["name"].(string)
+		r := rewriter{Transform: o.Transform}
+		out := map[string]any{}
+		for key, value := range v {
+			inner, left := s.member(key)
+			inner.hashed = inner.hashed || s.env && key == "value" && v["name"] != nil && r.matches(name)
+			if left && (inner.kept || isContainer(value)) {
+				out[key] = o.value(value, inner)
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for i, value := range v {
+			if inner, left := s.item(i); left && (inner.kept || isContainer(value)) {
+				out = append(out, o.value(value, inner))
+			}
+		}
+		return out
+	}
+	if v == nil || !s.hashed {
+		return v
+	}
+	token, _ := json.Marshal(v)
+	r := rewriter{Transform: o.Transform}
+	r.hash(token)
+	return strings.Trim(string(r.out), `"`)
+}
+
+func isContainer(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}
+
+// hasTwice says whether an object within the text may have a key twice, or text that encoding/json repairs.
+func hasTwice(text string) bool {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var keys []map[string]bool
+	var isKey []bool
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return !strings.Contains(err.Error(), "EOF")
+		}
+		top := len(keys) - 1
+		switch token := token.(type) {
+		case json.Delim:
+			switch token {
+			case '{':
+				if top >= 0 {
+					isKey[top] = true
+				}
+				keys, isKey = append(keys, map[string]bool{}), append(isKey, true)
+			case '[':
+				if top >= 0 {
+					isKey[top] = true
+				}
+				keys, isKey = append(keys, nil), append(isKey, false)
+			default:
+				keys, isKey = keys[:top], isKey[:top]
+			}
+		case string:
+			if strings.ContainsRune(token, '\ufffd') {
+				return true
+			}
+			if top >= 0 && keys[top] != nil && isKey[top] {
+				if keys[top][token] {
+					return true
+				}
+				keys[top][token], isKey[top] = true, false
+				continue
+			}
+			if top >= 0 {
+				isKey[top] = true
+			}
+		default:
+			if top >= 0 {
+				isKey[top] = true
+			}
+		}
+	}
+}
