@@ -25,6 +25,7 @@ func arrows() map[string][]string {
 		"internal/encode":        {"internal/change", "internal/sink"},
 		"internal/config":        {},
 		"internal/transform":     {},
+		"internal/filter":        {"internal/change"},
 		"internal/checkpoint":    {"internal/change", "internal/sink"},
 		"internal/source/frame":  {"internal/change"},
 		"internal/source":        {"internal/change", "internal/source/frame"},
@@ -41,7 +42,8 @@ func arrows() map[string][]string {
 func brands() map[string][]string {
 	return map[string][]string{
 		"k8s.io/client-go/tools/cache":   {"internal/source"},
-		"k8s.io/":                        {"internal/source", "cmd/", "test/", "bench"},
+		"k8s.io/":                        {"internal/source", "internal/filter", "cmd/", "test/", "bench"},
+		"github.com/google/cel-go/":      {"internal/filter"},
 		"github.com/prometheus/":         {"internal/telemetry", "test/", "bench"},
 		"github.com/nats-io/":            {"internal/sink/nats", "cmd/", "test/", "bench"},
 		"github.com/cockroachdb/pebble/": {"internal/checkpoint"},

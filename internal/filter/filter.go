@@ -1,0 +1,73 @@
+// Package filter decides by an expression which records go on to the sinks. The language is CEL, with the functions
+// that Kubernetes adds for its own expressions: lists, regular expressions, quantities, URLs, addresses, formats.
+package filter
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// costLimit bounds what one evaluation may cost, in CEL's units. It is what an API server allows one call
+// (k8s.io/apiserver, pkg/apis/cel, PerCallLimit); reading one field costs 1.
+const costLimit = 1_000_000
+
+// Filter is a compiled expression. It is safe for concurrent use.
+type Filter struct{ program cel.Program }
+
+// New compiles the expression, which sees:
+//
+//	object  the object as the API server sent it, less managedFields and kubectl's last-applied annotation
+//	op      "added", "updated", "deleted", "replaced" or "sync"
+//
+// It must be of type bool. An error points into the expression.
+func New(expression string) (*Filter, error) {
+	env, err := cel.NewEnv(
+		cel.Variable("object", cel.DynType), cel.Variable("op", cel.StringType),
+		cel.OptionalTypes(), ext.Strings(ext.StringsVersion(2)), ext.Sets(),
+		library.Lists(), library.Regex(), library.Quantity(), library.URLs(), library.IP(), library.CIDR(), library.Format(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("make the environment of filters: %w", err)
+	}
+	ast, issues := env.Compile(expression)
+	if err := issues.Err(); err != nil {
+		return nil, fmt.Errorf("compile filter: %w", err)
+	}
+	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("compile filter: the expression is of type %s; want one that is true or false", t)
+	}
+	program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(costLimit))
+	if err != nil {
+		return nil, fmt.Errorf("compile filter: %w", err)
+	}
+	return &Filter{program}, nil
+}
+
+// Passes says whether the record goes on. A record that speaks of no object always does, and so does a delete whose last
+// state is not known: a reader must hear of it. An error is of this object, such as a field that it does not have.
+func (f *Filter) Passes(rec *change.Record) (bool, error) {
+	if !rec.Op.OfObject() || rec.Object == nil {
+		return true, nil
+	}
+	var object any
+	if err := json.Unmarshal(rec.Object, &object); err != nil {
+		return false, fmt.Errorf("read the object: %w", err)
+	}
+	result, _, err := f.program.Eval(map[string]any{"object": object, "op": rec.Op.String()})
+	if err != nil {
+		return false, fmt.Errorf("evaluate filter: %w", err)
+	}
+	passes, ok := result.(types.Bool)
+	if !ok {
+		return false, errors.New("evaluate filter: the expression is neither true nor false for this object")
+	}
+	return bool(passes), nil
+}
