@@ -83,6 +83,8 @@ type Record struct {
 	Sink string
 	// Epoch is the uid of the cluster that the record was read from, "" for the one that the exporter started with.
 	Epoch string
+	// Filtered marks a record that no sink takes, since the user does not want it. It moves the position.
+	Filtered bool
 	// Position, where not zero, is the stream's position once this record and all before it are delivered.
 	Position Position
 }

@@ -14,6 +14,7 @@ const (
 	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
 	tableInventory = 'I' // stream, terminator, joined key   -> uid, resourceVersion
 	tableMark      = 'M' // name of the sink                 -> mark
+	tableRedaction = 'R' // no key                           -> key of the hashes
 	tableShare     = 'S' // sink, terminator, stream        -> nothing
 	tablePosition  = 'P' // stream                           -> position
 	tablesFirst    = 0x02
@@ -30,6 +31,8 @@ const (
 func formatKey() []byte { return []byte{tableFormat} }
 
 func clusterKey() []byte { return []byte{tableCluster} }
+
+func redactionKey() []byte { return []byte{tableRedaction} }
 
 func markKey(sinkName string) []byte { return append([]byte{tableMark}, sinkName...) }
 

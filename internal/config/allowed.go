@@ -10,6 +10,18 @@ func Formats() []string {
 // LineFormats are those that can be told apart in a file, which has values alone.
 func LineFormats() []string { return []string{"cloudevents", "debezium"} }
 
+// Ops are the values of Resource.Ops. What a snapshot finds goes on with added or updated.
+func Ops() []string { return []string{"added", "updated", "deleted"} }
+
+// Keepables are the values of Resource.Keep.
+func Keepables() []string { return []string{KeepManagedFields, KeepLastApplied} }
+
+// What is cut out of each object unless it is kept.
+const (
+	KeepManagedFields = "managedFields" // metadata.managedFields
+	KeepLastApplied   = "lastApplied"   // the annotation of kubectl apply
+)
+
 // FullPolicies are the values of Queue.Full, what a full queue does; the first is the default.
 func FullPolicies() []string { return []string{"block"} }
 

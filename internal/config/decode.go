@@ -45,6 +45,13 @@ func (d *decoder) resource(path string, n *node, r *Resource) {
 		"namespaces":    d.texts(&r.Namespaces),
 		"labelSelector": d.text(&r.LabelSelector),
 		"fieldSelector": d.text(&r.FieldSelector),
+		"ops":           d.texts(&r.Ops),
+		"filter":        d.text(&r.Filter),
+		"keep":          d.texts(&r.Keep),
+		"only":          d.texts(&r.Only),
+		"drop":          d.texts(&r.Drop),
+		"redact":        d.redaction(&r.Redact),
+		"redactEnv":     d.texts(&r.RedactEnv),
 	})
 	if d.settled[under(path, "resource")] {
 		d.settled[path] = true // where check would miss the name

@@ -38,7 +38,7 @@ func TestOneProblem(t *testing.T) {
 		{"mapping as a key", "log: {{a: b}: c}", `log."a mapping" (line 1): unknown key; allowed: format, level`},
 		{"null as a key", "log: {~: c}", `log.null (line 1): unknown key; allowed: format, level`},
 		{"key given twice", "cluster: a\nlisten: ':1'\ncluster: b\n", "cluster (line 3): key given twice, first on line 1; leave one out"},
-		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: fieldSelector, labelSelector, namespaces, resource"},
+		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: drop, fieldSelector, filter, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource"},
 
 		{"number for a string", "cluster: 7\n", "cluster (line 1): want a string, have 7; put it in quotes"},
 		{"boolean for a string", "cluster: no\n", "cluster (line 1): want a string, have no; put it in quotes"},
@@ -85,6 +85,11 @@ func TestOneProblem(t *testing.T) {
 		{"resource without a name", "resources: [{namespaces: [a]}]\n", `resources[0] (line 1): "" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
 		{"resource with an empty group", "resources: ['deployments.']\n", `resources[0] (line 1): "deployments." cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
 		{"resource twice", "resources:\n- pods\n- {resource: pods, namespaces: [a]}\n", "resources[1] (line 3): pods is named already in resources[0]; list all its namespaces there"},
+		{"operation", "resources: [{resource: pods, ops: [added, replaced]}]\n", `resources[0].ops[1] (line 1): unknown value "replaced"; allowed: added, updated, deleted`},
+		{"keep", "resources: [{resource: pods, keep: [.spec]}]\n", `resources[0].keep[0] (line 1): unknown value ".spec"; allowed: managedFields, lastApplied`},
+		{"word for a redaction", "resources: [{resource: pods, redact: all}]\n", "resources[0].redact (line 1): want a list of paths such as [.spec.token], or none"},
+		{"mapping for a redaction", "resources: [{resource: pods, redact: {a: b}}]\n", "resources[0].redact (line 1): want a string, have a mapping"},
+		{"number in a redaction", "resources: [{resource: pods, redact: [1]}]\n", "resources[0].redact[0] (line 1): want a string, have 1; put it in quotes"},
 		{"namespace", "resources: [{resource: pods, namespaces: [a, B]}]\n", `resources[0].namespaces[1] (line 1): "B" cannot be a namespace; want lower case letters, digits and -`},
 
 		{"no destination", "sinks: [{name: a}]\n", "sinks[0] (line 1): no destination; give it one of file, nats"},
@@ -154,7 +159,7 @@ lisen: ':8080'
 	wantError(t, err, `configuration c.yaml: 11 problems:
   cluster (line 1): want a string, have 7; put it in quotes
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
-  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: fieldSelector, labelSelector, namespaces, resource
+  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: drop, fieldSelector, filter, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource
   sinks[0].kafak (line 6): unknown key; allowed: `+keysOfSink+`
   sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, maxAge, nkey, password, replicas, stream, subject, tls, token, url, user
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}

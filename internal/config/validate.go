@@ -87,6 +87,12 @@ func (k *checker) resources(resources []Resource) {
 		} else {
 			first[r.Name] = path
 		}
+		for j, op := range r.Ops {
+			k.oneOf(item(path+".ops", j), op, Ops())
+		}
+		for j, kept := range r.Keep {
+			k.oneOf(item(path+".keep", j), kept, Keepables())
+		}
 		for j, namespace := range r.Namespaces {
 			if !consistsOf(namespace, lower+digits+"-") {
 				k.problem(item(path+".namespaces", j), "%q cannot be a namespace; want lower case letters, digits and -", shorten(namespace))

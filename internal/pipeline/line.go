@@ -132,11 +132,11 @@ func (l *Line) signalChanged() {
 	l.changed = make(chan struct{})
 }
 
-// wanted is the set of listeners that must write the record, as a bit mask. A bookmark moves the position and is
-// nobody's.
+// wanted is the set of listeners that must write the record, as a bit mask. What a user does not want, and a
+// bookmark, move the position and are nobody's.
 func (l *Line) wanted(rec *change.Record) uint64 {
 	var mask uint64
-	if rec.Op == change.Bookmark {
+	if rec.Op == change.Bookmark || rec.Filtered {
 		return mask
 	}
 	for i, lst := range l.listeners {

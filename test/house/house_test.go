@@ -26,6 +26,7 @@ func arrows() map[string][]string {
 		"internal/config":        {},
 		"internal/transform":     {},
 		"internal/filter":        {"internal/change"},
+		"internal/shape":         {"internal/change", "internal/filter", "internal/transform"},
 		"internal/checkpoint":    {"internal/change", "internal/sink"},
 		"internal/source/frame":  {"internal/change"},
 		"internal/source":        {"internal/change", "internal/source/frame"},
@@ -52,7 +53,9 @@ func brands() map[string][]string {
 }
 
 // pure packages have no clock, no goroutine and no I/O.
-func pure() []string { return []string{"internal/change", "internal/fifo", "internal/encode", "internal/transform"} }
+func pure() []string {
+	return []string{"internal/change", "internal/fifo", "internal/encode", "internal/transform"}
+}
 
 // source is one parsed Go file, tests left out.
 type source struct {

@@ -1,0 +1,117 @@
+// Package shape decides what of a stream's records goes on to the sinks, and in which form: the operations, the filter,
+// then the cuts and hashes that the user asked for.
+package shape
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/filter"
+	"github.com/kubecdc/kubecdc/internal/transform"
+)
+
+// Options says what of a resource's records goes on.
+type Options struct {
+	Ops    []string // "added", "updated", "deleted"; none is all. What a snapshot finds goes with the first two
+	Filter string   // in CEL; "" is all
+	Rules  transform.Rules
+	Key    []byte // of the hashes; needed where there are rules
+	// Failed is told of an object that a filter or a rule could not be applied to. It returns at once.
+	Failed func(rec *change.Record, err error)
+}
+
+// Shape is what Options say, ready to be applied. It is safe for concurrent use.
+type Shape struct {
+	ops       []string
+	filter    *filter.Filter       // nil is all
+	transform *transform.Transform // nil leaves objects as they are
+	failed    func(*change.Record, error)
+}
+
+// New returns nil where everything goes on as it is. An error names the expression, path or pattern that is wrong.
+func New(o Options) (*Shape, error) {
+	if len(o.Ops) == 0 && o.Filter == "" && o.Rules.Empty() {
+		return nil, nil
+	}
+	s := &Shape{ops: o.Ops, failed: o.Failed}
+	var err error
+	if o.Filter != "" {
+		if s.filter, err = filter.New(o.Filter); err != nil {
+			return nil, err
+		}
+	}
+	if !o.Rules.Empty() {
+		if s.transform, err = transform.New(o.Rules, o.Key); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Apply marks the record as filtered where it does not go on, and otherwise gives its object the form in which it does.
+// A record whose filter fails goes on; an object whose cuts and hashes fail does not, and only its identity does (I9).
+func (s *Shape) Apply(rec *change.Record) {
+	if !rec.Op.OfObject() {
+		return
+	}
+	if !s.passes(rec) {
+		rec.Filtered, rec.Object = true, nil
+		return
+	}
+	if s.transform == nil || rec.Object == nil {
+		return
+	}
+	object, err := s.transform.Apply(nil, rec.Object)
+	if err != nil {
+		s.failed(rec, err)
+		object = identity(rec)
+	}
+	rec.Object = object
+}
+
+func (s *Shape) passes(rec *change.Record) bool {
+	if !s.wants(rec.Op) {
+		return false
+	}
+	if s.filter == nil {
+		return true
+	}
+	passes, err := s.filter.Passes(rec)
+	if err != nil {
+		s.failed(rec, err)
+		return true
+	}
+	return passes
+}
+
+func (s *Shape) wants(op change.Op) bool {
+	switch op {
+	case change.Replaced, change.Sync:
+		return len(s.ops) == 0 || slices.Contains(s.ops, change.Added.String()) || slices.Contains(s.ops, change.Updated.String())
+	}
+	return len(s.ops) == 0 || slices.Contains(s.ops, op.String())
+}
+
+// identity is all that is left of an object that cannot be redacted.
+func identity(rec *change.Record) []byte {
+	type metadata struct {
+		Name            string `json:"name"`
+		Namespace       string `json:"namespace,omitempty"`
+		UID             string `json:"uid"`
+		ResourceVersion string `json:"resourceVersion"`
+	}
+	text, err := json.Marshal(struct {
+		APIVersion string   `json:"apiVersion"`
+		Kind       string   `json:"kind"`
+		Metadata   metadata `json:"metadata"`
+	}{
+		rec.Stream.Resource.APIVersion(), rec.Stream.Resource.Kind,
+		metadata{rec.Key.Name, rec.Key.Namespace, rec.UID, rec.ResourceVersion},
+	})
+	if err != nil { // strings alone can always be written
+		panic(fmt.Sprintf("write the identity of an object: %v", err))
+	}
+	return text
+}

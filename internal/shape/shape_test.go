@@ -1,0 +1,110 @@
+package shape
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/transform"
+)
+
+func record(op change.Op, object string) *change.Record {
+	rec := &change.Record{
+		Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "secrets", Kind: "Secret"}},
+		Op:     op, Key: change.Key{Namespace: "shop", Name: "s"}, UID: "u", ResourceVersion: "7",
+	}
+	if object != "" {
+		rec.Object = []byte(object)
+	}
+	return rec
+}
+
+func shape(t *testing.T, o Options) (*Shape, *[]string) {
+	t.Helper()
+	failures := new([]string)
+	o.Failed = func(rec *change.Record, err error) { *failures = append(*failures, rec.Key.String()+": "+err.Error()) }
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, failures
+}
+
+func TestNothingAskedIsNoShape(t *testing.T) {
+	if s, _ := shape(t, Options{}); s != nil {
+		t.Errorf("shape is %+v", s)
+	}
+}
+
+func TestOperations(t *testing.T) {
+	for _, c := range []struct{ ops, pass string }{
+		{"added", "added replaced sync"}, {"updated", "updated replaced sync"}, {"deleted", "deleted"}, {"added updated", "added updated replaced sync"},
+	} {
+		s, _ := shape(t, Options{Ops: strings.Fields(c.ops)})
+		var pass []string
+		for op := change.Added; op <= change.Gap; op++ {
+			rec := record(op, `{}`)
+			if s.Apply(rec); !rec.Filtered && op.OfObject() {
+				pass = append(pass, op.String())
+			}
+			if rec.Filtered && !op.OfObject() {
+				t.Errorf("ops %s hold back a %s", c.ops, op)
+			}
+		}
+		if got := strings.Join(pass, " "); !same(got, c.pass) {
+			t.Errorf("ops %s let pass %s, want %s", c.ops, got, c.pass)
+		}
+	}
+}
+
+func same(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for _, word := range x {
+		if !strings.Contains(" "+b+" ", " "+word+" ") {
+			return false
+		}
+	}
+	return true
+}
+
+func TestI4RecordWhoseFilterFailsGoesOn(t *testing.T) {
+	s, failures := shape(t, Options{Filter: "object.spec.x == 1"})
+	rec := record(change.Updated, `{"data":{}}`)
+	if s.Apply(rec); rec.Filtered || string(rec.Object) != `{"data":{}}` || len(*failures) != 1 {
+		t.Errorf("record %+v, failures %q", rec, *failures)
+	}
+	for object, filtered := range map[string]bool{`{"spec":{"x":1}}`: false, `{"spec":{"x":2}}`: true} {
+		rec := record(change.Updated, object)
+		if s.Apply(rec); rec.Filtered != filtered || filtered != (rec.Object == nil) {
+			t.Errorf("%s: record %+v", object, rec)
+		}
+	}
+	rec = record(change.Deleted, "")
+	if s.Apply(rec); rec.Filtered {
+		t.Error("a delete whose last state is not known was held back")
+	}
+}
+
+func TestI9ObjectThatCannotBeRedactedGoesOnByItsIdentity(t *testing.T) {
+	s, failures := shape(t, Options{Rules: transform.Secrets(), Key: []byte("k")})
+	rec := record(change.Updated, `{"data":{"p":"s3cr3t"}`)
+	const want = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"shop","uid":"u","resourceVersion":"7"}}`
+	if s.Apply(rec); string(rec.Object) != want || len(*failures) != 1 || strings.Contains((*failures)[0], "s3cr3t") {
+		t.Errorf("object %s, failures %q", rec.Object, *failures)
+	}
+	rec = record(change.Updated, `{"data":{"p":"s3cr3t"}}`)
+	if s.Apply(rec); strings.Contains(string(rec.Object), "s3cr3t") || !strings.Contains(string(rec.Object), `"p":"hmac-sha256:`) {
+		t.Errorf("object %s", rec.Object)
+	}
+}
+
+func TestFilterSeesWhatIsCutLater(t *testing.T) {
+	s, _ := shape(t, Options{Filter: `object.status == "on"`, Rules: transform.Rules{Drop: []string{".status"}}, Key: []byte("k")})
+	rec := record(change.Updated, `{"status":"on","spec":1}`)
+	if s.Apply(rec); rec.Filtered || string(rec.Object) != `{"spec":1}` {
+		t.Errorf("record %+v", rec)
+	}
+}
