@@ -32,6 +32,8 @@ type selected struct {
 	stream    change.Stream
 	selection source.Selection
 	names     []string // the configured names that stand for it
+	// configured is the entry of the configuration that says what becomes of its records.
+	configured *config.Resource
 }
 
 // findCluster loads the kubeconfig.
@@ -86,6 +88,9 @@ func (c *cluster) resolveWith(discovery resolver, resources []config.Resource) [
 
 func (c *cluster) resolveOne(discovery resolver, configured *config.Resource) []error {
 	if err := checkSelectors(configured); err != nil {
+		return []error{err}
+	}
+	if err := checkShape(configured); err != nil {
 		return []error{err}
 	}
 	found, err := discovery.Resolve(configured.Name)
@@ -191,7 +196,7 @@ func streamsOf(resource change.Resource, configured *config.Resource) []selected
 		streams = append(streams, selected{
 			stream:    change.Stream{Resource: resource, Namespace: namespace},
 			selection: source.Selection{LabelSelector: configured.LabelSelector, FieldSelector: configured.FieldSelector},
-			names:     []string{configured.Name},
+			names:     []string{configured.Name}, configured: configured,
 		})
 	}
 	return streams
@@ -204,8 +209,8 @@ func (c *cluster) addStream(added selected) error {
 		if !sameResource(there.stream.Resource, added.stream.Resource) || !overlap(there.stream.Namespace, added.stream.Namespace) {
 			continue
 		}
-		if there.stream != added.stream || there.selection != added.selection {
-			return usageError{fmt.Errorf("resource %q: %s is configured already as %q, with other selectors, namespaces or version: configure it in one place",
+		if there.stream != added.stream || there.selection != added.selection || !sameShape(there.configured, added.configured) {
+			return usageError{fmt.Errorf("resource %q: %s is configured already as %q, with other selectors, namespaces, rules or version: configure it in one place",
 				added.names[0], added.stream.Resource, there.names[0])}
 		}
 		if !slices.Contains(there.names, added.names[0]) {

@@ -81,7 +81,7 @@ func TestOneObjectIsInOneStream(t *testing.T) {
 
 func TestContradictingResourcesAreRefused(t *testing.T) {
 	type resources = []config.Resource
-	const remedy = "with other selectors, namespaces or version: configure it in one place"
+	const remedy = "with other selectors, namespaces, rules or version: configure it in one place"
 	for _, c := range []struct {
 		name       string
 		configured resources

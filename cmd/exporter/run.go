@@ -171,15 +171,23 @@ func (a *assembly) sources(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	key, err := redactionKey(a.cfg, a.store)
+	if err != nil {
+		return nil, err
+	}
 	var sources []pipeline.Source
 	for _, wanted := range a.cluster.streams {
+		shape, err := shapeOf(&wanted, key, t.Misshapen)
+		if err != nil {
+			return nil, err
+		}
 		saved, _, err := a.store.Position(wanted.stream.String())
 		if err != nil {
 			return nil, fmt.Errorf("read the position of %s: %w", wanted.stream, err)
 		}
 		s := source.NewStream(source.Config{
 			Client: client, Stream: wanted.stream, Selection: wanted.selection, Inventory: a.store,
-			Saved: saved, ClusterUID: a.cluster.uid, Observer: sourceObserver(t),
+			Saved: saved, ClusterUID: a.cluster.uid, Shape: shape, Keep: keepOf(wanted.configured), Observer: sourceObserver(t),
 		})
 		sources = append(sources, pipeline.Source{
 			Stream:  wanted.stream,

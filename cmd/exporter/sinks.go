@@ -33,14 +33,14 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, retried func(name, 
 		return pipeline.Sink{}, usageError{fmt.Errorf("sink %s: %w", s.Name, err)}
 	}
 	return pipeline.Sink{
-		Name:    s.Name,
-		Target:  target,
+		Name:   s.Name,
+		Target: target,
 		Encoder: encode.NewEncoder(encode.Options{
 			Cluster: c.name, ClusterUID: c.uid, Version: version, Format: s.Format, Transport: transport(s), Destination: destination,
 		}),
-		Wants:   c.wantedBy(s),
-		Queue:   fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
-		Resync:  time.Duration(s.Resync),
+		Wants:  c.wantedBy(s),
+		Queue:  fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
+		Resync: time.Duration(s.Resync),
 	}, nil
 }
 

@@ -25,6 +25,7 @@ type Config struct {
 	State     State      `json:"state"`
 	Listen    string     `json:"listen"` // address of metrics and health
 	Log       Log        `json:"log"`
+	RedactKey Secret     `json:"redactKey,omitzero"` // of the hashes of redacted values; "" is one of the state's own
 
 	origin origin
 }

@@ -19,6 +19,7 @@ func (d *decoder) config(path string, n *node, c *Config) {
 		"state":     func(path string, n *node) { d.mapping(path, n, map[string]reader{"dir": d.text(&c.State.Dir)}) },
 		"listen":    d.text(&c.Listen),
 		"log":       d.log(&c.Log),
+		"redactKey": d.secret(&c.RedactKey),
 	})
 }
 

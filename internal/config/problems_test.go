@@ -25,11 +25,11 @@ func TestOneProblem(t *testing.T) {
 		{"syntax of the second document", "cluster: a\n---\n[\n", "line 4: not YAML: did not find expected node content"},
 		{"a tag", "cluster: !!float a\n", "not YAML: a value that its tag (!!) does not fit; leave the tag out"},
 		{"endless alias", "cluster: &a [*a]\n", "not YAML: anchor 'a' value contains itself"},
-		{"a list", "- pods\n", "line 1: want a mapping with keys of cluster, listen, log, resources, sinks, state, have a list"},
-		{"a word", "pods", `line 1: want a mapping with keys of cluster, listen, log, resources, sinks, state, have "pods"`},
+		{"a list", "- pods\n", "line 1: want a mapping with keys of cluster, listen, log, redactKey, resources, sinks, state, have a list"},
+		{"a word", "pods", `line 1: want a mapping with keys of cluster, listen, log, redactKey, resources, sinks, state, have "pods"`},
 
-		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: cluster, listen, log, resources, sinks, state"},
-		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: cluster, listen, log, resources, sinks, state"},
+		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: cluster, listen, log, redactKey, resources, sinks, state"},
+		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: cluster, listen, log, redactKey, resources, sinks, state"},
 		{"key of another kind of sink", "sinks:\n- name: a\n  kafka: {brokers: [b]}\n", "sinks[0].kafka (line 3): unknown key; allowed: " + keysOfSink},
 		{"case of a key", "sinks: [{File: {path: /f}}]", "sinks[0].File (line 1): unknown key; did you mean file? allowed: " + keysOfSink},
 		{"swapped letters", "state: {dri: /d}", "state.dri (line 1): unknown key; did you mean dir? allowed: dir"},
@@ -167,7 +167,7 @@ lisen: ':8080'
   sinks[1].queue.full (line 11): unknown value "drop"; allowed: block
   sinks[2].nats.stream (line 12): environment variable NONE is not set; set it, or write $${NONE} for the plain text
   sinks[2].nats.url (line 12): missing; want servers such as nats://host:4222
-  lisen (line 13): unknown key; did you mean listen? allowed: cluster, listen, log, resources, sinks, state`)
+  lisen (line 13): unknown key; did you mean listen? allowed: cluster, listen, log, redactKey, resources, sinks, state`)
 }
 
 func TestTwoSinksWithoutName(t *testing.T) {

@@ -75,7 +75,18 @@ type Config struct {
 	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" is a server that
 	// has no such namespace, and is not asked for it.
 	ClusterUID string
-	Observer   Observer
+	// Shape, where set, decides what of each record goes on: it may replace its Object and mark it as filtered. One
+	// goroutine at a time calls it.
+	Shape func(rec *change.Record)
+	// Keep says what is left in each object although it is cut by default.
+	Keep     Keep
+	Observer Observer
+}
+
+// Keep names what is cut out of objects by default.
+type Keep struct {
+	ManagedFields bool // metadata.managedFields
+	LastApplied   bool // the annotation of kubectl apply
 }
 
 // Stream reads one resource, in one namespace or in all, and puts its changes in line. client-go's Reflector runs it:
@@ -217,12 +228,18 @@ func reflectorBackoff() *wait.Backoff {
 
 // frameOptions says how the stream's objects are cut from the wire.
 func (s *Stream) frameOptions() frame.Options {
-	return frame.Options{Kind: s.stream.Resource.Kind, APIVersion: s.stream.Resource.APIVersion()}
+	return frame.Options{
+		Kind: s.stream.Resource.Kind, APIVersion: s.stream.Resource.APIVersion(),
+		KeepManagedFields: s.Keep.ManagedFields, KeepLastApplied: s.Keep.LastApplied,
+	}
 }
 
-// push tells the observer and puts the record in line.
+// push gives the record its shape, tells the observer and puts it in line.
 func (s *Stream) push(ctx context.Context, rec *change.Record) error {
 	rec.Epoch = s.ClusterUID
+	if s.Shape != nil {
+		s.Shape(rec)
+	}
 	s.Observer.Received(rec)
 	if err := s.line.Push(ctx, rec); err != nil {
 		return fmt.Errorf("put a record of %s in line: %w", s.stream, err)

@@ -19,6 +19,7 @@ type metrics struct {
 	commit        prometheus.Histogram
 	reconciles    *prometheus.CounterVec
 	corrections   *prometheus.CounterVec
+	misshapen     *prometheus.CounterVec
 }
 
 // latencyBuckets go from a quarter of a millisecond to 65 seconds in factors of four.
@@ -46,6 +47,7 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 		delivery:      histogram("delivery_seconds", "Time from receiving a record to its being durable in the sink.", "sink"),
 		commit:        histogram("commit_seconds", "Time that saving positions, inventory and marks takes.").WithLabelValues().(prometheus.Histogram),
 		reconciles:    counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
+		misshapen:     counter("source_misshapen_total", "Objects that a filter or a redaction could not be applied to.", "resource"),
 		corrections:   counter("corrections_total", "Differences that a full snapshot found although no watch told of them.", "resource", "op"),
 	}
 }

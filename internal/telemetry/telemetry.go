@@ -102,6 +102,13 @@ func (t *Telemetry) Received(rec *change.Record) {
 	s.Records++
 }
 
+// Misshapen is told of an object that a filter or a redaction could not be applied to.
+func (t *Telemetry) Misshapen(rec *change.Record, err error) {
+	t.metrics.misshapen.WithLabelValues(rec.Stream.Resource.String()).Inc()
+	t.Logger.Warn("object not filtered or redacted as configured", "resource", rec.Stream.String(), "object", rec.Key.String(),
+		"uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
+}
+
 // Queued is told a sink's backlog.
 func (t *Telemetry) Queued(name string, records, bytes int, oldest time.Time) {
 	t.mu.Lock()

@@ -98,6 +98,6 @@ sinks: [{name: out, file: {path: "-"}}]
   resource "nodes": it is cluster-scoped and has no namespaces: leave out namespaces shop, blog
   resource "secrets": labelSelector "app=(": unable to parse requirement: found '(', expected: identifier: write it as kubectl does, such as app=web
   resource "services": fieldSelector "metadata.name": invalid selector: 'metadata.name'; can't understand 'metadata.name': write it as kubectl does, such as metadata.name=web
-  resource "po": pods is configured already as "pods", with other selectors, namespaces or version: configure it in one place
+  resource "po": pods is configured already as "pods", with other selectors, namespaces, rules or version: configure it in one place
   resource "*.nothing.example.com": the API server serves no such resource: see kubectl api-resources`)
 }

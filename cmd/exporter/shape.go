@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/shape"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/transform"
+)
+
+// checkShape finds an expression, a path or a pattern that cannot be parsed.
+func checkShape(configured *config.Resource) error {
+	options := shape.Options{Filter: configured.Filter, Rules: rules(configured), Key: []byte("any")}
+	if _, err := shape.New(options); err != nil {
+		return usageError{fmt.Errorf("resource %q: %w", configured.Name, err)}
+	}
+	return nil
+}
+
+// rules are the cuts and hashes that are configured for a resource.
+func rules(configured *config.Resource) transform.Rules {
+	return transform.Rules{Drop: configured.Drop, Keep: configured.Only, Redact: configured.Redact.Paths, Env: configured.RedactEnv}
+}
+
+// isSecrets says whether the objects are those whose values stay unless somebody asks for them by name (I9).
+func isSecrets(r change.Resource) bool { return r.Group == "" && r.Name == "secrets" }
+
+// shapeOf is what the stream does with its records; nil is nothing.
+func shapeOf(s *selected, key []byte, failed func(*change.Record, error)) (func(*change.Record), error) {
+	all := rules(s.configured)
+	if isSecrets(s.stream.Resource) && !s.configured.Redact.None {
+		all = transform.Secrets().Join(all)
+	}
+	made, err := shape.New(shape.Options{Ops: s.configured.Ops, Filter: s.configured.Filter, Rules: all, Key: key, Failed: failed})
+	if made == nil || err != nil {
+		return nil, err
+	}
+	return made.Apply, nil
+}
+
+func keepOf(configured *config.Resource) source.Keep {
+	return source.Keep{
+		ManagedFields: slices.Contains(configured.Keep, config.KeepManagedFields),
+		LastApplied:   slices.Contains(configured.Keep, config.KeepLastApplied),
+	}
+}
+
+// sameShape says whether two entries of the configuration do the same with an object.
+func sameShape(a, b *config.Resource) bool {
+	x, y := *a, *b
+	x.Name, x.Namespaces, y.Name, y.Namespaces = "", nil, "", nil
+	return reflect.DeepEqual(x, y)
+}
+
+// redactionKey is the configured key, or the state's own.
+func redactionKey(cfg *config.Config, store *checkpoint.Store) ([]byte, error) {
+	if cfg.RedactKey != "" {
+		return []byte(cfg.RedactKey.Reveal()), nil
+	}
+	return store.RedactionKey()
+}
