@@ -47,6 +47,7 @@ func brands() map[string][]string {
 		"github.com/google/cel-go/":      {"internal/filter"},
 		"github.com/prometheus/":         {"internal/telemetry", "test/", "bench"},
 		"github.com/nats-io/":            {"internal/sink/nats", "cmd/", "test/", "bench"},
+		"github.com/twmb/":               {"test/", "bench"},
 		"github.com/cockroachdb/pebble/": {"internal/checkpoint"},
 		"github.com/spf13/cobra":         {"cmd/"},
 	}
