@@ -1,0 +1,223 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// secretSinks are all formats, to files and to streams.
+const secretSinks = `
+sinks:
+  - {name: events, file: {path: %[1]s/events.ndjson}}
+  - {name: envelopes, file: {path: %[1]s/envelopes.ndjson}, format: debezium}
+  - {name: s1, nats: {url: "nats://%[2]s", stream: S1, subject: "s1.{resource}.{name}"}}
+  - {name: s2, nats: {url: "nats://%[2]s", stream: S2, subject: "s2.{resource}.{name}"}, format: cloudevents-binary}
+  - {name: s3, nats: {url: "nats://%[2]s", stream: S3, subject: "s3.{resource}.{name}"}, format: debezium}
+  - {name: s4, nats: {url: "nats://%[2]s", stream: S4, subject: "s4.{resource}.{name}"}, format: object}
+`
+
+// TestI9NoValueOfASecretLeaves plants values, lets everything happen to them, and looks for them wherever the exporter
+// writes: in the sinks, the state, the log and on the status pages.
+func TestI9NoValueOfASecretLeaves(t *testing.T) {
+	r := newRig(t, nil)
+	listen := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	config := fmt.Sprintf(`
+resources:
+  - {resource: secrets, keep: [managedFields, lastApplied]}
+  - {resource: configmaps, redact: [.data.token]}
+listen: %q
+state: {dir: %s}
+log: {level: debug}
+`, listen, filepath.Join(r.dir, "state")) + fmt.Sprintf(secretSinks, r.dir, r.broker.address())
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.exporter.args, r.exporter.sinks = []string{"run", "--kubeconfig", r.cluster.Kubeconfig(), "-f", path}, nil
+	r.exporter.start(t)
+	events := followFile(filepath.Join(r.dir, "events.ndjson"))
+
+	planted := plant{t: t, r: r}
+	planted.secret("kept")
+	planted.secret("gone")
+	planted.config("settings")
+	events.await(t, r.exporter, "the Secret", func(e *event) bool { return e.Name == "gone" })
+	planted.update(secrets(), "gone")
+	planted.remove("gone")
+	events.await(t, r.exporter, "the delete", func(e *event) bool { return e.op() == "deleted" && e.Name == "gone" })
+	r.exporter.process.kill()
+	planted.update(secrets(), "kept")
+	planted.update(core("configmaps"), "settings")
+	r.exporter.start(t)
+	planted.secret("last")
+	events.await(t, r.exporter, "the last Secret", func(e *event) bool { return e.Name == "last" })
+	r.command("snapshot", "--wait")
+	for _, page := range []string{"/statusz", "/metrics", "/inventory", "/checkpoint"} {
+		planted.search(page, fetch(t, "http://"+listen+page))
+	}
+	r.exporter.stop(t)
+
+	hashes := 0
+	for i := range 4 {
+		planted.searchStream(fmt.Sprintf("S%d", i+1))
+	}
+	planted.searchFiles(func(name string, text []byte) {
+		if strings.HasSuffix(name, ".ndjson") {
+			hashes += bytes.Count(text, []byte(`"hmac-sha256:`))
+		}
+	})
+	if hashes == 0 {
+		t.Error("no file has a hash: nothing was redacted, or nothing was written")
+	}
+}
+
+func secrets() schema.GroupVersionResource { return core("secrets") }
+
+// fetch reads a page of the exporter.
+func fetch(t *testing.T, url string) []byte {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s, %v: %s", url, response.Status, err, text)
+	}
+	return text
+}
+
+// plant puts values into the cluster that must not be seen again.
+type plant struct {
+	t      *testing.T
+	r      *rig
+	values []string
+}
+
+// value makes a new one.
+func (p *plant) value() string {
+	v := fmt.Sprintf("planted-%d-value", len(p.values))
+	p.values = append(p.values, v)
+	return v
+}
+
+func (p *plant) secret(name string) {
+	p.t.Helper()
+	p.create(secrets(), map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": p.metadata(name),
+		"data": map[string]any{"a": base64.StdEncoding.EncodeToString([]byte(p.value()))}, "stringData": map[string]any{"b": p.value()},
+	})
+}
+
+func (p *plant) config(name string) {
+	p.t.Helper()
+	p.create(core("configmaps"), map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "default"},
+		"data": map[string]any{"token": p.value(), "plain": "x"},
+	})
+}
+
+func (p *plant) create(resource schema.GroupVersionResource, manifest map[string]any) {
+	p.t.Helper()
+	object := &unstructured.Unstructured{Object: manifest}
+	if _, err := p.r.client.Resource(resource).Namespace("default").Create(p.t.Context(), object, metav1.CreateOptions{}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// metadata has a copy of the values in the annotation of kubectl apply.
+func (p *plant) metadata(name string) map[string]any {
+	return map[string]any{
+		"name": name, "namespace": "default",
+		"annotations": map[string]any{lastApplied: `{"data":{"a":"` + p.value() + `"}}`},
+	}
+}
+
+func (p *plant) update(resource schema.GroupVersionResource, name string) {
+	p.t.Helper()
+	patch := fmt.Sprintf(`{"stringData":{"b":%q}}`, p.value())
+	if resource.Resource == "configmaps" {
+		patch = fmt.Sprintf(`{"data":{"token":%q}}`, p.value())
+	}
+	_, err := p.r.client.Resource(resource).Namespace("default").Patch(p.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *plant) remove(name string) {
+	p.t.Helper()
+	if err := p.r.client.Resource(secrets()).Namespace("default").Delete(p.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// search looks for every value, in the clear and as the API server encodes it.
+func (p *plant) search(where string, text []byte) {
+	p.t.Helper()
+	for _, v := range p.values {
+		if bytes.Contains(text, []byte(v)) || bytes.Contains(text, []byte(base64.StdEncoding.EncodeToString([]byte(v)))) {
+			p.t.Errorf("%s has %s", where, v)
+		}
+	}
+}
+
+// searchFiles looks through everything in the rig's directory.
+func (p *plant) searchFiles(also func(name string, text []byte)) {
+	p.t.Helper()
+	err := filepath.WalkDir(p.r.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		p.search(path, text)
+		also(path, text)
+		return err
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// searchStream looks through all messages and their headers, and wants some.
+func (p *plant) searchStream(name string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), deliveryLimit)
+	defer cancel()
+	stream, err := p.r.broker.open().js.Stream(ctx, name)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	state := stream.CachedInfo().State
+	if state.Msgs == 0 {
+		p.t.Errorf("stream %s is empty", name)
+	}
+	for seq := state.FirstSeq; seq <= state.LastSeq; seq++ {
+		m, err := stream.GetMsg(ctx, seq)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.search(fmt.Sprintf("stream %s, message %d", name, seq), fmt.Appendf(m.Data, "%v", m.Header))
+	}
+}
