@@ -19,19 +19,20 @@ const module = "github.com/kubecdc/kubecdc/"
 // arrows is the plan: what each package may import of this module. A package that is not in it may import nothing of it.
 func arrows() map[string][]string {
 	return map[string][]string{
-		"internal/change":        {},
-		"internal/fifo":          {"internal/change"},
-		"internal/sink":          {},
-		"internal/encode":        {"internal/change", "internal/sink"},
-		"internal/config":        {},
-		"internal/checkpoint":    {"internal/change", "internal/sink"},
-		"internal/source/frame":  {"internal/change"},
-		"internal/source":        {"internal/change", "internal/source/frame"},
-		"internal/pipeline":      {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
-		"internal/telemetry":     {"internal/change", "internal/sink"},
-		"internal/sink/sinktest": {"internal/change", "internal/sink"},
-		"internal/sink/file":     {"internal/change", "internal/sink"},
-		"internal/sink/nats":     {"internal/change", "internal/sink"},
+		"internal/change":          {},
+		"internal/fifo":            {"internal/change"},
+		"internal/sink":            {},
+		"internal/encode":          {"internal/change", "internal/sink"},
+		"internal/config":          {},
+		"internal/checkpoint":      {"internal/change", "internal/sink"},
+		"internal/source/frame":    {"internal/change"},
+		"internal/source":          {"internal/change", "internal/source/frame"},
+		"internal/pipeline":        {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
+		"internal/telemetry":       {"internal/change", "internal/sink"},
+		"internal/sink/sinktest":   {"internal/change", "internal/sink"},
+		"internal/sink/file":       {"internal/change", "internal/sink"},
+		"internal/sink/nats":       {"internal/change", "internal/sink"},
+		"internal/sink/kafka/wire": {"internal/sink"},
 	}
 }
 
@@ -41,6 +42,7 @@ func brands() map[string][]string {
 		"k8s.io/client-go/tools/cache":   {"internal/source"},
 		"k8s.io/":                        {"internal/source", "cmd/", "test/", "bench"},
 		"github.com/prometheus/":         {"internal/telemetry", "test/", "bench"},
+		"github.com/segmentio/kafka-go":  {"internal/sink/kafka", "cmd/", "test/", "bench"},
 		"github.com/nats-io/":            {"internal/sink/nats", "cmd/", "test/", "bench"},
 		"github.com/cockroachdb/pebble/": {"internal/checkpoint"},
 		"github.com/spf13/cobra":         {"cmd/"},
