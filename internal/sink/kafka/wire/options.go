@@ -2,7 +2,11 @@ package wire
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -57,4 +61,52 @@ type OAuth struct {
 	Audience               string            // sent as "audience", which some servers ask for
 	CAFile                 string            // of TokenURL; "" is the system's authorities
 	Extensions             map[string]string // SASL extensions (KIP-342), such as Confluent Cloud's logicalCluster
+}
+
+// complete checks the options and fills in the defaults. It reports all problems at once.
+func (o *Options) complete() error {
+	if o.ClientID == "" {
+		o.ClientID = "kubecdc"
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Dial == nil {
+		o.Dial = new(net.Dialer).DialContext
+	}
+	problems := []error{o.checkBrokers()}
+	if o.Timeout < 0 {
+		problems = append(problems, fmt.Errorf("option Timeout is %s: use 0 for %s, or more", o.Timeout, defaultTimeout))
+	}
+	if o.TLS != nil {
+		_, err := o.TLS.config("host")
+		problems = append(problems, err)
+	}
+	if o.SASL != nil {
+		problems = append(problems, o.SASL.check(o.TLS != nil))
+	}
+	return errors.Join(problems...)
+}
+
+func (o *Options) checkBrokers() error {
+	if len(o.Brokers) == 0 {
+		return errors.New(`option Brokers is empty: name a broker, such as "host:9092"`)
+	}
+	var problems []error
+	for _, broker := range o.Brokers {
+		host, port, err := net.SplitHostPort(broker)
+		number, bad := strconv.ParseUint(port, 10, 16)
+		if err != nil || host == "" || bad != nil || number == 0 || strings.ContainsAny(broker, ", \t\r\n/") {
+			problems = append(problems, fmt.Errorf(`option Brokers: %q is not a broker's address: write it as "host:9092"`, broker))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// connectTimeout is the limit for a connection that is ready for requests.
+func (o *Options) connectTimeout() time.Duration {
+	if o.SASL != nil && (o.SASL.Mechanism == OAuthBearer || o.SASL.Mechanism == AWSMSKIAM) {
+		return max(o.Timeout, connectTimeout) // somebody else is asked for a token meanwhile
+	}
+	return connectTimeout
 }

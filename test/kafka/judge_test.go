@@ -1,0 +1,153 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// odd are bytes that a judge may not mix up.
+func odd() [][]byte {
+	return [][]byte{nil, {}, []byte("-"), []byte("a\tb\n"), {0, 0xff, 0xfe, '\r'}, []byte("{\"ü\":1}"), []byte("end\n")}
+}
+
+func TestJudgesAgree(t *testing.T) {
+	RequireReal(t)
+	c := shared.Get(t)
+	c.CreateTopic(t, "judges", Topic{Partitions: 2})
+	want := map[bool][]Record{}
+	note := func(committed bool, written []Record) {
+		want[false] = append(want[false], written...)
+		if committed {
+			want[true] = append(want[true], written...)
+		}
+	}
+	for _, codec := range []kgo.CompressionCodec{kgo.NoCompression(), kgo.GzipCompression(), kgo.SnappyCompression(), kgo.Lz4Compression(), kgo.ZstdCompression()} {
+		note(true, write(t, c, kgo.ProducerBatchCompression(codec)))
+	}
+	for i, commit := range []bool{true, false, true, false} { // the log ends with the marker of an abort
+		note(commit, writeTransaction(t, c, fmt.Sprintf("tx-%d", i), commit))
+	}
+	c.AwaitTransactions(t, "judges")
+	for _, readCommitted := range []bool{false, true} {
+		sortRecords(want[readCommitted])
+		options := JudgeOptions{ReadCommitted: readCommitted}
+		compare(t, fmt.Sprintf("Java, %+v", options), c.Consume(t, "judges", options), want[readCommitted])
+		compare(t, fmt.Sprintf("franz-go, %+v", options), c.ConsumeFast(t, "judges", options), want[readCommitted])
+	}
+}
+
+func TestJudgeStopsBeforeOpenTransaction(t *testing.T) {
+	RequireReal(t)
+	c := shared.Get(t)
+	c.CreateTopic(t, "open", Topic{})
+	client := newProducer(t, c, kgo.TransactionalID("open"), kgo.DefaultProduceTopic("open"))
+	if err := client.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.ProduceSync(t.Context(), kgo.StringRecord("value")).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	for _, consume := range []func(testing.TB, string, JudgeOptions) []Record{c.Consume, c.ConsumeFast} {
+		if got := consume(t, "open", JudgeOptions{ReadCommitted: true}); len(got) != 0 {
+			t.Errorf("read_committed in an open transaction: got %v, want nothing", got)
+		}
+		if got := consume(t, "open", JudgeOptions{}); len(got) != 1 {
+			t.Errorf("read_uncommitted in an open transaction: got %v, want the record", got)
+		}
+	}
+	if err := client.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+		t.Fatal(err)
+	}
+	c.AwaitTransactions(t, "open")
+	if got := c.ConsumeFast(t, "open", JudgeOptions{ReadCommitted: true}); len(got) != 1 {
+		t.Errorf("read_committed after commit: got %v, want the record", got)
+	}
+}
+
+func TestPartitionIsJavas(t *testing.T) {
+	RequireReal(t)
+	c := shared.Get(t)
+	var keys [][]byte
+	for i := range 10_000 {
+		keys = append(keys, fmt.Appendf(nil, "näme-%d/%c", i, rune(i*37%0xd000)))
+	}
+	keys = append(keys, odd()[1:]...)
+	partitioner := kgo.StickyKeyPartitioner(nil).ForTopic("")
+	for i, got := range c.Partition(t, keys, 12) {
+		if want := partitioner.Partition(&kgo.Record{Key: keys[i]}, 12); got != want {
+			t.Fatalf("partition of %q: got %d, want franz-go's %d", keys[i], got, want)
+		}
+	}
+}
+
+func newProducer(t *testing.T, c *Cluster, options ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(c.Brokers()...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.DefaultProduceTopicAlways())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
+
+func write(t *testing.T, c *Cluster, options ...kgo.Opt) []Record {
+	t.Helper()
+	return produce(t, newProducer(t, c, append(options, kgo.DefaultProduceTopic("judges"))...))
+}
+
+func writeTransaction(t *testing.T, c *Cluster, id string, commit bool) []Record {
+	t.Helper()
+	client := newProducer(t, c, kgo.TransactionalID(id), kgo.DefaultProduceTopic("judges"))
+	if err := client.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	written := produce(t, client)
+	if err := client.EndTransaction(t.Context(), kgo.TransactionEndTry(commit)); err != nil {
+		t.Fatal(err)
+	}
+	return written
+}
+
+// produce writes odd keys, values and headers, and returns them as the broker placed them.
+func produce(t *testing.T, client *kgo.Client) []Record {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var records []*kgo.Record
+	for i, key := range odd() {
+		value := odd()[(i+3)%len(odd())]
+		record := &kgo.Record{Key: key, Value: value, Partition: int32(i % 2), Timestamp: time.UnixMilli(1_700_000_000_000 + int64(i))}
+		for j := range i {
+			record.Headers = append(record.Headers, kgo.RecordHeader{Key: fmt.Sprintf("h%d", j/2), Value: odd()[j]})
+		}
+		records = append(records, record)
+	}
+	if err := client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	var written []Record
+	for _, r := range records {
+		written = append(written, fromFranz(r))
+	}
+	return written
+}
+
+func compare(t *testing.T, who string, got, want []Record) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: got %d records, want %d", who, len(got), len(want))
+		return
+	}
+	for i := range got {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Errorf("%s: record %d:\n got %#v\nwant %#v", who, i, got[i], want[i])
+			return
+		}
+	}
+}

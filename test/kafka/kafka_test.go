@@ -1,0 +1,46 @@
+package kafka
+
+import (
+	"errors"
+	"net"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+var shared Shared
+
+func TestMain(m *testing.M) {
+	code := shared.Main(m)
+	if err := goleak.Find(); err != nil {
+		os.Stderr.WriteString(err.Error() + "\n")
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func TestStopLeavesNothing(t *testing.T) {
+	RequireReal(t)
+	c, err := start(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.CreateTopic(t, "topic", Topic{})
+	p := c.nodes[0].running()
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.exited:
+	default:
+		t.Error("the broker runs after close")
+	}
+	if connection, err := net.Dial("tcp", c.Brokers()[0]); err == nil {
+		connection.Close()
+		t.Error("the broker's port is open after close")
+	}
+	if _, err := os.Stat(c.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("directory after close: %v, want it gone", err)
+	}
+}

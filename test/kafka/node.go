@@ -1,0 +1,219 @@
+package kafka
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// node is one broker, with its controller.
+type node struct {
+	id    int
+	dir   string
+	log   string
+	ports map[Listener]int
+
+	mu      sync.Mutex
+	process *process // nil while killed or stopped
+}
+
+// createNodes settles the ports and the configuration of all brokers.
+func (c *Cluster) createNodes() error {
+	listeners := append([]Listener{Plaintext, controller}, c.options.Listeners...)
+	ports, err := freePorts(c.options.Nodes * len(listeners))
+	if err != nil {
+		return err
+	}
+	for id := range c.options.Nodes {
+		n := &node{id: id + 1, dir: filepath.Join(c.dir, "node-"+strconv.Itoa(id+1)), log: c.Log(id + 1), ports: map[Listener]int{}}
+		for i, l := range listeners {
+			n.ports[l] = ports[id*len(listeners)+i]
+		}
+		c.nodes = append(c.nodes, n)
+	}
+	for _, n := range c.nodes {
+		if err := os.MkdirAll(n.dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(n.properties(), c.properties(n), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node) properties() string { return filepath.Join(n.dir, "server.properties") }
+
+func (n *node) start(command []string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process != nil {
+		return fmt.Errorf("start broker %d: it is running; kill or stop it first", n.id)
+	}
+	var err error
+	n.process, err = startProcess(n.log, command)
+	return err
+}
+
+// running returns the process, nil if there is none.
+func (n *node) running() *process {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.process
+}
+
+func (n *node) take() *process {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.process
+	n.process = nil
+	return p
+}
+
+func (n *node) kill() {
+	if p := n.take(); p != nil {
+		p.kill()
+	}
+}
+
+func (c *Cluster) node(id int) (*node, error) {
+	i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.id == id })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no broker %d: the cluster has %v", id, c.NodeIDs())
+	}
+	return c.nodes[i], nil
+}
+
+// Kill ends a broker as kill -9 does. One that does not run stays so.
+func (c *Cluster) Kill(id int) error {
+	n, err := c.node(id)
+	if err != nil {
+		return err
+	}
+	n.kill()
+	return nil
+}
+
+// StopNode ends a broker with a controlled shutdown: it hands its leaderships over first.
+// A paused broker must be resumed before.
+func (c *Cluster) StopNode(id int) error {
+	n, err := c.node(id)
+	if err != nil {
+		return err
+	}
+	p := n.take()
+	if p == nil {
+		return nil
+	}
+	return p.stop()
+}
+
+// Pause stops a broker's clock, as SIGSTOP does: its connections stay open and are silent.
+func (c *Cluster) Pause(id int) error { return c.signal(id, "pause", pause) }
+
+// Resume ends Pause.
+func (c *Cluster) Resume(id int) error { return c.signal(id, "resume", resume) }
+
+func (c *Cluster) signal(id int, verb string, send func(*os.Process) error) error {
+	n, err := c.node(id)
+	if err != nil {
+		return err
+	}
+	p := n.running()
+	if p == nil {
+		return fmt.Errorf("%s broker %d: it does not run", verb, id)
+	}
+	if err := send(p.cmd.Process); err != nil {
+		return fmt.Errorf("%s broker %d: %w", verb, id, err)
+	}
+	return nil
+}
+
+// StartNodes starts brokers that were killed or stopped, all of those if no ids are
+// given, on their data and at their old addresses. It returns when they take
+// requests; for that, most of the cluster must run: where two of three are down,
+// start both in one call.
+func (c *Cluster) StartNodes(ctx context.Context, ids ...int) error {
+	var nodes []*node
+	for _, n := range c.nodes {
+		if slices.Contains(ids, n.id) || (len(ids) == 0 && n.running() == nil) {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, n := range nodes {
+		if err := n.start(c.command(n)); err != nil {
+			return err
+		}
+	}
+	var group errgroup.Group
+	for _, n := range nodes {
+		group.Go(func() error { return n.awaitReady(ctx) })
+	}
+	return group.Wait()
+}
+
+// awaitReady waits until a broker knows itself to be one of the cluster and can
+// give a producer its id, which needs the controller.
+func (n *node) awaitReady(ctx context.Context) error {
+	client, err := newClient(address(n.ports[Plaintext]))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	p := n.running()
+	if p == nil {
+		return fmt.Errorf("start broker %d: it was killed", n.id)
+	}
+	err = until(ctx, func(ctx context.Context) error {
+		select {
+		case <-p.exited:
+			return permanent{p.err}
+		default:
+		}
+		if err := n.answers(ctx, client); err != nil {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("start broker %d: %w; the end of its log:\n%s", n.id, err, tail(n.log, logLines))
+	}
+	return nil
+}
+
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// freePorts stays below the range from which operating systems take the local
+// ports of outgoing connections. A port from that range could be lost to any
+// client while a broker is down, and a client that retries over loopback can
+// even connect to itself there.
+func freePorts(count int) (ports []int, err error) {
+	const first, size, attempts = 20000, 10000, 1000
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	for range attempts {
+		if len(ports) == count {
+			return ports, nil
+		}
+		var random [2]byte
+		rand.Read(random[:])
+		port := first + (int(random[0])<<8|int(random[1]))%size
+		if l, err := net.Listen("tcp4", address(port)); err == nil {
+			held, ports = append(held, l), append(ports, port)
+		}
+	}
+	return nil, fmt.Errorf("find %d free ports: most of %d to %d are taken", count, first, first+size-1)
+}

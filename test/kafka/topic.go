@@ -1,0 +1,183 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Topic is what a topic is created with. The zero value has one partition, and as
+// many replicas as there are brokers.
+type Topic struct {
+	Partitions  int
+	Replication int
+	Config      map[string]string
+}
+
+// await repeats attempt within a test until it has no error.
+func (c *Cluster) await(tb testing.TB, what string, attempt func(context.Context) error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), callLimit)
+	defer cancel()
+	if err := until(ctx, attempt); err != nil {
+		tb.Fatalf("%s: %v", what, err)
+	}
+}
+
+// CreateTopic creates a topic and returns when every broker knows it and its leaders.
+func (c *Cluster) CreateTopic(tb testing.TB, name string, topic Topic) {
+	tb.Helper()
+	request := kmsg.NewPtrCreateTopicsRequest()
+	t := kmsg.NewCreateTopicsRequestTopic()
+	t.Topic, t.NumPartitions, t.ReplicationFactor = name, int32(max(topic.Partitions, 1)), -1
+	if topic.Replication > 0 {
+		t.ReplicationFactor = int16(topic.Replication)
+	}
+	for key, value := range topic.Config {
+		config := kmsg.NewCreateTopicsRequestTopicConfig()
+		config.Name, config.Value = key, kmsg.StringPtr(value)
+		t.Configs = append(t.Configs, config)
+	}
+	request.Topics, request.TimeoutMillis = append(request.Topics, t), int32(attemptLimit.Milliseconds())
+	sent := false
+	c.await(tb, "create topic "+name, func(ctx context.Context) error {
+		response, err := request.RequestWith(ctx, c.client)
+		if err != nil {
+			sent = true
+			return err
+		}
+		err = kerr.ErrorForCode(response.Topics[0].ErrorCode)
+		if err == kerr.TopicAlreadyExists && sent {
+			return nil
+		}
+		return permanentUnlessRetriable(err, response.Topics[0].ErrorMessage)
+	})
+	c.await(tb, "wait for topic "+name, func(ctx context.Context) error { return c.knownEverywhere(ctx, name) })
+}
+
+// permanentUnlessRetriable adds what the broker said of its error, and tells until not to repeat what cannot help.
+func permanentUnlessRetriable(err error, message *string) error {
+	if err == nil {
+		return nil
+	}
+	said := err
+	if message != nil {
+		said = fmt.Errorf("%w: %s", err, *message)
+	}
+	if !kerr.IsRetriable(err) {
+		return permanent{said}
+	}
+	return said
+}
+
+// knownEverywhere asks each broker of the metadata, which leaves out those that are dead.
+func (c *Cluster) knownEverywhere(ctx context.Context, topic string) error {
+	response, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, c.client)
+	if err != nil {
+		return err
+	}
+	for _, b := range response.Brokers {
+		if _, err := describe(ctx, c.client.Broker(int(b.NodeID)), topic); err != nil {
+			return fmt.Errorf("broker %d: %w", b.NodeID, err)
+		}
+	}
+	return nil
+}
+
+// describe returns a topic's metadata, once each partition has a leader.
+func describe(ctx context.Context, to kmsg.Requestor, name string) (kmsg.MetadataResponseTopic, error) {
+	topic, err := lookUp(ctx, to, name)
+	if err != nil {
+		return topic, err
+	}
+	for _, p := range topic.Partitions {
+		if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+			return topic, fmt.Errorf("partition %d: %w", p.Partition, err)
+		}
+	}
+	return topic, nil
+}
+
+// lookUp returns a topic's metadata; partitions may have no leader.
+func lookUp(ctx context.Context, to kmsg.Requestor, name string) (kmsg.MetadataResponseTopic, error) {
+	request := kmsg.NewPtrMetadataRequest()
+	topic := kmsg.NewMetadataRequestTopic()
+	topic.Topic = &name
+	request.Topics = append(request.Topics, topic)
+	response, err := request.RequestWith(ctx, to)
+	if err != nil {
+		return kmsg.MetadataResponseTopic{}, err
+	}
+	if len(response.Topics) != 1 {
+		return kmsg.MetadataResponseTopic{}, fmt.Errorf("metadata of %d topics, want one", len(response.Topics))
+	}
+	return response.Topics[0], kerr.ErrorForCode(response.Topics[0].ErrorCode)
+}
+
+// DeleteTopic deletes a topic and returns when no broker knows it any more.
+func (c *Cluster) DeleteTopic(tb testing.TB, name string) {
+	tb.Helper()
+	request := kmsg.NewPtrDeleteTopicsRequest()
+	request.TimeoutMillis, request.TopicNames = int32(attemptLimit.Milliseconds()), []string{name}
+	t := kmsg.NewDeleteTopicsRequestTopic()
+	t.Topic = &name
+	request.Topics = append(request.Topics, t)
+	sent := false
+	c.await(tb, "delete topic "+name, func(ctx context.Context) error {
+		response, err := request.RequestWith(ctx, c.client)
+		if err != nil {
+			sent = true
+			return err
+		}
+		err = kerr.ErrorForCode(response.Topics[0].ErrorCode)
+		if err == kerr.UnknownTopicOrPartition && sent {
+			return nil
+		}
+		return permanentUnlessRetriable(err, response.Topics[0].ErrorMessage)
+	})
+	c.await(tb, "wait for the end of topic "+name, func(ctx context.Context) error {
+		response, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, c.client)
+		if err != nil {
+			return err
+		}
+		for _, b := range response.Brokers {
+			if _, err := lookUp(ctx, c.client.Broker(int(b.NodeID)), name); err != kerr.UnknownTopicOrPartition {
+				return fmt.Errorf("broker %d still has it: %w", b.NodeID, err)
+			}
+		}
+		return nil
+	})
+}
+
+// AlterTopicConfig sets configuration of a topic, such as max.message.bytes.
+// An empty value takes the setting back to the broker's default.
+func (c *Cluster) AlterTopicConfig(tb testing.TB, topic string, config map[string]string) {
+	tb.Helper()
+	request := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	resource := kmsg.NewIncrementalAlterConfigsRequestResource()
+	resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeTopic, topic
+	for key, value := range config {
+		change := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+		change.Name, change.Op, change.Value = key, kmsg.IncrementalAlterConfigOpSet, kmsg.StringPtr(value)
+		if value == "" {
+			change.Op, change.Value = kmsg.IncrementalAlterConfigOpDelete, nil
+		}
+		resource.Configs = append(resource.Configs, change)
+	}
+	request.Resources = append(request.Resources, resource)
+	c.await(tb, "alter configuration of "+topic, func(ctx context.Context) error {
+		response, err := request.RequestWith(ctx, c.client)
+		if err != nil {
+			return err
+		}
+		for _, r := range response.Resources {
+			if err := permanentUnlessRetriable(kerr.ErrorForCode(r.ErrorCode), r.ErrorMessage); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
