@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -17,14 +15,13 @@ import (
 // The codes of Kafka's errors (org.apache.kafka.common.protocol.Errors) that mean something else here than wire.Classify
 // can know.
 const (
-	codeOffsetOutOfRange = 1
-	codeUnknownTopic     = 3
-	codeTooLarge         = 10
-	codeTopicForbidden   = 29
-	codeOutOfOrder       = 45
-	codeDuplicate        = 46
-	codeUnknownProducer  = 59
-	codeProducerMapping  = 49
+	codeUnknownTopic    = 3
+	codeTooLarge        = 10
+	codeTopicForbidden  = 29
+	codeOutOfOrder      = 45
+	codeDuplicate       = 46
+	codeUnknownProducer = 59
+	codeProducerMapping = 49
 )
 
 // reopenError ends a Write that only Open can go on from.
@@ -39,21 +36,12 @@ func permanent(format string, args ...any) error {
 	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
 }
 
-// codeOf is Kafka's code, 0 if the error is another one.
-func codeOf(err error) int16 {
-	var answer *wire.Error
-	if errors.As(err, &answer) {
-		return answer.Code
-	}
-	return 0
-}
-
 // verdict makes a PermanentError of what only a person can mend, with what to do.
 func verdict(err error) error {
 	if decided(err) || wire.Classify(err) != wire.Fatal {
 		return err
 	}
-	return &sink.PermanentError{Err: wire.Explain(err)}
+	return wire.Explain(err)
 }
 
 // decided says whether the error is one of this package's, for which there is no further attempt.
@@ -62,19 +50,6 @@ func decided(err error) bool {
 	var rejected *sink.RejectedError
 	var again *reopenError
 	return errors.As(err, &permanent) || errors.As(err, &rejected) || errors.As(err, &again)
-}
-
-// reason is the short word for an error that is worth another attempt.
-func reason(err error) string {
-	var answer *wire.Error
-	var network net.Error
-	switch {
-	case errors.As(err, &answer) && answer.Name != "":
-		return strings.ToLower(answer.Name)
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return "timeout"
-	}
-	return "disconnected"
 }
 
 func newBackOff() *backoff.ExponentialBackOff {
@@ -139,5 +114,5 @@ func (s *Sink) again(err error) {
 	s.cluster.Refresh()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.options.Retry(reason(err), err)
+	s.options.Retry(wire.Reason(err), err)
 }

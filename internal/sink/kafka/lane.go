@@ -125,7 +125,7 @@ func (l *lane) refused(err error) error {
 	size, count := len(p.frozen.bytes), p.frozen.count
 	p.frozen = nil
 	reason := "invalid"
-	if codeOf(err) == codeTooLarge {
+	if wire.Code(err) == codeTooLarge {
 		reason = "too_large"
 		p.topic.shrink(size)
 	}
@@ -183,7 +183,7 @@ func (s *Sink) acknowledge(p *partition, offset int64) error {
 
 // doubt judges the error of a request to write.
 func (s *Sink) doubt(ctx context.Context, p *partition, missing *time.Time, err error) error {
-	switch codeOf(err) {
+	switch wire.Code(err) {
 	case codeOutOfOrder:
 		// With one batch at a time, the broker lacks the one before (measured: after an unclean leader election).
 		// A transaction's epoch may be over instead, which the next Open finds out.
@@ -196,7 +196,7 @@ func (s *Sink) doubt(ctx context.Context, p *partition, missing *time.Time, err 
 			*missing = s.now()
 		}
 		_, look := s.cluster.Topic(ctx, p.topic.name)
-		if codeOf(look) == codeUnknownTopic && s.now().Sub(*missing) > s.tuning.gone {
+		if wire.Code(look) == codeUnknownTopic && s.now().Sub(*missing) > s.tuning.gone {
 			p.frozen = nil
 			return s.loses(p, "nothing: the topic was deleted")
 		}

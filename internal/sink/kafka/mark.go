@@ -34,6 +34,9 @@ func parseMark(text sink.Mark) (*mark, error) {
 
 // from is where the tail of a partition begins.
 func (m *mark) from(name string, partition int32) int64 {
+	if m == nil {
+		return 0
+	}
 	if next := m.Topics[name].Next; int(partition) < len(next) {
 		return next[partition]
 	}

@@ -85,7 +85,7 @@ func (s *Sink) topicOf(ctx context.Context, name string) (*topic, error) {
 	}
 	var t *topic
 	err := s.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
-		t, err = s.examine(ctx, name)
+		t, err = s.examine(ctx, name, true)
 		return err
 	})
 	if err == nil {

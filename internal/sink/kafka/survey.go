@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
 // survey makes sure of all topics, compares them with the mark, and returns the ids of what lies behind it.
@@ -46,7 +47,7 @@ func (s *Sink) examineAll(ctx context.Context, want *mark) ([]*topic, error) {
 	for i, name := range names {
 		group.Go(func() error {
 			return s.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
-				found[i], err = s.examine(ctx, name)
+				found[i], err = s.examine(ctx, name, slices.Contains(s.options.Topics, name))
 				return err
 			})
 		})
@@ -55,10 +56,10 @@ func (s *Sink) examineAll(ctx context.Context, want *mark) ([]*topic, error) {
 	return slices.DeleteFunc(found, func(t *topic) bool { return t == nil }), err
 }
 
-// examine looks at one topic and the ends of its partitions.
-func (s *Sink) examine(ctx context.Context, name string) (*topic, error) {
-	if !slices.Contains(s.options.Topics, name) && s.opened == false {
-		if _, err := s.cluster.Topic(ctx, name); codeOf(err) == codeUnknownTopic {
+// examine looks at one topic and the ends of its partitions. It is nil for one that is not there and not needed.
+func (s *Sink) examine(ctx context.Context, name string, needed bool) (*topic, error) {
+	if !needed {
+		if _, err := s.cluster.Topic(ctx, name); wire.Code(err) == codeUnknownTopic {
 			return nil, nil
 		}
 	}

@@ -33,7 +33,7 @@ type tail struct {
 func (t *tail) read(ctx context.Context) error {
 	verb := fmt.Sprintf("read topic %s partition %d", t.partition.topic.name, t.partition.number)
 	err := t.sink.persist(ctx, verb, t.attempt)
-	if codeOf(err) == codeTopicForbidden {
+	if wire.Code(err) == codeTopicForbidden {
 		t.ids = nil
 		t.sink.unreadable(err)
 		return nil
@@ -64,7 +64,7 @@ func (t *tail) attempt(ctx context.Context) error {
 
 // unforbidden keeps that reading is not permitted from ending the run.
 func unforbidden(err error) error {
-	if codeOf(err) == codeTopicForbidden {
+	if wire.Code(err) == codeTopicForbidden {
 		return &reopenError{err}
 	}
 	return err
@@ -82,7 +82,7 @@ func (t *tail) step(ctx context.Context, offset int64) (int64, error) {
 	for data := result.Records; offset < t.partition.next; {
 		b, rest, err := batch.Read(data)
 		if err != nil {
-			return offset, err
+			return offset, t.damaged(err)
 		}
 		if b == nil {
 			break
@@ -119,19 +119,28 @@ func (t *tail) take(b *batch.Batch, from int64) error {
 	} else {
 		t.ids = append(t.ids, ids...)
 	}
-	return err
+	return t.damaged(err)
 }
 
 func (t *tail) decide(b *batch.Batch) error {
 	committed, known, err := t.decoder.Committed(b)
 	if err != nil || !known {
-		return err
+		return t.damaged(err)
 	}
 	if committed {
 		t.ids = append(t.ids, t.open[b.Producer.ID]...)
 	}
 	delete(t.open, b.Producer.ID)
 	return nil
+}
+
+// damaged is for bytes that are no log: reading them again brings the same.
+func (t *tail) damaged(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanent("read topic %s partition %d: %w: the log is damaged, or too large when decompressed: move the partition's leader to another replica, or begin with an empty topic",
+		t.partition.topic.name, t.partition.number, err)
 }
 
 // ends asks for the ends of all partitions of a topic.

@@ -46,7 +46,7 @@ const defaultLimit = 1048588
 // ensure makes sure that a topic is there, and returns what is known of it.
 func (s *Sink) ensure(ctx context.Context, name string) (*topic, error) {
 	known, err := s.cluster.Topic(ctx, name)
-	if codeOf(err) == codeUnknownTopic {
+	if wire.Code(err) == codeUnknownTopic {
 		if !s.options.Create {
 			return nil, permanent("open topic %s: it does not exist: create it, or allow the sink to create topics", name)
 		}
@@ -59,7 +59,7 @@ func (s *Sink) ensure(ctx context.Context, name string) (*topic, error) {
 		return nil, err
 	}
 	settings, err := s.cluster.Settings(ctx, name)
-	if codeOf(err) == codeTopicForbidden {
+	if wire.Code(err) == codeTopicForbidden {
 		settings, err = wire.Settings{MaxMessageBytes: defaultLimit}, nil
 	}
 	if err != nil {

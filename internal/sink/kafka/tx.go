@@ -26,7 +26,7 @@ func (s *Sink) enroll(ctx context.Context) error {
 		case previous == wire.NoProducer():
 		case wire.Classify(err) == wire.Fenced:
 			return permanent("%s: another exporter has taken it over: stop it, or give each its own: %w", verb, err)
-		case codeOf(err) == codeProducerMapping || codeOf(err) == codeUnknownProducer:
+		case wire.Code(err) == codeProducerMapping || wire.Code(err) == codeUnknownProducer:
 			previous = wire.NoProducer() // the coordinator forgot the id (transactional.id.expiration.ms), so nobody has it
 			return errForgotten
 		}
