@@ -144,7 +144,7 @@ func (l *lane) refused(err error) error {
 // transmit sends the partition's frozen batch until it is durable.
 func (s *Sink) transmit(ctx context.Context, p *partition, transactionalID string) error {
 	verb := fmt.Sprintf("write to topic %s partition %d", p.topic.name, p.number)
-	var missing time.Time
+	gone := absence{sink: s}
 	err := s.persist(ctx, verb, func(ctx context.Context) error {
 		if s.now().Sub(p.frozen.since) > s.tuning.resend {
 			p.frozen = nil // the broker may have forgotten that it has it
@@ -155,7 +155,7 @@ func (s *Sink) transmit(ctx context.Context, p *partition, transactionalID strin
 			Topic: p.topic.name, Partition: p.number, TransactionalID: transactionalID, Batch: p.frozen.bytes,
 		})
 		if err != nil {
-			return s.doubt(ctx, p, &missing, err)
+			return s.doubt(ctx, p, &gone, err)
 		}
 		return s.acknowledge(p, result.BaseOffset)
 	})
@@ -182,7 +182,7 @@ func (s *Sink) acknowledge(p *partition, offset int64) error {
 }
 
 // doubt judges the error of a request to write.
-func (s *Sink) doubt(ctx context.Context, p *partition, missing *time.Time, err error) error {
+func (s *Sink) doubt(ctx context.Context, p *partition, gone *absence, err error) error {
 	switch wire.Code(err) {
 	case codeOutOfOrder:
 		// With one batch at a time, the broker lacks the one before (measured: after an unclean leader election).
@@ -192,16 +192,28 @@ func (s *Sink) doubt(ctx context.Context, p *partition, missing *time.Time, err 
 			return s.loses(p, "another end than the last batch's")
 		}
 	case codeUnknownTopic:
-		if missing.IsZero() {
-			*missing = s.now()
-		}
-		_, look := s.cluster.Topic(ctx, p.topic.name)
-		if wire.Code(look) == codeUnknownTopic && s.now().Sub(*missing) > s.tuning.gone {
+		if gone.of(ctx, p.topic) {
 			p.frozen = nil
 			return s.loses(p, "nothing: the topic was deleted")
 		}
 	}
 	return err
+}
+
+// absence tells a topic that was deleted from one that is so new that not every broker knows it.
+type absence struct {
+	sink  *Sink
+	since time.Time
+}
+
+func (a *absence) of(ctx context.Context, t *topic) bool {
+	if a.since.IsZero() {
+		a.since = a.sink.now()
+	}
+	if _, err := a.sink.cluster.Topic(ctx, t.name); wire.Code(err) != codeUnknownTopic {
+		return false
+	}
+	return a.sink.now().Sub(a.since) > a.sink.tuning.gone
 }
 
 // loses notes that a log lacks what it had acknowledged, for the next Open to tell.

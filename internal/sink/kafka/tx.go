@@ -59,8 +59,18 @@ func (s *Sink) transact(ctx context.Context, p plan) error {
 		partitions[to.topic.name] = append(partitions[to.topic.name], to.number)
 	}
 	s.inTx = true
+	gone := absence{sink: s}
 	err := s.persist(ctx, "begin a transaction", func(ctx context.Context) error {
-		return s.cluster.AddPartitions(ctx, s.tx(), partitions)
+		err := s.cluster.AddPartitions(ctx, s.tx(), partitions)
+		if wire.Code(err) != codeUnknownTopic {
+			return err
+		}
+		for _, to := range p.touched {
+			if gone.of(ctx, to.topic) {
+				return s.loses(to, "nothing: the topic was deleted")
+			}
+		}
+		return err
 	})
 	if err == nil {
 		err = s.send(ctx, p, s.options.TransactionalID)
