@@ -12,8 +12,12 @@ import (
 	"syscall"
 )
 
-// cutHandshake is the cause of which diagnose finds the cause.
-const cutHandshake = "the connection was cut during the TLS handshake"
+// Causes of which diagnose looks for the cause.
+const (
+	cutHandshake = "the connection was cut during the TLS handshake"
+	speaksHTTP   = "this is not a Kafka broker, it answers with HTTP"
+	silent       = "the port takes connections and does not answer as a Kafka broker"
+)
 
 // ConnectError says why a connection to a broker was not made, or was of no use. It has no code of Kafka's.
 type ConnectError struct {
@@ -118,15 +122,13 @@ func alertError(address string, err error) error {
 }
 
 // firstReadError is for a connection that ended before the broker's first answer.
-func firstReadError(address string, encrypted bool, seen []byte, err error) error {
+func firstReadError(address string, encrypted bool, err error) error {
 	failure := &ConnectError{Address: address, Class: Retriable, Err: err}
 	switch {
 	case isRemoteAlert(err):
 		return alertError(address, err)
-	case len(seen) > 0 && !isTimeout(err):
-		return notKafka(address, seen)
 	case isTimeout(err):
-		failure.Cause, failure.Remedy = "the port takes connections and does not answer as a Kafka broker", "check that kafka.brokers names a Kafka listener, and that the broker is not hanging"
+		failure.Cause, failure.Remedy = silent, "check that kafka.brokers names a Kafka listener, and that the broker is not hanging"
 	case encrypted:
 		failure.Cause, failure.Remedy = "the connection was cut before the first answer", "check that the port is a Kafka listener with TLS, and whether it wants a client certificate (kafka.tls.cert, kafka.tls.key)"
 	default:
@@ -140,7 +142,7 @@ func notKafka(address string, seen []byte) error {
 	failure := &ConnectError{Address: address, Class: Fatal, Remedy: "set kafka.brokers to the port of a Kafka listener"}
 	switch {
 	case strings.HasPrefix(string(seen), "HTTP/"):
-		failure.Cause = "this is not a Kafka broker, it answers with HTTP"
+		failure.Cause = speaksHTTP
 	case len(seen) >= 2 && seen[0] == 0x15 && seen[1] == 3: // a TLS alert, RFC 8446 section 5.1
 		failure.Cause, failure.Remedy = "the port speaks TLS", "set kafka.tls, or use the port of a listener without TLS in kafka.brokers"
 	default:

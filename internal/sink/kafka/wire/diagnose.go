@@ -22,10 +22,14 @@ func (c *Cluster) diagnose(ctx context.Context, err error) error {
 	defer done()
 	var connect *ConnectError
 	switch {
-	case ctx.Err() != nil, isTimeout(err):
+	case ctx.Err() != nil:
 		return err
-	case errors.As(err, &connect):
+	case errors.As(err, &connect) && connect.Cause == cutHandshake:
 		return c.diagnoseTLS(bounded, connect)
+	case errors.As(err, &connect) && connect.Cause == silent:
+		return c.diagnoseSilence(bounded, connect)
+	case connect != nil, isTimeout(err):
+		return err
 	case Code(err) == codeUnsupportedSASLMechanism:
 		return c.nameMechanisms(bounded, err)
 	case Code(err) == 0 && c.options.SASL == nil:
@@ -37,14 +41,29 @@ func (c *Cluster) diagnose(ctx context.Context, err error) error {
 // diagnoseTLS asks without TLS whether it is Kafka that cut the handshake: a plaintext listener takes it for a size that
 // is too large.
 func (c *Cluster) diagnoseTLS(ctx context.Context, connect *ConnectError) error {
-	if c.options.TLS == nil || connect.Class != Retriable || connect.Cause != cutHandshake {
-		return connect
-	}
 	if _, err := c.probe(ctx, connect.Address, nil); err != nil {
 		return connect
 	}
 	return &ConnectError{Address: connect.Address, Class: Fatal, Err: connect.Err, Cause: "the listener is one without TLS",
 		Remedy: "remove kafka.tls, or use the port of a TLS listener in kafka.brokers"}
+}
+
+// diagnoseSilence asks in the language of the most likely other server, which waits for the end of a line. A Kafka broker
+// takes it for a size that is too large.
+func (c *Cluster) diagnoseSilence(ctx context.Context, connect *ConnectError) error {
+	conn, err := c.dialer.open(ctx, "tcp", connect.Address, c.options.TLS)
+	if err != nil {
+		return connect
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
+		return connect
+	}
+	_, err = conn.Read(make([]byte, 1))
+	if foreign := new(ConnectError); errors.As(err, &foreign) && foreign.Cause == speaksHTTP {
+		return foreign
+	}
+	return connect
 }
 
 // diagnoseNoLogin asks for a login where none is configured: a listener without SASL says so (34), one with SASL names

@@ -56,8 +56,21 @@ func (e *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if !e.known {
 		return nil, &Error{Code: codeUnsupportedVersion, Request: "send " + e.api.String(), Message: "the broker does not know this request"}
 	}
-	return e.talk(rw, e.version)
+	answer, err := e.talk(rw, e.version)
+	if err != nil {
+		return nil, err
+	}
+	return &reply{e.api, answer}, nil
 }
+
+// reply hides an answer from the transport, which looks into some of those that it knows: it would wait until a topic
+// that was created comes up in its own list, which has none.
+type reply struct {
+	api    protocol.ApiKey
+	answer protocol.Message
+}
+
+func (r *reply) ApiKey() protocol.ApiKey { return r.api }
 
 // ask sends a request that kafka-go can write, and reads its answer with kafka-go.
 func ask[Answer protocol.Message](ctx context.Context, c *Cluster, broker int32, request protocol.Message) (Answer, error) {
@@ -83,12 +96,16 @@ func (c *Cluster) send(ctx context.Context, e *exchange) (protocol.Message, erro
 		return nil, err
 	}
 	defer done()
-	answer, err := c.transport.RoundTrip(bounded, c.address, e)
+	message, err := c.transport.RoundTrip(bounded, c.address, e)
 	if errors.Is(err, errNoBrokers) {
 		err = c.whyNoBrokers(bounded)
 	}
 	if err == nil {
-		return answer, nil
+		answer, fits := message.(*reply)
+		if !fits {
+			return nil, fmt.Errorf("send %s to Kafka: the transport answers with a %T", e.api, message)
+		}
+		return answer.answer, nil
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -83,8 +83,8 @@ func (g *guarded) Close() error {
 // size, correlation id 1, error code, and a count that fits the size.
 func (g *guarded) prove() error {
 	var head [4]byte
-	if n, err := io.ReadFull(g.Conn, head[:]); err != nil {
-		return firstReadError(g.address, g.tls, head[:n], err)
+	if _, err := io.ReadFull(g.Conn, head[:]); err != nil {
+		return firstReadError(g.address, g.tls, err)
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if size > maxFirstFrame {
@@ -92,8 +92,8 @@ func (g *guarded) prove() error {
 	}
 	frame := make([]byte, 4+size)
 	copy(frame, head[:])
-	if n, err := io.ReadFull(g.Conn, frame[4:]); err != nil {
-		return firstReadError(g.address, g.tls, frame[:4+n], err)
+	if _, err := io.ReadFull(g.Conn, frame[4:]); err != nil {
+		return firstReadError(g.address, g.tls, err)
 	}
 	const header, entry = 4 + 2 + 4, 6
 	if size < header || binary.BigEndian.Uint32(frame[4:]) != 1 || uint64(binary.BigEndian.Uint32(frame[10:]))*entry > uint64(size-header) {
