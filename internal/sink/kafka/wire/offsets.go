@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
 )
@@ -19,23 +20,20 @@ const (
 	latest   int64 = -1
 )
 
-// Bounds asks the leaders of the partitions for the ends of their logs. A request goes to each leader twice.
+// Bounds asks the leaders of the partitions for the ends of their logs, as readers see them. A request goes to each
+// leader twice.
 func (c *Cluster) Bounds(ctx context.Context, topic string, partitions []int32, committed bool) (map[int32]Bounds, error) {
 	bounds := make(map[int32]Bounds, len(partitions))
-	byLeader := map[int32][]int32{}
-	for _, number := range partitions {
-		leader, err := c.leader(ctx, topic, number)
-		if err != nil {
-			return nil, err
-		}
-		byLeader[leader] = append(byLeader[leader], number)
+	byLeader, err := c.byLeader(ctx, topic, partitions)
+	if err != nil {
+		return nil, err
 	}
 	for leader, led := range byLeader {
-		first, err := c.offsets(ctx, ends{topic, leader, led, committed, earliest})
+		first, err := c.offsets(ctx, ends{topic, leader, led, committed, false, earliest})
 		if err != nil {
 			return nil, err
 		}
-		end, err := c.offsets(ctx, ends{topic, leader, led, committed, latest})
+		end, err := c.offsets(ctx, ends{topic, leader, led, committed, false, latest})
 		if err != nil {
 			return nil, err
 		}
@@ -46,12 +44,43 @@ func (c *Cluster) Bounds(ctx context.Context, topic string, partitions []int32, 
 	return bounds, nil
 }
 
+// LogEnds asks the leaders of the partitions where their own logs end: also behind what is not replicated yet, and so is
+// not in the Bounds.
+func (c *Cluster) LogEnds(ctx context.Context, topic string, partitions []int32) (map[int32]int64, error) {
+	all := make(map[int32]int64, len(partitions))
+	byLeader, err := c.byLeader(ctx, topic, partitions)
+	if err != nil {
+		return nil, err
+	}
+	for leader, led := range byLeader {
+		some, err := c.offsets(ctx, ends{topic, leader, led, false, true, latest})
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, some)
+	}
+	return all, nil
+}
+
+func (c *Cluster) byLeader(ctx context.Context, topic string, partitions []int32) (map[int32][]int32, error) {
+	byLeader := map[int32][]int32{}
+	for _, number := range partitions {
+		leader, err := c.leader(ctx, topic, number)
+		if err != nil {
+			return nil, err
+		}
+		byLeader[leader] = append(byLeader[leader], number)
+	}
+	return byLeader, nil
+}
+
 // ends asks for one end of the partitions that one broker leads; Kafka refuses a partition that is named twice.
 type ends struct {
 	topic      string
 	leader     int32
 	partitions []int32
 	committed  bool
+	debug      bool // as the debugging consumer of ListOffsets, which is told of what is not replicated
 	time       int64
 }
 
@@ -59,6 +88,9 @@ func (c *Cluster) offsets(ctx context.Context, of ends) (map[int32]int64, error)
 	request := &listoffsets.Request{ReplicaID: -1, Topics: []listoffsets.RequestTopic{{Topic: of.topic}}}
 	if of.committed {
 		request.IsolationLevel = 1
+	}
+	if of.debug {
+		request.ReplicaID = -2 // ListOffsetsRequest.DEBUGGING_REPLICA_ID
 	}
 	for _, number := range of.partitions {
 		request.Topics[0].Partitions = append(request.Topics[0].Partitions,
