@@ -42,6 +42,7 @@ func brands() map[string][]string {
 		"k8s.io/":                        {"internal/source", "cmd/", "test/", "bench"},
 		"github.com/prometheus/":         {"internal/telemetry", "test/", "bench"},
 		"github.com/nats-io/":            {"internal/sink/nats", "cmd/", "test/", "bench"},
+		"github.com/twmb/":               {"test/", "bench"},
 		"github.com/cockroachdb/pebble/": {"internal/checkpoint"},
 		"github.com/spf13/cobra":         {"cmd/"},
 	}
