@@ -141,6 +141,7 @@ type tuning struct {
 	grace       time.Duration // how long a request that is under way is waited for after the end of its context
 	resend      time.Duration // how long a batch is sent again: the broker forgets producers after a day (producer.id.expiration.ms)
 	gone        time.Duration // a topic that nobody knows for so long is deleted, and not new
+	replication time.Duration // how long one attempt waits for the replicas
 	transaction time.Duration // after which the coordinator aborts
 	parallel    int           // requests under way
 	bytes       int           // of a batch before compression, if it is not one large message
@@ -152,7 +153,7 @@ type tuning struct {
 
 func defaultTuning() tuning {
 	return tuning{
-		grace: time.Second, resend: time.Hour, gone: 3 * time.Second, transaction: time.Minute,
+		grace: time.Second, resend: time.Hour, gone: 3 * time.Second, replication: time.Second, transaction: time.Minute,
 		parallel: 32, readers: 4, bytes: 1 << 20, records: 10_000, fetch: 1 << 20, contents: 256 << 20,
 	}
 }

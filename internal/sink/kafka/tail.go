@@ -11,8 +11,9 @@ import (
 )
 
 var (
-	errNothingRead = errors.New("a fetch before the end of the log brought nothing")
-	errUndecided   = errors.New("the last transaction has no marker yet")
+	errNothingRead  = errors.New("a fetch before the end of the log brought nothing")
+	errUnreplicated = errors.New("the leader has records that are not replicated yet")
+	errUndecided    = errors.New("the last transaction has no marker yet")
 )
 
 // tail reads what one partition holds behind a mark.
@@ -143,13 +144,33 @@ func (t *tail) damaged(err error) error {
 		t.partition.topic.name, t.partition.number, err)
 }
 
-// ends asks for the ends of all partitions of a topic.
+// ends asks for the ends of all partitions of a topic, when all that their leaders have is replicated: a record of a
+// crash that a reader cannot see yet would be written again, and come up all the same.
 func (s *Sink) ends(ctx context.Context, t *topic) (map[int32]wire.Bounds, error) {
 	numbers := make([]int32, len(t.partitions))
 	for i := range numbers {
 		numbers[i] = int32(i)
 	}
-	return s.cluster.Bounds(ctx, t.name, numbers, false)
+	logs, err := s.cluster.LogEnds(ctx, t.name, numbers)
+	for wait := newBackOff(); err == nil && wait.GetElapsedTime() < s.tuning.replication; pause(ctx, wait.NextBackOff()) {
+		var seen map[int32]wire.Bounds
+		if seen, err = s.cluster.Bounds(ctx, t.name, numbers, false); err == nil && reached(seen, logs) {
+			return seen, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("read the ends of topic %s: %w", t.name, errUnreplicated)
+	}
+	return nil, err
+}
+
+func reached(seen map[int32]wire.Bounds, logs map[int32]int64) bool {
+	for number, end := range logs {
+		if seen[number].End < end {
+			return false
+		}
+	}
+	return true
 }
 
 // unreadable tells once that a tail cannot be read. The sink goes on: what a crash left there comes a second time, with

@@ -58,21 +58,31 @@ func (s *Sink) ensure(ctx context.Context, name string) (*topic, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := s.cluster.Settings(ctx, name)
-	if wire.Code(err) == codeTopicForbidden {
-		settings, err = wire.Settings{MaxMessageBytes: defaultLimit}, nil
+	identity, err := s.cluster.Identity(ctx, name)
+	if err != nil {
+		return nil, err
 	}
+	settings, err := s.settings(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if err := acknowledges(known, settings); err != nil {
 		return nil, err
 	}
-	return newTopic(known, settings), nil
+	return newTopic(known, identity, settings), nil
 }
 
-func newTopic(known wire.Topic, settings wire.Settings) *topic {
-	t := &topic{name: known.Name}
+// settings are Kafka's defaults where they must not be read.
+func (s *Sink) settings(ctx context.Context, name string) (wire.Settings, error) {
+	settings, err := s.cluster.Settings(ctx, name)
+	if wire.Code(err) == codeTopicForbidden {
+		return wire.Settings{MaxMessageBytes: defaultLimit}, nil
+	}
+	return settings, err
+}
+
+func newTopic(known wire.Topic, identity wire.Identity, settings wire.Settings) *topic {
+	t := &topic{name: known.Name, id: identity.ID}
 	t.limit.Store(int64(settings.MaxMessageBytes))
 	for i := range known.Partitions {
 		t.partitions = append(t.partitions, &partition{topic: t, number: int32(i)})

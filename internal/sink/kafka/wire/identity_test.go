@@ -3,6 +3,8 @@ package wire
 import (
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -35,7 +37,7 @@ func TestIdentityTellsWhatIsPermitted(t *testing.T) {
 	if _, err := bob.Identity(t.Context(), topic); Code(err) != 29 {
 		t.Errorf("nothing permitted: %v, want code 29", err)
 	}
-	acl := kafka.ACL{Principal: "User:bob", Resource: kafka.TopicResource, Name: topic, Operation: "WRITE"}
+	acl := kafka.ACL{User: "bob", Operation: kmsg.ACLOperationWrite, Resource: topic}
 	real.AddACL(t, acl)
 	identity, err := settle(t.Context(), func() (Identity, error) { return bob.Identity(t.Context(), topic) })
 	if err != nil || identity.Operations.Lacks(Write) || !identity.Operations.Lacks(Read) || !identity.Operations.Lacks(DescribeConfigs) {
