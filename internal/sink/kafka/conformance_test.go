@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -87,6 +86,13 @@ func newTestSink(t *testing.T, options Options) *Sink {
 		t.Fatal(err)
 	}
 	s.tuning.gone = 300 * time.Millisecond
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
 	return s
 }
 
@@ -142,27 +148,11 @@ func produce(t *testing.T, cluster *kafkatest.Cluster, records ...*kgo.Record) {
 	}
 }
 
-// open is a sink that is closed at the end of the test.
 func open(t *testing.T, s *Sink, mark sink.Mark) []string {
 	t.Helper()
 	ids, err := s.Open(t.Context(), mark)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
 	return ids
-}
-
-func ids(messages []sinktest.Stored) string {
-	var all []string
-	for _, m := range messages {
-		all = append(all, m.ID)
-	}
-	return strings.Join(all, " ")
 }

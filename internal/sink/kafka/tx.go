@@ -2,8 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
-
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
@@ -26,9 +24,6 @@ func (s *Sink) enroll(ctx context.Context) error {
 		case previous == wire.NoProducer():
 		case wire.Classify(err) == wire.Fenced:
 			return permanent("%s: another exporter has taken it over: stop it, or give each its own: %w", verb, err)
-		case wire.Code(err) == codeProducerMapping || wire.Code(err) == codeUnknownProducer:
-			previous = wire.NoProducer() // the coordinator forgot the id (transactional.id.expiration.ms), so nobody has it
-			return errForgotten
 		}
 		return err
 	})
@@ -43,8 +38,6 @@ func (s *Sink) enroll(ctx context.Context) error {
 	}
 	return nil
 }
-
-var errForgotten = errors.New("the coordinator does not know the producer any more")
 
 func (s *Sink) tx() wire.Tx {
 	return wire.Tx{TransactionalID: s.options.TransactionalID, Producer: s.producer}
