@@ -189,12 +189,12 @@ func (s *Sink) doubt(ctx context.Context, p *partition, gone *absence, err error
 		// A transaction's epoch may be over instead, which the next Open finds out.
 		p.frozen = nil
 		if s.options.Delivery == Idempotent {
-			return s.loses(p, "another end than the last batch's")
+			return s.loses(p, "an earlier offset")
 		}
 	case codeUnknownTopic:
 		if gone.of(ctx, p.topic) {
 			p.frozen = nil
-			return s.loses(p, "nothing: the topic was deleted")
+			return s.loses(p, "no offset: the topic was deleted")
 		}
 	}
 	return err

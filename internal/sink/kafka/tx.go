@@ -60,7 +60,7 @@ func (s *Sink) transact(ctx context.Context, p plan) error {
 		}
 		for _, to := range p.touched {
 			if gone.of(ctx, to.topic) {
-				return s.loses(to, "nothing: the topic was deleted")
+				return s.loses(to, "no offset: the topic was deleted")
 			}
 		}
 		return err

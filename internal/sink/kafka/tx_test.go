@@ -22,6 +22,7 @@ func transactional(t *testing.T, cluster *kafkatest.Cluster, topics int) Options
 // TestI10FencedOwnerStops is a second exporter, started by mistake on another state directory.
 func TestI10FencedOwnerStops(t *testing.T) {
 	cluster := broker.Get(t)
+	kafkatest.RequireReal(t)
 	options := transactional(t, cluster, 1)
 	older, younger := newTestSink(t, options), newTestSink(t, options)
 	open(t, older, "")
