@@ -19,20 +19,22 @@ const module = "github.com/kubecdc/kubecdc/"
 // arrows is the plan: what each package may import of this module. A package that is not in it may import nothing of it.
 func arrows() map[string][]string {
 	return map[string][]string{
-		"internal/change":          {},
-		"internal/fifo":            {"internal/change"},
-		"internal/sink":            {},
-		"internal/encode":          {"internal/change", "internal/sink"},
-		"internal/config":          {},
-		"internal/checkpoint":      {"internal/change", "internal/sink"},
-		"internal/source/frame":    {"internal/change"},
-		"internal/source":          {"internal/change", "internal/source/frame"},
-		"internal/pipeline":        {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
-		"internal/telemetry":       {"internal/change", "internal/sink"},
-		"internal/sink/sinktest":   {"internal/change", "internal/sink"},
-		"internal/sink/file":       {"internal/change", "internal/sink"},
-		"internal/sink/nats":       {"internal/change", "internal/sink"},
-		"internal/sink/kafka/wire": {"internal/sink"},
+		"internal/change":           {},
+		"internal/fifo":             {"internal/change"},
+		"internal/sink":             {},
+		"internal/encode":           {"internal/change", "internal/sink"},
+		"internal/config":           {},
+		"internal/checkpoint":       {"internal/change", "internal/sink"},
+		"internal/source/frame":     {"internal/change"},
+		"internal/source":           {"internal/change", "internal/source/frame"},
+		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
+		"internal/telemetry":        {"internal/change", "internal/sink"},
+		"internal/sink/sinktest":    {"internal/change", "internal/sink"},
+		"internal/sink/file":        {"internal/change", "internal/sink"},
+		"internal/sink/nats":        {"internal/change", "internal/sink"},
+		"internal/sink/kafka":       {"internal/sink", "internal/sink/kafka/batch", "internal/sink/kafka/wire"},
+		"internal/sink/kafka/batch": {},
+		"internal/sink/kafka/wire":  {"internal/sink"},
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang/snappy"
+	"github.com/klauspost/compress/s2"
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -233,7 +233,7 @@ func TestLargeContentsAreRefused(t *testing.T) {
 func TestXerialFraming(t *testing.T) {
 	framed := append(xerial(), 0, 0, 0, 1, 0, 0, 0, 1)
 	for _, part := range []string{"first ", "second"} {
-		block := snappy.Encode(nil, []byte(part))
+		block := s2.EncodeSnappy(nil, []byte(part))
 		framed = append(binary.BigEndian.AppendUint32(framed, uint32(len(block))), block...)
 	}
 	d := decompressor{limit: limit}
