@@ -85,12 +85,11 @@ func (s *Sink) checkProducer(ctx context.Context) error {
 		return checkError("get a producer id", wire.Explain(err))
 	}
 	nobody := wire.Tx{TransactionalID: s.options.TransactionalID, Producer: wire.Producer{ID: 1<<63 - 1}}
-	err := s.cluster.EndTransaction(ctx, nobody, false)
-	switch wire.Classify(err) {
-	case wire.Fatal:
-		return wire.Explain(err)
-	case wire.Retriable:
-		return checkError("find the coordinator of "+s.options.TransactionalID, err)
+	verb := "use transactional id " + s.options.TransactionalID
+	// The first one ever makes the brokers create the topic of their coordinators, which takes a moment.
+	err := s.persist(ctx, verb, func(ctx context.Context) error { return s.cluster.EndTransaction(ctx, nobody, false) })
+	if class := wire.Classify(err); decided(err) || class == wire.Retriable {
+		return checkError(verb, err)
 	}
 	return nil
 }

@@ -19,13 +19,10 @@ func TestConformanceIdempotent(t *testing.T) {
 	conformance(t, Options{Compression: "none"}, 1<<20+1)
 }
 
+// TestConformanceTransactional has a limit that is one for compressed batches: a megabyte passes, and eight do not.
 func TestConformanceTransactional(t *testing.T) {
-	conformance(t, Options{Compression: "none", Delivery: Transactional}, 1<<20+1)
-}
-
-// TestConformanceCompressed has a limit that is one for compressed batches: a megabyte passes, and eight do not.
-func TestConformanceCompressed(t *testing.T) {
-	conformance(t, Options{Compression: "snappy", Configs: map[string]string{"max.message.bytes": "200000"}}, 8<<20)
+	options := Options{Delivery: Transactional, Compression: "snappy", Configs: map[string]string{"max.message.bytes": "200000"}}
+	conformance(t, options, 8<<20)
 }
 
 func conformance(t *testing.T, options Options, tooLarge int) {

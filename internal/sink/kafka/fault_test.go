@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
@@ -22,10 +25,9 @@ func TestThreeBrokersUnderFaults(t *testing.T) {
 		name string
 		run  func(*testing.T, *kafkatest.Cluster)
 	}{
-		{"I3 leader moved", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, Idempotent, move) }},
-		{"I3 leader paused", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, Idempotent, pauseLeader) }},
-		{"I3 leader killed", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, Idempotent, killLeader) }},
-		{"I3 leader killed in transactions", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, Transactional, killLeader) }},
+		{"I3 leader moved", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, move) }},
+		{"I3 leader paused", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, pauseLeader) }},
+		{"I3 leader killed", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, killLeader) }},
 		{"I3 tail that is not replicated", unreplicated},
 		{"I4 unclean election", unclean},
 	} {
@@ -33,53 +35,84 @@ func TestThreeBrokersUnderFaults(t *testing.T) {
 	}
 }
 
-// underFault writes before, during and after a fault of a leader, and Java's consumer finds each record once, in order.
-func underFault(t *testing.T, cluster *kafkatest.Cluster, delivery string, fault func(context.Context, *kafkatest.Cluster, string) error) {
+// underFault writes in both deliveries, before, during and after a fault of a leader, and Java's consumer finds each
+// record once, in order.
+func underFault(t *testing.T, cluster *kafkatest.Cluster, fault func(context.Context, *kafkatest.Cluster, string) error) {
+	writers := []*writer{newWriter(t, cluster, Idempotent), newWriter(t, cluster, Transactional)}
+	over := make(chan struct{})
+	var group errgroup.Group
+	for _, w := range writers {
+		group.Go(func() error { return w.run(t.Context(), over) })
+	}
+	err := fault(t.Context(), cluster, writers[0].topic)
+	close(over)
+	if err := errors.Join(err, group.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range writers {
+		cluster.AwaitTransactions(t, w.topic)
+		exactlyOnce(t, cluster, w.topic, w.all)
+	}
+}
+
+// writer does what the pipeline does.
+type writer struct {
+	sink  *Sink
+	topic string
+	mark  sink.Mark
+	all   []sink.Message
+}
+
+func newWriter(t *testing.T, cluster *kafkatest.Cluster, delivery string) *writer {
 	options := testOptions(t, cluster, 1)
 	options.Delivery, options.Wire.Timeout = delivery, 2*time.Second
 	if delivery == Transactional {
 		options.TransactionalID = options.Topics[0]
 	}
-	topic := options.Topics[0]
-	s := newTestSink(t, options)
-	open(t, s, "")
-	mark := mustWrite(t, s, nil)
-	done := make(chan error, 1)
-	var all []sink.Message
-	for round := 0; ; round++ {
-		if round == 3 {
-			go func() { done <- fault(t.Context(), cluster, topic) }()
-		}
-		messages := messagesOf(topic, 20)
+	w := &writer{sink: newTestSink(t, options), topic: options.Topics[0]}
+	open(t, w.sink, "")
+	w.mark = mustWrite(t, w.sink, nil)
+	return w
+}
+
+// run writes until the fault is over, and a little more.
+func (w *writer) run(ctx context.Context, over <-chan struct{}) error {
+	for after := 0; after < 5; {
+		messages := messagesOf(w.topic, 20)
 		for i := range messages {
-			messages[i].ID = fmt.Sprintf("id-%06d", len(all)+i)
+			messages[i].ID = fmt.Sprintf("id-%06d", len(w.all)+i)
 		}
-		all = append(all, messages...)
-		next, err := s.Write(t.Context(), messages)
-		for err != nil {
-			var permanent *sink.PermanentError
-			var lost *sink.LostError
-			if errors.As(err, &permanent) || errors.As(err, &lost) || t.Context().Err() != nil {
-				t.Fatal(err)
-			}
-			t.Log(err)
-			next, _, err = rewrite(t, s, mark, messages)
+		w.all = append(w.all, messages...)
+		if err := w.deliver(ctx, messages); err != nil {
+			return err
 		}
-		mark = next
 		select {
-		case err := <-done:
-			if err != nil {
-				t.Fatal(err)
-			}
-			done = nil
+		case <-over:
+			after++
 		default:
 		}
-		if done == nil && round > 10 {
-			break
-		}
 	}
-	cluster.AwaitTransactions(t, topic)
-	exactlyOnce(t, cluster, topic, all)
+	return nil
+}
+
+// deliver opens again after every error that Open answers.
+func (w *writer) deliver(ctx context.Context, messages []sink.Message) error {
+	for {
+		next, err := w.sink.Write(ctx, messages)
+		if err == nil {
+			w.mark = next
+			return nil
+		}
+		var permanent *sink.PermanentError
+		if errors.As(err, &permanent) || ctx.Err() != nil {
+			return err
+		}
+		known, err := w.sink.Open(ctx, w.mark)
+		if err != nil {
+			return err
+		}
+		messages = slices.DeleteFunc(messages, func(m sink.Message) bool { return slices.Contains(known, m.ID) })
+	}
 }
 
 func exactlyOnce(t *testing.T, cluster *kafkatest.Cluster, topic string, all []sink.Message) {
