@@ -18,9 +18,9 @@
 //
 //   - Start, Shared, RequireReal, Available, Required
 //   - Cluster: Real, Brokers, BrokersAt, Certificates, NodeIDs, Log
-//   - faults: Kill, Pause, Resume, StopNode, StartNodes, Delete of a topic
+//   - faults: Kill, Pause, Resume, StopNode, StartNodes, ElectUnclean
 //   - leaders: LeaderOf, MoveLeader, AwaitISR
-//   - topics: CreateTopic, DeleteTopic, AlterTopicConfig, TopicConfig, DeleteRecords, AwaitCompaction
+//   - topics: CreateTopic, DeleteTopic, AlterTopicConfig, TopicConfig, DeleteRecords, CompactedQuickly, AwaitCompaction
 //   - security: Options.Listeners, Users, ACLs; AddACL, RemoveACL, SetSCRAMPassword, UnsecuredToken, TokenServer
 //   - judges: Consume, ConsumeFast, AwaitTransactions, Partition
 //
@@ -48,9 +48,6 @@ const (
 
 	// callLimit bounds one helper within a test, such as the creation of a topic.
 	callLimit = time.Minute
-
-	// logLines is how much of a broker's log a failed test shows.
-	logLines = 40
 )
 
 // Options describe a cluster. The zero value is one broker on PLAINTEXT.
@@ -220,7 +217,7 @@ func (c *Cluster) showLogs(tb testing.TB) {
 		return
 	}
 	for _, n := range c.nodes {
-		tb.Logf("end of the log of broker %d:\n%s", n.id, tail(c.Log(n.id), logLines))
+		tb.Logf("log of broker %d:\n%s", n.id, summary(c.Log(n.id)))
 	}
 }
 

@@ -185,7 +185,7 @@ func (n *node) awaitReady(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("start broker %d: %w; the end of its log:\n%s", n.id, err, tail(n.log, logLines))
+		return fmt.Errorf("start broker %d: %w; its log:\n%s", n.id, err, summary(n.log))
 	}
 	return nil
 }
