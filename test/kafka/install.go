@@ -63,8 +63,8 @@ func Available(ctx context.Context) error {
 
 // installed returns the installation, made if these very sources were not before. Test binaries that need it at the same time wait for one of
 // them to do it.
-func installed(ctx context.Context) (install, error) {
-	i, err := installDir()
+func installed(ctx context.Context) (i install, err error) {
+	i, err = installDir()
 	if err != nil || i.cached() {
 		return i, err
 	}
@@ -76,7 +76,7 @@ func installed(ctx context.Context) (install, error) {
 	if err != nil {
 		return "", err
 	}
-	defer unlock()
+	defer func() { err = errors.Join(err, unlock()) }()
 	if i.cached() {
 		return i, nil
 	}

@@ -75,6 +75,7 @@ type Cluster struct {
 	install install
 	dir     string // data, logs and certificates; ours to remove
 	nodes   []*node
+	release func() error // gives the ports back
 	certs   Certificates
 	client  *kgo.Client    // for set-up and for ConsumeFast
 	fake    *kfake.Cluster // nil where Kafka is real
@@ -232,8 +233,12 @@ func (c *Cluster) close() error {
 	for _, n := range slices.Backward(c.nodes) {
 		n.kill()
 	}
-	if c.dir == "" {
-		return nil
+	var err error
+	if c.release != nil {
+		err = c.release()
 	}
-	return os.RemoveAll(c.dir)
+	if c.dir != "" {
+		err = errors.Join(err, os.RemoveAll(c.dir))
+	}
+	return err
 }
