@@ -33,11 +33,11 @@ func (c *Cluster) ConsumeFast(tb testing.TB, topic string, options JudgeOptions)
 func (c *Cluster) AwaitTransactions(tb testing.TB, topic string) {
 	tb.Helper()
 	c.await(tb, "wait for transactions in "+topic, func(ctx context.Context) error {
-		stable, err := c.listOffsets(ctx, topic, end, 1)
+		stable, err := c.listOffsets(ctx, topic, latest, 1)
 		if err != nil {
 			return err
 		}
-		high, err := c.listOffsets(ctx, topic, end, 0)
+		high, err := c.listOffsets(ctx, topic, latest, 0)
 		if err != nil {
 			return err
 		}
@@ -52,8 +52,8 @@ func (c *Cluster) AwaitTransactions(tb testing.TB, topic string) {
 
 // The special timestamps of ListOffsets.
 const (
-	end       = -1
-	beginning = -2
+	latest   = -1
+	earliest = -2
 )
 
 // listOffsets returns the first or next offset of each partition.
@@ -73,8 +73,8 @@ type reader struct {
 func (r *reader) readAll(ctx context.Context) error {
 	var from, to map[int32]int64
 	err := until(ctx, func(ctx context.Context) (err error) {
-		if from, err = r.offsets(ctx, beginning); err == nil {
-			to, err = r.offsets(ctx, end)
+		if from, err = r.offsets(ctx, earliest); err == nil {
+			to, err = r.offsets(ctx, latest)
 		}
 		return err
 	})

@@ -18,9 +18,9 @@
 //
 //   - Start, Shared, RequireReal, Available, Required
 //   - Cluster: Real, Brokers, BrokersAt, Certificates, NodeIDs, Log
-//   - faults: Kill, Pause, Resume, StopNode, StartNodes, Delete of a topic
+//   - faults: Kill, Pause, Resume, StopNode, StartNodes, ElectUnclean
 //   - leaders: LeaderOf, MoveLeader, AwaitISR
-//   - topics: CreateTopic, DeleteTopic, AlterTopicConfig, TopicConfig, DeleteRecords, AwaitCompaction
+//   - topics: CreateTopic, DeleteTopic, AlterTopicConfig, TopicConfig, DeleteRecords, CompactedQuickly, AwaitCompaction
 //   - security: Options.Listeners, Users, ACLs; AddACL, RemoveACL, SetSCRAMPassword, UnsecuredToken, TokenServer
 //   - judges: Consume, ConsumeFast, AwaitTransactions, Partition
 //
@@ -48,9 +48,6 @@ const (
 
 	// callLimit bounds one helper within a test, such as the creation of a topic.
 	callLimit = time.Minute
-
-	// logLines is how much of a broker's log a failed test shows.
-	logLines = 40
 )
 
 // Options describe a cluster. The zero value is one broker on PLAINTEXT.
@@ -78,6 +75,7 @@ type Cluster struct {
 	install install
 	dir     string // data, logs and certificates; ours to remove
 	nodes   []*node
+	release func() error // gives the ports back
 	certs   Certificates
 	client  *kgo.Client    // for set-up and for ConsumeFast
 	fake    *kfake.Cluster // nil where Kafka is real
@@ -220,7 +218,7 @@ func (c *Cluster) showLogs(tb testing.TB) {
 		return
 	}
 	for _, n := range c.nodes {
-		tb.Logf("end of the log of broker %d:\n%s", n.id, tail(c.Log(n.id), logLines))
+		tb.Logf("log of broker %d:\n%s", n.id, summary(c.Log(n.id)))
 	}
 }
 
@@ -235,8 +233,12 @@ func (c *Cluster) close() error {
 	for _, n := range slices.Backward(c.nodes) {
 		n.kill()
 	}
-	if c.dir == "" {
-		return nil
+	var err error
+	if c.release != nil {
+		err = c.release()
 	}
-	return os.RemoveAll(c.dir)
+	if c.dir != "" {
+		err = errors.Join(err, os.RemoveAll(c.dir))
+	}
+	return err
 }

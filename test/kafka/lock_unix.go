@@ -13,25 +13,32 @@ import (
 
 // lock waits for the file lock at path. The kernel releases it with the process,
 // so that no killed test leaves it behind.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("lock installation of Kafka: %w", err)
-	}
+func lock(ctx context.Context, path string) (unlock func() error, err error) {
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("lock installation of Kafka at %s: %w", path, err)
+		unlock, err := tryLock(path)
+		if err != nil || unlock != nil {
+			return unlock, err
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
 			return nil, fmt.Errorf("wait for another installation of Kafka: %w", ctx.Err())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// tryLock returns nothing where another one has the lock.
+func tryLock(path string) (unlock func() error, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case err == nil:
+		return f.Close, nil
+	case errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR):
+		return nil, f.Close()
+	}
+	return nil, fmt.Errorf("lock %s: %w", path, errors.Join(err, f.Close()))
 }

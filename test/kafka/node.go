@@ -2,10 +2,7 @@ package kafka
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,10 +26,11 @@ type node struct {
 // createNodes settles the ports and the configuration of all brokers.
 func (c *Cluster) createNodes() error {
 	listeners := append([]Listener{Plaintext, controller}, c.options.Listeners...)
-	ports, err := freePorts(c.options.Nodes * len(listeners))
+	ports, release, err := reservePorts(c.options.Nodes * len(listeners))
 	if err != nil {
 		return err
 	}
+	c.release = release
 	for id := range c.options.Nodes {
 		n := &node{id: id + 1, dir: filepath.Join(c.dir, "node-"+strconv.Itoa(id+1)), log: c.Log(id + 1), ports: map[Listener]int{}}
 		for i, l := range listeners {
@@ -185,35 +183,7 @@ func (n *node) awaitReady(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("start broker %d: %w; the end of its log:\n%s", n.id, err, tail(n.log, logLines))
+		return fmt.Errorf("start broker %d: %w; its log:\n%s", n.id, err, summary(n.log))
 	}
 	return nil
-}
-
-func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
-
-// freePorts stays below the range from which operating systems take the local
-// ports of outgoing connections. A port from that range could be lost to any
-// client while a broker is down, and a client that retries over loopback can
-// even connect to itself there.
-func freePorts(count int) (ports []int, err error) {
-	const first, size, attempts = 20000, 10000, 1000
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			err = errors.Join(err, l.Close())
-		}
-	}()
-	for range attempts {
-		if len(ports) == count {
-			return ports, nil
-		}
-		var random [2]byte
-		rand.Read(random[:])
-		port := first + (int(random[0])<<8|int(random[1]))%size
-		if l, err := net.Listen("tcp4", address(port)); err == nil {
-			held, ports = append(held, l), append(ports, port)
-		}
-	}
-	return nil, fmt.Errorf("find %d free ports: most of %d to %d are taken", count, first, first+size-1)
 }

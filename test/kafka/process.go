@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -74,12 +75,20 @@ func (p *process) stop() error {
 	}
 }
 
-// tail returns the last lines of a file, or why there are none.
-func tail(file string, lines int) string {
+// summary returns the last lines of a broker's log that warn or are part of a
+// stack trace, then its very last lines, or why there are none.
+func summary(file string) string {
+	const trouble, last = 40, 5
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return err.Error()
 	}
-	all := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	warned := slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
+		return strings.Contains(l, "] INFO ")
+	})
+	shown := append(end(warned, trouble), "...")
+	return strings.Join(append(shown, end(lines, last)...), "\n")
 }
+
+func end(lines []string, count int) []string { return lines[max(0, len(lines)-count):] }

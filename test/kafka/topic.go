@@ -145,7 +145,9 @@ func (c *Cluster) DeleteTopic(tb testing.TB, name string) {
 }
 
 // AlterTopicConfig sets configuration of a topic, such as max.message.bytes.
-// An empty value takes the setting back to the broker's default.
+// An empty value takes the setting back to the broker's default. It returns when
+// every broker has heard of it; to act on it takes them a moment longer, so repeat
+// what depends on it.
 func (c *Cluster) AlterTopicConfig(tb testing.TB, topic string, config map[string]string) {
 	tb.Helper()
 	request := kmsg.NewPtrIncrementalAlterConfigsRequest()
@@ -172,6 +174,17 @@ func (c *Cluster) AlterTopicConfig(tb testing.TB, topic string, config map[strin
 		}
 		return nil
 	})
+	c.await(tb, "wait for configuration of "+topic, func(ctx context.Context) error {
+		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
+			got, err := topicConfig(ctx, broker, topic)
+			for key, want := range config {
+				if err == nil && want != "" && got[key] != want {
+					err = fmt.Errorf("%s is %s, want %s", key, got[key], want)
+				}
+			}
+			return err
+		})
+	})
 }
 
 // DeleteRecords deletes a partition's records below an offset, as retention does;
@@ -194,29 +207,34 @@ func (c *Cluster) DeleteRecords(tb testing.TB, topic string, partition int, befo
 }
 
 // TopicConfig returns what a topic's configuration is, defaults included.
-func (c *Cluster) TopicConfig(tb testing.TB, topic string) map[string]string {
+func (c *Cluster) TopicConfig(tb testing.TB, topic string) (config map[string]string) {
 	tb.Helper()
+	c.await(tb, "read configuration of "+topic, func(ctx context.Context) (err error) {
+		config, err = topicConfig(ctx, c.client, topic)
+		return err
+	})
+	return config
+}
+
+func topicConfig(ctx context.Context, from kmsg.Requestor, topic string) (map[string]string, error) {
 	resource := kmsg.NewDescribeConfigsRequestResource()
 	resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeTopic, topic
 	request := kmsg.NewPtrDescribeConfigsRequest()
 	request.Resources = append(request.Resources, resource)
+	response, err := request.RequestWith(ctx, from)
+	if err != nil {
+		return nil, err
+	}
 	config := map[string]string{}
-	c.await(tb, "read configuration of "+topic, func(ctx context.Context) error {
-		response, err := request.RequestWith(ctx, c.client)
-		if err != nil {
-			return err
+	for _, r := range response.Resources {
+		if err := permanentUnlessRetriable(kerr.ErrorForCode(r.ErrorCode), r.ErrorMessage); err != nil {
+			return nil, err
 		}
-		for _, r := range response.Resources {
-			if err := permanentUnlessRetriable(kerr.ErrorForCode(r.ErrorCode), r.ErrorMessage); err != nil {
-				return err
-			}
-			for _, entry := range r.Configs {
-				if entry.Value != nil {
-					config[entry.Name] = *entry.Value
-				}
+		for _, entry := range r.Configs {
+			if entry.Value != nil {
+				config[entry.Name] = *entry.Value
 			}
 		}
-		return nil
-	})
-	return config
+	}
+	return config, nil
 }

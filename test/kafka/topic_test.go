@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -56,13 +57,14 @@ func TestTopicsAreAlteredCutAndDeleted(t *testing.T) {
 	if got := c.TopicConfig(t, "altered")["max.message.bytes"]; got != "1000" {
 		t.Errorf("max.message.bytes: got %s, want 1000", got)
 	}
-	if err := put(make([]byte, 2000)); !errors.Is(err, kerr.MessageTooLarge) {
-		t.Errorf("a large record: got %v, want %v", err, kerr.MessageTooLarge)
-	}
+	c.await(t, "refusal of a large record", func(context.Context) error {
+		if err := put(make([]byte, 2000)); !errors.Is(err, kerr.MessageTooLarge) {
+			return fmt.Errorf("got %v, want %w", err, kerr.MessageTooLarge)
+		}
+		return nil
+	})
 	c.AlterTopicConfig(t, "altered", map[string]string{"max.message.bytes": ""})
-	if got := c.TopicConfig(t, "altered")["max.message.bytes"]; got != "1048588" {
-		t.Errorf("max.message.bytes: got %s, want the default", got)
-	}
+	c.await(t, "the default", func(context.Context) error { return put(make([]byte, 2000)) })
 
 	c.DeleteTopic(t, "altered")
 	c.CreateTopic(t, "altered", Topic{Partitions: 2})
