@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +32,9 @@ func request(p Producer, sequence int32) ProduceRequest {
 func refuse(fake *kfake.Cluster, code int16) {
 	fake.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		asked := r.(*kmsg.ProduceRequest)
+		if asked.Acks != -1 || asked.TimeoutMillis <= 0 {
+			code = 21
+		}
 		answer := asked.ResponseKind().(*kmsg.ProduceResponse)
 		partition := kmsg.NewProduceResponseTopicPartition()
 		partition.Partition, partition.ErrorCode, partition.BaseOffset = asked.Topics[0].Partitions[0].Partition, code, -1
@@ -139,7 +143,7 @@ func TestI7CloseEndsEverything(t *testing.T) {
 	}
 	defer fake.Close()
 	silent := listen(t, func(net.Conn) {})
-	c, err := New(Options{Brokers: append(fake.ListenAddrs(), silent)})
+	c, err := New(Options{Brokers: append(fake.ListenAddrs(), silent), Timeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,5 +168,51 @@ func TestI7CloseEndsEverything(t *testing.T) {
 	}
 	if conns := len(c.dialer.conns); conns != 0 {
 		t.Errorf("%d connections are left", conns)
+	}
+}
+
+// TestCreateWaitsUntilKnown holds that a topic that was made can be used when Create returns.
+func TestCreateWaitsUntilKnown(t *testing.T) {
+	fake, c := scripted(t, 1, Options{})
+	var asked atomic.Int32
+	fake.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		topics := r.(*kmsg.MetadataRequest).Topics
+		if len(topics) == 0 || asked.Add(1) > 3 {
+			return nil, nil, false
+		}
+		answer := r.ResponseKind().(*kmsg.MetadataResponse)
+		answer.Topics = []kmsg.MetadataResponseTopic{{Topic: topics[0].Topic, ErrorCode: 3}}
+		return answer, nil, true
+	})
+	if err := c.Create(t.Context(), TopicSpec{Name: "new"}); err != nil || asked.Load() != 4 {
+		t.Errorf("created after asking %d times, %v; want it known at the fourth", asked.Load(), err)
+	}
+}
+
+// TestBrokersThatDieAreNotMisconfigured holds that a cut connection is called a missing login only where the broker says
+// that it wants one.
+func TestBrokersThatDieAreNotMisconfigured(t *testing.T) {
+	fake, c := scripted(t, 1, Options{})
+	fake.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		return nil, errors.New("cut"), true
+	})
+	if err := c.Reach(t.Context()); err == nil || Classify(err) != Retriable {
+		t.Errorf("%v, %s; want it retriable", err, Classify(err))
+	}
+}
+
+// TestSilentLoginsEnd holds that a broker that hangs during a login holds up nobody: kafka-go sets no deadline there.
+func TestSilentLoginsEnd(t *testing.T) {
+	versions := "\x00\x00\x00\x10\x00\x00\x00\x01\x00\x00\x00\x00\x00\x01\x00\x11\x00\x00\x00\x01" // SaslHandshake 0 to 1
+	address := listen(t, func(conn net.Conn) {
+		if _, err := conn.Read(make([]byte, 1024)); err == nil {
+			conn.Write([]byte(versions))
+		}
+	})
+	c := open(t, Options{Brokers: []string{address}, SASL: &SASL{Mechanism: Plain, User: "a", Password: "b"}})
+	if err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "i/o timeout") {
+		t.Errorf("%v, want the connection's own timeout", err)
 	}
 }
