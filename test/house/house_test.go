@@ -44,6 +44,7 @@ func brands() map[string][]string {
 		"github.com/prometheus/":         {"internal/telemetry", "test/", "bench"},
 		"github.com/segmentio/kafka-go":  {"internal/sink/kafka", "cmd/", "test/", "bench"},
 		"github.com/nats-io/":            {"internal/sink/nats", "cmd/", "test/", "bench"},
+		"github.com/twmb/":               {"test/", "bench"},
 		"github.com/cockroachdb/pebble/": {"internal/checkpoint"},
 		"github.com/spf13/cobra":         {"cmd/"},
 	}

@@ -73,3 +73,18 @@ func (n *node) answers(ctx context.Context, client *kgo.Client) error {
 	}
 	return kerr.ErrorForCode(response.(*kmsg.InitProducerIDResponse).ErrorCode)
 }
+
+// everyBroker asks each broker of the metadata, which leaves out those that are dead.
+func (c *Cluster) everyBroker(ctx context.Context, ask func(kmsg.Requestor) error) error {
+	response, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, c.client)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(response.Brokers, func(a, b kmsg.MetadataResponseBroker) int { return int(a.NodeID - b.NodeID) })
+	for _, b := range response.Brokers {
+		if err := ask(c.client.Broker(int(b.NodeID))); err != nil {
+			return fmt.Errorf("broker %d: %w", b.NodeID, err)
+		}
+	}
+	return nil
+}

@@ -85,10 +85,12 @@ func TestPartitionIsJavas(t *testing.T) {
 	}
 }
 
+// newProducer notices within seconds that a broker is silent.
 func newProducer(t *testing.T, c *Cluster, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(c.Brokers()...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.DefaultProduceTopicAlways())...)
+		kgo.MetadataMaxAge(time.Second), kgo.MetadataMinAge(pollInterval),
+		kgo.ProduceRequestTimeout(time.Second), kgo.RequestTimeoutOverhead(2*time.Second))...)
 	if err != nil {
 		t.Fatal(err)
 	}

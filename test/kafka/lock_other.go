@@ -4,5 +4,5 @@ package kafka
 
 import "context"
 
-// lock does nothing here: two test binaries may install at the same time, and the later rename fails.
+// lock does nothing here: install Kafka with one test binary before others run.
 func lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -55,7 +56,12 @@ func (c *Cluster) CreateTopic(tb testing.TB, name string, topic Topic) {
 		}
 		return permanentUnlessRetriable(err, response.Topics[0].ErrorMessage)
 	})
-	c.await(tb, "wait for topic "+name, func(ctx context.Context) error { return c.knownEverywhere(ctx, name) })
+	c.await(tb, "wait for topic "+name, func(ctx context.Context) error {
+		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
+			_, err := describe(ctx, broker, name)
+			return err
+		})
+	})
 }
 
 // permanentUnlessRetriable adds what the broker said of its error, and tells until not to repeat what cannot help.
@@ -71,20 +77,6 @@ func permanentUnlessRetriable(err error, message *string) error {
 		return permanent{said}
 	}
 	return said
-}
-
-// knownEverywhere asks each broker of the metadata, which leaves out those that are dead.
-func (c *Cluster) knownEverywhere(ctx context.Context, topic string) error {
-	response, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, c.client)
-	if err != nil {
-		return err
-	}
-	for _, b := range response.Brokers {
-		if _, err := describe(ctx, c.client.Broker(int(b.NodeID)), topic); err != nil {
-			return fmt.Errorf("broker %d: %w", b.NodeID, err)
-		}
-	}
-	return nil
 }
 
 // describe returns a topic's metadata, once each partition has a leader.
@@ -139,16 +131,16 @@ func (c *Cluster) DeleteTopic(tb testing.TB, name string) {
 		return permanentUnlessRetriable(err, response.Topics[0].ErrorMessage)
 	})
 	c.await(tb, "wait for the end of topic "+name, func(ctx context.Context) error {
-		response, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, c.client)
-		if err != nil {
-			return err
-		}
-		for _, b := range response.Brokers {
-			if _, err := lookUp(ctx, c.client.Broker(int(b.NodeID)), name); err != kerr.UnknownTopicOrPartition {
-				return fmt.Errorf("broker %d still has it: %w", b.NodeID, err)
+		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
+			_, err := lookUp(ctx, broker, name)
+			switch err {
+			case kerr.UnknownTopicOrPartition:
+				return nil
+			case nil:
+				return errors.New("it has the topic still")
 			}
-		}
-		return nil
+			return err
+		})
 	})
 }
 
@@ -180,4 +172,51 @@ func (c *Cluster) AlterTopicConfig(tb testing.TB, topic string, config map[strin
 		}
 		return nil
 	})
+}
+
+// DeleteRecords deletes a partition's records below an offset, as retention does;
+// -1 deletes all.
+func (c *Cluster) DeleteRecords(tb testing.TB, topic string, partition int, before int64) {
+	tb.Helper()
+	p := kmsg.NewDeleteRecordsRequestTopicPartition()
+	p.Partition, p.Offset = int32(partition), before
+	t := kmsg.NewDeleteRecordsRequestTopic()
+	t.Topic, t.Partitions = topic, append(t.Partitions, p)
+	request := kmsg.NewPtrDeleteRecordsRequest()
+	request.Topics, request.TimeoutMillis = append(request.Topics, t), int32(attemptLimit.Milliseconds())
+	c.await(tb, "delete records of "+topic, func(ctx context.Context) error {
+		response, err := request.RequestWith(ctx, c.client)
+		if err != nil {
+			return err
+		}
+		return permanentUnlessRetriable(kerr.ErrorForCode(response.Topics[0].Partitions[0].ErrorCode), nil)
+	})
+}
+
+// TopicConfig returns what a topic's configuration is, defaults included.
+func (c *Cluster) TopicConfig(tb testing.TB, topic string) map[string]string {
+	tb.Helper()
+	resource := kmsg.NewDescribeConfigsRequestResource()
+	resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeTopic, topic
+	request := kmsg.NewPtrDescribeConfigsRequest()
+	request.Resources = append(request.Resources, resource)
+	config := map[string]string{}
+	c.await(tb, "read configuration of "+topic, func(ctx context.Context) error {
+		response, err := request.RequestWith(ctx, c.client)
+		if err != nil {
+			return err
+		}
+		for _, r := range response.Resources {
+			if err := permanentUnlessRetriable(kerr.ErrorForCode(r.ErrorCode), r.ErrorMessage); err != nil {
+				return err
+			}
+			for _, entry := range r.Configs {
+				if entry.Value != nil {
+					config[entry.Name] = *entry.Value
+				}
+			}
+		}
+		return nil
+	})
+	return config
 }
