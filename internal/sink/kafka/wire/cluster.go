@@ -24,9 +24,13 @@ const (
 	// whenever it is drawn.
 	connectTimeout = 2 * time.Second
 
-	// brokersTTL is how old the transport's list of brokers gets, and the limit for asking. Leaders are not in it: this package asks for them
-	// when it needs to.
+	// brokersTTL is how old the transport's list of brokers gets, and the limit for asking. Leaders are not in it: this
+	// package asks for them when it needs to.
 	brokersTTL = 2 * time.Second
+
+	// idleTimeout is how long a connection may be unused: less than load balancers allow, so that it is not cut when it
+	// is needed.
+	idleTimeout = 3 * time.Minute
 
 	// refreshPause is between two times that Refresh closes connections.
 	refreshPause = 250 * time.Millisecond
@@ -70,6 +74,7 @@ func New(options Options) (*Cluster, error) {
 		transport: &kafka.Transport{
 			Dial:        d.dial,
 			DialTimeout: options.connectTimeout(),
+			IdleTimeout: idleTimeout,
 			MetadataTTL: brokersTTL,
 			// Not nil, which is all topics. None: the brokers come with any answer, and leaders are asked for by this package.
 			MetadataTopics: []string{},

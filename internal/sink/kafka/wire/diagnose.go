@@ -71,7 +71,7 @@ func (c *Cluster) diagnoseSilence(ctx context.Context, connect *ConnectError) er
 func (c *Cluster) diagnoseNoLogin(ctx context.Context, cut error) error {
 	for _, broker := range c.options.Brokers {
 		answer, err := c.probe(ctx, broker, c.options.TLS)
-		if err != nil || answer.ErrorCode == codeIllegalSASLState {
+		if err != nil || answer.ErrorCode == codeIllegalSASLState || len(answer.Mechanisms) == 0 {
 			continue
 		}
 		return &ConnectError{Address: broker, Class: Fatal, Err: cut,

@@ -136,11 +136,14 @@ func (c *Cluster) sendError(e *exchange, err error) error {
 	}
 	var connect *ConnectError
 	var refused *Error
+	var login *loginFailure
 	switch {
 	case errors.As(err, &connect):
 		return connect
 	case errors.As(err, &refused):
 		return refused
+	case errors.As(err, &login):
+		return login
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("send %s to Kafka: no answer within %s: %w", e.api, c.options.Timeout, err)
 	}

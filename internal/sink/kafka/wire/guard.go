@@ -22,32 +22,33 @@ type guarded struct {
 	tls     bool
 
 	proven  bool
-	failed  error  // of the proof
+	failed  error  // of a read, or of the proof
 	first   []byte // of the first frame: what is not read yet
 	bounded bool   // the transport has set a deadline
 	dropped bool
 }
 
-// Read proves the first frame before it hands it out. Without a deadline, as kafka-go logs in, it waits for connectTimeout.
+// Read proves the first frame before it hands it out. Without a deadline, as kafka-go logs in, it waits for
+// connectTimeout. An error is for good: kafka-go reads on after one.
 func (g *guarded) Read(p []byte) (int, error) {
-	if err := g.bound(); err != nil {
-		return 0, err
+	if g.failed == nil {
+		g.failed = g.bound()
 	}
-	if !g.proven {
-		if g.failed == nil {
-			g.failed = g.prove()
-		}
-		if g.failed != nil {
-			return 0, g.failed
-		}
+	if g.failed == nil && !g.proven {
+		g.failed = g.prove()
 		g.proven = true
+	}
+	if g.failed != nil {
+		return 0, g.failed
 	}
 	if len(g.first) > 0 {
 		n := copy(p, g.first)
 		g.first = g.first[n:]
 		return n, nil
 	}
-	return g.Conn.Read(p)
+	n, err := g.Conn.Read(p)
+	g.failed = err
+	return n, err
 }
 
 func (g *guarded) Write(p []byte) (int, error) {

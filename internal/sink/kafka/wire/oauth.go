@@ -26,11 +26,19 @@ const tokenMargin = 30 * time.Second
 type bearer struct {
 	options *OAuth
 
-	mu    sync.Mutex // held while a token is asked for: one request for all connections
-	token *oauth2.Token
+	mu     sync.Mutex               // held while a token is asked for: one request for all connections
+	config clientcredentials.Config // knows how the server wants the secret, once it was asked
+	token  *oauth2.Token
 }
 
-func newBearer(options *OAuth) *bearer { return &bearer{options: options} }
+func newBearer(options *OAuth) *bearer {
+	b := &bearer{options: options}
+	b.config = clientcredentials.Config{TokenURL: options.TokenURL, ClientID: options.ClientID, Scopes: options.Scopes}
+	if options.Audience != "" {
+		b.config.EndpointParams = url.Values{"audience": {options.Audience}}
+	}
+	return b
+}
 
 func (b *bearer) start(ctx context.Context) (sasl.StateMachine, []byte, error) {
 	token, err := b.fresh(ctx)
@@ -77,7 +85,7 @@ func (b *bearer) fresh(ctx context.Context) (string, error) {
 	if b.token != nil && (b.token.Expiry.IsZero() || time.Until(b.token.Expiry) > tokenMargin) {
 		return b.token.AccessToken, nil
 	}
-	token, err := b.options.ask(ctx)
+	token, err := b.ask(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -85,20 +93,17 @@ func (b *bearer) fresh(ctx context.Context) (string, error) {
 	return token.AccessToken, nil
 }
 
-func (o *OAuth) ask(ctx context.Context) (*oauth2.Token, error) {
-	password, err := secret(o.ClientSecret, o.ClientSecretFile)
+func (b *bearer) ask(ctx context.Context) (*oauth2.Token, error) {
+	password, err := secret(b.options.ClientSecret, b.options.ClientSecretFile)
 	if err != nil {
 		return nil, err
 	}
-	client, err := o.client()
+	client, err := b.options.client()
 	if err != nil {
 		return nil, err
 	}
-	credentials := clientcredentials.Config{TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: password, Scopes: o.Scopes}
-	if o.Audience != "" {
-		credentials.EndpointParams = url.Values{"audience": {o.Audience}}
-	}
-	return credentials.Token(context.WithValue(ctx, oauth2.HTTPClient, client))
+	b.config.ClientSecret = password
+	return b.config.Token(context.WithValue(ctx, oauth2.HTTPClient, client))
 }
 
 // client keeps no connection: tokens are asked for once in a while.

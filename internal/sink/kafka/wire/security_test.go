@@ -70,6 +70,8 @@ func TestWrongSecurity(t *testing.T) {
 			[]string{"log in to Kafka as alice with SCRAM-SHA-512", "58", "kafka.sasl.password"}},
 		{"unknown user", Options{Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: ScramSHA256, User: "nobody", Password: "no"}}, Fatal,
 			[]string{"as nobody", "58", "kafka.sasl.user"}},
+		{"a login that is not enabled", Options{Brokers: real.BrokersAt(kafka.SASLTLS), TLS: trust, SASL: &SASL{Mechanism: AWSMSKIAM}}, Fatal,
+			[]string{"UNSUPPORTED_SASL_MECHANISM: it has OAUTHBEARER, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512", "set kafka.sasl.mechanism"}},
 		{"login on a listener without", Options{Brokers: real.Brokers(), SASL: alice}, Fatal,
 			[]string{"ILLEGAL_SASL_STATE", "the listener has no login", "remove kafka.sasl"}},
 		{"no login on a listener with", Options{Brokers: real.BrokersAt(kafka.SASL)}, Fatal,
