@@ -244,7 +244,7 @@ func (s *Sink) memory() []byte {
 func (s *Sink) recycle(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.spare) < s.tuning.parallel && cap(b) <= 2*s.tuning.bytes {
+	if len(s.spare) < s.tuning.parallel/2 && cap(b) <= 2*s.tuning.bytes {
 		s.spare = append(s.spare, b[:0])
 	}
 }

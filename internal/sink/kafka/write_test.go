@@ -15,71 +15,6 @@ import (
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
-func testOptions(t *testing.T, cluster *kafkatest.Cluster, topics int) Options {
-	t.Helper()
-	return Options{
-		Wire: wire.Options{Brokers: cluster.Brokers()}, Topics: newTopics(topics), Create: true, Partitions: 2, Compression: "none",
-	}
-}
-
-func message(topic, key, id string) sink.Message {
-	return sink.Message{
-		ID: id, Op: "updated", ResourceVersion: "7", Destination: topic, Key: []byte(key), Value: []byte("{}"), Time: time.Now(),
-	}
-}
-
-// messagesOf makes n messages of some keys.
-func messagesOf(topic string, n int) []sink.Message {
-	batch := make([]sink.Message, n)
-	for i := range batch {
-		batch[i] = message(topic, fmt.Sprint("key-", i%10), fmt.Sprint("id-", i))
-	}
-	return batch
-}
-
-func idsOf(messages []sink.Message) []string {
-	all := make([]string, len(messages))
-	for i := range messages {
-		all[i] = messages[i].ID
-	}
-	return all
-}
-
-func storedIDs(t *testing.T, cluster *kafkatest.Cluster, topics ...string) []string {
-	t.Helper()
-	var all []string
-	for _, m := range stored(t, cluster, topics...) {
-		all = append(all, m.ID)
-	}
-	return all
-}
-
-func sameSet(t *testing.T, what string, got, want []string) {
-	t.Helper()
-	got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: got %.500q\nwant %.500q", what, got, want)
-	}
-}
-
-func mustWrite(t *testing.T, s *Sink, messages []sink.Message) sink.Mark {
-	t.Helper()
-	mark, err := s.Write(t.Context(), messages)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mark
-}
-
-// rewrite does what the pipeline does after an error that only Open answers.
-func rewrite(t *testing.T, s *Sink, mark sink.Mark, messages []sink.Message) (sink.Mark, []sink.Message, error) {
-	t.Helper()
-	known := open(t, s, mark)
-	left := slices.DeleteFunc(slices.Clone(messages), func(m sink.Message) bool { return slices.Contains(known, m.ID) })
-	mark, err := s.Write(t.Context(), left)
-	return mark, left, err
-}
-
 // TestI3DeleteAndTombstoneAreOneBatch cuts batches as small as they get, and looks where.
 func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 	cluster := broker.Get(t)
@@ -210,52 +145,8 @@ func TestI4LimitThatIsLowered(t *testing.T) {
 		}
 	}
 	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), slices.Delete(idsOf(messagesOf("", 60)), 20, 21))
-}
-
-// TestI4TopicMadeAgainWhileProducing: Kafka takes the next batch as if nothing had happened (measured).
-func TestI4TopicMadeAgainWhileProducing(t *testing.T) {
-	cluster := broker.Get(t)
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) {
-			options := testOptions(t, cluster, 1)
-			options.Delivery, options.Partitions = delivery, 1
-			if delivery == Transactional {
-				options.TransactionalID = options.Topics[0]
-			}
-			s := newTestSink(t, options)
-			open(t, s, "")
-			mark := mustWrite(t, s, messagesOf(options.Topics[0], 5))
-			cluster.DeleteTopic(t, options.Topics[0])
-			cluster.CreateTopic(t, options.Topics[0], kafkatest.Topic{Partitions: 1})
-			var permanent *sink.PermanentError
-			if _, err := s.Write(t.Context(), messagesOf(options.Topics[0], 1)); err == nil || errors.As(err, &permanent) {
-				t.Fatalf("Write to a topic that was made again: %v", err)
-			}
-			var lost *sink.LostError
-			if _, err := s.Open(t.Context(), mark); !errors.As(err, &lost) {
-				t.Fatalf("Open: %v, want a LostError", err)
-			}
-			mark = mustWrite(t, s, messagesOf(options.Topics[0], 3))
-			open(t, newTestSink(t, options), mark)
-		})
-	}
-}
-
-// TestI4TopicMadeAgainAndGrown has as many records as before, so only its id is another one.
-func TestI4TopicMadeAgainAndGrown(t *testing.T) {
-	cluster := broker.Get(t)
-	kafkatest.RequireReal(t)
-	options := testOptions(t, cluster, 1)
-	s := newTestSink(t, options)
-	open(t, s, "")
-	mark := mustWrite(t, s, messagesOf(options.Topics[0], 5))
-	cluster.DeleteTopic(t, options.Topics[0])
-	other := newTestSink(t, options)
-	open(t, other, "")
-	mustWrite(t, other, messagesOf(options.Topics[0], 50))
-	var lost *sink.LostError
-	if _, err := newTestSink(t, options).Open(t.Context(), mark); !errors.As(err, &lost) {
-		t.Fatalf("Open: %v, want a LostError", err)
+	if limit := s.topics[options.Topics[0]].limit.Load(); limit >= 8000 {
+		t.Errorf("a batch of %d bytes would be tried again", limit)
 	}
 }
 
@@ -271,13 +162,13 @@ func TestTopicsThatTheMarkDoesNotName(t *testing.T) {
 	mark := mustWrite(t, s, nil)
 	messages := messagesOf(options.Topics[1], 20)
 	messages[3].Destination = "no topic/at all"
-	later, err := s.Write(t.Context(), messages) // to one that is not listed
+	_, err := s.Write(t.Context(), messages) // to one that is not listed
 	var rejected *sink.RejectedError
 	if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "invalid" {
 		t.Fatalf("got %v, want a rejection of message 3", err)
 	}
 	messages = slices.Delete(messages, 3, 4)
-	later = mustWrite(t, s, messages[3:])
+	later := mustWrite(t, s, messages[3:])
 	sameSet(t, "behind a mark without the topic", open(t, newTestSink(t, options), mark), idsOf(messages))
 	sameSet(t, "behind a mark with the topic", open(t, newTestSink(t, options), later), nil)
 	cluster.DeleteTopic(t, options.Topics[1])
@@ -330,62 +221,4 @@ func TestI3LateCopyOfAGivenUpWrite(t *testing.T) {
 		t.Errorf("%d messages were not found, %v", len(left), err)
 	}
 	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(messages))
-}
-
-func TestJavaPartitionerAgrees(t *testing.T) {
-	cluster := broker.Get(t)
-	kafkatest.RequireReal(t)
-	keys := [][]byte{{}, []byte("/"), {0}, {255, 254, 0}, []byte("kube-system/")}
-	for i := len(keys); i < 10_000; i++ {
-		switch i % 3 {
-		case 0:
-			keys = append(keys, fmt.Appendf(nil, "shop/web-%d", i))
-		case 1:
-			keys = append(keys, fmt.Appendf(nil, "ñs%c/%c☃", rune(0x400+i%500), rune(0x4e00+i)))
-		case 2:
-			keys = append(keys, []byte{byte(i), byte(i >> 8), 0, 0xff, byte(i * 7)})
-		}
-	}
-	for _, n := range []int{12, 7} {
-		for i, want := range cluster.Partition(t, keys, n) {
-			if got := batch.Partition(keys[i], n); int(got) != want {
-				t.Fatalf("key %q of %d partitions: %d, and Java has %d", keys[i], n, got, want)
-			}
-		}
-	}
-}
-
-// TestJavaReadsEveryCodec has Java's consumer for a judge. Each codec writes to the same topic.
-func TestJavaReadsEveryCodec(t *testing.T) {
-	cluster := broker.Get(t)
-	kafkatest.RequireReal(t)
-	options := testOptions(t, cluster, 1)
-	written := map[string]sink.Message{}
-	for _, name := range batch.Codecs() {
-		options.Compression = name
-		s := newTestSink(t, options)
-		open(t, s, "")
-		messages := messagesOf(options.Topics[0], 300)
-		for i := range messages {
-			messages[i].ID = fmt.Sprint(name, i)
-			messages[i].Value = []byte(strings.Repeat(`{"number":1},`, i))
-			messages[i].Headers = []sink.Header{{Name: "x", Value: name}}
-			written[messages[i].ID] = messages[i]
-		}
-		messages[7].Value = nil
-		written[messages[7].ID] = messages[7]
-		mustWrite(t, s, messages)
-	}
-	for _, r := range cluster.Consume(t, options.Topics[0], kafkatest.JudgeOptions{ReadCommitted: true}) {
-		id := string(r.Headers[0].Value)
-		m, found := written[id]
-		delete(written, id)
-		if !found || string(r.Key) != string(m.Key) || string(r.Value) != string(m.Value) || (r.Value == nil) != (m.Value == nil) ||
-			r.Timestamp.UnixMilli() != m.Time.UnixMilli() || len(r.Headers) != 4 || r.Headers[3].Key != "x" {
-			t.Fatalf("Java reads %.200v, written was %.200v", r, m)
-		}
-	}
-	if len(written) > 0 {
-		t.Errorf("Java does not read %d records", len(written))
-	}
 }
