@@ -32,7 +32,7 @@ func (s *Sink) send(ctx context.Context, p plan, transactionalID string) error {
 	for _, to := range p.touched {
 		to.topic.moved = true
 		group.Go(func() error {
-			l := lane{sink: s, partition: to, messages: p.messages, transactionalID: transactionalID, most: s.tuning.records}
+			l := lane{sink: s, partition: to, rest: to.indexes, messages: p.messages, transactionalID: transactionalID, most: s.tuning.records}
 			return l.run(ctx)
 		})
 	}
@@ -44,13 +44,14 @@ type lane struct {
 	sink            *Sink
 	partition       *partition
 	messages        []sink.Message
+	rest            []int32 // of the partition's messages: what is not durable yet
 	transactionalID string
 	most            int // records of a batch
 	record          record
 }
 
 func (l *lane) run(ctx context.Context) error {
-	for len(l.partition.indexes) > 0 {
+	for len(l.rest) > 0 {
 		if err := l.freeze(); err != nil {
 			return err
 		}
@@ -65,7 +66,7 @@ func (l *lane) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.partition.indexes = l.partition.indexes[n:]
+		l.rest = l.rest[n:]
 	}
 	return nil
 }
@@ -79,13 +80,13 @@ func (l *lane) freeze() error {
 	defer l.sink.done(e)
 	p := l.partition
 	limit := min(int(p.topic.limit.Load()), l.sink.tuning.bytes)
-	for i := 0; i < len(p.indexes); {
+	for i := 0; i < len(l.rest); {
 		end, size := l.atom(i)
 		if i > 0 && (e.Size()+size > limit || end > l.most) {
 			break
 		}
 		for ; i < end; i++ {
-			e.Add(l.record.fill(&l.messages[p.indexes[i]]))
+			e.Add(l.record.fill(&l.messages[l.rest[i]]))
 		}
 	}
 	count := e.Count()
@@ -100,10 +101,9 @@ func (l *lane) freeze() error {
 
 // atom is where the messages that belong to the one at i end, and what they take.
 func (l *lane) atom(i int) (end, size int) {
-	indexes := l.partition.indexes
-	first := &l.messages[indexes[i]]
-	for end = i; end < len(indexes) && (end == i || together(first, &l.messages[indexes[end]])); end++ {
-		size += sizeBound(&l.messages[indexes[end]])
+	first := &l.messages[l.rest[i]]
+	for end = i; end < len(l.rest) && (end == i || together(first, &l.messages[l.rest[end]])); end++ {
+		size += sizeBound(&l.messages[l.rest[end]])
 	}
 	return end, size
 }
@@ -136,7 +136,7 @@ func (l *lane) refused(err error) error {
 	s := l.sink
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := &l.messages[p.indexes[0]]
+	m := &l.messages[l.rest[0]]
 	s.refused[m.ID] = refusal{reason: reason, err: wire.Explain(err)}
 	return reopen("write %s to topic %s: %w: open the sink again", m.ID, p.topic.name, err)
 }

@@ -134,6 +134,8 @@ type record struct {
 	headers []batch.Header
 }
 
+// fill gives a message without a key an empty one: it belongs to the same partition, and a compacted topic takes no
+// record without a key.
 func (r *record) fill(m *sink.Message) *batch.Record {
 	r.headers = append(r.headers[:0],
 		batch.Header{Name: sink.HeaderID, Value: m.ID},
@@ -143,7 +145,11 @@ func (r *record) fill(m *sink.Message) *batch.Record {
 	for _, h := range m.Headers {
 		r.headers = append(r.headers, batch.Header(h))
 	}
-	r.record = batch.Record{Key: m.Key, Value: m.Value, Headers: r.headers, Timestamp: max(0, m.Time.UnixMilli())}
+	key := m.Key
+	if key == nil {
+		key = []byte{}
+	}
+	r.record = batch.Record{Key: key, Value: m.Value, Headers: r.headers, Timestamp: max(0, m.Time.UnixMilli())}
 	return &r.record
 }
 

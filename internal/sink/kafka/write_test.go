@@ -175,6 +175,21 @@ func TestTopicsThatTheMarkDoesNotName(t *testing.T) {
 	sameSet(t, "with a topic that nobody needs any more", open(t, newTestSink(t, before), later), nil)
 }
 
+// TestMessageWithoutAKey goes to a compacted topic, too, which refuses records whose key is null.
+func TestMessageWithoutAKey(t *testing.T) {
+	cluster := broker.Get(t)
+	options := testOptions(t, cluster, 1)
+	options.Cleanup = "compact,delete"
+	s := newTestSink(t, options)
+	open(t, s, "")
+	without := message(options.Topics[0], "", "id-0")
+	without.Key = nil
+	mustWrite(t, s, []sink.Message{without, message(options.Topics[0], "", "id-1")})
+	if got := storedIDs(t, cluster, options.Topics[0]); !slices.Equal(got, []string{"id-0", "id-1"}) {
+		t.Errorf("got %q, want both in one partition", got)
+	}
+}
+
 // TestResendEnds: a batch is not sent again for so long that the broker could have forgotten its producer.
 func TestResendEnds(t *testing.T) {
 	cluster := broker.Get(t)
