@@ -53,7 +53,7 @@ func decided(err error) bool {
 }
 
 func newBackOff() *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(10*time.Millisecond), backoff.WithMultiplier(2),
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(5*time.Millisecond), backoff.WithMultiplier(2),
 		backoff.WithRandomizationFactor(0.5), backoff.WithMaxInterval(time.Second), backoff.WithMaxElapsedTime(0))
 }
 

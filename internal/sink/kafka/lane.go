@@ -137,7 +137,7 @@ func (l *lane) refused(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := &l.messages[l.rest[0]]
-	s.refused[m.ID] = refusal{reason: reason, err: wire.Explain(err)}
+	s.refused[m.ID] = &refusal{reason: reason, err: wire.Explain(err)}
 	return reopen("write %s to topic %s: %w: open the sink again", m.ID, p.topic.name, err)
 }
 
@@ -150,11 +150,11 @@ func (s *Sink) transmit(ctx context.Context, p *partition, transactionalID strin
 			p.frozen = nil // the broker may have forgotten that it has it
 			return reopen("%s: no answer for more than %s: open the sink again, to see what the log holds", verb, s.tuning.resend)
 		}
-		p.frozen.sent++
 		result, err := s.cluster.Produce(ctx, wire.ProduceRequest{
 			Topic: p.topic.name, Partition: p.number, TransactionalID: transactionalID, Batch: p.frozen.bytes,
 		})
 		if err != nil {
+			p.frozen.taken = p.frozen.taken || wire.Code(err) == 0
 			return s.doubt(ctx, p, &gone, err)
 		}
 		return s.acknowledge(p, result.BaseOffset)
@@ -173,7 +173,7 @@ func (s *Sink) acknowledge(p *partition, offset int64) error {
 	if offset < p.next {
 		return s.loses(p, fmt.Sprintf("offset %d", offset))
 	}
-	if f.sent == 1 {
+	if !f.taken {
 		s.recycle(f.bytes)
 	}
 	p.next = offset + int64(f.count)
@@ -239,8 +239,8 @@ func (s *Sink) memory() []byte {
 	return b
 }
 
-// recycle takes the memory of a batch that was acknowledged at its first attempt. After an error it is left to the
-// collector: a connection that was given up may still read it.
+// recycle takes the memory of a batch that was acknowledged, if a broker answered each attempt: a connection that was
+// given up may still read it.
 func (s *Sink) recycle(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -68,9 +68,8 @@ func (s *Sink) place(ctx context.Context, t **topic, atom []sink.Message) (*refu
 		}
 		*t = found
 	}
-	if no, found := s.refused[atom[0].ID]; found {
-		delete(s.refused, atom[0].ID)
-		return &no, nil
+	if no := s.refused[atom[0].ID]; no != nil {
+		return no, nil
 	}
 	return s.oversize(*t, atom)
 }

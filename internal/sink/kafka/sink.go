@@ -40,12 +40,12 @@ type Sink struct {
 	topics   map[string]*topic // those that the mark has
 	names    []string          // of them, sorted
 	markSize int
-	turn     uint64             // counts the calls of Write
-	refused  map[string]refusal // by message id: what a broker has refused, and the next Write rejects
-	unread   bool               // it was told that reading is not permitted
+	turn     uint64              // counts the calls of Write
+	refused  map[string]*refusal // by message id: what a broker has refused, and the next Write rejects
+	unread   bool                // it was told that reading is not permitted
 
 	mu    sync.Mutex // guards what the goroutines of a Write share
-	spare [][]byte   // memory of batches that were acknowledged at once, so that nobody reads it any more
+	spare [][]byte   // memory of batches that nobody reads any more
 	lost  *sink.LostError
 }
 
@@ -67,7 +67,7 @@ func New(options Options) (*Sink, error) {
 	s := &Sink{
 		options: options, tuning: defaultTuning(), now: time.Now, codec: codec, producer: wire.NoProducer(),
 		encoders: make(chan *batch.Encoder, runtime.GOMAXPROCS(0)),
-		topics:   map[string]*topic{}, refused: map[string]refusal{},
+		topics:   map[string]*topic{}, refused: map[string]*refusal{},
 	}
 	for range cap(s.encoders) {
 		s.encoders <- nil
@@ -133,6 +133,7 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 		s.opened = false
 		return "", err
 	case rejected != nil:
+		delete(s.refused, messages[rejected.Index].ID) // told
 		return s.mark(), rejected
 	}
 	return s.mark(), nil

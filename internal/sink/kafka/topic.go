@@ -37,7 +37,7 @@ type frozen struct {
 	bytes []byte
 	count int
 	since time.Time
-	sent  int // attempts
+	taken bool // a connection was given up that may still read the bytes
 }
 
 // defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
