@@ -24,6 +24,15 @@ var secured = kafka.Shared{Options: kafka.Options{
 	SuperUsers: []string{"alice", kafka.ClientUser, "token"},
 }}
 
+// anyKafka is the real one, and kfake where there is none.
+func anyKafka(t *testing.T) *kafka.Cluster {
+	t.Helper()
+	if kafka.Available(t.Context()) != nil && !kafka.Required() {
+		return kafka.Start(t, kafka.Options{})
+	}
+	return secured.Get(t)
+}
+
 func TestMain(m *testing.M) {
 	code := secured.Main(m)
 	if err := goleak.Find(); err != nil {

@@ -53,8 +53,8 @@ func (s *tokenServer) options(brokers []string) Options {
 }
 
 func TestOAuthBearer(t *testing.T) {
-	real := secured.Get(t)
 	kafka.RequireReal(t)
+	real := secured.Get(t)
 	s := newTokenServer(t, time.Hour)
 	c := open(t, s.options(real.BrokersAt(kafka.SASL)))
 	if err := c.Reach(t.Context()); err != nil {
@@ -73,8 +73,8 @@ func TestOAuthBearer(t *testing.T) {
 
 // TestTokensAreRenewed holds that no connection is made with a token that ends, and that the secret's file is read again.
 func TestTokensAreRenewed(t *testing.T) {
-	real := secured.Get(t)
 	kafka.RequireReal(t)
+	real := secured.Get(t)
 	s := newTokenServer(t, tokenMargin)
 	options := s.options(real.BrokersAt(kafka.SASL))
 	file := filepath.Join(t.TempDir(), "secret")
@@ -99,8 +99,8 @@ func TestTokensAreRenewed(t *testing.T) {
 }
 
 func TestWrongOAuth(t *testing.T) {
-	real := secured.Get(t)
 	kafka.RequireReal(t)
+	real := secured.Get(t)
 	s := newTokenServer(t, time.Hour)
 	brokers := real.BrokersAt(kafka.SASL)
 	refused := s.options(brokers)

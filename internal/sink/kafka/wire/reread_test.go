@@ -10,8 +10,8 @@ import (
 
 // TestFilesAreReadAgain holds that a renewed password, authority or certificate counts from the next connection on.
 func TestFilesAreReadAgain(t *testing.T) {
-	real := secured.Get(t)
 	kafka.RequireReal(t)
+	real := secured.Get(t)
 	files := real.Certificates()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

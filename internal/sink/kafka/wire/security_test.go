@@ -19,8 +19,8 @@ import (
 )
 
 func TestSecureConnections(t *testing.T) {
-	real := secured.Get(t)
 	kafka.RequireReal(t)
+	real := secured.Get(t)
 	files := real.Certificates()
 	trust := &TLS{CAFile: files.CA}
 	password := filepath.Join(t.TempDir(), "password")
@@ -53,8 +53,8 @@ func TestSecureConnections(t *testing.T) {
 
 // TestWrongSecurity holds that whatever is wrong with a connection is told within 10 s, with its cause and the setting.
 func TestWrongSecurity(t *testing.T) {
-	real := secured.Get(t)
 	kafka.RequireReal(t)
+	real := secured.Get(t)
 	files := real.Certificates()
 	trust := &TLS{CAFile: files.CA}
 	alice := &SASL{Mechanism: ScramSHA256, User: "alice", Password: "wonderland"}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCreateTopic(t *testing.T) {
-	real := secured.Get(t)
+	real := anyKafka(t)
 	c := open(t, Options{Brokers: real.Brokers()})
 	name := made(t, c, 3, map[string]string{"cleanup.policy": "compact,delete", "max.message.bytes": "12345", "retention.ms": "-1"})
 	topic, err := c.Topic(t.Context(), name)
@@ -34,8 +34,8 @@ func TestCreateTopic(t *testing.T) {
 }
 
 func TestTopicsThatCannotBe(t *testing.T) {
-	real := secured.Get(t)
 	kafka.RequireReal(t)
+	real := secured.Get(t)
 	c := open(t, Options{Brokers: real.Brokers()})
 	ctx := t.Context()
 	create := func(spec TopicSpec) func() error { return func() error { return c.Create(ctx, spec) } }
@@ -66,8 +66,8 @@ func TestTopicsThatCannotBe(t *testing.T) {
 }
 
 func TestRefusedBatches(t *testing.T) {
-	real := secured.Get(t)
 	kafka.RequireReal(t)
+	real := secured.Get(t)
 	c := open(t, Options{Brokers: real.Brokers()})
 	topic := made(t, c, 1, map[string]string{"max.message.bytes": "1000", "cleanup.policy": "compact"})
 	p := producer(t, c)

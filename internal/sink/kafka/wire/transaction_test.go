@@ -64,7 +64,7 @@ func (w *writer) transact(commit bool, values ...string) {
 }
 
 func TestTransactions(t *testing.T) {
-	real := secured.Get(t)
+	real := anyKafka(t)
 	c := open(t, Options{Brokers: real.Brokers()})
 	w := newWriter(t, c, made(t, c, 1, nil), topicName(t))
 	w.transact(true, "a", "b")
@@ -108,8 +108,8 @@ func TestTransactions(t *testing.T) {
 
 // TestI10NewOwnerFences holds that the older of two producers with one transactional id writes nothing more.
 func TestI10NewOwnerFences(t *testing.T) {
-	real := secured.Get(t)
 	kafka.RequireReal(t)
+	real := secured.Get(t)
 	c := open(t, Options{Brokers: real.Brokers()})
 	topic := made(t, c, 1, nil)
 	older := newWriter(t, c, topic, topicName(t))
@@ -136,8 +136,8 @@ func TestI10NewOwnerFences(t *testing.T) {
 }
 
 func TestTransactionErrors(t *testing.T) {
-	real := secured.Get(t)
 	kafka.RequireReal(t)
+	real := secured.Get(t)
 	c := open(t, Options{Brokers: real.Brokers()})
 	w := newWriter(t, c, made(t, c, 1, nil), topicName(t))
 	if err := w.produce("a"); Code(err) != 48 || Classify(err) != Reopen {
