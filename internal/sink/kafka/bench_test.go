@@ -44,14 +44,16 @@ func BenchmarkOpen(b *testing.B) {
 	cluster := broker.Get(b)
 	s, topic := benchSink(b, cluster, Options{Compression: "zstd", Delivery: Idempotent})
 	mark, err := s.Write(b.Context(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
 	for range 10 {
 		if _, err := s.Write(b.Context(), benchMessages(topic)); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for b.Loop() {
-		var ids []string
-		if ids, err = s.Open(b.Context(), mark); err != nil || len(ids) != 10*batchSize {
+		if ids, err := s.Open(b.Context(), mark); err != nil || len(ids) != 10*batchSize {
 			b.Fatal(len(ids), err)
 		}
 	}
