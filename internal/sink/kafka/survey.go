@@ -56,10 +56,12 @@ func (s *Sink) examineAll(ctx context.Context, want *mark) ([]*topic, error) {
 	return slices.DeleteFunc(found, func(t *topic) bool { return t == nil }), err
 }
 
-// examine looks at one topic and the ends of its partitions. It is nil for one that is not there and not needed.
+// examine looks at one topic and the ends of its partitions. It is nil for one that is not needed, and is not
+// there or not ours to look at any more.
 func (s *Sink) examine(ctx context.Context, name string, needed bool) (*topic, error) {
 	if !needed {
-		if _, err := s.cluster.Topic(ctx, name); wire.Code(err) == codeUnknownTopic {
+		_, err := s.cluster.Topic(ctx, name)
+		if code := wire.Code(err); code == codeUnknownTopic || code == codeTopicForbidden {
 			return nil, nil
 		}
 	}

@@ -197,7 +197,7 @@ func TestFormatsBeforeTwoAreSteppedOver(t *testing.T) {
 }
 
 func TestDamageIsAnError(t *testing.T) {
-	good := encode(t, None, oddRecords(5), Producer{})
+	good := encode(t, None, oddRecords(4), Producer{})
 	for i := range good {
 		if i < atMagic {
 			continue // neither offset nor leader epoch are part of the checksum, and the length is judged by its batch
