@@ -19,23 +19,26 @@ const module = "github.com/kubecdc/kubecdc/"
 // arrows is the plan: what each package may import of this module. A package that is not in it may import nothing of it.
 func arrows() map[string][]string {
 	return map[string][]string{
-		"internal/change":        {},
-		"internal/fifo":          {"internal/change"},
-		"internal/sink":          {},
-		"internal/encode":        {"internal/change", "internal/sink"},
-		"internal/config":        {},
-		"internal/transform":     {},
-		"internal/filter":        {"internal/change"},
-		"internal/shape":         {"internal/change", "internal/filter", "internal/transform"},
-		"internal/checkpoint":    {"internal/change", "internal/sink"},
-		"internal/source/frame":  {"internal/change"},
-		"internal/source":        {"internal/change", "internal/source/frame"},
-		"internal/pipeline":      {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
-		"internal/control":       {"internal/change", "internal/checkpoint"},
-		"internal/telemetry":     {"internal/change", "internal/sink"},
-		"internal/sink/sinktest": {"internal/change", "internal/sink"},
-		"internal/sink/file":     {"internal/change", "internal/sink"},
-		"internal/sink/nats":     {"internal/change", "internal/sink"},
+		"internal/change":           {},
+		"internal/fifo":             {"internal/change"},
+		"internal/sink":             {},
+		"internal/encode":           {"internal/change", "internal/sink"},
+		"internal/config":           {},
+		"internal/transform":        {},
+		"internal/filter":           {"internal/change"},
+		"internal/shape":            {"internal/change", "internal/filter", "internal/transform"},
+		"internal/checkpoint":       {"internal/change", "internal/sink"},
+		"internal/source/frame":     {"internal/change"},
+		"internal/source":           {"internal/change", "internal/source/frame"},
+		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
+		"internal/control":          {"internal/change", "internal/checkpoint"},
+		"internal/telemetry":        {"internal/change", "internal/sink"},
+		"internal/sink/sinktest":    {"internal/change", "internal/sink"},
+		"internal/sink/file":        {"internal/change", "internal/sink"},
+		"internal/sink/nats":        {"internal/change", "internal/sink"},
+		"internal/sink/kafka":       {"internal/sink", "internal/sink/kafka/batch", "internal/sink/kafka/wire"},
+		"internal/sink/kafka/batch": {},
+		"internal/sink/kafka/wire":  {"internal/sink"},
 	}
 }
 
@@ -46,6 +49,7 @@ func brands() map[string][]string {
 		"k8s.io/":                        {"internal/source", "internal/filter", "cmd/", "test/", "bench"},
 		"github.com/google/cel-go/":      {"internal/filter"},
 		"github.com/prometheus/":         {"internal/telemetry", "test/", "bench"},
+		"github.com/segmentio/kafka-go":  {"internal/sink/kafka", "cmd/", "test/", "bench"},
 		"github.com/nats-io/":            {"internal/sink/nats", "cmd/", "test/", "bench"},
 		"github.com/twmb/":               {"test/", "bench"},
 		"github.com/cockroachdb/pebble/": {"internal/checkpoint"},
@@ -55,7 +59,7 @@ func brands() map[string][]string {
 
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
-	return []string{"internal/change", "internal/fifo", "internal/encode", "internal/transform"}
+	return []string{"internal/change", "internal/fifo", "internal/encode", "internal/transform", "internal/sink/kafka/batch"}
 }
 
 // source is one parsed Go file, tests left out.

@@ -1,0 +1,230 @@
+package batch
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+var (
+	errShort    = errors.New("it ends within a field")
+	errTrailing = errors.New("there is more behind its records")
+)
+
+// Batch is a batch as it lies in a log. It points into the bytes that it was read from.
+type Batch struct {
+	BaseOffset int64
+	LastDelta  int32 // compaction may have taken the record with this delta; the offset was given all the same
+	Count      int32 // 0 where compaction left nothing but the producer's state
+	BaseTime   int64 // milliseconds since 1970
+	MaxTime    int64
+	Producer   Producer
+	Codec      Codec
+	Control    bool // it holds a marker: Marker reads it
+	Foreign    bool // of a format before 2: its records cannot be read
+	records    []byte
+}
+
+// End is the offset after the batch: where to read on.
+func (b *Batch) End() int64 { return b.BaseOffset + int64(b.LastDelta) + 1 }
+
+// Read takes the first batch off the bytes. It returns nil where they end within the batch, as the bytes of a fetch do.
+func Read(data []byte) (first *Batch, rest []byte, err error) {
+	if len(data) < atMagic+1 {
+		return nil, data, nil
+	}
+	be := binary.BigEndian
+	size := int64(int32(be.Uint32(data[atLength:]))) + frameSize
+	offset := int64(be.Uint64(data))
+	switch {
+	case size < atMagic+1 || data[atMagic] == magic2 && size < HeaderSize:
+		return nil, nil, fmt.Errorf("read batch at offset %d: a length of %d bytes", offset, size)
+	case size > int64(len(data)):
+		return nil, data, nil
+	case offset < 0 || data[atMagic] > magic2:
+		return nil, nil, fmt.Errorf("read batch at offset %d: format %d is not known", offset, data[atMagic])
+	}
+	b, rest := data[:size], data[size:]
+	if b[atMagic] != magic2 {
+		return &Batch{BaseOffset: offset, Foreign: true}, rest, nil
+	}
+	if sum := checksum(b[atAttributes:]); sum != be.Uint32(b[atCRC:]) {
+		return nil, nil, fmt.Errorf("read batch at offset %d: checksum %08x, not %08x", offset, be.Uint32(b[atCRC:]), sum)
+	}
+	first = parse(b)
+	if first.LastDelta < 0 || first.Count < 0 {
+		return nil, nil, fmt.Errorf("read batch at offset %d: %d records up to delta %d", offset, first.Count, first.LastDelta)
+	}
+	return first, rest, nil
+}
+
+func parse(b []byte) *Batch {
+	be := binary.BigEndian
+	attributes := be.Uint16(b[atAttributes:])
+	return &Batch{
+		BaseOffset: int64(be.Uint64(b)),
+		LastDelta:  int32(be.Uint32(b[atLastDelta:])),
+		Count:      int32(be.Uint32(b[atCount:])),
+		BaseTime:   int64(be.Uint64(b[atBaseTime:])),
+		MaxTime:    int64(be.Uint64(b[atMaxTime:])),
+		Producer: Producer{
+			ID: int64(be.Uint64(b[atProducer:])), Epoch: int16(be.Uint16(b[atProdEpoch:])),
+			Sequence: int32(be.Uint32(b[atSequence:])), Transactional: attributes&transactionalMask != 0,
+		},
+		Codec:   Codec(attributes & codecMask),
+		Control: attributes&controlMask != 0,
+		records: b[HeaderSize:],
+	}
+}
+
+// Entry is one record as it lies in a log. It is valid until the decoder's next step.
+type Entry struct {
+	Offset     int64
+	Timestamp  int64
+	Key, Value []byte // nil is null
+	headers    []byte
+	count      int64
+}
+
+// Header is the value of the last header with the name.
+func (e *Entry) Header(name string) (value []byte, found bool) {
+	for n, v := range e.Headers() {
+		if string(n) == name {
+			value, found = v, true
+		}
+	}
+	return value, found
+}
+
+// Headers are the names and values, in their order. They were checked when the entry was read.
+func (e *Entry) Headers() iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		f := fields{b: e.headers}
+		for range e.count {
+			if name, value := f.bytes(), f.bytes(); f.err != nil || !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// Decoder reads the records of batches. It keeps memory between them, and is for one goroutine at a time.
+type Decoder struct {
+	decompressor
+	entry Entry
+}
+
+// NewDecoder returns a decoder that refuses batches of more than limit bytes of records.
+func NewDecoder(limit int) *Decoder { return &Decoder{decompressor: decompressor{limit: limit}} }
+
+// Each calls f with each record of a batch, in order, until f or the batch fails.
+func (d *Decoder) Each(b *Batch, f func(*Entry) error) error {
+	if b.Foreign || b.Count == 0 {
+		return nil
+	}
+	records, err := d.decompress(b.Codec, b.records)
+	if err != nil {
+		return fmt.Errorf("read batch at offset %d: %w", b.BaseOffset, err)
+	}
+	rest := fields{b: records}
+	for i := range b.Count {
+		record := fields{b: rest.bytes(), err: rest.err}
+		d.read(&record, b)
+		if record.err != nil {
+			return fmt.Errorf("read batch at offset %d: record %d of %d: %w", b.BaseOffset, i, b.Count, record.err)
+		}
+		if err := f(&d.entry); err != nil {
+			return err
+		}
+	}
+	if len(rest.b) > 0 {
+		return fmt.Errorf("read batch at offset %d: %w", b.BaseOffset, errTrailing)
+	}
+	return nil
+}
+
+func (d *Decoder) read(record *fields, b *Batch) {
+	record.byte() // attributes
+	d.entry.Timestamp = b.BaseTime + record.varint()
+	d.entry.Offset = b.BaseOffset + record.varint()
+	d.entry.Key = record.bytes()
+	d.entry.Value = record.bytes()
+	d.entry.count = record.varint()
+	d.entry.headers = record.b
+	if d.entry.count < 0 || d.entry.count > int64(len(record.b)) {
+		record.fail(errShort)
+		return
+	}
+	for range d.entry.count {
+		if name := record.bytes(); name == nil {
+			record.fail(errShort)
+		}
+		record.bytes()
+	}
+	if len(record.b) > 0 {
+		record.fail(errTrailing)
+	}
+}
+
+// Committed tells what the marker in a control batch says of its producer's transaction. known is false for a control
+// record of another kind, which a reader ignores.
+func (d *Decoder) Committed(b *Batch) (committed, known bool, err error) {
+	err = d.Each(b, func(e *Entry) error {
+		// The key of a control record is its version and its type: 0 is abort, 1 is commit.
+		if len(e.Key) < 4 {
+			return errShort
+		}
+		kind := binary.BigEndian.Uint16(e.Key[2:])
+		committed, known = kind == 1, kind <= 1
+		return nil
+	})
+	return committed, known, err
+}
+
+// fields takes one field after the other off some bytes. After an error all further fields are empty.
+type fields struct {
+	b   []byte
+	err error
+}
+
+func (f *fields) fail(err error) {
+	if f.err == nil {
+		f.b, f.err = nil, err
+	}
+}
+
+func (f *fields) byte() byte {
+	if len(f.b) == 0 {
+		f.fail(errShort)
+		return 0
+	}
+	first := f.b[0]
+	f.b = f.b[1:]
+	return first
+}
+
+func (f *fields) varint() int64 {
+	v, n := binary.Varint(f.b)
+	if n <= 0 {
+		f.fail(errShort)
+		return 0
+	}
+	f.b = f.b[n:]
+	return v
+}
+
+// bytes is nil for null.
+func (f *fields) bytes() []byte {
+	size := f.varint()
+	switch {
+	case f.err != nil || size == -1:
+		return nil
+	case size < 0 || size > int64(len(f.b)):
+		f.fail(errShort)
+		return nil
+	}
+	taken := f.b[:size:size]
+	f.b = f.b[size:]
+	return taken
+}

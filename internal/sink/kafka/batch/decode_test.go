@@ -1,0 +1,282 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const limit = 64 << 20
+
+// read returns all records in the bytes.
+func read(t testing.TB, data []byte) []Record {
+	t.Helper()
+	var records []Record
+	d := NewDecoder(limit)
+	for len(data) > 0 {
+		b, rest, err := Read(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b == nil {
+			break
+		}
+		data = rest
+		if err := d.Each(b, func(e *Entry) error {
+			records = append(records, copied(e))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return records
+}
+
+func copied(e *Entry) Record {
+	r := Record{Timestamp: e.Timestamp, Key: bytes.Clone(e.Key), Value: bytes.Clone(e.Value)}
+	for name, value := range e.Headers() {
+		r.Headers = append(r.Headers, Header{string(name), string(value)})
+	}
+	return r
+}
+
+func equal(t testing.TB, got, want []Record) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d records, want %d", len(got), len(want))
+	}
+	for i := range want {
+		g, w := got[i], want[i]
+		if !bytes.Equal(g.Key, w.Key) || !bytes.Equal(g.Value, w.Value) || (g.Key == nil) != (w.Key == nil) ||
+			(g.Value == nil) != (w.Value == nil) || g.Timestamp != w.Timestamp || !slices.Equal(g.Headers, w.Headers) {
+			t.Fatalf("record %d: got %.300v, want %.300v", i, g, w)
+		}
+	}
+}
+
+func TestDecodedIsWhatWasEncoded(t *testing.T) {
+	for codec := None; codec <= Zstd; codec++ {
+		records := oddRecords(200)
+		b := encode(t, codec, records, Producer{ID: 9, Epoch: 2, Sequence: 77, Transactional: true})
+		equal(t, read(t, b), records)
+		parsed, rest, err := Read(b)
+		if err != nil || len(rest) != 0 {
+			t.Fatal(err, len(rest))
+		}
+		if parsed.Producer != (Producer{9, 2, 77, true}) || parsed.Codec != codec || parsed.End() != 200 || parsed.Control {
+			t.Errorf("%s: got %+v", codec, parsed)
+		}
+	}
+}
+
+func TestWhatOthersEncodedIsDecoded(t *testing.T) {
+	for _, codec := range []kafka.Compression{0, kafka.Gzip, kafka.Snappy, kafka.Lz4, kafka.Zstd} {
+		records := oddRecords(200)
+		slices.SortFunc(records, func(a, b Record) int { return int(a.Timestamp - b.Timestamp) })
+		equal(t, read(t, theyEncode(t, protocol.Attributes(codec), records)), records)
+	}
+	equal(t, read(t, theirBatch(oddRecords(50), Producer{})), oddRecords(50))
+}
+
+func theyEncode(t *testing.T, attributes protocol.Attributes, records []Record) []byte {
+	t.Helper()
+	theirs := make([]protocol.Record, len(records))
+	for i, r := range records {
+		theirs[i] = protocol.Record{Time: time.UnixMilli(r.Timestamp), Offset: int64(i)}
+		if r.Key != nil {
+			theirs[i].Key = protocol.NewBytes(r.Key)
+		}
+		if r.Value != nil {
+			theirs[i].Value = protocol.NewBytes(r.Value)
+		}
+		for _, h := range r.Headers {
+			theirs[i].Headers = append(theirs[i].Headers, protocol.Header{Key: h.Name, Value: []byte(h.Value)})
+		}
+	}
+	set := protocol.RecordSet{Version: 2, Attributes: attributes, Records: protocol.NewRecordReader(theirs...)}
+	var out bytes.Buffer
+	if _, err := set.WriteTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()[4:]
+}
+
+// TestLogOfAFetch has what a fetch answers with: batches of every kind, and one that is cut off.
+func TestLogOfAFetch(t *testing.T) {
+	one := encode(t, Snappy, oddRecords(10), Producer{ID: 1})
+	log := slices.Concat(at(one, 5), emptyBatch(15), marker(20, 0), marker(21, 1), marker(22, 7), at(one, 30), one[:len(one)-1])
+	type seen struct {
+		offset, end      int64
+		count            int32
+		control          bool
+		committed, known bool
+	}
+	var got []seen
+	d := NewDecoder(limit)
+	for {
+		b, rest, err := Read(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b == nil {
+			break
+		}
+		log = rest
+		s := seen{offset: b.BaseOffset, end: b.End(), count: b.Count, control: b.Control}
+		if b.Control {
+			if s.committed, s.known, err = d.Committed(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got = append(got, s)
+	}
+	want := []seen{
+		{5, 15, 10, false, false, false}, {15, 20, 0, false, false, false}, {20, 21, 1, true, false, true},
+		{21, 22, 1, true, true, true}, {22, 23, 1, true, false, false}, {30, 40, 10, false, false, false},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if len(log) != len(one)-1 {
+		t.Errorf("%d bytes are left, want the batch that is cut off", len(log))
+	}
+}
+
+// at is the batch as the broker stores it: the offset is no part of the checksum.
+func at(b []byte, offset int64) []byte {
+	b = bytes.Clone(b)
+	binary.BigEndian.PutUint64(b, uint64(offset))
+	return b
+}
+
+// emptyBatch is what compaction leaves of five records of an idempotent producer.
+func emptyBatch(offset int64) []byte {
+	b := kmsg.RecordBatch{
+		FirstOffset: offset, Length: HeaderSize - frameSize, Magic: 2, LastOffsetDelta: 4, ProducerID: 1, FirstSequence: 3,
+	}
+	return sealed(b.AppendTo(nil))
+}
+
+// marker is a control batch as the transaction coordinator writes it (KIP-98).
+func marker(offset int64, kind byte) []byte {
+	record := kmsg.Record{Key: []byte{0, 0, 0, kind}, Value: make([]byte, 6)}
+	record.Length = int32(len(record.AppendTo(nil)) - 1)
+	body := record.AppendTo(nil)
+	b := kmsg.RecordBatch{
+		FirstOffset: offset, Length: int32(HeaderSize - frameSize + len(body)), Magic: 2,
+		Attributes: controlMask | transactionalMask, ProducerID: 1, FirstSequence: -1, NumRecords: 1, Records: body,
+	}
+	return sealed(b.AppendTo(nil))
+}
+
+func sealed(b []byte) []byte {
+	binary.BigEndian.PutUint32(b[atCRC:], checksum(b[atAttributes:]))
+	return b
+}
+
+func TestFormatsBeforeTwoAreSteppedOver(t *testing.T) {
+	old := make([]byte, 40)
+	binary.BigEndian.PutUint64(old, 8)
+	binary.BigEndian.PutUint32(old[atLength:], 28)
+	old[atMagic] = 1
+	b, rest, err := Read(append(old, 1, 2))
+	if err != nil || !b.Foreign || b.End() != 9 || len(rest) != 2 {
+		t.Fatalf("got %+v, %d bytes left, %v", b, len(rest), err)
+	}
+	if err := NewDecoder(limit).Each(b, func(*Entry) error { return errors.New("a record") }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDamageIsAnError(t *testing.T) {
+	good := encode(t, None, oddRecords(4), Producer{})
+	for i := range good {
+		if i < atMagic {
+			continue // neither offset nor leader epoch are part of the checksum, and the length is judged by its batch
+		}
+		bad := bytes.Clone(good)
+		bad[i] ^= 0x40
+		if i == atMagic {
+			bad[i] = 3
+		}
+		if b, _, err := Read(bad); err == nil {
+			t.Fatalf("byte %d: got %+v", i, b)
+		}
+	}
+}
+
+func TestLargeContentsAreRefused(t *testing.T) {
+	record := []Record{{Value: make([]byte, 4<<20)}}
+	for _, codec := range []Codec{Gzip, Snappy, LZ4, Zstd} {
+		b, _, err := Read(encode(t, codec, record, Producer{}))
+		if err != nil || b.Codec != codec {
+			t.Fatal(b, err)
+		}
+		nothing := func(*Entry) error { return nil }
+		if err := NewDecoder(1<<20).Each(b, nothing); err == nil {
+			t.Errorf("%s: 4 MiB passed a limit of 1 MiB", codec)
+		}
+		if err := NewDecoder(limit).Each(b, nothing); err != nil {
+			t.Errorf("%s: %v", codec, err)
+		}
+	}
+}
+
+func TestXerialFraming(t *testing.T) {
+	framed := append(xerial(), 0, 0, 0, 1, 0, 0, 0, 1)
+	for _, part := range []string{"first ", "second"} {
+		block := s2.EncodeSnappy(nil, []byte(part))
+		framed = append(binary.BigEndian.AppendUint32(framed, uint32(len(block))), block...)
+	}
+	d := decompressor{limit: limit}
+	if got, err := d.decompress(Snappy, framed); err != nil || string(got) != "first second" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for n := range framed {
+		if got, err := d.decompress(Snappy, framed[:n]); err == nil && string(got) == "first second" {
+			t.Errorf("%d bytes of %d are enough", n, len(framed))
+		}
+	}
+}
+
+// FuzzRead feeds the reader with anything, also under a right checksum, so that what is behind it is reached.
+func FuzzRead(f *testing.F) {
+	for codec := None; codec <= Zstd; codec++ {
+		f.Add(encode(f, codec, oddRecords(5), Producer{ID: 1}), false)
+	}
+	f.Add(slices.Concat(emptyBatch(3), marker(8, 0), encode(f, None, oddRecords(1), Producer{})), true)
+	f.Add(append(encode(f, None, oddRecords(1), Producer{}), 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 2), true)
+	f.Fuzz(func(t *testing.T, data []byte, seal bool) {
+		if seal && len(data) >= HeaderSize {
+			binary.BigEndian.PutUint32(data[atLength:], uint32(len(data)-frameSize))
+			data[atMagic] = magic2
+			sealed(data)
+		}
+		d := NewDecoder(1 << 20)
+		for {
+			b, rest, err := Read(data)
+			if err != nil || b == nil {
+				return
+			}
+			if len(rest) >= len(data) {
+				t.Fatal("no progress")
+			}
+			data = rest
+			visit := func(e *Entry) error {
+				e.Header("kubecdc-id")
+				return nil
+			}
+			if err := d.Each(b, visit); err == nil && b.Control {
+				_, _, _ = d.Committed(b)
+			}
+		}
+	})
+}

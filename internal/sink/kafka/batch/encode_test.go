@@ -1,0 +1,245 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// oddRecords has every shape: null and empty keys and values, headers, times that go back, sizes around a varint's.
+func oddRecords(n int) []Record {
+	dice := rand.New(rand.NewPCG(7, 0))
+	records := make([]Record, n)
+	for i := range records {
+		r := &records[i]
+		r.Timestamp = 1_700_000_000_000 + int64(dice.IntN(4000)) - 2000
+		switch i % 5 {
+		case 0:
+			r.Key, r.Value = []byte("shop/web"), bytes.Repeat([]byte(`{"a":1},`), dice.IntN(40))
+		case 1:
+			r.Key = []byte("ünï-☃") // a tombstone
+		case 2:
+			r.Value = []byte("no key")
+		case 3:
+			r.Key, r.Value = []byte{}, []byte{}
+		case 4:
+			r.Key, r.Value = []byte{0, 255}, make([]byte, []int{62, 63, 64, 127, 128, 8191, 8192, 70_000}[dice.IntN(8)])
+		}
+		for h := range i % 4 {
+			r.Headers = append(r.Headers, Header{Name: fmt.Sprint("h", h), Value: strings.Repeat("v", dice.IntN(100)*h)})
+		}
+	}
+	return records
+}
+
+func encode(t testing.TB, codec Codec, records []Record, p Producer) []byte {
+	t.Helper()
+	e, err := NewEncoder(codec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return finish(t, e, records, p)
+}
+
+func finish(t testing.TB, e *Encoder, records []Record, p Producer) []byte {
+	t.Helper()
+	for i := range records {
+		before := e.Size()
+		e.Add(&records[i])
+		if grown := e.Size() - before; grown > SizeBound(&records[i]) {
+			t.Fatalf("record %d took %d bytes, and its bound is %d", i, grown, SizeBound(&records[i]))
+		}
+	}
+	b, err := e.Finish(nil, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestGoldenBatch(t *testing.T) {
+	records := []Record{
+		{Key: []byte("a/b"), Value: []byte("{}"), Headers: []Header{{"kubecdc-id", "x"}}, Timestamp: 1_700_000_000_123},
+		{Key: []byte("a/b"), Timestamp: 1_700_000_000_120},
+	}
+	got := hex.EncodeToString(encode(t, None, records, Producer{ID: 4711, Epoch: 3, Sequence: 42, Transactional: true}))
+	const want = "0000000000000000" + "00000054" + "ffffffff" + "02" + "36953dcf" + "0010" + "00000001" +
+		"0000018bcfe5687b" + "0000018bcfe5687b" + "0000000000001267" + "0003" + "0000002a" + "00000002" +
+		"30" + "00" + "00" + "00" + "06612f62" + "047b7d" + "02" + "146b7562656364632d6964" + "0278" +
+		"12" + "00" + "05" + "02" + "06612f62" + "01" + "00"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestEncodedIsWhatOthersEncode compares with the bytes of another implementation, record by record.
+func TestEncodedIsWhatOthersEncode(t *testing.T) {
+	records := oddRecords(300)
+	p := Producer{ID: math.MaxInt64, Epoch: math.MaxInt16, Sequence: math.MaxInt32}
+	got, want := encode(t, None, records, p), theirBatch(records, p)
+	if !bytes.Equal(got, want) {
+		t.Errorf("%d bytes differ from the other encoder's %d", len(got), len(want))
+	}
+}
+
+func theirBatch(records []Record, p Producer) []byte {
+	var body []byte
+	last := int64(0)
+	for i, r := range records {
+		record := kmsg.Record{
+			TimestampDelta64: r.Timestamp - records[0].Timestamp, OffsetDelta: int32(i), Key: r.Key, Value: r.Value,
+		}
+		for _, h := range r.Headers {
+			record.Headers = append(record.Headers, kmsg.Header{Key: h.Name, Value: []byte(h.Value)})
+		}
+		record.Length = int32(len(record.AppendTo(nil)) - 1)
+		body = record.AppendTo(body)
+		last = max(last, r.Timestamp)
+	}
+	b := kmsg.RecordBatch{
+		Length: int32(HeaderSize - frameSize + len(body)), PartitionLeaderEpoch: -1, Magic: 2,
+		LastOffsetDelta: int32(len(records) - 1), FirstTimestamp: records[0].Timestamp, MaxTimestamp: last,
+		ProducerID: p.ID, ProducerEpoch: p.Epoch, FirstSequence: p.Sequence, NumRecords: int32(len(records)), Records: body,
+	}
+	out := b.AppendTo(nil)
+	binary.BigEndian.PutUint32(out[atCRC:], checksum(out[atAttributes:]))
+	return out
+}
+
+// TestOthersReadWhatWasEncoded gives each codec's batches to kafka-go, twice with one encoder, whose memory is used again.
+func TestOthersReadWhatWasEncoded(t *testing.T) {
+	for _, name := range Codecs() {
+		t.Run(name, func(t *testing.T) {
+			codec, err := ParseCodec(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := NewEncoder(codec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var spare []byte
+			for _, n := range []int{300, 1, 40} {
+				records := oddRecords(n)
+				b := append(spare, finish(t, e, records, Producer{ID: 1})...)
+				theyRead(t, b, records)
+				spare = b[:0]
+			}
+		})
+	}
+}
+
+func theyRead(t *testing.T, b []byte, want []Record) {
+	t.Helper()
+	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
+	var set protocol.RecordSet
+	if _, err := set.ReadFrom(bytes.NewReader(framed)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		r, err := set.Records.ReadRecord()
+		if err != nil {
+			t.Fatalf("record %d: %v", i, err)
+		}
+		same(t, i, want[i], all(t, r.Key), all(t, r.Value), r.Time)
+		if len(r.Headers) != len(want[i].Headers) {
+			t.Fatalf("record %d: %d headers, want %d", i, len(r.Headers), len(want[i].Headers))
+		}
+		for j, h := range r.Headers {
+			if h.Key != want[i].Headers[j].Name || string(h.Value) != want[i].Headers[j].Value {
+				t.Fatalf("record %d: header %q, want %q", i, h, want[i].Headers[j])
+			}
+		}
+	}
+	if _, err := set.Records.ReadRecord(); err != io.EOF {
+		t.Fatalf("after the last record: %v", err)
+	}
+}
+
+func all(t *testing.T, b protocol.Bytes) []byte {
+	t.Helper()
+	if b == nil {
+		return nil
+	}
+	content, err := protocol.ReadAll(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func same(t *testing.T, i int, want Record, key, value []byte, at time.Time) {
+	t.Helper()
+	if !bytes.Equal(key, want.Key) || (key == nil) != (want.Key == nil) {
+		t.Fatalf("record %d: key %q, want %q", i, key, want.Key)
+	}
+	if !bytes.Equal(value, want.Value) || (value == nil) != (want.Value == nil) {
+		t.Fatalf("record %d: value %.100q, want %.100q", i, value, want.Value)
+	}
+	if at.UnixMilli() != want.Timestamp {
+		t.Fatalf("record %d: time %d, want %d", i, at.UnixMilli(), want.Timestamp)
+	}
+}
+
+func TestWhatDoesNotCompressStaysAsItIs(t *testing.T) {
+	noise := make([]byte, 1000)
+	dice := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte(dice.Uint32())
+	}
+	for _, codec := range []Codec{Gzip, Snappy, LZ4, Zstd} {
+		b := encode(t, codec, []Record{{Key: noise[:10], Value: noise}}, Producer{})
+		read, _, err := Read(b)
+		if err != nil || read.Codec != None {
+			t.Errorf("%s: codec %s, %v", codec, read.Codec, err)
+		}
+	}
+}
+
+func TestSequencesWrap(t *testing.T) {
+	for _, c := range []struct {
+		from int32
+		n    int
+		want int32
+	}{{0, 5, 5}, {math.MaxInt32, 1, 0}, {math.MaxInt32 - 2, 5, 2}, {math.MaxInt32 - 1, 1, math.MaxInt32}} {
+		if got := NextSequence(c.from, c.n); got != c.want {
+			t.Errorf("%d after %d: got %d, want %d", c.n, c.from, got, c.want)
+		}
+	}
+}
+
+func TestEncodingAllocatesNothing(t *testing.T) {
+	for _, codec := range []Codec{None, Snappy, Zstd} {
+		e, err := NewEncoder(codec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := oddRecords(50)
+		var spare []byte
+		round := func() {
+			for i := range records {
+				e.Add(&records[i])
+			}
+			b, err := e.Finish(spare, Producer{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			spare = b[:0]
+		}
+		round()
+		round()
+		if n := testing.AllocsPerRun(20, round); n > 2 {
+			t.Errorf("%s: %v allocations for a batch of 50", codec, n)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package batch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// TestPartitionIsThatOfOthers: Java's own verdict is in package test/kafka's tests, this one needs no JVM.
+func TestPartitionIsThatOfOthers(t *testing.T) {
+	for _, n := range []int{1, 7, 12, 1000} {
+		theirs := kgo.StickyKeyPartitioner(nil).ForTopic("t")
+		for _, key := range oddKeys(10_000) {
+			if got, want := Partition(key, n), theirs.Partition(&kgo.Record{Key: key}, n); int(got) != want {
+				t.Fatalf("key %q of %d partitions: got %d, want %d", key, n, got, want)
+			}
+		}
+	}
+}
+
+// TestGoldenMurmur2 has what Java's Utils.murmur2 returns (UtilsTest.testMurmur2).
+func TestGoldenMurmur2(t *testing.T) {
+	for key, want := range map[string]int32{
+		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
+		"a-little-bit-longer-string":                       -1486304829,
+		"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107,
+	} {
+		if got := int32(murmur2([]byte(key))); got != want {
+			t.Errorf("%q: got %d, want %d", key, got, want)
+		}
+	}
+}
+
+func oddKeys(n int) [][]byte {
+	dice := rand.New(rand.NewPCG(3, 4))
+	keys := [][]byte{{}, []byte("ünï-☃"), []byte("/"), {0}, {255, 254}}
+	for i := len(keys); i < n; i++ {
+		switch i % 3 {
+		case 0:
+			keys = append(keys, fmt.Appendf(nil, "ns-%d/web-%d", i%17, i))
+		case 1:
+			key := make([]byte, dice.IntN(40))
+			for j := range key {
+				key[j] = byte(dice.Uint32())
+			}
+			keys = append(keys, key)
+		case 2:
+			keys = append(keys, fmt.Appendf(nil, "ñs%c/%c☃", rune(0x400+i%500), rune(0x4e00+i)))
+		}
+	}
+	return keys
+}

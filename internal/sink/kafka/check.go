@@ -1,0 +1,118 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+)
+
+// checkTime is how long Check waits for the brokers at most.
+const checkTime = 8 * time.Second
+
+// largestObject is about the most that an API server stores in one object: etcd takes requests of 1.5 MiB.
+const largestObject = 1536 << 10
+
+// Check logs in, looks whether the topics can be written to, or made where they are missing, and changes nothing: it
+// fences nobody. It tries once. It is for a sink that is not open. The note says what will work less well than it could.
+func (s *Sink) Check(ctx context.Context) (note string, err error) {
+	bounded, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	if err := s.connect(); err != nil {
+		return "", err
+	}
+	defer func() {
+		s.cluster.Close()
+		s.cluster = nil
+	}()
+	if err := s.cluster.Reach(bounded); err != nil {
+		return "", checkError("reach the brokers", wire.Explain(err))
+	}
+	var problems []error
+	notes := &notes{}
+	for _, name := range s.options.Topics {
+		problems = append(problems, s.checkTopic(bounded, name, notes))
+	}
+	problems = append(problems, s.checkProducer(bounded))
+	return notes.String(), errors.Join(problems...)
+}
+
+// checkTopic looks at one topic.
+func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error {
+	known, err := s.cluster.Topic(ctx, name)
+	if wire.Code(err) == codeUnknownTopic {
+		if s.options.Create {
+			return nil
+		}
+		return permanent("look up topic %s: it does not exist: create it, or allow the sink to create topics", name)
+	}
+	if err != nil {
+		return checkError("look up topic "+name, wire.Explain(err))
+	}
+	identity, err := s.cluster.Identity(ctx, name)
+	if err != nil {
+		return checkError("look up topic "+name, wire.Explain(err))
+	}
+	if identity.Operations.Lacks(wire.Write) {
+		return permanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", name, name)
+	}
+	if identity.Operations.Lacks(wire.Read) {
+		notes.add("READ is not permitted on %s, so records may come twice after a crash, with the same id: grant READ", name)
+	}
+	if identity.Operations.Lacks(wire.DescribeConfigs) {
+		notes.add("DESCRIBE_CONFIGS is not permitted on %s, so its max.message.bytes is taken for Kafka's default: grant DESCRIBE_CONFIGS", name)
+	}
+	settings, err := s.settings(ctx, name)
+	if err != nil {
+		return checkError("read the settings of topic "+name, wire.Explain(err))
+	}
+	if settings.MaxMessageBytes < largestObject {
+		notes.add("%s takes batches of %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max.message.bytes of the topic",
+			name, settings.MaxMessageBytes>>10, int64(largestObject)>>10)
+	}
+	return acknowledges(known, settings)
+}
+
+// checkProducer finds out whether the user may have a producer id. For a transactional id it ends a transaction of a
+// producer that nobody has, which the coordinator refuses for one reason or the other.
+func (s *Sink) checkProducer(ctx context.Context) error {
+	if s.options.Delivery == Idempotent {
+		_, err := s.cluster.InitProducer(ctx, "", 0, wire.NoProducer())
+		return checkError("get a producer id", wire.Explain(err))
+	}
+	nobody := wire.Tx{TransactionalID: s.options.TransactionalID, Producer: wire.Producer{ID: 1<<63 - 1}}
+	verb := "use transactional id " + s.options.TransactionalID
+	// The first one ever makes the brokers create the topic of their coordinators, which takes a moment.
+	err := s.persist(ctx, verb, func(ctx context.Context) error { return s.cluster.EndTransaction(ctx, nobody, false) })
+	if class := wire.Classify(err); decided(err) || class == wire.Retriable {
+		return checkError(verb, err)
+	}
+	return nil
+}
+
+// checkError explains what Open would only try again.
+func checkError(verb string, err error) error {
+	switch {
+	case err == nil, decided(err):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: no answer in time: check the addresses, and that the brokers are up", verb)
+	}
+	return fmt.Errorf("%s: %w: check the addresses, and that the brokers are up", verb, err)
+}
+
+// notes are said once each, however many topics they are about.
+type notes struct{ texts []string }
+
+func (n *notes) add(format, topic string, args ...any) {
+	text := fmt.Sprintf(format, append([]any{"topic " + topic}, args...)...)
+	if same := func(have string) bool { return strings.HasSuffix(have, strings.TrimPrefix(text, "topic "+topic)) }; !slices.ContainsFunc(n.texts, same) {
+		n.texts = append(n.texts, text)
+	}
+}
+
+func (n *notes) String() string { return strings.Join(n.texts, "; ") }

@@ -1,0 +1,238 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// TestThreeBrokersUnderFaults does harm to three brokers, one fault after the other.
+func TestThreeBrokersUnderFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts three brokers")
+	}
+	kafkatest.RequireReal(t)
+	cluster := kafkatest.Start(t, kafkatest.Options{Nodes: 3})
+	for _, fault := range []struct {
+		name string
+		run  func(*testing.T, *kafkatest.Cluster)
+	}{
+		{"I3 leader moved", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, move) }},
+		{"I3 leader paused", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, pauseLeader) }},
+		{"I3 leader killed", func(t *testing.T, c *kafkatest.Cluster) { underFault(t, c, killLeader) }},
+		{"I3 tail that is not replicated", unreplicated},
+		{"I4 unclean election", unclean},
+	} {
+		t.Run(fault.name, func(t *testing.T) { fault.run(t, cluster) })
+	}
+}
+
+// underFault writes in both deliveries, before, during and after a fault of a leader, and Java's consumer finds each
+// record once, in order.
+func underFault(t *testing.T, cluster *kafkatest.Cluster, fault func(context.Context, *kafkatest.Cluster, string) error) {
+	writers := []*writer{newWriter(t, cluster, Idempotent), newWriter(t, cluster, Transactional)}
+	over := make(chan struct{})
+	var group errgroup.Group
+	for _, w := range writers {
+		group.Go(func() error { return w.run(t.Context(), over) })
+	}
+	err := fault(t.Context(), cluster, writers[0].topic)
+	close(over)
+	if err := errors.Join(err, group.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range writers {
+		cluster.AwaitTransactions(t, w.topic)
+		exactlyOnce(t, cluster, w.topic, w.all)
+	}
+}
+
+// writer does what the pipeline does.
+type writer struct {
+	sink  *Sink
+	topic string
+	mark  sink.Mark
+	all   []sink.Message
+}
+
+func newWriter(t *testing.T, cluster *kafkatest.Cluster, delivery string) *writer {
+	options := testOptions(t, cluster, 1)
+	options.Delivery, options.Wire.Timeout = delivery, 2*time.Second
+	if delivery == Transactional {
+		options.TransactionalID = options.Topics[0]
+	}
+	w := &writer{sink: newTestSink(t, options), topic: options.Topics[0]}
+	open(t, w.sink, "")
+	w.mark = mustWrite(t, w.sink, nil)
+	return w
+}
+
+// run writes until the fault is over, and a little more.
+func (w *writer) run(ctx context.Context, over <-chan struct{}) error {
+	for after := 0; after < 5; {
+		messages := messagesOf(w.topic, 20)
+		for i := range messages {
+			messages[i].ID = fmt.Sprintf("id-%06d", len(w.all)+i)
+		}
+		w.all = append(w.all, messages...)
+		if err := w.deliver(ctx, messages); err != nil {
+			return err
+		}
+		select {
+		case <-over:
+			after++
+		default:
+		}
+	}
+	return nil
+}
+
+// deliver opens again after every error that Open answers.
+func (w *writer) deliver(ctx context.Context, messages []sink.Message) error {
+	for {
+		next, err := w.sink.Write(ctx, messages)
+		if err == nil {
+			w.mark = next
+			return nil
+		}
+		var permanent *sink.PermanentError
+		if errors.As(err, &permanent) || ctx.Err() != nil {
+			return err
+		}
+		known, err := w.sink.Open(ctx, w.mark)
+		if err != nil {
+			return err
+		}
+		messages = slices.DeleteFunc(messages, func(m sink.Message) bool { return slices.Contains(known, m.ID) })
+	}
+}
+
+func exactlyOnce(t *testing.T, cluster *kafkatest.Cluster, topic string, all []sink.Message) {
+	t.Helper()
+	last := map[string]string{}
+	var got []string
+	for _, r := range cluster.Consume(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+		id := string(r.Headers[0].Value)
+		if key := string(r.Key); id <= last[key] {
+			t.Fatalf("%s comes after %s, which has the same key", id, last[key])
+		} else {
+			last[key] = id
+		}
+		got = append(got, id)
+	}
+	sameSet(t, "topic", got, idsOf(all))
+}
+
+func move(ctx context.Context, c *kafkatest.Cluster, topic string) error {
+	leader, err := c.LeaderOf(ctx, topic, 0)
+	if err != nil {
+		return err
+	}
+	return c.MoveLeader(ctx, topic, 0, leader%3+1)
+}
+
+func pauseLeader(ctx context.Context, c *kafkatest.Cluster, topic string) error {
+	leader, err := c.LeaderOf(ctx, topic, 0)
+	if err != nil {
+		return err
+	}
+	if err := c.Pause(leader); err != nil {
+		return err
+	}
+	pause(ctx, 3*time.Second) // long enough for requests to end without an answer
+	if err := c.Resume(leader); err != nil {
+		return err
+	}
+	return c.AwaitISR(ctx, topic)
+}
+
+func killLeader(ctx context.Context, c *kafkatest.Cluster, topic string) error {
+	leader, err := c.LeaderOf(ctx, topic, 0)
+	if err != nil {
+		return err
+	}
+	if err := c.Kill(leader); err != nil {
+		return err
+	}
+	if err := c.StartNodes(ctx, leader); err != nil {
+		return err
+	}
+	return c.AwaitISR(ctx, topic)
+}
+
+// unreplicated is a crash after a batch that the leader has and its follower has not, so that no reader sees it yet.
+func unreplicated(t *testing.T, cluster *kafkatest.Cluster) {
+	options := testOptions(t, cluster, 1)
+	topic := options.Topics[0]
+	cluster.CreateTopic(t, topic, kafkatest.Topic{Partitions: 1, Replication: 2, Config: map[string]string{"min.insync.replicas": "1"}})
+	s := newTestSink(t, options)
+	s.tuning.grace = 10 * time.Millisecond
+	open(t, s, "")
+	mark := mustWrite(t, s, messagesOf(topic, 1))
+	known, err := s.cluster.Topic(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := known.Partitions[0]
+	follower := int(p.Replicas[0] + p.Replicas[1] - p.Leader)
+	if err := cluster.Pause(follower); err != nil {
+		t.Fatal(err)
+	}
+	resumed := time.AfterFunc(1500*time.Millisecond, func() {
+		if err := cluster.Resume(follower); err != nil {
+			t.Error(err)
+		}
+	})
+	defer resumed.Stop()
+	messages := messagesOf(topic, 5)[1:]
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := s.Write(short, messages); err == nil {
+		t.Skip("the follower had it all the same")
+	}
+	s.topics, s.names = nil, nil // the process is gone, with all that it knew
+	again := newTestSink(t, options)
+	sameSet(t, "tail", open(t, again, mark), idsOf(messages))
+	if err := cluster.AwaitISR(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unclean is a broker that forgets what it acknowledged: the next batch tells.
+func unclean(t *testing.T, cluster *kafkatest.Cluster) {
+	options := testOptions(t, cluster, 1)
+	topic := options.Topics[0]
+	cluster.CreateTopic(t, topic, kafkatest.Topic{Partitions: 1, Replication: 2, Config: map[string]string{
+		"min.insync.replicas": "1", "unclean.leader.election.enable": "true",
+	}})
+	s := newTestSink(t, options)
+	open(t, s, "")
+	messages := messagesOf(topic, 30)
+	mark := mustWrite(t, s, messages[:10])
+	if err := cluster.ElectUnclean(t.Context(), topic, 0, func() error {
+		_, err := s.Write(t.Context(), messages[10:20])
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var permanent *sink.PermanentError
+	_, err := s.Write(t.Context(), messages[20:])
+	if err == nil || errors.As(err, &permanent) || t.Context().Err() != nil {
+		t.Fatalf("Write to a log that lost what it had acknowledged: %v", err)
+	}
+	var lost *sink.LostError
+	if _, err := s.Open(t.Context(), mark); !errors.As(err, &lost) {
+		t.Fatalf("Open: %v, want a LostError", err)
+	}
+	t.Log(lost)
+	mustWrite(t, s, messages[20:])
+	sameSet(t, "topic", storedIDs(t, cluster, topic), append(idsOf(messages[:10]), idsOf(messages[20:])...))
+}

@@ -1,0 +1,56 @@
+package kafka
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// TestI4TopicMadeAgainWhileProducing: Kafka takes the next batch as if nothing had happened (measured).
+func TestI4TopicMadeAgainWhileProducing(t *testing.T) {
+	cluster := broker.Get(t)
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) {
+			options := testOptions(t, cluster, 1)
+			options.Delivery, options.Partitions = delivery, 1
+			if delivery == Transactional {
+				options.TransactionalID = options.Topics[0]
+			}
+			s := newTestSink(t, options)
+			open(t, s, "")
+			mark := mustWrite(t, s, messagesOf(options.Topics[0], 5))
+			cluster.DeleteTopic(t, options.Topics[0])
+			cluster.CreateTopic(t, options.Topics[0], kafkatest.Topic{Partitions: 1})
+			var permanent *sink.PermanentError
+			if _, err := s.Write(t.Context(), messagesOf(options.Topics[0], 1)); err == nil || errors.As(err, &permanent) {
+				t.Fatalf("Write to a topic that was made again: %v", err)
+			}
+			var lost *sink.LostError
+			if _, err := s.Open(t.Context(), mark); !errors.As(err, &lost) {
+				t.Fatalf("Open: %v, want a LostError", err)
+			}
+			mark = mustWrite(t, s, messagesOf(options.Topics[0], 3))
+			open(t, newTestSink(t, options), mark)
+		})
+	}
+}
+
+// TestI4TopicMadeAgainAndGrown has as many records as before, so only its id is another one.
+func TestI4TopicMadeAgainAndGrown(t *testing.T) {
+	cluster := broker.Get(t)
+	kafkatest.RequireReal(t)
+	options := testOptions(t, cluster, 1)
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mark := mustWrite(t, s, messagesOf(options.Topics[0], 5))
+	cluster.DeleteTopic(t, options.Topics[0])
+	other := newTestSink(t, options)
+	open(t, other, "")
+	mustWrite(t, other, messagesOf(options.Topics[0], 50))
+	var lost *sink.LostError
+	if _, err := newTestSink(t, options).Open(t.Context(), mark); !errors.As(err, &lost) {
+		t.Fatalf("Open: %v, want a LostError", err)
+	}
+}

@@ -1,0 +1,159 @@
+package kafka
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+)
+
+// The values of Options.Delivery.
+const (
+	Idempotent    = "idempotent"
+	Transactional = "transactional"
+)
+
+// Options configures a sink. Wire.Brokers and Topics are needed.
+type Options struct {
+	Wire wire.Options // the way to the brokers
+
+	// Topics are all topics that messages name as their destination. Open makes sure of them, so that every mark has
+	// all of them, and a record of a crash is found. Another destination is taken, too, but what a crash leaves in it
+	// before a mark with it is saved comes a second time, with the same id.
+	Topics []string
+
+	Delivery        string // Idempotent or Transactional; "" is Idempotent
+	TransactionalID string // for Transactional: whoever opened with it last is its only writer
+	Compression     string // one of batch.Codecs; "" is "zstd"
+
+	// For topics that the sink makes. Those that are there already keep what they have.
+	Create      bool
+	Partitions  int               // 0 is the broker's num.partitions
+	Replication int               // 0 is the broker's default.replication.factor
+	Cleanup     string            // "delete", "compact" or "compact,delete"; "" is the broker's
+	Retention   time.Duration     // 0 is the broker's, negative is for ever
+	Configs     map[string]string // further settings of topics, by Kafka's names
+
+	Retry sink.RetryFunc // nil is nobody
+}
+
+// complete checks the options and fills in the defaults. It reports all problems at once.
+func (o *Options) complete() error {
+	o.Delivery = cmp.Or(o.Delivery, Idempotent)
+	o.Compression = cmp.Or(o.Compression, batch.Zstd.String())
+	if o.Retry == nil {
+		o.Retry = func(string, error) {}
+	}
+	return errors.Join(o.checkTopics(), o.checkDelivery(), o.checkCreation())
+}
+
+func (o *Options) checkTopics() error {
+	if len(o.Topics) == 0 {
+		return errors.New("option Topics is empty: name the topics that are written to")
+	}
+	var problems []error
+	for _, name := range o.Topics {
+		if err := validTopic(name); err != nil {
+			problems = append(problems, fmt.Errorf("option Topics: %w", err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// validTopic holds Kafka's rule (Topic.validate).
+func validTopic(name string) error {
+	const most = 249
+	if len(name) > most || name == "." || name == ".." || !regexp.MustCompile(`^[-a-zA-Z0-9._]+$`).MatchString(name) {
+		return fmt.Errorf("topic %q: use 1 to %d of the characters a-z, A-Z, 0-9, '.', '_' and '-', and not only dots", name, most)
+	}
+	return nil
+}
+
+func (o *Options) checkDelivery() error {
+	var problems []error
+	switch {
+	case o.Delivery != Idempotent && o.Delivery != Transactional:
+		problems = append(problems, fmt.Errorf("option Delivery %q: use %s or %s", o.Delivery, Idempotent, Transactional))
+	case o.Delivery == Transactional && o.TransactionalID == "":
+		problems = append(problems, errors.New("option TransactionalID is empty: delivery transactional needs an id that no other exporter has"))
+	case o.Delivery == Idempotent && o.TransactionalID != "":
+		problems = append(problems, errors.New("option TransactionalID is set: leave it out, or set Delivery to transactional"))
+	}
+	if _, err := batch.ParseCodec(o.Compression); err != nil {
+		problems = append(problems, fmt.Errorf("option Compression: %w", err))
+	}
+	return errors.Join(problems...)
+}
+
+func (o *Options) checkCreation() error {
+	var problems []error
+	if o.Partitions < 0 || o.Partitions > 100_000 {
+		problems = append(problems, fmt.Errorf("option Partitions is %d: use 1 or more, or 0 for the broker's default", o.Partitions))
+	}
+	if o.Replication < 0 || o.Replication > 100 {
+		problems = append(problems, fmt.Errorf("option Replication is %d: use 1 or more, or 0 for the broker's default", o.Replication))
+	}
+	if cleanups := []string{"", "delete", "compact", "compact,delete"}; !slices.Contains(cleanups, o.Cleanup) {
+		problems = append(problems, fmt.Errorf("option Cleanup %q: use %s", o.Cleanup, strings.Join(cleanups[1:], " or ")))
+	}
+	if o.Retention > 0 && o.Retention < time.Second {
+		problems = append(problems, fmt.Errorf("option Retention is %s: use 1s or more, a negative one for ever, or 0 for the broker's default",
+			o.Retention))
+	}
+	for name := range o.Configs {
+		if name == "cleanup.policy" && o.Cleanup != "" || name == "retention.ms" && o.Retention != 0 {
+			problems = append(problems, fmt.Errorf("option Configs: %s is also set by an option of its own: set one", name))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// spec is how a topic is made.
+func (o *Options) spec(name string) wire.TopicSpec {
+	configs := map[string]string{}
+	for name, value := range o.Configs {
+		configs[name] = value
+	}
+	if o.Cleanup != "" {
+		configs["cleanup.policy"] = o.Cleanup
+	}
+	switch {
+	case o.Retention < 0:
+		configs["retention.ms"] = "-1"
+	case o.Retention > 0:
+		configs["retention.ms"] = strconv.FormatInt(o.Retention.Milliseconds(), 10)
+	}
+	return wire.TopicSpec{
+		Name: name, Partitions: int32(o.Partitions), Replication: int16(o.Replication), Configs: configs,
+	}
+}
+
+// tuning is what tests turn.
+type tuning struct {
+	grace       time.Duration // how long a request that is under way is waited for after the end of its context
+	resend      time.Duration // how long a batch is sent again: the broker forgets producers after a day (producer.id.expiration.ms)
+	gone        time.Duration // a topic that nobody knows for so long is deleted, and not new
+	replication time.Duration // how long one attempt waits for the replicas
+	transaction time.Duration // after which the coordinator aborts
+	parallel    int           // requests under way
+	bytes       int           // of a batch before compression, if it is not one large message
+	records     int           // of a batch
+	readers     int           // partitions whose tails are read at once
+	fetch       int           // bytes that are read of a partition at once
+	contents    int           // bytes that a batch in the log may hold when decompressed
+}
+
+func defaultTuning() tuning {
+	return tuning{
+		grace: time.Second, resend: time.Hour, gone: 3 * time.Second, replication: time.Second, transaction: time.Minute,
+		parallel: 32, readers: 4, bytes: 1 << 20, records: 10_000, fetch: 1 << 20, contents: 256 << 20,
+	}
+}

@@ -1,0 +1,59 @@
+package kafka
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+)
+
+func TestOptionsNameEveryProblem(t *testing.T) {
+	good := Options{Wire: wire.Options{Brokers: []string{"127.0.0.1:9092"}}, Topics: []string{"k8s.pods"}}
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		want   []string
+	}{
+		{"good", func(*Options) {}, nil},
+		{"no topics", func(o *Options) { o.Topics = nil }, []string{"Topics is empty"}},
+		{"bad topics", func(o *Options) { o.Topics = []string{"a b", "", "..", strings.Repeat("x", 250)} }, []string{`"a b"`, `""`, `".."`, "249"}},
+		{"delivery", func(o *Options) { o.Delivery = "twice" }, []string{`"twice"`, "idempotent or transactional"}},
+		{"no id", func(o *Options) { o.Delivery = Transactional }, []string{"TransactionalID is empty"}},
+		{"id", func(o *Options) { o.TransactionalID = "x" }, []string{"TransactionalID is set"}},
+		{"codec", func(o *Options) { o.Compression = "brotli" }, []string{`"brotli"`, "none, gzip, snappy, lz4, zstd"}},
+		{"numbers", func(o *Options) { o.Partitions, o.Replication, o.Retention = -1, -2, time.Millisecond }, []string{"Partitions is -1", "Replication is -2", "Retention is 1ms"}},
+		{"cleanup", func(o *Options) { o.Cleanup = "never" }, []string{`"never"`, "compact,delete"}},
+		{"twice", func(o *Options) { o.Cleanup, o.Configs = "compact", map[string]string{"cleanup.policy": "delete"} }, []string{"cleanup.policy"}},
+		{"brokers", func(o *Options) { o.Wire.Brokers = nil }, []string{"rokers"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			options := good
+			c.change(&options)
+			_, err := New(options)
+			contains(t, "error", text(err), c.want)
+		})
+	}
+}
+
+func TestSpecOfATopic(t *testing.T) {
+	o := Options{Partitions: 6, Replication: 3, Cleanup: "compact,delete", Retention: 36 * time.Hour, Configs: map[string]string{"segment.ms": "1000"}}
+	spec := o.spec("t")
+	if spec.Partitions != 6 || spec.Replication != 3 || len(spec.Configs) != 3 || spec.Configs["cleanup.policy"] != "compact,delete" ||
+		spec.Configs["retention.ms"] != "129600000" || spec.Configs["segment.ms"] != "1000" {
+		t.Errorf("got %+v", spec)
+	}
+	o.Retention = -1
+	if got := o.spec("t").Configs["retention.ms"]; got != "-1" {
+		t.Errorf("for ever: retention.ms %q", got)
+	}
+}
+
+func TestMarksOfOtherSinksAreRefused(t *testing.T) {
+	for _, mark := range []string{"stdout", `{"stream":"K8S","seq":7}`, "{}", `{"kafka":7}`} {
+		if _, err := parseMark(sink.Mark(mark)); err == nil {
+			t.Errorf("mark %q was read", mark)
+		}
+	}
+}

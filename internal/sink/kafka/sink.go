@@ -1,0 +1,168 @@
+// Package kafka is the sink that writes to topics of Apache Kafka.
+//
+// It encodes record batches itself (package batch) and sends them through package wire, so that a batch has its
+// producer, its epoch and its sequence for good when it is encoded. The same bytes go out until they are acknowledged,
+// one batch at a time in each partition: Kafka then stores each batch once and in its order, whatever connections and
+// brokers do (KIP-98). A batch that is out of sequence all the same says that the broker has lost what it acknowledged.
+//
+// The topics are the sink's redo log: a mark is an offset for each partition, and opening at a mark reads what lies
+// behind it. In transactional delivery each Write is a transaction. Whoever opened last with the transactional id is
+// the only writer (I10). Idempotent delivery cannot keep a second exporter out: Kafka has nothing to fence it with.
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+)
+
+var _ sink.Sink = (*Sink)(nil)
+
+// Sink writes into topics. See sink.Sink for what its methods promise.
+type Sink struct {
+	options  Options
+	tuning   tuning
+	now      func() time.Time
+	codec    batch.Codec
+	encoders chan *batch.Encoder // as many as may work at once; nil is one that is not made yet
+
+	cluster  *wire.Cluster // nil after Close
+	opened   bool          // Write may be called
+	producer wire.Producer
+	inTx     bool              // a transaction may be open
+	topics   map[string]*topic // those that the mark has
+	names    []string          // of them, sorted
+	markSize int
+	turn     uint64              // counts the calls of Write
+	refused  map[string]*refusal // by message id: what a broker has refused, and the next Write rejects
+	unread   bool                // it was told that reading is not permitted
+
+	mu    sync.Mutex // guards what the goroutines of a Write share
+	spare [][]byte   // memory of batches that nobody reads any more
+	lost  *sink.LostError
+}
+
+// refusal is what a broker said of a message.
+type refusal struct {
+	reason string
+	err    error
+}
+
+// New checks the options and returns a sink that is not open.
+func New(options Options) (*Sink, error) {
+	if err := options.complete(); err != nil {
+		return nil, fmt.Errorf("configure kafka sink: %w", err)
+	}
+	codec, err := batch.ParseCodec(options.Compression)
+	if err != nil {
+		return nil, fmt.Errorf("configure kafka sink: %w", err)
+	}
+	s := &Sink{
+		options: options, tuning: defaultTuning(), now: time.Now, codec: codec, producer: wire.NoProducer(),
+		encoders: make(chan *batch.Encoder, runtime.GOMAXPROCS(0)),
+		topics:   map[string]*topic{}, refused: map[string]*refusal{},
+	}
+	for range cap(s.encoders) {
+		s.encoders <- nil
+	}
+	cluster, err := wire.New(options.Wire)
+	if err != nil {
+		return nil, fmt.Errorf("configure kafka sink: %w", err)
+	}
+	cluster.Close() // its options are right; Open makes one that connects
+	return s, nil
+}
+
+// Open is as in sink.Sink.
+func (s *Sink) Open(ctx context.Context, text sink.Mark) ([]string, error) {
+	want, err := parseMark(text)
+	if err != nil {
+		return nil, err
+	}
+	s.opened = false
+	if err := s.connect(); err != nil {
+		return nil, err
+	}
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.enroll(ctx); err != nil {
+		return nil, err
+	}
+	ids, err := s.survey(ctx, want)
+	var lost *sink.LostError
+	if err == nil || errors.As(err, &lost) {
+		s.opened = true
+	}
+	return ids, err
+}
+
+func (s *Sink) connect() error {
+	if s.cluster != nil {
+		return nil
+	}
+	cluster, err := wire.New(s.options.Wire)
+	if err != nil {
+		return &sink.PermanentError{Err: fmt.Errorf("configure kafka sink: %w", err)}
+	}
+	s.cluster = cluster
+	return nil
+}
+
+// Write is as in sink.Sink. Any error but a rejection closes the sink.
+func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, error) {
+	if !s.opened {
+		return "", errors.New("write to kafka: the sink is not open: open it")
+	}
+	if ctx.Err() != nil {
+		return "", ended(ctx, "write to kafka", nil)
+	}
+	plan, rejected, err := s.plan(ctx, messages)
+	if err == nil {
+		err = s.deliver(ctx, plan)
+	}
+	switch {
+	case err != nil:
+		s.opened = false
+		return "", err
+	case rejected != nil:
+		delete(s.refused, messages[rejected.Index].ID) // told
+		return s.mark(), rejected
+	}
+	return s.mark(), nil
+}
+
+// Close is as in sink.Sink. What the last Write left in doubt is settled, if that takes no longer than a moment, so that
+// no batch of this sink comes to a log that its successor has read already.
+func (s *Sink) Close(ctx context.Context) error {
+	s.opened = false
+	if s.cluster == nil {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, s.tuning.grace)
+	defer cancel()
+	s.leave(bounded)
+	s.cluster.Close()
+	s.cluster = nil
+	return nil
+}
+
+// leave does its best: what it cannot do, the next Open does, in this process or another one.
+func (s *Sink) leave(ctx context.Context) {
+	var err error
+	if s.options.Delivery == Transactional {
+		err = s.abort(ctx)
+	} else {
+		err = s.settle(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.again(err)
+	}
+}

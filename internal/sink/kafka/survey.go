@@ -1,0 +1,139 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+)
+
+// survey makes sure of all topics, compares them with the mark, and returns the ids of what lies behind it.
+func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
+	found, err := s.examineAll(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	lost := s.compare(found, want)
+	s.topics, s.names, s.lost = map[string]*topic{}, nil, nil
+	for _, t := range found {
+		s.learn(t)
+	}
+	switch {
+	case want == nil:
+		return nil, nil
+	case lost != nil:
+		return nil, lost
+	}
+	return s.delivered(ctx, want)
+}
+
+// examineAll looks at the configured topics, and at those that the mark or the sink know besides, if they still exist:
+// a topic that nothing is configured to write to may be deleted.
+func (s *Sink) examineAll(ctx context.Context, want *mark) ([]*topic, error) {
+	names := slices.Concat(s.options.Topics, s.names)
+	if want != nil {
+		names = slices.AppendSeq(names, maps.Keys(want.Topics))
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	found := make([]*topic, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(s.tuning.parallel)
+	for i, name := range names {
+		group.Go(func() error {
+			return s.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
+				found[i], err = s.examine(ctx, name, slices.Contains(s.options.Topics, name))
+				return err
+			})
+		})
+	}
+	err := group.Wait()
+	return slices.DeleteFunc(found, func(t *topic) bool { return t == nil }), err
+}
+
+// examine looks at one topic and the ends of its partitions. It is nil for one that is not needed, and is not
+// there or not ours to look at any more.
+func (s *Sink) examine(ctx context.Context, name string, needed bool) (*topic, error) {
+	if !needed {
+		_, err := s.cluster.Topic(ctx, name)
+		if code := wire.Code(err); code == codeUnknownTopic || code == codeTopicForbidden {
+			return nil, nil
+		}
+	}
+	t, err := s.ensure(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := s.ends(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range t.partitions {
+		p.next = ends[p.number].End
+	}
+	return t, nil
+}
+
+// compare finds a log that lacks what it once had (I4): what the mark says, or what the last Write learned, or that a
+// partition ends before what this sink saw acknowledged.
+func (s *Sink) compare(found []*topic, want *mark) error {
+	if s.lost != nil {
+		return s.lost
+	}
+	for _, t := range found {
+		var marked topicMark
+		if want != nil {
+			marked = want.Topics[t.name]
+		}
+		if t.id != "" && marked.ID != "" && t.id != marked.ID {
+			return &sink.LostError{Log: "topic " + t.name, Want: "topic id " + marked.ID, Have: "topic id " + t.id + ": it was made again"}
+		}
+		if len(marked.Next) > len(t.partitions) {
+			return &sink.LostError{Log: "topic " + t.name, Want: fmt.Sprintf("%d partitions", len(marked.Next)),
+				Have: fmt.Sprintf("%d partitions: it was made again", len(t.partitions))}
+		}
+		for _, p := range t.partitions {
+			if need := max(want.from(t.name, p.number), s.seen(t.name, p.number)); need > p.next {
+				return &sink.LostError{Log: fmt.Sprintf("topic %s partition %d", t.name, p.number),
+					Want: fmt.Sprintf("offset %d", need), Have: fmt.Sprintf("offset %d", p.next)}
+			}
+		}
+	}
+	return nil
+}
+
+// seen is the offset after the last record that a partition acknowledged to this sink.
+func (s *Sink) seen(name string, partition int32) int64 {
+	if t := s.topics[name]; t != nil && int(partition) < len(t.partitions) {
+		return t.partitions[partition].next
+	}
+	return 0
+}
+
+// delivered reads the tails of all partitions.
+func (s *Sink) delivered(ctx context.Context, want *mark) ([]string, error) {
+	var tails []*tail
+	for _, name := range s.names {
+		for _, p := range s.topics[name].partitions {
+			if from := want.from(name, p.number); from < p.next {
+				tails = append(tails, &tail{sink: s, partition: p, from: from})
+			}
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(s.tuning.readers)
+	for _, t := range tails {
+		group.Go(func() error { return t.read(ctx) })
+	}
+	err := group.Wait()
+	var ids []string
+	for _, t := range tails {
+		ids = append(ids, t.ids...)
+	}
+	return ids, err
+}

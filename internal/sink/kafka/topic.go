@@ -1,0 +1,117 @@
+package kafka
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+)
+
+// topic is what the sink knows of a topic.
+type topic struct {
+	name       string
+	id         string // Kafka's, "" if it is not known
+	limit      atomic.Int64
+	partitions []*partition
+
+	part  []byte // of the mark
+	moved bool   // part is not true any more
+}
+
+// partition is one log. A goroutine of Write has it for itself.
+type partition struct {
+	topic    *topic
+	number   int32
+	next     int64 // the offset after what is known to be in the log
+	sequence int32 // of the next batch
+	frozen   *frozen
+	indexes  []int32 // of the messages of this Write
+	turn     uint64  // the Write that the indexes are of
+}
+
+// frozen is a batch that was encoded and is not acknowledged. It may be in the log, or on its way there, so it must not
+// change any more.
+type frozen struct {
+	bytes []byte
+	count int
+	since time.Time
+	taken bool // a connection was given up that may still read the bytes
+}
+
+// defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
+const defaultLimit = 1048588
+
+// ensure makes sure that a topic is there, and returns what is known of it.
+func (s *Sink) ensure(ctx context.Context, name string) (*topic, error) {
+	known, err := s.cluster.Topic(ctx, name)
+	if wire.Code(err) == codeUnknownTopic {
+		if !s.options.Create {
+			return nil, permanent("open topic %s: it does not exist: create it, or allow the sink to create topics", name)
+		}
+		if err := s.cluster.Create(ctx, s.options.spec(name)); err != nil {
+			return nil, err
+		}
+		known, err = s.cluster.Topic(ctx, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	identity, err := s.cluster.Identity(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := s.settings(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := acknowledges(known, settings); err != nil {
+		return nil, err
+	}
+	return newTopic(known, identity, settings), nil
+}
+
+// settings are Kafka's defaults where they must not be read.
+func (s *Sink) settings(ctx context.Context, name string) (wire.Settings, error) {
+	settings, err := s.cluster.Settings(ctx, name)
+	if wire.Code(err) == codeTopicForbidden {
+		return wire.Settings{MaxMessageBytes: defaultLimit}, nil
+	}
+	return settings, err
+}
+
+func newTopic(known wire.Topic, identity wire.Identity, settings wire.Settings) *topic {
+	t := &topic{name: known.Name, id: identity.ID}
+	t.limit.Store(int64(settings.MaxMessageBytes))
+	for i := range known.Partitions {
+		t.partitions = append(t.partitions, &partition{topic: t, number: int32(i)})
+	}
+	return t
+}
+
+// acknowledges finds a topic that can never give the acknowledgement that is asked for.
+func acknowledges(known wire.Topic, settings wire.Settings) error {
+	for _, p := range known.Partitions {
+		if have, need := len(p.Replicas), settings.MinInsyncReplicas; have > 0 && have < need {
+			return permanent("open topic %s: partition %d has %d replicas, and min.insync.replicas is %d, so no record can be acknowledged: "+
+				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.ID, have, need)
+		}
+	}
+	return nil
+}
+
+// partitionOf is where messages with the key belong. A message without a key belongs where the empty key does.
+func (t *topic) partitionOf(key []byte) *partition {
+	return t.partitions[batch.Partition(key, len(t.partitions))]
+}
+
+// shrink keeps what a refusal has shown of max.message.bytes.
+func (t *topic) shrink(refused int) {
+	for {
+		have := t.limit.Load()
+		if int64(refused) > have || t.limit.CompareAndSwap(have, int64(refused)-1) {
+			return
+		}
+	}
+}

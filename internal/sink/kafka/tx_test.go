@@ -1,0 +1,171 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+)
+
+func transactional(t *testing.T, cluster *kafkatest.Cluster, topics int) Options {
+	options := testOptions(t, cluster, topics)
+	options.Delivery, options.TransactionalID = Transactional, options.Topics[0]
+	return options
+}
+
+// TestI10FencedOwnerStops is a second exporter, started by mistake on another state directory.
+func TestI10FencedOwnerStops(t *testing.T) {
+	cluster := broker.Get(t)
+	kafkatest.RequireReal(t)
+	options := transactional(t, cluster, 1)
+	older, younger := newTestSink(t, options), newTestSink(t, options)
+	open(t, older, "")
+	first := messagesOf(options.Topics[0], 10)
+	mark := mustWrite(t, older, first)
+	open(t, younger, "")
+	_, err := older.Write(t.Context(), messagesOf(options.Topics[0], 5))
+	var permanent *sink.PermanentError
+	if err == nil || errors.As(err, &permanent) {
+		t.Fatalf("the older one's Write: %v", err)
+	}
+	for range 2 { // the second time after Close, as the pipeline does it
+		_, err = older.Open(t.Context(), mark)
+		if !errors.As(err, &permanent) || !strings.Contains(err.Error(), "another exporter") || !strings.Contains(err.Error(), options.TransactionalID) {
+			t.Fatalf("the older one's Open: %v, want that it was taken over", err)
+		}
+		if err := older.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := messagesOf(options.Topics[0], 20)[10:]
+	mustWrite(t, younger, second)
+	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(append(first, second...)))
+}
+
+// TestTransactionThatTimesOut is one that the coordinator ended before it was committed.
+func TestTransactionThatTimesOut(t *testing.T) {
+	cluster := broker.Get(t)
+	kafkatest.RequireReal(t)
+	options := transactional(t, cluster, 1)
+	s := newTestSink(t, options)
+	s.tuning.transaction = time.Second
+	open(t, s, "")
+	mark := mustWrite(t, s, messagesOf(options.Topics[0], 1))
+	messages := messagesOf(options.Topics[0], 10)[1:]
+
+	leaveOpen(t, s, messages)
+	s.opened = true
+	cluster.AwaitTransactions(t, options.Topics[0])
+	_, err := s.Write(t.Context(), messages)
+	var permanent *sink.PermanentError
+	if err == nil || errors.As(err, &permanent) {
+		t.Fatalf("Write under an epoch that is over: %v, want an error that Open answers", err)
+	}
+	if _, left, err := rewrite(t, s, mark, messages); err != nil || len(left) != len(messages) {
+		t.Fatalf("%d of %d messages were found in an aborted transaction, or %v", len(messages)-len(left), len(messages), err)
+	}
+	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(messagesOf("", 10)))
+}
+
+// TestTailOfEveryKind has what a tail can hold: committed, aborted and open transactions of ours and of others, records
+// without an id, control batches and batches that compaction has emptied. Java's consumer is the judge.
+func TestTailOfEveryKind(t *testing.T) {
+	cluster := broker.Get(t)
+	kafkatest.RequireReal(t)
+	options := transactional(t, cluster, 1)
+	options.Partitions, options.Cleanup = 1, "compact"
+	options.Configs = kafkatest.CompactedQuickly()
+	delete(options.Configs, "cleanup.policy")
+	topic := options.Topics[0]
+	s := newTestSink(t, options)
+	s.tuning.records = 4
+	open(t, s, "")
+	mark := mustWrite(t, s, nil)
+	mustWrite(t, s, messagesOf(topic, 40)) // of ten keys: compaction empties most batches
+	aborted := messagesOf(topic, 60)[40:]
+	for i := range aborted {
+		aborted[i].Key = fmt.Append(aborted[i].Key, i)
+	}
+	leaveOpen(t, s, aborted)
+	next := newTestSink(t, options) // aborts it
+	open(t, next, "")
+	mustWrite(t, next, messagesOf(topic, 63)[60:])
+	cluster.AwaitCompaction(t, topic)
+	leaveOpen(t, next, messagesOf(topic, 66)[63:])
+
+	last := newTestSink(t, options)
+	got := open(t, last, mark)
+	cluster.AwaitTransactions(t, topic)
+	var want []string
+	for _, r := range cluster.Consume(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+		for _, h := range r.Headers {
+			if h.Key == sink.HeaderID {
+				want = append(want, string(h.Value))
+			}
+		}
+	}
+	if !slices.Equal(got, want) || len(want) == 0 || len(want) >= 43 {
+		t.Errorf("the tail holds %q,\nand Java's consumer reads %q", got, want)
+	}
+}
+
+// leaveOpen writes the messages into a transaction that nobody ends.
+func leaveOpen(t *testing.T, s *Sink, messages []sink.Message) {
+	t.Helper()
+	p, rejected, err := s.plan(t.Context(), messages)
+	if err != nil || rejected != nil {
+		t.Fatal(rejected, err)
+	}
+	partitions := map[string][]int32{}
+	for _, to := range p.touched {
+		partitions[to.topic.name] = append(partitions[to.topic.name], to.number)
+	}
+	if err := s.persist(t.Context(), "begin", func(ctx context.Context) error { return s.cluster.AddPartitions(ctx, s.tx(), partitions) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.send(t.Context(), p, s.options.TransactionalID); err != nil {
+		t.Fatal(err)
+	}
+	s.opened = false
+}
+
+// TestStrangersTransactionHidesNothing: our records behind a transaction that somebody else leaves open are found.
+func TestStrangersTransactionHidesNothing(t *testing.T) {
+	cluster := broker.Get(t)
+	options := transactional(t, cluster, 1)
+	options.Partitions = 1
+	stranger := options
+	stranger.TransactionalID += "-stranger"
+	other := newTestSink(t, stranger)
+	open(t, other, "")
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mark := mustWrite(t, s, nil)
+	foreign := message(options.Topics[0], "k", "")
+	leaveOpen(t, other, []sink.Message{foreign})
+	messages := messagesOf(options.Topics[0], 5)
+	mustWrite(t, s, messages)
+	again := newTestSink(t, options)
+	sameSet(t, "tail", open(t, again, mark), idsOf(messages))
+}
+
+// TestOwnOpenTransactionIsAborted: an Open after a failed Write is not taken for a second exporter.
+func TestOwnOpenTransactionIsAborted(t *testing.T) {
+	cluster := broker.Get(t)
+	options := transactional(t, cluster, 1)
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mark := mustWrite(t, s, nil)
+	messages := messagesOf(options.Topics[0], 10)
+	leaveOpen(t, s, messages)
+	if _, left, err := rewrite(t, s, mark, messages); err != nil || len(left) != len(messages) {
+		t.Fatalf("%d of %d messages are left, %v", len(left), len(messages), err)
+	}
+	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(messages))
+}

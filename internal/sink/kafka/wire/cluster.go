@@ -1,0 +1,158 @@
+// Package wire speaks Kafka's protocol over kafka-go's transport: connections, security, requests and errors. It knows
+// neither records nor what a sink promises. Every request is one attempt: what to do after an error is the caller's
+// decision, and Classify tells what the error allows.
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/metadata"
+)
+
+const (
+	defaultTimeout = 5 * time.Second
+
+	// connectTimeout is for a connection with TLS, and again for the login on it: a dead broker costs that much
+	// whenever it is drawn.
+	connectTimeout = 2 * time.Second
+
+	// brokersTTL is how old the transport's list of brokers gets, and the limit for asking. Leaders are not in it: this
+	// package asks for them when it needs to.
+	brokersTTL = 2 * time.Second
+
+	// idleTimeout is how long a connection may be unused: less than load balancers allow, so that it is not cut when it
+	// is needed.
+	idleTimeout = 3 * time.Minute
+
+	// refreshPause is between two times that Refresh closes connections.
+	refreshPause = 250 * time.Millisecond
+)
+
+// errClosed is what requests of a closed Cluster return.
+var errClosed = errors.New("the connection to Kafka is closed")
+
+// Cluster is the way to the brokers of one cluster. Its methods can be called from many goroutines at once. Every
+// method that takes a context sends its request once, and returns within Options.Timeout if not said otherwise.
+type Cluster struct {
+	options   Options
+	address   net.Addr // of all bootstrap brokers
+	dialer    *dialer
+	transport *kafka.Transport
+	leaders   leaders
+	serial    atomic.Int32 // correlation ids
+
+	broken    atomic.Bool // a connection failed since connections were closed
+	refreshed atomic.Int64
+
+	mu      sync.Mutex
+	running map[*context.CancelFunc]struct{} // requests; nil once closed
+	idle    sync.WaitGroup                   // running, too, to wait for
+}
+
+// New returns a Cluster that has not connected yet. Its error names the options that are wrong.
+func New(options Options) (*Cluster, error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	login, err := newLogin(options.SASL)
+	if err != nil {
+		return nil, err
+	}
+	d := &dialer{options: &options, conns: map[*guarded]struct{}{}}
+	c := &Cluster{
+		options: options,
+		address: kafka.TCP(options.Brokers...),
+		dialer:  d,
+		transport: &kafka.Transport{
+			Dial:        d.dial,
+			DialTimeout: options.connectTimeout(),
+			IdleTimeout: idleTimeout,
+			MetadataTTL: brokersTTL,
+			// Not nil, which is all topics. None: the brokers come with any answer, and leaders are asked for by this package.
+			MetadataTopics: []string{},
+			ClientID:       options.ClientID,
+		},
+		running: map[*context.CancelFunc]struct{}{},
+	}
+	if login != nil { // a nil *login would be a Mechanism
+		c.transport.SASL = login
+	}
+	c.leaders.init()
+	return c, nil
+}
+
+// Close closes all connections. Requests under way fail. No goroutine is left when it returns.
+func (c *Cluster) Close() {
+	c.mu.Lock()
+	running := c.running
+	c.running = nil
+	c.mu.Unlock()
+	for cancel := range running {
+		(*cancel)()
+	}
+	c.idle.Wait()
+	c.transport.CloseIdleConnections()
+	c.dialer.close()
+}
+
+// begin bounds a request and makes Close wait for it.
+func (c *Cluster) begin(ctx context.Context, timeout time.Duration) (context.Context, func(), error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running == nil {
+		return nil, nil, errClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	c.running[&cancel] = struct{}{}
+	c.idle.Add(1)
+	return ctx, func() {
+		cancel()
+		c.mu.Lock()
+		delete(c.running, &cancel)
+		c.mu.Unlock()
+		c.idle.Done()
+	}, nil
+}
+
+func (c *Cluster) closed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running == nil
+}
+
+// Refresh forgets which broker leads which partition and, where a connection broke, all connections that nobody is
+// using. It is for a request that failed because leaders moved (codes 5, 6) or a connection died, before the next
+// attempt; it does no I/O, and many calls in a short time are one.
+func (c *Cluster) Refresh() {
+	last, now := c.refreshed.Load(), time.Now().UnixNano()
+	if now-last < int64(refreshPause) || !c.refreshed.CompareAndSwap(last, now) {
+		return
+	}
+	c.leaders.clear()
+	if c.broken.Swap(false) {
+		c.transport.CloseIdleConnections()
+	}
+}
+
+// Reach connects, logs in and asks for the brokers. Its error is that of the connection: what keeps the client from
+// talking to this cluster, and the setting to change. It returns within twice Options.Timeout.
+func (c *Cluster) Reach(ctx context.Context) error {
+	answer, err := ask[*metadata.Response](ctx, c, anyBroker, &metadata.Request{TopicNames: []string{}})
+	if err != nil {
+		return c.diagnose(ctx, err)
+	}
+	if len(answer.Brokers) == 0 {
+		return fmt.Errorf("connect to %s: the broker knows of no brokers yet", c.bootstrap())
+	}
+	return nil
+}
+
+func (c *Cluster) bootstrap() string { return strings.Join(c.options.Brokers, ",") }

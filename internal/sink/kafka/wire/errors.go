@@ -1,0 +1,131 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Error is an answer with one of Kafka's error codes.
+type Error struct {
+	Code    int16
+	Message string         // the broker's, mostly empty
+	Request string         // what was asked: "produce to topic t partition 3"
+	Needs   string         // the permission or the settings that the request depends on
+	Records map[int]string // of a batch that was refused for some of its records: their indexes, and why
+}
+
+// Name is Kafka's name of the code, such as "NOT_LEADER_OR_FOLLOWER".
+func (e *Error) Name() string { return rowOf(e.Code).name }
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s: Kafka's error %d %s", e.Request, e.Code, e.Name())
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
+}
+
+// Class says what an error allows.
+type Class int
+
+// The classes of errors.
+const (
+	Retriable Class = iota // send the same bytes again, after Refresh
+	TooLarge               // the batch is larger than the topic takes
+	Invalid                // the broker will never take a record of the batch; Error.Records may name it
+	Reopen                 // the broker's view of the producer or of the log is another: open again at the mark
+	Fenced                 // the epoch is over: a newer producer has the transactional id, or the transaction timed out
+	Fatal                  // only a person can mend it: configuration, permission, credentials
+)
+
+func (c Class) String() string {
+	return [...]string{"retriable", "too_large", "invalid", "reopen", "fenced", "fatal"}[c]
+}
+
+// Classify sorts an error of this package. Errors of the network, and what it does not know, are Retriable.
+func Classify(err error) Class {
+	var answer *Error
+	var connect *ConnectError
+	var login *loginFailure
+	switch {
+	case errors.As(err, &answer):
+		return rowOf(answer.Code).class
+	case errors.As(err, &connect):
+		return connect.Class
+	case errors.As(err, &login):
+		return login.Class
+	}
+	return Retriable
+}
+
+// Reason is a short word for an error, for a metric's label.
+func Reason(err error) string {
+	var answer *Error
+	var connect *ConnectError
+	var login *loginFailure
+	switch {
+	case errors.As(err, &answer):
+		return strings.ToLower(answer.Name())
+	case errors.As(err, &login):
+		return "login"
+	case isTimeout(err):
+		return "timeout"
+	case errors.As(err, &connect):
+		return "unreachable"
+	}
+	return "disconnected"
+}
+
+// Code is Kafka's error code in err, and 0 where there is none.
+func Code(err error) int16 {
+	var answer *Error
+	if errors.As(err, &answer) {
+		return answer.Code
+	}
+	return 0
+}
+
+// Explain adds to an error of this package what causes it and what to change, where that is known. A Fatal one becomes
+// a *sink.PermanentError. Classify and errors.As see through it.
+func Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	explained := err
+	if advice := advise(err); advice != "" {
+		explained = &advised{err, advice}
+	}
+	var permanent *sink.PermanentError
+	if Classify(err) == Fatal && !errors.As(err, &permanent) {
+		return &sink.PermanentError{Err: explained}
+	}
+	return explained
+}
+
+type advised struct {
+	error
+	advice string
+}
+
+func (a *advised) Error() string { return a.error.Error() + ": " + a.advice }
+func (a *advised) Unwrap() error { return a.error }
+
+func advise(err error) string {
+	var answer *Error
+	var connect *ConnectError
+	var login *loginFailure
+	switch {
+	case errors.As(err, new(*advised)):
+		return ""
+	case errors.As(err, &answer):
+		return rowOf(answer.Code).advice(answer.Needs)
+	case errors.As(err, &connect):
+		return connect.Remedy
+	case errors.As(err, &login):
+		return login.Remedy
+	}
+	return ""
+}

@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// identityVersion of Metadata has ids of topics (KIP-516, Kafka 2.8), and what the user may do (KIP-430).
+const identityVersion = 10
+
+// Identity is what Kafka says of a topic beyond its name.
+type Identity struct {
+	ID string // in hex; a topic that is deleted and made again has another one. "" with brokers before 2.8
+
+	// Operations is what the user may do, a bit for each code of AclOperation; unknown where the broker does not say.
+	Operations Operations
+}
+
+// Operations is a set of Kafka's operations (AclOperation.java), by their codes.
+type Operations int32
+
+// Operations on topics.
+const (
+	Read            = 3
+	Write           = 4
+	DescribeConfigs = 10
+)
+
+const unknownOperations Operations = -1 << 31
+
+// Lacks says whether the operation is known not to be permitted.
+func (o Operations) Lacks(operation int) bool {
+	return o != unknownOperations && o&(1<<operation) == 0
+}
+
+// Identity asks any broker for the identity of a topic. It is an *Error as that of Topic.
+func (c *Cluster) Identity(ctx context.Context, topic string) (Identity, error) {
+	answer, err := c.send(ctx, &exchange{api: protocol.Metadata, broker: anyBroker,
+		talk: func(rw io.ReadWriter, _ int16) (protocol.Message, error) { return c.talkIdentity(rw, topic) }})
+	if err != nil {
+		return Identity{}, err
+	}
+	message, _ := answer.(*frame)
+	if message.api != protocol.Metadata {
+		return Identity{Operations: unknownOperations}, nil // the broker is older
+	}
+	return readIdentity(message.body, topic)
+}
+
+func (c *Cluster) talkIdentity(rw io.ReadWriter, topic string) (protocol.Message, error) {
+	serial := c.serial.Add(1)
+	out := header(protocol.ApiVersions, 0, serial, c.options.ClientID)
+	out.finish(0)
+	if _, err := rw.Write(out); err != nil {
+		return nil, err
+	}
+	versions, err := readFrame(rw, protocol.ApiVersions, serial)
+	if err != nil || !knowsIdentity(versions.(*frame).body) {
+		return versions, err
+	}
+	serial = c.serial.Add(1)
+	out = header(protocol.Metadata, identityVersion, serial, c.options.ClientID).
+		int8(0).                        // no tags
+		int8(2).int64(0).int64(0).      // one topic, without an id
+		uvarint(uint64(len(topic)) + 1) //
+	out = append(out, topic...).int8(0). //
+						int8(0).int8(0).int8(1).int8(0) // do not create it, nothing of the cluster, what the user may do, no tags
+	out.finish(0)
+	if _, err := rw.Write(out); err != nil {
+		return nil, err
+	}
+	return readFrame(rw, protocol.Metadata, serial)
+}
+
+// knowsIdentity reads an answer to ApiVersions, version 0.
+func knowsIdentity(body []byte) bool {
+	in := &input{rest: body}
+	in.int16() // error
+	for range in.count(6) {
+		api, _, most := in.int16(), in.int16(), in.int16()
+		if api == int16(protocol.Metadata) {
+			return in.err == nil && most >= identityVersion
+		}
+	}
+	return false
+}
+
+// readIdentity reads an answer of Metadata, version 10, about one topic.
+func readIdentity(body []byte, topic string) (Identity, error) {
+	in := &input{rest: body}
+	in.tags()  // of the header
+	in.int32() // throttle time
+	for range in.compactCount() {
+		in.int32()
+		in.compact()
+		in.int32()
+		in.compact() // rack
+		in.tags()
+	}
+	in.compact() // cluster id
+	in.int32()   // controller
+	topics := in.compactCount()
+	failure := &Error{Code: in.int16(), Request: "look up topic " + topic, Needs: "DESCRIBE on topic " + topic}
+	name := string(in.compact())
+	identity := Identity{ID: hex.EncodeToString(in.take(16))}
+	in.take(1) // internal
+	for range in.compactCount() {
+		in.take(2 + 4 + 4 + 4) // error, number, leader and its epoch
+		for range 3 {          // replicas, those in sync, those offline
+			in.take(4 * in.compactCount())
+		}
+		in.tags()
+	}
+	identity.Operations = Operations(in.int32())
+	switch {
+	case failure.Code != 0:
+		return Identity{}, failure
+	case in.err != nil:
+		return Identity{}, fmt.Errorf("look up topic %s: %w", topic, in.err)
+	case topics != 1 || name != topic:
+		return Identity{}, fmt.Errorf("look up topic %s: the answer has %d topics, the first is %q", topic, topics, name)
+	}
+	return identity, nil
+}
+
+func (o output) uvarint(v uint64) output { return binary.AppendUvarint(o, v) }
+
+func (i *input) uvarint() int {
+	v, n := binary.Uvarint(i.rest)
+	if i.err != nil || n <= 0 || v > 1<<31 {
+		i.err, i.rest = errShort, nil
+		return 0
+	}
+	i.rest = i.rest[n:]
+	return int(v)
+}
+
+// compactCount reads the length of an array or a string in flexible versions (KIP-482); null is 0.
+func (i *input) compactCount() int {
+	n := max(i.uvarint()-1, 0)
+	if n > len(i.rest) {
+		i.err, i.rest = errShort, nil
+		return 0
+	}
+	return n
+}
+
+func (i *input) compact() []byte { return i.take(i.compactCount()) }
+
+func (i *input) tags() {
+	for range i.compactTags() {
+		i.uvarint()
+		i.take(i.uvarint())
+	}
+}
+
+func (i *input) compactTags() int {
+	n := i.uvarint()
+	if n > len(i.rest) {
+		i.err, i.rest = errShort, nil
+		return 0
+	}
+	return n
+}

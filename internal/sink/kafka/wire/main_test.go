@@ -1,0 +1,87 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+func everyListener() []kafka.Listener {
+	return []kafka.Listener{kafka.SASL, kafka.TLS, kafka.MutualTLS, kafka.SASLTLS, kafka.OtherName}
+}
+
+// secured has every listener and needs ACLs: alice may do everything, bob nothing.
+var secured = kafka.Shared{Options: kafka.Options{
+	Listeners:  everyListener(),
+	Users:      map[string]string{"alice": "wonderland", "bob": "builder"},
+	ACLs:       true,
+	SuperUsers: []string{"alice", kafka.ClientUser, "token"},
+}}
+
+// anyKafka is the real one, and kfake where there is none.
+func anyKafka(t *testing.T) *kafka.Cluster {
+	t.Helper()
+	if kafka.Available(t.Context()) != nil && !kafka.Required() {
+		return kafka.Start(t, kafka.Options{})
+	}
+	return secured.Get(t)
+}
+
+func TestMain(m *testing.M) {
+	code := secured.Main(m)
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func open(t *testing.T, options Options) *Cluster {
+	t.Helper()
+	c, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// topicName is one that no other test has.
+func topicName(t *testing.T) string {
+	return strings.NewReplacer("/", "-", " ", "_", ",", "", "=", "", ":", "").Replace(t.Name())
+}
+
+// made creates a topic for one test.
+func made(t *testing.T, c *Cluster, partitions int32, configs map[string]string) string {
+	t.Helper()
+	name := topicName(t)
+	if err := c.Create(t.Context(), TopicSpec{Name: name, Partitions: partitions, Configs: configs}); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func producer(t *testing.T, c *Cluster) Producer {
+	t.Helper()
+	p, err := c.InitProducer(t.Context(), "", 0, NoProducer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// settle repeats what brokers put off for a moment after a topic or a transaction was made.
+func settle[T any](ctx context.Context, attempt func() (T, error)) (T, error) {
+	for {
+		result, err := attempt()
+		if code := Code(err); ctx.Err() != nil || code == 0 || Classify(err) != Retriable {
+			return result, err
+		}
+	}
+}

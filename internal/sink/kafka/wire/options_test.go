@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWrongOptions(t *testing.T) {
+	brokers := []string{"host:9092"}
+	garbage := filepath.Join(t.TempDir(), "garbage")
+	if err := os.WriteFile(garbage, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	oauth := OAuth{TokenURL: "https://host/token", ClientID: "id", ClientSecret: "secret"}
+	broken := func(change func(*OAuth)) *SASL {
+		wrong := oauth
+		change(&wrong)
+		return &SASL{Mechanism: OAuthBearer, OAuth: &wrong}
+	}
+	for _, test := range []struct {
+		options Options
+		want    string
+	}{
+		{Options{}, "option Brokers is empty"},
+		{Options{Brokers: []string{"host"}}, `option Brokers: "host" is not a broker's address: write it as "host:9092"`},
+		{Options{Brokers: []string{"kafka://host:9092"}}, "is not a broker's address"},
+		{Options{Brokers: []string{"host:9092,other:9092"}}, "is not a broker's address"},
+		{Options{Brokers: []string{"host:0"}}, "is not a broker's address"},
+		{Options{Brokers: brokers, Timeout: -1}, "option Timeout"},
+		{Options{Brokers: brokers, TLS: &TLS{CAFile: "missing.pem"}}, "option TLS.CAFile (kafka.tls.ca): open missing.pem"},
+		{Options{Brokers: brokers, TLS: &TLS{CAFile: garbage}}, "holds no certificate in PEM form"},
+		{Options{Brokers: brokers, TLS: &TLS{CertFile: garbage}}, "kafka.tls.cert, kafka.tls.key) belong together"},
+		{Options{Brokers: brokers, TLS: &TLS{CertFile: garbage, KeyFile: garbage}}, "kafka.tls.cert, kafka.tls.key): tls: failed to find"},
+		{Options{Brokers: brokers, SASL: &SASL{Mechanism: "GSSAPI"}}, `option SASL.Mechanism (kafka.sasl.mechanism) is "GSSAPI": use one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM`},
+		{Options{Brokers: brokers, SASL: &SASL{Mechanism: Plain}}, "option SASL.User (kafka.sasl.user) is empty"},
+		{Options{Brokers: brokers, SASL: &SASL{Mechanism: Plain, User: "a"}}, "option SASL.Password (kafka.sasl.password): give it, or a file with it, and not both"},
+		{Options{Brokers: brokers, SASL: &SASL{Mechanism: Plain, User: "a", Password: "b", PasswordFile: garbage}}, "and not both"},
+		{Options{Brokers: brokers, SASL: &SASL{Mechanism: Plain, User: "a", PasswordFile: garbage}}, "is empty"},
+		{Options{Brokers: brokers, SASL: &SASL{Mechanism: Plain, User: "a", PasswordFile: "missing"}}, "open missing"},
+		{Options{Brokers: brokers, SASL: &SASL{Mechanism: OAuthBearer}}, "kafka.sasl.oauth) is missing"},
+		{Options{Brokers: brokers, SASL: broken(func(o *OAuth) { o.TokenURL = "host/token" })}, "kafka.sasl.oauth.tokenURL"},
+		{Options{Brokers: brokers, SASL: broken(func(o *OAuth) { o.ClientID = "" })}, "kafka.sasl.oauth.clientID"},
+		{Options{Brokers: brokers, SASL: broken(func(o *OAuth) { o.ClientSecret = "" })}, "kafka.sasl.oauth.clientSecret"},
+		{Options{Brokers: brokers, SASL: broken(func(o *OAuth) { o.CAFile = garbage })}, "kafka.sasl.oauth.ca"},
+		{Options{Brokers: brokers, SASL: broken(func(o *OAuth) { o.Extensions = map[string]string{"auth": "x"} })}, "kafka.sasl.oauth.extensions"},
+		{Options{Brokers: brokers, SASL: broken(func(o *OAuth) { o.Extensions = map[string]string{"a": "x\x01auth=y"} })}, "kafka.sasl.oauth.extensions"},
+		{Options{Brokers: brokers, SASL: &SASL{Mechanism: AWSMSKIAM}}, "AWS_MSK_IAM needs TLS: set kafka.tls"},
+	} {
+		c, err := New(test.options)
+		if err == nil {
+			c.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v, want %q", test.options, err, test.want)
+		}
+	}
+}
+
+func TestAllWrongOptionsAreNamedAtOnce(t *testing.T) {
+	_, err := New(Options{Timeout: -time.Second, SASL: &SASL{Mechanism: ScramSHA256}})
+	for _, want := range []string{"Brokers", "Timeout", "SASL.User", "SASL.Password"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not name %s", err, want)
+		}
+	}
+}

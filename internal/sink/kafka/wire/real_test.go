@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+func TestProduceAndFetch(t *testing.T) {
+	real := anyKafka(t)
+	c := open(t, Options{Brokers: real.Brokers()})
+	topic := made(t, c, 2, nil)
+	p := producer(t, c)
+	send := func(sequence int32, values ...string) (ProduceResult, error) {
+		return settle(t.Context(), func() (ProduceResult, error) {
+			return c.Produce(t.Context(), ProduceRequest{Topic: topic, Partition: 1, Batch: batch{Producer: p, sequence: sequence, values: values}.bytes()})
+		})
+	}
+	for _, step := range []struct {
+		name     string
+		sequence int32
+		offset   int64
+		code     int16
+		class    Class
+	}{
+		{"first", 0, 0, 0, 0}, {"second", 2, 2, 0, 0}, {"first again", 0, 0, 0, 0}, {"gap", 6, -1, 45, Reopen}, {"third", 4, 4, 0, 0},
+	} {
+		result, err := send(step.sequence, "a", "b")
+		if Code(err) != step.code || err == nil && result.BaseOffset != step.offset || Classify(err) != step.class {
+			t.Errorf("%s: offset %d, %v; want %d, code %d", step.name, result.BaseOffset, err, step.offset, step.code)
+		}
+	}
+	bounds, err := c.Bounds(t.Context(), topic, []int32{0, 1}, true)
+	if want := map[int32]Bounds{0: {0, 0}, 1: {0, 6}}; err != nil || bounds[0] != want[0] || bounds[1] != want[1] {
+		t.Errorf("bounds %v, %v; want %v", bounds, err, want)
+	}
+	result, err := c.Fetch(t.Context(), FetchRequest{Topic: topic, Partition: 1, Offset: 3, Committed: true})
+	if got := fetched(result.Records); err != nil || !slices.Equal(got, []string{"a", "b", "a", "b"}) || result.LastStable != 6 {
+		t.Errorf("fetched %q up to %d, %v; want the batch of offset 3 and the next", got, result.LastStable, err)
+	}
+	if _, err := c.Fetch(t.Context(), FetchRequest{Topic: topic, Partition: 1, Offset: 7}); Code(err) != codeOffsetOutOfRange {
+		t.Errorf("fetch beyond the end: %v, want code 1", err)
+	}
+	if got := real.ConsumeFast(t, topic, kafka.JudgeOptions{}); len(got) != 6 {
+		t.Errorf("an independent client reads %d records, want 6", len(got))
+	}
+}

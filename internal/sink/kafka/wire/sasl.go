@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+)
+
+// login is a sasl.Mechanism that looks its secret up for every connection.
+type login struct {
+	name  string
+	start func(ctx context.Context) (sasl.StateMachine, []byte, error)
+}
+
+func (l *login) Name() string { return l.name }
+
+func (l *login) Start(ctx context.Context) (sasl.StateMachine, []byte, error) { return l.start(ctx) }
+
+// newLogin returns nil where there is nobody to log in.
+func newLogin(options *SASL) (*login, error) {
+	if options == nil {
+		return nil, nil
+	}
+	l := &login{name: options.Mechanism}
+	switch options.Mechanism {
+	case OAuthBearer:
+		l.start = newBearer(options.OAuth).start
+	case AWSMSKIAM:
+		l.start = newMSK(options.Region).start
+	default:
+		l.start = options.withPassword
+	}
+	return l, nil
+}
+
+func (s *SASL) withPassword(ctx context.Context) (sasl.StateMachine, []byte, error) {
+	password, err := secret(s.Password, s.PasswordFile)
+	if err != nil {
+		return nil, nil, &loginFailure{Class: Retriable, Remedy: "check kafka.sasl.passwordFile", Err: err}
+	}
+	mechanism, err := s.mechanism(password)
+	if err != nil {
+		return nil, nil, &loginFailure{Class: Fatal, Remedy: "check kafka.sasl.user and kafka.sasl.password", Err: err}
+	}
+	return mechanism.Start(ctx)
+}
+
+func (s *SASL) mechanism(password string) (sasl.Mechanism, error) {
+	switch s.Mechanism {
+	case ScramSHA256:
+		return scram.Mechanism(scram.SHA256, s.User, password)
+	case ScramSHA512:
+		return scram.Mechanism(scram.SHA512, s.User, password)
+	}
+	return plain.Mechanism{Username: s.User, Password: password}, nil
+}
+
+// secret is the value itself, or the content of a file.
+func secret(value, file string) (string, error) {
+	if file == "" {
+		return value, nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(string(content), "\r\n"), nil
+}
+
+func (s *SASL) check(encrypted bool) error {
+	switch {
+	case !slices.Contains(Mechanisms(), s.Mechanism):
+		return fmt.Errorf("option SASL.Mechanism (kafka.sasl.mechanism) is %q: use one of %s", s.Mechanism, strings.Join(Mechanisms(), ", "))
+	case s.Mechanism == OAuthBearer:
+		return s.OAuth.check()
+	case s.Mechanism == AWSMSKIAM && !encrypted:
+		return errors.New("option SASL.Mechanism (kafka.sasl.mechanism) AWS_MSK_IAM needs TLS: set kafka.tls")
+	case s.Mechanism == AWSMSKIAM:
+		return nil
+	}
+	var problems []error
+	if s.User == "" {
+		problems = append(problems, fmt.Errorf("option SASL.User (kafka.sasl.user) is empty: %s needs one", s.Mechanism))
+	}
+	return errors.Join(append(problems, checkSecret("SASL.Password (kafka.sasl.password)", s.Password, s.PasswordFile))...)
+}
+
+func checkSecret(name, value, file string) error {
+	if (value == "") == (file == "") {
+		return fmt.Errorf("option %s: give it, or a file with it, and not both", name)
+	}
+	content, err := secret(value, file)
+	if err != nil {
+		return fmt.Errorf("option %s: %w", name, err)
+	}
+	if content == "" {
+		return fmt.Errorf("option %s: %s is empty", name, file)
+	}
+	return nil
+}
+
+// loginFailure is an error of our side of a login, before the broker has judged.
+type loginFailure struct {
+	Class  Class
+	Remedy string
+	Err    error
+}
+
+func (f *loginFailure) Error() string { return "log in to Kafka: " + f.Err.Error() }
+func (f *loginFailure) Unwrap() error { return f.Err }
+
+// loginError finds the broker's judgement of a login, which kafka-go returns as an error of the connection.
+func loginError(options *SASL, err error) error {
+	var code kafka.Error
+	if !errors.As(err, &code) {
+		return nil
+	}
+	switch int16(code) {
+	case codeSASLAuthenticationFailed, codeUnsupportedSASLMechanism, codeIllegalSASLState:
+	default:
+		return nil
+	}
+	message := strings.TrimPrefix(err.Error(), code.Error())
+	return &Error{Code: int16(code), Message: strings.TrimPrefix(message, ": "), Request: options.request(), Needs: options.needs()}
+}
+
+func (s *SASL) request() string {
+	switch {
+	case s == nil:
+		return "connect to Kafka"
+	case s.User == "":
+		return "log in to Kafka with " + s.Mechanism
+	}
+	return fmt.Sprintf("log in to Kafka as %s with %s", s.User, s.Mechanism)
+}
+
+// needs names the settings that a wrong login comes from.
+func (s *SASL) needs() string {
+	switch {
+	case s == nil:
+		return "kafka.sasl"
+	case s.Mechanism == OAuthBearer:
+		return "kafka.sasl.oauth.clientID, kafka.sasl.oauth.scopes"
+	case s.Mechanism == AWSMSKIAM:
+		return "the AWS credentials and their policy (kafka-cluster:Connect), kafka.sasl.region"
+	case s.PasswordFile != "":
+		return "kafka.sasl.user, kafka.sasl.passwordFile"
+	}
+	return "kafka.sasl.user, kafka.sasl.password"
+}

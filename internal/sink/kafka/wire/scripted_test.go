@@ -1,0 +1,218 @@
+package wire
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// scripted is a cluster whose answers are ours.
+func scripted(t *testing.T, brokers int, options Options) (*kfake.Cluster, *Cluster) {
+	t.Helper()
+	fake, err := kfake.NewCluster(kfake.NumBrokers(brokers), kfake.SeedTopics(2, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	options.Brokers = fake.ListenAddrs()
+	return fake, open(t, options)
+}
+
+func request(p Producer, sequence int32) ProduceRequest {
+	return ProduceRequest{Topic: "t", Batch: batch{Producer: p, sequence: sequence, values: []string{"a"}}.bytes()}
+}
+
+// refuse answers the next produce request with a code.
+func refuse(fake *kfake.Cluster, code int16) {
+	fake.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		asked := r.(*kmsg.ProduceRequest)
+		if asked.Acks != -1 || asked.TimeoutMillis <= 0 {
+			code = 21
+		}
+		answer := asked.ResponseKind().(*kmsg.ProduceResponse)
+		partition := kmsg.NewProduceResponseTopicPartition()
+		partition.Partition, partition.ErrorCode, partition.BaseOffset = asked.Topics[0].Partitions[0].Partition, code, -1
+		partition.ErrorMessage = kmsg.StringPtr("scripted")
+		topic := kmsg.NewProduceResponseTopic()
+		topic.Topic, topic.Partitions = asked.Topics[0].Topic, append(topic.Partitions, partition)
+		answer.Topics = append(answer.Topics, topic)
+		return answer, nil, true
+	})
+}
+
+// TestEveryCodeIsClassified walks the table: an answer with each code comes out with its class, and the same bytes go
+// through afterwards.
+func TestEveryCodeIsClassified(t *testing.T) {
+	fake, c := scripted(t, 1, Options{})
+	p := producer(t, c)
+	for i, r := range table() {
+		refuse(fake, r.code)
+		_, err := c.Produce(t.Context(), request(p, int32(i)))
+		if Code(err) != r.code || Classify(err) != r.class {
+			t.Errorf("code %d: %v, %s; want %s", r.code, err, Classify(err), r.class)
+		}
+		c.Refresh()
+		if result, err := c.Produce(t.Context(), request(p, int32(i))); err != nil || result.BaseOffset != int64(i) {
+			t.Fatalf("after code %d: offset %d, %v", r.code, result.BaseOffset, err)
+		}
+	}
+}
+
+// TestLeaderMovesAreFollowed holds that the attempt after a refusal goes to the new leader, with no timer in between.
+func TestLeaderMovesAreFollowed(t *testing.T) {
+	fake, c := scripted(t, 3, Options{})
+	p := producer(t, c)
+	for i := range int32(20) {
+		if err := fake.MoveTopicPartition("t", 0, i%3); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Produce(t.Context(), request(p, i))
+		if Code(err) == codeNotLeader {
+			_, err = c.Produce(t.Context(), request(p, i))
+		}
+		if err != nil {
+			t.Fatalf("move %d: %v", i, err)
+		}
+	}
+}
+
+func TestLostAnswers(t *testing.T) {
+	fake, c := scripted(t, 1, Options{Timeout: 500 * time.Millisecond})
+	p := producer(t, c)
+	for i, test := range []struct {
+		reason string
+		err    error
+	}{{"disconnected", errors.New("cut")}, {"timeout", nil}} {
+		fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) { return nil, test.err, true })
+		_, err := c.Produce(t.Context(), request(p, int32(i)))
+		if err == nil || Classify(err) != Retriable || Reason(err) != test.reason {
+			t.Errorf("answer lost: %v, %s; want it retriable, %s", err, Reason(err), test.reason)
+		}
+		c.Refresh()
+		if _, err := c.Produce(t.Context(), request(p, int32(i))); err != nil {
+			t.Errorf("after %s: %v", test.reason, err)
+		}
+	}
+}
+
+func TestCoordinatorMovesAreFollowed(t *testing.T) {
+	fake, c := scripted(t, 3, Options{})
+	var lookups atomic.Int32
+	fake.ControlKey(int16(kmsg.FindCoordinator), func(kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		lookups.Add(1)
+		return nil, nil, false
+	})
+	p, err := c.InitProducer(t.Context(), "tx", time.Minute, NoProducer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := Tx{"tx", p}
+	if err := c.AddPartitions(t.Context(), tx, map[string][]int32{"t": {0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []int16{14, 15, 16} {
+		fake.ControlKey(int16(kmsg.EndTxn), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			answer := r.ResponseKind().(*kmsg.EndTxnResponse)
+			answer.ErrorCode = code
+			return answer, nil, true
+		})
+		if err := c.EndTransaction(t.Context(), tx, true); Code(err) != code || Classify(err) != Retriable {
+			t.Errorf("%v, want code %d", err, code)
+		}
+	}
+	if err := c.EndTransaction(t.Context(), tx, true); err != nil {
+		t.Error(err)
+	}
+	if got := lookups.Load(); got != 4 {
+		t.Errorf("the coordinator was looked up %d times, want once and after each of three refusals", got)
+	}
+}
+
+// TestI7CloseEndsEverything holds that requests under way end with Close, and that nothing of the transport is left.
+func TestI7CloseEndsEverything(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(2, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	silent := listen(t, func(net.Conn) {})
+	c, err := New(Options{Brokers: append(fake.ListenAddrs(), silent), Timeout: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.InitProducer(t.Context(), "", 0, NoProducer())
+	for ; err != nil; p, err = c.InitProducer(t.Context(), "", 0, NoProducer()) { // the silent one was drawn
+		if Classify(err) != Retriable {
+			t.Fatal(err)
+		}
+	}
+	asked := make(chan struct{})
+	fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) { close(asked); return nil, nil, true })
+	done := make(chan error)
+	go func() { _, err := c.Produce(t.Context(), request(p, 0)); done <- err }()
+	<-asked
+	go c.Close()
+	if err := <-done; !errors.Is(err, errClosed) {
+		t.Errorf("produce ended with %v, want %v", err, errClosed)
+	}
+	c.Close()
+	if err := c.Reach(t.Context()); !errors.Is(err, errClosed) {
+		t.Errorf("reach after Close: %v, want %v", err, errClosed)
+	}
+	if conns := len(c.dialer.conns); conns != 0 {
+		t.Errorf("%d connections are left", conns)
+	}
+}
+
+// TestCreateWaitsUntilKnown holds that a topic that was made can be used when Create returns.
+func TestCreateWaitsUntilKnown(t *testing.T) {
+	fake, c := scripted(t, 1, Options{})
+	var asked atomic.Int32
+	fake.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		topics := r.(*kmsg.MetadataRequest).Topics
+		if len(topics) == 0 || asked.Add(1) > 3 {
+			return nil, nil, false
+		}
+		answer := r.ResponseKind().(*kmsg.MetadataResponse)
+		answer.Topics = []kmsg.MetadataResponseTopic{{Topic: topics[0].Topic, ErrorCode: 3}}
+		return answer, nil, true
+	})
+	if err := c.Create(t.Context(), TopicSpec{Name: "new"}); err != nil || asked.Load() != 4 {
+		t.Errorf("created after asking %d times, %v; want it known at the fourth", asked.Load(), err)
+	}
+}
+
+// TestBrokersThatDieAreNotMisconfigured holds that a cut connection is called a missing login only where the broker says
+// that it wants one.
+func TestBrokersThatDieAreNotMisconfigured(t *testing.T) {
+	fake, c := scripted(t, 1, Options{})
+	fake.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		return nil, errors.New("cut"), true
+	})
+	if err := c.Reach(t.Context()); err == nil || Classify(err) != Retriable {
+		t.Errorf("%v, %s; want it retriable", err, Classify(err))
+	}
+}
+
+// TestSilentLoginsEnd holds that a broker that hangs during a login holds up nobody: kafka-go sets no deadline there.
+func TestSilentLoginsEnd(t *testing.T) {
+	versions := "\x00\x00\x00\x10\x00\x00\x00\x01\x00\x00\x00\x00\x00\x01\x00\x11\x00\x00\x00\x01" // SaslHandshake 0 to 1
+	address := listen(t, func(conn net.Conn) {
+		if _, err := conn.Read(make([]byte, 1024)); err == nil {
+			conn.Write([]byte(versions))
+		}
+	})
+	c := open(t, Options{Brokers: []string{address}, SASL: &SASL{Mechanism: Plain, User: "a", Password: "b"}})
+	if err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "i/o timeout") {
+		t.Errorf("%v, want the connection's own timeout", err)
+	}
+}

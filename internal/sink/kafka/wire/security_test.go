@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+func TestSecureConnections(t *testing.T) {
+	kafka.RequireReal(t)
+	real := secured.Get(t)
+	files := real.Certificates()
+	trust := &TLS{CAFile: files.CA}
+	password := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(password, []byte("wonderland\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, options := range map[string]Options{
+		"PLAIN":                  {Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: Plain, User: "alice", Password: "wonderland"}},
+		"SCRAM-SHA-256":          {Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: ScramSHA256, User: "alice", PasswordFile: password}},
+		"SCRAM-SHA-512":          {Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: ScramSHA512, User: "alice", Password: "wonderland"}},
+		"SCRAM-SHA-512 over TLS": {Brokers: real.BrokersAt(kafka.SASLTLS), TLS: trust, SASL: &SASL{Mechanism: ScramSHA512, User: "alice", Password: "wonderland"}},
+		"TLS":                    {Brokers: real.BrokersAt(kafka.TLS), TLS: trust},
+		"TLS, other name":        {Brokers: real.BrokersAt(kafka.OtherName), TLS: &TLS{CAFile: files.CA, ServerName: "kafka.invalid"}},
+		"mutual TLS":             {Brokers: real.BrokersAt(kafka.MutualTLS), TLS: &TLS{CAFile: files.CA, CertFile: files.ClientCert, KeyFile: files.ClientKey}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := open(t, options)
+			if err := c.Reach(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			topic, p := made(t, c, 1, nil), producer(t, c)
+			if _, err := settle(t.Context(), func() (ProduceResult, error) {
+				return c.Produce(t.Context(), ProduceRequest{Topic: topic, Batch: batch{Producer: p, values: []string{"a"}}.bytes()})
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestWrongSecurity holds that whatever is wrong with a connection is told within 10 s, with its cause and the setting.
+func TestWrongSecurity(t *testing.T) {
+	kafka.RequireReal(t)
+	real := secured.Get(t)
+	files := real.Certificates()
+	trust := &TLS{CAFile: files.CA}
+	alice := &SASL{Mechanism: ScramSHA256, User: "alice", Password: "wonderland"}
+	for _, test := range []struct {
+		name    string
+		options Options
+		class   Class
+		want    []string
+	}{
+		{"wrong password, PLAIN", Options{Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: Plain, User: "alice", Password: "no"}}, Fatal,
+			[]string{"log in to Kafka as alice with PLAIN: Kafka's error 58 SASL_AUTHENTICATION_FAILED", "check kafka.sasl.user, kafka.sasl.password"}},
+		{"wrong password, SCRAM", Options{Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: ScramSHA512, User: "alice", Password: "no"}}, Fatal,
+			[]string{"log in to Kafka as alice with SCRAM-SHA-512", "58", "kafka.sasl.password"}},
+		{"unknown user", Options{Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: ScramSHA256, User: "nobody", Password: "no"}}, Fatal,
+			[]string{"as nobody", "58", "kafka.sasl.user"}},
+		{"a login that is not enabled", Options{Brokers: real.BrokersAt(kafka.SASLTLS), TLS: trust, SASL: &SASL{Mechanism: AWSMSKIAM}}, Fatal,
+			[]string{"UNSUPPORTED_SASL_MECHANISM: it has OAUTHBEARER, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512", "set kafka.sasl.mechanism"}},
+		{"login on a listener without", Options{Brokers: real.Brokers(), SASL: alice}, Fatal,
+			[]string{"ILLEGAL_SASL_STATE", "the listener has no login", "remove kafka.sasl"}},
+		{"no login on a listener with", Options{Brokers: real.BrokersAt(kafka.SASL)}, Fatal,
+			[]string{"the listener wants a login with OAUTHBEARER, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512", "set kafka.sasl"}},
+		{"no login on a listener with, TLS", Options{Brokers: real.BrokersAt(kafka.SASLTLS), TLS: trust}, Fatal,
+			[]string{"the listener wants a login with", "set kafka.sasl"}},
+		{"plaintext to TLS", Options{Brokers: real.BrokersAt(kafka.TLS)}, Fatal, []string{"the port speaks TLS", "set kafka.tls"}},
+		{"TLS to plaintext", Options{Brokers: real.Brokers(), TLS: trust}, Fatal, []string{"the listener is one without TLS", "remove kafka.tls"}},
+		{"wrong CA", Options{Brokers: real.BrokersAt(kafka.TLS), TLS: &TLS{CAFile: files.ForeignCA}}, Fatal,
+			[]string{"not trusted", "x509: certificate signed by unknown authority", "set kafka.tls.ca"}},
+		{"the system's CAs", Options{Brokers: real.BrokersAt(kafka.TLS), TLS: &TLS{}}, Fatal, []string{"not trusted", "set kafka.tls.ca"}},
+		{"wrong name", Options{Brokers: real.BrokersAt(kafka.OtherName), TLS: trust}, Fatal,
+			[]string{`the broker's certificate is not for "127.0.0.1"`, "kafka.tls.serverName"}},
+		{"no client certificate", Options{Brokers: real.BrokersAt(kafka.MutualTLS), TLS: trust}, Fatal,
+			[]string{"does not accept the client's certificate, or misses one", "set kafka.tls.cert and kafka.tls.key"}},
+		{"foreign client certificate", Options{Brokers: real.BrokersAt(kafka.MutualTLS), TLS: &TLS{CAFile: files.CA, CertFile: files.ForeignCert, KeyFile: files.ForeignKey}}, Fatal,
+			[]string{"does not accept the client's certificate", "set kafka.tls.cert and kafka.tls.key"}},
+	} {
+		t.Run(test.name, func(t *testing.T) { wantRefusal(t, test.options, test.class, test.want) })
+	}
+}
+
+// wantRefusal wants the same error of the first look and of a request.
+func wantRefusal(t *testing.T, options Options, class Class, want []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	c := open(t, options)
+	reached := c.Reach(ctx)
+	if reached == nil {
+		t.Fatal("connected")
+	}
+	text := Explain(reached).Error()
+	t.Log(text)
+	for _, part := range want {
+		if !strings.Contains(text, part) {
+			t.Errorf("the error has no %q", part)
+		}
+	}
+	if got := Classify(reached); got != class {
+		t.Errorf("class %s, want %s", got, class)
+	}
+	if permanent := errors.As(Explain(reached), new(*sink.PermanentError)); permanent != (class == Fatal) {
+		t.Errorf("permanent: %t", permanent)
+	}
+	if _, err := c.Produce(ctx, ProduceRequest{Topic: "t", Batch: batch{values: []string{"a"}}.bytes()}); err == nil || ctx.Err() != nil {
+		t.Errorf("produce: %v after %v", err, ctx.Err())
+	}
+}
+
+// TestPortsThatAreNotKafka holds that a foreign protocol costs neither memory nor more than 10 s (I6).
+func TestI6PortsThatAreNotKafka(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	writeCA(t, ca, secure.Certificate())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var cases sync.WaitGroup
+	for _, test := range []struct {
+		name    string
+		address string
+		tls     *TLS
+		class   Class
+		want    []string
+	}{
+		{"HTTP", web.Listener.Addr().String(), nil, Fatal, []string{"this is not a Kafka broker, it answers with HTTP", "set kafka.brokers"}},
+		{"HTTP, asked with TLS", web.Listener.Addr().String(), &TLS{CAFile: ca}, Fatal, []string{"this is not a Kafka broker, it answers with HTTP"}},
+		{"HTTPS", secure.Listener.Addr().String(), &TLS{CAFile: ca, ServerName: "example.com"}, Fatal, []string{"this is not a Kafka broker, it answers with HTTP"}},
+		{"silence", listen(t, func(net.Conn) {}), nil, Retriable, []string{"does not answer as a Kafka broker", "i/o timeout", "kafka.brokers"}},
+		{"silence, asked with TLS", listen(t, func(net.Conn) {}), &TLS{CAFile: ca}, Retriable, []string{"takes connections and says nothing"}},
+		{"another protocol", listen(t, says("SSH-2.0-OpenSSH_9.6\r\n")), nil, Fatal, []string{`this is not a Kafka broker, it answers "SSH-2.0-OpenSSH_9.6\r\n"`}},
+		{"another protocol, asked with TLS", listen(t, says("SSH-2.0-OpenSSH_9.6\r\n")), &TLS{CAFile: ca}, Fatal, []string{"the port does not speak TLS"}},
+		{"a small frame with a huge count", listen(t, says("\x00\x00\x00\x0a\x00\x00\x00\x01\x00\x00\x7f\xff\xff\xff")), nil, Fatal, []string{"this is not a Kafka broker"}},
+		{"half a frame", listen(t, says("\x00\x00\x00\x0a\x00")), nil, Retriable, []string{"the connection was cut before the first answer"}},
+		{"nobody", unused(t), nil, Retriable, []string{"nobody listens there", "connection refused", "check the port in kafka.brokers"}},
+		{"closed at once", listen(t, func(conn net.Conn) { conn.Close() }), nil, Retriable, []string{"the connection was cut", "kafka.tls"}},
+	} {
+		cases.Go(func() {
+			t.Run(test.name, func(t *testing.T) {
+				wantRefusal(t, Options{Brokers: []string{test.address}, TLS: test.tls}, test.class, test.want)
+			})
+		})
+	}
+	cases.Wait()
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
+		t.Errorf("%d MiB were allocated", grown>>20)
+	}
+}
