@@ -22,6 +22,29 @@ const (
 	KeepLastApplied   = "lastApplied"   // the annotation of kubectl apply
 )
 
+// Deliveries are the values of Kafka.Delivery; the first is the default.
+func Deliveries() []string { return []string{"idempotent", Transactional} }
+
+// Transactional is the delivery in which a batch is a transaction.
+const Transactional = "transactional"
+
+// Compressions are the values of Kafka.Compression; the first is the default.
+func Compressions() []string { return []string{"zstd", "snappy", "lz4", "gzip", "none"} }
+
+// Cleanups are the values of Kafka.Cleanup, the cleanup.policy of a topic; the first is the default.
+func Cleanups() []string { return []string{"delete", "compact", "compact,delete"} }
+
+// Mechanisms are the values of SASL.Mechanism.
+func Mechanisms() []string {
+	return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAuthBearer, MSKIAM}
+}
+
+// The mechanisms that log in without a user and a password.
+const (
+	OAuthBearer = "OAUTHBEARER"
+	MSKIAM      = "AWS_MSK_IAM"
+)
+
 // FullPolicies are the values of Queue.Full, what a full queue does; the first is the default.
 func FullPolicies() []string { return []string{"block"} }
 

@@ -17,11 +17,14 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	if s.Name != "" && !consistsOf(s.Name, lower+upper+digits+"-_.") {
 		k.problem(path+".name", "%q cannot be a name; want letters, digits and any of -_.", shorten(s.Name))
 	}
-	switch {
-	case s.NATS == nil && s.File == nil:
-		k.problem(path, "no destination; give it one of file, nats")
-	case s.NATS != nil && s.File != nil:
-		k.problem(path, "two destinations, file and nats; give each a sink of its own")
+	switch kinds := s.destinations(); {
+	case len(kinds) == 0:
+		k.problem(path, "no destination; give it one of file, kafka, nats")
+	case len(kinds) > 1:
+		k.problem(path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
+	}
+	if s.Kafka != nil {
+		k.kafka(path+".kafka", s.Kafka)
 	}
 	if s.NATS != nil {
 		k.nats(path+".nats", s.NATS)
@@ -44,6 +47,21 @@ func (k *checker) format(path string, s *Sink) {
 		return
 	}
 	k.oneOf(path, s.Format, Formats())
+}
+
+// destinations are the keys of the destinations that are given.
+func (s *Sink) destinations() []string {
+	var keys []string
+	if s.File != nil {
+		keys = append(keys, "file")
+	}
+	if s.Kafka != nil {
+		keys = append(keys, "kafka")
+	}
+	if s.NATS != nil {
+		keys = append(keys, "nats")
+	}
+	return keys
 }
 
 func (k *checker) queue(path string, q Queue) {

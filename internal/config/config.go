@@ -48,9 +48,10 @@ type Resource struct {
 	RedactEnv []string  `json:"redactEnv,omitempty"` // patterns of environment variables whose values do
 }
 
-// Sink is one destination. Exactly one of NATS and File is set in a valid one.
+// Sink is one destination. Exactly one of Kafka, NATS and File is set in a valid one.
 type Sink struct {
 	Name      string   `json:"name"`
+	Kafka     *Kafka   `json:"kafka,omitempty"`
 	NATS      *NATS    `json:"nats,omitempty"`
 	File      *File    `json:"file,omitempty"`
 	Format    string   `json:"format"`              // one of Formats
@@ -113,14 +114,17 @@ const Stdout = "-"
 
 // Kinds of Sink.
 const (
+	KindKafka  = "kafka"
 	KindNATS   = "nats"
 	KindFile   = "file"
 	KindStdout = "stdout"
 )
 
-// Kind says where the sink leads: KindNATS, KindFile or KindStdout, and "" where no destination is set.
+// Kind says where the sink leads: KindKafka, KindNATS, KindFile or KindStdout, and "" where no destination is set.
 func (s *Sink) Kind() string {
 	switch {
+	case s.Kafka != nil:
+		return KindKafka
 	case s.NATS != nil:
 		return KindNATS
 	case s.File != nil && s.File.Path == Stdout:

@@ -62,6 +62,7 @@ func (d *decoder) resource(path string, n *node, r *Resource) {
 func (d *decoder) sink(path string, n *node, s *Sink) {
 	d.mapping(path, n, map[string]reader{
 		"name":      d.text(&s.Name),
+		"kafka":     func(path string, n *node) { s.Kafka = d.kafka(path, n) },
 		"nats":      func(path string, n *node) { s.NATS = d.nats(path, n) },
 		"file":      func(path string, n *node) { s.File = d.file(path, n) },
 		"format":    d.text(&s.Format),

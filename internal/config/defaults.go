@@ -7,6 +7,7 @@ const (
 	defaultLogLevel = "info"
 	defaultStream   = "K8S"
 	defaultSubject  = "k8s.{cluster}.{group}.{resource}.{namespace}.{name}"
+	defaultTopic    = "k8s.{cluster}.{resource}"
 	defaultReplicas = 1
 	defaultBytes    = 64 << 20
 	// At 1 KiB a record the two bounds of a queue meet; the count is there for the fixed cost of smaller ones.
@@ -34,6 +35,9 @@ func (s *Sink) fillIn() {
 		fill(&s.NATS.Stream, defaultStream)
 		fill(&s.NATS.Subject, defaultSubject)
 		fill(&s.NATS.Replicas, defaultReplicas)
+	}
+	if s.Kafka != nil {
+		s.Kafka.fillIn()
 	}
 }
 

@@ -89,7 +89,9 @@ func TestValidateAfterFlags(t *testing.T) {
 
 func TestFlagProblems(t *testing.T) {
 	for sink, want := range map[string]string{
-		"kafka://h:9092":             `this build has no sink of kind "kafka"; want ` + sinkForms,
+		"pulsar://h:9092":            `this build has no sink of kind "pulsar"; want ` + sinkForms,
+		"kafka://h":                  "want brokers such as kafka://host:9092,host:9092; a login is for a configuration file",
+		"kafka://h:1?stream=a":       "unknown parameter behind the ?; allowed: delivery, name, topic",
 		"/tmp/out.ndjson":            "want " + sinkForms,
 		"":                           "want " + sinkForms,
 		"file://out.ndjson":          "want the whole path of a file behind three slashes, as in file:///path/out.ndjson",
@@ -116,7 +118,7 @@ func TestAllFlagProblems(t *testing.T) {
 		Resources: []string{"Pods"}, Sinks: []string{"kafka://u:p@h"}, Format: "avro", Listen: "8080", LogLevel: "loud", LogFormat: "xml",
 	})
 	wantError(t, err, `command line: 6 problems:
-  --sink kafka://***@h: this build has no sink of kind "kafka"; want `+sinkForms+`
+  --sink kafka://***@h: want brokers such as kafka://host:9092,host:9092; a login is for a configuration file
   --format: unknown value "avro"; allowed: cloudevents, cloudevents-binary, debezium, object
   --log-level: unknown value "loud"; allowed: debug, info, warn, error
   --log-format: unknown value "xml"; allowed: text, json

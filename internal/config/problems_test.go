@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const keysOfSink = "file, format, name, nats, queue, resources, resync"
+const keysOfSink = "file, format, kafka, name, nats, queue, resources, resync"
 
 // Each file has one problem; the message is the whole line.
 func TestOneProblem(t *testing.T) {
@@ -30,7 +30,7 @@ func TestOneProblem(t *testing.T) {
 
 		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: cluster, listen, log, redactKey, resources, sinks, state"},
 		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: cluster, listen, log, redactKey, resources, sinks, state"},
-		{"key of another kind of sink", "sinks:\n- name: a\n  kafka: {brokers: [b]}\n", "sinks[0].kafka (line 3): unknown key; allowed: " + keysOfSink},
+		{"key of another kind of sink", "sinks:\n- name: a\n  pulsar: {brokers: [b]}\n", "sinks[0].pulsar (line 3): unknown key; allowed: " + keysOfSink},
 		{"case of a key", "sinks: [{File: {path: /f}}]", "sinks[0].File (line 1): unknown key; did you mean file? allowed: " + keysOfSink},
 		{"swapped letters", "state: {dri: /d}", "state.dri (line 1): unknown key; did you mean dir? allowed: dir"},
 		{"odd key", "state: {'a.b c': /d}", `state."a.b c" (line 1): unknown key; allowed: dir`},
@@ -46,7 +46,7 @@ func TestOneProblem(t *testing.T) {
 		{"number for a secret", "sinks: [{nats: {url: 'nats://h', user: u, password: 7}}]", "sinks[0].nats.password (line 1): want a string; put it in quotes"},
 		{"string for a list", "resources: pods\n", `resources (line 1): want a list, have "pods"`},
 		{"mapping for a list", "sinks: {name: a}\n", "sinks (line 1): want a list, have a mapping"},
-		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of file, format, name, nats, queue, resources, resync, have "bus"`},
+		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of file, format, kafka, name, nats, queue, resources, resync, have "bus"`},
 		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, maxAge, nkey, password, replicas, stream, subject, tls, token, url, user, have "nats://h"`},
 		{"list for a resource", "resources: [[pods]]\n", "resources[0] (line 1): want a resource such as pods or {resource: pods, namespaces: [shop]}, have a list"},
 		{"number for a resource", "resources:\n- pods\n- 5\n", "resources[1] (line 3): want a string, have 5; put it in quotes"},
@@ -92,8 +92,8 @@ func TestOneProblem(t *testing.T) {
 		{"number in a redaction", "resources: [{resource: pods, redact: [1]}]\n", "resources[0].redact[0] (line 1): want a string, have 1; put it in quotes"},
 		{"namespace", "resources: [{resource: pods, namespaces: [a, B]}]\n", `resources[0].namespaces[1] (line 1): "B" cannot be a namespace; want lower case letters, digits and -`},
 
-		{"no destination", "sinks: [{name: a}]\n", "sinks[0] (line 1): no destination; give it one of file, nats"},
-		{"two destinations", "sinks: [{name: a, file: {path: /f}, nats: {url: 'nats://h'}}]\n", "sinks[0] (line 1): two destinations, file and nats; give each a sink of its own"},
+		{"no destination", "sinks: [{name: a}]\n", "sinks[0] (line 1): no destination; give it one of file, kafka, nats"},
+		{"two destinations", "sinks: [{name: a, file: {path: /f}, nats: {url: 'nats://h'}}]\n", "sinks[0] (line 1): 2 destinations, file and nats; give each a sink of its own"},
 		{"sink's name", "sinks: [{name: a b, file: {path: /f}}]\n", `sinks[0].name (line 1): "a b" cannot be a name; want letters, digits and any of -_.`},
 		{"name twice", "sinks:\n- {name: a, file: {path: /f}}\n- {name: a, file: {path: /g}}\n", `sinks[1].name (line 3): "a" is the name of sinks[0] already; give each sink its own`},
 		{"kind's name taken", "sinks:\n- {name: file, nats: {url: 'nats://h'}}\n- {file: {path: /g}}\n", `sinks[1].name (line 3): "file" is the name of sinks[0] already; give each sink its own`},
@@ -128,6 +128,29 @@ func TestOneProblem(t *testing.T) {
 		{"two logins", natsWith("user: u, nkey: /n"), "sinks[0].nats (line 1): 2 ways to log in, nkey, user; leave all but one out"},
 		{"password alone", natsWith("password: p"), "sinks[0].nats.password (line 1): a password without a user; add user"},
 		{"seed for its file", natsWith("nkey: SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"), "sinks[0].nats.nkey (line 1): want the path of a file that holds the seed, have a seed"},
+		{"no brokers", "sinks: [{kafka: {}}]\n", "sinks[0].kafka.brokers (line 1): missing; want brokers such as [kafka-0:9092, kafka-1:9092]"},
+		{"broker without a port", "sinks: [{kafka: {brokers: ['h:1', h]}}]\n", `sinks[0].kafka.brokers[1] (line 1): want host:port, have "h"`},
+		{"broker with a login", "sinks: [{kafka: {brokers: ['u:p@h:1']}}]\n", `sinks[0].kafka.brokers[0] (line 1): want host:port, have "***@h:1"`},
+		{"placeholder in a topic", kafkaWith("topic: 'k8s.{ns}'"), "sinks[0].kafka.topic (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}"},
+		{"topic", kafkaWith("topic: 'k8s/{name}'"), "sinks[0].kafka.topic (line 1): a topic consists of letters, digits and any of -_."},
+		{"topic of dots", kafkaWith("topic: '..'"), "sinks[0].kafka.topic (line 1): dots alone are no topic"},
+		{"delivery", kafkaWith("delivery: once"), `sinks[0].kafka.delivery (line 1): unknown value "once"; allowed: idempotent, transactional`},
+		{"compression", kafkaWith("compression: brotli"), `sinks[0].kafka.compression (line 1): unknown value "brotli"; allowed: zstd, snappy, lz4, gzip, none`},
+		{"cleanup", kafkaWith("cleanup: never"), `sinks[0].kafka.cleanup (line 1): unknown value "never"; allowed: delete, compact, compact,delete`},
+		{"transactional id without transactions", kafkaWith("transactionalId: a"), "sinks[0].kafka.transactionalId (line 1): only delivery transactional has one; leave it out, or change delivery"},
+		{"no partitions", kafkaWith("partitions: 0"), "sinks[0].kafka.partitions (line 1): want a whole number, at least 1, have 0"},
+		{"replicas in sync", kafkaWith("replication: 2, minInsyncReplicas: 3"), "sinks[0].kafka.minInsyncReplicas (line 1): 3 of 2 replicas can never be in sync; lower it, or raise replication"},
+		{"word for a choice", kafkaWith("create: maybe"), `sinks[0].kafka.create (line 1): want true or false, have "maybe"`},
+		{"certificate without a key for Kafka", kafkaWith("tls: {cert: /c}"), "sinks[0].kafka.tls (line 1): cert and key go together; give both or neither"},
+		{"NATS's TLS for Kafka", kafkaWith("tls: {first: true}"), "sinks[0].kafka.tls.first (line 1): unknown key; allowed: ca, cert, key, serverName"},
+		{"mechanism", kafkaWith("sasl: {mechanism: GSSAPI}"), `sinks[0].kafka.sasl.mechanism (line 1): unknown value "GSSAPI"; allowed: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM`},
+		{"no password", kafkaWith("sasl: {mechanism: PLAIN, user: u}"), "sinks[0].kafka.sasl.password (line 1): missing; mechanism PLAIN needs it"},
+		{"two passwords", kafkaWith("sasl: {mechanism: PLAIN, user: u, password: p, passwordFile: /p}"), "sinks[0].kafka.sasl.passwordFile (line 1): a password here and in password; leave one out"},
+		{"token's URL for a password", kafkaWith("sasl: {mechanism: PLAIN, user: u, password: p, region: r}"), "sinks[0].kafka.sasl.region (line 1): mechanism PLAIN has no region; leave it out"},
+		{"no token's server", kafkaWith("sasl: {mechanism: OAUTHBEARER}"), "sinks[0].kafka.sasl.oauth (line 1): missing; mechanism OAUTHBEARER needs it"},
+		{"no token's URL", kafkaWith("sasl: {mechanism: OAUTHBEARER, oauth: {clientId: c, clientSecret: s}}"), "sinks[0].kafka.sasl.oauth.tokenUrl (line 1): missing; a token is got with it"},
+		{"list for topic settings", kafkaWith("topicConfig: [a]"), "sinks[0].kafka.topicConfig (line 1): want a mapping, have a list"},
+		{"mapping for a topic setting", kafkaWith("topicConfig: {a: {b: c}}"), "sinks[0].kafka.topicConfig.a (line 1): want a string, have a mapping"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := Parse("c.yaml", []byte(test.file), testEnv)
@@ -139,6 +162,8 @@ func TestOneProblem(t *testing.T) {
 func sinkWith(yaml string) string { return "sinks:\n- name: a\n  file: {path: /f}\n  " + yaml + "\n" }
 
 func natsWith(yaml string) string { return "sinks: [{nats: {url: 'nats://h', " + yaml + "}}]\n" }
+
+func kafkaWith(yaml string) string { return "sinks: [{kafka: {brokers: ['h:1'], " + yaml + "}}]\n" }
 
 // All problems come at once, those of reading and those of meaning, in the file's order.
 func TestAllProblems(t *testing.T) {
@@ -160,7 +185,7 @@ lisen: ':8080'
   cluster (line 1): want a string, have 7; put it in quotes
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
   resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: drop, fieldSelector, filter, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource
-  sinks[0].kafak (line 6): unknown key; allowed: `+keysOfSink+`
+  sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOfSink+`
   sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, maxAge, nkey, password, replicas, stream, subject, tls, token, url, user
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}
   sinks[1].queue.bytes (line 10): want a size such as 64Mi, have true

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-const sinkForms = "file:///path/out.ndjson, - (standard output), nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"
+const sinkForms = "file:///path/out.ndjson, - (standard output), kafka://host:9092,host:9092, nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"
 
 // parseSink reads a sink from its short form. Each may say ?name=, for two sinks of one kind; standard output is -?name=out.
 func parseSink(text string) (Sink, error) {
@@ -21,6 +21,8 @@ func parseSink(text string) (Sink, error) {
 		return Sink{}, errors.New("want " + sinkForms)
 	case scheme == "file":
 		return parseFileSink(rest)
+	case scheme == "kafka":
+		return parseKafkaSink(rest)
 	case slices.Contains(schemes(), scheme):
 		return parseNATSSink(text)
 	}
@@ -45,6 +47,24 @@ func parseFileSink(rest string) (Sink, error) {
 		return Sink{}, errors.New("want %25 for a % in a path")
 	}
 	return Sink{Name: values.Get("name"), File: &File{Path: path}}, nil
+}
+
+// parseKafkaSink reads brokers and perhaps a topic. A login has no place in a command line: it is in a file.
+func parseKafkaSink(rest string) (Sink, error) {
+	brokers, query, _ := strings.Cut(rest, "?")
+	values, err := parseQuery(query, "name", "topic", "delivery")
+	if err != nil {
+		return Sink{}, err
+	}
+	k := &Kafka{Topic: values.Get("topic"), Delivery: values.Get("delivery")}
+	for broker := range strings.SplitSeq(brokers, ",") {
+		broker = strings.TrimSpace(broker)
+		if !isBroker(broker) {
+			return Sink{}, errors.New("want brokers such as kafka://host:9092,host:9092; a login is for a configuration file")
+		}
+		k.Brokers = append(k.Brokers, broker)
+	}
+	return Sink{Name: values.Get("name"), Kafka: k}, nil
 }
 
 func parseNATSSink(text string) (Sink, error) {

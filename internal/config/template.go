@@ -23,6 +23,21 @@ func checkSubject(template string) error {
 	return nil
 }
 
+// checkTopic says what is wrong with the template of a topic.
+func checkTopic(template string) error {
+	literal, err := withoutPlaceholders(template)
+	if err != nil {
+		return err
+	}
+	if !consistsOf(literal, lower+upper+digits+"-_.") {
+		return errors.New("a topic consists of letters, digits and any of -_.")
+	}
+	if literal == "." || literal == ".." {
+		return errors.New("dots alone are no topic")
+	}
+	return nil
+}
+
 // withoutPlaceholders puts a letter in the place of each {placeholder}.
 func withoutPlaceholders(template string) (string, error) {
 	var b strings.Builder

@@ -120,6 +120,32 @@ func (d *decoder) secret(into *Secret) reader {
 	}
 }
 
+// dictionary reads a mapping with any keys. A value may be a number or true as well: settings of others are.
+func (d *decoder) dictionary(into *map[string]string) reader {
+	return func(path string, n *node) {
+		if n == nil {
+			return
+		}
+		if n.kind != mapping {
+			d.mismatch(path, n, "a mapping")
+			return
+		}
+		all := map[string]string{}
+		keys := map[string]reader{}
+		for _, f := range n.fields {
+			name := f.key.name()
+			keys[name] = func(path string, n *node) {
+				var text string
+				if d.scalar(path, n, "a string", &text) {
+					all[name] = text
+				}
+			}
+		}
+		d.mapping(path, n, keys)
+		*into = all
+	}
+}
+
 func (d *decoder) size(into *Size, least Size) reader {
 	return func(path string, n *node) {
 		var text string

@@ -58,11 +58,11 @@ func TestWrongCommandLineExits2(t *testing.T) {
 }
 
 func TestWrongSinkURLExits2(t *testing.T) {
-	const forms = "file:///path/out.ndjson, - (standard output), nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"
+	const forms = "file:///path/out.ndjson, - (standard output), kafka://host:9092,host:9092, nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"
 	d := emptyDesk(t)
 	for _, c := range []struct{ name, sink, want string }{
 		{"no URL", "bus", "--sink bus: want " + forms},
-		{"unknown kind", "kafka://h:9092", `--sink kafka://h:9092: this build has no sink of kind "kafka"; want ` + forms},
+		{"unknown kind", "pulsar://h:9092", `--sink pulsar://h:9092: this build has no sink of kind "pulsar"; want ` + forms},
 		{"relative file", "file://out.ndjson", "--sink file://out.ndjson: want the whole path of a file behind three slashes, as in file:///path/out.ndjson"},
 		{"port", "nats://me:" + password + "@h:port", "--sink nats://***@h:port: want servers such as nats://host:4222, in user and password special characters as %XX"},
 		{"parameter", "nats://me:" + password + "@h?subject=x", "--sink nats://***@h?subject=x: unknown parameter behind the ?; allowed: name, stream"},
@@ -91,7 +91,7 @@ sinks:
 `)
 	d.exporter("run", "-f", "config.yaml").fails(t, 2, `configuration config.yaml: 8 problems:
   resource (line 2): unknown key; did you mean resources? allowed: cluster, listen, log, redactKey, resources, sinks, state
-  sinks[0].fromat (line 4): unknown key; did you mean format? allowed: file, format, name, nats, queue, resources, resync
+  sinks[0].fromat (line 4): unknown key; did you mean format? allowed: file, format, kafka, name, nats, queue, resources, resync
   sinks[0].resync (line 4): want 0 (never), or a length of time of at least 1m, have 1s
   sinks[1].name (line 5): "a" is the name of sinks[0] already; give each sink its own
   sinks[1].nats.subject (line 8): unknown placeholder {namspace}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}
