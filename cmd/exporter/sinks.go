@@ -13,6 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka"
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
 )
 
@@ -37,6 +38,7 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, retried func(name, 
 		Target: target,
 		Encoder: encode.NewEncoder(encode.Options{
 			Cluster: c.name, ClusterUID: c.uid, Version: version, Format: s.Format, Transport: transport(s), Destination: destination,
+			Tombstones: s.Kafka != nil && *s.Kafka.Tombstones,
 		}),
 		Wants:  c.wantedBy(s),
 		Queue:  fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
@@ -46,7 +48,10 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, retried func(name, 
 
 // transport is how the sink carries what is beside a value.
 func transport(s *config.Sink) encode.Transport {
-	if s.NATS != nil {
+	switch s.Kind() {
+	case config.KindKafka:
+		return encode.Kafka
+	case config.KindNATS:
 		return encode.NATS
 	}
 	return encode.File
@@ -68,18 +73,26 @@ func (c *cluster) wantedBy(s *config.Sink) func(*change.Stream) bool {
 
 // buildTarget is the only place that knows what kinds of sinks there are.
 func buildTarget(s *config.Sink, c *cluster, stdout io.Writer, retry sink.RetryFunc) (sink.Sink, encode.Destination, error) {
-	if s.File != nil {
-		target, err := file.New(file.Options{
-			Path: s.File.Path, MaxBytes: int64(s.File.Rotate), Keep: s.File.Keep, Stdout: stdout, Retry: retry,
-		})
-		return target, nil, err
+	switch s.Kind() {
+	case config.KindKafka:
+		topic, err := encode.NewTopic(s.Kafka.Topic, c.name)
+		if err != nil {
+			return nil, nil, err
+		}
+		target, err := kafka.New(kafkaOptions(s, c, topic, retry))
+		return target, topic, err
+	case config.KindNATS:
+		subject, err := encode.NewSubject(s.NATS.Subject, c.name)
+		if err != nil {
+			return nil, nil, err
+		}
+		target, err := nats.New(natsOptions(s, subject, retry))
+		return target, subject, err
 	}
-	subject, err := encode.NewSubject(s.NATS.Subject, c.name)
-	if err != nil {
-		return nil, nil, err
-	}
-	target, err := nats.New(natsOptions(s, subject, retry))
-	return target, subject, err
+	target, err := file.New(file.Options{
+		Path: s.File.Path, MaxBytes: int64(s.File.Rotate), Keep: s.File.Keep, Stdout: stdout, Retry: retry,
+	})
+	return target, nil, err
 }
 
 func natsOptions(s *config.Sink, subject *encode.Subject, retry sink.RetryFunc) nats.Options {

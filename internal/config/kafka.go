@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -49,6 +50,19 @@ type OAuth struct {
 	Audience         string            `json:"audience,omitzero"`
 	CA               string            `json:"ca,omitzero"`          // of the token's server; "" trusts the system's authorities
 	Extensions       map[string]string `json:"extensions,omitempty"` // SASL extensions (KIP-342)
+}
+
+// TopicSettings are the settings of topics that are created, by Kafka's names, beside those that have keys of their own
+// in sinks.
+func (k *Kafka) TopicSettings() map[string]string {
+	settings := maps.Clone(k.TopicConfig)
+	if k.MinInsyncReplicas > 0 {
+		if settings == nil {
+			settings = map[string]string{}
+		}
+		settings["min.insync.replicas"] = strconv.Itoa(k.MinInsyncReplicas)
+	}
+	return settings
 }
 
 func (k *Kafka) fillIn() {

@@ -21,7 +21,7 @@ const (
 	Transactional = "transactional"
 )
 
-// Options configures a sink. Wire.Brokers and Topics are needed.
+// Options configures a sink. Wire.Brokers is needed.
 type Options struct {
 	Wire wire.Options // the way to the brokers
 
@@ -56,9 +56,6 @@ func (o *Options) complete() error {
 }
 
 func (o *Options) checkTopics() error {
-	if len(o.Topics) == 0 {
-		return errors.New("option Topics is empty: name the topics that are written to")
-	}
 	var problems []error
 	for _, name := range o.Topics {
 		if err := validTopic(name); err != nil {

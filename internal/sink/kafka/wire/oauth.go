@@ -122,7 +122,7 @@ func (o *OAuth) client() (*http.Client, error) {
 
 // tokenError says whether the token server is not there or does not want us.
 func (b *bearer) tokenError(err error) error {
-	failure := &loginFailure{Class: Retriable, Remedy: "check kafka.sasl.oauth.tokenURL, and that the server is up",
+	failure := &loginFailure{Class: Retriable, Remedy: "check kafka.sasl.oauth.tokenUrl, and that the server is up",
 		Err: fmt.Errorf("get a token from %s: %w", b.options.TokenURL, err)}
 	var refused *oauth2.RetrieveError
 	var authority x509.UnknownAuthorityError
@@ -130,11 +130,11 @@ func (b *bearer) tokenError(err error) error {
 	switch {
 	case errors.As(err, &refused) && refused.Response.StatusCode >= 400 && refused.Response.StatusCode < 500 && refused.Response.StatusCode != http.StatusTooManyRequests:
 		failure.Class = Fatal
-		failure.Remedy = "check kafka.sasl.oauth.clientID, kafka.sasl.oauth.clientSecret, kafka.sasl.oauth.scopes and kafka.sasl.oauth.tokenURL"
+		failure.Remedy = "check kafka.sasl.oauth.clientId, kafka.sasl.oauth.clientSecret, kafka.sasl.oauth.scopes and kafka.sasl.oauth.tokenUrl"
 	case errors.As(err, &authority):
 		failure.Class, failure.Remedy = Fatal, "set kafka.sasl.oauth.ca to a file with the authority of the token server's certificate"
 	case errors.As(err, &hostname):
-		failure.Class, failure.Remedy = Fatal, "use a name that is in the certificate in kafka.sasl.oauth.tokenURL"
+		failure.Class, failure.Remedy = Fatal, "use a name that is in the certificate in kafka.sasl.oauth.tokenUrl"
 	}
 	return failure
 }
@@ -145,10 +145,10 @@ func (o *OAuth) check() error {
 	}
 	var problems []error
 	if u, err := url.Parse(o.TokenURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		problems = append(problems, errors.New(`option SASL.OAuth.TokenURL (kafka.sasl.oauth.tokenURL) is no URL: write it as "https://host/token"`))
+		problems = append(problems, errors.New(`option SASL.OAuth.TokenURL (kafka.sasl.oauth.tokenUrl) is no URL: write it as "https://host/token"`))
 	}
 	if o.ClientID == "" {
-		problems = append(problems, errors.New("option SASL.OAuth.ClientID (kafka.sasl.oauth.clientID) is empty"))
+		problems = append(problems, errors.New("option SASL.OAuth.ClientID (kafka.sasl.oauth.clientId) is empty"))
 	}
 	problems = append(problems, checkSecret("SASL.OAuth.ClientSecret (kafka.sasl.oauth.clientSecret)", o.ClientSecret, o.ClientSecretFile))
 	if o.CAFile != "" {

@@ -111,7 +111,7 @@ func TestWrongOAuth(t *testing.T) {
 	absent := s.options(brokers)
 	absent.SASL.OAuth.TokenURL = "http://" + unused(t)
 	t.Run("no token server", func(t *testing.T) {
-		wantRefusal(t, absent, Retriable, []string{"connection refused", "check kafka.sasl.oauth.tokenURL"})
+		wantRefusal(t, absent, Retriable, []string{"connection refused", "check kafka.sasl.oauth.tokenUrl"})
 	})
 	silent := s.options(brokers)
 	silent.SASL.OAuth.TokenURL = "http://" + listen(t, func(net.Conn) {})

@@ -148,7 +148,7 @@ func (s *SASL) needs() string {
 	case s == nil:
 		return "kafka.sasl"
 	case s.Mechanism == OAuthBearer:
-		return "kafka.sasl.oauth.clientID, kafka.sasl.oauth.scopes"
+		return "kafka.sasl.oauth.clientId, kafka.sasl.oauth.scopes"
 	case s.Mechanism == AWSMSKIAM:
 		return "the AWS credentials and their policy (kafka-cluster:Connect), kafka.sasl.region"
 	case s.PasswordFile != "":

@@ -91,7 +91,7 @@ func table() []row {
 		{44, "POLICY_VIOLATION", Fatal, "a policy of the brokers (create.topic.policy.class.name) refuses the topic", "change what the policy's message names, or create the topic by hand", javaDoc},
 		{45, "OUT_OF_ORDER_SEQUENCE_NUMBER", Reopen, "the log does not hold what it had acknowledged, or the producer's state is another", "look for unclean leader elections; set min.insync.replicas to 2 or more", measured},
 		{46, "DUPLICATE_SEQUENCE_NUMBER", Reopen, "the broker has the sequence, and no longer knows where", "", javaDoc},
-		{47, "INVALID_PRODUCER_EPOCH", Fenced, "another producer has taken the transactional id, or the transaction timed out", "let one exporter at a time use kafka.transactionalID", measured},
+		{47, "INVALID_PRODUCER_EPOCH", Fenced, "another producer has taken the transactional id, or the transaction timed out", "let one exporter at a time use kafka.transactionalId", measured},
 		{48, "INVALID_TXN_STATE", Reopen, "the transaction has ended, or the partition is not part of it", "", measured},
 		{49, "INVALID_PRODUCER_ID_MAPPING", Reopen, "the coordinator no longer knows the producer (transactional.id.expiration.ms)", "", measured},
 		{50, "INVALID_TRANSACTION_TIMEOUT", Fatal, "the transaction's timeout is above the brokers' transaction.max.timeout.ms", "lower kafka.transactionTimeout", measured},
@@ -112,7 +112,7 @@ func table() []row {
 		{78, "OFFSET_NOT_AVAILABLE", Retriable, "the new leader does not know the log's end yet", "", javaDoc},
 		{87, "INVALID_RECORD", Invalid, "the topic does not take a record, such as one without a key where cleanup.policy is compact", "", measured},
 		{89, "THROTTLING_QUOTA_EXCEEDED", Retriable, "the brokers' quota for such requests is used up", "raise controller_mutation_rate for the user", javaDoc},
-		{90, "PRODUCER_FENCED", Fenced, "another producer has taken the transactional id, or the transaction timed out", "let one exporter at a time use kafka.transactionalID", measured},
+		{90, "PRODUCER_FENCED", Fenced, "another producer has taken the transactional id, or the transaction timed out", "let one exporter at a time use kafka.transactionalId", measured},
 		{120, "TRANSACTION_ABORTABLE", Reopen, "the transaction must be aborted", "", javaDoc},
 		{129, "REBOOTSTRAP_REQUIRED", Retriable, "the list of brokers is out of date", "", javaDoc},
 	}

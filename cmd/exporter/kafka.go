@@ -1,0 +1,66 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+)
+
+func kafkaOptions(s *config.Sink, c *cluster, topic *encode.Topic, retry sink.RetryFunc) kafka.Options {
+	k := s.Kafka
+	options := kafka.Options{
+		Wire:   wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
+		Topics: c.topicsOf(s, topic), Delivery: k.Delivery, Compression: k.Compression,
+		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
+		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retry,
+	}
+	if k.Delivery == config.Transactional {
+		options.TransactionalID = k.TransactionalID
+		if options.TransactionalID == "" {
+			options.TransactionalID = "kubecdc-" + c.name + "-" + s.Name
+		}
+	}
+	return options
+}
+
+// topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace or name tells.
+func (c *cluster) topicsOf(s *config.Sink, topic *encode.Topic) []string {
+	wants := c.wantedBy(s)
+	var topics []string
+	for i := range c.streams {
+		stream := &c.streams[i].stream
+		if name, fixed := topic.Fixed(stream); fixed && (wants == nil || wants(stream)) {
+			topics = append(topics, name)
+		}
+	}
+	slices.Sort(topics)
+	return slices.Compact(topics)
+}
+
+func kafkaTLS(t *config.TLS) *wire.TLS {
+	if t == nil {
+		return nil
+	}
+	return &wire.TLS{CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key, ServerName: t.ServerName}
+}
+
+func kafkaSASL(s *config.SASL) *wire.SASL {
+	if s == nil {
+		return nil
+	}
+	sasl := &wire.SASL{
+		Mechanism: s.Mechanism, User: s.User, Password: s.Password.Reveal(), PasswordFile: s.PasswordFile, Region: s.Region,
+	}
+	if o := s.OAuth; o != nil {
+		sasl.OAuth = &wire.OAuth{
+			TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: o.ClientSecret.Reveal(), ClientSecretFile: o.ClientSecretFile,
+			Scopes: o.Scopes, Audience: o.Audience, CAFile: o.CA, Extensions: o.Extensions,
+		}
+	}
+	return sasl
+}
