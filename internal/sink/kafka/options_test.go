@@ -17,7 +17,6 @@ func TestOptionsNameEveryProblem(t *testing.T) {
 		want   []string
 	}{
 		{"good", func(*Options) {}, nil},
-		{"no topics", func(o *Options) { o.Topics = nil }, []string{"Topics is empty"}},
 		{"bad topics", func(o *Options) { o.Topics = []string{"a b", "", "..", strings.Repeat("x", 250)} }, []string{`"a b"`, `""`, `".."`, "249"}},
 		{"delivery", func(o *Options) { o.Delivery = "twice" }, []string{`"twice"`, "idempotent or transactional"}},
 		{"no id", func(o *Options) { o.Delivery = Transactional }, []string{"TransactionalID is empty"}},
