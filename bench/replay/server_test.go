@@ -10,17 +10,22 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 )
 
-const template = `{"metadata":{"name":"__NAME__","uid":"__UID__","resourceVersion":"__RV__"}}`
+const fixture = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"__NAME__","uid":"__UID__","resourceVersion":"__RV__"}}`
 
-// object is what the tests read of a list and of the object of a frame.
+// object is what the tests read of a list, its items, and the object of a frame.
 type object struct {
-	Metadata struct {
-		Name, UID, ResourceVersion string
-		Annotations                map[string]string
+	Kind, APIVersion string
+	Metadata         struct {
+		Namespace, Name, UID, ResourceVersion, Continue string
+		Annotations                                     map[string]string
+		ManagedFields                                   []json.RawMessage
 	}
-	Items []json.RawMessage
+	Items []object
 }
 
 type frame struct {
@@ -34,7 +39,7 @@ func start(t *testing.T) Address {
 	ctx, cancel := context.WithCancel(context.Background())
 	started, ended := make(chan Address, 1), make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, Spec{Template: template}, func(a Address) error { started <- a; return nil })
+		ended <- Serve(ctx, Spec{Template: fixture}, func(a Address) error { started <- a; return nil })
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -72,50 +77,150 @@ func get(t *testing.T, a Address, protocol int, path string) io.Reader {
 	return response.Body
 }
 
-func TestListIsEmptyAndHasAVersion(t *testing.T) {
-	a := start(t)
+func list(t *testing.T, a Address, w World, path string) object {
+	t.Helper()
 	var list object
-	if err := json.NewDecoder(get(t, a, 1, a.WithEvents(5)+"/api/v1/pods?limit=1")).Decode(&list); err != nil {
+	if err := json.NewDecoder(get(t, a, 1, a.Host(w)+path)).Decode(&list); err != nil {
 		t.Fatal(err)
 	}
-	if list.Metadata.ResourceVersion != strconv.Itoa(firstVersion) || len(list.Items) != 0 {
-		t.Errorf("the list is %+v", list)
+	return list
+}
+
+func TestListWithoutObjectsHasAVersion(t *testing.T) {
+	l := list(t, start(t), World{Events: 5}, "/api/v1/pods?limit=1")
+	if l.Kind != "PodList" || l.Metadata.ResourceVersion != strconv.Itoa(oldestVersion) || len(l.Items) != 0 {
+		t.Errorf("the list is %+v", l)
+	}
+}
+
+// TestPagesAreOneSortedList reads lists of built-in and custom resources to their ends: every object once, in the order
+// of the joined keys, with a version of its own, all at the version that was asked for.
+func TestPagesAreOneSortedList(t *testing.T) {
+	a := start(t)
+	for _, path := range []string{"/api/v1/pods", "/apis/" + group + "/v1/widgets001"} {
+		w := World{Objects: 1234, Kinds: 2, ObjectBytes: 1500}
+		version := strconv.Itoa(w.firstVersion())
+		var last, token string
+		var count int
+		for {
+			query := "?limit=500&resourceVersionMatch=Exact&resourceVersion=" + version
+			if token != "" {
+				query = "?limit=500&continue=" + token
+			}
+			l := list(t, a, w, path+query)
+			if l.Metadata.ResourceVersion != version {
+				t.Fatalf("%s: a page is at %s, want %s", path, l.Metadata.ResourceVersion, version)
+			}
+			for _, item := range l.Items {
+				key := item.Metadata.Namespace + "/" + item.Metadata.Name
+				if key <= last || item.Metadata.ResourceVersion != strconv.Itoa(oldestVersion+count+1) || len(item.Metadata.ManagedFields) == 0 {
+					t.Fatalf("%s: after %s comes %+v", path, last, item)
+				}
+				last = key
+				count++
+			}
+			if token = l.Metadata.Continue; token == "" {
+				break
+			}
+		}
+		if count != w.Objects {
+			t.Errorf("%s: %d objects, want %d", path, count, w.Objects)
+		}
+	}
+}
+
+func TestObjectsAreOfTheSizeAskedFor(t *testing.T) {
+	for _, size := range []int{1536, 4 << 10, 512 << 10} {
+		text := newTemplate(sized(size), 1).append(nil, 3, oldestVersion)
+		if !json.Valid(text) || len(text) < size || len(text) > size+200 {
+			t.Errorf("an object has %d bytes, want %d, valid: %v", len(text), size, json.Valid(text))
+		}
 	}
 }
 
 func TestWatchSendsRisingVersionsAndABookmark(t *testing.T) {
 	a := start(t)
-	const events = names + burst + 3
+	w := World{Events: 512 + burst + 3}
 	for protocol := 1; protocol <= 2; protocol++ {
-		body := get(t, a, protocol, a.WithEvents(events)+"/api/v1/pods?watch=true&resourceVersion=1")
-		lines := bufio.NewScanner(body)
+		lines := bufio.NewScanner(get(t, a, protocol, a.Host(w)+"/api/v1/pods?watch=true&resourceVersion=1"))
 		seen := map[string]bool{}
-		for i := 1; i <= events; i++ {
+		for i := 1; i <= w.Events; i++ {
 			f := next(t, lines)
-			if want := strconv.Itoa(firstVersion + i); f.Type != "MODIFIED" || f.Object.Metadata.ResourceVersion != want {
+			if want := strconv.Itoa(oldestVersion + i); f.Type != "MODIFIED" || f.Object.Metadata.ResourceVersion != want {
 				t.Fatalf("frame %d is %+v, want MODIFIED at %s", i, f, want)
 			}
 			seen[f.Object.Metadata.Name+f.Object.Metadata.UID] = true
 		}
-		if len(seen) != names {
-			t.Errorf("%d objects, want %d", len(seen), names)
+		if len(seen) != w.names() {
+			t.Errorf("%d objects, want %d", len(seen), w.names())
 		}
-		if f := next(t, lines); f.Type != "BOOKMARK" || f.Object.Metadata.ResourceVersion != strconv.Itoa(firstVersion+events) {
+		if f := next(t, lines); f.Type != "BOOKMARK" || f.Object.Metadata.ResourceVersion != strconv.Itoa(oldestVersion+w.Events) {
 			t.Errorf("the last frame is %+v, want a bookmark", f)
 		}
+	}
+	if l := list(t, a, w, "/api/v1/pods?limit=1"); l.Metadata.ResourceVersion != strconv.Itoa(oldestVersion+w.Events) {
+		t.Errorf("the server stands at %s behind what it sent", l.Metadata.ResourceVersion)
 	}
 }
 
 func TestWatchContinuesAndEndsInitialEvents(t *testing.T) {
 	a := start(t)
-	from := strconv.Itoa(firstVersion + 7)
-	lines := bufio.NewScanner(get(t, a, 1, a.WithEvents(8)+"/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersion="+from))
+	from := strconv.Itoa(oldestVersion + 7)
+	lines := bufio.NewScanner(get(t, a, 1, a.Host(World{Events: 8})+"/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersion="+from))
 	f := next(t, lines)
 	if f.Type != "BOOKMARK" || f.Object.Metadata.ResourceVersion != from || f.Object.Metadata.Annotations["k8s.io/initial-events-end"] != "true" {
 		t.Errorf("the first frame is %+v, want the end of the initial events", f)
 	}
-	if f := next(t, lines); f.Object.Metadata.ResourceVersion != strconv.Itoa(firstVersion+8) {
+	if f := next(t, lines); f.Object.Metadata.ResourceVersion != strconv.Itoa(oldestVersion+8) {
 		t.Errorf("the watch continues with %+v", f)
+	}
+}
+
+// TestHeldEventsWaitForRelease also counts what was asked.
+func TestHeldEventsWaitForRelease(t *testing.T) {
+	a := start(t)
+	desk := NewDesk(a)
+	w := World{Run: "held", Events: 1, Kinds: 1, Held: true}
+	body := get(t, a, 1, a.Host(w)+"/apis/"+group+"/v1/widgets000?watch=true")
+	list(t, a, w, "/api/v1/pods?limit=1")
+	list(t, a, w, "/api/v1/pods?limit=500")
+	counts, err := desk.Counts(t.Context(), w)
+	if want := (Counts{Lists: 1, Probes: 1, Watches: 1}); err != nil || counts != want {
+		t.Errorf("counted %+v, %v, want %+v", counts, err, want)
+	}
+	if err := desk.Release(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	if f := next(t, bufio.NewScanner(body)); f.Object.Kind != "Widget000" || f.Object.APIVersion != group+"/v1" {
+		t.Errorf("the event is %+v", f)
+	}
+	if others, err := desk.Counts(t.Context(), World{Run: "other"}); err != nil || others != (Counts{}) {
+		t.Errorf("another world counts %+v, %v", others, err)
+	}
+}
+
+// TestDiscoveryNamesAllResources asks as the exporter does at its start.
+func TestDiscoveryNamesAllResources(t *testing.T) {
+	a := start(t)
+	client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{
+		Host: a.Host(World{Kinds: 3}), TLSClientConfig: rest.TLSClientConfig{CAData: a.CA},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists, err := client.ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, l := range lists {
+		found[l.GroupVersion] = len(l.APIResources)
+	}
+	if found["v1"] != 1 || found[group+"/v1"] != 3 {
+		t.Errorf("the server serves %v", found)
+	}
+	if v, err := client.ServerVersion(); err != nil || v.Major != "1" {
+		t.Errorf("the server is %v, %v", v, err)
 	}
 }
 

@@ -91,7 +91,7 @@ func (m *match) profile(ctx context.Context, file string) error {
 }
 
 func (m *match) run(ctx context.Context, c contestant, spec clientSpec) (harness.Measured, error) {
-	spec.Host, spec.CA, spec.HTTP2 = m.address.WithEvents(spec.Events), m.address.CA, c.http2
+	spec.Host, spec.CA, spec.HTTP2 = m.address.Host(replay.World{Events: spec.Events}), m.address.CA, c.http2
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var measured harness.Measured

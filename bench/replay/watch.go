@@ -1,0 +1,101 @@
+package replay
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// pace is how often a watch with a rate is sent what is due.
+const pace = 10 * time.Millisecond
+
+// watch sends the events after the version that the client asks for, and keeps the stream open until the client closes
+// it. A client without a version is sent all.
+func (s *session) watch(w http.ResponseWriter, r *http.Request, res *resource) {
+	query := r.URL.Query()
+	from, _ := strconv.Atoi(query.Get("resourceVersion")) // none is the oldest
+	out := &watcher{
+		session: s, resource: res, frames: s.ring(res).clone(), done: r.Context().Done(), w: w,
+		flush: http.NewResponseController(w).Flush, at: max(from, s.world.firstVersion()),
+	}
+	s.countWatch()
+	if query.Has("sendInitialEvents") { // there are none
+		out.bookmark(`"annotations":{"k8s.io/initial-events-end":"true"},`)
+	}
+	if out.flush() != nil || !s.awaitRelease(out.done) || out.events() != nil {
+		return // the client is gone
+	}
+	out.bookmarks()
+}
+
+// watcher is one watch on its way.
+type watcher struct {
+	*session
+	*resource
+	frames *ring
+	at     int // the version that was sent last
+	w      http.ResponseWriter
+	flush  func() error
+	done   <-chan struct{}
+}
+
+// events sends what the world has, at its rate.
+func (o *watcher) events() error {
+	last := o.world.firstVersion() + o.world.Events
+	if o.world.Rate == 0 {
+		return o.send(last)
+	}
+	began, from := time.Now(), o.at
+	for tick := time.NewTicker(pace); o.at < last; {
+		due := from + int(time.Since(began).Seconds()*float64(o.world.Rate))
+		if err := o.send(min(due, last)); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-o.done:
+			return nil
+		}
+	}
+	return nil
+}
+
+// send sends the events up to the version. The server has it before a client can know of it.
+func (o *watcher) send(to int) error {
+	if to <= o.at {
+		return nil
+	}
+	o.advance(o.resource, to)
+	if err := o.frames.send(o.w, o.at, to); err != nil {
+		return err
+	}
+	o.at = to
+	return o.flush()
+}
+
+// bookmarks tells now, and then as often as a real server, where the server stands.
+func (o *watcher) bookmarks() {
+	tick := time.NewTicker(bookmarkEvery)
+	defer tick.Stop()
+	for o.at = max(o.at, o.session.version(o.resource)); ; {
+		o.bookmark("")
+		if o.flush() != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-o.done:
+			return
+		}
+	}
+}
+
+func (o *watcher) bookmark(annotations string) {
+	apiVersion := o.resource.version
+	if o.group != "" {
+		apiVersion = o.group + "/" + apiVersion
+	}
+	fmt.Fprintf(o.w, `{"type":"BOOKMARK","object":{"kind":"%s","apiVersion":"%s","metadata":{%s"resourceVersion":"%d"},`+
+		`"spec":{"containers":null},"status":{}}}`+"\n", o.kind, apiVersion, annotations, o.at)
+}
