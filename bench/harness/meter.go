@@ -1,9 +1,7 @@
 package harness
 
 import (
-	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -51,7 +49,7 @@ func (m *Meter) Done() <-chan struct{} { return m.done }
 
 // Measured returns the measure; it is called after Done.
 func (m *Meter) Measured() (Measured, error) {
-	peak, err := peakRSS()
+	peak, err := memory(os.Getpid(), "VmHWM:")
 	return Measured{
 		Events:  m.last.events - m.first.events,
 		CPU:     m.last.cpu - m.first.cpu,
@@ -73,19 +71,4 @@ func usageNow(events int) usage {
 		panic(err) // it can only fail for a bad argument
 	}
 	return usage{events: events, at: time.Now(), cpu: time.Duration(r.Utime.Nano() + r.Stime.Nano())}
-}
-
-// peakRSS is the high-water mark of this process's resident memory. The maxrss of getrusage would begin with that of
-// the parent.
-func peakRSS() (int64, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, fmt.Errorf("read the peak RSS: %w", err)
-	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	var kib int64
-	if _, err := fmt.Sscan(rest, &kib); err != nil {
-		return 0, fmt.Errorf("read the peak RSS: %w", err)
-	}
-	return kib << 10, nil
 }

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"runtime/pprof"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/bench/harness"
-	"github.com/kubecdc/kubecdc/bench/replay"
+	"github.com/kubecdc/kubecdc/bench/rig"
 )
 
 // clientSpec is what a client is to do.
@@ -29,19 +27,11 @@ type client func(ctx context.Context, spec clientSpec, meter *harness.Meter) err
 
 func roles() map[string]harness.Role {
 	return map[string]harness.Role{
-		"serve":    serve,
-		"copy":     measure(runCopy),
-		"source":   measure(runSource),
-		"informer": measure(runInformer),
+		rig.ServeRole: rig.Serve,
+		"copy":        measure(runCopy),
+		"source":      measure(runSource),
+		"informer":    measure(runInformer),
 	}
-}
-
-func serve(ctx context.Context, text json.RawMessage, reply func(any) error) error {
-	var spec replay.Spec
-	if err := json.Unmarshal(text, &spec); err != nil {
-		return fmt.Errorf("read the spec: %w", err)
-	}
-	return replay.Serve(ctx, spec, func(address replay.Address) error { return reply(address) })
 }
 
 // measure makes a role of a client: it runs until all events are there, and replies with the measure.
@@ -51,7 +41,7 @@ func measure(run client) harness.Role {
 		if err := json.Unmarshal(text, &spec); err != nil {
 			return fmt.Errorf("read the spec: %w", err)
 		}
-		stopProfile, err := startProfile(spec.Profile)
+		stopProfile, err := harness.StartProfile(spec.Profile)
 		if err != nil {
 			return err
 		}
@@ -81,24 +71,6 @@ func runToEnd(ctx context.Context, run client, spec clientSpec, meter *harness.M
 	case err := <-ended:
 		return errors.Join(errors.New("the client ended before its last event"), err)
 	}
-}
-
-// startProfile profiles the CPU into the file until the returned function is called.
-func startProfile(file string) (func() error, error) {
-	if file == "" {
-		return func() error { return nil }, nil
-	}
-	out, err := os.Create(file)
-	if err != nil {
-		return nil, fmt.Errorf("create the profile: %w", err)
-	}
-	if err := pprof.StartCPUProfile(out); err != nil {
-		return nil, errors.Join(fmt.Errorf("start the profile: %w", err), out.Close())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return out.Close()
-	}, nil
 }
 
 // config is the connection for the client. It refuses answers over another protocol than was meant.

@@ -11,9 +11,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/kubecdc/kubecdc/bench"
 	"github.com/kubecdc/kubecdc/bench/harness"
-	"github.com/kubecdc/kubecdc/bench/replay"
+	"github.com/kubecdc/kubecdc/bench/rig"
 )
 
 // options are the command line's.
@@ -34,15 +33,11 @@ func run(ctx context.Context, args []string) error {
 	flags.DurationVar(&o.span, "span", 2500*time.Millisecond, "how long a client reads in a round")
 	flags.StringVar(&o.profile, "cpuprofile", "", "only profile the product's client, into this file")
 	_ = flags.Parse(args) // it exits on an error
-	server, err := harness.Start(ctx, "serve", replay.Spec{Template: bench.PodTemplate()})
+	server, address, err := rig.StartServer(ctx)
 	if err != nil {
 		return err
 	}
 	defer server.Stop()
-	var address replay.Address
-	if err := server.Reply(&address); err != nil {
-		return err
-	}
 	m := match{address: address, span: o.span}
 	if o.profile != "" {
 		return m.profile(ctx, o.profile)

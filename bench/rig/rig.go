@@ -1,0 +1,119 @@
+// Package rig is what a benchmark of the whole exporter stands on: its binary, as it is released, a replay server in a
+// process of its own, and a directory for what the exporter writes.
+package rig
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kubecdc/kubecdc/bench"
+	"github.com/kubecdc/kubecdc/bench/harness"
+	"github.com/kubecdc/kubecdc/bench/replay"
+)
+
+// ServeRole is the role of the replay server's process, which runs Serve.
+const ServeRole = "serve"
+
+// Serve is the replay server as a harness.Role.
+func Serve(ctx context.Context, text json.RawMessage, reply func(any) error) error {
+	var spec replay.Spec
+	if err := json.Unmarshal(text, &spec); err != nil {
+		return fmt.Errorf("read the spec: %w", err)
+	}
+	return replay.Serve(ctx, spec, func(address replay.Address) error { return reply(address) })
+}
+
+// StartServer starts a replay server of the fixture in a process of its own.
+func StartServer(ctx context.Context) (*harness.Child, replay.Address, error) {
+	var address replay.Address
+	server, err := harness.Start(ctx, ServeRole, replay.Spec{Template: bench.PodTemplate()})
+	if err != nil {
+		return nil, address, err
+	}
+	if err := server.Reply(&address); err != nil {
+		return nil, address, errors.Join(err, server.Stop())
+	}
+	return server, address, nil
+}
+
+// Rig is the binary, the server and the directory. Its benchmark's roles must have Serve as ServeRole.
+type Rig struct {
+	Dir     string
+	Address replay.Address
+	Desk    *replay.Desk
+	binary  string
+	server  *harness.Child
+}
+
+// New builds the exporter and starts the server. Close removes what was made.
+func New(ctx context.Context) (*Rig, error) {
+	dir, err := os.MkdirTemp("", "kubecdc-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory: %w", err)
+	}
+	r := &Rig{Dir: dir}
+	if r.binary, err = harness.Build(ctx, dir); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if r.server, r.Address, err = StartServer(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	r.Desk = replay.NewDesk(r.Address)
+	return r, nil
+}
+
+// Close stops the server and removes the directory.
+func (r *Rig) Close() error { return errors.Join(r.server.Stop(), os.RemoveAll(r.Dir)) }
+
+// Line is one exporter with its state and its file; it can be started more than once.
+type Line struct {
+	*Rig
+	dir       string
+	Resources string   // what it watches; "" is pods
+	Sinks     []string // sinks beside the file
+}
+
+// NewLine returns an exporter with a fresh state. Remove removes what it writes.
+func (r *Rig) NewLine(name string) (*Line, error) {
+	l := &Line{Rig: r, dir: filepath.Join(r.Dir, name)}
+	if err := os.Mkdir(l.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make a directory: %w", err)
+	}
+	return l, nil
+}
+
+// Remove removes state and file.
+func (l *Line) Remove() error { return os.RemoveAll(l.dir) }
+
+// Follow follows the file that the exporter writes.
+func (l *Line) Follow() (*Follower, error) { return Follow(l.output()) }
+
+func (l *Line) output() string { return filepath.Join(l.dir, "changes.ndjson") }
+
+// Start starts the exporter in the world.
+func (l *Line) Start(w replay.World) (*harness.Exporter, error) {
+	kubeconfig, err := harness.Kubeconfig(l.dir, l.Address.Host(w), l.Address.CA)
+	if err != nil {
+		return nil, err
+	}
+	resources := l.Resources
+	if resources == "" {
+		resources = "pods"
+	}
+	args := []string{
+		"--kubeconfig", kubeconfig, "--state-dir", filepath.Join(l.dir, "state"), "--resources", resources,
+		"--sink", "file://" + l.output(),
+	}
+	for _, sink := range l.Sinks {
+		args = append(args, "--sink", sink)
+	}
+	return harness.StartExporter(l.binary, args...)
+}
+
+// Poll is how often a benchmark looks at the file, where it need not know sooner.
+const Poll = 20 * time.Millisecond
