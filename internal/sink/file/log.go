@@ -11,8 +11,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// keepBuffer bounds what a rare giant batch leaves allocated.
-const keepBuffer = 4 << 20
+// chunk is how many bytes go into one write call, and a line more: so few are in the processor's cache still when the
+// kernel copies them, and a batch costs no memory of its own size.
+const chunk = 524288
+
+// keepLine bounds what a rare giant line leaves allocated.
+const keepLine = 1 << 20
 
 // Log is the sink on a file. It starts no goroutine.
 type Log struct {
@@ -121,11 +125,10 @@ func (l *Log) openAtEnd() error {
 	if last[0] == '\n' {
 		return nil
 	}
-	l.buf = append(l.buf[:0], '\n')
-	return l.tryAppend()
+	return l.tryAppend("\n", nil)
 }
 
-// Write is sink.Sink's: the lines of a batch go into one write call and one fsync for each file that they fall into.
+// Write is sink.Sink's: the lines of a batch cost one fsync for each file that they fall into.
 func (l *Log) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
 	if l.file == nil {
 		return "", fmt.Errorf("write to file %s: it is not open: open the sink first", l.options.Path)
@@ -137,14 +140,14 @@ func (l *Log) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error
 		return "", err
 	}
 	for len(batch) > 0 {
-		n := l.fill(batch)
+		n := l.fitting(batch)
 		if n == 0 {
 			if err := l.retry(ctx, "rotate", l.tryRotate); err != nil {
 				return "", err
 			}
 			continue
 		}
-		if err := l.retry(ctx, "write to", l.tryAppend); err != nil {
+		if err := l.retry(ctx, "write to", func() error { return l.tryAppend("", batch[:n]) }); err != nil {
 			return "", err
 		}
 		batch = batch[n:]
@@ -172,29 +175,34 @@ func (l *Log) undisturbed() error {
 	return nil
 }
 
-// fill makes lines of as many messages as the active file has room for, and returns their number.
-func (l *Log) fill(batch []sink.Message) int {
-	l.buf = l.buf[:0]
+// fitting is how many of the messages the active file has room for.
+func (l *Log) fitting(batch []sink.Message) int {
+	if l.options.MaxBytes == 0 {
+		return len(batch)
+	}
+	end := l.size
 	for i := range batch {
-		end := l.size + int64(len(l.buf))
-		full := l.options.MaxBytes > 0 && end+int64(len(batch[i].Value))+1 > l.options.MaxBytes
-		if full && end > 0 && len(batch[i].Value) > 0 {
+		if len(batch[i].Value) == 0 {
+			continue
+		}
+		line := int64(len(batch[i].Value)) + 1
+		if end > 0 && end+line > l.options.MaxBytes {
 			return i
 		}
-		l.buf = appendLine(l.buf, batch[i].Value)
+		end += line
 	}
 	return len(batch)
 }
 
-// tryAppend writes the buffer behind what is durable, and takes back what it cannot finish. A failed fsync is no
-// different: the kernel may have dropped the pages and would call the next fsync a success, so they are written anew.
-func (l *Log) tryAppend() error {
-	if err := l.cut(); err != nil || len(l.buf) == 0 {
+// tryAppend writes the head and the batch's lines behind what is durable, and takes back what it cannot finish. A failed
+// fsync is no different: the kernel may have dropped the pages and would call the next fsync a success, so they are
+// written anew.
+func (l *Log) tryAppend(head string, batch []sink.Message) error {
+	if err := l.cut(); err != nil {
 		return err
 	}
-	l.dirty = true
-	_, err := l.file.Write(l.buf)
-	if err == nil {
+	written, err := l.writeLines(head, batch)
+	if err == nil && written > 0 {
 		err = l.file.Sync() // I1
 	}
 	if err != nil {
@@ -202,11 +210,39 @@ func (l *Log) tryAppend() error {
 		return errors.Join(err, l.cut())
 	}
 	l.dirty = false
-	l.size += int64(len(l.buf))
-	if cap(l.buf) > keepBuffer {
+	l.size += written
+	return nil
+}
+
+// writeLines writes the head and the lines, and returns how many bytes that was. Between its write calls the file ends
+// with a whole line.
+func (l *Log) writeLines(head string, batch []sink.Message) (written int64, err error) {
+	l.buf = append(l.buf[:0], head...)
+	for i := 0; i < len(batch) && err == nil; i++ {
+		if l.buf = appendLine(l.buf, batch[i].Value); len(l.buf) >= chunk {
+			written += int64(len(l.buf))
+			err = l.flush()
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	written += int64(len(l.buf))
+	return written, l.flush()
+}
+
+// flush writes the buffer.
+func (l *Log) flush() error {
+	if len(l.buf) == 0 {
+		return nil
+	}
+	l.dirty = true
+	_, err := l.file.Write(l.buf)
+	l.buf = l.buf[:0]
+	if cap(l.buf) > keepLine {
 		l.buf = nil
 	}
-	return nil
+	return err
 }
 
 // cut takes the file back to its durable length.

@@ -21,6 +21,9 @@ const streamMark sink.Mark = "stdout"
 // pipeChunk is PIPE_BUF: a pipe that poll calls writable takes as much without blocking.
 const pipeChunk = 4096
 
+// keepBuffer bounds what a rare giant batch leaves allocated.
+const keepBuffer = 8 << 20
+
 // pollTime is how soon a Write to a pipe that nobody reads notices the end of its context.
 const pollTime = 100 * time.Millisecond
 
