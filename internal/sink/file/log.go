@@ -13,7 +13,7 @@ import (
 
 // chunk is how many bytes go into one write call, and a line more: so few are in the processor's cache still when the
 // kernel copies them, and a batch costs no memory of its own size.
-const chunk = 524288
+const chunk = 128 << 10
 
 // keepLine bounds what a rare giant line leaves allocated.
 const keepLine = 1 << 20
