@@ -41,6 +41,7 @@ type list struct {
 	fn                     func(Object) error
 	kind, apiVersion, both []byte // members for the front of an item that lacks them
 	items                  bool   // the items were there
+	length                 int    // of the last item
 	meta                   ListMeta
 	metaErr                error
 }
@@ -126,22 +127,43 @@ func (l *list) allItems() error {
 }
 
 func (l *list) item() error {
-	var o Object
-	err := l.take(func(value []byte) (err error) {
-		o, err = l.object(value)
-		return err
-	})
+	item, marked, err := l.nextItem()
 	if err != nil {
 		return err
 	}
+	o, err := l.object(item, marked)
+	if err != nil {
+		return located(item, l.offset, err)
+	}
+	l.length = len(item)
+	l.discard(len(item))
 	return l.fn(o)
 }
 
+// nextItem returns the item that comes next, held whole, and whether the fast scan marked it. To find an item's end before
+// it is scanned is to look at each byte twice, so the scan is tried first, when as much is held as the last item had: the
+// items of a list are alike. What ends the stream meanwhile is for those to tell who need more.
+func (l *list) nextItem() (item []byte, marked bool, err error) {
+	if _, err := l.peek(); err != nil {
+		return nil, false, err
+	}
+	for len(l.held()) < l.length && l.fill() == nil {
+	}
+	m := &l.scanner.marks
+	if held := l.held(); l.scanner.fast(held, 0) {
+		return held[:m.self.end], true, l.check(m.self.end)
+	}
+	if item, err = l.value(); err != nil {
+		return nil, false, err
+	}
+	return item, l.scanner.fast(item, 0) && m.self.end == len(item), nil
+}
+
 // object scans an item. An item on several lines is brought onto one, since it goes on as a line.
-func (l *list) object(item []byte) (Object, error) {
+func (l *list) object(item []byte, marked bool) (Object, error) {
 	s := &l.scanner
 	oneLine := bytes.IndexByte(item, '\n') < 0
-	if !oneLine || !s.fast(item, 0) || s.marks.self.end != len(item) {
+	if !oneLine || !marked {
 		s.slow++
 		var err error
 		if item, err = onOneLine(item, oneLine); err != nil {
