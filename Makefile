@@ -41,11 +41,35 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 	done
 
 .PHONY: bench
-bench: bench-source ## all benchmarks, each beside its limit
+bench: bench-source bench-stages bench-file bench-scale bench-snapshot bench-restart bench-idle ## all benchmarks, each beside its limit
 
 .PHONY: bench-source
 bench-source: ## watch -> records, beside reading and discarding the same bytes
 	go run ./bench/source
+
+.PHONY: bench-stages
+bench-stages: ## the CPU time and the allocations of an event on each stage of the line
+	go run ./bench/stages
+
+.PHONY: bench-file
+bench-file: ## watch -> file, beside reading and discarding the same bytes
+	go run ./bench/file
+
+.PHONY: bench-scale
+bench-scale: ## the cost of an event with many streams, and of a byte with large objects
+	go run ./bench/scale
+
+.PHONY: bench-snapshot
+bench-snapshot: ## the first snapshot of up to 1,000,000 objects, beside reading and discarding the same lists
+	go run ./bench/snapshot
+
+.PHONY: bench-restart
+bench-restart: ## from the exec to the first change in the file, with 1,000,000 objects in the inventory
+	go run ./bench/restart
+
+.PHONY: bench-idle
+bench-idle: ## memory and CPU time of 200 quiet resources with two sinks
+	go run ./bench/idle
 
 .PHONY: devcluster
 devcluster: ## a development API server in the foreground; its kubeconfig is .devcluster/kubeconfig

@@ -96,6 +96,9 @@ type resource struct {
 // group is the custom resources'.
 const group = "bench.kubecdc.dev"
 
+// Custom stands for all custom resources of a world, as the exporter's configuration names them.
+const Custom = "*." + group
+
 // newPods takes the fixture, or makes Pods of the world's size.
 func (w World) newPods(fixture string) *resource {
 	const head = `{"kind":"Pod","apiVersion":"v1",`

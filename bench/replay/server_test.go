@@ -176,6 +176,14 @@ func TestWatchContinuesAndEndsInitialEvents(t *testing.T) {
 	}
 }
 
+// TestPastEventsAreKnownAtOnce: a server that was restored to the past is another matter.
+func TestPastEventsAreKnownAtOnce(t *testing.T) {
+	l := list(t, start(t), World{Objects: 3, Past: 2, Events: 4}, "/api/v1/pods?limit=1")
+	if l.Metadata.ResourceVersion != strconv.Itoa(oldestVersion+3+2) {
+		t.Errorf("the server stands at %s", l.Metadata.ResourceVersion)
+	}
+}
+
 // TestHeldEventsWaitForRelease also counts what was asked.
 func TestHeldEventsWaitForRelease(t *testing.T) {
 	a := start(t)

@@ -65,7 +65,7 @@ func (s *session) awaitRelease(done <-chan struct{}) bool {
 func (s *session) version(res *resource) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(s.newest[res], s.world.firstVersion())
+	return max(s.newest[res], s.world.firstVersion()+s.world.Past)
 }
 
 func (s *session) advance(res *resource, version int) {

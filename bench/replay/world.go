@@ -20,6 +20,8 @@ type World struct {
 	Kinds int
 	// Events is how many changes a watch is sent that began before the first of them.
 	Events int
+	// Past is how many of these had happened when the server started.
+	Past int
 	// Rate is how many events a second are sent; 0 is as many as the client takes.
 	Rate int
 	// Held keeps the events back until Release.

@@ -10,16 +10,17 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 
+	"github.com/kubecdc/kubecdc/bench/client"
 	"github.com/kubecdc/kubecdc/bench/harness"
 )
 
 // runInformer is what is usual: a shared informer over the dynamic client, and each object marshalled again.
-func runInformer(ctx context.Context, spec clientSpec, meter *harness.Meter) error {
-	client, err := dynamic.NewForConfig(spec.config())
+func runInformer(ctx context.Context, spec client.Spec, meter *harness.Meter) error {
+	dynamicClient, err := dynamic.NewForConfig(spec.Config())
 	if err != nil {
 		return fmt.Errorf("build a client: %w", err)
 	}
-	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, metav1.NamespaceAll, nil)
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamicClient, 0, metav1.NamespaceAll, nil)
 	informer := factory.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Informer()
 	if _, err := informer.AddEventHandler(marshaller{meter}); err != nil {
 		return fmt.Errorf("add a handler: %w", err)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/kubecdc/kubecdc/bench/client"
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/bench/rig"
 )
@@ -23,7 +24,14 @@ type options struct {
 	profile string
 }
 
-func main() { os.Exit(harness.Main(roles(), run)) }
+func main() {
+	os.Exit(harness.Main(map[string]harness.Role{
+		rig.ServeRole: rig.Serve,
+		"copy":        client.Measure(client.Copy),
+		"source":      client.Measure(runSource),
+		"informer":    client.Measure(runInformer),
+	}, run))
+}
 
 func run(ctx context.Context, args []string) error {
 	var o options

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/kubecdc/kubecdc/bench/client"
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/bench/replay"
 )
@@ -57,7 +58,7 @@ type match struct {
 // warmUp finds how many events each client takes in the span.
 func (m *match) warmUp(ctx context.Context) error {
 	for i, c := range field() {
-		measured, err := m.run(ctx, c, clientSpec{Events: c.atFirst})
+		measured, err := m.run(ctx, c, client.Spec{Events: c.atFirst})
 		if err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (m *match) warmUp(ctx context.Context) error {
 // round runs every client once. Rounds are short and many, so that a slow minute of the machine is everybody's.
 func (m *match) round(ctx context.Context) error {
 	for i, c := range field() {
-		measured, err := m.run(ctx, c, clientSpec{Events: m.events[i]})
+		measured, err := m.run(ctx, c, client.Spec{Events: m.events[i]})
 		if err != nil {
 			return err
 		}
@@ -81,16 +82,16 @@ func (m *match) round(ctx context.Context) error {
 // profile runs the product's client alone, into the file.
 func (m *match) profile(ctx context.Context, file string) error {
 	c := field()[product]
-	measured, err := m.run(ctx, c, clientSpec{Events: c.atFirst})
+	measured, err := m.run(ctx, c, client.Spec{Events: c.atFirst})
 	if err != nil {
 		return err
 	}
 	events := int(measured.PerSecond() * 5 * m.span.Seconds())
-	_, err = m.run(ctx, c, clientSpec{Events: events, Profile: file})
+	_, err = m.run(ctx, c, client.Spec{Events: events, Profile: file})
 	return err
 }
 
-func (m *match) run(ctx context.Context, c contestant, spec clientSpec) (harness.Measured, error) {
+func (m *match) run(ctx context.Context, c contestant, spec client.Spec) (harness.Measured, error) {
 	spec.Host, spec.CA, spec.HTTP2 = m.address.Host(replay.World{Events: spec.Events}), m.address.CA, c.http2
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/kubecdc/kubecdc/bench/client"
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
@@ -18,13 +19,13 @@ import (
 const manyStreams = 1000
 
 // runSource is the product up to the sink: the stream, and a line whose records are popped and dropped.
-func runSource(ctx context.Context, spec clientSpec, meter *harness.Meter) error {
+func runSource(ctx context.Context, spec client.Spec, meter *harness.Meter) error {
 	pipeline.TuneCollector() // as the exporter does
 	streams := 1
 	if spec.HTTP2 {
 		streams = manyStreams
 	}
-	client, err := source.NewClient(spec.config(), streams)
+	connection, err := source.NewClient(spec.Config(), streams)
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func runSource(ctx context.Context, spec clientSpec, meter *harness.Meter) error
 	observer := source.NopObserver()
 	observer.Failed = func(stream change.Stream, err error) { fmt.Fprintf(os.Stderr, "stream %s: %v\n", stream, err) }
 	stream := source.NewStream(source.Config{
-		Client:    client,
+		Client:    connection,
 		Stream:    change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}},
 		Inventory: emptyInventory{},
 		Saved:     change.Position{ResourceVersion: "1", Complete: true},

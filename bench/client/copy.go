@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"github.com/kubecdc/kubecdc/bench/harness"
 )
 
-// runCopy reads the watch and discards it: the limit of every client.
-func runCopy(ctx context.Context, spec clientSpec, meter *harness.Meter) error {
-	config := spec.config()
+// Copy reads the watch and discards it: the limit of every client.
+func Copy(ctx context.Context, spec Spec, meter *harness.Meter) error {
+	config := spec.Config()
 	if !spec.HTTP2 {
 		config.NextProtos = []string{"http/1.1"}
 	}

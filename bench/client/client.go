@@ -1,4 +1,6 @@
-package main
+// Package client runs clients of the replay server in processes of their own, and holds the one that all others are compared
+// with: it reads a watch and discards it.
+package client
 
 import (
 	"context"
@@ -10,11 +12,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/bench/harness"
-	"github.com/kubecdc/kubecdc/bench/rig"
 )
 
-// clientSpec is what a client is to do.
-type clientSpec struct {
+// Spec is what a client is to do.
+type Spec struct {
 	Host    string
 	CA      []byte
 	Events  int
@@ -22,22 +23,13 @@ type clientSpec struct {
 	Profile string // a file; "" is none
 }
 
-// client takes the spec's events and adds them to the meter. It returns when ctx ends, or on an error.
-type client func(ctx context.Context, spec clientSpec, meter *harness.Meter) error
+// Client takes the spec's events and adds them to the meter. It returns when ctx ends, or on an error.
+type Client func(ctx context.Context, spec Spec, meter *harness.Meter) error
 
-func roles() map[string]harness.Role {
-	return map[string]harness.Role{
-		rig.ServeRole: rig.Serve,
-		"copy":        measure(runCopy),
-		"source":      measure(runSource),
-		"informer":    measure(runInformer),
-	}
-}
-
-// measure makes a role of a client: it runs until all events are there, and replies with the measure.
-func measure(run client) harness.Role {
+// Measure makes a role of a client: it runs until all events are there, and replies with the measure.
+func Measure(run Client) harness.Role {
 	return func(ctx context.Context, text json.RawMessage, reply func(any) error) error {
-		var spec clientSpec
+		var spec Spec
 		if err := json.Unmarshal(text, &spec); err != nil {
 			return fmt.Errorf("read the spec: %w", err)
 		}
@@ -58,7 +50,7 @@ func measure(run client) harness.Role {
 }
 
 // runToEnd runs the client until the meter has all events.
-func runToEnd(ctx context.Context, run client, spec clientSpec, meter *harness.Meter) error {
+func runToEnd(ctx context.Context, run Client, spec Spec, meter *harness.Meter) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -73,15 +65,15 @@ func runToEnd(ctx context.Context, run client, spec clientSpec, meter *harness.M
 	}
 }
 
-// config is the connection for the client. It refuses answers over another protocol than was meant.
-func (s *clientSpec) config() *rest.Config {
+// Config is the connection for the client. It refuses answers over another protocol than was meant.
+func (s *Spec) Config() *rest.Config {
 	config := &rest.Config{Host: s.Host, TLSClientConfig: rest.TLSClientConfig{CAData: s.CA}}
 	config.Wrap(func(inner http.RoundTripper) http.RoundTripper { return &protocolCheck{inner, s.protocol()} })
 	return config
 }
 
 // protocol is the major version of HTTP that is meant.
-func (s *clientSpec) protocol() int {
+func (s *Spec) protocol() int {
 	if s.HTTP2 {
 		return 2
 	}

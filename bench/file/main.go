@@ -1,0 +1,99 @@
+// Command file measures the whole line: the exporter's binary brings the changes of 12 KiB Pods from a watch into a file,
+// durable and with its state saved, beside a client that reads the same bytes over HTTP/1.1 and discards them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/kubecdc/kubecdc/bench/client"
+	"github.com/kubecdc/kubecdc/bench/harness"
+	"github.com/kubecdc/kubecdc/bench/replay"
+	"github.com/kubecdc/kubecdc/bench/rig"
+)
+
+// options are the command line's.
+type options struct {
+	min    float64
+	rounds int
+	events int
+}
+
+func main() {
+	os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve, "copy": client.Measure(client.Copy)}, run))
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	var o options
+	flags := flag.NewFlagSet("file", flag.ExitOnError)
+	flags.Float64Var(&o.min, "min", 0, "fail below this ratio of the exporter to reading and discarding")
+	flags.IntVar(&o.rounds, "rounds", 5, "how often each client runs; the figures are medians")
+	flags.IntVar(&o.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent three times as many")
+	_ = flags.Parse(args) // it exits on an error
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	r, err := rig.New(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	m := &match{rig: r, events: o.events}
+	for i := range o.rounds {
+		if err := m.round(ctx, i); err != nil {
+			return err
+		}
+	}
+	if err := harness.Print(os.Stdout, m.figures()); err != nil {
+		return err
+	}
+	if ratio := harness.Median(m.ratios); ratio < o.min {
+		return fmt.Errorf("file.ratio_to_copy_http1 is %.3f, below %.2f", ratio, o.min)
+	}
+	return nil
+}
+
+// match is the results so far.
+type match struct {
+	rig                           *rig.Rig
+	events                        int
+	exporter, copied, ratios, rss []float64
+}
+
+func (m *match) round(ctx context.Context, i int) error {
+	limit := client.Spec{CA: m.rig.Address.CA, Events: 3 * m.events}
+	limit.Host = m.rig.Address.Host(replay.World{Run: fmt.Sprint("copy", i), Events: limit.Events})
+	var copied harness.Measured
+	if err := harness.Call(ctx, "copy", limit, &copied); err != nil {
+		return err
+	}
+	tell("copy", copied)
+	measured, err := m.rig.Flow(ctx, replay.World{Run: fmt.Sprint("file", i), Events: m.events})
+	if err != nil {
+		return fmt.Errorf("run the exporter: %w", err)
+	}
+	tell("exporter", measured)
+	m.exporter = append(m.exporter, measured.PerCPUSecond())
+	m.copied = append(m.copied, copied.PerCPUSecond())
+	m.ratios = append(m.ratios, measured.PerCPUSecond()/copied.PerCPUSecond())
+	m.rss = append(m.rss, float64(measured.PeakRSS)/(1<<20))
+	return nil
+}
+
+func tell(who string, m harness.Measured) {
+	fmt.Fprintf(os.Stderr, "%-10s %7d events, %5.2f s, %5.2f s CPU, %7.0f events/CPU-s, %5.1f MiB\n",
+		who, m.Events, m.Wall.Seconds(), m.CPU.Seconds(), m.PerCPUSecond(), float64(m.PeakRSS)/(1<<20))
+}
+
+// figures are the medians of the rounds.
+func (m *match) figures() []harness.Figure {
+	return []harness.Figure{
+		{Name: "file.events_per_cpu_second", Value: harness.Median(m.exporter), Unit: "events/s"},
+		{Name: "file.copy_http1_events_per_cpu_second", Value: harness.Median(m.copied), Unit: "events/s"},
+		{Name: "file.ratio_to_copy_http1", Value: harness.Median(m.ratios), Unit: "ratio"},
+		{Name: "file.rss_mib", Value: harness.Median(m.rss), Unit: "MiB"},
+	}
+}
