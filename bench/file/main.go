@@ -21,10 +21,13 @@ type options struct {
 	min    float64
 	rounds int
 	events int
+	files  rig.Profiles
 }
 
 func main() {
-	os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve, "copy": client.Measure(client.Copy)}, run))
+	os.Exit(harness.Main(map[string]harness.Role{
+		rig.ServeRole: rig.Serve, rig.InsideRole: rig.RunInside, "copy": client.Measure(client.Copy),
+	}, run))
 }
 
 func run(ctx context.Context, args []string) (err error) {
@@ -33,9 +36,14 @@ func run(ctx context.Context, args []string) (err error) {
 	flags.Float64Var(&o.min, "min", 0, "fail below this ratio of the exporter to reading and discarding")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each client runs; the figures are medians")
 	flags.IntVar(&o.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent three times as many")
+	flags.StringVar(&o.files.CPU, "cpuprofile", "", "only run the line inside a process and profile its CPU time into this file")
+	flags.StringVar(&o.files.Allocs, "memprofile", "", "with -cpuprofile: profile what is allocated into this file")
 	_ = flags.Parse(args) // it exits on an error
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
+	if o.files.CPU != "" {
+		return rig.Profile(ctx, replay.World{Run: "inside", Events: 4 * o.events}, 4*o.events+2, o.files)
+	}
 	r, err := rig.New(ctx)
 	if err != nil {
 		return err

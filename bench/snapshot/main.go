@@ -13,6 +13,7 @@ import (
 	"os"
 
 	"github.com/kubecdc/kubecdc/bench/harness"
+	"github.com/kubecdc/kubecdc/bench/replay"
 	"github.com/kubecdc/kubecdc/bench/rig"
 )
 
@@ -20,13 +21,12 @@ import (
 type options struct {
 	min     float64
 	rounds  int
-	profile string
-	memory  string
 	objects int
+	files   rig.Profiles
 }
 
 func main() {
-	os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve, "copy": copyRole, "inside": insideRole}, run))
+	os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve, "copy": copyRole, rig.InsideRole: rig.RunInside}, run))
 }
 
 func run(ctx context.Context, args []string) (err error) {
@@ -34,12 +34,13 @@ func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("snapshot", flag.ExitOnError)
 	flags.Float64Var(&o.min, "min", 0, "fail below this ratio of the exporter to reading and discarding")
 	flags.IntVar(&o.rounds, "rounds", 1, "how often the largest snapshot is taken; the figures are medians")
-	flags.StringVar(&o.profile, "cpuprofile", "", "only run the line inside a process and profile its CPU time into this file")
-	flags.StringVar(&o.memory, "memprofile", "", "with -cpuprofile: profile what is allocated into this file")
+	flags.StringVar(&o.files.CPU, "cpuprofile", "", "only run the line inside a process and profile its CPU time into this file")
+	flags.StringVar(&o.files.Allocs, "memprofile", "", "with -cpuprofile: profile what is allocated into this file")
 	flags.IntVar(&o.objects, "objects", 1_000_000, "the largest number of objects")
 	_ = flags.Parse(args) // it exits on an error
-	if o.profile != "" {
-		return profile(ctx, o)
+	if o.files.CPU != "" {
+		w := replay.World{Run: "inside", Objects: o.objects, ObjectBytes: objectBytes}
+		return rig.Profile(ctx, w, o.objects+2, o.files)
 	}
 	r, err := rig.New(ctx)
 	if err != nil {

@@ -1,0 +1,129 @@
+// Command stages measures each stage of the line alone, on the 12 KiB Pod of the fixture, and beside their sum what an
+// event costs the exporter's binary as a whole. All times are CPU time of the whole process, its garbage collector with it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/bench/client"
+	"github.com/kubecdc/kubecdc/bench/harness"
+	"github.com/kubecdc/kubecdc/bench/replay"
+	"github.com/kubecdc/kubecdc/bench/rig"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+)
+
+func main() {
+	os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve, "copy": client.Measure(client.Copy)}, run))
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	testing.Init()
+	flags := flag.NewFlagSet("stages", flag.ExitOnError)
+	events := flags.Int("events", 60_000, "how many events the exporter is sent for the whole")
+	_ = flags.Parse(args) // it exits on an error
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	r, err := rig.New(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	pipeline.TuneCollector() // as the exporter does
+	set, err := newSetup(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.close()) }()
+	read, err := set.read(*events)
+	if err != nil {
+		return err
+	}
+	figures, sum := set.figures(read)
+	whole, err := r.Flow(ctx, replay.World{Run: "whole", Events: *events})
+	if err != nil {
+		return err
+	}
+	return harness.Print(os.Stdout, append(figures,
+		harness.Figure{Name: "stage.sum_ns_per_event", Value: sum, Unit: "ns"},
+		harness.Figure{Name: "stage.whole_ns_per_event", Value: 1e9 / whole.PerCPUSecond(), Unit: "ns"},
+	))
+}
+
+// stage is one of the line. Its benchmark takes as many events as it is told, and reports an error by b.Fatal.
+type stage struct {
+	name   string
+	events func(b *testing.B, n int)
+	// apart says that the stage is not on the way of a watch's event, and not in the sum.
+	apart bool
+}
+
+// figures runs the stages. The read is part of the sum, too.
+func (s *setup) figures(read float64) (all []harness.Figure, sum float64) {
+	all, sum = []harness.Figure{{Name: "stage.read_ns_per_event", Value: read, Unit: "ns"}}, read
+	for _, one := range s.stages() {
+		cost, allocs := measure(one.events)
+		all = append(all,
+			harness.Figure{Name: "stage." + one.name + "_ns_per_event", Value: cost, Unit: "ns"},
+			harness.Figure{Name: "stage." + one.name + "_allocs_per_event", Value: allocs, Unit: "allocs"},
+		)
+		if !one.apart {
+			sum += cost
+		}
+	}
+	return all, sum
+}
+
+// measure returns the CPU time, in nanoseconds, and the allocations of one event.
+func measure(events func(b *testing.B, n int)) (cost, allocs float64) {
+	var cpu time.Duration
+	result := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		began := cpuTime()
+		events(b, b.N)
+		cpu = cpuTime() - began
+	})
+	return float64(cpu.Nanoseconds()) / float64(result.N), float64(result.MemAllocs) / float64(result.N)
+}
+
+func cpuTime() time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		panic(err) // it can only fail for a bad argument
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// read is what it costs to read an event from a connection, in nanoseconds: a client that discards it.
+func (s *setup) read(events int) (float64, error) {
+	spec := client.Spec{Host: s.rig.Address.Host(replay.World{Run: "read", Events: events}), CA: s.rig.Address.CA, Events: events}
+	var measured harness.Measured
+	if err := harness.Call(s.ctx, "copy", spec, &measured); err != nil {
+		return 0, err
+	}
+	return 1e9 / measured.PerCPUSecond(), nil
+}
+
+// loop repeats a text for ever, in the pieces of a TLS connection.
+type loop struct {
+	text []byte
+	at   int
+}
+
+func (l *loop) Read(p []byte) (int, error) {
+	n := copy(p[:min(len(p), 16<<10)], l.text[l.at:])
+	l.at = (l.at + n) % len(l.text)
+	return n, nil
+}
+
+func fail(b *testing.B, what string, err error) {
+	if err != nil {
+		b.Fatal(fmt.Errorf("%s: %w", what, err))
+	}
+}
