@@ -29,19 +29,20 @@ func (r Resource) APIVersion() string {
 
 // Path is the path of the resource's collection on the API server, in one namespace or, with "", in all:
 // "/api/v1/namespaces/shop/pods", "/apis/apps/v1/deployments".
-func (r Resource) Path(namespace string) string {
-	var b strings.Builder
+func (r Resource) Path(namespace string) string { return string(r.AppendPath(nil, namespace)) }
+
+// AppendPath appends Path to dst.
+func (r Resource) AppendPath(dst []byte, namespace string) []byte {
 	if r.Group == "" {
-		b.WriteString("/api/")
+		dst = append(dst, "/api/"...)
 	} else {
-		b.WriteString("/apis/" + r.Group + "/")
+		dst = append(append(append(dst, "/apis/"...), r.Group...), '/')
 	}
-	b.WriteString(r.Version)
+	dst = append(dst, r.Version...)
 	if namespace != "" {
-		b.WriteString("/namespaces/" + namespace)
+		dst = append(append(dst, "/namespaces/"...), namespace...)
 	}
-	b.WriteString("/" + r.Name)
-	return b.String()
+	return append(append(dst, '/'), r.Name...)
 }
 
 // Stream is one ordered sequence of changes: one resource of one cluster, in one namespace or in all of them.

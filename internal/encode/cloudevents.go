@@ -11,9 +11,6 @@ import (
 // typePrefix comes before the operation in the CloudEvents attribute "type".
 const typePrefix = "dev.kubecdc."
 
-// timeFormat is RFC 3339 with microseconds, always six digits, so that the text sorts as the time does.
-const timeFormat = "2006-01-02T15:04:05.000000Z07:00"
-
 // CloudEvents encodes records as CloudEvents 1.0 in structured JSON mode, one object without a newline.
 type CloudEvents struct {
 	// Cluster is the name in attribute cluster and, behind /clusters/, in source.
@@ -23,11 +20,10 @@ type CloudEvents struct {
 // Append appends the record as one JSON object to dst. The id must be the record's change.ID as text.
 func (c CloudEvents) Append(dst []byte, id string, rec *change.Record) []byte {
 	dst = append(append(dst, `{"specversion":"1.0","id":"`...), id...)
-	dst = appendString(append(dst, `","source":`...), "/clusters/"+c.Cluster)
+	dst = c.appendSource(append(dst, `","source":`...))
 	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')
-	dst = appendString(append(dst, `,"subject":`...), subjectPath(rec))
-	dst = rec.Received.UTC().AppendFormat(append(dst, `,"time":"`...), timeFormat)
-	dst = append(dst, '"')
+	dst = appendSubject(append(dst, `,"subject":`...), rec)
+	dst = append(appendTime(append(dst, `,"time":"`...), rec.Received.UTC()), '"')
 	data := payload(rec)
 	if data == nil {
 		return append(c.appendExtensions(dst, rec), '}')
@@ -65,13 +61,20 @@ func namespace(rec *change.Record) string {
 	return rec.Stream.Namespace
 }
 
-// subjectPath is the path of the object, or of the stream's collection, on the API server.
-func subjectPath(rec *change.Record) string {
-	path := rec.Stream.Resource.Path(namespace(rec))
-	if rec.Key.Name == "" {
-		return path
+// appendSource appends the path of the cluster.
+func (c CloudEvents) appendSource(dst []byte) []byte {
+	start := len(dst)
+	return endString(append(append(dst, `"/clusters/`...), c.Cluster...), start)
+}
+
+// appendSubject appends the path of the object, or of the stream's collection, on the API server.
+func appendSubject(dst []byte, rec *change.Record) []byte {
+	start := len(dst)
+	dst = rec.Stream.Resource.AppendPath(append(dst, '"'), namespace(rec))
+	if rec.Key.Name != "" {
+		dst = append(append(dst, '/'), rec.Key.Name...)
 	}
-	return path + "/" + rec.Key.Name
+	return endString(dst, start)
 }
 
 // payload is the value of data: the object, or what a snapshot's frame or a gap says of itself. nil is none.

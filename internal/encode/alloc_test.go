@@ -1,0 +1,77 @@
+package encode
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// FuzzTime holds the digits against the library.
+func FuzzTime(f *testing.F) {
+	for _, at := range []time.Time{received(), {}, time.Unix(0, 0), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		f.Add(at.Unix(), int64(at.Nanosecond()))
+	}
+	f.Fuzz(func(t *testing.T, seconds, nanoseconds int64) {
+		at := time.Unix(seconds, nanoseconds%1e9).UTC()
+		if got, want := appendTime(nil, at), at.AppendFormat(nil, timeFormat); !bytes.Equal(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+// FuzzString holds the strings against the library's, behind whatever stood before.
+func FuzzString(f *testing.F) {
+	for _, s := range []string{"", "web", "té", "a\"b\\c\n", "\x7f", "\xff\xfe", strings.Repeat("x", 300)} {
+		f.Add("before", s)
+	}
+	f.Fuzz(func(t *testing.T, before, s string) {
+		text, found := bytes.CutPrefix(appendString([]byte(before), s), []byte(before))
+		library, err := json.Marshal(s)
+		if err != nil || !found {
+			t.Fatal(found, err)
+		}
+		var got, want string
+		if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal(library, &want)); err != nil || got != want {
+			t.Errorf("%q became %s, which is %q: %v", s, text, got, err)
+		}
+	})
+}
+
+// TestAllocations is a bound of what an event costs: allocations are exact, where times are not. One is the id, which the
+// message keeps; a group makes another one for the resource's name in it.
+func TestAllocations(t *testing.T) {
+	object := []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop","uid":"u-1"}}`)
+	pods := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
+	for want, stream := range map[float64]*change.Stream{1: pods, 2: deployments()} {
+		rec := &change.Record{
+			Stream: stream, Op: change.Updated, Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u-1", ResourceVersion: "17",
+			Object: object, Received: received(),
+		}
+		encoder := NewEncoder(Options{Cluster: "prod-eu1", ClusterUID: clusterUID})
+		var messages []sink.Message
+		got := testing.AllocsPerRun(1000, func() {
+			encoder.Reset()
+			messages = encoder.Encode(messages[:0], rec)
+		})
+		if got > want {
+			t.Errorf("%s: %v allocations an event, want at most %v", stream, got, want)
+		}
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	rec := records()["replaced"]
+	encoder := NewEncoder(Options{Cluster: "prod-eu1", ClusterUID: clusterUID})
+	var messages []sink.Message
+	b.ReportAllocs()
+	for b.Loop() {
+		encoder.Reset()
+		messages = encoder.Encode(messages[:0], rec)
+	}
+}
