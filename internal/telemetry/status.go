@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
@@ -36,6 +38,8 @@ type streamState struct {
 	objects   int       // in the inventory, or unknownCount
 
 	corrections int // of the reconcile that runs, or ran last
+	received map[change.Op]prometheus.Counter // each made when it is needed first
+	bytes    prometheus.Counter               // made with the first of them
 }
 
 // gapState is a change.GapError as it is shown.

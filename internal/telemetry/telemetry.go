@@ -4,6 +4,7 @@
 package telemetry
 
 import (
+	"iter"
 	"log/slog"
 	"sync"
 	"time"
@@ -49,7 +50,7 @@ func New(options Options) *Telemetry {
 		streams: map[string]*streamState{}, sinks: map[string]*sinkState{},
 	}
 	for _, stream := range options.Streams {
-		t.streams[stream.String()] = &streamState{State: starting, objects: unknownCount, sign: t.started}
+		t.streams[stream.String()] = &streamState{State: starting, objects: unknownCount, sign: t.started, received: map[change.Op]prometheus.Counter{}}
 	}
 	for _, name := range options.Sinks {
 		t.sinks[name] = &sinkState{State: starting}
@@ -92,14 +93,24 @@ func (t *Telemetry) StreamFailed(stream change.Stream, err error) {
 
 // Received is told of a record that was read.
 func (t *Telemetry) Received(rec *change.Record) {
-	resource := rec.Stream.Resource.String()
-	t.metrics.sourceRecords.WithLabelValues(resource, rec.Op.String()).Inc()
-	t.metrics.sourceBytes.WithLabelValues(resource).Add(float64(len(rec.Object)))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.streams[rec.Stream.String()]
 	s.sign = time.Now()
 	s.Records++
+	t.receivedOf(s, rec).Inc()
+	s.bytes.Add(float64(len(rec.Object)))
+}
+
+// receivedOf is the stream's counter of the record's operation. To find a counter by its labels costs more than all else
+// that is done for a record here, so it is remembered; the caller holds mu.
+func (t *Telemetry) receivedOf(s *streamState, rec *change.Record) prometheus.Counter {
+	if s.received[rec.Op] == nil {
+		resource := rec.Stream.Resource.String()
+		s.received[rec.Op] = t.metrics.sourceRecords.WithLabelValues(resource, rec.Op.String())
+		s.bytes = t.metrics.sourceBytes.WithLabelValues(resource)
+	}
+	return s.received[rec.Op]
 }
 
 // Misshapen is told of an object that a filter or a redaction could not be applied to.
@@ -130,15 +141,33 @@ func (t *Telemetry) Written(name string, batch []*change.Record, took time.Durat
 	t.metrics.sinkWrite.WithLabelValues(name).Observe(took.Seconds())
 	delivery := t.metrics.delivery.WithLabelValues(name)
 	now := time.Now()
-	for _, rec := range batch {
-		delivery.Observe(now.Sub(rec.Received).Seconds())
-		t.metrics.sinkRecords.WithLabelValues(name, rec.Stream.Resource.String()).Inc()
+	for stream, part := range byStream(batch) {
+		t.metrics.sinkRecords.WithLabelValues(name, stream.Resource.String()).Add(float64(len(part)))
+		for _, rec := range part {
+			delivery.Observe(now.Sub(rec.Received).Seconds())
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.sinks[name]
 	s.State, s.LastError = open, ""
 	s.Records += len(batch)
+}
+
+// byStream yields the parts of a batch whose records have their stream in common; in most batches all have.
+func byStream(batch []*change.Record) iter.Seq2[*change.Stream, []*change.Record] {
+	return func(yield func(*change.Stream, []*change.Record) bool) {
+		for len(batch) > 0 {
+			stream, n := batch[0].Stream, 1
+			for n < len(batch) && batch[n].Stream == stream {
+				n++
+			}
+			if !yield(stream, batch[:n]) {
+				return
+			}
+			batch = batch[n:]
+		}
+	}
 }
 
 // SinkFailed is told of a sink's error; the sink is opened again.
@@ -171,8 +200,11 @@ func (t *Telemetry) Committed(batch []*change.Record, marks map[string]sink.Mark
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.commit = commitState{}
-	for _, rec := range batch {
-		t.streams[rec.Stream.String()].committed(rec, now)
+	for stream, part := range byStream(batch) {
+		s := t.streams[stream.String()]
+		for _, rec := range part {
+			s.committed(rec, now)
+		}
 	}
 	for name, mark := range marks {
 		t.sinks[name].Mark = string(mark)
