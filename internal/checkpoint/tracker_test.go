@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -200,4 +201,22 @@ func BenchmarkTracker(b *testing.B) {
 		done = tracker.Advance(done[:0])
 	}
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/1000, "cpu-ns/record")
+}
+
+// TestAllocations is a bound of what a record costs: a tracker that has grown to its work needs no more.
+func TestAllocations(t *testing.T) {
+	tracker, rec := NewTracker(), &change.Record{}
+	batch := make([]*change.Record, 0, 20)
+	got := testing.AllocsPerRun(1000, func() {
+		for range 20 {
+			rec.Seq++
+			if err := errors.Join(tracker.Add(rec, 1), tracker.Ack(0, rec.Seq)); err != nil {
+				t.Fatal(err)
+			}
+			batch = tracker.Advance(batch[:0])
+		}
+	})
+	if got > 0 {
+		t.Errorf("%v allocations for 20 records", got)
+	}
 }

@@ -111,3 +111,20 @@ func TestPopStaysWithinTheBatchLimit(t *testing.T) {
 		t.Errorf("popped %d records by count, want 4", len(got))
 	}
 }
+
+// TestAllocations is a bound of what a record costs: a queue that has grown to its work needs no more.
+func TestAllocations(t *testing.T) {
+	q, n, rec := NewQueue(Limit{Bytes: 1 << 20, Records: 1000}), new(Numberer), record(100)
+	var batch []*change.Record
+	got := testing.AllocsPerRun(1000, func() {
+		for range 20 {
+			if !reserveAndPush(q, n, rec) {
+				t.Fatal("a record was refused")
+			}
+		}
+		batch = q.Pop(batch[:0], Limit{Bytes: 1 << 20, Records: 1000})
+	})
+	if got > 0 || len(batch) != 20 {
+		t.Errorf("%v allocations for %d records", got, len(batch))
+	}
+}

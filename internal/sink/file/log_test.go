@@ -375,3 +375,31 @@ func TestNewReportsEveryProblem(t *testing.T) {
 		}
 	}
 }
+
+// TestI4LargeBatchMeetsAFullDisk writes a batch of many pieces to a disk that is full in any of them: a reader never sees
+// half a line once the attempt is over, and in the end every line once.
+func TestI4LargeBatchMeetsAFullDisk(t *testing.T) {
+	var batch []sink.Message
+	maker := sinktest.Maker{}
+	for _, m := range maker.Batch(40) {
+		m.Value = append(bytes.Repeat([]byte{' '}, chunk/10), m.Value...)
+		batch = append(batch, m)
+	}
+	lines := linesOf(batch)
+	for room := int64(0); room < int64(len(lines)); room += chunk / 3 {
+		o, d, tries := pathIn(t), &disk{}, 0
+		o.Retry = func(string, error) { tries++; d.full.Store(false) }
+		l := newTestLog(t, o, d)
+		l.firstWait = 1
+		if _, err := l.Open(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		d.room.Store(room)
+		d.full.Store(true)
+		mustWrite(t, l, batch)
+		mustClose(t, l)
+		if got := read(t, o.Path); !bytes.Equal(got, lines) || tries != 1 {
+			t.Fatalf("with room for %d bytes the file has %d bytes after %d tries, want %d", room, len(got), tries, len(lines))
+		}
+	}
+}
