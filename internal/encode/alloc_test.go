@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -33,8 +34,8 @@ func FuzzString(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, s string) {
 		text, found := bytes.CutPrefix(appendString([]byte(before), s), []byte(before))
 		library, err := json.Marshal(s)
-		if err != nil || !found {
-			t.Fatal(found, err)
+		if err != nil || !found || !utf8.Valid(text) {
+			t.Fatalf("%q became %q, %v", s, text, err)
 		}
 		var got, want string
 		if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal(library, &want)); err != nil || got != want {
