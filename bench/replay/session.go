@@ -94,10 +94,12 @@ func (s *session) countList(limit string) {
 	}
 }
 
-func (s *session) countWatch() {
+// countWatch returns the number of the watch.
+func (s *session) countWatch() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.Watches++
+	return s.counts.Watches
 }
 
 func (s *session) countsNow() Counts {

@@ -19,7 +19,7 @@ func (s *session) watch(w http.ResponseWriter, r *http.Request, res *resource) {
 		session: s, resource: res, frames: s.ring(res).clone(), done: r.Context().Done(), w: w,
 		flush: http.NewResponseController(w).Flush, at: max(from, s.world.firstVersion()),
 	}
-	s.countWatch()
+	out.number = s.countWatch()
 	if query.Has("sendInitialEvents") { // there are none
 		out.bookmark(`"annotations":{"k8s.io/initial-events-end":"true"},`)
 	}
@@ -34,6 +34,7 @@ type watcher struct {
 	*session
 	*resource
 	frames *ring
+	number int // of the watch in its world
 	at     int // the version that was sent last
 	w      http.ResponseWriter
 	flush  func() error
@@ -74,17 +75,18 @@ func (o *watcher) send(to int) error {
 	return o.flush()
 }
 
-// bookmarks tells now, and then as often as a real server, where the server stands.
+// bookmarks tells now, and then as often as a real server, where the server stands. No two watches that follow each other
+// are told in the same second.
 func (o *watcher) bookmarks() {
-	tick := time.NewTicker(bookmarkEvery)
-	defer tick.Stop()
-	for o.at = max(o.at, o.session.version(o.resource)); ; {
+	timer := time.NewTimer(bookmarkEvery / 60 * time.Duration(1+o.number%60))
+	defer timer.Stop()
+	for o.at = max(o.at, o.session.version(o.resource)); ; timer.Reset(bookmarkEvery) {
 		o.bookmark("")
 		if o.flush() != nil {
 			return
 		}
 		select {
-		case <-tick.C:
+		case <-timer.C:
 		case <-o.done:
 			return
 		}
