@@ -163,7 +163,7 @@ func (s *setup) distribute(b *testing.B, n int) {
 		}},
 		Sources: []pipeline.Source{{
 			Stream:  stream,
-			Request: func(change.Reason, string) {},
+			Request: func(...change.Owed) {},
 			Run: func(ctx context.Context, line *pipeline.Line) error {
 				for i := range n {
 					rec := s.record(i)

@@ -61,7 +61,7 @@ func (b *binary) attributes(id string, rec *change.Record, add func(name, value 
 	add("id", b.text(id))
 	add("source", b.source)
 	add("type", typePrefix+rec.Op.String())
-	add("subject", b.text(subjectPath(rec)))
+	add("subject", b.text(string(appendPath(nil, rec))))
 	add("time", rec.Received.UTC().Format(timeFormat))
 	add("cluster", b.text(b.events.Cluster))
 	add("group", res.Group)

@@ -67,14 +67,19 @@ func (c CloudEvents) appendSource(dst []byte) []byte {
 	return endString(append(append(dst, `"/clusters/`...), c.Cluster...), start)
 }
 
-// appendSubject appends the path of the object, or of the stream's collection, on the API server.
+// appendSubject appends the record's path as a JSON string.
 func appendSubject(dst []byte, rec *change.Record) []byte {
 	start := len(dst)
-	dst = rec.Stream.Resource.AppendPath(append(dst, '"'), namespace(rec))
-	if rec.Key.Name != "" {
-		dst = append(append(dst, '/'), rec.Key.Name...)
+	return endString(appendPath(append(dst, '"'), rec), start)
+}
+
+// appendPath appends the path of the object, or of the stream's collection, on the API server.
+func appendPath(dst []byte, rec *change.Record) []byte {
+	dst = rec.Stream.Resource.AppendPath(dst, namespace(rec))
+	if rec.Key.Name == "" {
+		return dst
 	}
-	return endString(dst, start)
+	return append(append(dst, '/'), rec.Key.Name...)
 }
 
 // payload is the value of data: the object, or what a snapshot's frame or a gap says of itself. nil is none.

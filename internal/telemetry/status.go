@@ -37,9 +37,9 @@ type streamState struct {
 	confirmed time.Time // when the saved position was the server's newest
 	objects   int       // in the inventory, or unknownCount
 
-	corrections int // of the reconcile that runs, or ran last
-	received map[change.Op]prometheus.Counter // each made when it is needed first
-	bytes    prometheus.Counter               // made with the first of them
+	corrections int                              // of the reconcile that runs, or ran last
+	received    map[change.Op]prometheus.Counter // each made when it is needed first
+	bytes       prometheus.Counter               // made with the first of them
 }
 
 // gapState is a change.GapError as it is shown.
