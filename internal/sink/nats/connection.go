@@ -42,7 +42,7 @@ type connection struct {
 	nc      *natsgo.Conn
 	servers string // for error texts
 	api     string // the prefix of the JetStream API's subjects
-	inbox   string // replies come to this and a number
+	inbox   string // replies come to this and a number, or a batch and a number in it
 	number  uint64 // of the last reply that was asked for
 	replies chan *natsgo.Msg
 	changed chan struct{} // the connection came, went or ended since the last look
@@ -106,7 +106,7 @@ func (c *connection) dial(s *Sink) error {
 		return connectError(c.servers, err)
 	}
 	c.inbox = c.nc.NewInbox() + "."
-	if _, err := c.nc.ChanSubscribe(c.inbox+"*", c.replies); err != nil {
+	if _, err := c.nc.ChanSubscribe(c.inbox+">", c.replies); err != nil {
 		return err
 	}
 	return nil

@@ -75,6 +75,8 @@ const (
 	codeMaxBytesExceeded   jetstream.ErrorCode = 10122
 	codeWrongLastClustered jetstream.ErrorCode = 10164
 	codeTooManyRequests    jetstream.ErrorCode = 10167
+	codeUnknownBatch       jetstream.ErrorCode = 10208
+	codeTooManyBatches     jetstream.ErrorCode = 10211
 )
 
 func codeOf(err error) jetstream.ErrorCode {
@@ -88,11 +90,11 @@ func codeOf(err error) jetstream.ErrorCode {
 // reason is the short word for an error that is worth another attempt.
 func reason(err error) string {
 	switch codeOf(err) {
-	case codeWrongLast, codeWrongLastClustered, codeSequenceMismatch:
+	case codeWrongLast, codeWrongLastClustered, codeSequenceMismatch, codeUnknownBatch:
 		return "sequence"
 	case codeAccountResources, codeInsufficient, codeMemory, codeStorage, codeStoreFailed:
 		return "limits"
-	case codeTooManyRequests:
+	case codeTooManyRequests, codeTooManyBatches:
 		return "busy"
 	case 0:
 	default:
@@ -103,7 +105,7 @@ func reason(err error) string {
 		return "timeout"
 	case errors.Is(err, natsgo.ErrNoResponders):
 		return "no_responders"
-	case errors.Is(err, errMisplaced), errors.Is(err, errUnsettled):
+	case errors.Is(err, errMisplaced), errors.Is(err, errUnsettled), errors.Is(err, errGap), errors.Is(err, errEnded):
 		return "sequence"
 	}
 	return "disconnected"

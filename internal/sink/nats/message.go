@@ -92,7 +92,8 @@ type envelope struct {
 	values  []string
 }
 
-func (e *envelope) fill(m *sink.Message, expected uint64, reply string) *natsgo.Msg {
+// fill makes it the message, without what the way of sending adds.
+func (e *envelope) fill(m *sink.Message, reply string) {
 	if e.message.Header == nil {
 		e.message.Header = natsgo.Header{}
 	}
@@ -107,10 +108,11 @@ func (e *envelope) fill(m *sink.Message, expected uint64, reply string) *natsgo.
 	e.set(sink.HeaderID, m.ID)
 	e.set(sink.HeaderOp, m.Op)
 	e.set(sink.HeaderResourceVersion, m.ResourceVersion)
-	e.set(headerExpected, strconv.FormatUint(expected, 10))
 	e.message.Subject, e.message.Reply, e.message.Data = m.Destination, reply, m.Value
-	return &e.message
 }
+
+// expect makes the server refuse the message unless the stream ends at the sequence.
+func (e *envelope) expect(seq uint64) { e.set(headerExpected, strconv.FormatUint(seq, 10)) }
 
 func (e *envelope) set(name, value string) {
 	if old, twice := e.message.Header[name]; twice {

@@ -111,7 +111,7 @@ func TestOpenNamesWhatTheServerDoesNotAllow(t *testing.T) {
 				Subscribe: &server.SubjectPermission{Allow: []string{"mine.>"}},
 			}}}
 		}, func(o *Options) { o.User, o.Password = "u", "p" },
-			`subscription to "_INBOX.X.*": not permitted by the server: allow it to the sink's user`},
+			`subscription to "_INBOX.X.>": not permitted by the server: allow it to the sink's user`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := startServer(t, test.server)

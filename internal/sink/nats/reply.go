@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,14 +21,22 @@ func (c *connection) ask() (uint64, string) {
 	return c.number, string(strconv.AppendUint(text, c.number, 10))
 }
 
+// batch returns the prefix of the replies to a new batch. Their next token is the batch's id, which is unique among all
+// clients.
+func (c *connection) batch() string {
+	c.number++
+	unique := c.inbox[strings.LastIndexByte(strings.TrimSuffix(c.inbox, "."), '.')+1 : len(c.inbox)-1]
+	return c.inbox + unique + "-" + strconv.FormatUint(c.number, 10) + "."
+}
+
 // next waits for a reply. It fails if the connection is not that of the generation any more: then replies are lost.
-func (c *connection) next(ctx context.Context, generation uint64) (*natsgo.Msg, error) {
+func (c *connection) next(ctx context.Context, generation uint64, within time.Duration) (*natsgo.Msg, error) {
 	select { // the quick way while replies stream in
 	case m := <-c.replies:
 		return m, nil
 	default:
 	}
-	c.timer.Reset(c.reply)
+	c.timer.Reset(within)
 	defer c.timer.Stop()
 	for {
 		select {
@@ -55,7 +64,7 @@ func (c *connection) request(ctx context.Context, subject string, body []byte, a
 		return err
 	}
 	for {
-		m, err := c.next(ctx, generation)
+		m, err := c.next(ctx, generation, c.reply)
 		if err != nil {
 			return err
 		}
@@ -67,7 +76,7 @@ func (c *connection) request(ctx context.Context, subject string, body []byte, a
 
 // parseAnswer returns the error that the answer holds, if it does.
 func parseAnswer(m *natsgo.Msg, answer any) error {
-	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+	if noResponders(m) {
 		return natsgo.ErrNoResponders
 	}
 	var failed struct {
@@ -81,6 +90,8 @@ func parseAnswer(m *natsgo.Msg, answer any) error {
 	}
 	return json.Unmarshal(m.Data, answer)
 }
+
+func noResponders(m *natsgo.Msg) bool { return len(m.Data) == 0 && m.Header.Get("Status") == "503" }
 
 func (c *connection) numberOf(m *natsgo.Msg) (uint64, bool) {
 	number, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, c.inbox), 10, 64)

@@ -43,7 +43,7 @@ func (p *publisher) settle(ctx context.Context) error {
 		s.stored(n)
 	}
 	s.stream.place.Seq = info.State.LastSeq
-	s.stream.subjects, s.stream.maxMessage = info.Config.Subjects, int(info.Config.MaxMsgSize)
+	s.stream.renew(&info.Config)
 	return nil
 }
 

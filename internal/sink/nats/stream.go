@@ -15,16 +15,34 @@ type stream struct {
 	name       string
 	place      mark // after the last message that is known to be stored
 	subjects   []string
-	maxMessage int  // bytes of headers and value; negative is no limit
+	maxMessage int // bytes of headers and value; negative is no limit
+	way        way
 	confirmed  bool // a message of ours was stored since the sink was opened
 }
 
+// way is how messages are sent.
+type way int
+
+const (
+	wayOrdered way = iota // one acknowledgement a message
+	wayFast               // fast ingest
+)
+
 func newStream(info *jetstream.StreamInfo) stream {
-	return stream{
-		name:       info.Config.Name,
-		place:      mark{Stream: info.Config.Name, Created: info.Created, Seq: info.State.LastSeq},
-		subjects:   info.Config.Subjects,
-		maxMessage: int(info.Config.MaxMsgSize),
+	s := stream{
+		name:  info.Config.Name,
+		place: mark{Stream: info.Config.Name, Created: info.Created, Seq: info.State.LastSeq},
+	}
+	s.renew(&info.Config)
+	return s
+}
+
+// renew takes what a person can change meanwhile.
+func (s *stream) renew(config *jetstream.StreamConfig) {
+	s.subjects, s.maxMessage = config.Subjects, int(config.MaxMsgSize)
+	s.way = wayOrdered
+	if config.AllowBatchPublish {
+		s.way = wayFast
 	}
 }
 

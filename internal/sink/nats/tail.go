@@ -65,7 +65,7 @@ func (s *Sink) read(ctx context.Context, first uint64, n int) ([]entry, error) {
 	}
 	entries := make([]entry, n)
 	for missing := n; missing > 0; {
-		m, err := c.next(ctx, generation)
+		m, err := c.next(ctx, generation, c.reply)
 		if err != nil {
 			return nil, err
 		}

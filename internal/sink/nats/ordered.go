@@ -1,0 +1,149 @@
+package nats
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// ordered sends messages one by one, each with an acknowledgement of its own, as servers of every age understand it.
+//
+// Two rules keep a second writer from harm. The first message goes alone, so a writer that was replaced long ago
+// stores nothing; and of one object only one message is under way (I3), so in a collision of two writers an object's
+// change is never stored without the one before it.
+type ordered struct {
+	*publisher
+	previous []int  // the message before it of the same object, or -1
+	done     []bool // those at and after acked may be true
+	first    uint64 // the reply's number of message start
+}
+
+func (p *publisher) sendOrdered(ctx context.Context) error {
+	o := &ordered{publisher: p, previous: predecessors(p.batch), done: make([]bool, len(p.batch)), first: p.sink.conn.number + 1}
+	for p.acked < len(p.batch) {
+		for p.sent < len(p.batch) && o.admits(p.sent) {
+			if err := o.publish(p.sent); err != nil {
+				return err
+			}
+		}
+		if err := o.receive(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admits says whether message i may follow what is under way.
+func (o *ordered) admits(i int) bool {
+	switch {
+	case i == o.acked:
+		return true // nothing is under way
+	case o.acked == o.start: // the first one goes alone
+		return false
+	case o.previous[i] >= o.acked: // one of an object at a time
+		return false
+	}
+	return o.fits(i)
+}
+
+func (o *ordered) publish(i int) error {
+	c := o.sink.conn
+	_, reply := c.ask()
+	o.envelope.fill(&o.batch[i], reply)
+	o.envelope.expect(o.expected(i))
+	if err := c.nc.PublishMsg(&o.envelope.message); err != nil {
+		return &refusal{index: i, err: err}
+	}
+	o.bytes += o.batch[i].Size()
+	o.sent++
+	return nil
+}
+
+// receive waits for a reply, and takes those that came with it.
+func (o *ordered) receive(ctx context.Context) error {
+	c := o.sink.conn
+	m, err := c.next(ctx, o.generation, c.reply)
+	for err == nil {
+		if err = o.take(m); err != nil {
+			return err
+		}
+		select {
+		case m = <-c.replies:
+		default:
+			return nil
+		}
+	}
+	return err
+}
+
+func (o *ordered) take(m *natsgo.Msg) error {
+	number, ok := o.sink.conn.numberOf(m)
+	i := o.start + int(number-o.first)
+	if !ok || number < o.first || i >= o.sent {
+		return nil // the reply to an attempt that was given up
+	}
+	seq, err := parseAck(m)
+	if err != nil {
+		return &refusal{index: i, err: err}
+	}
+	if seq != o.expected(i)+1 {
+		return &refusal{index: i, err: errMisplaced}
+	}
+	o.done[i] = true
+	end := o.acked
+	for end < o.sent && o.done[end] {
+		end++
+	}
+	o.advance(end)
+	return nil
+}
+
+// parseAck returns the sequence of {"stream":"K8S","seq":7}. It reads what has no error in it by hand: a JSON decoder
+// would take as long as all the rest of a message's way through the client.
+func parseAck(m *natsgo.Msg) (uint64, error) {
+	if _, rest, found := bytes.Cut(m.Data, []byte(`"seq":`)); found && !bytes.Contains(m.Data, []byte(`"error"`)) {
+		digits := bytes.TrimLeft(rest, " ")
+		end := bytes.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' })
+		if seq, err := strconv.ParseUint(string(digits[:max(end, 0)]), 10, 64); err == nil {
+			return seq, nil
+		}
+	}
+	var ack struct {
+		Seq uint64 `json:"seq"`
+	}
+	err := parseAnswer(m, &ack)
+	return ack.Seq, err
+}
+
+// predecessors finds for each message the last one before it that speaks of the same object.
+func predecessors(batch []sink.Message) []int {
+	last := make(map[string]int, len(batch))
+	previous := make([]int, len(batch))
+	for i := range batch {
+		object := objectOf(batch[i].ID)
+		previous[i] = -1
+		if j, found := last[object]; found {
+			previous[i] = j
+		}
+		last[object] = i
+	}
+	return previous
+}
+
+// objectOf is the part of an id that names the object: "cluster/resource/namespace/name".
+func objectOf(id string) string {
+	end := 0
+	for range 4 {
+		slash := strings.IndexByte(id[end:], '/')
+		if slash < 0 {
+			return id
+		}
+		end += slash + 1
+	}
+	return id[:end]
+}
