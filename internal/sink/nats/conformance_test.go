@@ -1,22 +1,41 @@
 package nats
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
+// TestConformance tries every way of sending, each on the servers that it is for.
 func TestConformance(t *testing.T) {
-	sinktest.Run(t, sinktest.Harness{New: newEnv})
+	for _, test := range []struct {
+		publish string
+		server  func(*server.Options)
+	}{
+		{PublishFast, nil},
+		{PublishOrdered, nil}, // the stream allows no batches, as on an older server
+		{PublishAtomic, func(o *server.Options) { o.SyncAlways = true }},
+	} {
+		t.Run(test.publish, func(t *testing.T) {
+			sinktest.Run(t, sinktest.Harness{New: func(t *testing.T) *sinktest.Env { return newEnv(t, test.publish, test.server) }})
+		})
+	}
 }
 
-func newEnv(t *testing.T) *sinktest.Env {
-	server := startServer(t, nil)
+func newEnv(t *testing.T, publish string, change func(*server.Options)) *sinktest.Env {
+	server := startServer(t, change)
 	network := startProxy(t, server.inner.Addr().String())
 	return &sinktest.Env{
 		Sink: func(t *testing.T) sink.Sink {
-			s, err := New(Options{URL: network.url(), Stream: testStream, Subjects: []string{"k8s.>"}})
+			s, err := New(Options{URL: network.url(), Stream: testStream, Subjects: []string{"k8s.>"}, Publish: publish, Notice: func(text string) {
+				if !strings.HasPrefix(text, "messages are sent "+publish+": ") {
+					t.Errorf("%s, want %s", text, publish)
+				}
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +48,9 @@ func newEnv(t *testing.T) *sinktest.Env {
 		TooLarge:    1<<20 + 1,
 		MaxValue:    1<<20 - 4<<10, // the largest payload of a server, and some headers
 		Foreign: func(t *testing.T) {
-			openSink(t, server.options()) // makes the stream
+			options := server.options()
+			options.Publish = publish
+			openSink(t, options) // makes the stream
 			server.publish("k8s.foreign", "")
 		},
 		Cut:      network.cut,

@@ -51,6 +51,7 @@ type connection struct {
 	reply   time.Duration
 	outage  time.Duration
 	fault   atomic.Pointer[error] // the last thing that went wrong with a server
+	wished  atomic.Pointer[wished]
 
 	// life ends when nothing more can come of this connection, for the reason that is its cause. Its sockets end
 	// with it, so nothing stays blocked in one.
@@ -148,7 +149,7 @@ func (c *connection) handlers() []natsgo.Option {
 			c.wake()
 		}),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
-			if errors.Is(err, natsgo.ErrPermissionViolation) {
+			if errors.Is(err, natsgo.ErrPermissionViolation) && !c.denied(err) {
 				c.fail(permanent("%s: allow it to the sink's user", permission(err)))
 			}
 		}),

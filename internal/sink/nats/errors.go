@@ -18,6 +18,7 @@ var (
 	errSilent       = errors.New("no answer from the server in time")
 	errDisconnected = errors.New("connection lost")
 	errClosed       = errors.New("connection closed")
+	errWhole        = errors.New("the server refused a batch")
 )
 
 // reopenError ends a Write that only Open can go on from.

@@ -24,6 +24,8 @@ type Options struct {
 	Stream   string
 	Subjects []string // what the stream must take; the stream's subjects, if the sink makes it
 	Domain   string   // the JetStream domain; "" is that of the server
+	Publish  string   // how messages are sent, one of the constants; "" is PublishAuto
+	Shared   bool     // others may write to the stream, too; see package comment
 
 	// For a stream that the sink makes. One that is there already keeps what it has.
 	Replicas   int           // 0 is 1
@@ -38,8 +40,9 @@ type Options struct {
 	Token           string
 	InboxPrefix     string // "" is "_INBOX"
 
-	Retry sink.RetryFunc  // nil is nobody
-	Extra []natsgo.Option // for what has no field here, such as an in-process server
+	Retry  sink.RetryFunc    // nil is nobody
+	Notice func(text string) // is told how messages are sent, and why, when that is decided or changes; nil is nobody
+	Extra  []natsgo.Option   // for what has no field here, such as an in-process server
 }
 
 // TLS configures verified connections. The files are read again for every connection, so they can be renewed.
@@ -58,10 +61,16 @@ func (o *Options) complete() error {
 	if o.Replicas == 0 {
 		o.Replicas = 1
 	}
+	if o.Publish == "" {
+		o.Publish = PublishAuto
+	}
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
 	if o.Retry == nil {
 		o.Retry = func(string, error) {}
 	}
-	return errors.Join(o.checkURL(), o.checkStream(), o.checkLimits(), o.checkCredentials(), o.checkTLS())
+	return errors.Join(o.checkURL(), o.checkStream(), o.checkPublish(), o.checkLimits(), o.checkCredentials(), o.checkTLS())
 }
 
 func (o *Options) checkURL() error {
@@ -104,6 +113,19 @@ func (o *Options) checkStream() error {
 			o.Domain, o.InboxPrefix))
 	}
 	return errors.Join(problems...)
+}
+
+func (o *Options) checkPublish() error {
+	switch o.Publish {
+	case PublishAuto, PublishOrdered:
+		return nil
+	case PublishFast, PublishAtomic:
+		if o.Shared {
+			return fmt.Errorf("option Publish is %q and Shared is set: a shared stream needs %q", o.Publish, PublishOrdered)
+		}
+		return nil
+	}
+	return fmt.Errorf("option Publish is %q: use %s, %s, %s or %s", o.Publish, PublishAuto, PublishFast, PublishAtomic, PublishOrdered)
 }
 
 func (o *Options) checkLimits() error {

@@ -39,6 +39,7 @@ type publisher struct {
 	acked      int
 	bytes      int  // sent and not acknowledged
 	unsure     bool // something may be stored that was not acknowledged
+	single     bool // no batches any more
 }
 
 // publish makes the batch durable (I1).
@@ -110,11 +111,13 @@ func (p *publisher) revive(err error) error {
 func (p *publisher) send(ctx context.Context) error {
 	p.start, p.sent, p.bytes = p.acked, p.acked, 0
 	p.base, p.generation = p.sink.stream.place.Seq, p.sink.conn.generation()
-	switch left := len(p.batch) - p.start; {
-	case left == 0:
-		return nil
-	case left > 1 && p.sink.stream.way == wayFast:
-		return p.sendFast(ctx)
+	if len(p.batch)-p.start > 1 && !p.single { // one message needs no batch
+		switch p.sink.stream.way {
+		case wayFast:
+			return p.sendFast(ctx)
+		case wayAtomic:
+			return p.sendAtomic(ctx)
+		}
 	}
 	return p.sendOrdered(ctx)
 }

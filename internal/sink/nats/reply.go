@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -25,8 +26,13 @@ func (c *connection) ask() (uint64, string) {
 // clients.
 func (c *connection) batch() string {
 	c.number++
-	unique := c.inbox[strings.LastIndexByte(strings.TrimSuffix(c.inbox, "."), '.')+1 : len(c.inbox)-1]
-	return c.inbox + unique + "-" + strconv.FormatUint(c.number, 10) + "."
+	return c.inbox + c.unique() + "-" + strconv.FormatUint(c.number, 10) + "."
+}
+
+// unique is the part of the inbox that no other client has.
+func (c *connection) unique() string {
+	name := strings.TrimSuffix(c.inbox, ".")
+	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
 // next waits for a reply. It fails if the connection is not that of the generation any more: then replies are lost.
@@ -72,6 +78,34 @@ func (c *connection) request(ctx context.Context, subject string, body []byte, a
 			return parseAnswer(m, answer)
 		}
 	}
+}
+
+// wish is a request that the user may not be allowed to make: then it fails, and the connection does not.
+func (c *connection) wish(ctx context.Context, subject string, body []byte, answer any) error {
+	wishing, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.wished.Store(&wished{subject: c.api + subject, deny: cancel})
+	err := c.request(wishing, subject, body, answer)
+	if cause := context.Cause(wishing); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// wished is the last wish. It stays, since word of its denial may come late.
+type wished struct {
+	subject string
+	deny    context.CancelCauseFunc
+}
+
+// denied takes the word that something is not permitted, and says whether it was only wished for.
+func (c *connection) denied(err error) bool {
+	last := c.wished.Load()
+	if last == nil || !strings.Contains(err.Error(), strconv.Quote(last.subject)) {
+		return false
+	}
+	last.deny(errors.New(permission(err)))
+	return true
 }
 
 // parseAnswer returns the error that the answer holds, if it does.

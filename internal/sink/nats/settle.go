@@ -44,6 +44,7 @@ func (p *publisher) settle(ctx context.Context) error {
 	}
 	s.stream.place.Seq = info.State.LastSeq
 	s.stream.renew(&info.Config)
+	s.choose(&info.Config)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -21,8 +22,10 @@ type Sink struct {
 	tuning  tuning
 	conn    *connection // nil while the sink is not open
 	stream  stream
-	opened  bool // an Open succeeded: what is missing now was there once, and is worth waiting for
-	moved   int  // how often in a row somebody wrote between our Open and our first message
+	opened  bool  // an Open succeeded: what is missing now was there once, and is worth waiting for
+	moved   int   // how often in a row somebody wrote between our Open and our first message
+	refused error // why the stream could not be changed to take batches
+	mode    atomic.Pointer[string]
 }
 
 // New checks the options and returns a sink that is not open.
@@ -72,6 +75,7 @@ func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
 		return nil, err
 	}
 	s.stream = newStream(info)
+	s.choose(&info.Config)
 	if want == nil {
 		return nil, nil
 	}

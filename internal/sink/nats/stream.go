@@ -20,14 +20,6 @@ type stream struct {
 	confirmed  bool // a message of ours was stored since the sink was opened
 }
 
-// way is how messages are sent.
-type way int
-
-const (
-	wayOrdered way = iota // one acknowledgement a message
-	wayFast               // fast ingest
-)
-
 func newStream(info *jetstream.StreamInfo) stream {
 	s := stream{
 		name:  info.Config.Name,
@@ -40,10 +32,6 @@ func newStream(info *jetstream.StreamInfo) stream {
 // renew takes what a person can change meanwhile.
 func (s *stream) renew(config *jetstream.StreamConfig) {
 	s.subjects, s.maxMessage = config.Subjects, int(config.MaxMsgSize)
-	s.way = wayOrdered
-	if config.AllowBatchPublish {
-		s.way = wayFast
-	}
 }
 
 // ensure returns the stream, which it makes if there is none.
@@ -55,7 +43,13 @@ func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return info, s.suitable(&info.Config)
+	if err := s.suitable(&info.Config); err != nil {
+		return nil, err
+	}
+	if info, err = s.upgrade(ctx, info); err != nil {
+		return nil, err
+	}
+	return info, s.allowed(&info.Config)
 }
 
 func (s *Sink) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
@@ -91,7 +85,7 @@ func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
 func (s *Sink) config() jetstream.StreamConfig {
 	config := jetstream.StreamConfig{
 		Name:        s.options.Stream,
-		Description: "Changes of Kubernetes objects, written by kubecdc",
+		Description: description,
 		Subjects:    s.options.Subjects,
 		Retention:   jetstream.LimitsPolicy,
 		Storage:     jetstream.FileStorage,
@@ -109,10 +103,9 @@ func (s *Sink) config() jetstream.StreamConfig {
 	if s.options.DiscardNew {
 		config.Discard = jetstream.DiscardNew
 	}
-	const level = 4 // of the JetStream API, of which batch publishing is a part since server 2.14
-	if _, have := s.conn.nc.ConnectedServerJetStream(); have >= level {
-		config.AllowBatchPublish = true
-	}
+	_, level := s.conn.nc.ConnectedServerJetStream()
+	config.AllowBatchPublish = level >= levelFast && (s.options.Publish == PublishAuto || s.options.Publish == PublishFast)
+	config.AllowAtomicPublish = level >= levelAtomic && s.options.Publish == PublishAtomic
 	return config
 }
 

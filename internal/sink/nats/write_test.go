@@ -16,92 +16,98 @@ import (
 
 // TestI3ResetConnections resets all connections again and again, until enough messages and enough resets came together.
 func TestI3ResetConnections(t *testing.T) {
-	s := startServer(t, nil)
-	network := startProxy(t, s.inner.Addr().String())
-	retries := map[string]int{}
-	options := s.options()
-	options.URL = network.url()
-	options.Retry = func(reason string, _ error) { retries[reason]++ }
-	publisher := openSink(t, options)
+	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		network := startProxy(t, s.inner.Addr().String())
+		retries := map[string]int{}
+		options := s.options(publish)
+		options.URL = network.url()
+		options.Retry = func(reason string, _ error) { retries[reason]++ }
+		publisher := openSink(t, options)
 
-	enough := network.cutOften(30)
-	maker := newMaker()
-	var want []string
-	for running := true; running || len(want) < 20_000; {
-		batch := maker.Batch(500)
-		want = append(want, idsOf(batch)...)
-		write(t, publisher, batch)
-		select {
-		case <-enough:
-			running = false
-		default:
+		enough := network.cutOften(30)
+		maker := newMaker()
+		var want []string
+		for running := true; running || len(want) < 20_000; {
+			batch := maker.Batch(500)
+			want = append(want, idsOf(batch)...)
+			write(t, publisher, batch)
+			select {
+			case <-enough:
+				running = false
+			default:
+			}
 		}
-	}
-	wantIDs(t, s.ids(), want)
-	t.Logf("%d messages, retries: %v", len(want), retries)
-	if retries["disconnected"] == 0 {
-		t.Fatal("no reset hit a write")
-	}
+		wantIDs(t, s.ids(), want)
+		t.Logf("%d messages, retries: %v", len(want), retries)
+		if retries["disconnected"] == 0 {
+			t.Fatal("no reset hit a write")
+		}
+	})
 }
 
 func TestI3RestartedServer(t *testing.T) {
-	s := startServer(t, nil)
-	publisher := openSink(t, s.options())
-	maker := newMaker()
-	batches := make([][]sink.Message, 40)
-	for i := range batches {
-		batches[i] = maker.Batch(500)
-	}
-	started, failed := make(chan struct{}, len(batches)), make(chan error, 1)
-	ctx := within(t, 60*time.Second)
-	go func() {
-		for _, batch := range batches {
-			started <- struct{}{}
-			if _, err := publisher.Write(ctx, batch); err != nil {
-				failed <- err
-				return
+	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		publisher := openSink(t, s.options(publish))
+		maker := newMaker()
+		batches := make([][]sink.Message, 40)
+		for i := range batches {
+			batches[i] = maker.Batch(500)
+		}
+		started, failed := make(chan struct{}, len(batches)), make(chan error, 1)
+		ctx := within(t, 60*time.Second)
+		go func() {
+			for _, batch := range batches {
+				started <- struct{}{}
+				if _, err := publisher.Write(ctx, batch); err != nil {
+					failed <- err
+					return
+				}
+			}
+			failed <- nil
+		}()
+		for i := range 20 {
+			<-started
+			if i%5 == 4 {
+				s.stop()
+				s.start()
 			}
 		}
-		failed <- nil
-	}()
-	for i := range 20 {
-		<-started
-		if i%5 == 4 {
-			s.stop()
-			s.start()
+		if err := <-failed; err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := <-failed; err != nil {
-		t.Fatal(err)
-	}
-	wantIDs(t, s.ids(), idsOf(slices.Concat(batches...)))
+		wantIDs(t, s.ids(), idsOf(slices.Concat(batches...)))
+	})
 }
 
 func TestI10OlderWriterIsFenced(t *testing.T) {
-	s := startServer(t, nil)
-	maker := newMaker()
-	older := openSink(t, s.options())
-	want := maker.Batch(5)
-	mark := write(t, older, want)
-	younger := newSink(t, s.options())
-	if _, err := younger.Open(within(t, 20*time.Second), mark); err != nil {
-		t.Fatal(err)
-	}
-	batch := maker.Batch(1)
-	write(t, younger, batch)
-	want = append(want, batch...)
+	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		maker := newMaker()
+		older := openSink(t, s.options(publish))
+		want := maker.Batch(5)
+		mark := write(t, older, want)
+		younger := newSink(t, s.options(publish))
+		if _, err := younger.Open(within(t, 20*time.Second), mark); err != nil {
+			t.Fatal(err)
+		}
+		batch := maker.Batch(1)
+		write(t, younger, batch)
+		want = append(want, batch...)
 
-	// All but the first message of the batch expect places that are free.
-	_, err := older.Write(within(t, 20*time.Second), maker.Batch(50))
-	var permanent *sink.PermanentError
-	if !errors.As(err, &permanent) {
-		t.Fatalf("got %v, want a PermanentError", err)
-	}
-	wantError(t, err, fmt.Sprintf("write to stream K8S: message 6 on subject %q is not ours: another exporter writes to the stream: "+
-		"stop it, or give each its own stream", batch[0].Destination))
-	batch = maker.Batch(3)
-	write(t, younger, batch)
-	wantIDs(t, s.ids(), idsOf(append(want, batch...)))
+		// All but the first message of the batch expect places that are free.
+		_, err := older.Write(within(t, 20*time.Second), maker.Batch(50))
+		var permanent *sink.PermanentError
+		if !errors.As(err, &permanent) {
+			t.Fatalf("got %v, want a PermanentError", err)
+		}
+		wantError(t, err, fmt.Sprintf("write to stream K8S: message 6 on subject %q is not ours: another exporter writes to the stream: "+
+			"stop it, or give each its own stream", batch[0].Destination))
+		batch = maker.Batch(3)
+		write(t, younger, batch)
+		wantIDs(t, s.ids(), idsOf(append(want, batch...)))
+	})
 }
 
 // TestI10LastWordsOfAPredecessor are stored between Open and the first Write. The caller opens again, and learns of
@@ -220,54 +226,58 @@ func TestI4LargestMessage(t *testing.T) {
 
 // TestI4LimitLoweredMeanwhile: the sink does not know of the limit until the server refuses.
 func TestI4LimitLoweredMeanwhile(t *testing.T) {
-	s := startServer(t, nil)
-	publisher := openSink(t, s.options())
-	js, ctx := s.admin()
-	config := publisher.config()
-	config.MaxMsgSize = 5000
-	if _, err := js.UpdateStream(ctx, config); err != nil {
-		t.Fatal(err)
-	}
-	maker := newMaker()
-	batch := append(maker.Batch(3), maker.Message(6000))
-	batch = append(batch, maker.Batch(3)...)
-	mark, err := publisher.Write(within(t, 20*time.Second), batch)
-	var rejected *sink.RejectedError
-	if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" || mark != publisher.stream.place.text() {
-		t.Fatalf("got %v, %v", mark, err)
-	}
-	write(t, publisher, batch[4:])
-	wantIDs(t, s.ids(), idsOf(slices.Delete(batch, 3, 4)))
+	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		publisher := openSink(t, s.options(publish))
+		js, ctx := s.admin()
+		config := publisher.config()
+		config.MaxMsgSize = 5000
+		if _, err := js.UpdateStream(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+		maker := newMaker()
+		batch := append(maker.Batch(3), maker.Message(6000))
+		batch = append(batch, maker.Batch(3)...)
+		mark, err := publisher.Write(within(t, 20*time.Second), batch)
+		var rejected *sink.RejectedError
+		if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" || mark != publisher.stream.place.text() {
+			t.Fatalf("got %v, %v", mark, err)
+		}
+		write(t, publisher, batch[4:])
+		wantIDs(t, s.ids(), idsOf(slices.Delete(batch, 3, 4)))
+	})
 }
 
 // TestI4FullStreamWaits loses nothing, and goes on when there is room.
 func TestI4FullStreamWaits(t *testing.T) {
-	s := startServer(t, nil)
-	js, ctx := s.admin()
-	full := 0
-	options := s.options()
-	options.MaxBytes, options.DiscardNew = 64<<10, true
-	options.Retry = func(reason string, _ error) {
-		if reason != "limits" {
-			return // the messages behind the first refused one
+	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		js, ctx := s.admin()
+		full := 0
+		options := s.options(publish)
+		options.MaxBytes, options.DiscardNew = 64<<10, true
+		options.Retry = func(reason string, _ error) {
+			if reason != "limits" {
+				return // the messages behind the first refused one
+			}
+			full++
+			stream, err := js.Stream(ctx, testStream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stream.Purge(ctx); err != nil {
+				t.Fatal(err)
+			}
 		}
-		full++
-		stream, err := js.Stream(ctx, testStream)
-		if err != nil {
-			t.Fatal(err)
+		publisher := openSink(t, options)
+		batch := benchBatch(1<<10, 200, new(int))[:200]
+		mark := write(t, publisher, batch)
+		if full < 3 || publisher.stream.place.Seq != 200 || mark != publisher.stream.place.text() {
+			t.Fatalf("full %d times, at %s", full, mark)
 		}
-		if err := stream.Purge(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	publisher := openSink(t, options)
-	batch := benchBatch(1<<10, 200, new(int))[:200]
-	mark := write(t, publisher, batch)
-	if full < 3 || publisher.stream.place.Seq != 200 || mark != publisher.stream.place.text() {
-		t.Fatalf("full %d times, at %s", full, mark)
-	}
-	ids := s.ids()
-	wantIDs(t, ids, idsOf(batch[200-len(ids):]))
+		ids := s.ids()
+		wantIDs(t, ids, idsOf(batch[200-len(ids):]))
+	})
 }
 
 func TestDeniedSubjectIsPermanent(t *testing.T) {
@@ -307,60 +317,64 @@ func TestI7CancelledInAFullSocket(t *testing.T) {
 
 // TestI3SilentConnection answers nothing and is not closed, as when a machine on the way forgot it.
 func TestI3SilentConnection(t *testing.T) {
-	s := startServer(t, nil)
-	network := startProxy(t, s.inner.Addr().String())
-	var resume func()
-	var reasons []string
-	options := s.options()
-	options.URL = network.url()
-	options.Retry = func(reason string, _ error) {
-		reasons = append(reasons, reason)
-		if len(reasons) == 3 {
-			resume()
+	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		network := startProxy(t, s.inner.Addr().String())
+		var resume func()
+		var reasons []string
+		options := s.options(publish)
+		options.URL = network.url()
+		options.Retry = func(reason string, _ error) {
+			reasons = append(reasons, reason)
+			if len(reasons) == 3 {
+				resume()
+			}
 		}
-	}
-	publisher := newSink(t, options)
-	publisher.tuning.reply, publisher.tuning.outage, publisher.tuning.dial = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
-	if _, err := publisher.Open(within(t, 20*time.Second), ""); err != nil {
-		t.Fatal(err)
-	}
-	resume = network.stall()
-	defer resume()
-	batch := newMaker().Batch(100)
-	write(t, publisher, batch)
-	wantIDs(t, s.ids(), idsOf(batch))
-	if reasons[0] != "timeout" {
-		t.Fatalf("got reasons %q", reasons)
-	}
+		publisher := newSink(t, options)
+		publisher.tuning.reply, publisher.tuning.outage, publisher.tuning.dial = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
+		if _, err := publisher.Open(within(t, 20*time.Second), ""); err != nil {
+			t.Fatal(err)
+		}
+		resume = network.stall()
+		defer resume()
+		batch := newMaker().Batch(100)
+		write(t, publisher, batch)
+		wantIDs(t, s.ids(), idsOf(batch))
+		if reasons[0] != "timeout" {
+			t.Fatalf("got reasons %q", reasons)
+		}
+	})
 }
 
 // TestI3LateCopy arrives when its message was sent again, on another connection, and acknowledged.
 func TestI3LateCopy(t *testing.T) {
-	s := startServer(t, nil)
-	network := startProxy(t, s.inner.Addr().String())
-	options := s.options()
-	options.URL = network.url()
-	publisher := newSink(t, options)
-	publisher.tuning.reply = 100 * time.Millisecond
-	if _, err := publisher.Open(within(t, 20*time.Second), ""); err != nil {
-		t.Fatal(err)
-	}
-	maker := newMaker()
-	want := maker.Batch(3)
-	write(t, publisher, want)
+	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		network := startProxy(t, s.inner.Addr().String())
+		options := s.options(publish)
+		options.URL = network.url()
+		publisher := newSink(t, options)
+		publisher.tuning.reply = 100 * time.Millisecond
+		if _, err := publisher.Open(within(t, 20*time.Second), ""); err != nil {
+			t.Fatal(err)
+		}
+		maker := newMaker()
+		want := maker.Batch(3)
+		write(t, publisher, want)
 
-	network.hold()
-	batch := maker.Batch(50)
-	write(t, publisher, batch)
-	want = append(want, batch...)
-	before := s.inner.NumClients()
-	network.release()
-	for ctx := within(t, 10*time.Second); s.inner.NumClients() >= before && ctx.Err() == nil; {
-		pause(ctx, time.Millisecond, nil) // until the server has read the old connection to its end
-	}
-	batch = maker.Batch(3)
-	write(t, publisher, batch)
-	wantIDs(t, s.ids(), idsOf(append(want, batch...)))
+		network.hold()
+		batch := maker.Batch(50)
+		write(t, publisher, batch)
+		want = append(want, batch...)
+		before := s.inner.NumClients()
+		network.release()
+		for ctx := within(t, 10*time.Second); s.inner.NumClients() >= before && ctx.Err() == nil; {
+			pause(ctx, time.Millisecond, nil) // until the server has read the old connection to its end
+		}
+		batch = maker.Batch(3)
+		write(t, publisher, batch)
+		wantIDs(t, s.ids(), idsOf(append(want, batch...)))
+	})
 }
 
 // TestI4GoneMessagesAreProvenOrSentAgain: consumers, limits and people take messages away before settle reads them.
@@ -393,31 +407,34 @@ func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
 
 // TestI3CompactedStream keeps one message a subject, and the reader of the tail finds gaps.
 func TestI3CompactedStream(t *testing.T) {
-	s := startServer(t, nil)
-	js, ctx := s.admin()
-	_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	network := startProxy(t, s.inner.Addr().String())
-	options := s.options()
-	options.URL = network.url()
-	publisher := openSink(t, options)
-	maker := newMaker()
-	enough := network.cutOften(15)
-	written := 0
-	for running := true; running; {
-		write(t, publisher, maker.Batch(100))
-		written += 100
-		select {
-		case <-enough:
-			running = false
-		default:
+	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		js, ctx := s.admin()
+		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 1,
+			AllowBatchPublish: publish == PublishFast})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if seq := publisher.stream.place.Seq; seq != uint64(written) {
-		t.Fatalf("%d messages took %d sequences", written, seq)
-	}
+		network := startProxy(t, s.inner.Addr().String())
+		options := s.options(publish)
+		options.URL = network.url()
+		publisher := openSink(t, options)
+		maker := newMaker()
+		enough := network.cutOften(15)
+		written := 0
+		for running := true; running; {
+			write(t, publisher, maker.Batch(100))
+			written += 100
+			select {
+			case <-enough:
+				running = false
+			default:
+			}
+		}
+		if seq := publisher.stream.place.Seq; seq != uint64(written) {
+			t.Fatalf("%d messages took %d sequences", written, seq)
+		}
+	})
 }
 
 func TestWriteToASinkThatIsNotOpen(t *testing.T) {
