@@ -1,6 +1,8 @@
 package nats
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -10,8 +12,10 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // startCluster starts three servers, without waiting until they found each other: that is for the sink to bear.
@@ -28,11 +32,117 @@ func startCluster(t *testing.T) []*testServer {
 		listener.Close()
 		servers = append(servers, startServer(t, func(o *server.Options) {
 			o.ServerName = fmt.Sprint("n", i)
-			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: port}
+			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: port, NoAdvertise: true}
 			o.Routes = routes
 		}))
 	}
 	return servers
+}
+
+// TestClusterConformance moves the leader with every cut, on one cluster for all cases.
+func TestClusterConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("elections take seconds")
+	}
+	servers := startCluster(t)
+	var networks []*proxy
+	var urls []string
+	for _, s := range servers {
+		network := startProxy(t, s.inner.Addr().String())
+		networks, urls = append(networks, network), append(urls, network.url())
+	}
+	admin, _ := servers[0].admin()
+	options := Options{URL: strings.Join(urls, ","), Stream: testStream, Subjects: []string{"k8s.>"}, Replicas: 3, Publish: PublishFast}
+	first := newSink(t, options)
+	if _, err := first.Open(within(t, 60*time.Second), ""); err != nil { // the servers found each other
+		t.Fatal(err)
+	}
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sinktest.Run(t, sinktest.Harness{New: func(t *testing.T) *sinktest.Env {
+		deleteStream(t, admin)
+		return clusterEnv(options, networks, admin)
+	}})
+}
+
+func clusterEnv(options Options, networks []*proxy, admin jetstream.JetStream) *sinktest.Env {
+	return &sinktest.Env{
+		Sink:        func(*testing.T) sink.Sink { return must(New(options)) },
+		Messages:    func(t *testing.T) []sinktest.Stored { return storedIn(t, admin) },
+		Destination: destination,
+		Fenced:      true,
+		SeesLoss:    true,
+		TooLarge:    1<<20 + 1,
+		MaxValue:    1<<20 - 4<<10,
+		Recreate:    func(t *testing.T) { deleteStream(t, admin) },
+		Leaks:       []goleak.Option{goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*Server).startGoRoutine.func1")},
+		Cut: func() {
+			_ = admin.Conn().Publish("$JS.API.STREAM.LEADER.STEPDOWN."+testStream, nil)
+			for _, network := range networks {
+				network.cut()
+			}
+		},
+		Stall: func(*testing.T) func() {
+			for _, network := range networks {
+				network.stall()
+			}
+			return func() {
+				for _, network := range networks {
+					network.set(false)
+				}
+			}
+		},
+	}
+}
+
+func deleteStream(t *testing.T, admin jetstream.JetStream) {
+	t.Helper()
+	for ctx := within(t, 20*time.Second); ; pause(ctx, 50*time.Millisecond, nil) {
+		err := admin.DeleteStream(ctx, testStream)
+		if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// storedIn reads the stream's leader, which may just be elected.
+func storedIn(t *testing.T, admin jetstream.JetStream) []sinktest.Stored {
+	t.Helper()
+	ctx := within(t, 20*time.Second)
+	for {
+		all, err := readStream(ctx, admin)
+		if err == nil {
+			return all
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+		pause(ctx, 50*time.Millisecond, nil)
+	}
+}
+
+func readStream(ctx context.Context, admin jetstream.JetStream) ([]sinktest.Stored, error) {
+	stream, err := admin.Stream(ctx, testStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	state := stream.CachedInfo().State
+	var all []sinktest.Stored
+	for seq := max(state.FirstSeq, 1); seq <= state.LastSeq; seq++ {
+		m, err := stream.GetMsg(ctx, seq)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, storedMessage(m))
+	}
+	return all, nil
 }
 
 // TestI3ClusterChangesItsLeader: a new leader finds messages of the old one in its log that nobody acknowledged.

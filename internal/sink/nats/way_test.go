@@ -146,6 +146,41 @@ func TestI3AnswersOfABatch(t *testing.T) {
 	}
 }
 
+// TestI10SecondWriterInsideABatch is noticed at the message that it came before, and nothing behind that one is stored.
+func TestI10SecondWriterInsideABatch(t *testing.T) {
+	s := startServer(t, nil)
+	open := openSink(t, s.options())
+	open.tuning.pending = 2 // an acknowledgement for every message
+	batch := newMaker().Batch(4)
+	f := newFast(&publisher{sink: open, batch: batch})
+	ctx := within(t, 20*time.Second)
+	for i := range 2 {
+		if err := f.publish(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for f.acked < 2 {
+		if err := f.receive(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.publish("k8s.x", "other")
+	for i := 2; i < 4; i++ {
+		if err := f.publish(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	for err == nil {
+		err = f.receive(ctx)
+	}
+	var refused *refusal
+	if !errors.As(err, &refused) || refused.index != 2 || codeOf(err) != codeWrongLast {
+		t.Fatalf("got %v", err)
+	}
+	wantIDs(t, s.ids(), append(idsOf(batch[:2]), "other"))
+}
+
 // TestI6FlowBringsAnAcknowledgementBeforeTheWindowIsFull, whatever the sizes.
 func TestI6FlowBringsAnAcknowledgementBeforeTheWindowIsFull(t *testing.T) {
 	for _, test := range []struct{ size, want int }{{100, 500}, {8 << 10, 500}, {1 << 20, 4}, {5 << 20, 1}, {20 << 20, 1}} {
