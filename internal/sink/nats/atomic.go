@@ -50,7 +50,7 @@ func (p *publisher) sendWhole(ctx context.Context, end int) error {
 	number, reply := c.ask()
 	id := c.unique() + "-" + strconv.FormatUint(number, 10)
 	for first := p.acked; p.sent < end; p.sent++ {
-		p.envelope.fill(&p.batch[p.sent], "")
+		p.envelope.fill(&p.sink.stream, &p.batch[p.sent], "")
 		p.envelope.set(headerBatchID, id)
 		p.envelope.set(headerBatchSequence, strconv.Itoa(p.sent-first+1))
 		if p.sent == first {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -30,27 +32,35 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	}
 	s.conn = conn
 	defer s.shut(bounded)
-	most, err := s.checkStream(bounded)
+	config, err := s.checkStream(bounded)
 	if err != nil {
 		return "", s.checkError(ctx, err)
 	}
-	return sizeNote(most), nil
-}
-
-// checkStream returns the size in bytes of the largest message that the stream takes.
-func (s *Sink) checkStream(ctx context.Context) (int64, error) {
 	most := s.conn.nc.MaxPayload()
-	info, err := s.lookup(ctx)
-	if codeOf(err) == codeNotFound {
-		return most, s.creatable(ctx)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if limit := int64(info.Config.MaxMsgSize); limit > 0 {
+	if limit := int64(config.MaxMsgSize); limit > 0 {
 		most = min(most, limit)
 	}
-	return most, s.suitable(&info.Config)
+	notes := append(s.notes(config), sizeNote(most)...)
+	return strings.Join(notes, "; "), nil
+}
+
+// checkStream returns the stream as it is, or as it would be made.
+func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error) {
+	info, err := s.lookup(ctx)
+	if codeOf(err) == codeNotFound {
+		config := s.config()
+		return &config, errors.Join(s.creatable(ctx), s.allowed(&config))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.suitable(&info.Config); err != nil {
+		return nil, err
+	}
+	if s.wants(&info.Config) {
+		return &info.Config, nil // Open changes it
+	}
+	return &info.Config, s.allowed(&info.Config)
 }
 
 // creatable finds what would keep the stream from being made. Whether the user may make it, only making it tells.
@@ -92,10 +102,10 @@ func (s *Sink) checkError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: check the URL, and that the server is up", err)
 }
 
-func sizeNote(most int64) string {
+func sizeNote(most int64) []string {
 	if most >= largestObject {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("the largest message is %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max_payload of the server and max_msg_size of the stream to take all",
-		most>>10, int64(largestObject)>>10)
+	return []string{fmt.Sprintf("the largest message is %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max_payload of the server and max_msg_size of the stream to take all",
+		most>>10, int64(largestObject)>>10)}
 }

@@ -37,7 +37,8 @@ func TestCheckNotesObjectsThatDoNotFit(t *testing.T) {
 		t.Errorf("got %q, %v", note, err)
 	}
 	js, ctx := s.admin()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20}); err != nil {
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20,
+		AllowBatchPublish: true}); err != nil {
 		t.Fatal(err)
 	}
 	if note, err := check(t, s.options()); err != nil || note != smallNote {

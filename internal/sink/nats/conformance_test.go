@@ -12,44 +12,41 @@ import (
 
 // TestConformance tries every way of sending, each on the servers that it is for.
 func TestConformance(t *testing.T) {
+	syncAlways := func(o *server.Options) { o.SyncAlways = true }
 	for _, test := range []struct {
-		publish string
-		server  func(*server.Options)
+		name   string
+		server func(*server.Options)
+		sink   Options
 	}{
-		{PublishFast, nil},
-		{PublishOrdered, nil}, // the stream allows no batches, as on an older server
-		{PublishAtomic, func(o *server.Options) { o.SyncAlways = true }},
+		{"fast", nil, Options{Publish: PublishFast}},
+		{"ordered", nil, Options{Publish: PublishOrdered}}, // the stream allows no batches, as on an older server
+		{"atomic", syncAlways, Options{Publish: PublishAtomic}},
+		{"shared", nil, Options{Shared: true}},
 	} {
-		t.Run(test.publish, func(t *testing.T) {
-			sinktest.Run(t, sinktest.Harness{New: func(t *testing.T) *sinktest.Env { return newEnv(t, test.publish, test.server) }})
+		t.Run(test.name, func(t *testing.T) {
+			sinktest.Run(t, sinktest.Harness{New: func(t *testing.T) *sinktest.Env { return newEnv(t, test.sink, test.server) }})
 		})
 	}
 }
 
-func newEnv(t *testing.T, publish string, change func(*server.Options)) *sinktest.Env {
+func newEnv(t *testing.T, options Options, change func(*server.Options)) *sinktest.Env {
 	server := startServer(t, change)
 	network := startProxy(t, server.inner.Addr().String())
+	options.URL, options.Stream, options.Subjects = network.url(), testStream, []string{"k8s.>"}
+	options.Notice = func(text string) {
+		if options.Publish != "" && !strings.HasPrefix(text, "messages are sent "+options.Publish+": ") {
+			t.Errorf("%s, want %s", text, options.Publish)
+		}
+	}
 	return &sinktest.Env{
-		Sink: func(t *testing.T) sink.Sink {
-			s, err := New(Options{URL: network.url(), Stream: testStream, Subjects: []string{"k8s.>"}, Publish: publish, Notice: func(text string) {
-				if !strings.HasPrefix(text, "messages are sent "+publish+": ") {
-					t.Errorf("%s, want %s", text, publish)
-				}
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
-		},
+		Sink:        func(*testing.T) sink.Sink { return must(New(options)) },
 		Messages:    func(*testing.T) []sinktest.Stored { return server.stored() },
 		Destination: destination,
-		Fenced:      true,
+		Fenced:      !options.Shared,
 		SeesLoss:    true,
 		TooLarge:    1<<20 + 1,
 		MaxValue:    1<<20 - 4<<10, // the largest payload of a server, and some headers
 		Foreign: func(t *testing.T) {
-			options := server.options()
-			options.Publish = publish
 			openSink(t, options) // makes the stream
 			server.publish("k8s.foreign", "")
 		},

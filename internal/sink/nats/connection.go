@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -97,7 +98,7 @@ func (s *Sink) alive(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	s.shut(ctx)
-	s.conn = c
+	s.conn, s.generation = c, math.MaxUint64 // none
 	return c, nil
 }
 

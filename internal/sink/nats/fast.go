@@ -86,7 +86,7 @@ func (f *fast) publish(i int) error {
 	case len(f.batch) - 1:
 		op = opCommit
 	}
-	f.envelope.fill(&f.batch[i], f.reply(i-f.start+1, op))
+	f.envelope.fill(&f.sink.stream, &f.batch[i], f.reply(i-f.start+1, op))
 	f.envelope.expect(f.expected(i))
 	if err := f.sink.conn.nc.PublishMsg(&f.envelope.message); err != nil {
 		return &refusal{index: i, err: err}

@@ -15,6 +15,9 @@ type mark struct {
 	Stream  string    `json:"stream"`
 	Created time.Time `json:"created"`
 	Seq     uint64    `json:"seq"`
+	// Floor, of a bucket, is where it ended when the sink was new or had lost what it had acknowledged. What is
+	// still there from before was not written since.
+	Floor uint64 `json:"floor,omitempty"`
 }
 
 // parseMark returns nil for the empty mark.
@@ -41,8 +44,19 @@ func (m mark) String() string {
 	return fmt.Sprintf("sequence %d of stream %s made at %s", m.Seq, m.Stream, m.Created.Format(time.RFC3339Nano))
 }
 
-// lostIn says whether the stream is another one than the mark's, or shorter.
+// lostIn says whether the stream is another one than the mark's, or ends before it, or was purged.
 func (m mark) lostIn(info *jetstream.StreamInfo) error {
+	if err := m.endsBefore(info); err != nil {
+		return err
+	}
+	if purged(info, m.Seq) {
+		return &sink.LostError{Log: "stream " + m.Stream, Want: m.String(), Have: "nothing, since it was purged"}
+	}
+	return nil
+}
+
+// endsBefore says whether the stream is another one than the mark's, or ends before it.
+func (m mark) endsBefore(info *jetstream.StreamInfo) error {
 	have := newStream(info).place
 	if m.Stream == have.Stream && m.Created.Equal(have.Created) && m.Seq <= have.Seq {
 		return nil

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,6 +13,9 @@ import (
 
 // headerExpected makes the server refuse a message unless the stream ends at the sequence.
 const headerExpected = "Nats-Expected-Last-Sequence"
+
+// headerMessageID makes the server drop a message that it has already, for as long as it remembers.
+const headerMessageID = "Nats-Msg-Id"
 
 const maxHeaders = 64<<10 - 1 // the server's limit
 
@@ -35,11 +39,17 @@ func (s *stream) objection(m *sink.Message, payload int64) (reason string, err e
 	case !coveredByAny(s.subjects, m.Destination):
 		return "invalid", fmt.Errorf("publish to subject %q: stream %s takes %q only", m.Destination, s.name, s.subjects)
 	}
-	if err := checkHeaders(m); err != nil {
+	if err := cmp.Or(s.objectionToKey(m), checkHeaders(m)); err != nil {
 		return "invalid", err
 	}
 	headers := headerSize(m)
+	if s.shared {
+		headers += len(headerMessageID) + len(m.ID) + len(": \r\n")
+	}
 	size := headers + len(m.Value)
+	if s.deletes(m) {
+		size = headers // and little more, for a server that took the object before
+	}
 	switch {
 	case int64(size) > payload:
 		return "too_large", fmt.Errorf("publish %d bytes: the server takes %d: raise its max_payload", size, payload)
@@ -93,7 +103,7 @@ type envelope struct {
 }
 
 // fill makes it the message, without what the way of sending adds.
-func (e *envelope) fill(m *sink.Message, reply string) {
+func (e *envelope) fill(s *stream, m *sink.Message, reply string) {
 	if e.message.Header == nil {
 		e.message.Header = natsgo.Header{}
 	}
@@ -109,6 +119,10 @@ func (e *envelope) fill(m *sink.Message, reply string) {
 	e.set(sink.HeaderOp, m.Op)
 	e.set(sink.HeaderResourceVersion, m.ResourceVersion)
 	e.message.Subject, e.message.Reply, e.message.Data = m.Destination, reply, m.Value
+	if s.deletes(m) {
+		e.set(headerOperation, operationDelete)
+		e.message.Data = nil
+	}
 }
 
 // expect makes the server refuse the message unless the stream ends at the sequence.

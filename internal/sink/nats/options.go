@@ -11,6 +11,7 @@ import (
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -27,7 +28,12 @@ type Options struct {
 	Publish  string   // how messages are sent, one of the constants; "" is PublishAuto
 	Shared   bool     // others may write to the stream, too; see package comment
 
+	// KV is the name of a bucket, "" is none. With it, Stream is the bucket's and stays empty, and so does Subjects.
+	KV      string
+	History int // values that a key of a new bucket keeps; 0 is 1, 64 is the most
+
 	// For a stream that the sink makes. One that is there already keeps what it has.
+	Storage    string        // "file" or "memory"; "" is "file"
 	Replicas   int           // 0 is 1
 	MaxAge     time.Duration // 0 is for ever
 	MaxBytes   int64         // 0 is without limit
@@ -61,6 +67,12 @@ func (o *Options) complete() error {
 	if o.Replicas == 0 {
 		o.Replicas = 1
 	}
+	if o.KV != "" {
+		o.useBucket()
+	}
+	if o.Storage == "" {
+		o.Storage = StorageFile
+	}
 	if o.Publish == "" {
 		o.Publish = PublishAuto
 	}
@@ -70,7 +82,7 @@ func (o *Options) complete() error {
 	if o.Retry == nil {
 		o.Retry = func(string, error) {}
 	}
-	return errors.Join(o.checkURL(), o.checkStream(), o.checkPublish(), o.checkLimits(), o.checkCredentials(), o.checkTLS())
+	return errors.Join(o.checkURL(), o.checkStream(), o.checkPublish(), o.checkBucket(), o.checkLimits(), o.checkCredentials(), o.checkTLS())
 }
 
 func (o *Options) checkURL() error {
@@ -128,8 +140,37 @@ func (o *Options) checkPublish() error {
 	return fmt.Errorf("option Publish is %q: use %s, %s, %s or %s", o.Publish, PublishAuto, PublishFast, PublishAtomic, PublishOrdered)
 }
 
+// The values of Options.Storage.
+const (
+	StorageFile   = "file"
+	StorageMemory = "memory"
+)
+
+func (o *Options) storage() jetstream.StorageType {
+	if o.Storage == StorageMemory {
+		return jetstream.MemoryStorage
+	}
+	return jetstream.FileStorage
+}
+
+// window is for how long a stream of ours knows message ids. It gets none, and so the shortest that servers allow,
+// unless it is shared.
+func (o *Options) window() time.Duration {
+	switch {
+	case !o.Shared:
+		return 100 * time.Millisecond
+	}
+	return window
+}
+
 func (o *Options) checkLimits() error {
 	var problems []error
+	if o.Storage != StorageFile && o.Storage != StorageMemory {
+		problems = append(problems, fmt.Errorf("option Storage is %q: use %s or %s", o.Storage, StorageFile, StorageMemory))
+	}
+	if o.Shared && o.MaxAge > 0 && o.MaxAge < window {
+		problems = append(problems, fmt.Errorf("option MaxAge is %s and Shared is set: use %s or more", o.MaxAge, window))
+	}
 	if o.Replicas < 1 || o.Replicas > 5 {
 		problems = append(problems, fmt.Errorf("option Replicas is %d: use 1 to 5", o.Replicas))
 	}

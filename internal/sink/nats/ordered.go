@@ -16,6 +16,9 @@ import (
 // Two rules keep a second writer from harm. The first message goes alone, so a writer that was replaced long ago
 // stores nothing; and of one object only one message is under way (I3), so in a collision of two writers an object's
 // change is never stored without the one before it.
+//
+// On a stream that others write to, too, no message can say what it follows. There the second rule keeps the order of
+// each object, and ids keep the copies of a message apart, as long as the server knows them.
 type ordered struct {
 	*publisher
 	previous []int  // the message before it of the same object, or -1
@@ -54,8 +57,12 @@ func (o *ordered) admits(i int) bool {
 func (o *ordered) publish(i int) error {
 	c := o.sink.conn
 	_, reply := c.ask()
-	o.envelope.fill(&o.batch[i], reply)
-	o.envelope.expect(o.expected(i))
+	o.envelope.fill(&o.sink.stream, &o.batch[i], reply)
+	if o.sink.stream.shared {
+		o.envelope.set(headerMessageID, o.batch[i].ID)
+	} else {
+		o.envelope.expect(o.expected(i))
+	}
 	if err := c.nc.PublishMsg(&o.envelope.message); err != nil {
 		return &refusal{index: i, err: err}
 	}
@@ -91,8 +98,8 @@ func (o *ordered) take(m *natsgo.Msg) error {
 	if err != nil {
 		return &refusal{index: i, err: err}
 	}
-	if seq != o.expected(i)+1 {
-		return &refusal{index: i, err: errMisplaced}
+	if err := o.place(i, seq, m.Data); err != nil {
+		return err
 	}
 	o.done[i] = true
 	end := o.acked
@@ -100,6 +107,19 @@ func (o *ordered) take(m *natsgo.Msg) error {
 		end++
 	}
 	o.advance(end)
+	return nil
+}
+
+// place checks where message i was stored.
+func (o *ordered) place(i int, seq uint64, ack []byte) error {
+	switch s := &o.sink.stream; {
+	case !s.shared && seq != o.expected(i)+1:
+		return &refusal{index: i, err: errMisplaced}
+	case s.shared && seq <= o.base && !bytes.Contains(ack, []byte(`"duplicate"`)):
+		return reopen("write to stream %s: it is shorter than it was: open the sink again", s.name)
+	case s.shared:
+		s.place.Seq = max(s.place.Seq, seq)
+	}
 	return nil
 }
 

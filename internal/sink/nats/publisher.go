@@ -88,7 +88,7 @@ func (p *publisher) attempt(ctx context.Context) error {
 	if err := c.ready(ctx); err != nil {
 		return err
 	}
-	if p.unsure {
+	if p.unsure || p.sink.stream.shared && p.sink.generation != c.generation() {
 		if err := p.settle(ctx); err != nil {
 			return p.revive(err)
 		}
@@ -141,7 +141,9 @@ func (p *publisher) advance(end int) {
 
 // stored moves the sink's place on.
 func (s *Sink) stored(n int) {
-	s.stream.place.Seq += uint64(n)
+	if !s.stream.shared {
+		s.stream.place.Seq += uint64(n)
+	}
 	s.stream.confirmed = true
 	s.moved = 0
 }

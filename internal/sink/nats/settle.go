@@ -24,6 +24,12 @@ func (p *publisher) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.stream.renew(&info.Config)
+	s.choose(&info.Config)
+	if s.stream.shared { // what was stored is known by its id
+		s.generation = s.conn.generation()
+		return nil
+	}
 	rest := p.batch[p.acked:]
 	entries, err := s.tail(ctx, info.State.LastSeq, len(rest)+1)
 	if err != nil {
@@ -43,8 +49,6 @@ func (p *publisher) settle(ctx context.Context) error {
 		s.stored(n)
 	}
 	s.stream.place.Seq = info.State.LastSeq
-	s.stream.renew(&info.Config)
-	s.choose(&info.Config)
 	return nil
 }
 
@@ -58,7 +62,7 @@ func (p *publisher) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.stream.place.lostIn(info); err != nil {
+	if err := s.stream.place.endsBefore(info); err != nil {
 		return nil, reopen("write to stream %s: %s: open the sink again", s.stream.name, err)
 	}
 	return info, nil

@@ -3,6 +3,11 @@
 // The stream is this sink's log and belongs to it alone: a mark is a sequence of the stream, and opening at a mark
 // reads what the stream holds after it. Every message says which sequence it expects to follow, so that nothing is
 // stored twice or out of its order, whatever connections and servers do, and a second writer is noticed (I10).
+//
+// A stream that the options call shared may have other writers. Then the messages have ids instead, which the server
+// remembers for two minutes or more. Each object's changes are still in order, and none is lost. A message is stored
+// twice only if its acknowledgement was lost and it could not be sent again within that time; both copies have one id.
+// A second exporter of the same cluster is not noticed, and what both send within that time is stored once.
 package nats
 
 import (
@@ -18,14 +23,15 @@ var _ sink.Sink = (*Sink)(nil)
 
 // Sink writes into one stream. See sink.Sink for what its methods promise.
 type Sink struct {
-	options Options
-	tuning  tuning
-	conn    *connection // nil while the sink is not open
-	stream  stream
-	opened  bool  // an Open succeeded: what is missing now was there once, and is worth waiting for
-	moved   int   // how often in a row somebody wrote between our Open and our first message
-	refused error // why the stream could not be changed to take batches
-	mode    atomic.Pointer[string]
+	options    Options
+	tuning     tuning
+	conn       *connection // nil while the sink is not open
+	stream     stream
+	opened     bool  // an Open succeeded: what is missing now was there once, and is worth waiting for
+	moved      int   // how often in a row somebody wrote between our Open and our first message
+	refused    error // why the stream could not be changed to take batches
+	mode       atomic.Pointer[string]
+	generation uint64 // of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
 }
 
 // New checks the options and returns a sink that is not open.
@@ -69,20 +75,34 @@ func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.conn = conn
+	s.conn, s.generation = conn, conn.generation()
 	info, err := s.ensure(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.stream = newStream(info)
 	s.choose(&info.Config)
+	s.stream.shared = s.options.Shared
+	if s.options.KV != "" {
+		s.stream.keys = bucketSubject + s.options.KV + "."
+	}
 	if want == nil {
+		s.raiseFloor()
 		return nil, nil
 	}
+	s.stream.place.Floor = want.Floor
 	if err := want.lostIn(info); err != nil {
+		s.raiseFloor()
 		return nil, err
 	}
 	return s.delivered(ctx, want.Seq)
+}
+
+// raiseFloor notes that nothing of what a bucket has is known.
+func (s *Sink) raiseFloor() {
+	if s.options.KV != "" {
+		s.stream.place.Floor = s.stream.place.Seq
+	}
 }
 
 // Write is as in sink.Sink. Any error but a rejection closes the sink.
@@ -91,7 +111,7 @@ func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, erro
 		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.options.Stream)
 	}
 	good, rejected := s.screen(batch)
-	err := s.publish(ctx, batch[:good])
+	err := s.deliver(ctx, batch[:good])
 	if err == nil {
 		err = rejected
 	}

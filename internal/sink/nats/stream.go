@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,7 +14,9 @@ type stream struct {
 	name       string
 	place      mark // after the last message that is known to be stored
 	subjects   []string
-	maxMessage int // bytes of headers and value; negative is no limit
+	keys       string // of a bucket: what its subjects start with
+	shared     bool   // others write to it, too
+	maxMessage int    // bytes of headers and value; negative is no limit
 	way        way
 	confirmed  bool // a message of ours was stored since the sink was opened
 }
@@ -83,18 +84,21 @@ func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
 // unless the user prefers that we wait, which stops every change until somebody makes room. No message has an id, so
 // the window for duplicates is as short as the server allows.
 func (s *Sink) config() jetstream.StreamConfig {
+	if s.options.KV != "" {
+		return s.bucketConfig()
+	}
 	config := jetstream.StreamConfig{
 		Name:        s.options.Stream,
 		Description: description,
 		Subjects:    s.options.Subjects,
 		Retention:   jetstream.LimitsPolicy,
-		Storage:     jetstream.FileStorage,
+		Storage:     s.options.storage(),
 		Discard:     jetstream.DiscardOld,
 		Replicas:    s.options.Replicas,
 		MaxAge:      s.options.MaxAge,
 		MaxBytes:    -1,
 		MaxMsgs:     -1,
-		Duplicates:  100 * time.Millisecond,
+		Duplicates:  s.options.window(),
 		AllowDirect: true,
 	}
 	if s.options.MaxBytes > 0 {
@@ -103,10 +107,15 @@ func (s *Sink) config() jetstream.StreamConfig {
 	if s.options.DiscardNew {
 		config.Discard = jetstream.DiscardNew
 	}
-	_, level := s.conn.nc.ConnectedServerJetStream()
-	config.AllowBatchPublish = level >= levelFast && (s.options.Publish == PublishAuto || s.options.Publish == PublishFast)
-	config.AllowAtomicPublish = level >= levelAtomic && s.options.Publish == PublishAtomic
+	s.allowBatches(&config)
 	return config
+}
+
+func (s *Sink) allowBatches(config *jetstream.StreamConfig) {
+	_, level := s.conn.nc.ConnectedServerJetStream()
+	fast := s.options.Publish == PublishAuto || s.options.Publish == PublishFast
+	config.AllowBatchPublish = level >= levelFast && fast && !s.options.Shared
+	config.AllowAtomicPublish = level >= levelAtomic && s.options.Publish == PublishAtomic
 }
 
 // overlap names the stream that has our subjects.
@@ -135,32 +144,6 @@ func (s *Sink) owner(ctx context.Context, subject string) (string, error) {
 		return "", err
 	}
 	return names.Streams[0], nil
-}
-
-// suitable refuses streams that would never be a log of ours.
-func (s *Sink) suitable(config *jetstream.StreamConfig) error {
-	refuse := func(what, remedy string) error {
-		return permanent("open stream %s: %s: %s", config.Name, what, remedy)
-	}
-	switch {
-	case config.Mirror != nil:
-		return refuse("it mirrors stream "+config.Mirror.Name, "name the origin, or another stream")
-	case len(config.Sources) > 0:
-		return refuse("it takes in stream "+config.Sources[0].Name, "give the exporter a stream of its own")
-	case config.Sealed:
-		return refuse("it is sealed", "name another stream")
-	case config.NoAck:
-		return refuse("it acknowledges nothing", "set no_ack to false")
-	case config.AllowMsgCounter:
-		return refuse("it takes counters only", "name another stream")
-	}
-	for _, subject := range s.options.Subjects {
-		if !coveredByAny(config.Subjects, subject) {
-			return permanent("open stream %s: it takes %q, which does not cover %q: add this to the stream's subjects",
-				config.Name, config.Subjects, subject)
-		}
-	}
-	return nil
 }
 
 // judge finds the failures of a request about the stream that only a person can mend.

@@ -19,6 +19,8 @@ type entry struct {
 	subject string
 	id      string // of the header, "" if there is none
 	gone    bool   // deleted, expired, or taken by a consumer
+
+	operation string // of a bucket: what was done to the key, "" if it was put
 }
 
 // concurrency is how many reads are under way at once: each answer holds a whole message.
@@ -34,18 +36,26 @@ func (s *Sink) delivered(ctx context.Context, after uint64) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range entries {
-			if e.gone {
-				continue
-			}
-			if _, err := change.ParseID(e.id); err != nil {
-				return nil, permanent("open stream %s: message %d on subject %q is not from kubecdc: "+
-					"another writer publishes into the stream: give the exporter a stream of its own",
-					s.stream.name, e.seq, e.subject)
-			}
-			ids = append(ids, e.id)
+		if ids, err = s.appendIDs(ids, entries); err != nil {
+			return nil, err
 		}
 		after += uint64(n)
+	}
+	return ids, nil
+}
+
+func (s *Sink) appendIDs(ids []string, entries []entry) ([]string, error) {
+	for _, e := range entries {
+		_, err := change.ParseID(e.id)
+		switch {
+		case e.gone:
+		case err == nil:
+			ids = append(ids, e.id)
+		case !s.stream.shared:
+			return nil, permanent("open stream %s: message %d on subject %q is not from kubecdc: "+
+				"another writer publishes into the stream: give the exporter a stream of its own, or say that it is shared",
+				s.stream.name, e.seq, e.subject)
+		}
 	}
 	return ids, nil
 }
@@ -74,17 +84,19 @@ func (s *Sink) read(ctx context.Context, first uint64, n int) ([]entry, error) {
 			continue // the answer to an attempt that was given up
 		}
 		i := number - base
-		if entries[i], err = parseEntry(first+i, m); err != nil {
+		if entries[i], err = parseEntry(m); err != nil {
 			return nil, fmt.Errorf("read message %d of stream %s: %w", first+i, s.stream.name, terse{err})
 		}
+		entries[i].seq = first + i // also if it is gone
 		missing--
 	}
 	return entries, nil
 }
 
-func parseEntry(seq uint64, m *natsgo.Msg) (entry, error) {
+func parseEntry(m *natsgo.Msg) (entry, error) {
 	var answer struct {
 		Message struct {
+			Seq     uint64 `json:"seq"`
 			Subject string `json:"subject"`
 			Headers []byte `json:"hdrs"`
 		} `json:"message"`
@@ -92,13 +104,13 @@ func parseEntry(seq uint64, m *natsgo.Msg) (entry, error) {
 	m.Data = withoutValue(m.Data)
 	switch err := parseAnswer(m, &answer); {
 	case codeOf(err) == codeNoMessage:
-		return entry{seq: seq, gone: true}, nil
+		return entry{gone: true}, nil
 	case err != nil:
 		return entry{}, err
 	}
-	found := entry{seq: seq, subject: answer.Message.Subject}
+	found := entry{seq: answer.Message.Seq, subject: answer.Message.Subject}
 	if headers, err := natsgo.DecodeHeadersMsg(answer.Message.Headers); err == nil {
-		found.id = headers.Get(sink.HeaderID)
+		found.id, found.operation = headers.Get(sink.HeaderID), headers.Get(headerOperation)
 	}
 	return found, nil
 }

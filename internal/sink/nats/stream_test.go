@@ -1,0 +1,197 @@
+package nats
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// TestOpenRefusesStreamsThatForget, and others that cannot be a log.
+func TestOpenRefusesStreamsThatForget(t *testing.T) {
+	for want, config := range map[string]jetstream.StreamConfig{
+		"it forgets what a consumer took (work-queue retention), so that nobody can find there what a crash left undone: " +
+			"name a stream with limits retention, and let the work queue take it in as a source": {Retention: jetstream.WorkQueuePolicy},
+		"it forgets what no consumer waits for (interest retention), so that nobody can find there what a crash left undone: " +
+			"name a stream with limits retention": {Retention: jetstream.InterestPolicy},
+		"it takes no change of an object that has its share of messages (discard_new_per_subject): set discard_new_per_subject to false": {
+			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 5},
+		"it acknowledges what it has not stored yet (persist_mode async): set persist_mode to default": {PersistMode: jetstream.AsyncPersistMode},
+	} {
+		s := startServer(t, nil)
+		js, ctx := s.admin()
+		config.Name, config.Subjects = testStream, []string{"k8s.>"}
+		if _, err := js.CreateStream(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, openError(t, s.options(), ""), "open stream K8S: "+want)
+		_, err := check(t, s.options())
+		wantError(t, err, "open stream K8S: "+want)
+	}
+}
+
+// TestI10SharedStreamNeedsAWindow, and what the sink makes has it.
+func TestI10SharedStreamNeedsAWindow(t *testing.T) {
+	s := startServer(t, nil)
+	openSink(t, s.options())
+	options := s.options()
+	options.Shared = true
+	wantError(t, openError(t, options, ""), "open stream K8S: it knows ids for 100ms, and a shared stream needs 2m0s: raise its duplicate_window")
+	s.deleteStream()
+	publisher := openSink(t, options)
+	if want := "ordered: on a shared stream only a message's own acknowledgement proves that it is stored"; publisher.Mode() != want {
+		t.Fatalf("got %s, want %s", publisher.Mode(), want)
+	}
+}
+
+// TestI3TwoWritersOnASharedStream: what both send is there once, and each one's tail tells of both.
+func TestI3TwoWritersOnASharedStream(t *testing.T) {
+	s := startServer(t, nil)
+	options := s.options()
+	options.Shared = true
+	first, second := openSink(t, options), openSink(t, options)
+	before := write(t, first, nil)
+	maker := newMaker()
+	batch := maker.Batch(20)
+	write(t, first, batch[:10])
+	s.publish("k8s.x", "somebody else's")
+	write(t, second, batch)
+	mark := write(t, first, batch[5:])
+	more := maker.Batch(3)
+	write(t, second, more)
+	want := append(idsOf(batch[:10]), "somebody else's")
+	want = append(append(want, idsOf(batch[10:])...), idsOf(more)...)
+	wantIDs(t, s.ids(), want)
+	for at, tail := range map[sink.Mark][]sink.Message{before: append(batch, more...), mark: more} {
+		ids, err := newSink(t, options).Open(within(t, 20*time.Second), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantIDs(t, ids, idsOf(tail))
+	}
+}
+
+// TestI4PurgedStreamIsLost, unless a limit can have taken what is missing.
+func TestI4PurgedStreamIsLost(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*Options)
+		keep   jetstream.StreamPurgeOpt
+		lost   bool
+	}{
+		{"no limits", nil, nil, true},
+		{"no limits, some kept", nil, jetstream.WithPurgeSequence(5), true},
+		{"no limits, the mark kept", nil, jetstream.WithPurgeSequence(4), false},
+		{"bytes", func(o *Options) { o.MaxBytes = 1 << 20 }, nil, true},
+		{"bytes, some kept", func(o *Options) { o.MaxBytes = 1 << 20 }, jetstream.WithPurgeSequence(5), false},
+		{"young", func(o *Options) { o.MaxAge = time.Hour }, nil, true},
+		{"old", func(o *Options) { o.MaxAge = time.Second }, nil, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := startServer(t, nil)
+			options := s.options()
+			if test.change != nil {
+				test.change(&options)
+			}
+			first := openSink(t, options)
+			maker := newMaker()
+			mark := write(t, first, maker.Batch(4))
+			write(t, first, maker.Batch(4))
+			js, ctx := s.admin()
+			stream := must(js.Stream(ctx, testStream))
+			if options.MaxAge == time.Second {
+				for must(stream.Info(ctx)).State.Msgs > 0 && ctx.Err() == nil {
+					pause(ctx, 50*time.Millisecond, nil)
+				}
+			} else if err := stream.Purge(ctx, keep(test.keep)...); err != nil {
+				t.Fatal(err)
+			}
+			_, err := newSink(t, options).Open(within(t, 20*time.Second), mark)
+			var lost *sink.LostError
+			if errors.As(err, &lost) != test.lost || err != nil && !test.lost {
+				t.Fatalf("got %v, want lost: %t", err, test.lost)
+			}
+			if test.lost && lost.Have != "nothing, since it was purged" {
+				t.Fatalf("got %+v", lost)
+			}
+		})
+	}
+}
+
+func keep(option jetstream.StreamPurgeOpt) []jetstream.StreamPurgeOpt {
+	if option == nil {
+		return nil
+	}
+	return []jetstream.StreamPurgeOpt{option}
+}
+
+// TestI4AccountWithoutRoomWaits, says why, and goes on when there is room.
+func TestI4AccountWithoutRoomWaits(t *testing.T) {
+	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+		account := server.NewAccount("A")
+		s := startServer(t, func(o *server.Options) {
+			o.Accounts = []*server.Account{account}
+			o.Users = []*server.User{{Username: "u", Password: "p", Account: account}}
+		})
+		limits := func(bytes int64) map[string]server.JetStreamAccountLimits {
+			return map[string]server.JetStreamAccountLimits{"": {MaxStore: bytes, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1}}
+		}
+		live, err := s.inner.LookupAccount("A")
+		if err == nil {
+			err = live.EnableJetStream(limits(64<<10), nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		full := 0
+		options := s.options(publish)
+		options.User, options.Password = "u", "p"
+		options.Retry = func(reason string, err error) {
+			if reason != "limits" {
+				return
+			}
+			if full++; full == 1 && !strings.Contains(err.Error(), "resource limits exceeded for account") {
+				t.Errorf("got %v", err)
+			}
+			if err := live.UpdateJetStreamLimits(limits(64 << 20)); err != nil {
+				t.Error(err)
+			}
+		}
+		publisher := openSink(t, options)
+		batch := benchBatch(1<<10, 200, new(int))[:200]
+		write(t, publisher, batch)
+		if full == 0 {
+			t.Fatal("the account was never full")
+		}
+		wantIDs(t, s.ids(natsgo.UserInfo("u", "p")), idsOf(batch))
+	})
+}
+
+// TestCheckNotesWhatConsumersAndRestartsMayLose, and what is slower than it could be.
+func TestCheckNotesWhatConsumersAndRestartsMayLose(t *testing.T) {
+	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
+	options := s.options()
+	options.MaxBytes, options.Storage = 1<<30, StorageMemory
+	note, err := check(t, options)
+	const want = "stream K8S drops its oldest messages at 1073741824 bytes (discard old): a consumer that is slower loses them without a word; " +
+		"stream K8S is in memory: a restart of its servers loses it, and all objects are sent again"
+	if err != nil || note != want {
+		t.Fatalf("got  %q, %v\nwant %q", note, err, want)
+	}
+	js, ctx := s.admin()
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgs: 7}); err != nil {
+		t.Fatal(err)
+	}
+	note, err = check(t, s.options())
+	const other = "stream K8S drops its oldest messages at 7 messages (discard old): a consumer that is slower loses them without a word; " +
+		"messages are sent one by one, with some more work for the client and the server: stream K8S does not allow batches: set its allow_batched"
+	if err != nil || note != other {
+		t.Fatalf("got  %q, %v\nwant %q", note, err, other)
+	}
+}

@@ -1,0 +1,103 @@
+package nats
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// window is how long a shared stream must know a message's id.
+const window = 2 * time.Minute
+
+// suitable refuses streams that would never be a log of ours.
+func (s *Sink) suitable(config *jetstream.StreamConfig) error {
+	if what, remedy := unfit(config); what != "" {
+		return permanent("open stream %s: %s: %s", config.Name, what, remedy)
+	}
+	if s.options.Shared && config.Duplicates < window {
+		return permanent("open stream %s: it knows ids for %s, and a shared stream needs %s: raise its duplicate_window",
+			config.Name, config.Duplicates, window)
+	}
+	for _, subject := range s.options.Subjects {
+		if !coveredByAny(config.Subjects, subject) {
+			return permanent("open stream %s: it takes %q, which does not cover %q: add this to the stream's subjects",
+				config.Name, config.Subjects, subject)
+		}
+	}
+	return nil
+}
+
+// unfit says what keeps the stream from being a log, and what a person can do.
+func unfit(config *jetstream.StreamConfig) (what, remedy string) {
+	switch {
+	case config.Mirror != nil:
+		return "it mirrors stream " + config.Mirror.Name, "name the origin, or another stream"
+	case len(config.Sources) > 0:
+		return "it takes in stream " + config.Sources[0].Name, "give the exporter a stream of its own"
+	case config.Sealed:
+		return "it is sealed", "name another stream"
+	case config.NoAck:
+		return "it acknowledges nothing", "set no_ack to false"
+	case config.AllowMsgCounter:
+		return "it takes counters only", "name another stream"
+	case config.Retention == jetstream.WorkQueuePolicy:
+		return "it forgets what a consumer took (work-queue retention), so that nobody can find there what a crash left undone",
+			"name a stream with limits retention, and let the work queue take it in as a source"
+	case config.Retention == jetstream.InterestPolicy:
+		return "it forgets what no consumer waits for (interest retention), so that nobody can find there what a crash left undone",
+			"name a stream with limits retention"
+	case config.DiscardNewPerSubject:
+		return "it takes no change of an object that has its share of messages (discard_new_per_subject)",
+			"set discard_new_per_subject to false"
+	case config.PersistMode == jetstream.AsyncPersistMode:
+		return "it acknowledges what it has not stored yet (persist_mode async)", "set persist_mode to default"
+	}
+	return "", ""
+}
+
+// notes are what a person may want to know of a stream that is suitable.
+func (s *Sink) notes(config *jetstream.StreamConfig) []string {
+	var notes []string
+	if limit := limitOf(config); limit != "" && config.Discard == jetstream.DiscardOld && s.options.KV == "" {
+		notes = append(notes, fmt.Sprintf("stream %s drops its oldest messages at %s (discard old): a consumer that is slower loses them without a word",
+			config.Name, limit))
+	}
+	if s.options.KV != "" {
+		notes = append(notes, bucketNotes(config)...)
+	}
+	if config.Storage == jetstream.MemoryStorage {
+		notes = append(notes, fmt.Sprintf("stream %s is in memory: a restart of its servers loses it, and all objects are sent again", config.Name))
+	}
+	if s.options.Publish == PublishAuto && !s.options.Shared && s.options.wayOf(config) == wayOrdered && !s.wants(config) {
+		notes = append(notes, "messages are sent one by one, with some more work for the client and the server: "+s.obstacle(config))
+	}
+	return notes
+}
+
+// limitOf is the first limit of the stream as a whole, "" if there is none.
+func limitOf(config *jetstream.StreamConfig) string {
+	switch {
+	case config.MaxBytes > 0:
+		return fmt.Sprintf("%d bytes", config.MaxBytes)
+	case config.MaxMsgs > 0:
+		return fmt.Sprintf("%d messages", config.MaxMsgs)
+	case config.MaxAge > 0:
+		return "the age of " + config.MaxAge.String()
+	}
+	return ""
+}
+
+// purged says whether somebody took away messages up to the sequence that no limit would have taken.
+func purged(info *jetstream.StreamInfo, seq uint64) bool {
+	state, config := &info.State, &info.Config
+	switch {
+	case seq == 0 || state.FirstSeq <= seq && state.Msgs > 0:
+		return false
+	case config.MaxAge > 0:
+		return state.Msgs == 0 && info.TimeStamp.Sub(state.LastTime) < config.MaxAge
+	case config.MaxBytes > 0 || config.MaxMsgs > 0 || config.MaxMsgsPerSubject > 0 || config.AllowMsgTTL:
+		return state.Msgs == 0 && !config.AllowMsgTTL
+	}
+	return true
+}
