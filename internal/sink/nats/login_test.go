@@ -104,11 +104,15 @@ func TestLoginWithCredentialsFile(t *testing.T) {
 	for _, signer := range []nkeys.KeyPair{must(nkeys.CreateAccount()), account} {
 		public, seed := userKey(t)
 		token := must(jwt.NewUserClaims(public).Encode(signer))
-		options.CredentialsFile = file(t, must(jwt.FormatUserConfig(token, seed)))
-		if signer == account {
-			writes(t, options)
-		} else {
-			refused(t, options)
+		one, two := options, options
+		one.CredentialsFile = file(t, must(jwt.FormatUserConfig(token, seed)))
+		two.CredentialsFile, two.NkeySeedFile = file(t, []byte(token)), file(t, seed)
+		for _, options := range []Options{one, two} {
+			if signer == account {
+				writes(t, options)
+			} else {
+				refused(t, options)
+			}
 		}
 	}
 }
@@ -190,6 +194,28 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 		wantError(t, openError(t, options, ""), "connect to "+options.URL+": remote error: tls: certificate required"+remedy)
 
 		options.TLS = &good
+		writes(t, options)
+	}
+}
+
+// TestWebsocket goes through what lets only HTTP pass, with and without TLS.
+func TestWebsocket(t *testing.T) {
+	ca := newAuthority(t)
+	for _, secure := range []bool{false, true} {
+		s := startServer(t, func(o *server.Options) {
+			o.Websocket = server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: !secure}
+			o.Username, o.Password = "u", "p"
+			if secure {
+				o.Websocket.TLSConfig = &tls.Config{Certificates: []tls.Certificate{must(tls.LoadX509KeyPair(ca.sign()))}}
+			}
+		})
+		options := s.options()
+		options.URL = s.inner.WebsocketURL()
+		if secure {
+			options.TLS = &TLS{CAFile: ca.file, ServerName: "nats.test"}
+		}
+		refused(t, options)
+		options.User, options.Password = "u", "p"
 		writes(t, options)
 	}
 }

@@ -39,9 +39,9 @@ type Options struct {
 	MaxBytes   int64         // 0 is without limit
 	DiscardNew bool          // at MaxBytes wait for room, instead of dropping the oldest messages
 
-	TLS             *TLS // nil verifies against the system's authorities where the server or the URL asks for TLS
-	CredentialsFile string
-	NkeySeedFile    string
+	TLS             *TLS   // nil verifies against the system's authorities where the server or the URL asks for TLS
+	CredentialsFile string // JWT and seed of a user; with NkeySeedFile the JWT alone
+	NkeySeedFile    string // seed of a user
 	User, Password  string
 	Token           string
 	InboxPrefix     string // "" is "_INBOX"
@@ -188,7 +188,7 @@ func (o *Options) checkLimits() error {
 
 func (o *Options) checkCredentials() error {
 	given := 0
-	for _, set := range []bool{o.CredentialsFile != "", o.NkeySeedFile != "", o.User != "" || o.Password != "", o.Token != ""} {
+	for _, set := range []bool{o.CredentialsFile != "" || o.NkeySeedFile != "", o.User != "" || o.Password != "", o.Token != ""} {
 		if set {
 			given++
 		}
@@ -200,7 +200,7 @@ func (o *Options) checkCredentials() error {
 		return errors.New("option Password is set without User: set both or none")
 	}
 	if o.CredentialsFile != "" {
-		if err := checkCredentialsFile(o.CredentialsFile); err != nil {
+		if err := checkCredentialsFile(o.CredentialsFile, o.NkeySeedFile == ""); err != nil {
 			return fmt.Errorf("option CredentialsFile: %w", err)
 		}
 	}
@@ -212,7 +212,7 @@ func (o *Options) checkCredentials() error {
 	return nil
 }
 
-func checkCredentialsFile(path string) error {
+func checkCredentialsFile(path string, seedToo bool) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func checkCredentialsFile(path string) error {
 	if token, err := nkeys.ParseDecoratedJWT(content); err != nil || token == "" {
 		return fmt.Errorf("%s holds no user's JWT: make it with nsc generate creds", path)
 	}
-	if _, err := nkeys.ParseDecoratedNKey(content); err != nil {
+	if _, err := nkeys.ParseDecoratedNKey(content); err != nil && seedToo {
 		return fmt.Errorf("%s holds no seed: make it with nsc generate creds", path)
 	}
 	return nil
@@ -265,6 +265,8 @@ func (o *Options) servers() string {
 func (o *Options) login() []natsgo.Option {
 	var options []natsgo.Option
 	switch {
+	case o.CredentialsFile != "" && o.NkeySeedFile != "":
+		options = append(options, natsgo.UserCredentials(o.CredentialsFile, o.NkeySeedFile))
 	case o.CredentialsFile != "":
 		options = append(options, natsgo.UserCredentials(o.CredentialsFile))
 	case o.NkeySeedFile != "":

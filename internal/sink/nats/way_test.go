@@ -181,6 +181,56 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 	wantIDs(t, s.ids(), append(idsOf(batch[:2]), "other"))
 }
 
+// TestI3LostEndOfABatchIsAskedFor: a leader that changed does not know what was sent to the old one, and says nothing.
+func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
+	s := startServer(t, nil)
+	open := openSink(t, s.options())
+	open.conn.reply = 500 * time.Millisecond
+	f := newFast(&publisher{sink: open, batch: newMaker().Batch(2)})
+	if err := f.publish(0); err != nil {
+		t.Fatal(err)
+	}
+	f.sent++ // and lost
+	f.bytes += f.batch[1].Size()
+	var err error
+	for ctx := within(t, 20*time.Second); err == nil; {
+		err = f.receive(ctx)
+	}
+	if !errors.Is(err, errGap) || f.acked != 1 {
+		t.Fatalf("got %d and %v", f.acked, err)
+	}
+}
+
+// TestI3ForgottenBatch: the server forgets a batch in which nothing happens. The rest goes in another one.
+func TestI3ForgottenBatch(t *testing.T) {
+	s := startServer(t, func(o *server.Options) { o.JetStreamLimits.MaxBatchTimeout = 20 * time.Millisecond })
+	open := openSink(t, s.options())
+	open.tuning.pending = 2
+	batch := newMaker().Batch(4)
+	p := &publisher{sink: open, batch: batch, unsure: true}
+	f := newFast(p)
+	for i := range 2 {
+		if err := f.publish(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := within(t, 20*time.Second)
+	var err error
+	for codeOf(err) != codeUnknownBatch {
+		pause(ctx, 50*time.Millisecond, nil)
+		if err = f.ping(); err == nil {
+			err = f.receive(ctx)
+		}
+		if err != nil && codeOf(err) != codeUnknownBatch {
+			t.Fatal(err)
+		}
+	}
+	if err := p.attempt(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantIDs(t, s.ids(), idsOf(batch))
+}
+
 // TestI6FlowBringsAnAcknowledgementBeforeTheWindowIsFull, whatever the sizes.
 func TestI6FlowBringsAnAcknowledgementBeforeTheWindowIsFull(t *testing.T) {
 	for _, test := range []struct{ size, want int }{{100, 500}, {8 << 10, 500}, {1 << 20, 4}, {5 << 20, 1}, {20 << 20, 1}} {
