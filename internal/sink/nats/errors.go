@@ -18,6 +18,7 @@ var (
 	errSilent       = errors.New("no answer from the server in time")
 	errDisconnected = errors.New("connection lost")
 	errClosed       = errors.New("connection closed")
+	errLeaderless   = errors.New("it has no leader at the moment")
 	errWhole        = errors.New("the server refused a batch")
 )
 
@@ -106,6 +107,8 @@ func reason(err error) string {
 		return "timeout"
 	case errors.Is(err, natsgo.ErrNoResponders):
 		return "no_responders"
+	case errors.Is(err, errLeaderless):
+		return "no_leader"
 	case errors.Is(err, errMisplaced), errors.Is(err, errUnsettled), errors.Is(err, errGap), errors.Is(err, errEnded):
 		return "sequence"
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -58,7 +60,20 @@ func (s *Sink) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if err := s.conn.request(ctx, "STREAM.INFO."+s.options.Stream, nil, &info); err != nil {
 		return nil, s.judge("look up", err)
 	}
+	if !ofLeader(info.Cluster) {
+		return nil, fmt.Errorf("look up stream %s: %w", s.options.Stream, errLeaderless)
+	}
 	return &info, nil
+}
+
+// ofLeader says whether the stream's leader answered. While there is none, any replica answers, which may not have yet
+// what was acknowledged. A replica names the leader that it has just got among the others.
+func ofLeader(cluster *jetstream.ClusterInfo) bool {
+	if cluster == nil {
+		return true // a single server
+	}
+	return cluster.Leader != "" &&
+		!slices.ContainsFunc(cluster.Replicas, func(peer *jetstream.PeerInfo) bool { return peer.Name == cluster.Leader })
 }
 
 func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {

@@ -195,3 +195,22 @@ func TestCheckNotesWhatConsumersAndRestartsMayLose(t *testing.T) {
 		t.Fatalf("got  %q, %v\nwant %q", note, err, other)
 	}
 }
+
+// TestI1OnlyTheLeaderKnowsTheEnd: what other replicas say may be old.
+func TestI1OnlyTheLeaderKnowsTheEnd(t *testing.T) {
+	a, b := &jetstream.PeerInfo{Name: "a"}, &jetstream.PeerInfo{Name: "b"}
+	for _, test := range []struct {
+		cluster *jetstream.ClusterInfo
+		want    bool
+	}{
+		{nil, true},
+		{&jetstream.ClusterInfo{Leader: "c"}, true},
+		{&jetstream.ClusterInfo{Leader: "c", Replicas: []*jetstream.PeerInfo{a, b}}, true},
+		{&jetstream.ClusterInfo{Leader: "a", Replicas: []*jetstream.PeerInfo{a, b}}, false},
+		{&jetstream.ClusterInfo{Replicas: []*jetstream.PeerInfo{a, b}}, false},
+	} {
+		if got := ofLeader(test.cluster); got != test.want {
+			t.Errorf("%+v: got %t", test.cluster, got)
+		}
+	}
+}

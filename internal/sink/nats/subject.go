@@ -21,17 +21,18 @@ func validPattern(text string) bool {
 
 // validSubject says whether a message can be published to the subject.
 func validSubject(text string) bool {
-	if !validPattern(text) {
-		return false
-	}
-	for rest, more := text, true; more; {
-		var token string
-		token, rest, more = strings.Cut(rest, ".")
-		if token == "*" || token == ">" {
+	before := byte('.') // so that an empty token is found at the front, too
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '*' || c == '>': // as a whole token it stands for others
+			return validPattern(text) && !strings.Contains("."+text+".", ".*.") && !strings.HasSuffix("."+text, ".>")
+		case c <= ' ' || c == 0x7f || c == '.' && before == '.':
 			return false
+		default:
+			before = c
 		}
 	}
-	return true
+	return before != '.'
 }
 
 // covers says whether the pattern takes everything that the subject, which may be a pattern itself, stands for.

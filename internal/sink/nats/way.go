@@ -151,10 +151,9 @@ func (s *Sink) upgrade(ctx context.Context, info *jetstream.StreamInfo) (*jetstr
 	if err != nil {
 		return nil, err
 	}
-	var updated jetstream.StreamInfo
-	if err := s.conn.wish(ctx, "STREAM.UPDATE."+info.Config.Name, body, &updated); err != nil {
+	if err := s.conn.wish(ctx, "STREAM.UPDATE."+info.Config.Name, body, &struct{}{}); err != nil {
 		s.refused = err
 		return info, ctx.Err()
 	}
-	return &updated, nil
+	return s.lookup(ctx)
 }
