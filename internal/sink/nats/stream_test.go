@@ -131,6 +131,20 @@ func keep(option jetstream.StreamPurgeOpt) []jetstream.StreamPurgeOpt {
 	return []jetstream.StreamPurgeOpt{option}
 }
 
+// TestI4StreamThatBeginsLaterIsNotLost: before its first message it looks as if it was purged.
+func TestI4StreamThatBeginsLaterIsNotLost(t *testing.T) {
+	s := startServer(t, nil)
+	js, ctx := s.admin()
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, FirstSeq: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	publisher := openSink(t, s.options())
+	mark := write(t, publisher, nil)
+	if _, err := publisher.Open(within(t, 20*time.Second), mark); err != nil || publisher.stream.place.Seq != 999 {
+		t.Fatalf("got %d, %v", publisher.stream.place.Seq, err)
+	}
+}
+
 // TestI4AccountWithoutRoomWaits, says why, and goes on when there is room.
 func TestI4AccountWithoutRoomWaits(t *testing.T) {
 	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {

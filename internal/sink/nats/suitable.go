@@ -92,7 +92,9 @@ func limitOf(config *jetstream.StreamConfig) string {
 func purged(info *jetstream.StreamInfo, seq uint64) bool {
 	state, config := &info.State, &info.Config
 	switch {
-	case seq == 0 || state.FirstSeq <= seq && state.Msgs > 0:
+	case seq < max(config.FirstSeq, 1): // the stream began there, and nothing was acknowledged yet
+		return false
+	case state.FirstSeq <= seq && state.Msgs > 0:
 		return false
 	case config.MaxAge > 0:
 		return state.Msgs == 0 && info.TimeStamp.Sub(state.LastTime) < config.MaxAge

@@ -1,0 +1,127 @@
+package nats
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+func TestI4RejectionSaysWhy(t *testing.T) {
+	s := startServer(t, nil)
+	js, ctx := s.admin()
+	_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>", "one"}, MaxMsgSize: 100 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	publisher := openSink(t, s.options())
+	for _, test := range []struct {
+		reason, want string
+		change       func(*sink.Message)
+	}{
+		{"invalid", `publish to subject "k8s..x": it has empty parts, wildcards, spaces or control characters`,
+			func(m *sink.Message) { m.Destination = "k8s..x" }},
+		{"invalid", `publish to subject "k8s.*": it has empty parts, wildcards, spaces or control characters`,
+			func(m *sink.Message) { m.Destination = "k8s.*" }},
+		{"invalid", `publish to subject "": it has empty parts, wildcards, spaces or control characters`,
+			func(m *sink.Message) { m.Destination = "" }},
+		{"invalid", `publish to subject "two": stream K8S takes ["k8s.>" "one"] only`,
+			func(m *sink.Message) { m.Destination = "two" }},
+		{"invalid", `publish header "a b": its name is not a token`,
+			func(m *sink.Message) { m.Headers = []sink.Header{{Name: "a b"}} }},
+		{"invalid", `publish header "nats-rollup": its name is one of the server's`,
+			func(m *sink.Message) { m.Headers = []sink.Header{{Name: "nats-rollup", Value: "all"}} }},
+		{"invalid", `publish header "a": its value has line breaks, or spaces around it`,
+			func(m *sink.Message) { m.Headers = []sink.Header{{Name: "a", Value: "b\nc: d"}} }},
+		{"too_large", `publish 1048707 bytes: the server takes 1048576: raise its max_payload`,
+			func(m *sink.Message) { m.Value = make([]byte, 1<<20) }},
+		{"too_large", `publish 102531 bytes: stream K8S takes 102400: raise its max_msg_size`,
+			func(m *sink.Message) { m.Value = make([]byte, 100<<10) }},
+		{"too_large", `publish 65670 bytes of headers: JetStream takes 65535`,
+			func(m *sink.Message) {
+				m.Headers, m.Value = []sink.Header{{Name: "a", Value: string(make([]byte, 64<<10-2))}}, nil
+			}},
+	} {
+		bad := sink.Message{ID: "c/pods/a/x/u/1/added", Op: "added", ResourceVersion: "1", Destination: "one"}
+		test.change(&bad)
+		_, err := publisher.Write(within(t, 20*time.Second), []sink.Message{bad})
+		var rejected *sink.RejectedError
+		if !errors.As(err, &rejected) || rejected.Reason != test.reason || rejected.Index != 0 {
+			t.Fatalf("got %#v, want %s", err, test.want)
+		}
+		wantError(t, rejected.Err, test.want)
+	}
+	wantIDs(t, s.ids(), nil)
+}
+
+// TestI4LargestMessage is one byte below each limit: the size that is computed is the size that the server sees.
+func TestI4LargestMessage(t *testing.T) {
+	s := startServer(t, nil)
+	publisher := openSink(t, s.options())
+	batch := newMaker().Batch(2)
+	batch[0].Value = make([]byte, 1<<20-headerSize(&batch[0]))
+	batch[1].Headers = []sink.Header{{Name: "a", Value: string(make([]byte, 1))}}
+	batch[1].Headers[0].Value += string(make([]byte, maxHeaders-headerSize(&batch[1])))
+	write(t, publisher, batch)
+	wantIDs(t, s.ids(), idsOf(batch))
+}
+
+// TestI4LimitLoweredMeanwhile: the sink does not know of the limit until the server refuses.
+func TestI4LimitLoweredMeanwhile(t *testing.T) {
+	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		publisher := openSink(t, s.options(publish))
+		js, ctx := s.admin()
+		config := publisher.config()
+		config.MaxMsgSize = 5000
+		if _, err := js.UpdateStream(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+		maker := newMaker()
+		batch := append(maker.Batch(3), maker.Message(6000))
+		batch = append(batch, maker.Batch(3)...)
+		mark, err := publisher.Write(within(t, 20*time.Second), batch)
+		var rejected *sink.RejectedError
+		if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" || mark != publisher.stream.place.text() {
+			t.Fatalf("got %v, %v", mark, err)
+		}
+		write(t, publisher, batch[4:])
+		wantIDs(t, s.ids(), idsOf(slices.Delete(batch, 3, 4)))
+	})
+}
+
+// TestI4FullStreamWaits loses nothing, and goes on when there is room.
+func TestI4FullStreamWaits(t *testing.T) {
+	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		js, ctx := s.admin()
+		full := 0
+		options := s.options(publish)
+		options.MaxBytes, options.DiscardNew = 64<<10, true
+		options.Retry = func(reason string, _ error) {
+			if reason != "limits" {
+				return // the messages behind the first refused one
+			}
+			full++
+			stream, err := js.Stream(ctx, testStream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stream.Purge(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		publisher := openSink(t, options)
+		batch := benchBatch(1<<10, 200, new(int))[:200]
+		mark := write(t, publisher, batch)
+		if full < 3 || publisher.stream.place.Seq != 200 || mark != publisher.stream.place.text() {
+			t.Fatalf("full %d times, at %s", full, mark)
+		}
+		ids := s.ids()
+		wantIDs(t, ids, idsOf(batch[200-len(ids):]))
+	})
+}
