@@ -25,10 +25,10 @@ func TestI3ResetConnections(t *testing.T) {
 		options.Retry = func(reason string, _ error) { retries[reason]++ }
 		publisher := openSink(t, options)
 
-		enough := network.cutOften(30)
+		enough := network.cutOften(20)
 		maker := newMaker()
 		var want []string
-		for running := true; running || len(want) < 20_000; {
+		for running := true; running || len(want) < 10_000; {
 			batch := maker.Batch(500)
 			want = append(want, idsOf(batch)...)
 			write(t, publisher, batch)
