@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -120,14 +121,24 @@ func (s *Sink) allowed(config *jetstream.StreamConfig) error {
 		config.Name, s.options.Publish, s.obstacle(config))
 }
 
-// wants says whether a stream of ours should be changed, so that batches can be sent.
+// wants says whether a stream of ours should be changed, so that batches can be sent. While a cluster is renewed server
+// by server, an older one that leads the stream would have to give it up.
 func (s *Sink) wants(config *jetstream.StreamConfig) bool {
 	if s.options.Publish == PublishOrdered || s.options.Shared || s.options.wayOf(config) != wayOrdered {
 		return false
 	}
 	_, _, level := s.batches()
 	_, have := s.conn.nc.ConnectedServerJetStream()
-	return have >= level && s.ours(config)
+	return min(have, leaderLevel(config)) >= level && s.ours(config)
+}
+
+// leaderLevel is the API level of the server that leads the stream (ADR-44), 0 for one that does not tell.
+func leaderLevel(config *jetstream.StreamConfig) int {
+	level, err := strconv.Atoi(config.Metadata["_nats.level"])
+	if err != nil {
+		return 0
+	}
+	return level
 }
 
 func (s *Sink) ours(config *jetstream.StreamConfig) bool { return config.Description == description }

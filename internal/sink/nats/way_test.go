@@ -61,6 +61,18 @@ func TestModeSaysWhichAndWhy(t *testing.T) {
 	}
 }
 
+// TestStreamOfAnOlderLeaderIsLeftAlone: in a cluster that is renewed server by server.
+func TestStreamOfAnOlderLeaderIsLeftAlone(t *testing.T) {
+	s := startServer(t, nil)
+	publisher := openSink(t, s.options())
+	for level, want := range map[string]bool{"4": true, "5": true, "3": false, "": false, "x": false} {
+		config := jetstream.StreamConfig{Description: description, Metadata: map[string]string{"_nats.level": level}}
+		if got := publisher.wants(&config); got != want {
+			t.Errorf("level %q: got %t", level, got)
+		}
+	}
+}
+
 // TestPublishThatTheStreamDoesNotAllow is refused.
 func TestPublishThatTheStreamDoesNotAllow(t *testing.T) {
 	for publish, want := range map[string]string{
