@@ -129,7 +129,7 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sinks, err := buildSinks(a.cfg, a.cluster, a.out, t.Retried)
+	sinks, err := buildSinks(a.cfg, a.cluster, a.out, t)
 	if err != nil {
 		return err
 	}

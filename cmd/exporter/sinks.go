@@ -17,19 +17,31 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
 )
 
+// hearer is told what sinks do, each under its name.
+type hearer interface {
+	Retried(name, reason string, err error)
+	Noticed(name, text string)
+}
+
+// deaf hears nothing.
+type deaf struct{}
+
+func (deaf) Retried(string, string, error) {}
+func (deaf) Noticed(string, string)        {}
+
 // buildSinks makes a sink of each configured one. Every one that is wrong is in the error.
-func buildSinks(cfg *config.Config, c *cluster, stdout io.Writer, retried func(name, reason string, err error)) ([]pipeline.Sink, error) {
+func buildSinks(cfg *config.Config, c *cluster, stdout io.Writer, told hearer) ([]pipeline.Sink, error) {
 	var sinks []pipeline.Sink
 	var errs []error
 	for i := range cfg.Sinks {
-		built, err := buildSink(&cfg.Sinks[i], c, stdout, retried)
+		built, err := buildSink(&cfg.Sinks[i], c, stdout, told)
 		sinks, errs = append(sinks, built), append(errs, err)
 	}
 	return sinks, several("sinks", errs...)
 }
 
-func buildSink(s *config.Sink, c *cluster, stdout io.Writer, retried func(name, reason string, err error)) (pipeline.Sink, error) {
-	target, destination, err := buildTarget(s, c, stdout, func(reason string, err error) { retried(s.Name, reason, err) })
+func buildSink(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (pipeline.Sink, error) {
+	target, destination, err := buildTarget(s, c, stdout, told)
 	if err != nil {
 		return pipeline.Sink{}, usageError{fmt.Errorf("sink %s: %w", s.Name, err)}
 	}
@@ -43,6 +55,7 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, retried func(name, 
 		Wants:  c.wantedBy(s),
 		Queue:  fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
 		Resync: time.Duration(s.Resync),
+		Shared: s.NATS != nil && s.NATS.Shared,
 	}, nil
 }
 
@@ -72,44 +85,31 @@ func (c *cluster) wantedBy(s *config.Sink) func(*change.Stream) bool {
 }
 
 // buildTarget is the only place that knows what kinds of sinks there are.
-func buildTarget(s *config.Sink, c *cluster, stdout io.Writer, retry sink.RetryFunc) (sink.Sink, encode.Destination, error) {
+func buildTarget(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (sink.Sink, encode.Destination, error) {
 	switch s.Kind() {
 	case config.KindKafka:
 		topic, err := encode.NewTopic(s.Kafka.Topic, c.name)
 		if err != nil {
 			return nil, nil, err
 		}
-		target, err := kafka.New(kafkaOptions(s, c, topic, retry))
+		target, err := kafka.New(kafkaOptions(s, c, topic, retried(told, s.Name)))
 		return target, topic, err
 	case config.KindNATS:
-		subject, err := encode.NewSubject(s.NATS.Subject, c.name)
+		subject, err := natsSubject(s.NATS, c.name)
 		if err != nil {
 			return nil, nil, err
 		}
-		target, err := nats.New(natsOptions(s, subject, retry))
+		options := natsOptions(s, subject)
+		options.Retry, options.Notice = retried(told, s.Name), func(text string) { told.Noticed(s.Name, text) }
+		target, err := nats.New(options)
 		return target, subject, err
 	}
 	target, err := file.New(file.Options{
-		Path: s.File.Path, MaxBytes: int64(s.File.Rotate), Keep: s.File.Keep, Stdout: stdout, Retry: retry,
+		Path: s.File.Path, MaxBytes: int64(s.File.Rotate), Keep: s.File.Keep, Stdout: stdout, Retry: retried(told, s.Name),
 	})
 	return target, nil, err
 }
 
-func natsOptions(s *config.Sink, subject *encode.Subject, retry sink.RetryFunc) nats.Options {
-	return nats.Options{
-		URL: s.NATS.URL, Stream: s.NATS.Stream, Subjects: []string{subject.Filter()},
-		Replicas: s.NATS.Replicas, MaxAge: time.Duration(s.NATS.MaxAge),
-		TLS:             natsTLS(s.NATS.TLS),
-		CredentialsFile: s.NATS.Credentials, NkeySeedFile: s.NATS.Nkey,
-		User: s.NATS.User, Password: s.NATS.Password.Reveal(), Token: s.NATS.Token.Reveal(),
-		Name: "kubecdc exporter, sink " + s.Name, Retry: retry,
-	}
-}
-
-// natsTLS is nil where nothing is configured: the URL's scheme decides then.
-func natsTLS(tls config.TLS) *nats.TLS {
-	if tls == (config.TLS{}) {
-		return nil
-	}
-	return &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName, First: tls.First}
+func retried(told hearer, name string) sink.RetryFunc {
+	return func(reason string, err error) { told.Retried(name, reason, err) }
 }

@@ -10,6 +10,18 @@ func Formats() []string {
 // LineFormats are those that can be told apart in a file, which has values alone.
 func LineFormats() []string { return []string{"cloudevents", "debezium"} }
 
+// Publishings are the values of NATS.Publish, how messages are sent; the first is the default.
+func Publishings() []string { return []string{"auto", "fast", "atomic", "ordered"} }
+
+// Storages are the values of NATS.Storage; the first is the default.
+func Storages() []string { return []string{"file", "memory"} }
+
+// Discards are the values of NATS.Discard, what a full stream does; the first is the default.
+func Discards() []string { return []string{"old", DiscardNew} }
+
+// DiscardNew makes a full stream take nothing, so that the sink waits for room.
+const DiscardNew = "new"
+
 // Ops are the values of Resource.Ops. What a snapshot finds goes on with added or updated.
 func Ops() []string { return []string{"added", "updated", "deleted"} }
 
@@ -59,5 +71,6 @@ func Placeholders() []string {
 	return []string{"cluster", "group", "resource", "namespace", "name", "version", "kind"}
 }
 
-// schemes are the kinds of NATS URL: in the clear until the server asks for TLS, and TLS from the client's side.
-func schemes() []string { return []string{"nats", "tls"} }
+// schemes are the kinds of NATS URL: in the clear until the server asks for TLS, TLS from the client's side, and the same
+// over websockets.
+func schemes() []string { return []string{"nats", "tls", "ws", "wss"} }

@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
-// JetStream's own limit.
-const maxReplicas = 5
+// JetStream's own limits.
+const (
+	maxReplicas = 5
+	maxHistory  = 64
+)
 
 // minResync keeps a mistyped unit from listing the whole cluster without end.
 const minResync = Duration(time.Minute)
@@ -133,11 +136,19 @@ func (k *checker) nats(path string, n *NATS) {
 	} else if _, err := parseServers(n.URL); err != nil {
 		k.problem(path+".url", "%v; have %q", err, withoutLogin(n.URL))
 	}
-	if !isStream(n.Stream) {
-		k.problem(path+".stream", "%q cannot be a stream; leave out white space and any of .*>/\\", shorten(n.Stream))
+	if n.KV == "" {
+		k.stream(path, n)
+	} else {
+		k.bucket(path, n)
 	}
-	if err := checkSubject(n.Subject); err != nil {
-		k.problem(path+".subject", "%v", err)
+	k.oneOf(path+".publish", n.Publish, Publishings())
+	k.oneOf(path+".storage", n.Storage, Storages())
+	k.oneOf(path+".discard", n.Discard, Discards())
+	if n.Discard == DiscardNew && n.MaxBytes == 0 {
+		k.problem(path+".discard", "a stream without a limit is never full; give maxBytes, or leave it out")
+	}
+	if n.Shared && (n.KV != "" || n.Publish == "fast" || n.Publish == "atomic") {
+		k.problem(path+".shared", "goes with a stream and publish ordered or auto only")
 	}
 	if (n.TLS.Cert == "") != (n.TLS.Key == "") {
 		k.problem(path+".tls", "cert and key go together; give both or neither")
@@ -151,8 +162,35 @@ func (k *checker) nats(path string, n *NATS) {
 	k.login(path, n)
 }
 
+func (k *checker) stream(path string, n *NATS) {
+	if !isStream(n.Stream) {
+		k.problem(path+".stream", "%q cannot be a stream; leave out white space and any of .*>/\\", shorten(n.Stream))
+	}
+	if err := checkSubject(n.Subject); err != nil {
+		k.problem(path+".subject", "%v", err)
+	}
+	if n.History != 0 {
+		k.problem(path+".history", "is of a bucket; add kv, or leave it out")
+	}
+}
+
+func (k *checker) bucket(path string, n *NATS) {
+	if !consistsOf(n.KV, lower+upper+digits+"-_") {
+		k.problem(path+".kv", "%q cannot be a bucket; want letters, digits and any of -_", shorten(n.KV))
+	}
+	if n.Stream != "" {
+		k.problem(path+".stream", "a bucket has a stream of its own; leave out one of kv and stream")
+	}
+	if n.Subject != "" {
+		k.problem(path+".subject", "a bucket has subjects of its own; leave out one of kv and subject")
+	}
+	if n.MaxAge != 0 {
+		k.problem(path+".maxAge", "a bucket holds what is there, whatever its age; leave it out")
+	}
+}
+
 func (k *checker) login(path string, n *NATS) {
-	if keys := n.loginKeys(); len(keys) > 1 {
+	if keys := n.loginKeys(); len(keys) > 1 && !n.hasJWT() {
 		k.problem(path, "%d ways to log in, %s; leave all but one out", len(keys), strings.Join(keys, ", "))
 	}
 	if n.Password != "" && n.User == "" {

@@ -60,19 +60,30 @@ type Sink struct {
 	Resync    Duration `json:"resync,omitzero"` // between two full snapshots of all that the sink takes; 0 is never
 }
 
-// NATS is a JetStream destination. At most one way to log in is set: Credentials, Nkey, User with Password, or Token.
+// NATS is a JetStream destination. At most one way to log in is set: Credentials, Nkey, both of them, User with Password,
+// or Token.
 type NATS struct {
-	URL         string   `json:"url"`     // servers, comma separated; a login in it was moved to the fields below
-	Stream      string   `json:"stream"`  // created where missing
-	Subject     string   `json:"subject"` // template of Placeholders
-	TLS         TLS      `json:"tls,omitzero"`
-	Credentials string   `json:"credentials,omitzero"` // path of a .creds file
-	Nkey        string   `json:"nkey,omitzero"`        // path of a seed file
-	User        string   `json:"user,omitzero"`
-	Password    Secret   `json:"password,omitzero"`
-	Token       Secret   `json:"token,omitzero"`
-	Replicas    int      `json:"replicas"`        // of a stream that is created
-	MaxAge      Duration `json:"maxAge,omitzero"` // of messages in a stream that is created; 0 keeps them
+	URL         string `json:"url"`              // servers, comma separated; a login in it was moved to the fields below
+	Stream      string `json:"stream,omitzero"`  // created where missing; "" with KV
+	Subject     string `json:"subject,omitzero"` // template of Placeholders; "" with KV
+	KV          string `json:"kv,omitzero"`      // a bucket that holds the present state of each object, instead of a stream
+	Publish     string `json:"publish"`          // one of Publishings
+	Shared      bool   `json:"shared,omitzero"`  // others write to the stream, too
+	Domain      string `json:"domain,omitzero"`  // of JetStream; "" is the server's
+	TLS         TLS    `json:"tls,omitzero"`
+	Credentials string `json:"credentials,omitzero"` // path of a .creds file; of a JWT alone with Nkey
+	Nkey        string `json:"nkey,omitzero"`        // path of a seed file
+	User        string `json:"user,omitzero"`
+	Password    Secret `json:"password,omitzero"`
+	Token       Secret `json:"token,omitzero"`
+
+	// The following are of a stream that is created.
+	Replicas int      `json:"replicas"`
+	Storage  string   `json:"storage"`           // one of Storages
+	MaxAge   Duration `json:"maxAge,omitzero"`   // of messages; 0 keeps them
+	MaxBytes Size     `json:"maxBytes,omitzero"` // 0 is without limit
+	Discard  string   `json:"discard"`           // one of Discards
+	History  int      `json:"history,omitzero"`  // values that a key of a bucket keeps; 0 is 1
 }
 
 // TLS is how a server is known and how the client shows itself. The paths are of PEM files.

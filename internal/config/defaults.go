@@ -32,13 +32,22 @@ func (s *Sink) fillIn() {
 	fill(&s.Queue.Records, defaultRecords)
 	fill(&s.Queue.Full, FullPolicies()[0])
 	if s.NATS != nil {
-		fill(&s.NATS.Stream, defaultStream)
-		fill(&s.NATS.Subject, defaultSubject)
-		fill(&s.NATS.Replicas, defaultReplicas)
+		s.NATS.fillIn()
 	}
 	if s.Kafka != nil {
 		s.Kafka.fillIn()
 	}
+}
+
+func (n *NATS) fillIn() {
+	if n.KV == "" {
+		fill(&n.Stream, defaultStream)
+		fill(&n.Subject, defaultSubject)
+	}
+	fill(&n.Publish, Publishings()[0])
+	fill(&n.Storage, Storages()[0])
+	fill(&n.Discard, Discards()[0])
+	fill(&n.Replicas, defaultReplicas)
 }
 
 // nameSinks gives a sink its kind's name where it is the only one of its kind without a name. A second one would have

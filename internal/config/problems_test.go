@@ -47,7 +47,7 @@ func TestOneProblem(t *testing.T) {
 		{"string for a list", "resources: pods\n", `resources (line 1): want a list, have "pods"`},
 		{"mapping for a list", "sinks: {name: a}\n", "sinks (line 1): want a list, have a mapping"},
 		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of file, format, kafka, name, nats, queue, resources, resync, have "bus"`},
-		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, maxAge, nkey, password, replicas, stream, subject, tls, token, url, user, have "nats://h"`},
+		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, tls, token, url, user, have "nats://h"`},
 		{"list for a resource", "resources: [[pods]]\n", "resources[0] (line 1): want a resource such as pods or {resource: pods, namespaces: [shop]}, have a list"},
 		{"number for a resource", "resources:\n- pods\n- 5\n", "resources[1] (line 3): want a string, have 5; put it in quotes"},
 		{"number for a resource's name", "resources: [{resource: 5}]\n", "resources[0].resource (line 1): want a string, have 5; put it in quotes"},
@@ -111,8 +111,8 @@ func TestOneProblem(t *testing.T) {
 		{"keep without rotate", "sinks: [{file: {path: /f, keep: 3}}]\n", "sinks[0].file.keep (line 1): counts rotated files; give rotate a size, or leave it out"},
 
 		{"no URL", "sinks: [{nats: {}}]\n", "sinks[0].nats.url (line 1): missing; want servers such as nats://host:4222"},
-		{"URL without a scheme", "sinks: [{nats: {url: 'h:4222'}}]\n", `sinks[0].nats.url (line 1): want a URL that begins with nats:// or tls://; have "h:4222"`},
-		{"URL of another scheme", "sinks: [{nats: {url: 'nats://h,http://i'}}]\n", `sinks[0].nats.url (line 1): want each server to begin with nats:// or tls://; have "nats://h,http://i"`},
+		{"URL without a scheme", "sinks: [{nats: {url: 'h:4222'}}]\n", `sinks[0].nats.url (line 1): want a URL that begins with one of nats://, tls://, ws://, wss://; have "h:4222"`},
+		{"URL of another scheme", "sinks: [{nats: {url: 'nats://h,http://i'}}]\n", `sinks[0].nats.url (line 1): want each server to begin with one of nats://, tls://, ws://, wss://; have "nats://h,http://i"`},
 		{"URL without a host", "sinks: [{nats: {url: 'nats://:4222'}}]\n", `sinks[0].nats.url (line 1): want servers such as nats://host:4222, in user and password special characters as %XX; have "nats://:4222"`},
 		{"URL with a bad port", "sinks: [{nats: {url: 'nats://u:p@h:x'}}]\n", `sinks[0].nats.url (line 1): want servers such as nats://host:4222, in user and password special characters as %XX; have "nats://***@h:x"`},
 		{"URL with a stream", "sinks: [{nats: {url: 'nats://h?stream=a'}}]\n", `sinks[0].nats.url (line 1): want nothing behind a server's port; stream and name have keys of their own; have "nats://h?stream=a"`},
@@ -127,6 +127,16 @@ func TestOneProblem(t *testing.T) {
 		{"certificate without a key", natsWith("tls: {cert: /c}"), "sinks[0].nats.tls (line 1): cert and key go together; give both or neither"},
 		{"two logins", natsWith("user: u, nkey: /n"), "sinks[0].nats (line 1): 2 ways to log in, nkey, user; leave all but one out"},
 		{"password alone", natsWith("password: p"), "sinks[0].nats.password (line 1): a password without a user; add user"},
+		{"publishing", natsWith("publish: quick"), `sinks[0].nats.publish (line 1): unknown value "quick"; allowed: auto, fast, atomic, ordered`},
+		{"storage", natsWith("storage: tape"), `sinks[0].nats.storage (line 1): unknown value "tape"; allowed: file, memory`},
+		{"discard", natsWith("discard: all"), `sinks[0].nats.discard (line 1): unknown value "all"; allowed: old, new`},
+		{"discard without a limit", natsWith("discard: new"), "sinks[0].nats.discard (line 1): a stream without a limit is never full; give maxBytes, or leave it out"},
+		{"shared batches", natsWith("shared: true, publish: fast"), "sinks[0].nats.shared (line 1): goes with a stream and publish ordered or auto only"},
+		{"history without a bucket", natsWith("history: 3"), "sinks[0].nats.history (line 1): is of a bucket; add kv, or leave it out"},
+		{"bucket", natsWith("kv: a.b"), `sinks[0].nats.kv (line 1): "a.b" cannot be a bucket; want letters, digits and any of -_`},
+		{"bucket with a stream", natsWith("kv: a, stream: S"), "sinks[0].nats.stream (line 1): a bucket has a stream of its own; leave out one of kv and stream"},
+		{"bucket with a subject", natsWith("kv: a, subject: s"), "sinks[0].nats.subject (line 1): a bucket has subjects of its own; leave out one of kv and subject"},
+		{"bucket with an age", natsWith("kv: a, maxAge: 1h"), "sinks[0].nats.maxAge (line 1): a bucket holds what is there, whatever its age; leave it out"},
 		{"seed for its file", natsWith("nkey: SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"), "sinks[0].nats.nkey (line 1): want the path of a file that holds the seed, have a seed"},
 		{"no brokers", "sinks: [{kafka: {}}]\n", "sinks[0].kafka.brokers (line 1): missing; want brokers such as [kafka-0:9092, kafka-1:9092]"},
 		{"broker without a port", "sinks: [{kafka: {brokers: ['h:1', h]}}]\n", `sinks[0].kafka.brokers[1] (line 1): want host:port, have "h"`},
@@ -186,7 +196,7 @@ lisen: ':8080'
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
   resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: drop, fieldSelector, filter, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource
   sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOfSink+`
-  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, maxAge, nkey, password, replicas, stream, subject, tls, token, url, user
+  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, tls, token, url, user
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}
   sinks[1].queue.bytes (line 10): want a size such as 64Mi, have true
   sinks[1].queue.full (line 11): unknown value "drop"; allowed: block

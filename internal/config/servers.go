@@ -13,7 +13,7 @@ import (
 func parseServers(text string) ([]*url.URL, error) {
 	scheme, _, found := strings.Cut(text, "://")
 	if !found || !slices.Contains(schemes(), scheme) {
-		return nil, fmt.Errorf("want a URL that begins with %s://", strings.Join(schemes(), ":// or "))
+		return nil, fmt.Errorf("want a URL that begins with one of %s://", strings.Join(schemes(), "://, "))
 	}
 	var servers []*url.URL
 	for one := range strings.SplitSeq(text, ",") {
@@ -36,7 +36,7 @@ func parseServer(text string) (*url.URL, error) {
 	case err != nil || server.Hostname() == "":
 		return nil, errors.New("want servers such as nats://host:4222, in user and password special characters as %XX")
 	case !slices.Contains(schemes(), server.Scheme):
-		return nil, fmt.Errorf("want each server to begin with %s://", strings.Join(schemes(), ":// or "))
+		return nil, fmt.Errorf("want each server to begin with one of %s://", strings.Join(schemes(), "://, "))
 	case strings.Trim(server.Path, "/") != "" || server.RawQuery != "" || server.Fragment != "":
 		return nil, errors.New("want nothing behind a server's port; stream and name have keys of their own")
 	}
@@ -91,6 +91,9 @@ func joinServers(servers []*url.URL) string {
 	}
 	return strings.Join(texts, ",")
 }
+
+// hasJWT says whether the login is a JWT and, in a file of its own, its seed.
+func (n *NATS) hasJWT() bool { return slices.Equal(n.loginKeys(), []string{"credentials", "nkey"}) }
 
 // loginKeys are the ways to log in that are given, by their keys.
 func (n *NATS) loginKeys() []string {

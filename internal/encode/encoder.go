@@ -53,18 +53,22 @@ func (e *Encoder) Reset() {
 // Encode appends the record's message to dst, and the delete's tombstone where there is to be one. The messages are valid
 // until Reset.
 func (e *Encoder) Encode(dst []sink.Message, rec *change.Record) []sink.Message {
-	msg := sink.Message{ID: e.ID(rec), Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Time: rec.Received}
+	dst = append(dst, sink.Message{ID: e.ID(rec), Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Time: rec.Received})
+	msg := &dst[len(dst)-1]
+	if rec.Snapshot != nil && !rec.Op.OfObject() {
+		msg.Reason = string(rec.Snapshot.Reason)
+	}
 	if e.options.Destination != nil {
 		msg.Destination = e.options.Destination.Of(rec)
 	}
-	e.format.fill(e, &msg, rec)
+	e.format.fill(e, msg, rec)
 	if e.options.Transport == Kafka && msg.Key == nil {
 		msg.Key = e.take(appendKey(e.buffer, rec))
 	}
-	dst = append(dst, msg)
 	if e.options.Tombstones && rec.Op == change.Deleted && msg.Value != nil {
-		msg.Value, msg.Headers = nil, nil
-		dst = append(dst, msg)
+		tombstone := *msg
+		tombstone.Value, tombstone.Headers = nil, nil
+		dst = append(dst, tombstone)
 	}
 	return dst
 }

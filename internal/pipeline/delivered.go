@@ -20,6 +20,7 @@ import (
 type deliveredSet struct {
 	streams []change.Stream
 	ledger  ledger
+	foreign func(change.ID) bool // ids of others, in a log that is shared
 
 	mu    sync.Mutex       // guards the following: the listener takes, sources ask for ghosts, the committer passes
 	tails map[string]*tail // by stream, none that is empty
@@ -46,7 +47,7 @@ func (d *deliveredSet) add(ids []string) error {
 	defer d.mu.Unlock()
 	for _, text := range ids {
 		id, err := change.ParseID(text)
-		if err != nil {
+		if err != nil || d.foreign(id) {
 			continue
 		}
 		stream := d.streamOf(id)
@@ -72,6 +73,12 @@ func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
 	if t := d.tails[stream.String()]; t != nil && t.objects[id.Key].UID == id.UID {
 		delete(t.objects, id.Key)
 	}
+}
+
+// foreign tells the ids of other clusters in a shared log. In a log of our own another cluster is an earlier epoch of ours.
+func foreign(shared bool, clusterUID string) func(change.ID) bool {
+	ours := (&change.Record{Stream: &change.Stream{}}).ID(clusterUID).Cluster
+	return func(id change.ID) bool { return shared && id.Cluster != ours }
 }
 
 func (d *deliveredSet) streamOf(id change.ID) *change.Stream {

@@ -46,7 +46,7 @@ type listener struct {
 func newListener(index int, s Sink, config *Config) *listener {
 	return &listener{
 		Sink: s, index: index, clusterUID: config.ClusterUID, observer: config.Observer,
-		delivered: deliveredSet{streams: config.streams(), ledger: ledger{config.Store}},
+		delivered: deliveredSet{streams: config.streams(), ledger: ledger{config.Store}, foreign: foreign(s.Shared, config.ClusterUID)},
 		queue:     fifo.NewQueue(s.Queue),
 		freed:     make(chan struct{}),
 		ready:     make(chan struct{}, 1),

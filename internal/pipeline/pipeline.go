@@ -66,6 +66,8 @@ type Sink struct {
 	// Wants says whether the sink takes the stream's records; nil is all.
 	Wants func(*change.Stream) bool
 	Queue fifo.Limit
+	// Shared says that exporters of other clusters may write to the sink's log, too.
+	Shared bool
 	// Resync is how often each stream is compared with the server and given to the sink in full; 0 is never.
 	Resync time.Duration
 }

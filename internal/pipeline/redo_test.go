@@ -90,6 +90,25 @@ func TestI3ReconcileAfterACrashRepeatsNothing(t *testing.T) {
 	}
 }
 
+// An exporter of another cluster writes to the log, too, under the same names.
+func TestI4OthersRecordsInASharedLogAreNoGhosts(t *testing.T) {
+	for shared, want := range map[bool]int{false: 2, true: 1} {
+		target := &memory{}
+		r := crashed(t, target, update(pods(), "mine", 3))
+		r.config.Sinks[0].Shared = shared
+		target.log = append(target.log, update(pods(), "theirs", 4).ID("ffffffff-0000").String())
+		if err := r.life(func(line *Line) {
+			if ghosts := line.Ghosts(pods()); len(ghosts) != want {
+				t.Errorf("shared %t: ghosts are %+v, want %d", shared, ghosts, want)
+			}
+			r.push(line, update(pods(), "mine", 3))
+			r.drain(line, pods())
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestI4ObjectThatOnlyTheLogKnowsIsAGhostUntilItsReplay(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, update(pods(), "a", 2), update(pods(), "ghost", 3))

@@ -70,7 +70,8 @@ type sinkState struct {
 	QueueBytes           int       `json:"queueBytes"`
 	OldestUnackedSeconds float64   `json:"oldestUnackedSeconds"`
 	Mark                 string    `json:"mark"`
-	Gaps                 int       `json:"gaps"` // of this sink alone
+	Note                 string    `json:"note,omitempty"` // how it works, where there is a choice
+	Gaps                 int       `json:"gaps"`           // of this sink alone
 	LastGap              *gapState `json:"lastGap,omitempty"`
 	LastError            string    `json:"lastError,omitempty"`
 	LastErrorTime        time.Time `json:"lastErrorTime,omitzero"`

@@ -193,6 +193,14 @@ func (t *Telemetry) Retried(name, reason string, err error) {
 	t.Logger.Warn("sink retries", "sink", name, "reason", reason, "error", err)
 }
 
+// Noticed is told how a sink works, where there is a choice, and why.
+func (t *Telemetry) Noticed(name, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sinks[name].Note = text
+	t.Logger.Info("sink "+text, "sink", name)
+}
+
 // Committed is told of what is saved.
 func (t *Telemetry) Committed(batch []*change.Record, marks map[string]sink.Mark, took time.Duration) {
 	t.metrics.commit.Observe(took.Seconds())

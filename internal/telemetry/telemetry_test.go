@@ -18,7 +18,7 @@ func streams() []change.Stream {
 	}
 }
 
-func newTelemetry() *Telemetry {
+func quiet() *Telemetry {
 	return New(Options{
 		Streams: streams(), Sinks: []string{"bus"}, Logger: slog.New(slog.DiscardHandler),
 		CountObjects: func(string) (int, error) { return 0, nil },
@@ -48,7 +48,7 @@ func records(n int) []*change.Record {
 
 // TestRecordsAreCountedByResource reads the counters as Prometheus does.
 func TestRecordsAreCountedByResource(t *testing.T) {
-	telemetry := newTelemetry()
+	telemetry := quiet()
 	course(telemetry, records(9))
 	answer := httptest.NewRecorder()
 	telemetry.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -72,7 +72,7 @@ func TestRecordsAreCountedByResource(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	telemetry, batch := newTelemetry(), records(1000)
+	telemetry, batch := quiet(), records(1000)
 	b.ReportAllocs()
 	for b.Loop() {
 		course(telemetry, batch)
