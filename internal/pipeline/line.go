@@ -70,7 +70,7 @@ func windowLimit(listeners []*listener) fifo.Limit {
 // pushed by one goroutine at a time, in their order (I3).
 func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	wanted := l.wanted(rec)
-	if err := l.enter(ctx, rec.Size()); err != nil {
+	if err := l.enter(ctx, rec); err != nil {
 		return err
 	}
 	if err := l.reserve(ctx, rec, wanted); err != nil {
@@ -96,9 +96,18 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	return nil
 }
 
+// aheadOfSinks is how many bytes that are not saved yet a snapshot leaves to the line: its list can be read again, and what
+// it has read further only takes memory, however large the queues are.
+const aheadOfSinks = 4 << 20
+
 // enter takes room in the window of what is not saved yet.
-func (l *Line) enter(ctx context.Context, size int) error {
-	return l.await(ctx, func() bool { return l.window.Reserve(size) })
+func (l *Line) enter(ctx context.Context, rec *change.Record) error {
+	return l.await(ctx, func() bool {
+		if rec.Snapshot != nil && l.window.Used().Bytes > aheadOfSinks {
+			return false
+		}
+		return l.window.Reserve(rec.Size())
+	})
 }
 
 // await returns when reached says so, which is asked under mu now and whenever something was saved, or with ctx's error.
