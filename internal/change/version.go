@@ -52,3 +52,7 @@ func (p Position) ResumeVersion() string {
 	}
 	return VersionBelow(p.ResourceVersion)
 }
+
+// Interrupted is the selector, and in a new epoch the epoch, of a position whose stream is being reconciled: the inventory may be partly ahead of it, so
+// that nothing is true of the position any more. A stream that is found so needs a reconcile.
+const Interrupted = "(interrupted)"

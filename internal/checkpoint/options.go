@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime"
@@ -23,9 +24,23 @@ type Options struct {
 	Floor uint64
 
 	// For tests; nil is the real one.
-	fs    vfs.FS
-	usage func(path string) (vfs.DiskUsage, error)
-	exit  func(code int)
+	fs       vfs.FS
+	claim    func(dir string) (io.Closer, error) // makes the directory and locks it
+	memTable uint64                              // bytes
+	usage    func(path string) (vfs.DiskUsage, error)
+	exit     func(code int)
+}
+
+// OnFS are options for a small state on another file system than the operating system's, with that one's locks and free
+// space: a simulation's, which crashes.
+func OnFS(fs vfs.FS) Options {
+	claim := func(dir string) (io.Closer, error) {
+		if err := fs.MkdirAll(dir, 0o700); err != nil {
+			return nil, prepareError(dir, err)
+		}
+		return fs.Lock(fs.PathJoin(dir, lockName))
+	}
+	return Options{fs: fs, claim: claim, memTable: 64 << 10}
 }
 
 func (o Options) withDefaults() Options {
@@ -38,6 +53,12 @@ func (o Options) withDefaults() Options {
 	if o.fs == nil {
 		o.fs = vfs.Default
 	}
+	if o.claim == nil {
+		o.claim = o.claimDir
+	}
+	if o.memTable == 0 {
+		o.memTable = 6 << 20
+	}
 	if o.usage == nil {
 		o.usage = o.fs.GetDiskUsage
 	}
@@ -45,6 +66,16 @@ func (o Options) withDefaults() Options {
 		o.exit = os.Exit
 	}
 	return o
+}
+
+// claimDir makes the directory, where it may be made, and this process its owner (I10).
+func (o Options) claimDir(dir string) (io.Closer, error) {
+	if !o.ReadOnly {
+		if err := makeDir(dir); err != nil {
+			return nil, prepareError(dir, err)
+		}
+	}
+	return lockDir(dir)
 }
 
 // pebbleOptions hold the memory of the database at about 25 MB whatever its size (I6), and the bytes written at three
@@ -57,7 +88,7 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		ReadOnly:                    s.opts.ReadOnly,
 		Logger:                      &logger{dir: s.dir, to: s.opts.Logger, exit: s.opts.exit},
 		CacheSize:                   2 << 20,
-		MemTableSize:                6 << 20,
+		MemTableSize:                s.opts.memTable,
 		MemTableStopWritesThreshold: 2,
 		MaxOpenFiles:                256,
 		L0CompactionThreshold:       16,

@@ -10,7 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"sync"
 	"sync/atomic"
 
@@ -28,7 +28,7 @@ import (
 type Store struct {
 	dir    string
 	opts   Options
-	lock   *os.File
+	lock   io.Closer
 	space  *space
 	gate   *gate
 	db     *pebble.DB
@@ -45,12 +45,7 @@ type Store struct {
 // Open gives up when ctx ends; what is still under way then ends by itself, and releases the directory.
 func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
-	if !opts.ReadOnly {
-		if err := makeDir(dir); err != nil {
-			return nil, prepareError(dir, err)
-		}
-	}
-	lock, err := lockDir(dir)
+	lock, err := opts.claim(dir)
 	if err != nil {
 		return nil, err
 	}

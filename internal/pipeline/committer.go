@@ -53,7 +53,7 @@ func (c *committer) save(ctx context.Context, records []*change.Record, marks ma
 	began := time.Now()
 	var last error
 	attempt := func() error {
-		last = c.store.Commit(checkpoint.Batch{Records: records, Marks: marks})
+		last = c.line.save(c.store, checkpoint.Batch{Records: records, Marks: marks})
 		if last != nil && ctx.Err() == nil {
 			c.observer.CommitFailed(last)
 		}

@@ -29,16 +29,17 @@ type deliveredSet struct {
 // tail is one stream's part.
 type tail struct {
 	ids     map[change.ID]struct{}
-	deletes map[string]struct{}         // uids
+	deletes map[string]string           // by uid: the resourceVersion
 	objects map[change.Key]change.Entry // what the records leave in existence
 	latest  map[change.Key]latest       // what is known of the order of an object's records
 	newest  string                      // the highest resourceVersion of the ids
 }
 
-// latest are the highest resourceVersions that the tail holds of one key.
+// latest is the highest resourceVersion that the tail holds of one key, less those of deletes: a delete that a reconcile told
+// of may carry a version of another cluster.
 type latest struct {
-	watched string // of a record that a watch sent: all that the watch sent before it was delivered before it
-	any     string
+	cluster string // the one that the version is of
+	version string
 }
 
 // add takes ids as text, oldest first. Those that are no record of one of the streams, or that are saved, are left out.
@@ -96,7 +97,7 @@ func (d *deliveredSet) tailOf(stream string) *tail {
 	}
 	if d.tails[stream] == nil {
 		d.tails[stream] = &tail{
-			ids: map[change.ID]struct{}{}, deletes: map[string]struct{}{},
+			ids: map[change.ID]struct{}{}, deletes: map[string]string{},
 			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{},
 		}
 	}
@@ -136,9 +137,12 @@ func (d *deliveredSet) take(rec *change.Record, clusterUID string) bool {
 		return false
 	}
 	id := rec.ID(clusterUID)
-	found := t.take(rec, id) || t.isOlder(rec)
-	if rec.Op == change.Deleted {
+	found := t.take(rec, id) || t.takeNote(rec, id) || t.isOlder(rec, id)
+	switch {
+	case rec.Op == change.Deleted:
 		t.gone(id) // also if the attempt that tells it is repeated
+	case rec.Op.OfObject() && !found:
+		delete(t.deletes, id.UID) // it is written now, and may be deleted once more
 	}
 	if len(t.ids) == 0 || t.isPassed(rec) || endsReconcile(rec) {
 		delete(d.tails, stream)
@@ -162,26 +166,31 @@ func (d *deliveredSet) pass(records []*change.Record) {
 }
 
 // isPassed says whether nothing of the tail comes again after the record. A position that is complete at the tail's
-// newest version is behind it, too. A full snapshot ends at the position that was there before.
+// newest version is behind it, too.
 func (t *tail) isPassed(rec *change.Record) bool {
-	if rec.Snapshot != nil && rec.Snapshot.Reason.Full() {
-		return false
+	if rec.Op == change.SnapshotBegin || rec.Snapshot != nil && rec.Snapshot.Reason.Full() {
+		return false // its position says that a reconcile is under way, or is that from before
 	}
 	order := change.CompareVersions(rec.Position.ResourceVersion, t.newest)
 	return order > 0 || order == 0 && rec.Position.Complete
 }
 
-// isOlder says whether the log holds something newer of the record's object than the record. What a watch sent is
-// delivered then. What a full snapshot found at its version would be false behind a later record.
-func (t *tail) isOlder(rec *change.Record) bool {
-	known, found := t.latest[rec.Key]
+// isOlder says whether the log holds something newer of the record's object than the record. What a watch sends is delivered
+// then, or lies in the gap that a reconcile has announced there. What a full snapshot found at its version would be false
+// behind a later record.
+func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
+	known := t.latest[rec.Key]
+	if known.cluster != id.Cluster {
+		known = latest{}
+	}
+	version := newer(known.version, t.deletes[id.UID])
 	switch {
-	case !found || !rec.Op.OfObject():
+	case !rec.Op.OfObject():
 		return false
 	case rec.Snapshot == nil:
-		return change.CompareVersions(known.watched, rec.ResourceVersion) > 0
+		return change.CompareVersions(version, rec.ResourceVersion) > 0
 	}
-	return rec.Snapshot.Reason.Full() && change.CompareVersions(known.any, rec.Snapshot.ResourceVersion) > 0
+	return rec.Snapshot.Reason.Full() && change.CompareVersions(version, rec.Snapshot.ResourceVersion) > 0
 }
 
 // endsReconcile says whether everything that a log's tail could tell of the stream was compared with the server.
@@ -189,7 +198,7 @@ func endsReconcile(rec *change.Record) bool { return rec.Op == change.SnapshotEn
 
 // gone notes that the sink was told of the delete.
 func (t *tail) gone(id change.ID) {
-	t.deletes[id.UID] = struct{}{}
+	t.deletes[id.UID] = newer(t.deletes[id.UID], id.ResourceVersion)
 	if t.objects[id.Key].UID == id.UID {
 		delete(t.objects, id.Key)
 	}
@@ -197,13 +206,8 @@ func (t *tail) gone(id change.ID) {
 
 func (t *tail) add(id change.ID) {
 	t.ids[id] = struct{}{}
-	if id.Op.OfObject() {
-		known := t.latest[id.Key]
-		known.any = newer(known.any, id.ResourceVersion)
-		if id.Op == change.Added || id.Op == change.Updated || id.Op == change.Deleted {
-			known.watched = newer(known.watched, id.ResourceVersion)
-		}
-		t.latest[id.Key] = known
+	if id.Key.Name != "" && id.Op != change.Deleted {
+		t.order(id)
 	}
 	switch {
 	case id.Op == change.Deleted:
@@ -215,6 +219,16 @@ func (t *tail) add(id change.ID) {
 	t.newest = newer(t.newest, id.ResourceVersion)
 }
 
+// order notes the record's version among those of its key.
+func (t *tail) order(id change.ID) {
+	known := t.latest[id.Key]
+	if known.cluster != id.Cluster {
+		known = latest{cluster: id.Cluster}
+	}
+	known.version = newer(known.version, id.ResourceVersion)
+	t.latest[id.Key] = known
+}
+
 func newer(a, b string) string {
 	if change.CompareVersions(a, b) > 0 {
 		return a
@@ -223,16 +237,23 @@ func newer(a, b string) string {
 }
 
 // take finds the record in whatever shape it was delivered. An object that a reconcile finds is there when any record
-// of the same version is, and a delete that no watch saw when any delete of the same uid is.
+// of the same version is, one that a watch tells of when a reconcile found it, and a delete when any delete of the same uid is: a reconcile may have told of it before the watch.
 func (t *tail) take(rec *change.Record, id change.ID) bool {
 	switch {
 	case id.Op == change.Replaced:
 		return t.takeOp(id, change.Added) || t.takeOp(id, change.Updated) || t.takeOp(id, change.Replaced)
-	case id.Op == change.Deleted && rec.FinalStateUnknown:
+	case id.Op == change.Deleted:
 		_, found := t.deletes[id.UID]
-		return found
+		return t.takeOp(id, change.Deleted) || found
 	}
-	return t.takeOp(id, id.Op)
+	return t.takeOp(id, id.Op) || id.Op.OfObject() && id.Op != change.Sync && t.takeOp(id, change.Replaced)
+}
+
+// takeNote finds the gap that was written in the place of the record, which the sink had rejected. A delete that no watch saw
+// carries the version of the record before it, and so of that one's note.
+func (t *tail) takeNote(rec *change.Record, id change.ID) bool {
+	id.Snapshot = id.ResourceVersion
+	return id.Key.Name != "" && !rec.FinalStateUnknown && t.takeOp(id, change.Gap)
 }
 
 func (t *tail) takeOp(id change.ID, op change.Op) bool {

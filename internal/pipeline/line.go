@@ -16,12 +16,16 @@ import (
 type Line struct {
 	listeners []*listener
 
+	saving  sync.Mutex  // held while marks are saved, and no longer than one attempt takes; guards the following
+	durable []sink.Mark // by listener: the mark that is saved
+
 	mu      sync.Mutex // guards the following
 	number  fifo.Numberer
 	streams map[string]*progress
 	marks   []checkpoint.Marks // by listener
 	held    []heldMark         // by listener
 	saved   []sink.Mark        // by listener: the mark that was given to the committer last
+	skipped []uint64           // by listener: the highest Seq that may be in the log before the marks, or clears what is there
 	window  *fifo.Queue        // room for what is not saved yet; it only counts
 	wake    chan struct{}      // buffered 1: the committer has work
 	changed chan struct{}      // closed and made anew when something was saved
@@ -47,6 +51,8 @@ func newLine(listeners []*listener) *Line {
 		marks:     make([]checkpoint.Marks, len(listeners)),
 		held:      make([]heldMark, len(listeners)),
 		saved:     make([]sink.Mark, len(listeners)),
+		durable:   make([]sink.Mark, len(listeners)),
+		skipped:   make([]uint64, len(listeners)),
 		window:    fifo.NewQueue(windowLimit(listeners)),
 		wake:      make(chan struct{}, 1),
 		changed:   make(chan struct{}),
@@ -69,6 +75,11 @@ func windowLimit(listeners []*listener) fifo.Limit {
 // not saved yet, and returns ctx's error if ctx ends first; the record is then in no queue. Records of one stream must be
 // pushed by one goroutine at a time, in their order (I3).
 func (l *Line) Push(ctx context.Context, rec *change.Record) error {
+	// Once a record was refused, none of its stream may follow: room may have come since, and the position would pass over
+	// the one that is missing (I2).
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	wanted := l.wanted(rec)
 	if err := l.enter(ctx, rec); err != nil {
 		return err
@@ -213,13 +224,59 @@ func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
 	return nil
 }
 
+// compare notes that the listener is about to compare records up to seq with what its sink's log held before. Those that
+// it holds lie before every mark that comes, also where a record with a lower Seq is written after them; and what the log
+// tells of is forgotten on behalf of records that are not delivered yet. So no such mark counts before they are saved.
+func (l *Line) compare(listener int, seq uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.skipped[listener] = max(seq, l.skipped[listener])
+}
+
 // release lets the listener's mark count, unless what is still to be replayed lies before it. The caller holds mu.
 func (l *Line) release(listener int) {
 	held := &l.held[listener]
 	if held.mark != "" && l.listeners[listener].delivered.empty() {
-		l.marks[listener].Written(held.seq, held.mark)
+		l.marks[listener].Written(max(held.seq, l.skipped[listener]), held.mark)
 		*held = heldMark{}
 	}
+}
+
+// save commits the batch, less the marks that a rewind has taken back since advance.
+func (l *Line) save(store *checkpoint.Store, batch checkpoint.Batch) error {
+	l.saving.Lock()
+	defer l.saving.Unlock()
+	l.mu.Lock()
+	for i, lst := range l.listeners {
+		if mark, found := batch.Marks[lst.Name]; found && mark != l.saved[i] {
+			delete(batch.Marks, lst.Name)
+		}
+	}
+	l.mu.Unlock()
+	if err := store.Commit(batch); err != nil {
+		return err
+	}
+	for i, lst := range l.listeners {
+		if mark, found := batch.Marks[lst.Name]; found {
+			l.durable[i] = mark
+		}
+	}
+	return nil
+}
+
+// savedMark is where a crash would find the listener's sink.
+func (l *Line) savedMark(listener int) sink.Mark {
+	l.saving.Lock()
+	defer l.saving.Unlock()
+	return l.durable[listener]
+}
+
+// rewind makes the mark the one to go on from, after a log has lost records.
+func (l *Line) rewind(listener int, mark sink.Mark) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.marks[listener], l.held[listener], l.saved[listener] = checkpoint.Marks{}, heldMark{}, mark
+	l.marks[listener].Written(0, mark)
 }
 
 // advance returns what may be saved now: the records that every listener acknowledged with all before them (I2), and

@@ -27,11 +27,13 @@ type listener struct {
 	clusterUID string
 	observer   Observer
 
-	lost func() error // sees to a full snapshot for this sink
+	lost func(mark sink.Mark) error // sees to a full snapshot for this sink, whose mark is to be saved with it
 
 	// The following belong to the goroutine of open and run.
 	mark      sink.Mark
 	delivered deliveredSet
+	opened    bool                // in this process
+	retried   map[string]struct{} // ids of the batch that failed, and that the log holds all the same
 	messages  []sink.Message
 	ends      []int // by record of the batch: how many messages it ends after
 
@@ -190,38 +192,49 @@ func (l *listener) run(ctx context.Context) error {
 	}
 }
 
-// deliver brings the whole batch into the sink, whatever it takes.
+// deliver brings the whole batch into the sink, whatever it takes. Each record is compared once with what an earlier process
+// left in the sink's log, and after a failed write with what that has left there.
 func (l *listener) deliver(ctx context.Context, batch []*change.Record) error {
-	for len(batch) > 0 {
-		fresh, err := l.skipDelivered(batch)
-		if err != nil {
-			return err
-		}
-		if len(fresh) == 0 {
-			return nil
-		}
-		batch, err = l.write(ctx, fresh)
-		if err != nil {
-			return err
+	batch, err := l.skip(batch, l.isDelivered)
+	for err == nil && len(batch) > 0 {
+		if batch, err = l.write(ctx, batch); err == nil {
+			batch, err = l.skip(batch, l.isRetried)
 		}
 	}
-	return nil
+	return err
 }
 
-// skipDelivered acknowledges the records that the sink's log already held when it was opened, and returns the others.
-func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
-	if l.delivered.empty() {
+// skip acknowledges the records that the sink's log holds already, and returns the others.
+func (l *listener) skip(batch []*change.Record, isHeld func(*change.Record) bool) ([]*change.Record, error) {
+	if l.delivered.empty() && len(l.retried) == 0 {
 		return batch, nil
+	}
+	if len(batch) > 0 {
+		l.line.compare(l.index, batch[len(batch)-1].Seq)
 	}
 	var known, fresh []*change.Record
 	for _, rec := range batch {
-		if l.delivered.take(rec, l.clusterUID) {
+		if isHeld(rec) {
 			known = append(known, rec)
 		} else {
 			fresh = append(fresh, rec)
 		}
 	}
 	return fresh, l.acknowledged(known, "")
+}
+
+// isDelivered says whether an earlier process wrote the record, in whatever shape.
+func (l *listener) isDelivered(rec *change.Record) bool { return l.delivered.take(rec, l.clusterUID) }
+
+// isRetried says whether the record is one of a failed batch that the log holds.
+func (l *listener) isRetried(rec *change.Record) bool {
+	if len(l.retried) == 0 {
+		return false
+	}
+	id := rec.ID(l.clusterUID).String()
+	_, found := l.retried[id]
+	delete(l.retried, id)
+	return found
 }
 
 // open opens the sink at the mark and remembers what its log holds behind it. A sink without a mark gets one before its
@@ -239,11 +252,25 @@ func (l *listener) open(ctx context.Context, mark sink.Mark) error {
 			return fmt.Errorf("read the mark: %w", markErr)
 		}
 	}
-	if err := l.delivered.add(ids); err != nil {
+	if err := l.remember(ids); err != nil {
 		return err
 	}
 	l.observer.Opened(l.Name, len(ids))
 	return err
+}
+
+// remember notes what the log holds behind the mark. At first these are an earlier process' records, which come again in
+// whatever shape; after that they are this one's last batch, which is tried again as it is.
+func (l *listener) remember(ids []string) error {
+	if !l.opened {
+		l.opened = true
+		return l.delivered.add(ids)
+	}
+	l.retried = make(map[string]struct{}, len(ids))
+	for _, id := range ids {
+		l.retried[id] = struct{}{}
+	}
+	return nil
 }
 
 // reopen opens the sink again at the last mark, after an error that the sink could not mend, for as long as ctx lives.
@@ -251,7 +278,7 @@ func (l *listener) reopen(ctx context.Context) error {
 	var lost *sink.LostError
 	again := func() error {
 		if lost != nil {
-			return l.lost()
+			return l.makeGood(ctx)
 		}
 		err := l.Target.Close(ctx)
 		if err == nil {
@@ -265,11 +292,27 @@ func (l *listener) reopen(ctx context.Context) error {
 		}
 		l.observer.Failed(l.Name, err)
 		if errors.As(err, &lost) {
-			return l.lost()
+			return l.makeGood(ctx)
 		}
 		return err
 	}
 	return backoff.Retry(again, backoff.WithContext(retryForever(), ctx))
+}
+
+// makeGood is the answer to a log that lost records while running. The saved mark stays, if the log still reaches it. If it
+// does not, it goes back to the log's end: were it to stay, the log could grow to it again, and a crash would find nothing
+// behind it. It never goes forward, since what lies between may not be saved.
+func (l *listener) makeGood(ctx context.Context) error {
+	end, saved := l.mark, l.line.savedMark(l.index)
+	_, err := l.Target.Open(ctx, saved)
+	var lost *sink.LostError
+	switch {
+	case errors.As(err, &lost):
+		return l.lost(end)
+	case err != nil:
+		return err
+	}
+	return l.lost(saved)
 }
 
 func isPermanent(err error) bool {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 func debt(sinkName, stream string, reason change.Reason) checkpoint.Debt {
@@ -23,12 +24,12 @@ func (r *run) debts(sinkName string, reason change.Reason, takes func(*change.St
 	return debts
 }
 
-// owe notes the debts durably and asks the streams for their snapshots. Each generation of a debt is asked for once a
+// owe notes the debts durably, with marks that belong to them, and asks the streams for their snapshots. Each generation of a debt is asked for once a
 // life, so that the end of one snapshot never pays for another: hence the lock.
-func (r *run) owe(debts []checkpoint.Debt) error {
+func (r *run) owe(debts []checkpoint.Debt, marks map[string]sink.Mark) error {
 	r.oweMu.Lock()
 	defer r.oweMu.Unlock()
-	if err := r.Store.Commit(checkpoint.Batch{Debts: debts}); err != nil {
+	if err := r.Store.Commit(checkpoint.Batch{Debts: debts, Marks: marks}); err != nil {
 		return fmt.Errorf("note %d snapshots that are owed: %w", len(debts), err)
 	}
 	return r.requestOwed(func(saved checkpoint.Debt) bool {
@@ -57,7 +58,14 @@ func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
 }
 
 // oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
-// may have written there.
-func (r *run) oweLost(l *listener) error {
-	return r.owe(r.debts(l.Name, change.Lost, l.takes))
+// may have written there. The mark is saved with the debts, and no later one that was on its way.
+func (r *run) oweLost(l *listener, mark sink.Mark) error {
+	r.line.saving.Lock()
+	defer r.line.saving.Unlock()
+	r.line.rewind(l.index, mark)
+	if err := r.owe(r.debts(l.Name, change.Lost, l.takes), map[string]sink.Mark{l.Name: mark}); err != nil {
+		return err
+	}
+	r.line.durable[l.index] = mark
+	return nil
 }

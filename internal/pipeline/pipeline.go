@@ -126,7 +126,7 @@ func newRun(config *Config) *run {
 	r := &run{Config: config}
 	for i, s := range config.Sinks {
 		l := newListener(i, s, config)
-		l.lost = func() error { return r.oweLost(l) }
+		l.lost = func(mark sink.Mark) error { return r.oweLost(l, mark) }
 		r.listeners = append(r.listeners, l)
 	}
 	r.line = newLine(r.listeners)

@@ -62,7 +62,7 @@ func (r *run) request(request *Request) error {
 		return fmt.Errorf("ask for a snapshot of %s: no sink that is asked for takes it: choose others of %s",
 			strings.Join(streams, ", "), r.taken(sinks))
 	}
-	return r.owe(debts)
+	return r.owe(debts, nil)
 }
 
 // chosenStreams are the named ones, or all.

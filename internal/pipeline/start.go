@@ -67,6 +67,7 @@ func (r *run) settle(lost []bool) error {
 	for i, l := range r.listeners {
 		names[i], batch.Marks[l.Name], r.line.saved[i] = l.Name, l.mark, l.mark
 		r.line.marks[i].Written(0, l.mark)
+		r.line.durable[i] = l.mark
 		r.share(l, shares, &batch)
 		if lost[i] {
 			batch.Debts = append(batch.Debts, r.debts(l.Name, change.Lost, l.takes)...)

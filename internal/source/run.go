@@ -65,7 +65,22 @@ func (r *run) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.emitFrames(ctx, change.SnapshotBegin, change.Position{})
+	return r.emitFrames(ctx, change.SnapshotBegin, r.left())
+}
+
+// left is the position while the run is under way. A list of a newer version brings the inventory ahead of it, piece by
+// piece; were the exporter to start again between two pieces, a full snapshot at exactly the position would take that
+// back.
+func (r *run) left() change.Position {
+	position := r.cursor.position
+	if r.snapshot.Reason.Full() || position.ResourceVersion == "" {
+		return change.Position{}
+	}
+	position.Selector = change.Interrupted
+	if r.snapshot.Reason == change.Epoch {
+		position.Epoch = change.Interrupted // it is another epoch until it is compared
+	}
+	return position
 }
 
 // orderProof is how many objects in a row prove that a list has the order of its keys: by chance so many hardly ever do.

@@ -202,6 +202,21 @@ func (s *Stream) done(failed bool) {
 		s.due = slices.Delete(s.due, 0, s.running)
 	}
 	s.running = 0
+	if failed {
+		s.dropOlder()
+	}
+}
+
+// dropOlder leaves of each debt the generation that is asked for last: the older one ran, and would now be in one snapshot
+// with it. The caller holds mu.
+func (s *Stream) dropOlder() {
+	var kept []change.Owed
+	for i, owed := range s.due {
+		if !slices.ContainsFunc(s.due[i+1:], owed.Same) {
+			kept = append(kept, owed)
+		}
+	}
+	s.due = kept
 }
 
 // Run reads until ctx ends. It starts the Reflector's goroutines and returns when they are gone.
