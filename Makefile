@@ -22,6 +22,11 @@ run: build ## stream real changes: a development API server (unless KUBECONFIG i
 test: ## all tests, against a real API server and a real JetStream
 	go test -timeout 20m ./...
 
+SEEDS ?= 100000
+.PHONY: sim
+sim: ## the simulation for SEEDS seeds (default 100,000: about five minutes on two idle cores)
+	go test -timeout 60m ./test/sim -run TestSimulation -seeds $(SEEDS)
+
 .PHONY: race
 race: ## the tests of the packages with goroutines, under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -short -timeout 20m ./internal/... ./cmd/...

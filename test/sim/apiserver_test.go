@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// pageLimit is the most objects that the server puts on a page, whatever a client asks for: small worlds have pages,
+// too.
+const pageLimit = 2
+
+// apiServer answers lists and watches of an etcd. All of it is guarded by the world's lock.
+type apiServer struct {
+	world  *world
+	etcd   *etcd
+	window int // the oldest revision from which the watch cache can continue
+	up     bool
+	// faults that the script has ordered, each for the next requests of its kind
+	refuse, fail, empty, goneStatus, cutPage int
+	drop, duplicate                          map[string]int // by resource: the next frames of a watch
+	lost                                     map[string]map[int]bool
+	unseen                                   map[string]bool // uids of objects whose begin was lost
+	shown                                    map[string]int  // by resource: the newest revision that a watch has sent
+	deaf                                     int             // watches from below this revision end at once with nothing
+	hold                                     map[string]bool // by resource: nothing changes until the new timeline is known and saved
+	asked, watched                           map[string]bool // by resource: it was listed since, and watched after that
+	watches                                  map[*watchBody]struct{}
+	changed                                  chan struct{} // closed and made anew when a watch may have something to say
+}
+
+func newAPIServer(w *world) *apiServer {
+	s := &apiServer{world: w, up: true, watches: map[*watchBody]struct{}{}, changed: make(chan struct{})}
+	s.drop, s.duplicate, s.shown = map[string]int{}, map[string]int{}, map[string]int{}
+	s.unseen = map[string]bool{}
+	s.hold, s.asked, s.watched = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	s.lost = map[string]map[int]bool{pods: {}, events: {}}
+	s.etcd = newEtcd(&w.uids)
+	s.window = s.etcd.rev
+	return s
+}
+
+// wake tells the watches; the caller holds the world's lock.
+func (s *apiServer) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// restart forgets the watch cache and cuts all watches.
+func (s *apiServer) restart(clean bool) {
+	s.window = s.etcd.rev
+	for b := range s.watches {
+		b.end(clean)
+	}
+	s.wake()
+}
+
+// begin starts a new timeline: an etcd that was restored, or another cluster. An etcd that has overtaken the exporter's
+// positions before it knows cannot be told from the old one, so nothing changes before that.
+func (s *apiServer) begin() {
+	s.hold[pods], s.hold[events] = true, true
+	clear(s.asked)
+	clear(s.watched)
+	s.deaf = 0
+	clear(s.shown)
+	s.restart(false)
+}
+
+// transport is the API server as one life of the exporter reaches it.
+type transport struct {
+	server *apiServer
+	life   *life
+}
+
+// RoundTrip answers a request after a while. Nothing is answered to a life that has ended.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := t.life.step("api"); err != nil {
+		return nil, err
+	}
+	if err := t.life.linger(request.Context(), 1, 4); err != nil {
+		return nil, err
+	}
+	w := t.server.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t.life.dead {
+		return nil, errDead
+	}
+	response := t.answer(request)
+	if response == nil {
+		return nil, fmt.Errorf("dial tcp: connection refused")
+	}
+	response.Request, response.ProtoMajor, response.ProtoMinor = request, 1, 1
+	return response, nil
+}
+
+// take counts down an ordered fault.
+func take(n *int) bool {
+	if *n == 0 {
+		return false
+	}
+	*n--
+	return true
+}
+
+func (t *transport) answer(request *http.Request) *http.Response {
+	s, q := t.server, request.URL.Query()
+	resource := request.URL.Path[strings.LastIndexByte(request.URL.Path, '/')+1:]
+	if resource == "kube-system" {
+		return t.whoami()
+	}
+	note := "list " + resource
+	if q.Get("watch") == "true" {
+		note = "watch " + resource
+	}
+	note += " " + q.Get("resourceVersion") + q.Get("continue") + " limit " + q.Get("limit")
+	t.life.noteLocked("api", note)
+	switch {
+	case !s.up || take(&s.refuse):
+		return nil
+	case take(&s.fail):
+		return status(500, "InternalError", "etcdserver: leader changed")
+	case q.Get("watch") == "true":
+		return s.watch(t.life, request, resource, q)
+	}
+	return s.list(resource, q)
+}
+
+// whoami answers with namespace kube-system.
+func (t *transport) whoami() *http.Response {
+	if !t.server.up {
+		return nil
+	}
+	text := `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"` + t.server.etcd.uid + `"}}`
+	return &http.Response{StatusCode: 200, Header: header(), Body: io.NopCloser(strings.NewReader(text))}
+}
+
+func (s *apiServer) watch(l *life, request *http.Request, resource string, q url.Values) *http.Response {
+	from, err := strconv.Atoi(q.Get("resourceVersion"))
+	if err != nil || from == 0 {
+		l.world.violateLocked("I4", "a watch of %s from resourceVersion %q: what came before is unknown", resource, q.Get("resourceVersion"))
+	}
+	if from <= s.etcd.rev && s.asked[resource] {
+		s.watched[resource] = true
+	}
+	oldest := s.window
+	if resource == events {
+		oldest = s.etcd.compacted
+	}
+	if from < oldest && take(&s.goneStatus) {
+		return status(410, "Expired", "too old resource version")
+	}
+	b := &watchBody{server: s, life: l, ctx: request.Context(), resource: resource, sent: from, stop: make(chan struct{})}
+	switch {
+	case from < oldest:
+		b.pending = `{"type":"ERROR","object":` + statusJSON(410, "Expired", "too old resource version") + "}\n"
+		b.end(true)
+	case from < s.deaf, take(&s.empty):
+		b.end(true)
+	}
+	s.watches[b] = struct{}{}
+	return &http.Response{StatusCode: 200, Header: header(), Body: b}
+}
+
+func (s *apiServer) list(resource string, q url.Values) *http.Response {
+	rev, start := s.etcd.rev, ""
+	if token := q.Get("continue"); token != "" {
+		text, _ := base64.RawURLEncoding.DecodeString(token)
+		if _, err := fmt.Sscanf(string(text), "%d %s", &rev, &start); err != nil {
+			return status(400, "BadRequest", "continue key is not valid")
+		}
+	} else if version := q.Get("resourceVersion"); version != "" {
+		rev, _ = strconv.Atoi(version)
+	}
+	switch {
+	case rev > s.etcd.rev:
+		return status(504, "Timeout", "Too large resource version")
+	case rev < s.etcd.compacted:
+		return status(410, "Expired", "The resourceVersion for the provided list is too old.")
+	}
+	limit, _ := strconv.Atoi(q.Get("limit"))
+	s.asked[resource] = true
+	return page(s, resource, rev, start, min(limit, pageLimit))
+}
+
+func page(s *apiServer, resource string, rev int, start string, limit int) *http.Response {
+	var items []string
+	token := ""
+	for _, ev := range s.etcd.at(resource, rev) {
+		if ev.key < start {
+			continue
+		}
+		if len(items) == limit {
+			token = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", rev, ev.key))
+			break
+		}
+		items = append(items, itemJSON(&ev))
+	}
+	text := fmt.Sprintf(`{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"%d","continue":"%s"},"items":[%s]}`,
+		kindOf(resource), rev, token, strings.Join(items, ","))
+	body := io.Reader(strings.NewReader(text))
+	if len(items) > 0 && take(&s.cutPage) {
+		body = io.MultiReader(strings.NewReader(text[:len(text)*3/4]), brokenReader{})
+	}
+	return &http.Response{StatusCode: 200, Header: header(), Body: io.NopCloser(body)}
+}
+
+// brokenReader is the end of a broken connection.
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func header() http.Header { return http.Header{"Content-Type": {"application/json"}} }
+
+func status(code int, reason, message string) *http.Response {
+	return &http.Response{StatusCode: code, Header: header(), Body: io.NopCloser(strings.NewReader(statusJSON(code, reason, message)))}
+}

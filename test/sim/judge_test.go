@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+// judge knows what must be true. It watches the line while it runs, compares each reopened state with what was saved, and
+// reads the sinks' logs in the end. It shares no code with the line but the values of package change.
+type judge struct {
+	world *world
+	// saved is what the state must hold when the next life opens it.
+	saved map[string]*savedStream
+	// joined is by sink the number of its log's records when it last became new.
+	joined map[string]int
+}
+
+// savedStream is the state of one stream as of the last life.
+type savedStream struct {
+	position  change.Position
+	inventory map[string]string // key -> uid@version
+}
+
+// streamRecord is what one life did with one stream; the world's lock guards it.
+type streamRecord struct {
+	received  []*change.Record // in the order in which they went in line
+	committed int              // how many of them were reported as saved
+}
+
+func newJudge(w *world) *judge {
+	return &judge{world: w, joined: map[string]int{}, saved: map[string]*savedStream{
+		pods: {inventory: map[string]string{}}, events: {inventory: map[string]string{}},
+	}}
+}
+
+func (j *judge) sourceObserver(l *life) source.Observer {
+	o := source.NopObserver()
+	o.Received = func(rec *change.Record) {
+		j.world.mu.Lock()
+		defer j.world.mu.Unlock()
+		r := l.streams[rec.Stream.String()]
+		r.received = append(r.received, rec)
+	}
+	o.Failed = func(stream change.Stream, err error) { l.note("fail", stream.String()+": "+err.Error()) }
+	return o
+}
+
+func (j *judge) pipelineObserver(l *life) pipeline.Observer {
+	o := pipeline.NopObserver()
+	o.Committed = func(batch []*change.Record, marks map[string]sink.Mark, _ time.Duration) {
+		j.world.mu.Lock()
+		defer j.world.mu.Unlock()
+		if !l.dead {
+			j.committed(l, batch, marks)
+		}
+	}
+	o.Queued = func(name string, backlog pipeline.Backlog) {
+		if most := 2 * l.queueOf(name); backlog.Records > most {
+			j.world.violate("I6", "sink %s holds %d records, %d are allowed in its queue", name, backlog.Records, most/2)
+		}
+	}
+	o.Failed = func(name string, err error) { l.note("fail", "sink "+name+": "+err.Error()) }
+	o.CommitFailed = func(err error) { l.note("fail", "commit: "+err.Error()) }
+	return o
+}
+
+func (l *life) queueOf(name string) int {
+	for _, spec := range l.world.script.Sinks {
+		if spec.Name == name {
+			return spec.Queue
+		}
+	}
+	return 0
+}
+
+// committed judges what was reported as saved: it is the next in line (I2), and every sink that wants it has it (I1).
+func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink.Mark) {
+	for _, rec := range batch {
+		r := l.streams[rec.Stream.String()]
+		if r.committed >= len(r.received) || r.received[r.committed] != rec {
+			j.world.violateLocked("I2", "%s is saved, and it is not the next of its stream", describe(rec))
+			return
+		}
+		r.committed++
+		for _, spec := range j.world.script.Sinks {
+			if l.wants(spec, rec) && !j.durable(j.world.logs[spec.Name], rec) {
+				j.world.violateLocked("I1", "%s is saved, and sink %s does not have it", describe(rec), spec.Name)
+			}
+		}
+	}
+	l.noteLocked("saved", fmt.Sprintf("%d records, marks %v", len(batch), marks))
+}
+
+// durable says whether the sink has the record, in whatever shape.
+func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
+	ops := []string{rec.Op.String()}
+	switch rec.Op {
+	case change.Replaced:
+		ops = append(ops, "added", "updated")
+	case change.Added, change.Updated:
+		ops = append(ops, "replaced")
+	}
+	for _, op := range ops {
+		if g.has(j.id(rec, op)) {
+			return true
+		}
+	}
+	switch {
+	case rec.Op == change.Deleted && g.hasDelete(rec.UID):
+		return true
+	case rec.Op == change.Sync && g.hasNewer(rec, rec.Snapshot.ResourceVersion), rec.Snapshot == nil && g.hasNewer(rec, rec.ResourceVersion):
+		return true // behind that it would be false
+	}
+	note := *rec
+	note.Op, note.Snapshot = change.Gap, nil
+	return g.rejects && g.has(j.id(&note, "gap")+"/"+rec.ResourceVersion)
+}
+
+// id is the id that the record must have (I8).
+func (j *judge) id(rec *change.Record, op string) string {
+	id := fmt.Sprintf("%.8s/%s/%s/%s/%s/%s/%s", rec.Epoch, rec.Stream.Resource.Name,
+		rec.Key.Namespace, rec.Key.Name, rec.UID, rec.ResourceVersion, op)
+	if rec.Snapshot != nil && (rec.Op == change.Sync || rec.Key.Name == "") {
+		id += "/" + rec.Snapshot.ID
+	}
+	return id
+}
+
+func describe(rec *change.Record) string {
+	return fmt.Sprintf("record %d, %s of %s %s version %s", rec.Seq, rec.Op, rec.Stream, rec.Key, rec.ResourceVersion)
+}
+
+// opened compares a state with what the last life saved (I5): it holds what was reported as saved and perhaps more of what
+// was in line, positions and inventory of the same instant.
+func (j *judge) opened(l *life, store *checkpoint.Store) {
+	j.world.mu.Lock()
+	defer j.world.mu.Unlock()
+	if l.dead {
+		return
+	}
+	l.opened = true
+	for _, name := range []string{pods, events} {
+		found, err := readStream(store, name)
+		if err != nil {
+			j.world.violateLocked("I5", "the state of %s cannot be read: %v", name, err)
+			return
+		}
+		if !j.possible(l.world.previous, name, found) {
+			j.world.violateLocked("I5", "the state of %s is %+v, which is nothing that was saved", name, *found)
+		}
+		j.saved[name] = found
+	}
+	marks, err := store.Marks()
+	if err != nil {
+		j.world.violateLocked("I5", "the marks cannot be read: %v", err)
+	}
+	for _, spec := range j.world.script.Sinks {
+		if _, known := marks[spec.Name]; !known && l.has(spec.Name) {
+			j.joined[spec.Name] = j.world.logs[spec.Name].arrived
+		}
+	}
+	l.noteLocked("open", fmt.Sprintf("pods at %s, events at %s, marks %v", j.saved[pods].position.ResourceVersion, j.saved[events].position.ResourceVersion, marks))
+}
+
+func readStream(store *checkpoint.Store, name string) (*savedStream, error) {
+	position, _, err := store.Position(name)
+	found := &savedStream{position: position, inventory: map[string]string{}}
+	for entry, scanErr := range store.Scan(name) {
+		if scanErr != nil {
+			return nil, scanErr
+		}
+		found.inventory[entry.Key.String()] = entry.UID + "@" + entry.ResourceVersion
+	}
+	return found, err
+}
+
+// possible says whether the state is what the life before may have left.
+func (j *judge) possible(before *life, name string, found *savedStream) bool {
+	was := j.saved[name]
+	at := &savedStream{position: was.position, inventory: maps.Clone(was.inventory)}
+	var r streamRecord
+	if before != nil {
+		r = *before.streams[name]
+	}
+	for k := 0; ; k++ {
+		if k >= r.committed && at.position == found.position && maps.Equal(at.inventory, found.inventory) {
+			return true
+		}
+		if k == len(r.received) {
+			return false
+		}
+		at.apply(r.received[k])
+	}
+}
+
+// apply does to the state what a saved record does.
+func (s *savedStream) apply(rec *change.Record) {
+	if rec.Position != (change.Position{}) {
+		s.position = rec.Position
+	}
+	switch {
+	case rec.Sink != "":
+	case slices.Contains([]change.Op{change.Added, change.Updated, change.Replaced, change.Sync}, rec.Op):
+		s.inventory[rec.Key.String()] = rec.UID + "@" + rec.ResourceVersion
+	case rec.Op == change.Deleted:
+		delete(s.inventory, rec.Key.String())
+	}
+}
+
+// afterLife judges how a life ended: an orderly stop leaves nothing behind, or says what (I7).
+func (j *judge) afterLife(l *life) {
+	w := j.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l.opened {
+		w.previous = l
+	}
+	if l.crashed {
+		return
+	}
+	var left *pipeline.LeftError
+	var full *checkpoint.FullError
+	switch {
+	case errors.As(l.err, &left), errors.As(l.err, &full) && l.wasFull:
+	case l.err != nil:
+		w.violateLocked("I7", "life %d ends with %v", l.number, l.err)
+	default:
+		j.allSaved(l)
+	}
+}
+
+// allSaved judges a stop in peace: what came in line is saved.
+func (j *judge) allSaved(l *life) {
+	for _, r := range l.streams {
+		for _, rec := range r.received[r.committed:] {
+			if rec.Seq > 0 {
+				j.world.violateLocked("I7", "life %d stops in peace, and %s is not saved", l.number, describe(rec))
+			}
+		}
+	}
+}
+
+// wants says whether the sink is to get the record.
+func (l *life) wants(spec sinkSpec, rec *change.Record) bool {
+	return l.has(spec.Name) && spec.takes(rec.Stream.Resource.Name) && (rec.Sink == "" || rec.Sink == spec.Name) && rec.Op != change.Bookmark
+}
+
+// upToDate says whether the state knows the newest of what the sinks have. An etcd that is restored to what the state knows,
+// while a sink's log is ahead of it, is not noticed: the log alone was in the future.
+func (j *judge) upToDate(l *life) bool {
+	for _, g := range j.world.logs {
+		for _, m := range g.all() {
+			part := strings.Split(m.id, "/")
+			if change.CompareVersions(part[5], j.positionOf(l, part[1])) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// positionOf is what the life is known to have saved of the stream.
+func (j *judge) positionOf(l *life, stream string) string {
+	position := j.saved[stream].position.ResourceVersion
+	if !l.opened {
+		return position
+	}
+	r := l.streams[stream]
+	for _, rec := range r.received[:r.committed] {
+		if rec.Position.ResourceVersion != "" {
+			position = rec.Position.ResourceVersion
+		}
+	}
+	return position
+}

@@ -1,0 +1,294 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+// life is one life of the exporter: the real line, from open to stop or crash.
+type life struct {
+	world    *world
+	number   int
+	spec     lifeSpec
+	fs       *vfs.MemFS // the disk of this life; a crash leaves a clone of it to the next
+	died     chan struct{}
+	done     chan struct{}
+	requests chan pipeline.Request
+	wasFull  bool // the disk, for a while; of the world's goroutine
+	cancel   context.CancelFunc
+	ctx      context.Context
+
+	// guarded by the world's lock
+	random   *rand.Rand
+	counts   map[string]int
+	dead     bool // nobody sees any more what it does
+	crashed  bool
+	opened   bool // the state, and the judge has seen it
+	stopping bool
+	err      error // of the run
+	streams  map[string]*streamRecord
+}
+
+// errDead is what all I/O of a life returns after its end.
+var errDead = &sink.PermanentError{Err: errors.New("the process is dead")}
+
+func newLife(w *world, number int, spec lifeSpec) *life {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &life{
+		world: w, number: number, spec: spec, fs: w.disk, random: randomOf(w.script.Seed, number),
+		died: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
+		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, streams: map[string]*streamRecord{pods: {}, events: {}},
+	}
+}
+
+// step counts an observable step of the kind, and ends the life where the script says so.
+func (l *life) step(kind string) error {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	return l.stepLocked(kind)
+}
+
+func (l *life) stepLocked(kind string) error {
+	if l.dead {
+		return errDead
+	}
+	l.counts[kind]++
+	if l.spec.End == kind && l.counts[kind] == l.spec.At {
+		l.dieLocked(fmt.Sprintf("crash at %s step %d", kind, l.spec.At))
+		return errDead
+	}
+	return nil
+}
+
+func (l *life) die(text string) {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	if !l.dead {
+		l.dieLocked(text)
+	}
+}
+
+// dieLocked is a power failure: from here on nothing that this life does is seen by anybody.
+func (l *life) dieLocked(text string) {
+	l.noteLocked("crash", text)
+	l.dead, l.crashed = true, true
+	l.world.disk = l.crashDisk([]int{0, 30, 70, 100}[l.random.IntN(4)])
+	l.world.disk.TestingSetDiskUsage(room())
+	l.fs.TestingSetDiskUsage(noRoom()) // the store needs no last flush
+	close(l.died)
+	l.cancel()
+}
+
+// crashDisk is what a power failure leaves: the part of what is not synced, block by block. Pebble takes for granted that
+// a directory's changes survive in their order, as a journal keeps them, so of those none or all survive.
+func (l *life) crashDisk(unsynced int) *vfs.MemFS {
+	if unsynced > 0 {
+		for _, name := range []string{"/", "state"} {
+			if dir, err := l.fs.OpenDir(name); err == nil {
+				if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+					l.world.violateLocked("script", "sync the simulated directory: %v", err)
+				}
+			}
+		}
+	}
+	return l.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: l.random})
+}
+
+func (l *life) isDead() bool {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	return l.dead
+}
+
+// pause lets time pass, unless the life is over.
+func (l *life) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.died:
+	case <-l.done:
+	}
+}
+
+// stop asks the life to end.
+func (l *life) stop() {
+	l.world.mu.Lock()
+	l.stopping = true
+	l.noteLocked("do", "stop")
+	l.world.mu.Unlock()
+	l.cancel()
+}
+
+// await waits for the life's end. One that does not end breaks the promise of a deadline.
+func (l *life) await() {
+	timer := time.NewTimer(10 * time.Minute)
+	defer timer.Stop()
+	select {
+	case <-l.done:
+	case <-timer.C:
+		l.world.violate("I7", "life %d does not end", l.number)
+		// The bubble now ends the test binary, with all goroutines' stacks.
+		fmt.Fprintln(os.Stderr, l.world.report())
+	}
+}
+
+// off is the power failure that may follow an orderly stop, too.
+func (l *life) off() {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	if !l.dead {
+		l.dead = true
+		l.world.disk = l.fs.CrashClone(vfs.CrashCloneCfg{})
+		l.world.disk.TestingSetDiskUsage(room())
+	}
+}
+
+// fill leaves the disk without room for a while.
+func (l *life) fill(d time.Duration) {
+	l.note("do", "the disk is full for "+d.String())
+	l.wasFull = true
+	l.fs.TestingSetDiskUsage(noRoom())
+	l.pause(d)
+	if !l.isDead() {
+		l.fs.TestingSetDiskUsage(room())
+	}
+}
+
+// request asks for a snapshot of everything.
+func (l *life) request() {
+	l.note("do", "request")
+	select {
+	case l.requests <- pipeline.Request{Reason: change.Requested, Answer: make(chan error, 1)}:
+	default:
+	}
+}
+
+func (l *life) note(kind, text string) {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	l.noteLocked(kind, text)
+}
+
+func (l *life) noteLocked(kind, text string) {
+	l.world.steps = append(l.world.steps, step{time.Since(l.world.began), l.number, kind, text})
+}
+
+// run is the exporter.
+func (l *life) run() {
+	defer close(l.done)
+	err := l.exporter()
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	l.err = err
+	l.noteLocked("end", fmt.Sprint("run returns ", err))
+}
+
+// exporter does what `exporter run` does.
+func (l *life) exporter() (err error) {
+	hook := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && !l.isDead() {
+			_ = l.step("disk") // the dead write to a disk that nobody sees again
+		}
+		return nil
+	})
+	options := checkpoint.OnFS(errorfs.Wrap(l.fs, hook))
+	options.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	store, err := checkpoint.Open(l.ctx, "state", options)
+	if err != nil && l.ctx.Err() != nil {
+		return nil // told to stop before it began
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	uid, err := l.claim(store)
+	if err != nil {
+		return err
+	}
+	l.world.judge.opened(l, store)
+	sources, err := l.sources(store, uid)
+	if err != nil {
+		return err
+	}
+	return pipeline.Run(l.ctx, pipeline.Config{
+		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store,
+		Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
+	})
+}
+
+// claim ties the state to the cluster.
+func (l *life) claim(store *checkpoint.Store) (string, error) {
+	l.world.mu.Lock()
+	now := checkpoint.Cluster{Name: "sim", UID: l.world.server.etcd.uid}
+	l.world.mu.Unlock()
+	saved, found, err := store.Cluster()
+	if err != nil || found && saved == now {
+		return now.UID, err
+	}
+	return now.UID, store.SetCluster(now)
+}
+
+func (l *life) sources(store *checkpoint.Store, uid string) ([]pipeline.Source, error) {
+	client, err := source.NewClient(&rest.Config{Host: "http://sim", Transport: &transport{l.world.server, l}}, 2)
+	if err != nil {
+		return nil, err
+	}
+	var all []pipeline.Source
+	for _, name := range []string{pods, events} {
+		stream := change.Stream{Resource: change.Resource{Version: "v1", Name: name, Kind: kindOf(name)}}
+		saved, _, err := store.Position(stream.String())
+		if err != nil {
+			return nil, err
+		}
+		s := source.NewStream(source.Config{
+			Client: client, Stream: stream, Inventory: store, Saved: saved, ClusterUID: uid,
+			Observer: l.world.judge.sourceObserver(l),
+		})
+		all = append(all, pipeline.Source{
+			Stream:  stream,
+			Run:     func(ctx context.Context, line *pipeline.Line) error { return s.Run(ctx, line) },
+			Request: s.Request,
+		})
+	}
+	return all, nil
+}
+
+func (l *life) sinks(uid string) []pipeline.Sink {
+	var all []pipeline.Sink
+	for _, spec := range l.world.script.Sinks {
+		if !l.has(spec.Name) {
+			continue
+		}
+		all = append(all, pipeline.Sink{
+			Name: spec.Name, Target: &logSink{log: l.world.logs[spec.Name], life: l},
+			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
+			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },
+			Resync:  time.Duration(spec.Resync) * time.Second,
+			Queue:   fifo.Limit{Bytes: 1 << 20, Records: spec.Queue},
+		})
+	}
+	return all
+}
+
+// has says whether the sink is configured in this life.
+func (l *life) has(sinkName string) bool { return strings.Contains(l.spec.Sinks, sinkName) }

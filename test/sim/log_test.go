@@ -1,0 +1,347 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// message is one record as it lies in a sink's log.
+type message struct {
+	id    string
+	op    string
+	value string
+	seq   int // the order of arrival over all partitions
+}
+
+// sinkLog is what a sink writes to: it outlives the exporter's lives. It has one partition, or several as a topic has;
+// of one object and of one stream's frames, all records are in one of them.
+type sinkLog struct {
+	name       string
+	partitions [][]message
+	arrived    int
+	lostIDs    map[string]bool // were durable, and are no more
+	rejects    bool            // takes no message that is too large
+
+	// faults that the script has ordered, each for the next calls
+	before, after, partial, stall, openFails int
+}
+
+func newSinkLog(spec sinkSpec) *sinkLog {
+	return &sinkLog{name: spec.Name, partitions: make([][]message, spec.Partitions), lostIDs: map[string]bool{}, rejects: spec.Rejects}
+}
+
+// all are the log's messages in the order of their arrival.
+func (g *sinkLog) all() []message {
+	var merged []message
+	at := make([]int, len(g.partitions))
+	for {
+		best := -1
+		for p, part := range g.partitions {
+			if at[p] < len(part) && (best < 0 || part[at[p]].seq < g.partitions[best][at[best]].seq) {
+				best = p
+			}
+		}
+		if best < 0 {
+			return merged
+		}
+		merged = append(merged, g.partitions[best][at[best]])
+		at[best]++
+	}
+}
+
+// has says whether the log holds, or once held, the id.
+func (g *sinkLog) has(id string) bool {
+	for _, part := range g.partitions {
+		for i := range part {
+			if part[i].id == id {
+				return true
+			}
+		}
+	}
+	return g.lostIDs[id]
+}
+
+// hasDelete says whether the log holds, or once held, a delete of the object.
+func (g *sinkLog) hasDelete(uid string) bool {
+	part := "/" + uid + "/"
+	for _, m := range g.all() {
+		if m.op == "deleted" && strings.Contains(m.id, part) {
+			return true
+		}
+	}
+	for id := range g.lostIDs {
+		if strings.HasSuffix(id, "/deleted") && strings.Contains(id, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasNewer says whether the log holds something of the record's object that is newer than the version.
+func (g *sinkLog) hasNewer(rec *change.Record, version string) bool {
+	part := fmt.Sprintf("/%s/%s/%s/", rec.Stream.Resource.Name, rec.Key.Namespace, rec.Key.Name)
+	for _, m := range g.all() {
+		if fields := strings.Split(m.id, "/"); strings.Contains(m.id, part) && change.CompareVersions(fields[5], version) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// partitionOf hashes resource, namespace and name.
+func (g *sinkLog) partitionOf(id string) int {
+	if len(g.partitions) == 1 {
+		return 0
+	}
+	h := fnv.New32a()
+	h.Write([]byte(strings.Join(strings.SplitN(id, "/", 5)[1:4], "/")))
+	return int(h.Sum32() % uint32(len(g.partitions)))
+}
+
+// append makes the messages durable.
+func (g *sinkLog) append(m *sink.Message) {
+	p := g.partitionOf(m.ID)
+	g.arrived++
+	g.partitions[p] = append(g.partitions[p], message{m.ID, m.Op, string(m.Value), g.arrived})
+}
+
+// truncate loses the newest n messages.
+func (g *sinkLog) truncate(n int) {
+	all := g.all()
+	for _, m := range all[max(0, len(all)-n):] {
+		g.lostIDs[m.id] = true
+		p := g.partitionOf(m.id)
+		g.partitions[p] = g.partitions[p][:len(g.partitions[p])-1]
+	}
+}
+
+func (g *sinkLog) mark() sink.Mark {
+	var offsets []string
+	for _, part := range g.partitions {
+		offsets = append(offsets, strconv.Itoa(len(part)))
+	}
+	return sink.Mark(strings.Join(offsets, ","))
+}
+
+// behind are the ids after the mark, in the order of their arrival within each partition.
+func (g *sinkLog) behind(mark sink.Mark) ([]string, error) {
+	var ids []string
+	for p, text := range strings.Split(string(mark), ",") {
+		offset, err := strconv.Atoi(text)
+		if err != nil || p >= len(g.partitions) {
+			return nil, fmt.Errorf("mark %q is none of log %s", mark, g.name)
+		}
+		if offset > len(g.partitions[p]) {
+			return nil, &sink.LostError{Log: g.name, Want: string(mark), Have: string(g.mark())}
+		}
+		for _, m := range g.partitions[p][offset:] {
+			ids = append(ids, m.id)
+		}
+	}
+	return ids, nil
+}
+
+// logSink is a sink as the contract has it, in one life of the exporter.
+type logSink struct {
+	log     *sinkLog
+	life    *life
+	open    bool
+	inside  bool      // a call is under way
+	written bool      // a Write was called
+	end     sink.Mark // where this sink left the log
+}
+
+// tooLarge is what a log that rejects does not take.
+const tooLarge = "7}"
+
+func (s *logSink) enter() error {
+	if err := s.life.step("sink"); err != nil {
+		return err
+	}
+	w := s.life.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.inside {
+		w.violateLocked("I3", "two calls of sink %s at once", s.log.name)
+	}
+	s.inside = true
+	return nil
+}
+
+func (s *logSink) leave() {
+	s.life.world.mu.Lock()
+	s.inside = false
+	s.life.world.mu.Unlock()
+}
+
+// Open is sink.Sink's.
+func (s *logSink) Open(ctx context.Context, mark sink.Mark) ([]string, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	for first := true; ; first = false {
+		if err := s.life.linger(ctx, 1, 3); err != nil {
+			return nil, err
+		}
+		if s.ready() {
+			break
+		}
+		if s.written && first { // the caller tries again, as it must
+			return nil, errors.New("the broker does not answer")
+		}
+	}
+	return s.openAt(mark)
+}
+
+// ready says whether the broker answers.
+func (s *logSink) ready() bool {
+	s.life.world.mu.Lock()
+	defer s.life.world.mu.Unlock()
+	if take(&s.log.openFails) {
+		s.life.noteLocked("sink", s.log.name+" does not open")
+		return false
+	}
+	return true
+}
+
+func (s *logSink) openAt(mark sink.Mark) ([]string, error) {
+	w := s.life.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.life.dead {
+		return nil, errDead
+	}
+	s.open, s.end = true, s.log.mark()
+	if mark == "" {
+		return nil, nil
+	}
+	ids, err := s.log.behind(mark)
+	s.life.noteLocked("sink", fmt.Sprintf("%s opens at %s, log ends at %s, %d to replay, %v", s.log.name, mark, s.end, len(ids), err))
+	return ids, err
+}
+
+// Write is sink.Sink's. A crash may come before the batch, in its middle, and after it.
+func (s *logSink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
+	if err := s.enter(); err != nil {
+		return "", err
+	}
+	defer s.leave()
+	w := s.life.world
+	w.mu.Lock()
+	s.written = s.written || len(batch) > 0
+	stalled := len(batch) > 0 && take(&s.log.stall)
+	w.mu.Unlock()
+	pause := [2]int{0, 3}
+	if stalled {
+		pause = [2]int{3000, 40_000}
+	}
+	if err := s.life.linger(ctx, pause[0], pause[1]); err != nil {
+		return "", err
+	}
+	return s.write(batch)
+}
+
+func (s *logSink) write(batch []sink.Message) (sink.Mark, error) {
+	w := s.life.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case s.life.dead:
+		return "", errDead
+	case !s.open:
+		w.violateLocked("I3", "sink %s is written to while it is not open", s.log.name)
+	case s.end != s.log.mark(): // as an expected sequence tells
+		return s.fail("the log is not where this writer left it")
+	case len(batch) == 0:
+		return s.log.mark(), nil
+	case take(&s.log.before):
+		return s.fail("the connection broke before the batch")
+	}
+	keep, failing := len(batch), ""
+	if take(&s.log.partial) {
+		keep, failing = s.life.random.IntN(len(batch)+1), "the connection broke within the batch"
+	} else if take(&s.log.after) {
+		failing = "the connection broke after the batch"
+	}
+	return s.store(batch, keep, failing)
+}
+
+// store appends the batch, of each partition a prefix where it fails.
+func (s *logSink) store(batch []sink.Message, keep int, failing string) (sink.Mark, error) {
+	broken := -1 // the partition that takes nothing more
+	for i := range batch {
+		if i == len(batch)/2 {
+			if err := s.life.stepLocked("sink"); err != nil {
+				return "", err
+			}
+		}
+		p := s.log.partitionOf(batch[i].ID)
+		if i >= keep && broken < 0 {
+			broken = p
+		}
+		if p == broken || i >= keep && len(s.log.partitions) == 1 {
+			continue
+		}
+		if s.rejects(&batch[i]) {
+			if broken >= 0 {
+				break
+			}
+			s.life.noteLocked("sink", s.log.name+" rejects "+batch[i].ID)
+			s.end = s.log.mark()
+			return s.end, &sink.RejectedError{Index: i, Reason: "too_large", Err: errors.New("message is too large")}
+		}
+		s.log.append(&batch[i])
+		s.life.noteLocked("sink", s.log.name+" takes "+batch[i].ID)
+	}
+	if failing != "" {
+		return s.fail(failing)
+	}
+	s.end = s.log.mark()
+	return s.end, s.life.stepLocked("sink")
+}
+
+// rejects says whether the log never takes the message.
+func (s *logSink) rejects(m *sink.Message) bool {
+	return s.log.rejects && strings.HasSuffix(string(m.Value), tooLarge+"}")
+}
+
+func (s *logSink) fail(text string) (sink.Mark, error) {
+	s.open = false
+	s.life.noteLocked("sink", s.log.name+": "+text)
+	return "", errors.New(text)
+}
+
+// Close is sink.Sink's.
+func (s *logSink) Close(context.Context) error {
+	s.open = false
+	return nil
+}
+
+// linger lets some of the world's time pass, in milliseconds, and returns early where the life or the context ends.
+func (l *life) linger(ctx context.Context, least, most int) error {
+	l.world.mu.Lock()
+	d := time.Duration(least+l.random.IntN(most-least+1)) * time.Millisecond
+	l.world.mu.Unlock()
+	if d == 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-l.died:
+		return errDead
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

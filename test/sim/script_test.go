@@ -1,0 +1,245 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// script is everything that happens to the exporter and is not its own doing. It comes from a seed, and is written and
+// read as text, so that the script of a bug outlives the generator that found it.
+type script struct {
+	Seed  uint64 // of the small choices: latencies, what of an unsynced disk survives
+	Sinks []sinkSpec
+	Lives []lifeSpec
+}
+
+// sinkSpec is one sink.
+type sinkSpec struct {
+	Name       string
+	Partitions int
+	Takes      string // "pods", "events" or "both"
+	Queue      int    // records
+	Resync     int    // seconds; 0 is never
+	Rejects    bool
+}
+
+// lifeSpec is one life of the exporter: what happens while it runs and, after a crash, while it does not.
+type lifeSpec struct {
+	Sinks   string // the initials of those that are configured
+	End     string // "stop", or the kind of step at which it crashes: "api", "sink", "disk", "now"
+	At      int    // the number of that step
+	Actions []action
+}
+
+// action is one thing that happens.
+type action struct {
+	Do       string
+	Resource string
+	Key      string
+	N        int
+}
+
+// pause is how long, in milliseconds, the world waits after a change of an object.
+func (a action) pause() int {
+	switch a.Do {
+	case "put", "delete", "recreate", "expire":
+		return a.N
+	}
+	return 0
+}
+
+// String is the script as text; parse reads it back.
+func (s script) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d\n", s.Seed)
+	for _, k := range s.Sinks {
+		fmt.Fprintf(&b, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t\n", k.Name, k.Partitions, k.Takes, k.Queue, k.Resync, k.Rejects)
+	}
+	for _, l := range s.Lives {
+		fmt.Fprintf(&b, "life sinks=%s ends=%s at=%d\n", l.Sinks, l.End, l.At)
+		for _, a := range l.Actions {
+			fmt.Fprintf(&b, "  %s %s %s %d\n", a.Do, dash(a.Resource), dash(a.Key), a.N)
+		}
+	}
+	return b.String()
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// parse reads what String wrote. Lines that begin with # are comments.
+func parse(text string) (script, error) {
+	var s script
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		word, _, _ := strings.Cut(line, " ")
+		var err error
+		switch {
+		case line == "" || word[0] == '#':
+		case word == "seed":
+			_, err = fmt.Sscanf(line, "seed %d", &s.Seed)
+		case word == "sink":
+			var k sinkSpec
+			_, err = fmt.Sscanf(line, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t", &k.Name, &k.Partitions, &k.Takes, &k.Queue, &k.Resync, &k.Rejects)
+			s.Sinks = append(s.Sinks, k)
+		case word == "life":
+			var l lifeSpec
+			_, err = fmt.Sscanf(line, "life sinks=%s ends=%s at=%d", &l.Sinks, &l.End, &l.At)
+			s.Lives = append(s.Lives, l)
+		case len(s.Lives) == 0:
+			err = fmt.Errorf("an action before the first life")
+		default:
+			var a action
+			_, err = fmt.Sscanf(line, "%s %s %s %d", &a.Do, &a.Resource, &a.Key, &a.N)
+			a.Resource, a.Key = strings.TrimPrefix(a.Resource, "-"), strings.TrimPrefix(a.Key, "-")
+			life := &s.Lives[len(s.Lives)-1]
+			life.Actions = append(life.Actions, a)
+		}
+		if err != nil {
+			return s, fmt.Errorf("line %d %q: %w", i+1, line, err)
+		}
+	}
+	return s, nil
+}
+
+// keys are chosen so that the order of a list is not that of namespace and name: '-' and '.' sort below '/'.
+func keys() []string { return []string{"a/x", "a-b/x", "a/y", "a.b/x"} }
+
+// generate makes a seed's script: a few objects, a few dozen events, and three lives or four.
+func generate(seed uint64) script {
+	g := generator{Rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
+	g.wild = g.chance(*wildFlag)
+	s := script{Seed: seed}
+	for i := range 1 + g.IntN(3) {
+		s.Sinks = append(s.Sinks, g.sink(i))
+	}
+	lives := 2 + g.IntN(3)
+	for i := range lives {
+		s.Lives = append(s.Lives, g.life(s.Sinks, i, i == lives-1))
+	}
+	return s
+}
+
+type generator struct {
+	*rand.Rand
+	wild bool // disasters happen
+}
+
+func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
+
+func (g generator) chance(percent int) bool { return g.IntN(100) < percent }
+
+func (g generator) sink(i int) sinkSpec {
+	k := sinkSpec{Name: string(rune('a' + i)), Partitions: 1, Takes: "both", Queue: pick(g, 1, 2, 4, 100)}
+	if g.chance(40) {
+		k.Partitions = 3
+	}
+	if i > 0 && g.chance(40) {
+		k.Takes = pick(g, pods, events)
+	}
+	if g.chance(10) {
+		k.Resync = pick(g, 3, 50)
+	}
+	k.Rejects = g.chance(10)
+	return k
+}
+
+func (g generator) life(sinks []sinkSpec, i int, last bool) lifeSpec {
+	l := lifeSpec{End: pick(g, "api", "sink", "sink", "disk", "disk", "now", "stop")}
+	for _, k := range sinks {
+		if last || k.Name == "a" || g.chance(85) {
+			l.Sinks += k.Name
+		}
+	}
+	switch l.End {
+	case "api":
+		l.At = 1 + g.IntN(30)
+	case "sink":
+		l.At = 1 + g.IntN(25)
+	case "disk":
+		l.At = 1 + g.IntN(120)
+	}
+	for range 3 + g.IntN(9) {
+		l.Actions = append(l.Actions, g.action(last, sinks))
+	}
+	if last {
+		l.End, l.At = "stop", 0
+	}
+	return l
+}
+
+// action is a change of an object, mostly, or a fault.
+func (g generator) action(last bool, sinks []sinkSpec) action {
+	resource := pods
+	if g.chance(30) {
+		resource = events
+	}
+	key := pick(g, keys()...)
+	pause := pick(g, 0, 0, 1, 2, 4, 8, 15)
+	switch n := g.IntN(100); {
+	case n < 38:
+		return action{Do: "put", Resource: resource, Key: key, N: pause}
+	case n < 50:
+		return action{Do: "delete", Resource: resource, Key: key, N: pause}
+	case n < 55:
+		return action{Do: "recreate", Resource: resource, Key: key, N: pause}
+	case n < 59:
+		return action{Do: "expire", Resource: events, N: pause}
+	case n < 68:
+		return action{Do: "sleep", N: pick(g, 1, 2, 5, 20, 200, 5000)}
+	case n < 73:
+		return action{Do: "settle"}
+	case n < 84 || last:
+		return g.harmless()
+	case n < 86:
+		return action{Do: "request"}
+	case n < 93:
+		return action{Do: pick(g, "before", "after", "partial", "partial", "stall", "openfails"), Key: pick(g, sinks...).Name, N: 1 + g.IntN(2)}
+	}
+	return g.fault()
+}
+
+// harmless is what every server does now and then.
+func (g generator) harmless() action {
+	return pick(g,
+		action{Do: "bookmark"}, action{Do: "bookmark"},
+		action{Do: "restart", N: g.IntN(2)},
+		action{Do: "compact"},
+		action{Do: "end"},
+		action{Do: "cut", N: 1 + g.IntN(3)},
+	)
+}
+
+func (g generator) fault() action {
+	if g.wild {
+		return g.disaster()
+	}
+	return pick(g,
+		action{Do: "refuse", N: 1 + g.IntN(3)},
+		action{Do: "fail", N: 1 + g.IntN(3)},
+		action{Do: "empty", N: 1 + g.IntN(7)},
+		action{Do: "gonestatus", N: 1},
+		action{Do: "cutpage", N: 1},
+		action{Do: "duplicate", Resource: pick(g, pods, events), N: 1},
+		action{Do: "lose", Resource: pick(g, pods, events), N: 1},
+		action{Do: "full", N: pick(g, 100, 2000)},
+		action{Do: "deaf"},
+	)
+}
+
+// disaster is what happens once in the life of a cluster.
+func (g generator) disaster() action {
+	return pick(g,
+		action{Do: "full", N: pick(g, 100, 2000)},
+		action{Do: "truncate", Key: "a", N: 1 + g.IntN(4)},
+		action{Do: "restore", N: 1 + g.IntN(6)},
+		action{Do: "another", N: pick(g, -20, -2, 3)},
+	)
+}
+
+func (k sinkSpec) takes(resource string) bool { return k.Takes == "both" || k.Takes == resource }

@@ -1,0 +1,342 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// told is one record of a sink's log, read back from its message alone.
+type told struct {
+	id, op, cluster, resource, key, uid string
+	rev, order                          int
+	snapshot, reason                    string
+	unseen                              bool   // a delete that no watch saw
+	data                                string // "" is none
+	from                                int    // of a gap
+	timeline                            int    // of the event that it tells of
+}
+
+// read takes a message apart. Everything is taken from its value, and compared with its id (I8).
+func read(m *message) (told, error) {
+	t := told{id: m.id, op: field(m.value, `"type":"dev.kubecdc.`), order: m.seq}
+	t.resource, t.uid = field(m.value, `"resource":"`), field(m.value, `"uid":"`)
+	t.snapshot, t.reason = field(m.value, `"snapshot":"`), field(m.value, `"reason":"`)
+	t.unseen = strings.Contains(m.value, `"finalstateunknown":true`)
+	if _, data, found := strings.Cut(m.value, `,"data":`); found {
+		t.data = strings.TrimSuffix(data, "}")
+		t.uid = field(strings.TrimSuffix(m.value, data), `"uid":"`)
+	}
+	if t.op == "gap" {
+		t.from, _ = strconv.Atoi(field(t.data, `"lastDelivered":"`))
+	}
+	namespace, name := field(m.value, `"namespace":"`), ""
+	if i := strings.Index(m.value, `,"data":`); t.uid != "" || i < 0 || strings.Contains(m.value[:i], `"name":"`) {
+		name = field(m.value, `"name":"`)
+	}
+	if name != "" {
+		t.key = namespace + "/" + name
+	}
+	var err error
+	version := field(m.value, `"resourceversion":"`)
+	if t.rev, err = strconv.Atoi(version); err != nil {
+		return t, fmt.Errorf("message %s has no resourceversion", m.id)
+	}
+	t.cluster, _, _ = strings.Cut(m.id, "/")
+	want := fmt.Sprintf("%s/%s/%s/%s/%s/%s/%s", t.cluster, t.resource, namespace, name, t.uid, version, t.op)
+	if t.op == "sync" || t.op == "gap" || name == "" {
+		want += "/" + t.snapshot
+	}
+	if m.id != want || field(m.value, `"id":"`) != want || m.op != t.op {
+		return t, fmt.Errorf("message %s should have id %s: %s", m.id, want, m.value)
+	}
+	return t, nil
+}
+
+// field is the string that follows the prefix, "" where there is none.
+func field(text, prefix string) string {
+	_, rest, found := strings.Cut(text, prefix)
+	if !found {
+		return ""
+	}
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// final judges every sink's log.
+func (j *judge) final() {
+	w := j.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	contents := map[string]string{}
+	for _, spec := range w.script.Sinks {
+		log := w.logs[spec.Name]
+		seen := map[string]bool{}
+		v := &verdict{judge: j, spec: spec, log: log}
+		for _, m := range log.all() {
+			t, err := read(&m)
+			if err != nil {
+				w.violateLocked("I8", "sink %s: %v", spec.Name, err)
+				return
+			}
+			if seen[m.id] && m.seq > j.joined[spec.Name] && !(t.op == "gap" && t.key != "") && t.reason != "epoch" {
+				w.violateLocked("I3", "sink %s has %s twice", spec.Name, m.id)
+			}
+			seen[m.id] = m.seq > j.joined[spec.Name]
+			if before, found := contents[m.id]; found && before != t.data {
+				w.violateLocked("I8", "%s is %s in one sink and %s in another", m.id, before, t.data)
+			}
+			contents[m.id] = t.data
+			if m.seq > j.joined[spec.Name] {
+				v.records = append(v.records, t)
+			}
+		}
+		for _, resource := range []string{pods, events} {
+			if spec.takes(resource) && w.life.has(spec.Name) {
+				v.stream(resource)
+			}
+		}
+	}
+}
+
+// verdict is the judgement of one sink, since it was new.
+type verdict struct {
+	judge   *judge
+	spec    sinkSpec
+	log     *sinkLog
+	records []told
+
+	// of the stream that is judged
+	resource string
+	frames   []told
+	start    int             // a snapshot at this revision began the sink's knowledge
+	noted    map[string]bool // the uids of objects of which a record was rejected
+	unseen   map[string]bool // the uids of objects whose delete was told by a reconcile
+}
+
+// stream judges the records of one stream.
+func (v *verdict) stream(resource string) {
+	v.resource, v.frames, v.start, v.unseen, v.noted = resource, nil, 0, map[string]bool{}, map[string]bool{}
+	byKey := map[string][]told{}
+	for _, t := range v.records {
+		switch {
+		case t.resource != resource:
+		case t.key == "":
+			v.frames = append(v.frames, t)
+			if t.op != "gap" && (t.reason == "initial" || t.reason == "newsink") {
+				v.start = max(v.start, t.rev)
+			}
+		default:
+			byKey[t.key] = append(byKey[t.key], t)
+			v.unseen[t.uid] = v.unseen[t.uid] || t.unseen
+			v.noted[t.uid] = v.noted[t.uid] || t.op == "gap"
+		}
+	}
+	v.announced()
+	for _, key := range keys() {
+		v.object(key, byKey[key])
+	}
+}
+
+// announced judges the frames: a reconcile that follows a gap is announced by one (I4).
+func (v *verdict) announced() {
+	for _, t := range v.frames {
+		if t.op != "snapshot.begin" || !slices.Contains([]string{"gone", "stale", "epoch", "lost"}, t.reason) {
+			continue
+		}
+		if !slices.ContainsFunc(v.frames, func(g told) bool { return g.op == "gap" && g.snapshot == t.snapshot && g.order < t.order }) {
+			v.violate("I4", "%s has no gap before it", t.id)
+		}
+	}
+}
+
+func (v *verdict) violate(invariant, format string, args ...any) {
+	v.judge.world.violateLocked(invariant, "sink %s: %s", v.spec.Name, fmt.Sprintf(format, args...))
+}
+
+// object judges what the sink was told of one key: each record is true, they are in order, nothing is missing between
+// them that is not excused, and the last is how the cluster is now.
+func (v *verdict) object(key string, records []told) {
+	history := v.history(key)
+	var last told
+	deleted, holds := true, false // holds: the sink has some state of the object, older or newer than a gap
+	for _, t := range records {
+		if t.op == "deleted" && t.unseen {
+			if (v.damaged() || v.owed(t.order) || v.noted[t.uid]) && (deleted || t.uid != last.uid) {
+				continue // the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
+			}
+			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
+			if (!noted && (deleted || t.uid != last.uid) || t.rev > last.rev && !v.damaged()) && !v.newEpoch(&last, &t) {
+				v.violate("I3", "%s tells of a delete of what is not there: %s", t.id, last.id)
+			}
+			deleted, holds = true, false
+			last.id, last.op = t.id, t.op
+			if slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.undone }) {
+				last.rev = 0 // what comes is of another timeline
+			}
+			continue
+		}
+		v.genuine(history, &t)
+		if !v.newEpoch(&last, &t) {
+			v.inOrder(&last, deleted, &t)
+			v.nothingMissing(history, &last, &t, deleted)
+		}
+		last, deleted = t, t.op == "deleted" || t.op == "gap" && v.wasDelete(history, &t)
+		holds = t.op != "deleted" && (holds || t.op != "gap")
+	}
+	v.present(key, history, &last, deleted || !holds && last.op == "gap")
+}
+
+// owed says whether the sink was still to get a full snapshot when the record came.
+func (v *verdict) owed(order int) bool {
+	return slices.ContainsFunc(v.frames, func(t told) bool {
+		return t.op == "snapshot.end" && (t.reason == "newsink" || t.reason == "lost") && t.order > order
+	})
+}
+
+// newEpoch says whether another timeline was announced between the records: versions say nothing then.
+func (v *verdict) newEpoch(last, t *told) bool {
+	if t.reason == "epoch" {
+		return true
+	}
+	return slices.ContainsFunc(v.frames, func(g told) bool {
+		return g.op == "gap" && g.reason == "epoch" && (g.order > last.order && g.order < t.order || len(v.log.partitions) > 1)
+	})
+}
+
+// genuine judges that the record is what happened.
+func (v *verdict) genuine(history []event, t *told) {
+	what := map[string]string{"added": "ADDED", "updated": "MODIFIED", "deleted": "DELETED"}[t.op]
+	for i := range history {
+		ev := &history[i]
+		if ev.uid != t.uid || ev.rev != t.rev {
+			continue
+		}
+		switch {
+		case t.op == "gap":
+			t.timeline = ev.timeline
+			return
+		case (what == ev.what || what == "" && ev.what != "DELETED") && ev.body == t.data:
+			t.timeline = ev.timeline
+			return
+		}
+	}
+	v.violate("I4", "%s with %s never happened", t.id, t.data)
+}
+
+// wasDelete says whether the record that a gap stands for was a delete.
+func (v *verdict) wasDelete(history []event, t *told) bool {
+	return slices.ContainsFunc(history, func(ev event) bool { return ev.what == "DELETED" && ev.uid == t.uid && ev.rev == t.rev })
+}
+
+// inOrder judges that the record may follow the last.
+func (v *verdict) inOrder(last *told, deleted bool, t *told) {
+	switch {
+	case t.op == "gap" && last.op == "gap" && t.rev == last.rev: // a full snapshot has it again, and it is noted again
+	case t.rev < last.rev, t.rev == last.rev && t.op != "sync":
+		v.violate("I3", "%s comes after %s", t.id, last.id)
+	case deleted && t.uid == last.uid:
+		v.violate("I3", "%s comes after the object was deleted: %s", t.id, last.id)
+	}
+}
+
+// nothingMissing judges what happened between two records.
+func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
+	lostDelete := false
+	for i := range history {
+		ev := &history[i]
+		if ev.rev <= last.rev || ev.rev >= t.rev || ev.timeline > t.timeline || ev.undone && ev.timeline < t.timeline {
+			continue
+		}
+		if !v.excused(ev, t) {
+			v.violate("I4", "%s %s %s at %d is missing before %s", ev.what, ev.key, ev.uid, ev.rev, t.id)
+		}
+		lostDelete = lostDelete || ev.what == "DELETED" && v.judge.world.server.lost[v.resource][ev.rev]
+	}
+	if !deleted && t.uid != last.uid && last.uid != "" && last.op != "gap" && !lostDelete && !v.damaged() {
+		v.violate("I4", "%s follows %s, and nobody told that the first was deleted", t.id, last.id)
+	}
+}
+
+// damaged says whether the log has lost records: what they said is then missing here, too.
+func (v *verdict) damaged() bool { return len(v.log.lostIDs) > 0 }
+
+// excused says whether the event may be missing before the record: a gap was announced, the sink did not know the stream
+// yet, the server lost it, or the sink did.
+func (v *verdict) excused(ev *event, t *told) bool {
+	if ev.rev <= v.start || v.judge.world.server.lost[v.resource][ev.rev] || v.lostHere(ev) {
+		return true
+	}
+	if ev.what == "DELETED" && v.judge.world.server.unseen[ev.uid] {
+		return true // nobody may know that it was there
+	}
+	if v.resource == events && ev.what == "DELETED" && v.unseen[ev.uid] {
+		return true // a list at exactly this revision, between two of its deletes, was sooner than the watch
+	}
+	for _, g := range v.frames {
+		from := g.from
+		if v.resource == events && ev.what == "DELETED" {
+			from-- // a position within the deletes of one revision
+		}
+		if g.reason == "epoch" || g.reason == "lost" {
+			from = 0 // of a timeline that is over, of a log that is cut
+		}
+		if g.op == "gap" && from < ev.rev && ev.rev <= g.rev && (t == nil || g.order < t.order || len(v.log.partitions) > 1) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *verdict) lostHere(ev *event) bool {
+	part := fmt.Sprintf("/%s/%d/", ev.uid, ev.rev)
+	for id := range v.log.lostIDs {
+		if strings.Contains(id, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// present compares what the sink was told last with the cluster.
+func (v *verdict) present(key string, history []event, last *told, deleted bool) {
+	now, there := v.judge.world.server.etcd.find(v.resource, key)
+	if !there && v.swept(last) {
+		deleted = true
+	}
+	switch {
+	case last.op == "gap" && (last.rev == now.rev || !there && deleted): // the sink never took it, and says so
+	case deleted && there:
+		v.violate("I4", "%s is %s at %d, and the sink was told last %q", key, now.uid, now.rev, last.id)
+	case !deleted && !there:
+		v.violate("I4", "%s is gone, and the sink was told last %s", key, last.id)
+	case there && (last.uid != now.uid || last.rev != now.rev || last.data != now.body):
+		v.violate("I4", "%s is %s at %d, and the sink was told last %s with %s", key, now.uid, now.rev, last.id, last.data)
+	}
+	for i := range history {
+		if ev := &history[i]; ev.rev > last.rev && ev.timeline == v.judge.world.server.etcd.timeline && !v.excused(ev, nil) {
+			v.violate("I4", "%s %s %s at %d is missing after %q", ev.what, ev.key, ev.uid, ev.rev, last.id)
+		}
+	}
+}
+
+// swept says whether the log lost what it was told of the object and a complete full snapshot came after it, which does not
+// have it: nobody else knows that the sink still has it.
+func (v *verdict) swept(last *told) bool {
+	return v.damaged() && slices.ContainsFunc(v.frames, func(f told) bool {
+		return f.op == "snapshot.end" && f.reason == "lost" && last.order < f.order
+	})
+}
+
+// history is what happened to the key.
+func (v *verdict) history(key string) []event {
+	var all []event
+	e := v.judge.world.server.etcd
+	for _, ev := range slices.Concat(e.undone, e.history) {
+		if ev.resource == v.resource && ev.key == key {
+			all = append(all, ev)
+		}
+	}
+	return all
+}

@@ -1,0 +1,302 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// world is one run of a script.
+type world struct {
+	script script
+	server *apiServer // set once
+	judge  *judge
+
+	mu         sync.Mutex // guards the following
+	uids       int
+	logs       map[string]*sinkLog
+	disk       *vfs.MemFS // what the next life finds
+	life       *life
+	previous   *life // the last that opened the state and has ended
+	steps      []step
+	violations []string
+	began      time.Time
+}
+
+// step is one line of what happened.
+type step struct {
+	at         time.Duration
+	life       int
+	kind, text string
+}
+
+func newWorld(s script) *world {
+	w := &world{script: s, logs: map[string]*sinkLog{}, disk: newDisk(), began: time.Now()}
+	for _, spec := range s.Sinks {
+		w.logs[spec.Name] = newSinkLog(spec)
+	}
+	w.server = newAPIServer(w)
+	w.judge = newJudge(w)
+	return w
+}
+
+func newDisk() *vfs.MemFS {
+	disk := vfs.NewCrashableMem()
+	disk.TestingSetDiskUsage(room())
+	return disk
+}
+
+func room() vfs.DiskUsage { return vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40} }
+
+func noRoom() vfs.DiskUsage { return vfs.DiskUsage{AvailBytes: 1, TotalBytes: 1 << 40} }
+
+// violate notes that an invariant does not hold.
+func (w *world) violate(invariant, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.violateLocked(invariant, format, args...)
+}
+
+func (w *world) violateLocked(invariant, format string, args ...any) {
+	w.violations = append(w.violations, invariant+": "+fmt.Sprintf(format, args...))
+}
+
+func (w *world) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.violations) > 0
+}
+
+// run plays the script and judges. It returns what is violated.
+func (w *world) run() []string {
+	for i, spec := range w.script.Lives {
+		w.play(i, spec)
+		if w.failed() {
+			return w.violations
+		}
+	}
+	w.judge.final()
+	return w.violations
+}
+
+// play runs one life. A life that ends early leaves the rest of its actions to happen while nobody looks.
+func (w *world) play(i int, spec lifeSpec) {
+	l := newLife(w, i, spec)
+	w.life = l
+	last := i == len(w.script.Lives)-1
+	go l.run()
+	for _, a := range spec.Actions {
+		w.do(l, a)
+	}
+	if last {
+		w.calm(l)
+	}
+	switch {
+	case l.isDead():
+	case spec.End == "now":
+		l.die("crash")
+	default:
+		l.stop()
+	}
+	l.await()
+	l.off()
+	w.judge.afterLife(l)
+}
+
+// calm heals everything and waits until nothing is left to do. Where the server lost an event of a watch, only a
+// reconcile can find out: the server restarts, which costs a list.
+func (w *world) calm(l *life) {
+	w.act(l, action{Do: "end"}) // a watch that was opened between a restore and the question where the server stands
+	l.pause(time.Minute)
+	w.mu.Lock()
+	w.heal()
+	if len(w.server.lost[pods])+len(w.server.lost[events]) > 0 {
+		w.server.etcd.rev++
+		w.server.etcd.compacted = w.server.etcd.rev
+		w.server.restart(true)
+	}
+	w.mu.Unlock()
+	l.pause(4 * time.Minute)
+}
+
+// heal takes all ordered faults back; the caller holds mu.
+func (w *world) heal() {
+	s := w.server
+	s.up = true
+	s.refuse, s.fail, s.empty, s.goneStatus, s.cutPage = 0, 0, 0, 0, 0
+	clear(s.drop)
+	clear(s.duplicate)
+	for _, g := range w.logs {
+		g.before, g.after, g.partial, g.stall, g.openFails = 0, 0, 0, 0, 0
+	}
+	w.life.fs.TestingSetDiskUsage(room())
+}
+
+// do makes one action happen.
+func (w *world) do(l *life, a action) {
+	switch a.Do {
+	case "sleep":
+		l.pause(time.Duration(a.N) * time.Millisecond)
+		return
+	case "settle":
+		l.pause(time.Minute)
+		return
+	case "full":
+		l.fill(time.Duration(a.N) * time.Millisecond)
+		return
+	case "request":
+		l.request()
+		return
+	case "step": // let everybody run until all wait for time
+		synctest.Wait()
+		return
+	}
+	w.act(l, a)
+	if n := a.pause(); n > 0 {
+		l.pause(time.Duration(n) * time.Millisecond)
+	}
+}
+
+func (w *world) act(l *life, a action) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.noteLocked("do", strings.TrimSpace(fmt.Sprintf("%s %s %s %d", a.Do, a.Resource, a.Key, a.N)))
+	if !w.change(a) && !w.faultServer(a) && !w.faultSink(a) {
+		w.violateLocked("script", "unknown action %q", a.Do)
+	}
+	w.server.wake()
+}
+
+// change changes the cluster.
+func (w *world) change(a action) bool {
+	e := w.server.etcd
+	for resource := range w.server.hold {
+		if w.server.watched[resource] && change.CompareVersions(w.judge.positionOf(w.life, resource), strconv.Itoa(e.rev)) <= 0 {
+			delete(w.server.hold, resource)
+		}
+	}
+	if len(w.server.hold) > 0 && slices.Contains([]string{"put", "delete", "recreate", "expire", "compact"}, a.Do) {
+		return true
+	}
+	switch a.Do {
+	case "put":
+		e.put(a.Resource, a.Key)
+	case "delete":
+		e.remove(a.Resource, a.Key)
+	case "recreate":
+		e.remove(a.Resource, a.Key)
+		e.put(a.Resource, a.Key)
+	case "expire":
+		var all []string
+		for _, ev := range e.at(events, e.rev) {
+			all = append(all, ev.key)
+		}
+		e.remove(events, all...)
+	case "compact":
+		e.rev++
+		e.compacted = e.rev
+	default:
+		return false
+	}
+	return true
+}
+
+// faultServer does something to the API server.
+func (w *world) faultServer(a action) bool {
+	s := w.server
+	switch a.Do {
+	case "bookmark":
+		for b := range s.watches {
+			b.bookmark = true
+		}
+	case "restart":
+		s.restart(a.N == 0)
+	case "end":
+		for b := range s.watches {
+			b.end(true)
+		}
+	case "cut":
+		for b := range s.watches {
+			b.cut = a.N
+		}
+	case "refuse":
+		s.refuse = a.N
+	case "fail":
+		s.fail = a.N
+	case "empty":
+		s.empty = a.N
+		for b := range s.watches {
+			b.end(true)
+		}
+	case "gonestatus":
+		s.goneStatus = a.N
+	case "cutpage":
+		s.cutPage = a.N
+	case "duplicate":
+		s.duplicate[a.Resource] = a.N
+	case "lose":
+		s.drop[a.Resource] = a.N
+	case "deaf":
+		s.etcd.rev++
+		s.deaf = s.etcd.rev
+		s.restart(true)
+	case "restore":
+		if w.judge.upToDate(w.life) {
+			s.etcd.restore(max(3, s.etcd.rev-a.N))
+			s.begin()
+		}
+	case "another":
+		s.etcd.remake(max(3, s.etcd.rev+a.N))
+		s.begin()
+	default:
+		return false
+	}
+	return true
+}
+
+// faultSink does something to a sink's log.
+func (w *world) faultSink(a action) bool {
+	g := w.logs[a.Key]
+	if g == nil {
+		return false
+	}
+	switch a.Do {
+	case "before":
+		g.before = a.N
+	case "after":
+		g.after = a.N
+	case "partial":
+		g.partial = a.N
+	case "stall":
+		g.stall = 1
+	case "openfails":
+		g.openFails = a.N
+	case "truncate":
+		g.truncate(a.N)
+	default:
+		return false
+	}
+	return true
+}
+
+// report is what a person needs to see what went wrong.
+func (w *world) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n--- script ---\n%s--- what happened ---\n", strings.Join(w.violations, "\n"), w.script)
+	for _, s := range w.steps {
+		fmt.Fprintf(&b, "%12s %d %-5s %s\n", s.at, s.life, s.kind, s.text)
+	}
+	return b.String()
+}
+
+// randomOf is a source for one life of a script.
+func randomOf(seed uint64, life int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(life)+1)) }
