@@ -47,7 +47,7 @@ func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
 	if err := r.exporter.process.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for _, resource := range resources() {
+	for _, resource := range r.resources() {
 		kind := kubectlName(resource)
 		for _, sink := range []*follower{r.stream, r.file} {
 			if before[sink][kind] == 0 {
@@ -109,7 +109,7 @@ func (r *rig) inventory() string {
 func (r *rig) listed() string {
 	r.t.Helper()
 	byKind := map[string]string{}
-	for _, resource := range resources() {
+	for _, resource := range r.resources() {
 		kind := kubectlName(resource)
 		r.eachListed(resource, func(o *unstructured.Unstructured) {
 			byKind[kind] += strings.Join([]string{kind, joined(o.GetNamespace(), o.GetName()), string(o.GetUID()), o.GetResourceVersion()}, " ") + "\n"

@@ -19,6 +19,7 @@ func (s span) covers(version uint64) bool { return s.from < version && version <
 
 // course is how one resource went in one sink: its reconciles, and between them the watch.
 type course struct {
+	drift    bool
 	spans    []span // those that were finished
 	broken   int    // those that were not
 	gap      *frame // announced, and its reconcile has not begun
@@ -62,12 +63,14 @@ func (c *course) begin(e *event) error {
 	gap := c.gap
 	c.gap = nil
 	switch {
-	case (f.Reason == "initial" || f.Reason == "newsink" || f.Reason == "requested") && gap == nil:
+	case (f.Reason == "initial" || f.Reason == "newsink") && gap == nil:
+	case (f.Reason == "requested" || f.Reason == "resync" && c.drift) && gap == nil:
+		c.open.from = c.open.to // it was all there before
 	case gap == nil:
 		return fmt.Errorf("a reconcile of reason %s begins, and no gap was announced", f.Reason)
 	case gap.Reason != f.Reason:
 		return fmt.Errorf("a reconcile of reason %s begins after a gap of reason %s", f.Reason, gap.Reason)
-	case f.Reason != "lost": // what was lost may be everything
+	case f.Reason != "lost" && f.Reason != "epoch": // what was lost may be everything; other histories have other versions
 		c.open.from = parseVersion(gap.LastDelivered)
 	}
 	return nil
@@ -85,6 +88,9 @@ func (c *course) end(e *event) error {
 
 func (c *course) object(e *event) error {
 	if e.Snapshot != "" {
+		if c.drift && e.Reason == "resync" && (e.op() == "replaced" || e.op() == "deleted") {
+			return nil // a correction, which those that asked for nothing get without frames
+		}
 		if c.open == nil || c.open.id != e.Snapshot {
 			return fmt.Errorf("an object of a reconcile stands outside it")
 		}
@@ -93,7 +99,9 @@ func (c *course) object(e *event) error {
 	if c.open != nil || len(c.spans) == 0 {
 		return fmt.Errorf("a record of the watch stands within a reconcile, or before the first")
 	}
-	if before := c.position; e.version() <= before {
+	// Events that expire together are deleted in one transaction, and share its version.
+	shared := e.op() == "deleted" && e.Resource == "events" && e.version() == c.position && c.position > c.newest()
+	if before := c.position; e.version() <= before && !shared {
 		return fmt.Errorf("a record of the watch is not newer than the position %d", before)
 	}
 	c.position = e.version()

@@ -1,37 +1,169 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
+// TestI4AnEtcdThatWasRestoredIsAnEpoch, while it is behind what was delivered, and when it has overtaken that.
 func TestI4AnEtcdThatWasRestoredIsAnEpoch(t *testing.T) {
 	r := newRig(t, nil)
 	r.writer.populate(t)
-	data := filepath.Join(r.cluster.DataDir(), "etcd")
-	backup := filepath.Join(r.dir, "backup")
-	r.offline(func() error { return os.CopyFS(backup, os.DirFS(data)) })
 	r.exporter.start(t)
-	r.writer.change(t, 30)
+	for _, overtaken := range []bool{false, true} {
+		r.await(r.writer.finish(t)...)
+		past := r.backUp()
+		r.writer.change(t, 10)
+		r.writer.disturb(t)
+		r.await(r.writer.finish(t)...)
+		if overtaken {
+			version := r.version()
+			r.exporter.signal(t, syscall.SIGSTOP)
+			r.restore(past)
+			r.overtake(version)
+			r.writer.disturb(t)
+			r.exporter.signal(t, syscall.SIGCONT)
+		} else {
+			r.restore(past)
+		}
+		r.await(r.writer.finish(t)...)
+		r.expectEpochs()
+	}
+	r.exporter.stop(t)
+	r.judge(true)
+}
+
+// TestI4AnotherClusterIsAnEpoch: a cluster that was made anew behind the same address, while the exporter runs and while
+// it does not.
+func TestI4AnotherClusterIsAnEpoch(t *testing.T) {
+	r := newRig(t, nil)
+	for _, runs := range []bool{true, false} {
+		r.writer.populate(t)
+		if !r.exporter.runs() {
+			r.exporter.start(t)
+		}
+		r.await(r.writer.finish(t)...)
+		if !runs {
+			r.exporter.stop(t)
+		}
+		r.replaceCluster()
+		if !runs {
+			r.exporter.start(t)
+		}
+		r.await(r.writer.finish(t)...)
+		r.expectEpochs()
+	}
+	r.writer.populate(t)
 	r.await(r.writer.finish(t)...)
+	r.exporter.stop(t)
+	r.judge(true)
+}
+
+// TestI4AResyncCorrectsAHistoryThatLooksTheSame: of an etcd that was restored and has overtaken the position while the
+// exporter did not run, nothing tells but a comparison of everything.
+func TestI4AResyncCorrectsAHistoryThatLooksTheSame(t *testing.T) {
+	r := newRigOf(t, world{resync: time.Minute})
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	past := r.backUp()
+	r.writer.disturb(t)
+	r.await(r.writer.finish(t)...)
+	r.exporter.stop(t)
+	version := r.version()
+	r.restore(past)
+	r.overtake(version)
+	before := len(r.exporter.log(t))
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	eventually(t, deliveryLimit, "the sinks have what the API server has", func() bool {
+		return r.differences(r.stream) == "" && r.differences(r.file) == ""
+	})
+	if log := r.exporter.log(t)[before:]; !strings.Contains(log, "drift: the server has what no watch told of") {
+		t.Errorf("no resync corrected anything:\n%s", log)
+	}
+	corrections := 0.0
+	for _, op := range []string{"replaced", "deleted"} {
+		corrections += r.exporter.metric(t, `kubecdc_corrections_total{op="`+op+`",resource="configmaps"}`)
+	}
+	if corrections == 0 {
+		t.Error("no correction of configmaps is counted")
+	}
+	r.exporter.stop(t)
+}
+
+// differences is what a consumer of the sink believes and is not so.
+func (r *rig) differences(sink *follower) string {
+	r.t.Helper()
+	j := newJudge("restored", nil, true)
+	for _, e := range sink.all(r.t) {
+		j.note(&e)
+	}
+	r.compareState(j)
+	return strings.Join(j.faults, "\n")
+}
+
+// past is a state of the world that it can be taken back to.
+type past struct {
+	etcd   string // a copy of its directory
+	ledger *ledger
+}
+
+// backUp copies etcd's data, for which it is stopped.
+func (r *rig) backUp() past {
+	r.t.Helper()
+	p := past{etcd: filepath.Join(r.dir, fmt.Sprintf("backup-%d", len(r.earlier))), ledger: r.ledger.clone()}
+	r.offline(func() error { return os.CopyFS(p.etcd, os.DirFS(r.etcd())) })
+	return p
+}
+
+// restore takes the API server back. What was written since is no longer true.
+func (r *rig) restore(p past) {
+	r.t.Helper()
 	r.offline(func() error {
-		if err := os.RemoveAll(data); err != nil {
+		if err := os.RemoveAll(r.etcd()); err != nil {
 			return err
 		}
-		return os.CopyFS(data, os.DirFS(backup))
+		return os.CopyFS(r.etcd(), os.DirFS(p.etcd))
 	})
-	// What the writer knows is no longer true, and another one begins.
-	r.await(newWriter(r.client, newLedger(), seed(t)+1).finish(t)...)
-	r.exporter.stop(t)
-	for _, sink := range []*follower{r.stream, r.file} {
-		expectEpochs(t, sink.all(t))
-		j := newJudge("restored", nil, true)
-		for i := range sink.events {
-			j.note(&sink.events[i])
+	r.beginHistory(p.ledger.clone())
+	r.writer.adopt(r.t)
+}
+
+// replaceCluster puts a cluster that knows nothing in the place of this one, with the same address and credentials.
+func (r *rig) replaceCluster() {
+	r.t.Helper()
+	r.offline(func() error { return os.RemoveAll(r.etcd()) })
+	r.beginHistory(newLedger())
+	r.prepare(r.ledger.created)
+}
+
+func (r *rig) beginHistory(ledger *ledger) {
+	r.earlier = append(r.earlier, r.ledger)
+	r.ledger = ledger
+	r.writer = newWriter(r.world.kinds, r.client, ledger, seed(r.t)+uint64(len(r.earlier)))
+}
+
+// etcd is its directory.
+func (r *rig) etcd() string { return filepath.Join(r.cluster.DataDir(), "etcd") }
+
+// overtake lets the API server pass the version, by changes that nobody streams. So no version of the other history is
+// one of this history, too.
+func (r *rig) overtake(version string) {
+	r.t.Helper()
+	for i := 0; parseVersion(r.version()) <= parseVersion(version); i++ {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, markAnnotation, i)
+		if _, err := r.client.Resource(core("namespaces")).Patch(r.t.Context(), namespaces[0], types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			r.t.Fatal(err)
 		}
-		r.compareState(j)
-		j.verdict(t)
 	}
 }
 
@@ -51,18 +183,20 @@ func (r *rig) offline(do func() error) {
 	}
 }
 
-// expectEpochs wants the last gap of each resource to say that the server's versions went back.
-func expectEpochs(t *testing.T, events []event) {
-	t.Helper()
-	last := map[string]string{}
-	for i := range events {
-		if events[i].op() == "gap" {
-			last[events[i].kind()] = events[i].Reason
+// expectEpochs wants the last gap of each resource in both sinks to say that the history is another one.
+func (r *rig) expectEpochs() {
+	r.t.Helper()
+	for _, sink := range []*follower{r.stream, r.file} {
+		last := map[string]string{}
+		for _, e := range sink.all(r.t) {
+			if e.op() == "gap" {
+				last[e.kind()] = e.Reason
+			}
 		}
-	}
-	for _, resource := range resources() {
-		if name := kubectlName(resource); last[name] != "epoch" {
-			t.Errorf("the last gap of %s has the reason %q, want epoch", name, last[name])
+		for _, resource := range r.resources() {
+			if name := kubectlName(resource); last[name] != "epoch" {
+				r.t.Errorf("the last gap of %s has the reason %q, want epoch", name, last[name])
+			}
 		}
 	}
 }

@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +18,13 @@ type exporter struct {
 	args    []string
 	sinks   []string // URLs
 	logPath string
+	listen  string // address of its metrics and status
 	process *process
 }
 
 func (x *exporter) start(t *testing.T) {
 	t.Helper()
-	if x.process != nil && x.process.running() {
+	if x.runs() {
 		t.Fatal("the exporter is running already")
 	}
 	args := slices.Clone(x.args)
@@ -28,6 +33,8 @@ func (x *exporter) start(t *testing.T) {
 	}
 	x.process = startProcess(t, x.logPath, nil, x.binary, args...)
 }
+
+func (x *exporter) runs() bool { return x.process != nil && x.process.running() }
 
 // stop asks the exporter to end. It must have delivered everything then.
 func (x *exporter) stop(t *testing.T) {
@@ -59,4 +66,62 @@ func (x *exporter) lastLines(t *testing.T) string {
 	const most = 25
 	lines := strings.Split(strings.TrimSpace(x.log(t)), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+}
+
+// signal sends the exporter a signal: SIGSTOP freezes it, as a suspended machine would, and SIGCONT lets it go on.
+func (x *exporter) signal(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := x.process.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get reads a path of the running exporter's port.
+func (x *exporter) get(t *testing.T, path string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+x.listen+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatalf("%v; the exporter says:\n%s", err, x.lastLines(t))
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("get %s: %s, %v: %s", path, answer.Status, err, body)
+	}
+	return string(body)
+}
+
+// metric is the value of one series, such as `kubecdc_source_gaps_total{reason="gone",resource="pods"}`, 0 where there is none.
+func (x *exporter) metric(t *testing.T, series string) float64 {
+	t.Helper()
+	for line := range strings.Lines(x.get(t, "/metrics")) {
+		if text, found := strings.CutPrefix(strings.TrimSpace(line), series+" "); found {
+			value, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+	}
+	return 0
+}
+
+// status is what /statusz says of one stream.
+func (x *exporter) status(t *testing.T, stream string) (s streamStatus) {
+	t.Helper()
+	var all struct{ Streams map[string]streamStatus }
+	if err := json.Unmarshal([]byte(x.get(t, "/statusz")), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all.Streams[stream]
+}
+
+type streamStatus struct {
+	State     string
+	LastError string
+	LastGap   struct{ Reason string }
 }

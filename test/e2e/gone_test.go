@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ func TestI4RestartsOfTheAPIServerAreAnnouncedGaps(t *testing.T) {
 	r := newRig(t, nil)
 	r.writer.populate(t)
 	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.restartIdleAPIServer()
 	r.writer.start(t)
 	times := restarts(t, 3, 1)
 	for range times {
@@ -27,6 +30,26 @@ func TestI4RestartsOfTheAPIServerAreAnnouncedGaps(t *testing.T) {
 		for resource, c := range j.courses {
 			if gone := c.count("gone"); gone == 0 {
 				t.Errorf("sink %s: %s has no gap after %d restarts", j.sink, resource, times)
+			}
+		}
+	}
+}
+
+// restartIdleAPIServer restarts it while nothing happens: the sinks are told of the gap, and of nothing else.
+func (r *rig) restartIdleAPIServer() {
+	r.t.Helper()
+	sinks := map[string]*follower{"nats": r.stream, "file": r.file}
+	told := map[string]int{}
+	for name, sink := range sinks {
+		told[name] = len(sink.all(r.t))
+	}
+	r.restartAPIServer()
+	last := r.writer.finish(r.t)
+	r.await(last...)
+	for name, sink := range sinks {
+		for i := range sink.events[told[name]:] {
+			if e := &sink.events[told[name]+i]; e.UID != "" && !slices.Contains(last, e.UID) {
+				r.t.Errorf("sink %s: nothing had happened, and it got\n%s", name, e)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -79,6 +80,19 @@ type ledger struct {
 }
 
 func newLedger() *ledger { return &ledger{histories: map[string]*history{}} }
+
+// clone is the ledger as it is now.
+func (l *ledger) clone() *ledger {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	copied := newLedger()
+	for uid, h := range l.histories {
+		one := *h
+		one.versions = slices.Clone(h.versions)
+		copied.histories[uid] = &one
+	}
+	return copied
+}
 
 // found adds an object that was there before the writer.
 func (l *ledger) found(resource string, object *unstructured.Unstructured) {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,7 +14,9 @@ import (
 type judge struct {
 	sink      string
 	histories map[string]*history
-	gaps      bool // there may be gaps, which must be announced: the API server was restarted, or a sink lost its log
+	gaps      bool            // there may be gaps, which must be announced: the API server was restarted, or a sink lost its log
+	drift     bool            // the sinks may ask for resyncs, which may correct what no watch told of
+	inherited map[string]told // what the sink had of the history before, by uid
 
 	courses map[string]*course // by resource
 	objects map[string][]told  // by uid, in the sink's order
@@ -51,9 +54,21 @@ func (j *judge) hear(events []event) {
 		j.judgeObject(j.histories[uid], j.objects[uid])
 	}
 	for uid, found := range j.objects {
-		if j.histories[uid] == nil {
+		if _, inherited := j.inherited[uid]; j.histories[uid] == nil && !inherited {
 			j.fault("an object that nobody made:\n%s", excerpt(found))
 		}
+	}
+	for uid, had := range j.inherited {
+		if j.histories[uid] == nil {
+			j.judgeForgotten(had, j.objects[uid])
+		}
+	}
+}
+
+// judgeForgotten judges what became of an object that this history never had: one delete, which no watch can have told.
+func (j *judge) judgeForgotten(had told, events []told) {
+	if len(events) != 1 || events[0].op() != "deleted" || !events[0].FinalStateUnknown || events[0].Reason != "epoch" {
+		j.fault("an object of another history, which must be deleted once by the epoch's reconcile:\n%s\n%s", &had.event, excerpt(events))
 	}
 }
 
@@ -66,7 +81,7 @@ func (j *judge) note(e *event) {
 
 func (j *judge) course(resource string) *course {
 	if j.courses[resource] == nil {
-		j.courses[resource] = &course{}
+		j.courses[resource] = &course{drift: j.drift}
 	}
 	return j.courses[resource]
 }
@@ -99,11 +114,12 @@ func (j *judge) hearForm(e *event) {
 
 // judgeCourse judges the end of a resource's events.
 func (j *judge) judgeCourse(resource string, c *course) {
-	if c.open != nil || c.gap != nil {
+	if c.open != nil && c.open.reason != "resync" || c.gap != nil { // a stop may break a resync, whose turn comes again
 		j.fault("%s ends within a reconcile or a gap", resource)
 	}
 	for _, s := range c.spans {
-		if s.reason != "initial" && s.reason != "newsink" && s.reason != "requested" && !j.gaps {
+		asked := s.reason == "resync" && j.drift
+		if s.reason != "initial" && s.reason != "newsink" && s.reason != "requested" && !asked && !j.gaps {
 			j.fault("%s has a reconcile of reason %s, and nothing was lost", resource, s.reason)
 		}
 	}
@@ -117,13 +133,20 @@ func (j *judge) judgeObject(h *history, events []told) {
 	c := j.course(h.resource)
 	delivered := map[uint64]bool{}
 	newest, unknown, deletes := uint64(0), 0, 0
+	had, inherited := j.inherited[h.uid]
+	if inherited && h.find(had.version()) >= 0 {
+		delivered[had.version()] = true
+		if len(events) > 0 && events[0].op() == "replaced" && events[0].version() == had.version() {
+			fault("version %d is emitted again, and is the same in both histories", had.version())
+		}
+	}
 	for _, e := range events {
 		if deletes > 0 {
 			fault("an event follows the delete")
 		}
 		if e.op() == "deleted" {
 			deletes++
-			judgeDelete(h, e, newest, fault)
+			judgeDelete(h, e, max(newest, had.version()), fault)
 			continue
 		}
 		if again := e.op() == "sync" && e.version() == newest; e.version() <= newest && !again {
@@ -139,7 +162,7 @@ func (j *judge) judgeObject(h *history, events []told) {
 		fault("%d versions that the API server did not store", unknown)
 	}
 	j.judgeMissing(h, c, delivered, fault)
-	if want := h.gone && len(events) > 0; want && deletes != 1 || !h.gone && deletes > 0 {
+	if want := h.gone && (len(events) > 0 || inherited); want && deletes != 1 || !h.gone && deletes > 0 {
 		fault("%d deletes of an object that is gone: %v", deletes, h.gone)
 	}
 	if len(faults) > 0 {
@@ -164,7 +187,7 @@ func judgeVersion(h *history, e told, fault func(string, ...any)) bool {
 	if first := h.born && i == 0; e.op() == "added" && !first || e.op() == "updated" && first {
 		fault("version %d is %s", e.version(), e.op())
 	}
-	if e.op() == "replaced" || e.op() == "sync" {
+	if (e.op() == "replaced" || e.op() == "sync") && e.listed > 0 { // a correction stands outside
 		if at, listed, sure := h.at(e.listed); sure && !listed || at.number != e.version() {
 			fault("version %d is replaced by a list at %d", e.version(), e.listed)
 		}
@@ -222,12 +245,16 @@ func (j *judge) verdict(t *testing.T) {
 	}
 }
 
-// state is what a consumer that follows the sink believes to exist: the version of each uid.
-func (j *judge) state() map[string]uint64 {
-	state := map[string]uint64{}
+// state is what a consumer that follows the sink believes to exist, by uid.
+func (j *judge) state() map[string]told {
+	state := maps.Clone(j.inherited)
+	if state == nil {
+		state = map[string]told{}
+	}
 	for uid, events := range j.objects {
-		if last := events[len(events)-1]; last.op() != "deleted" {
-			state[uid] = last.version()
+		last := events[len(events)-1]
+		if state[uid] = last; last.op() == "deleted" {
+			delete(state, uid)
 		}
 	}
 	return state
@@ -264,17 +291,20 @@ func disagreement(a, b *judge) []string {
 
 // watched is the ids of the watch's records after the version, in the order of their versions, which is the sink's.
 func (j *judge) watched(resource string, after uint64) []string {
-	byVersion := map[uint64]string{}
+	var records []told
 	for _, events := range j.objects {
 		for _, e := range events {
 			if e.kind() == resource && e.Snapshot == "" && e.version() > after {
-				byVersion[e.version()] = e.ID
+				records = append(records, e)
 			}
 		}
 	}
+	slices.SortFunc(records, func(a, b told) int {
+		return cmp.Or(cmp.Compare(a.version(), b.version()), cmp.Compare(a.place, b.place))
+	})
 	var ids []string
-	for _, version := range slices.Sorted(maps.Keys(byVersion)) {
-		ids = append(ids, byVersion[version])
+	for _, e := range records {
+		ids = append(ids, e.ID)
 	}
 	return ids
 }

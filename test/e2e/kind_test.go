@@ -31,9 +31,6 @@ func kubectlName(resource schema.GroupVersionResource) string {
 // namespaces are where the writer's objects are. In a list, shop-2 comes before shop, since '-' is below '/'.
 var namespaces = []string{"shop", "shop-2"}
 
-// resourceFlag is what the exporter is told to stream.
-const resourceFlag = "pods,configmaps,clusterroles,roles,widgets.example.com"
-
 func kinds() []*kind {
 	return []*kind{
 		{resource: core("pods"), namespace: "shop", names: numbered("pod", 8), manifest: pod},

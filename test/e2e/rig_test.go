@@ -3,8 +3,10 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,59 +28,118 @@ type rig struct {
 	cluster  *testcluster.Cluster
 	client   dynamic.Interface
 	broker   *broker
+	gateway  *gateway // nil where the exporter reaches the API server directly
 	exporter *exporter
 	writer   *writer
+	world    world
 	ledger   *ledger
-	witness  *witness // nil where the API server is restarted
+	earlier  []*ledger // of the histories before the present one, oldest first
+	witness  *witness  // nil where the API server is restarted
 	began    time.Time
 
 	stream *follower
 	file   *follower
 }
 
+// world is what a rig is made of. The zero value is the one of most tests.
+type world struct {
+	cluster testcluster.Options
+	kinds   []*kind // that the writer changes and the exporter streams; nil is kinds()
+	context string  // of the kubeconfig that the exporter uses; "" is the admin's
+	gateway bool    // the exporter reaches the API server through a gateway
+	// toBroker tells how the exporter reaches the NATS server; nil is directly.
+	toBroker func(address string) string
+	resync   time.Duration // of the file sink; 0 is never
+}
+
 // newRig starts everything but the exporter. proxied tells how the exporter reaches the NATS server; nil is directly.
-// The worlds know nothing of each other, and mostly wait, so their tests run in parallel.
 func newRig(t *testing.T, proxied func(address string) string) *rig {
 	t.Helper()
+	return newRigOf(t, world{toBroker: proxied})
+}
+
+// newRigOf starts everything but the exporter. The worlds know nothing of each other, and mostly wait, so their tests
+// run in parallel.
+func newRigOf(t *testing.T, w world) *rig {
+	t.Helper()
 	t.Parallel()
-	r := &rig{t: t, dir: t.ArtifactDir(), ledger: newLedger(), began: time.Now()}
-	r.cluster = testcluster.New(t, testcluster.Options{SplitProcesses: true})
+	if w.kinds == nil {
+		w.kinds = kinds()
+	}
+	w.cluster.SplitProcesses = true
+	r := &rig{t: t, dir: t.ArtifactDir(), world: w, ledger: newLedger(), began: time.Now()}
+	r.cluster = testcluster.New(t, w.cluster)
 	config := r.cluster.RESTConfig()
 	config.Timeout = 10 * time.Second // of one request of the writer
 	r.client = connect(t, config)
-	r.prepare()
+	r.prepare(r.ledger.found)
 	r.broker = newBroker(t, r.dir)
-	address := r.broker.address()
-	if proxied != nil {
-		address = proxied(address)
-	}
-	r.exporter = &exporter{binary: exporterBinary(t), logPath: filepath.Join(r.dir, "exporter.log"), args: []string{
-		"run", "--kubeconfig", r.cluster.Kubeconfig(), "--resources", resourceFlag,
-		"--state-dir", filepath.Join(r.dir, "state"), "--listen", fmt.Sprintf("127.0.0.1:%d", freePort(t)),
-	}}
-	r.exporter.sinks = []string{"nats://" + address + "?stream=" + streamName, "file://" + r.path()}
+	r.exporter = r.newExporter()
 	r.stream, r.file = followStream(r.broker.open()), followFile(r.path())
-	r.writer = newWriter(r.client, r.ledger, seed(t))
+	r.writer = newWriter(w.kinds, r.client, r.ledger, seed(t))
 	return r
+}
+
+// newExporter is the exporter between this API server and these sinks, not started.
+func (r *rig) newExporter() *exporter {
+	r.t.Helper()
+	kubeconfig := r.cluster.Kubeconfig()
+	if r.world.gateway {
+		r.gateway = newGateway(r.t, r.cluster)
+		kubeconfig = r.gateway.kubeconfig(r.t, kubeconfig, r.dir)
+	}
+	var names []string
+	for _, resource := range r.resources() {
+		names = append(names, kubectlName(resource))
+	}
+	x := &exporter{binary: exporterBinary(r.t), logPath: filepath.Join(r.dir, "exporter.log"), listen: fmt.Sprintf("127.0.0.1:%d", freePort(r.t))}
+	x.args = []string{
+		"run", "--kubeconfig", kubeconfig, "--context", r.world.context, "--resources", strings.Join(names, ","),
+		"--state-dir", filepath.Join(r.dir, "state"), "--listen", x.listen,
+	}
+	address := r.broker.address()
+	if r.world.toBroker != nil {
+		address = r.world.toBroker(address)
+	}
+	if r.world.resync == 0 {
+		x.sinks = []string{"nats://" + address + "?stream=" + streamName, "file://" + r.path()}
+		return x
+	}
+	configured := fmt.Sprintf("sinks:\n- nats: {url: %q, stream: %s}\n- file: {path: %q}\n  resync: %s\n", "nats://"+address, streamName, r.path(), r.world.resync)
+	path := filepath.Join(r.dir, "config.yaml")
+	if err := os.WriteFile(path, []byte(configured), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+	x.args = append(x.args, "--config", path)
+	return x
 }
 
 // path is the file sink's.
 func (r *rig) path() string { return filepath.Join(r.dir, "out.ndjson") }
 
 // prepare makes what the writer needs, and notes what is there before it.
-func (r *rig) prepare() {
+func (r *rig) prepare(note func(resource string, object *unstructured.Unstructured)) {
 	r.t.Helper()
 	for _, name := range namespaces {
 		r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
 	}
+	r.defineWidgets()
+	if r.world.context == testcluster.Limited {
+		r.allowAll()
+	}
+	for _, resource := range r.resources() {
+		r.eachListed(resource, func(object *unstructured.Unstructured) { note(kubectlName(resource), object) })
+	}
+}
+
+// defineWidgets returns when they are served.
+func (r *rig) defineWidgets() {
+	r.t.Helper()
 	r.make(definitions(), widgetDefinition())
 	eventually(r.t, 30*time.Second, "widgets are served", func() bool {
 		_, err := r.client.Resource(widgets()).List(r.t.Context(), metav1.ListOptions{})
 		return err == nil
 	})
-	for _, resource := range resources() {
-		r.eachListed(resource, func(object *unstructured.Unstructured) { r.ledger.found(kubectlName(resource), object) })
-	}
 }
 
 func (r *rig) make(resource schema.GroupVersionResource, manifest map[string]any) {
@@ -106,7 +167,7 @@ func (r *rig) eachListed(resource schema.GroupVersionResource, do func(*unstruct
 func (r *rig) summon() {
 	r.t.Helper()
 	from := map[schema.GroupVersionResource]string{}
-	for _, resource := range resources() {
+	for _, resource := range r.resources() {
 		from[resource] = r.eachListed(resource, func(*unstructured.Unstructured) {})
 	}
 	r.witness = newWitness(r.t, connect(r.t, r.cluster.RESTConfig()), from)
@@ -134,49 +195,6 @@ func (r *rig) await(uids ...string) {
 	}
 }
 
-// judge reads both sinks from their begin and judges them. gaps says whether the API server was restarted.
-func (r *rig) judge(gaps bool) []*judge {
-	r.t.Helper()
-	if r.witness != nil {
-		r.witness.stop()
-		if err := r.ledger.complete(r.witness); err != nil {
-			r.t.Fatal(err)
-		}
-	}
-	stream, file := newJudge("nats", r.ledger.histories, gaps), newJudge("file", r.ledger.histories, gaps)
-	for j, sink := range map[*judge]*follower{stream: followStream(r.broker.open()), file: followFile(r.path())} {
-		events := sink.all(r.t)
-		j.hear(events)
-		r.compareState(j)
-		j.verdict(r.t)
-		r.t.Logf("%s: %s", j.sink, figures(events))
-	}
-	for _, text := range disagreement(stream, file) {
-		r.t.Errorf("the sinks disagree: %s", text)
-	}
-	versions, deletes := r.ledger.count()
-	r.t.Logf("API server: %d objects, %d versions, %d deletes; %s", len(r.ledger.histories), versions, deletes, time.Since(r.began).Round(time.Millisecond))
-	return []*judge{stream, file}
-}
-
-// compareState compares what a consumer believes to exist with the API server's list.
-func (r *rig) compareState(j *judge) {
-	r.t.Helper()
-	state := j.state()
-	for _, resource := range resources() {
-		r.eachListed(resource, func(object *unstructured.Unstructured) {
-			uid, version := string(object.GetUID()), parseVersion(object.GetResourceVersion())
-			if state[uid] != version {
-				j.fault("%s %s uid=%s is at version %d, the sink at %d", resource.Resource, joined(object.GetNamespace(), object.GetName()), uid, version, state[uid])
-			}
-			delete(state, uid)
-		})
-	}
-	for uid, version := range state {
-		j.fault("the sink has an object that does not exist: uid=%s version %d", uid, version)
-	}
-}
-
 func connect(t *testing.T, config *rest.Config) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
@@ -186,26 +204,15 @@ func connect(t *testing.T, config *rest.Config) dynamic.Interface {
 	return client
 }
 
-func resources() []schema.GroupVersionResource {
+// resources are those of the kinds, each once.
+func (r *rig) resources() []schema.GroupVersionResource {
 	var found []schema.GroupVersionResource
-	for _, k := range kinds() {
+	for _, k := range r.world.kinds {
 		if !slices.Contains(found, k.resource) {
 			found = append(found, k.resource)
 		}
 	}
 	return found
-}
-
-func figures(events []event) string {
-	count := map[string]int{}
-	for i := range events {
-		op := events[i].op()
-		if events[i].FinalStateUnknown {
-			op += "(finalstateunknown)"
-		}
-		count[op]++
-	}
-	return fmt.Sprintf("%d events %v", len(events), count)
 }
 
 // eventually waits for something that another process does.

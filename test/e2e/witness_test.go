@@ -59,6 +59,33 @@ func (w *witness) await(t *testing.T, uid string) {
 	})
 }
 
+// awaitDeletes returns when the deletes of all uids were seen.
+func (w *witness) awaitDeletes(t *testing.T, uids []string) {
+	t.Helper()
+	eventually(t, 30*time.Second, "the witness has seen the deletes", func() bool {
+		deleted := w.deletions()
+		for _, uid := range uids {
+			if deleted[uid] == 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// deletions are the versions of the deletes seen, by uid.
+func (w *witness) deletions() map[string]uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	deleted := map[string]uint64{}
+	for uid, h := range w.seen {
+		if h.gone {
+			deleted[uid] = h.deletion
+		}
+	}
+	return deleted
+}
+
 func (w *witness) follow(ctx context.Context, resource schema.GroupVersionResource, from watch.Interface) {
 	defer from.Stop()
 	for frame := range from.ResultChan() {

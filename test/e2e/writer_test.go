@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 // sequence. What it does comes from a seed; when, does not.
 type writer struct {
 	workers []*worker
+	bulks   []*worker
 	ledger  *ledger
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
@@ -26,9 +28,9 @@ type writer struct {
 	err error
 }
 
-func newWriter(client dynamic.Interface, ledger *ledger, seed uint64) *writer {
+func newWriter(kinds []*kind, client dynamic.Interface, ledger *ledger, seed uint64) *writer {
 	w := &writer{ledger: ledger, cancel: func() {}, seed: seed}
-	for i, k := range kinds() {
+	for i, k := range kinds {
 		w.workers = append(w.workers, newWorker(k, client, ledger, rand.New(rand.NewPCG(seed, uint64(i)))))
 	}
 	return w
@@ -80,25 +82,36 @@ func (w *writer) populate(t *testing.T) {
 	w.each(t, func(ctx context.Context, worker *worker) error { return worker.createAll(ctx) })
 }
 
-// bulk makes n more objects of one kind, which nobody changes.
+// hands is how many workers share the objects of a bulk.
+const hands = 8
+
+// bulk makes n more objects of one kind, which only revolve changes.
 func (w *writer) bulk(t *testing.T, n int) {
 	t.Helper()
-	const hands = 8
-	maps := w.workers[1]
-	var made []*worker
+	first := len(w.bulks)
 	for hand := range hands {
-		helper := *maps
+		helper := *w.workers[1]
 		helper.slots = nil
 		for i := range n / hands {
-			helper.slots = append(helper.slots, &slot{name: fmt.Sprintf("bulk-%d-%d", hand, i)})
+			helper.slots = append(helper.slots, &slot{name: fmt.Sprintf("bulk-%d-%d", first+hand, i)})
 		}
-		made = append(made, &helper)
+		w.bulks = append(w.bulks, &helper)
 	}
-	for _, helper := range made {
-		w.done.Go(func() { w.note(helper.createAll(t.Context())) })
-	}
-	w.done.Wait()
-	w.check(t)
+	w.together(t, w.bulks[first:], func(ctx context.Context, helper *worker) error { return helper.createAll(ctx) })
+}
+
+// revolve changes the objects of all bulks. Of each five one stays as it is, one is updated, one deleted, and two are
+// made again under their names, one of them with changes before and after; what was deleted before is made again. It
+// returns the uids of the deleted.
+func (w *writer) revolve(t *testing.T) []string {
+	t.Helper()
+	deleted := make([][]string, len(w.bulks))
+	w.together(t, w.bulks, func(ctx context.Context, helper *worker) error {
+		uids, err := helper.revolve(ctx)
+		deleted[slices.Index(w.bulks, helper)] = uids
+		return err
+	})
+	return slices.Concat(deleted...)
 }
 
 // change lets every worker make n changes.
@@ -133,11 +146,55 @@ func (w *writer) disturb(t *testing.T) []string {
 // each lets all workers do the same at once, and returns when all have done it.
 func (w *writer) each(t *testing.T, do func(context.Context, *worker) error) {
 	t.Helper()
-	for _, worker := range w.workers {
+	w.together(t, w.workers, do)
+}
+
+func (w *writer) together(t *testing.T, workers []*worker, do func(context.Context, *worker) error) {
+	t.Helper()
+	for _, worker := range workers {
 		w.done.Go(func() { w.note(do(t.Context(), worker)) })
 	}
 	w.done.Wait()
 	w.check(t)
+}
+
+// there are the uids of the objects that the workers have made and not deleted.
+func (w *writer) there() []string {
+	var uids []string
+	for _, worker := range w.workers {
+		for _, s := range worker.slots {
+			if s.object != nil {
+				uids = append(uids, string(s.object.GetUID()))
+			}
+		}
+	}
+	return uids
+}
+
+// forget drops the objects of a resource: they were deleted by others.
+func (w *writer) forget(resource string) {
+	for _, worker := range w.workers {
+		if worker.kind.name() != resource {
+			continue
+		}
+		for _, s := range worker.slots {
+			s.object = nil
+		}
+	}
+}
+
+// adopt takes the objects as they are: the etcd was restored.
+func (w *writer) adopt(t *testing.T) {
+	t.Helper()
+	w.each(t, func(ctx context.Context, worker *worker) error {
+		for _, s := range worker.slots {
+			var err error
+			if s.object, err = worker.readBack(ctx, s.name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // finish makes one last object of each resource and returns their uids: what is written in order has delivered

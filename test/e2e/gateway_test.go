@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubecdc/kubecdc/test/testcluster"
+)
+
+// gateway stands between the exporter and the API server, with the server's own certificate. It can lose single frames of
+// watches, as etcd and API servers have done, and cut all connections.
+type gateway struct {
+	server *httptest.Server
+
+	mu     sync.Mutex // guards the following
+	loses  []string   // "DELETED shop/map-1"; each is lost once
+	losing string     // the plural whose frames are lost
+}
+
+// newGateway starts a gateway that passes everything on; it ends with the test.
+func newGateway(t *testing.T, cluster *testcluster.Cluster) *gateway {
+	t.Helper()
+	config := cluster.RESTConfig()
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(cluster.DataDir(), "apiserver.crt"), filepath.Join(cluster.DataDir(), "apiserver.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(config.CAData)
+	silent := log.New(io.Discard, "", 0)
+	g := &gateway{}
+	g.server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}},
+		FlushInterval:  -1, // each frame at once
+		ModifyResponse: g.watch,
+		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as a server that is away
+		ErrorLog:       silent,
+	})
+	g.server.Config.ErrorLog = silent
+	g.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	g.server.StartTLS()
+	t.Cleanup(func() { g.cut(); g.server.Close() })
+	return g
+}
+
+// cut ends all connections of the exporter.
+func (g *gateway) cut() { g.server.CloseClientConnections() }
+
+// kubeconfig writes a copy of the file that leads through the gateway, and returns its path.
+func (g *gateway) kubeconfig(t *testing.T, file, dir string) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server = g.server.URL
+	}
+	copied := filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, copied); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
+// lose makes the gateway lose the next frame of each kind and object, such as "DELETED shop/map-1", of watches of the
+// resource with the plural.
+func (g *gateway) lose(plural string, frames ...string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.losing, g.loses = plural, frames
+}
+
+// left are the frames that were not lost yet.
+func (g *gateway) left() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.loses)
+}
+
+// watch puts the losses into a watch.
+func (g *gateway) watch(answer *http.Response) error {
+	if request := answer.Request.URL; request.Query().Get("watch") == "true" {
+		answer.Body = &lossyBody{ReadCloser: answer.Body, frames: bufio.NewReader(answer.Body), lost: func(frame []byte) bool {
+			return g.isLost(path.Base(request.Path), frame)
+		}}
+	}
+	return nil
+}
+
+func (g *gateway) isLost(plural string, text []byte) bool {
+	var frame struct {
+		Type   string
+		Object content
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.losing != plural || len(g.loses) == 0 || json.Unmarshal(text, &frame) != nil {
+		return false
+	}
+	i := slices.Index(g.loses, frame.Type+" "+joined(frame.Object.Metadata.Namespace, frame.Object.Metadata.Name))
+	if i >= 0 {
+		g.loses = slices.Delete(g.loses, i, i+1)
+	}
+	return i >= 0
+}
+
+// lossyBody is a watch without the frames that are lost.
+type lossyBody struct {
+	io.ReadCloser
+	frames *bufio.Reader
+	lost   func(frame []byte) bool
+	rest   bytes.Reader // of a frame
+}
+
+// Read is io.Reader's; it returns a part of one frame.
+func (b *lossyBody) Read(p []byte) (int, error) {
+	for b.rest.Len() == 0 {
+		frame, err := b.frames.ReadBytes('\n')
+		if err == nil && b.lost(frame) {
+			continue
+		}
+		if len(frame) == 0 {
+			return 0, err
+		}
+		b.rest.Reset(frame)
+	}
+	return b.rest.Read(p)
+}
