@@ -16,7 +16,7 @@ func TestI4AForbiddenResourceWaitsWhileOthersGoOn(t *testing.T) {
 	r.summon()
 	r.writer.populate(t)
 	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
+	r.streaming()
 
 	r.forbid(core("configmaps"))
 	r.gateway.cut() // an open watch is not asked for its rights

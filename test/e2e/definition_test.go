@@ -14,7 +14,7 @@ func TestI4ADefinitionThatIsDeletedAndMadeAgain(t *testing.T) {
 	r := newRig(t, nil)
 	r.writer.populate(t)
 	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
+	r.streaming()
 	for _, uid := range r.deleteDefinition() {
 		for _, sink := range []*follower{r.stream, r.file} {
 			sink.await(t, r.exporter, "the delete of "+uid, func(e *event) bool { return e.UID == uid && e.op() == "deleted" })

@@ -14,7 +14,7 @@ func TestI4AResyncFindsWhatTheWatchLost(t *testing.T) {
 	r.summon()
 	r.writer.populate(t)
 	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
+	r.streaming()
 	lost := r.loseFrames()
 	r.await(r.writer.finish(t)...) // behind which the position is
 	for _, sink := range []*follower{r.stream, r.file} {

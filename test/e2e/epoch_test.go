@@ -17,13 +17,13 @@ import (
 func TestI4AnEtcdThatWasRestoredIsAnEpoch(t *testing.T) {
 	r := newRig(t, nil)
 	r.writer.populate(t)
-	r.exporter.start(t)
 	for _, overtaken := range []bool{false, true} {
-		r.await(r.writer.finish(t)...)
 		past := r.backUp()
+		r.exporter.start(t)
+		r.streaming()
 		r.writer.change(t, 10)
 		r.writer.disturb(t)
-		r.await(r.writer.finish(t)...)
+		r.streaming()
 		if overtaken {
 			version := r.version()
 			r.exporter.signal(t, syscall.SIGSTOP)
@@ -36,8 +36,8 @@ func TestI4AnEtcdThatWasRestoredIsAnEpoch(t *testing.T) {
 		}
 		r.await(r.writer.finish(t)...)
 		r.expectEpochs()
+		r.exporter.stop(t) // another life waits less after a failure
 	}
-	r.exporter.stop(t)
 	r.judge(true)
 }
 
@@ -50,7 +50,7 @@ func TestI4AnotherClusterIsAnEpoch(t *testing.T) {
 		if !r.exporter.runs() {
 			r.exporter.start(t)
 		}
-		r.await(r.writer.finish(t)...)
+		r.streaming()
 		if !runs {
 			r.exporter.stop(t)
 		}
@@ -72,11 +72,10 @@ func TestI4AnotherClusterIsAnEpoch(t *testing.T) {
 func TestI4AResyncCorrectsAHistoryThatLooksTheSame(t *testing.T) {
 	r := newRigOf(t, world{resync: time.Minute})
 	r.writer.populate(t)
-	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
 	past := r.backUp()
+	r.exporter.start(t)
 	r.writer.disturb(t)
-	r.await(r.writer.finish(t)...)
+	r.streaming()
 	r.exporter.stop(t)
 	version := r.version()
 	r.restore(past)

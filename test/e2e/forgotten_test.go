@@ -17,19 +17,19 @@ func TestI4WhatHistoryForgotIsAnnouncedAndEmittedOnce(t *testing.T) {
 	r.writer.populate(t)
 	r.writer.bulk(t, amount(500, 120))
 	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
+	r.streaming()
 
 	r.exporter.stop(t)
 	deleted := r.changeAndForget()
 	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
+	r.streaming()
 	r.expectGap(1, deleted)
 
 	r.exporter.signal(t, syscall.SIGSTOP)
 	r.gateway.cut() // what is on its way is not forgotten
 	deleted = r.changeAndForget()
 	r.exporter.signal(t, syscall.SIGCONT)
-	r.await(r.writer.finish(t)...)
+	r.streaming()
 	r.expectGap(2, deleted)
 	for _, resource := range r.resources() {
 		name := kubectlName(resource)

@@ -180,6 +180,14 @@ func (r *rig) settle() {
 	r.await(r.writer.finish(r.t)...)
 }
 
+// streaming returns when both sinks have everything, and it is the watch that goes on: the first object may be in the
+// middle of a snapshot, the second is behind it.
+func (r *rig) streaming() {
+	r.t.Helper()
+	r.await(r.writer.finish(r.t)...)
+	r.await(r.writer.finish(r.t)...)
+}
+
 // await returns when both sinks have the objects of the uids, and so, per resource, everything before them.
 func (r *rig) await(uids ...string) {
 	r.t.Helper()
