@@ -14,6 +14,8 @@ type trial struct {
 	histories map[string]*history
 	events    []event
 	gaps      bool
+	drift     bool
+	inherited map[string]told
 }
 
 func newTrial() *trial {
@@ -92,12 +94,22 @@ func (t *trial) faults() string {
 		t.events[i].place = i + 1
 	}
 	j := newJudge("trial", t.histories, t.gaps)
+	j.drift, j.inherited = t.drift, t.inherited
 	j.hear(t.events)
 	return strings.Join(j.faults, "\n")
 }
 
 func TestJudgeAcceptsWhatIsRight(t *testing.T) {
 	if faults := newTrial().faults(); faults != "" {
+		t.Error(faults)
+	}
+	corrected := newTrial()
+	corrected.drift = true
+	corrected.correct()
+	if faults := corrected.faults(); faults != "" {
+		t.Error(faults)
+	}
+	if faults := newEpochTrial().faults(); faults != "" {
 		t.Error(faults)
 	}
 	mended := newTrial()
@@ -135,6 +147,9 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 		"nobody asked for":                           func(t *trial) { t.tell("bookmark", "", 20, "") },
 		"and nothing was lost":                       func(t *trial) { t.gone(); t.gaps = false },
 		"version 12 is missing, and was in the list": func(t *trial) { t.gone(func() { t.tell("replaced", "u2", 13, "gone") }) },
+		"an object of a reconcile stands outside it": func(t *trial) { t.correct() },
+		"version 13 is missing":                      func(t *trial) { t.drift = true; t.correct(); t.drop("replaced", 13); t.resync(18) },
+		"version 15 is missing, and was in":          func(t *trial) { t.drop("updated", 15); t.drift = true; t.resync(17) },
 		"no gap was announced":                       func(t *trial) { t.gone(); t.drop("gap", 14) },
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -144,6 +159,73 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 				t.Errorf("the judge finds\n%s\nwant %q", faults, want)
 			}
 		})
+	}
+}
+
+// correct lets the watch lose an update, and a resync of another sink find it.
+func (t *trial) correct() {
+	t.drop("updated", 13)
+	t.tell("replaced", "u2", 13, "resync")
+}
+
+// resync adds a full snapshot without any object.
+func (t *trial) resync(version uint64) {
+	t.tell("snapshot.begin", "", version, "resync")
+	t.tell("snapshot.end", "", version, "resync")
+}
+
+// newEpochTrial is what follows a history in which u2 was the same, u3 was newer, and u9 was. The reconcile is at 20.
+func newEpochTrial() *trial {
+	had := func(uid string, version uint64) told {
+		return told{event: event{Type: "dev.kubecdc.updated", UID: uid, ResourceVersion: fmt.Sprint(version)}}
+	}
+	t := &trial{
+		gaps: true,
+		histories: map[string]*history{
+			"u2": {resource: "configmaps", key: "shop/b", uid: "u2", versions: []version{{5, ""}, {13, "v"}}},
+			"u3": {resource: "configmaps", key: "shop/c", uid: "u3", versions: []version{{14, "w"}}},
+		},
+		inherited: map[string]told{"u2": had("u2", 13), "u3": had("u3", 25), "u9": had("u9", 30)},
+	}
+	t.tell("gap", "", 20, "epoch")
+	t.tell("snapshot.begin", "", 20, "epoch")
+	t.tell("replaced", "u3", 14, "epoch")
+	t.tell("deleted", "u9", 30, "epoch")
+	t.events[3].FinalStateUnknown = true
+	t.tell("snapshot.end", "", 20, "epoch")
+	return t
+}
+
+func TestJudgeKnowsTheHistoryBefore(t *testing.T) {
+	for want, spoil := range map[string]func(*trial){
+		"must be deleted once by the epoch's": func(t *trial) { t.drop("deleted", 30) },
+		"version 14 is missing":               func(t *trial) { t.drop("replaced", 14) },
+		"is the same in both histories": func(t *trial) {
+			t.tell("replaced", "u2", 13, "epoch")
+			t.events[4], t.events[5] = t.events[5], t.events[4]
+		},
+		"no gap was announced":                func(t *trial) { t.drop("gap", 20) },
+		"0 deletes of an object that is gone": func(t *trial) { t.histories["u2"].gone = true },
+	} {
+		spoiled := newEpochTrial()
+		spoil(spoiled)
+		if faults := spoiled.faults(); !strings.Contains(faults, want) {
+			t.Errorf("the judge finds\n%s\nwant %q", faults, want)
+		}
+	}
+}
+
+// TestJudgeAllowsSharedVersionsOfExpiredEventsOnly: nothing else may follow a record at its version.
+func TestJudgeAllowsSharedVersionsOfExpiredEventsOnly(t *testing.T) {
+	for resource, want := range map[string]bool{"events": true, "pods": false} {
+		c := &course{spans: []span{{to: 5}}, position: 5}
+		first, second := event{Type: "dev.kubecdc.deleted", Resource: resource, ResourceVersion: "9"}, event{Type: "dev.kubecdc.deleted", Resource: resource, ResourceVersion: "9"}
+		if err := c.take(&first); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.take(&second); (err == nil) != want {
+			t.Errorf("a second delete of %s at the version: %v, want it allowed: %v", resource, err, want)
+		}
 	}
 }
 
