@@ -142,7 +142,7 @@ func (r *rig) replaceCluster() {
 	r.t.Helper()
 	r.offline(func() error { return os.RemoveAll(r.etcd()) })
 	r.beginHistory(newLedger())
-	r.prepare(r.ledger.created)
+	r.prepare(r.ledger, r.ledger.created)
 }
 
 func (r *rig) beginHistory(ledger *ledger) {

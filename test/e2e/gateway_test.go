@@ -29,8 +29,9 @@ type gateway struct {
 	server *httptest.Server
 
 	mu     sync.Mutex // guards the following
-	loses  []string   // "DELETED shop/map-1"; each is lost once
 	losing string     // the plural whose frames are lost
+	loses  []string   // "DELETED shop/map-1", those that have not come yet
+	lost   []string   // the same and its version; it is lost again when another watch brings it again
 }
 
 // newGateway starts a gateway that passes everything on; it ends with the test.
@@ -84,8 +85,8 @@ func (g *gateway) kubeconfig(t *testing.T, file, dir string) string {
 	return copied
 }
 
-// lose makes the gateway lose the next frame of each kind and object, such as "DELETED shop/map-1", of watches of the
-// resource with the plural.
+// lose makes the gateway lose the next frame of each type and object, such as "DELETED shop/map-1", for good, of watches
+// of the resource with the plural.
 func (g *gateway) lose(plural string, frames ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -116,14 +117,16 @@ func (g *gateway) isLost(plural string, text []byte) bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.losing != plural || len(g.loses) == 0 || json.Unmarshal(text, &frame) != nil {
+	if g.losing != plural || json.Unmarshal(text, &frame) != nil {
 		return false
 	}
-	i := slices.Index(g.loses, frame.Type+" "+joined(frame.Object.Metadata.Namespace, frame.Object.Metadata.Name))
-	if i >= 0 {
+	m := &frame.Object.Metadata
+	name := frame.Type + " " + joined(m.Namespace, m.Name)
+	if i := slices.Index(g.loses, name); i >= 0 {
 		g.loses = slices.Delete(g.loses, i, i+1)
+		g.lost = append(g.lost, name+" "+m.ResourceVersion)
 	}
-	return i >= 0
+	return slices.Contains(g.lost, name+" "+m.ResourceVersion)
 }
 
 // lossyBody is a watch without the frames that are lost.

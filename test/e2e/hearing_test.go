@@ -37,7 +37,7 @@ func (r *rig) hear(sink string, events []event, gaps bool) *judge {
 	parts := histories(events, len(ledgers))
 	for i, part := range parts {
 		present = newJudge(sink, ledgers[i].histories, gaps)
-		present.inherited, present.drift = left, r.world.resync > 0
+		present.cluster, present.inherited, present.drift = ledgers[i].cluster, left, r.world.resync > 0
 		present.hear(part)
 		if left = present.state(); i == len(parts)-1 {
 			r.compareState(present)

@@ -73,9 +73,11 @@ func (h *history) String() string {
 // markAnnotation is where the writer writes.
 const markAnnotation = "example.com/mark"
 
-// ledger is all histories, by uid.
+// ledger is all histories of one cluster, by uid.
 type ledger struct {
-	mu        sync.Mutex
+	cluster string // its uid, that of kube-system
+
+	mu        sync.Mutex // guards the following
 	histories map[string]*history
 }
 
@@ -86,6 +88,7 @@ func (l *ledger) clone() *ledger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	copied := newLedger()
+	copied.cluster = l.cluster
 	for uid, h := range l.histories {
 		one := *h
 		one.versions = slices.Clone(h.versions)

@@ -13,6 +13,7 @@ import (
 type judge struct {
 	sink      string
 	histories map[string]*history
+	cluster   string          // its uid, "" where that is not judged
 	gaps      bool            // there may be gaps, which must be announced: the API server was restarted, or a sink lost its log
 	drift     bool            // the sinks may ask for resyncs, which may correct what no watch told of
 	inherited map[string]told // what the sink had of the history before, by uid
@@ -91,6 +92,9 @@ func (j *judge) hearForm(e *event) {
 		j.fault("the id is at place %d already: %s\n%s", place, e.ID, e)
 	}
 	j.ids[e.ID] = e.place
+	if !strings.HasPrefix(e.ID, j.cluster[:min(len(j.cluster), 8)]) {
+		j.fault("the id is of another cluster than %s:\n%s\n%s", j.cluster, e.ID, e)
+	}
 	if e.header != "" && e.header != e.ID {
 		j.fault("the header says %s, the event %s", e.header, e.ID)
 	}

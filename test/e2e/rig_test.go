@@ -72,7 +72,7 @@ func newRigOf(t *testing.T, w world) *rig {
 	config := r.cluster.RESTConfig()
 	config.Timeout = 10 * time.Second // of one request of the writer
 	r.client = connect(t, config)
-	r.prepare(r.ledger.found)
+	r.prepare(r.ledger, r.ledger.found)
 	r.broker = newBroker(t, r.dir)
 	r.exporter = r.newExporter()
 	r.stream, r.file = followStream(r.broker.open()), followFile(r.path())
@@ -117,9 +117,14 @@ func (r *rig) newExporter() *exporter {
 // path is the file sink's.
 func (r *rig) path() string { return filepath.Join(r.dir, "out.ndjson") }
 
-// prepare makes what the writer needs, and notes what is there before it.
-func (r *rig) prepare(note func(resource string, object *unstructured.Unstructured)) {
+// prepare makes what the writer needs, and notes which cluster this is and what is there before the writer.
+func (r *rig) prepare(ledger *ledger, note func(resource string, object *unstructured.Unstructured)) {
 	r.t.Helper()
+	system, err := r.client.Resource(core("namespaces")).Get(r.t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ledger.cluster = string(system.GetUID())
 	for _, name := range namespaces {
 		r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
 	}

@@ -15,6 +15,7 @@ type trial struct {
 	events    []event
 	gaps      bool
 	drift     bool
+	cluster   string
 	inherited map[string]told
 }
 
@@ -94,7 +95,7 @@ func (t *trial) faults() string {
 		t.events[i].place = i + 1
 	}
 	j := newJudge("trial", t.histories, t.gaps)
-	j.drift, j.inherited = t.drift, t.inherited
+	j.drift, j.cluster, j.inherited = t.drift, t.cluster, t.inherited
 	j.hear(t.events)
 	return strings.Join(j.faults, "\n")
 }
@@ -180,7 +181,7 @@ func newEpochTrial() *trial {
 		return told{event: event{Type: "dev.kubecdc.updated", UID: uid, ResourceVersion: fmt.Sprint(version)}}
 	}
 	t := &trial{
-		gaps: true,
+		gaps: true, cluster: "c",
 		histories: map[string]*history{
 			"u2": {resource: "configmaps", key: "shop/b", uid: "u2", versions: []version{{5, ""}, {13, "v"}}},
 			"u3": {resource: "configmaps", key: "shop/c", uid: "u3", versions: []version{{14, "w"}}},
@@ -198,6 +199,7 @@ func newEpochTrial() *trial {
 
 func TestJudgeKnowsTheHistoryBefore(t *testing.T) {
 	for want, spoil := range map[string]func(*trial){
+		"the id is of another cluster":        func(t *trial) { t.cluster = "d" },
 		"must be deleted once by the epoch's": func(t *trial) { t.drop("deleted", 30) },
 		"version 14 is missing":               func(t *trial) { t.drop("replaced", 14) },
 		"is the same in both histories": func(t *trial) {
