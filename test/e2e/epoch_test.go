@@ -154,8 +154,8 @@ func (r *rig) beginHistory(ledger *ledger) {
 // etcd is its directory.
 func (r *rig) etcd() string { return filepath.Join(r.cluster.DataDir(), "etcd") }
 
-// overtake lets the API server pass the version, by changes that nobody streams. So no version of the other history is
-// one of this history, too.
+// overtake lets the API server pass the version, by changes that nobody streams. Behind a restored etcd, no version of an
+// object is then one of the other history, too.
 func (r *rig) overtake(version string) {
 	r.t.Helper()
 	for i := 0; parseVersion(r.version()) <= parseVersion(version); i++ {

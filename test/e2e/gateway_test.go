@@ -28,10 +28,11 @@ import (
 type gateway struct {
 	server *httptest.Server
 
-	mu     sync.Mutex // guards the following
-	losing string     // the plural whose frames are lost
-	loses  []string   // "DELETED shop/map-1", those that have not come yet
-	lost   []string   // the same and its version; it is lost again when another watch brings it again
+	mu     sync.Mutex     // guards the following
+	losing string         // the plural whose frames are lost
+	loses  []string       // "DELETED shop/map-1", those that have not come yet
+	asked  map[string]int // how often where the server stands was asked for, by plural
+	lost   []string       // the same and its version; it is lost again when another watch brings it again
 }
 
 // newGateway starts a gateway that passes everything on; it ends with the test.
@@ -49,12 +50,12 @@ func newGateway(t *testing.T, cluster *testcluster.Cluster) *gateway {
 	authorities := x509.NewCertPool()
 	authorities.AppendCertsFromPEM(config.CAData)
 	silent := log.New(io.Discard, "", 0)
-	g := &gateway{}
+	g := &gateway{asked: map[string]int{}}
 	g.server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}},
 		FlushInterval:  -1, // each frame at once
-		ModifyResponse: g.watch,
+		ModifyResponse: g.pass,
 		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as a server that is away
 		ErrorLog:       silent,
 	})
@@ -100,9 +101,23 @@ func (g *gateway) left() []string {
 	return slices.Clone(g.loses)
 }
 
-// watch puts the losses into a watch.
-func (g *gateway) watch(answer *http.Response) error {
-	if request := answer.Request.URL; request.Query().Get("watch") == "true" {
+// questions is how many lists of one object the API server has answered, which ask where it stands.
+func (g *gateway) questions(plural string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.asked[plural]
+}
+
+// pass counts the questions, and puts the losses into a watch.
+func (g *gateway) pass(answer *http.Response) error {
+	request := answer.Request.URL
+	query := request.Query()
+	if query.Get("limit") == "1" && query.Get("fieldSelector") == "" && answer.StatusCode == http.StatusOK {
+		g.mu.Lock()
+		g.asked[path.Base(request.Path)]++
+		g.mu.Unlock()
+	}
+	if query.Get("watch") == "true" {
 		answer.Body = &lossyBody{ReadCloser: answer.Body, frames: bufio.NewReader(answer.Body), lost: func(frame []byte) bool {
 			return g.isLost(path.Base(request.Path), frame)
 		}}

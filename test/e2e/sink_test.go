@@ -72,6 +72,38 @@ func TestI4WhatOnlyOneSinkSawIsDeletedInBoth(t *testing.T) {
 	r.judge(true)
 }
 
+// TestI3AReconcileWaitsForWhatIsInLine: what one sink has and the other has not yet is not told again.
+func TestI3AReconcileWaitsForWhatIsInLine(t *testing.T) {
+	var network *proxy
+	r := newRigOf(t, world{gateway: true, toBroker: func(address string) string {
+		network = newProxy(t, address)
+		return network.address()
+	}})
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.streaming()
+	network.allow(0)
+	r.writer.disturb(t)
+	for _, uid := range r.writer.finish(t) {
+		r.file.await(t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
+	}
+	before := map[string]int{}
+	for _, resource := range r.resources() {
+		before[resource.Resource] = r.gateway.questions(resource.Resource)
+	}
+	r.overtake(r.version()) // so that the restarted server has no position
+	r.restartAPIServer()
+	for plural, asked := range before {
+		eventually(t, deliveryLimit, "a watch of "+plural+" has failed and a reconcile begins", func() bool {
+			return r.gateway.questions(plural) >= asked+2
+		})
+	}
+	network.allow(-1)
+	r.await(r.writer.finish(t)...)
+	r.exporter.stop(t)
+	r.judge(true)
+}
+
 func TestI4ANewSinkUndoesNothingInTheOthers(t *testing.T) {
 	r, network := newProxiedRig(t)
 	r.summon()
