@@ -3,7 +3,9 @@
 //
 // The writer remembers every version that the API server gave it. The judge reads the sinks by itself, sharing no code
 // with the exporter, and compares: per object every version once and in order, nothing missing outside an announced
-// gap, every delete once. TestJudgeFindsWhatIsWrong proves that the judge sees what it should.
+// gap, every delete once, and in the end the same uids, versions and bodies as a list. Behind a restored etcd and in
+// another cluster it begins anew, with what the sink has of the history before. TestJudgeFindsWhatIsWrong proves that
+// the judge sees what it should.
 //
 // E2E_SEED changes what the tests do at random, E2E_KILLS and E2E_RESTARTS how often they kill the exporter and restart
 // the API server; -short does less. With -artifacts, the logs and what the sinks got are kept.
