@@ -30,7 +30,7 @@ func checkTopic(template string) error {
 		return err
 	}
 	if !consistsOf(literal, lower+upper+digits+"-_.") {
-		return errors.New("a topic consists of letters, digits and any of -_.")
+		return errors.New("a topic has letters, digits and any of -_. only")
 	}
 	if literal == "." || literal == ".." {
 		return errors.New("dots alone are no topic")
