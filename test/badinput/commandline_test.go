@@ -97,7 +97,7 @@ sinks:
   sinks[1].nats.subject (line 8): unknown placeholder {namspace}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}
   sinks[1].nats.token (line 9): want a string; put it in quotes
   sinks[1].nats.replicas (line 10): want a whole number from 1 to 5, have "many"
-  sinks[2] (line 11): no destination; give it one of file, nats`)
+  sinks[2] (line 11): no destination; give it one of file, kafka, nats`)
 }
 
 func TestConfigurationThatIsNoYAML(t *testing.T) {

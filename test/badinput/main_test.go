@@ -18,6 +18,7 @@ import (
 var shared testcluster.Shared
 
 func TestMain(m *testing.M) {
+	testcluster.HearHangups()
 	code := shared.Main(m)
 	if build.dir != "" {
 		os.RemoveAll(build.dir)

@@ -13,12 +13,15 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+
+	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(brokerDirVariable); dir != "" {
 		os.Exit(serveBroker(dir, os.Getenv(brokerPortVariable)))
 	}
+	testcluster.HearHangups()
 	klog.SetLogger(logr.Discard()) // client-go tells of each connection that a killed server leaves
 	code := m.Run()
 	if build.dir != "" {
