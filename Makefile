@@ -46,7 +46,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 	done
 
 .PHONY: bench
-bench: bench-source bench-stages bench-file bench-scale bench-snapshot bench-restart bench-idle ## all benchmarks, each beside its limit
+bench: bench-source bench-stages bench-file bench-scale bench-snapshot bench-restart bench-idle bench-kafka ## all benchmarks, each beside its limit
 
 .PHONY: bench-source
 bench-source: ## watch -> records, beside reading and discarding the same bytes
@@ -75,6 +75,10 @@ bench-restart: ## from the exec to the first change in the file, with 1,000,000 
 .PHONY: bench-idle
 bench-idle: ## memory and CPU time of 200 quiet resources with two sinks
 	go run ./bench/idle
+
+.PHONY: bench-kafka
+bench-kafka: ## watch -> a real Apache Kafka, beside reading and discarding the same bytes, and kafka-go's Writer (needs a JDK and Maven)
+	go run ./bench/kafka
 
 .PHONY: devcluster
 devcluster: ## a development API server in the foreground; its kubeconfig is .devcluster/kubeconfig

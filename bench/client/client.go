@@ -21,6 +21,7 @@ type Spec struct {
 	Events  int
 	HTTP2   bool
 	Profile string // a file; "" is none
+	Target  string // where a client writes to that does more than read
 }
 
 // Client takes the spec's events and adds them to the meter. It returns when ctx ends, or on an error.

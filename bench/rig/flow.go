@@ -13,41 +13,75 @@ import (
 // that it is told to, lets the events go, and measures until all are in the file. The resources are those of the world:
 // Pods, or its custom ones if it has any.
 func (r *Rig) Flow(ctx context.Context, w replay.World) (m harness.Measured, err error) {
-	w.Held = true
 	line, err := r.NewLine(w.Run)
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, line.Remove()) }()
-	streams := 1
-	if w.Kinds > 0 {
-		line.Resources, streams = replay.Custom, w.Kinds
-	}
 	output, err := line.Follow()
 	if err != nil {
 		return m, err
 	}
 	defer output.Close()
-	exporter, err := line.Start(w)
+	m, _, err = line.flow(ctx, w, func(context.Context) (int, error) { return output.Lines() })
+	return m, err
+}
+
+// Sink is where an exporter writes to instead of its file.
+type Sink struct {
+	// Config is the exporter's configuration of it, YAML with the key sinks.
+	Config string
+	// Count is how many records it has that readers see.
+	Count func(ctx context.Context) (int, error)
+}
+
+// FlowTo is Flow into another sink. The CPU time is that up to the end of the process, which has saved everything then.
+func (r *Rig) FlowTo(ctx context.Context, w replay.World, to Sink) (m harness.Measured, err error) {
+	line, err := r.NewLine(w.Run)
 	if err != nil {
 		return m, err
+	}
+	defer func() { err = errors.Join(err, line.Remove()) }()
+	line.Config = to.Config
+	m, saved, err := line.flow(ctx, w, to.Count)
+	m.CPU = saved
+	return m, err
+}
+
+// flow measures until so many records have arrived as the world has events, and the CPU time until all is saved.
+func (l *Line) flow(ctx context.Context, w replay.World, count func(context.Context) (int, error)) (m harness.Measured, saved time.Duration, err error) {
+	w.Held = true
+	streams := 1
+	if w.Kinds > 0 {
+		l.Resources, streams = replay.Custom, w.Kinds
+	}
+	exporter, err := l.Start(w)
+	if err != nil {
+		return m, 0, err
 	}
 	defer exporter.Kill()
-	if err := r.AwaitWatches(ctx, exporter, w, streams); err != nil {
-		return m, err
+	if err := l.AwaitWatches(ctx, exporter, w, streams); err != nil {
+		return m, 0, err
 	}
-	before, err := output.Lines() // of the first snapshots
+	first, err := count(ctx) // of the first snapshots
 	if err != nil {
-		return m, err
+		return m, 0, err
+	}
+	before, err := exporter.Usage()
+	if err != nil {
+		return m, 0, err
 	}
 	m.Events = streams * w.Events
-	m.CPU, m.Wall, err = r.release(ctx, w, exporter, output.Has(before+m.Events))
+	m.CPU, m.Wall, err = l.release(ctx, w, exporter, func() (bool, error) {
+		n, err := count(ctx)
+		return n >= first+m.Events, err
+	})
 	if err != nil {
-		return m, err
+		return m, 0, err
 	}
 	usage, err := exporter.Stop()
 	m.PeakRSS = usage.PeakRSS
-	return m, err
+	return m, usage.CPU - before.CPU, err
 }
 
 // release lets the events go and measures until they have arrived.

@@ -76,6 +76,7 @@ type Line struct {
 	dir       string
 	Resources string   // what it watches; "" is pods
 	Sinks     []string // sinks beside the file
+	Config    string   // YAML, with sinks instead of the file; "" is none
 }
 
 // NewLine returns an exporter with a fresh state. Remove removes what it writes.
@@ -107,12 +108,28 @@ func (l *Line) Start(w replay.World) (*harness.Exporter, error) {
 	}
 	args := []string{
 		"--kubeconfig", kubeconfig, "--state-dir", filepath.Join(l.dir, "state"), "--resources", resources,
-		"--sink", "file://" + l.output(),
 	}
+	destination, err := l.destination()
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, destination...)
 	for _, sink := range l.Sinks {
 		args = append(args, "--sink", sink)
 	}
 	return harness.StartExporter(l.binary, args...)
+}
+
+// destination is the arguments that say where to write to.
+func (l *Line) destination() ([]string, error) {
+	if l.Config == "" {
+		return []string{"--sink", "file://" + l.output()}, nil
+	}
+	path := filepath.Join(l.dir, "config.yaml")
+	if err := os.WriteFile(path, []byte(l.Config), 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	return []string{"--config", path}, nil
 }
 
 // Poll is how often a benchmark looks at the file, where it need not know sooner.

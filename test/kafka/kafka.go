@@ -16,7 +16,7 @@
 // own goroutine. Those that return an error may be called by any goroutine at any
 // time: faults, and where leaders are. In short:
 //
-//   - Start, Shared, RequireReal, Available, Required
+//   - Start, Shared, RequireReal, Available, Required; New and Close without a test
 //   - Cluster: Real, Brokers, BrokersAt, Certificates, NodeIDs, Log
 //   - faults: Kill, Pause, Resume, StopNode, StartNodes, ElectUnclean
 //   - leaders: LeaderOf, MoveLeader, AwaitISR
@@ -115,7 +115,9 @@ func Start(tb testing.TB, options Options) *Cluster {
 	return c
 }
 
-// start is Start without a test. ctx limits the start, not the cluster's life.
+// New is Start without a test. ctx limits the start, not the cluster's life, which Close ends.
+func New(ctx context.Context, options Options) (*Cluster, error) { return start(ctx, options) }
+
 func start(ctx context.Context, options Options) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -221,6 +223,9 @@ func (c *Cluster) showLogs(tb testing.TB) {
 		tb.Logf("log of broker %d:\n%s", n.id, summary(c.Log(n.id)))
 	}
 }
+
+// Close ends a cluster of New.
+func (c *Cluster) Close() error { return c.close() }
 
 // close ends all brokers as a crash would: nobody needs their data any more.
 func (c *Cluster) close() error {
