@@ -46,7 +46,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 	done
 
 .PHONY: bench
-bench: bench-source bench-stages bench-file bench-scale bench-snapshot bench-restart bench-idle bench-kafka ## all benchmarks, each beside its limit
+bench: bench-source bench-stages bench-file bench-scale bench-snapshot bench-restart bench-idle bench-kafka bench-nats ## all benchmarks, each beside its limit
 
 .PHONY: bench-source
 bench-source: ## watch -> records, beside reading and discarding the same bytes
@@ -79,6 +79,10 @@ bench-idle: ## memory and CPU time of 200 quiet resources with two sinks
 .PHONY: bench-kafka
 bench-kafka: ## watch -> a real Apache Kafka, beside reading and discarding the same bytes, and kafka-go's Writer (needs a JDK and Maven)
 	go run ./bench/kafka
+
+.PHONY: bench-nats
+bench-nats: ## watch -> a real nats-server with streams on disk, beside reading and discarding the same bytes
+	go run ./bench/nats
 
 .PHONY: devcluster
 devcluster: ## a development API server in the foreground; its kubeconfig is .devcluster/kubeconfig

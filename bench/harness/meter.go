@@ -19,6 +19,9 @@ func (m Measured) PerCPUSecond() float64 { return float64(m.Events) / m.CPU.Seco
 // PerSecond is the events of one second on the wall.
 func (m Measured) PerSecond() float64 { return float64(m.Events) / m.Wall.Seconds() }
 
+// PeakMiB is the peak RSS in MiB.
+func (m Measured) PeakMiB() float64 { return float64(m.PeakRSS) / (1 << 20) }
+
 // Meter takes the time of a number of events. One goroutine adds them; any may wait for Done.
 type Meter struct {
 	want, seen  int

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/bench/client"
@@ -22,12 +21,12 @@ const (
 
 func codecs() []string { return []string{"none", "snappy", "zstd"} }
 
-// match is the results so far, by contestant, one a round.
+// match is the results so far.
 type match struct {
 	options
 	rig     *rig.Rig
 	brokers []string
-	results map[string][]harness.Measured
+	results harness.Results
 }
 
 // round runs each client once.
@@ -62,7 +61,7 @@ func (m *match) client(ctx context.Context, name string, i int) (err error) {
 	if err := harness.Call(ctx, role, spec, &measured); err != nil {
 		return err
 	}
-	m.note(name, measured)
+	m.results.Note(name, measured)
 	return nil
 }
 
@@ -77,53 +76,25 @@ func (m *match) exporter(ctx context.Context, codec string, i int) (err error) {
 	if err != nil {
 		return err
 	}
-	m.note(codec, measured)
+	m.results.Note(codec, measured)
 	return nil
 }
-
-func (m *match) note(name string, one harness.Measured) {
-	if m.results == nil {
-		m.results = map[string][]harness.Measured{}
-	}
-	m.results[name] = append(m.results[name], one)
-	fmt.Fprintf(os.Stderr, "%-10s %7d events, %5.2f s, %5.2f s CPU, %7.0f events/CPU-s, %5.1f MiB\n",
-		name, one.Events, one.Wall.Seconds(), one.CPU.Seconds(), one.PerCPUSecond(), peakMiB(one))
-}
-
-func peakMiB(m harness.Measured) float64 { return float64(m.PeakRSS) / (1 << 20) }
 
 // figures are the medians of the rounds.
 func (m *match) figures() []harness.Figure {
 	var all []harness.Figure
 	for _, name := range append(codecs(), reader, reader1, baseline) {
 		all = append(all, harness.Figure{
-			Name: "kafka." + name + "_events_per_cpu_second", Value: m.median(name, harness.Measured.PerCPUSecond), Unit: "events/s",
+			Name: "kafka." + name + "_events_per_cpu_second", Value: m.results.Median(name, harness.Measured.PerCPUSecond), Unit: "events/s",
 		})
 	}
 	for _, codec := range codecs() {
 		for _, other := range []string{reader, reader1, baseline} {
-			all = append(all, harness.Figure{Name: "kafka." + codec + "_ratio_to_" + other, Value: m.ratio(codec, other), Unit: "ratio"})
+			all = append(all, harness.Figure{Name: "kafka." + codec + "_ratio_to_" + other, Value: m.results.Ratio(codec, other), Unit: "ratio"})
 		}
 	}
 	for _, name := range append(codecs(), baseline) {
-		all = append(all, harness.Figure{Name: "kafka." + name + "_rss_mib", Value: m.median(name, peakMiB), Unit: "MiB"})
+		all = append(all, harness.Figure{Name: "kafka." + name + "_rss_mib", Value: m.results.Median(name, harness.Measured.PeakMiB), Unit: "MiB"})
 	}
 	return all
-}
-
-func (m *match) median(name string, value func(harness.Measured) float64) float64 {
-	var values []float64
-	for _, measured := range m.results[name] {
-		values = append(values, value(measured))
-	}
-	return harness.Median(values)
-}
-
-// ratio is the median of the rounds' ratios: what slows a round down slows both sides of its ratio.
-func (m *match) ratio(of, to string) float64 {
-	var values []float64
-	for i, measured := range m.results[of] {
-		values = append(values, measured.PerCPUSecond()/m.results[to][i].PerCPUSecond())
-	}
-	return harness.Median(values)
 }

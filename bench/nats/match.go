@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/bench/client"
+	"github.com/kubecdc/kubecdc/bench/harness"
+	"github.com/kubecdc/kubecdc/bench/replay"
+	"github.com/kubecdc/kubecdc/bench/rig"
+)
+
+// The contestants.
+const (
+	reader   = "copy"       // over HTTP/2
+	reader1  = "copy_http1" // over HTTP/1.1
+	fast     = "fast"       // the exporter as it comes
+	fallback = "fallback"   // the exporter as with an older server
+)
+
+// stream is the one that is written to.
+const stream = "BENCH"
+
+// match is the results so far.
+type match struct {
+	events, size int
+	rig          *rig.Rig
+	server       *harness.NATS
+	results      harness.Results
+	served       harness.Results // the same with the server's CPU time
+}
+
+// round runs each client once.
+func (m *match) round(ctx context.Context, i int) error {
+	for _, name := range []string{reader, reader1} {
+		if err := m.copy(ctx, name, i); err != nil {
+			return fmt.Errorf("run %s: %w", name, err)
+		}
+	}
+	for _, way := range []struct{ name, publish string }{{fast, "auto"}, {fallback, "ordered"}} {
+		if err := m.exporter(ctx, way.name, way.publish, i); err != nil {
+			return fmt.Errorf("run the exporter with publish %s: %w", way.publish, err)
+		}
+	}
+	return nil
+}
+
+func (m *match) copy(ctx context.Context, name string, i int) error {
+	spec := client.Spec{CA: m.rig.Address.CA, Events: 3 * m.events, HTTP2: name == reader}
+	spec.Host = m.rig.Address.Host(replay.World{Run: fmt.Sprint(name, i), Events: spec.Events, ObjectBytes: m.size})
+	var measured harness.Measured
+	if err := harness.Call(ctx, reader, spec, &measured); err != nil {
+		return err
+	}
+	m.results.Note(name, measured)
+	return nil
+}
+
+func (m *match) exporter(ctx context.Context, name, publish string, i int) (err error) {
+	nc, err := natsgo.Connect(m.server.URL)
+	if err != nil {
+		return fmt.Errorf("connect to nats-server: %w", err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return fmt.Errorf("connect to nats-server: %w", err)
+	}
+	defer func() { err = errors.Join(err, js.DeleteStream(context.WithoutCancel(ctx), stream)) }()
+	before, err := m.server.Usage()
+	if err != nil {
+		return err
+	}
+	to := rig.Sink{
+		Config: fmt.Sprintf("sinks: [{name: nats, nats: {url: %q, stream: %s, publish: %s}}]\n", m.server.URL, stream, publish),
+		Count:  func(ctx context.Context) (int, error) { return messages(ctx, js) },
+	}
+	measured, err := m.rig.FlowTo(ctx, replay.World{Run: fmt.Sprint(name, i), Events: m.events, ObjectBytes: m.size}, to)
+	if err != nil {
+		return err
+	}
+	after, err := m.server.Usage()
+	if err != nil {
+		return err
+	}
+	m.results.Note(name, measured)
+	measured.CPU, measured.PeakRSS = after.CPU-before.CPU, after.PeakRSS
+	fmt.Fprint(os.Stderr, "  server of ")
+	m.served.Note(name, measured)
+	return nil
+}
+
+// messages is how many the stream has.
+func messages(ctx context.Context, js jetstream.JetStream) (int, error) {
+	found, err := js.Stream(ctx, stream)
+	if err != nil {
+		return 0, fmt.Errorf("look up stream %s: %w", stream, err)
+	}
+	return int(found.CachedInfo().State.Msgs), nil
+}
+
+// figures are the medians of the rounds.
+func (m *match) figures() []harness.Figure {
+	perSecond := harness.Measured.PerCPUSecond
+	return []harness.Figure{
+		{Name: "nats.events_per_cpu_second", Value: m.results.Median(fast, perSecond), Unit: "events/s"},
+		{Name: "nats.fallback_events_per_cpu_second", Value: m.results.Median(fallback, perSecond), Unit: "events/s"},
+		{Name: "nats.copy_events_per_cpu_second", Value: m.results.Median(reader, perSecond), Unit: "events/s"},
+		{Name: "nats.copy_http1_events_per_cpu_second", Value: m.results.Median(reader1, perSecond), Unit: "events/s"},
+		{Name: "nats.ratio_to_copy", Value: m.results.Ratio(fast, reader), Unit: "ratio"},
+		{Name: "nats.ratio_to_copy_http1", Value: m.results.Ratio(fast, reader1), Unit: "ratio"},
+		{Name: "nats.ratio_to_fallback", Value: m.results.Ratio(fast, fallback), Unit: "ratio"},
+		{Name: "nats.server_events_per_cpu_second", Value: m.served.Median(fast, perSecond), Unit: "events/s"},
+		{Name: "nats.server_fallback_events_per_cpu_second", Value: m.served.Median(fallback, perSecond), Unit: "events/s"},
+		{Name: "nats.rss_mib", Value: m.results.Median(fast, harness.Measured.PeakMiB), Unit: "MiB"},
+		{Name: "nats.fallback_rss_mib", Value: m.results.Median(fallback, harness.Measured.PeakMiB), Unit: "MiB"},
+	}
+}
