@@ -107,7 +107,7 @@ func (l *Line) Start(w replay.World) (*harness.Exporter, error) {
 		resources = "pods"
 	}
 	args := []string{
-		"--kubeconfig", kubeconfig, "--state-dir", filepath.Join(l.dir, "state"), "--resources", resources,
+		"--kubeconfig", kubeconfig, "--state-dir", filepath.Join(l.dir, "state"), "--resources", resources, "--listen", "127.0.0.1:0",
 	}
 	destination, err := l.destination()
 	if err != nil {
