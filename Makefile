@@ -46,7 +46,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 	done
 
 .PHONY: bench
-bench: bench-source bench-stages bench-file bench-scale bench-snapshot bench-restart bench-idle bench-kafka bench-nats ## all benchmarks, each beside its limit
+bench: bench-source bench-stages bench-file bench-scale bench-snapshot bench-restart bench-idle bench-kafka bench-nats bench-latency ## all benchmarks, each beside its limit
 
 .PHONY: bench-source
 bench-source: ## watch -> records, beside reading and discarding the same bytes
@@ -83,6 +83,10 @@ bench-kafka: ## watch -> a real Apache Kafka, beside reading and discarding the 
 .PHONY: bench-nats
 bench-nats: ## watch -> a real nats-server with streams on disk, beside reading and discarding the same bytes
 	go run ./bench/nats
+
+.PHONY: bench-latency
+bench-latency: ## from a write that a real API server acknowledged to a JetStream consumer, beside a bare client-go watch
+	go run ./bench/latency
 
 .PHONY: devcluster
 devcluster: ## a development API server in the foreground; its kubeconfig is .devcluster/kubeconfig

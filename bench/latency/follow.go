@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// arrivals is when each version came.
+type arrivals struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+func (a *arrivals) note(version string) {
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.at == nil {
+		a.at = map[string]time.Time{}
+	}
+	if _, twice := a.at[version]; !twice {
+		a.at[version] = now
+	}
+}
+
+// of is when the version came.
+func (a *arrivals) of(version string) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.at[version]
+}
+
+// have says whether all of them came.
+func (a *arrivals) have(versions map[string]time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for version := range versions {
+		if _, there := a.at[version]; !there {
+			return false
+		}
+	}
+	return true
+}
+
+// followers are a consumer of the stream and a bare watch.
+type followers struct {
+	ours, bare *arrivals
+	nc         *natsgo.Conn
+	watch      watch.Interface
+	done       sync.WaitGroup
+}
+
+func (f *followers) stop() {
+	f.watch.Stop()
+	f.nc.Close()
+	f.done.Wait()
+}
+
+func (f *followers) have(versions map[string]time.Time) (bool, error) {
+	return f.ours.have(versions) && f.bare.have(versions), nil
+}
+
+// follow starts both, the consumer when the exporter has made the stream.
+func (c *course) follow(ctx context.Context) (f *followers, err error) {
+	f = &followers{ours: &arrivals{}, bare: &arrivals{}}
+	if f.nc, err = natsgo.Connect(c.url); err != nil {
+		return nil, fmt.Errorf("connect to nats-server: %w", err)
+	}
+	if err = c.consume(ctx, f); err == nil {
+		f.watch, err = c.client.CoreV1().ConfigMaps(namespace).Watch(ctx, metav1.ListOptions{})
+	}
+	if err != nil {
+		f.nc.Close()
+		return nil, fmt.Errorf("follow the changes: %w", err)
+	}
+	f.done.Go(func() {
+		for event := range f.watch.ResultChan() {
+			if object, ok := event.Object.(*corev1.ConfigMap); ok {
+				f.bare.note(object.ResourceVersion)
+			}
+		}
+	})
+	return f, nil
+}
+
+// consume reads the stream in order, from its begin on.
+func (c *course) consume(ctx context.Context, f *followers) error {
+	js, err := jetstream.New(f.nc)
+	if err != nil {
+		return err
+	}
+	var found jetstream.Stream
+	err = c.exporter.Await(ctx, 50*time.Millisecond, func() (bool, error) {
+		found, err = js.Stream(ctx, stream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return err
+	}
+	consumer, err := found.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy})
+	if err != nil {
+		return err
+	}
+	_, err = consumer.Consume(func(m jetstream.Msg) {
+		// The id is cluster/resource/namespace/name/uid/version/op.
+		if parts := strings.Split(m.Headers().Get("kubecdc-id"), "/"); len(parts) > 2 {
+			f.ours.note(parts[len(parts)-2])
+		}
+	})
+	return err
+}
+
+// latencies are those of all versions, sorted, in milliseconds. An arrival before the answer to the write is none.
+func latencies(acknowledged map[string]time.Time, a *arrivals) []float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []float64
+	for version, at := range acknowledged {
+		all = append(all, max(0, float64(a.at[version].Sub(at))/float64(time.Millisecond)))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// added is by how much later the stream's consumer had each version than the bare watch, sorted, in milliseconds.
+func added(acknowledged map[string]time.Time, f *followers) []float64 {
+	var all []float64
+	for version := range acknowledged {
+		all = append(all, float64(f.ours.of(version).Sub(f.bare.of(version)))/float64(time.Millisecond))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// percentile is the smallest value that so many percent of the sorted values do not exceed.
+func percentile(sorted []float64, percent float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max(0, int(math.Ceil(percent/100*float64(len(sorted))))-1)]
+}

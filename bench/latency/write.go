@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubecdc/kubecdc/bench/harness"
+)
+
+// hands is how many writes may be under way.
+const hands = 64
+
+// namespace is where the objects are.
+const namespace = "default"
+
+// course is who takes part.
+type course struct {
+	client   *kubernetes.Clientset
+	exporter *harness.Exporter
+	url      string // of the NATS server
+	span     time.Duration
+}
+
+// create makes the objects, one a hand.
+func (c *course) create(ctx context.Context) error {
+	for i := range hands {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name(i)}}
+		if _, err := c.client.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("create %s: %w", name(i), err)
+		}
+	}
+	return nil
+}
+
+func name(hand int) string { return fmt.Sprintf("map-%02d", hand) }
+
+// write changes objects at the rate, and returns when each version was acknowledged. A write whose turn comes while all
+// hands are full waits.
+func (c *course) write(ctx context.Context, rate int) (map[string]time.Time, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	turns := make(chan int)
+	var mu sync.Mutex
+	acknowledged := map[string]time.Time{}
+	var done sync.WaitGroup
+	for hand := range hands {
+		done.Go(func() {
+			for turn := range turns {
+				patch := fmt.Appendf(nil, `{"data":{"text":"%d at %d a second"}}`, turn, rate)
+				object, err := c.client.CoreV1().ConfigMaps(namespace).Patch(ctx, name(hand), types.MergePatchType, patch, metav1.PatchOptions{})
+				at := time.Now()
+				if err != nil {
+					cancel(fmt.Errorf("write %s: %w", name(hand), err))
+					continue
+				}
+				mu.Lock()
+				acknowledged[object.ResourceVersion] = at
+				mu.Unlock()
+			}
+		})
+	}
+	c.pace(ctx, rate, turns)
+	close(turns)
+	done.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	return acknowledged, nil
+}
+
+// pace gives turns for the span.
+func (c *course) pace(ctx context.Context, rate int, turns chan<- int) {
+	tick := time.NewTicker(time.Second / time.Duration(rate))
+	defer tick.Stop()
+	end := time.Now().Add(c.span)
+	for turn := 0; time.Now().Before(end); turn++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case turns <- turn:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
