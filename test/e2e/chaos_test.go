@@ -1,0 +1,37 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestI3I5ExactlyOnceInOrderWhileBothEndsAndTheNetworkFail resets the connection to the NATS server some fourteen times
+// a second, and kills server and exporter in turn. E2E_CHANGES is how many events there are at least.
+func TestI3I5ExactlyOnceInOrderWhileBothEndsAndTheNetworkFail(t *testing.T) {
+	r, network := newProxiedRig(t)
+	r.summon()
+	r.writer.populate(t)
+	r.writer.start(t)
+	mend := network.resetEvery(70 * time.Millisecond)
+	random := rand.New(rand.NewPCG(seed(t), 5000))
+	changes, times := number(t, "E2E_CHANGES", amount(800, 300)), kills(t, 6, 3)
+	for i := range times {
+		r.killAtRandom(1)
+		r.file.awaitMore(t, r.exporter, max(len(r.file.all(t))+1+random.IntN(50), changes*i/times))
+		r.broker.kill()
+		r.broker.start()
+		if i%2 == 0 {
+			r.stream.await(t, r.exporter, "what the file has", func(e *event) bool { return e.ID == r.file.events[len(r.file.events)-1].ID })
+		}
+		r.exporter.process.kill()
+	}
+	r.exporter.start(t)
+	r.file.awaitMore(t, r.exporter, changes)
+	r.writer.stop(t)
+	r.await(r.writer.finish(t)...) // while connections are still reset
+	mend()
+	r.exporter.stop(t)
+	r.judge(false)
+	t.Logf("%d connections were reset, the NATS server was killed %d times and the exporter %d times", network.resetCount(), times, 2*times)
+}
