@@ -66,10 +66,3 @@ func (r *rig) copied(t *testing.T) *exporter {
 	x.sinks = []string{x.sinks[0], "file://" + file}
 	return &x
 }
-
-func (x *exporter) signal(t *testing.T, signal syscall.Signal) {
-	t.Helper()
-	if err := x.process.cmd.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -158,7 +158,7 @@ func (r *rig) compareMirror(m *mirrored) {
 		r.t.Fatal(m.err)
 	}
 	objects, listed := m.read(), map[string]bool{}
-	for _, resource := range resources() {
+	for _, resource := range r.resources() {
 		r.eachListed(resource, func(object *unstructured.Unstructured) {
 			key := mirrorKey(resource, object.GetNamespace(), object.GetName())
 			if want := string(object.GetUID()) + " " + object.GetResourceVersion(); objects[key] != want {
