@@ -34,6 +34,7 @@ type Sink struct {
 	encoders chan *batch.Encoder // as many as may work at once; nil is one that is not made yet
 
 	cluster  *wire.Cluster // nil after Close
+	reached  bool          // a broker has answered
 	opened   bool          // Write may be called
 	producer wire.Producer
 	inTx     bool              // a transaction may be open
@@ -90,6 +91,9 @@ func (s *Sink) Open(ctx context.Context, text sink.Mark) ([]string, error) {
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
+	if err := s.reach(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -114,6 +118,17 @@ func (s *Sink) connect() error {
 	}
 	s.cluster = cluster
 	return nil
+}
+
+// reach finds out, once, whether the brokers can be talked to at all: what cuts connections without a word may be a
+// wrong configuration, and only the first Open asks further. Later ones meet brokers that restart.
+func (s *Sink) reach(ctx context.Context) error {
+	if s.reached {
+		return nil
+	}
+	err := s.persist(ctx, "reach the brokers", s.cluster.Reach)
+	s.reached = err == nil
+	return err
 }
 
 // Write is as in sink.Sink. Any error but a rejection closes the sink.
