@@ -54,6 +54,7 @@ func (c *Cluster) CreateTopic(tb testing.TB, name string, topic Topic) {
 		if err == kerr.TopicAlreadyExists && sent {
 			return nil
 		}
+		sent = true // an answer such as REQUEST_TIMED_OUT leaves open whether it was done
 		return permanentUnlessRetriable(err, response.Topics[0].ErrorMessage)
 	})
 	c.await(tb, "wait for topic "+name, func(ctx context.Context) error {
@@ -128,6 +129,7 @@ func (c *Cluster) DeleteTopic(tb testing.TB, name string) {
 		if err == kerr.UnknownTopicOrPartition && sent {
 			return nil
 		}
+		sent = true
 		return permanentUnlessRetriable(err, response.Topics[0].ErrorMessage)
 	})
 	c.await(tb, "wait for the end of topic "+name, func(ctx context.Context) error {
