@@ -105,13 +105,23 @@ func checkSink(ctx context.Context, s *config.Sink, c *cluster, r *report) {
 		note, err = target.Check(ctx)
 	}
 	if err != nil {
-		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
+		for _, one := range joined(err) {
+			r.problem(fmt.Errorf("sink %s: %w", s.Name, one))
+		}
 		return
 	}
 	r.ok("sink " + s.Name)
 	if note != "" {
 		r.note("sink " + s.Name + ": " + note)
 	}
+}
+
+// joined is what errors.Join has made one of.
+func joined(err error) []error {
+	if all, several := err.(interface{ Unwrap() []error }); several {
+		return all.Unwrap()
+	}
+	return []error{err}
 }
 
 // report prints what was found and remembers what is wrong.

@@ -48,7 +48,7 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 		if s.options.Create {
 			return nil
 		}
-		return permanent("look up topic %s: it does not exist: create it, or allow the sink to create topics", name)
+		return permanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
 	}
 	if err != nil {
 		return checkError("look up topic "+name, wire.Explain(err))

@@ -48,7 +48,7 @@ func (s *Sink) ensure(ctx context.Context, name string) (*topic, error) {
 	known, err := s.cluster.Topic(ctx, name)
 	if wire.Code(err) == codeUnknownTopic {
 		if !s.options.Create {
-			return nil, permanent("open topic %s: it does not exist: create it, or allow the sink to create topics", name)
+			return nil, permanent("open topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
 		}
 		if err := s.cluster.Create(ctx, s.options.spec(name)); err != nil {
 			return nil, err
