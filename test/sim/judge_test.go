@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,8 @@ type judge struct {
 	world *world
 	// saved is what the state must hold when the next life opens it.
 	saved map[string]*savedStream
+	// marks are by sink what the state is known to have.
+	marks map[string]sink.Mark
 	// joined is by sink the number of its log's records when it last became new.
 	joined map[string]int
 }
@@ -38,7 +41,7 @@ type streamRecord struct {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{world: w, joined: map[string]int{}, saved: map[string]*savedStream{
+	return &judge{world: w, marks: map[string]sink.Mark{}, joined: map[string]int{}, saved: map[string]*savedStream{
 		pods: {inventory: map[string]string{}}, events: {inventory: map[string]string{}},
 	}}
 }
@@ -98,6 +101,7 @@ func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink
 			}
 		}
 	}
+	maps.Copy(j.marks, marks)
 	l.noteLocked("saved", fmt.Sprintf("%d records, marks %v", len(batch), marks))
 }
 
@@ -164,6 +168,7 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 	if err != nil {
 		j.world.violateLocked("I5", "the marks cannot be read: %v", err)
 	}
+	j.marks = marks
 	for _, spec := range j.world.script.Sinks {
 		if _, known := marks[spec.Name]; !known && l.has(spec.Name) {
 			j.joined[spec.Name] = j.world.logs[spec.Name].arrived
@@ -258,6 +263,11 @@ func (l *life) wants(spec sinkSpec, rec *change.Record) bool {
 // upToDate says whether the state knows the newest of what the sinks have. An etcd that is restored to what the state knows,
 // while a sink's log is ahead of it, is not noticed: the log alone was in the future.
 func (j *judge) upToDate(l *life) bool {
+	for _, ev := range j.world.server.etcd.history {
+		if change.CompareVersions(strconv.Itoa(ev.rev), j.positionOf(l, ev.resource)) > 0 {
+			return false // it may be on its way
+		}
+	}
 	for _, g := range j.world.logs {
 		for _, m := range g.all() {
 			part := strings.Split(m.id, "/")

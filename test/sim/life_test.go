@@ -38,14 +38,15 @@ type life struct {
 	ctx      context.Context
 
 	// guarded by the world's lock
-	random   *rand.Rand
-	counts   map[string]int
-	dead     bool // nobody sees any more what it does
-	crashed  bool
-	opened   bool // the state, and the judge has seen it
-	stopping bool
-	err      error // of the run
-	streams  map[string]*streamRecord
+	random    *rand.Rand
+	counts    map[string]int
+	truncated bool // a log, in this life
+	dead      bool // nobody sees any more what it does
+	crashed   bool
+	opened    bool // the state, and the judge has seen it
+	stopping  bool
+	err       error // of the run
+	streams   map[string]*streamRecord
 }
 
 // errDead is what all I/O of a life returns after its end.

@@ -123,6 +123,12 @@ func (g *sinkLog) truncate(n int) {
 	}
 }
 
+// reaches says whether the log holds everything before the mark, and that is something.
+func (g *sinkLog) reaches(mark sink.Mark) bool {
+	_, err := g.behind(mark)
+	return err == nil && strings.Trim(string(mark), "0,") != ""
+}
+
 func (g *sinkLog) mark() sink.Mark {
 	var offsets []string
 	for _, part := range g.partitions {

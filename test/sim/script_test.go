@@ -143,7 +143,7 @@ func (g generator) sink(i int) sinkSpec {
 		k.Takes = pick(g, pods, events)
 	}
 	if g.chance(10) {
-		k.Resync = pick(g, 3, 50)
+		k.Resync = pick(g, 20, 60)
 	}
 	k.Rejects = g.chance(10)
 	return k

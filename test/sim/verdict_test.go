@@ -16,6 +16,7 @@ type told struct {
 	data                                string // "" is none
 	from                                int    // of a gap
 	timeline                            int    // of the event that it tells of
+	foreign                             bool   // its version may be of another timeline
 }
 
 // read takes a message apart. Everything is taken from its value, and compared with its id (I8).
@@ -141,6 +142,9 @@ func (v *verdict) stream(resource string) {
 
 // announced judges the frames: a reconcile that follows a gap is announced by one (I4).
 func (v *verdict) announced() {
+	if v.damaged() {
+		return // it may have lost the gap
+	}
 	for _, t := range v.frames {
 		if t.op != "snapshot.begin" || !slices.Contains([]string{"gone", "stale", "epoch", "lost"}, t.reason) {
 			continue
@@ -173,7 +177,7 @@ func (v *verdict) object(key string, records []told) {
 			deleted, holds = true, false
 			last.id, last.op = t.id, t.op
 			if slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.undone }) {
-				last.rev = 0 // what comes is of another timeline
+				last.foreign = true // what comes may be of another timeline
 			}
 			continue
 		}
@@ -233,6 +237,7 @@ func (v *verdict) wasDelete(history []event, t *told) bool {
 // inOrder judges that the record may follow the last.
 func (v *verdict) inOrder(last *told, deleted bool, t *told) {
 	switch {
+	case last.foreign:
 	case t.op == "gap" && last.op == "gap" && t.rev == last.rev: // a full snapshot has it again, and it is noted again
 	case t.rev < last.rev, t.rev == last.rev && t.op != "sync":
 		v.violate("I3", "%s comes after %s", t.id, last.id)
@@ -282,7 +287,7 @@ func (v *verdict) excused(ev *event, t *told) bool {
 		if g.reason == "epoch" || g.reason == "lost" {
 			from = 0 // of a timeline that is over, of a log that is cut
 		}
-		if g.op == "gap" && from < ev.rev && ev.rev <= g.rev && (t == nil || g.order < t.order || len(v.log.partitions) > 1) {
+		if g.op == "gap" && from < ev.rev && ev.rev <= g.rev && (t == nil || g.order < t.order || len(v.log.partitions) > 1 || g.reason == "lost") {
 			return true
 		}
 	}
