@@ -68,6 +68,13 @@ func (d *deliveredSet) add(ids []string) error {
 	return nil
 }
 
+// clear forgets everything.
+func (d *deliveredSet) clear() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tails = nil
+}
+
 // settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is no
 // ghost.
 func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {

@@ -304,15 +304,20 @@ func (l *listener) reopen(ctx context.Context) error {
 // behind it. It never goes forward, since what lies between may not be saved.
 func (l *listener) makeGood(ctx context.Context) error {
 	end, saved := l.mark, l.line.savedMark(l.index)
-	_, err := l.Target.Open(ctx, saved)
+	ids, err := l.Target.Open(ctx, saved)
 	var lost *sink.LostError
+	mark := saved
 	switch {
 	case errors.As(err, &lost):
-		return l.lost(end)
+		mark = end
 	case err != nil:
 		return err
 	}
-	return l.lost(saved)
+	l.delivered.clear() // what it has of the log may be what was lost
+	if err := l.delivered.add(ids); err != nil {
+		return err
+	}
+	return l.lost(mark)
 }
 
 func isPermanent(err error) bool {

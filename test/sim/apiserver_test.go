@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // pageLimit is the most objects that the server puts on a page, whatever a client asks for: small worlds have pages,
@@ -18,8 +19,8 @@ const pageLimit = 2
 type apiServer struct {
 	world  *world
 	etcd   *etcd
-	window int // the oldest revision from which the watch cache can continue
-	up     bool
+	window int       // the oldest revision from which the watch cache can continue
+	down   time.Time // nobody answers before
 	// faults that the script has ordered, each for the next requests of its kind
 	refuse, fail, empty, goneStatus, cutPage int
 	drop, duplicate                          map[string]int // by resource: the next frames of a watch
@@ -34,7 +35,7 @@ type apiServer struct {
 }
 
 func newAPIServer(w *world) *apiServer {
-	s := &apiServer{world: w, up: true, watches: map[*watchBody]struct{}{}, changed: make(chan struct{})}
+	s := &apiServer{world: w, watches: map[*watchBody]struct{}{}, changed: make(chan struct{})}
 	s.drop, s.duplicate, s.shown = map[string]int{}, map[string]int{}, map[string]int{}
 	s.unseen = map[string]bool{}
 	s.hold, s.asked, s.watched = map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -66,6 +67,7 @@ func (s *apiServer) begin() {
 	clear(s.asked)
 	clear(s.watched)
 	s.deaf = 0
+	s.down = time.Now().Add(100 * time.Millisecond) // longer than a client takes from its questions to its watch
 	clear(s.shown)
 	s.restart(false)
 }
@@ -110,6 +112,9 @@ func take(n *int) bool {
 func (t *transport) answer(request *http.Request) *http.Response {
 	s, q := t.server, request.URL.Query()
 	resource := request.URL.Path[strings.LastIndexByte(request.URL.Path, '/')+1:]
+	if time.Now().Before(s.down) {
+		return nil
+	}
 	if resource == "kube-system" {
 		return t.whoami()
 	}
@@ -120,7 +125,7 @@ func (t *transport) answer(request *http.Request) *http.Response {
 	note += " " + q.Get("resourceVersion") + q.Get("continue") + " limit " + q.Get("limit")
 	t.life.noteLocked("api", note)
 	switch {
-	case !s.up || take(&s.refuse):
+	case take(&s.refuse):
 		return nil
 	case take(&s.fail):
 		return status(500, "InternalError", "etcdserver: leader changed")
@@ -132,9 +137,6 @@ func (t *transport) answer(request *http.Request) *http.Response {
 
 // whoami answers with namespace kube-system.
 func (t *transport) whoami() *http.Response {
-	if !t.server.up {
-		return nil
-	}
 	text := `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"` + t.server.etcd.uid + `"}}`
 	return &http.Response{StatusCode: 200, Header: header(), Body: io.NopCloser(strings.NewReader(text))}
 }

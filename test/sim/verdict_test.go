@@ -201,8 +201,11 @@ func (v *verdict) owed(order int) bool {
 
 // newEpoch says whether another timeline was announced between the records: versions say nothing then.
 func (v *verdict) newEpoch(last, t *told) bool {
-	if t.reason == "epoch" {
+	if t.reason == "epoch" || v.damaged() && len(v.judge.world.server.etcd.undone) > 0 { // the log may have lost the gap
 		return true
+	}
+	if last.id != "" && last.cluster != t.cluster {
+		return true // an initial snapshot that another cluster interrupts has no position to announce a gap from
 	}
 	return slices.ContainsFunc(v.frames, func(g told) bool {
 		return g.op == "gap" && g.reason == "epoch" && (g.order > last.order && g.order < t.order || len(v.log.partitions) > 1)

@@ -131,7 +131,6 @@ func (w *world) calm(l *life) {
 // heal takes all ordered faults back; the caller holds mu.
 func (w *world) heal() {
 	s := w.server
-	s.up = true
 	s.refuse, s.fail, s.empty, s.goneStatus, s.cutPage = 0, 0, 0, 0, 0
 	clear(s.drop)
 	clear(s.duplicate)
