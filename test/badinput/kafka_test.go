@@ -161,7 +161,7 @@ func TestKafkaTopicTemplates(t *testing.T) {
 	d := newDesk(t)
 	for template, want := range map[string]string{
 		"k8s.{cluster}.{kindd}": "unknown placeholder {kindd}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}",
-		"k8s {resource}":        "a topic consists of letters, digits and any of -_.",
+		"k8s {resource}":        "a topic has letters, digits and any of -_. only",
 		"k8s.{resource":         "a { without its }",
 	} {
 		d.kafkaConfig([]string{"127.0.0.1:1"}, fmt.Sprintf(", topic: %q", template))

@@ -8,5 +8,6 @@
 // the judge sees what it should.
 //
 // E2E_SEED changes what the tests do at random, E2E_KILLS and E2E_RESTARTS how often they kill the exporter and restart
-// the API server; -short does less. With -artifacts, the logs and what the sinks got are kept.
+// the API server, E2E_CUTS how many milliseconds a connection lives on average; -short does less. With -artifacts, the
+// logs and what the sinks got are kept.
 package e2e

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
@@ -91,6 +92,13 @@ func seed(t *testing.T) uint64 {
 func kills(t *testing.T, usual, short int) int {
 	t.Helper()
 	return number(t, "E2E_KILLS", amount(usual, short))
+}
+
+// betweenCuts is how long connections live on average where a network is bad. On a machine that is busy with other tests
+// a life of less than it takes to connect would test nothing.
+func betweenCuts(t *testing.T) time.Duration {
+	t.Helper()
+	return time.Duration(number(t, "E2E_CUTS", 150)) * time.Millisecond
 }
 
 // restarts is how often a test restarts the API server.

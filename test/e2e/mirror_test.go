@@ -30,7 +30,7 @@ func TestI3ABucketIsTheCluster(t *testing.T) {
 	r.exporter.process.kill() // before anything is deleted, so that the bucket is told of every object
 	m := watchMirror(t, r.broker.open())
 	r.writer.start(t)
-	mend := network.resetEvery(70 * time.Millisecond)
+	mend := network.resetEvery(betweenCuts(t))
 	r.killAtRandom(kills(t, 8, 3))
 	r.writer.stop(t)
 	r.writer.disturb(t) // so that something of each kind is gone
