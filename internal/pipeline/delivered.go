@@ -190,14 +190,14 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	if known.cluster != id.Cluster {
 		known = latest{}
 	}
-	version := newer(known.version, t.deletes[id.UID])
+	deleted, gone := t.deletes[id.UID]
 	switch {
 	case !rec.Op.OfObject():
 		return false
 	case rec.Snapshot == nil:
-		return change.CompareVersions(version, rec.ResourceVersion) > 0
+		return change.CompareVersions(newer(known.version, deleted), rec.ResourceVersion) > 0
 	}
-	return rec.Snapshot.Reason.Full() && change.CompareVersions(version, rec.Snapshot.ResourceVersion) > 0
+	return rec.Snapshot.Reason.Full() && (gone || change.CompareVersions(known.version, rec.Snapshot.ResourceVersion) > 0)
 }
 
 // endsReconcile says whether everything that a log's tail could tell of the stream was compared with the server.

@@ -120,7 +120,7 @@ func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 		}
 	}
 	switch {
-	case rec.Op == change.Deleted && g.hasDelete(rec.UID):
+	case (rec.Op == change.Deleted || rec.Op == change.Sync) && g.hasDelete(rec.UID):
 		return true
 	case rec.Op == change.Sync && g.hasNewer(rec, rec.Snapshot.ResourceVersion), rec.Snapshot == nil && g.hasNewer(rec, rec.ResourceVersion):
 		return true // behind that it would be false
