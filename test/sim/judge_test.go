@@ -279,10 +279,13 @@ func (j *judge) upToDate(l *life) bool {
 	return true
 }
 
-// positionOf is what the life is known to have saved of the stream.
+// positionOf is what the life, or the one before if it has not begun, is known to have saved of the stream.
 func (j *judge) positionOf(l *life, stream string) string {
 	position := j.saved[stream].position.ResourceVersion
 	if !l.opened {
+		l = j.world.previous
+	}
+	if l == nil {
 		return position
 	}
 	r := l.streams[stream]
