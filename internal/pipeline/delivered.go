@@ -40,6 +40,7 @@ type tail struct {
 type latest struct {
 	cluster string // the one that the version is of
 	version string
+	uid     string
 }
 
 // add takes ids as text, oldest first. Those that are no record of one of the streams, or that are saved, are left out.
@@ -184,7 +185,8 @@ func (t *tail) isPassed(rec *change.Record) bool {
 
 // isOlder says whether the log holds something newer of the record's object than the record. What a watch sends is delivered
 // then, or lies in the gap that a reconcile has announced there. What a full snapshot found at its version would be false
-// behind a later record.
+// behind a later record, and so would the delete of an object behind the one that took its place: the log was compacted
+// since, or no watch told of that delete.
 func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	known := t.latest[rec.Key]
 	if known.cluster != id.Cluster {
@@ -196,6 +198,8 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 		return false
 	case rec.Snapshot == nil:
 		return change.CompareVersions(newer(known.version, deleted), rec.ResourceVersion) > 0
+	case rec.Op == change.Deleted && known.uid != id.UID && change.CompareVersions(known.version, rec.ResourceVersion) > 0:
+		return true
 	}
 	return rec.Snapshot.Reason.Full() && (gone || change.CompareVersions(known.version, rec.Snapshot.ResourceVersion) > 0)
 }
@@ -232,7 +236,9 @@ func (t *tail) order(id change.ID) {
 	if known.cluster != id.Cluster {
 		known = latest{cluster: id.Cluster}
 	}
-	known.version = newer(known.version, id.ResourceVersion)
+	if change.CompareVersions(id.ResourceVersion, known.version) >= 0 {
+		known.version, known.uid = id.ResourceVersion, id.UID
+	}
 	t.latest[id.Key] = known
 }
 

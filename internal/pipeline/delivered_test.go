@@ -78,6 +78,31 @@ func TestI3NothingOlderIsWrittenBehindWhatAReconcileFound(t *testing.T) {
 	}
 }
 
+// The log has the object that took the place of another one, and not the delete between: it was compacted, or no watch told
+// of it. A reconcile tells of that delete from the saved state, where the first object still is.
+func TestI3DeleteIsNotWrittenBehindTheNextObjectOfItsName(t *testing.T) {
+	target := &memory{}
+	next := update(pods(), "a", 7)
+	next.UID = "another"
+	r := crashed(t, target, next, update(pods(), "b", 8))
+	unseen := func(name string) *change.Record {
+		rec := found(update(pods(), name, 1), change.Deleted, change.Gone, "9")
+		rec.FinalStateUnknown = true
+		return rec
+	}
+	same := found(update(pods(), "a", 7), change.Replaced, change.Gone, "9")
+	same.UID = next.UID
+	if err := r.life(func(line *Line) {
+		r.push(line, unseen("a"), same, unseen("b"))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := target.short(), "a/1/updated a/7/updated b/8/updated b/1/deleted"; got != want {
+		t.Errorf("log is %s, want %s", got, want)
+	}
+}
+
 // A snapshot that a crash left unpaid runs again, at the saved position. Its log has gone on meanwhile.
 func TestI3SnapshotIsNotWrittenBehindWhatTheLogHoldsAlready(t *testing.T) {
 	target := &memory{}

@@ -124,6 +124,8 @@ func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 		return true
 	case rec.Op == change.Sync && g.hasNewer(rec, rec.Snapshot.ResourceVersion), rec.Snapshot == nil && g.hasNewer(rec, rec.ResourceVersion):
 		return true // behind that it would be false
+	case rec.Op == change.Deleted && rec.FinalStateUnknown && g.hasSuccessor(rec):
+		return true // behind that it would be false
 	}
 	note := *rec
 	note.Op, note.Snapshot = change.Gap, nil

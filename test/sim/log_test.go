@@ -96,6 +96,18 @@ func (g *sinkLog) hasNewer(rec *change.Record, version string) bool {
 	return false
 }
 
+// hasSuccessor says whether the log holds a newer object of the same name than the record's.
+func (g *sinkLog) hasSuccessor(rec *change.Record) bool {
+	part := fmt.Sprintf("/%s/%s/%s/", rec.Stream.Resource.Name, rec.Key.Namespace, rec.Key.Name)
+	for _, m := range g.all() {
+		fields := strings.Split(m.id, "/")
+		if strings.Contains(m.id, part) && fields[4] != rec.UID && change.CompareVersions(fields[5], rec.ResourceVersion) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // partitionOf hashes resource, namespace and name.
 func (g *sinkLog) partitionOf(id string) int {
 	if len(g.partitions) == 1 {
