@@ -33,7 +33,7 @@ func TestI4AForbiddenResourceWaitsWhileOthersGoOn(t *testing.T) {
 		}
 		r.await(uid)
 	}
-	for _, sink := range []*follower{r.stream, r.file} {
+	for _, sink := range r.sinks() {
 		for i := range sink.events {
 			if sink.events[i].UID == hidden {
 				t.Errorf("an object that the exporter may not see is in a sink:\n%s", &sink.events[i])

@@ -41,7 +41,7 @@ func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
 	r.await(r.writer.finish(t)...) // which also says that it streams
 	r.command("snapshot", "--wait")
 	before := map[*follower]map[string]int{}
-	for _, sink := range []*follower{r.stream, r.file} {
+	for _, sink := range r.sinks() {
 		before[sink] = requested(sink.all(t))
 	}
 	if err := r.exporter.process.cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -49,7 +49,7 @@ func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
 	}
 	for _, resource := range r.resources() {
 		kind := kubectlName(resource)
-		for _, sink := range []*follower{r.stream, r.file} {
+		for _, sink := range r.sinks() {
 			if before[sink][kind] == 0 {
 				t.Errorf("%s was waited for, and is not in a sink", kind)
 			}

@@ -10,6 +10,7 @@ import (
 type span struct {
 	id     string
 	reason string
+	place  int // of its begin
 	from   uint64
 	to     uint64
 }
@@ -24,7 +25,14 @@ type course struct {
 	broken   int    // those that were not
 	gap      *frame // announced, and its reconcile has not begun
 	open     *span
-	position uint64 // of the newest record of the watch, or of the newest finished reconcile
+	position uint64         // of the newest record of the watch, or of the newest finished reconcile
+	anew     int            // the place where the newest finished reconcile began that names all objects, behind others
+	lanes    map[int]uint64 // in place of position where there are partitions: of the newest record of the watch in each
+}
+
+// announced says whether a reconcile of the reason follows a gap.
+func announced(reason string) bool {
+	return !slices.Contains([]string{"initial", "newsink", "requested", "resync"}, reason)
 }
 
 // take follows one event, and returns what is wrong with its place.
@@ -59,12 +67,16 @@ func (c *course) begin(e *event) error {
 	if c.open != nil {
 		c.broken++
 	}
-	c.open = &span{id: e.Snapshot, reason: f.Reason, to: parseVersion(f.ResourceVersion)}
+	c.open = &span{id: e.Snapshot, reason: f.Reason, place: e.place, to: parseVersion(f.ResourceVersion)}
 	gap := c.gap
 	c.gap = nil
 	switch {
-	case (f.Reason == "initial" || f.Reason == "newsink") && gap == nil:
-	case (f.Reason == "requested" || f.Reason == "resync" && c.drift) && gap == nil:
+	case f.Reason == "resync" && !c.drift:
+		return fmt.Errorf("nobody asked for a resync")
+	case f.Reason == "newsink" && gap == nil:
+	case f.Reason == "initial" && gap == nil: // a second one is of another exporter, who takes over from the first
+		c.open.from = c.position
+	case !announced(f.Reason) && gap == nil:
 		c.open.from = c.open.to // it was all there before
 	case gap == nil:
 		return fmt.Errorf("a reconcile of reason %s begins, and no gap was announced", f.Reason)
@@ -80,6 +92,9 @@ func (c *course) end(e *event) error {
 	if c.open == nil || c.open.id != e.Snapshot {
 		return fmt.Errorf("a reconcile ends that did not begin")
 	}
+	if r := c.open.reason; len(c.spans) > 0 && (r == "initial" || r == "lost") {
+		c.anew = c.open.place
+	}
 	c.spans = append(c.spans, *c.open)
 	c.position = max(c.position, c.open.to)
 	c.open = nil
@@ -87,6 +102,9 @@ func (c *course) end(e *event) error {
 }
 
 func (c *course) object(e *event) error {
+	if e.scattered() {
+		return c.lane(e)
+	}
 	if e.Snapshot != "" {
 		if c.drift && e.Reason == "resync" && (e.op() == "replaced" || e.op() == "deleted") {
 			return nil // a correction, which those that asked for nothing get without frames
@@ -123,7 +141,11 @@ func (c *course) newest() uint64 {
 }
 
 // listed is the version of the reconcile that a record belongs to.
-func (c *course) listed() uint64 {
+func (c *course) listed(e *event) uint64 {
+	if e.scattered() {
+		version, _ := moment(e.Snapshot)
+		return version
+	}
 	if c.open == nil {
 		return 0
 	}

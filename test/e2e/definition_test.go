@@ -16,7 +16,7 @@ func TestI4ADefinitionThatIsDeletedAndMadeAgain(t *testing.T) {
 	r.exporter.start(t)
 	r.streaming()
 	for _, uid := range r.deleteDefinition() {
-		for _, sink := range []*follower{r.stream, r.file} {
+		for _, sink := range r.sinks() {
 			sink.await(t, r.exporter, "the delete of "+uid, func(e *event) bool { return e.UID == uid && e.op() == "deleted" })
 		}
 	}

@@ -17,7 +17,7 @@ func TestI4AResyncFindsWhatTheWatchLost(t *testing.T) {
 	r.streaming()
 	lost := r.loseFrames()
 	r.await(r.writer.finish(t)...) // behind which the position is
-	for _, sink := range []*follower{r.stream, r.file} {
+	for _, sink := range r.sinks() {
 		for op, uid := range lost {
 			sink.await(t, r.exporter, "the correction of "+op, func(e *event) bool {
 				return e.UID == uid && e.Reason == "resync" && e.op() != "sync" && e.FinalStateUnknown == (op == "DELETED shop/map-2")
@@ -47,7 +47,7 @@ func (r *rig) loseFrames() map[string]string {
 		}
 	}
 	step(maps.delete(r.t.Context(), made))
-	for _, sink := range []*follower{r.stream, r.file} {
+	for _, sink := range r.sinks() {
 		sink.await(r.t, r.exporter, "the delete of shop/map-1", func(e *event) bool { return e.UID == before && e.op() == "deleted" })
 	}
 	r.gateway.lose("configmaps", "MODIFIED shop/map-0", "ADDED shop/map-1", "DELETED shop/map-2")

@@ -185,7 +185,7 @@ func (r *rig) offline(do func() error) {
 // expectEpochs wants the last gap of each resource in both sinks to say that the history is another one.
 func (r *rig) expectEpochs() {
 	r.t.Helper()
-	for _, sink := range []*follower{r.stream, r.file} {
+	for _, sink := range r.sinks() {
 		last := map[string]string{}
 		for _, e := range sink.all(r.t) {
 			if e.op() == "gap" {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type event struct {
 	place  int    // the line of the file, or the sequence of the stream, from 1
 	header string // the id beside the message, where the sink has such a thing
 	routed string // the subject, where the sink has such a thing
+	seat   *seat  // in Kafka
 }
 
 // content is what the judge reads of an object.
@@ -87,6 +89,9 @@ func (e *event) String() string {
 	if e.Snapshot != "" {
 		text += " snapshot=" + e.Snapshot + " reason=" + e.Reason
 	}
+	if e.seat != nil {
+		text += fmt.Sprintf(" at %s/%d@%d", e.seat.topic, e.seat.partition, e.seat.offset)
+	}
 	return text
 }
 
@@ -107,15 +112,12 @@ func parseVersion(text string) uint64 {
 
 // readLines returns the events of the file from the byte offset on, and the offset behind the last whole line.
 func readLines(path string, offset int64, line int) ([]event, int64, error) {
-	text, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
-		return nil, offset, nil
-	}
+	text, err := readFrom(path, offset)
 	if err != nil {
 		return nil, offset, err
 	}
 	var events []event
-	for rest := text[min(offset, int64(len(text))):]; ; {
+	for rest := text; ; {
 		one, more, whole := bytes.Cut(rest, []byte("\n"))
 		if !whole {
 			return events, offset, nil
@@ -128,6 +130,22 @@ func readLines(path string, offset int64, line int) ([]event, int64, error) {
 		events = append(events, e)
 		offset, rest = offset+int64(len(one))+1, more
 	}
+}
+
+// readFrom returns what is behind the offset; a file that is not there is empty.
+func readFrom(path string, offset int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(file)
 }
 
 // route is the subject that the object's events must have.

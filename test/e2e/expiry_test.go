@@ -48,7 +48,7 @@ func TestI2I5EventsThatExpireTogetherAreDeletedOnce(t *testing.T) {
 	}
 	network.allow(-1)
 	r.exporter.start(t)
-	for _, sink := range []*follower{r.stream, r.file} {
+	for _, sink := range r.sinks() {
 		for _, uid := range uids {
 			sink.await(t, r.exporter, "the delete of "+uid, func(e *event) bool { return e.UID == uid && e.op() == "deleted" })
 		}

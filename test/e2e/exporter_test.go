@@ -34,6 +34,18 @@ func (x *exporter) start(t *testing.T) {
 	x.process = startProcess(t, x.logPath, nil, x.binary, args...)
 }
 
+// configure makes the sinks be those of a list in YAML.
+func (x *exporter) configure(t *testing.T, sinks string) {
+	t.Helper()
+	path := strings.TrimSuffix(x.logPath, ".log") + ".yaml"
+	if err := os.WriteFile(path, []byte("sinks:\n"+sinks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if x.sinks = nil; !slices.Contains(x.args, path) {
+		x.args = append(x.args, "--config", path)
+	}
+}
+
 func (x *exporter) runs() bool { return x.process != nil && x.process.running() }
 
 // stop asks the exporter to end. It must have delivered everything then.

@@ -23,9 +23,7 @@ func TestI10AnOlderExporterIsFenced(t *testing.T) {
 	older := r.copied(t)
 	older.start(t)
 	r.writer.change(t, 5)
-	for _, uid := range r.writer.finish(t) { // since it was opened, it has written
-		r.stream.await(t, older, "object "+uid, func(e *event) bool { return e.UID == uid })
-	}
+	r.stream.awaitObjects(t, older, r.writer.finish(t)...) // since it was opened, it has written
 	older.signal(t, syscall.SIGSTOP)
 	r.exporter.start(t)
 	r.writer.change(t, 5)

@@ -9,27 +9,41 @@ import (
 
 // follower reads a sink from its begin on, as events come.
 type follower struct {
+	name   string
 	events []event
 	more   func(ctx context.Context, have int) ([]event, error)
+	again  func() *follower // one that begins anew
 }
 
-func followStream(log *streamLog) *follower {
-	return &follower{more: func(ctx context.Context, have int) ([]event, error) { return log.read(ctx, uint64(have)+1) }}
+func followStream(b *broker) *follower {
+	log := b.open()
+	return &follower{
+		name:  "nats",
+		more:  func(ctx context.Context, have int) ([]event, error) { return log.read(ctx, uint64(have)+1) },
+		again: func() *follower { return followStream(b) },
+	}
 }
 
 func followFile(path string) *follower {
 	offset := int64(0)
-	return &follower{more: func(_ context.Context, have int) ([]event, error) {
-		events, end, err := readLines(path, offset, have+1)
-		offset = end
-		return events, err
-	}}
+	return &follower{
+		name: "file",
+		more: func(_ context.Context, have int) ([]event, error) {
+			events, end, err := readLines(path, offset, have+1)
+			offset = end
+			return events, err
+		},
+		again: func() *follower { return followFile(path) },
+	}
 }
+
+// readLimit is for one reading of a sink, which may have to wait for the leaders of partitions.
+const readLimit = time.Minute
 
 // read takes what is new, and returns it.
 func (f *follower) read(t *testing.T) []event {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), readLimit)
 	defer cancel()
 	events, err := f.more(ctx, len(f.events))
 	if err != nil {
@@ -54,18 +68,27 @@ func (f *follower) await(t *testing.T, x *exporter, what string, wanted func(*ev
 	t.Helper()
 	looked := 0
 	deadline := time.Now().Add(deliveryLimit)
-	eventually(t, 2*deliveryLimit, what+" is in the sink", func() bool {
+	eventually(t, 2*deliveryLimit, what+" is in the sink "+f.name, func() bool {
+		ended := !x.process.running()
 		f.read(t)
 		for ; looked < len(f.events); looked++ {
 			if wanted(&f.events[looked]) {
 				return true
 			}
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come within %s; the exporter says:\n%s", what, deliveryLimit, x.lastLines(t))
+		if ended || time.Now().After(deadline) {
+			t.Fatalf("%s did not come to the sink %s within %s (the exporter has ended: %v); it says:\n%s", what, f.name, deliveryLimit, ended, x.lastLines(t))
 		}
 		return false
 	})
+}
+
+// awaitObjects returns when all of the uids are there.
+func (f *follower) awaitObjects(t *testing.T, x *exporter, uids ...string) {
+	t.Helper()
+	for _, uid := range uids {
+		f.await(t, x, "object "+uid, func(e *event) bool { return e.UID == uid })
+	}
 }
 
 // awaitMore returns when there are so many events.

@@ -68,7 +68,7 @@ func (r *rig) changeAndForget() []string {
 // expectGap wants so many gaps of each resource, and a delete that the reconcile found of each object.
 func (r *rig) expectGap(n int, deleted []string) {
 	r.t.Helper()
-	for _, sink := range []*follower{r.stream, r.file} {
+	for _, sink := range r.sinks() {
 		expectDeletes(r.t, sink.events, deleted, true)
 		gaps := map[string]int{}
 		for i := range sink.events {

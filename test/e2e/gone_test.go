@@ -38,18 +38,17 @@ func TestI4RestartsOfTheAPIServerAreAnnouncedGaps(t *testing.T) {
 // restartIdleAPIServer restarts it while nothing happens: the sinks are told of the gap, and of nothing else.
 func (r *rig) restartIdleAPIServer() {
 	r.t.Helper()
-	sinks := map[string]*follower{"nats": r.stream, "file": r.file}
-	told := map[string]int{}
-	for name, sink := range sinks {
-		told[name] = len(sink.all(r.t))
+	told := map[*follower]int{}
+	for _, sink := range r.sinks() {
+		told[sink] = len(sink.all(r.t))
 	}
 	r.restartAPIServer()
 	last := r.writer.finish(r.t)
 	r.await(last...)
-	for name, sink := range sinks {
-		for i := range sink.events[told[name]:] {
-			if e := &sink.events[told[name]+i]; e.UID != "" && !slices.Contains(last, e.UID) {
-				r.t.Errorf("sink %s: nothing had happened, and it got\n%s", name, e)
+	for _, sink := range r.sinks() {
+		for i := range sink.events[told[sink]:] {
+			if e := &sink.events[told[sink]+i]; e.UID != "" && !slices.Contains(last, e.UID) {
+				r.t.Errorf("sink %s: nothing had happened, and it got\n%s", sink.name, e)
 			}
 		}
 	}
@@ -132,7 +131,7 @@ func TestI4DeletesDuringADowntimeArrive(t *testing.T) {
 		}
 		r.exporter.start(t)
 		r.await(r.writer.finish(t)...)
-		for _, sink := range []*follower{r.stream, r.file} {
+		for _, sink := range r.sinks() {
 			expectDeletes(t, sink.events, deleted, restarted)
 		}
 		r.exporter.stop(t)

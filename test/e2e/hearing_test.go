@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// judge reads both sinks from their begin and judges them. gaps says whether the API server was restarted.
+// judge reads all sinks from their begin and judges them. gaps says whether the API server was restarted.
 func (r *rig) judge(gaps bool) []*judge {
 	r.t.Helper()
 	if r.witness != nil {
@@ -17,13 +17,18 @@ func (r *rig) judge(gaps bool) []*judge {
 			r.t.Fatal(err)
 		}
 	}
-	stream, file := r.hear("nats", followStream(r.broker.open()).all(r.t), gaps), r.hear("file", followFile(r.path()).all(r.t), gaps)
-	for _, text := range disagreement(stream, file) {
-		r.t.Errorf("the sinks disagree: %s", text)
+	var judges []*judge
+	for _, sink := range r.sinks() {
+		judges = append(judges, r.hear(sink.name, sink.again().all(r.t), gaps))
+	}
+	for _, other := range judges[1:] {
+		for _, text := range disagreement(judges[0], other) {
+			r.t.Errorf("the sinks disagree: %s", text)
+		}
 	}
 	versions, deletes := r.ledger.count()
 	r.t.Logf("API server: %d objects, %d versions, %d deletes; %s", len(r.ledger.histories), versions, deletes, time.Since(r.began).Round(time.Millisecond))
-	return []*judge{stream, file}
+	return judges
 }
 
 // hear judges what one sink holds, each history by itself, and what a consumer believes at the end. It returns the
@@ -38,6 +43,7 @@ func (r *rig) hear(sink string, events []event, gaps bool) *judge {
 	for i, part := range parts {
 		present = newJudge(sink, ledgers[i].histories, gaps)
 		present.cluster, present.inherited, present.drift = ledgers[i].cluster, left, r.world.resync > 0
+		present.begunAnew = r.world.begunAnew
 		present.hear(part)
 		if left = present.state(); i == len(parts)-1 {
 			r.compareState(present)

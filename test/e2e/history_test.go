@@ -173,3 +173,16 @@ func (l *ledger) count() (versions, deletes int) {
 	}
 	return versions, deletes
 }
+
+// newest is the object with the newest version of all that exist.
+func (l *ledger) newest() *history {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found history
+	for _, h := range l.histories {
+		if !h.gone && (found.versions == nil || h.last().number > found.last().number) {
+			found = *h // its slice of versions only grows
+		}
+	}
+	return &found
+}

@@ -18,6 +18,10 @@ type judge struct {
 	drift     bool            // the sinks may ask for resyncs, which may correct what no watch told of
 	inherited map[string]told // what the sink had of the history before, by uid
 
+	// begunAnew is for logs that get a whole snapshot behind what they have: they lost their end, or another exporter took
+	// them over. An object that such a snapshot does not name is gone, and states come a second time.
+	begunAnew bool
+
 	courses map[string]*course // by resource
 	objects map[string][]told  // by uid, in the sink's order
 	ids     map[string]int     // the place of each
@@ -39,9 +43,13 @@ func newJudge(sink string, histories map[string]*history, gaps bool) *judge {
 
 // hear takes all events of the sink, and finds what is wrong with them.
 func (j *judge) hear(events []event) {
+	if j.begunAnew {
+		events = fromGap(events)
+	}
 	for i := range events {
-		e := &events[i]
-		j.hearForm(e)
+		j.hearForm(&events[i])
+	}
+	for _, e := range inOrder(events) {
 		if err := j.course(e.kind()).take(e); err != nil {
 			j.fault("%v:\n%s", err, e)
 		}
@@ -75,7 +83,7 @@ func (j *judge) judgeForgotten(had told, events []told) {
 // note remembers what the event says of its object.
 func (j *judge) note(e *event) {
 	if e.UID != "" {
-		j.objects[e.UID] = append(j.objects[e.UID], told{*e, j.course(e.kind()).listed()})
+		j.objects[e.UID] = append(j.objects[e.UID], told{*e, j.course(e.kind()).listed(e)})
 	}
 }
 
@@ -88,7 +96,7 @@ func (j *judge) course(resource string) *course {
 
 // hearForm judges the event by itself: its id is its own, and its data and its subject are of the object that it names.
 func (j *judge) hearForm(e *event) {
-	if place, twice := j.ids[e.ID]; twice {
+	if place, twice := j.ids[e.ID]; twice && !(j.begunAnew && e.op() == "replaced") {
 		j.fault("the id is at place %d already: %s\n%s", place, e.ID, e)
 	}
 	j.ids[e.ID] = e.place
@@ -100,6 +108,11 @@ func (j *judge) hearForm(e *event) {
 	}
 	if want := route(strings.TrimPrefix(e.Source, "/clusters/"), e); e.routed != "" && e.routed != want {
 		j.fault("the subject is %s, want %s", e.routed, want)
+	}
+	if e.seat != nil {
+		if wrong := e.seat.complaint(e); wrong != "" {
+			j.fault("%s:\n%s", wrong, e)
+		}
 	}
 	if e.UID == "" || e.FinalStateUnknown {
 		return
@@ -121,8 +134,7 @@ func (j *judge) judgeCourse(resource string, c *course) {
 		j.fault("%s ends within a reconcile or a gap", resource)
 	}
 	for _, s := range c.spans {
-		asked := s.reason == "resync" && j.drift
-		if s.reason != "initial" && s.reason != "newsink" && s.reason != "requested" && !asked && !j.gaps {
+		if announced(s.reason) && !j.gaps {
 			j.fault("%s has a reconcile of reason %s, and nothing was lost", resource, s.reason)
 		}
 	}
@@ -152,7 +164,8 @@ func (j *judge) judgeObject(h *history, events []told) {
 			judgeDelete(h, e, max(newest, had.version()), fault)
 			continue
 		}
-		if again := e.op() == "sync" && e.version() == newest; e.version() <= newest && !again {
+		state := e.op() == "sync" || j.begunAnew && e.op() == "replaced"
+		if again := state && e.version() == newest; e.version() <= newest && !again {
 			fault("version %d follows version %d", e.version(), newest)
 		}
 		newest = max(newest, e.version())
@@ -165,7 +178,7 @@ func (j *judge) judgeObject(h *history, events []told) {
 		fault("%d versions that the API server did not store", unknown)
 	}
 	j.judgeMissing(h, c, delivered, fault)
-	if want := h.gone && (len(events) > 0 || inherited); want && deletes != 1 || !h.gone && deletes > 0 {
+	if want := h.gone && (len(events) > 0 || inherited) && !j.forgotten(events); want && deletes != 1 || !h.gone && deletes > 0 {
 		fault("%d deletes of an object that is gone: %v", deletes, h.gone)
 	}
 	if len(faults) > 0 {
@@ -256,11 +269,20 @@ func (j *judge) state() map[string]told {
 	}
 	for uid, events := range j.objects {
 		last := events[len(events)-1]
-		if state[uid] = last; last.op() == "deleted" {
+		if state[uid] = last; last.op() == "deleted" || j.forgotten(events) {
 			delete(state, uid)
 		}
 	}
 	return state
+}
+
+// forgotten says whether a whole snapshot begins behind the object's last event.
+func (j *judge) forgotten(events []told) bool {
+	if !j.begunAnew || len(events) == 0 {
+		return false
+	}
+	last := events[len(events)-1]
+	return last.place < j.course(last.kind()).anew
 }
 
 // excerpt is the events of an object, for people.

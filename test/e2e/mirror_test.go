@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +24,7 @@ func TestI3ABucketIsTheCluster(t *testing.T) {
 	r.mirror(network.address())
 	r.writer.populate(t)
 	r.exporter.start(t)
-	r.awaitFile(r.writer.finish(t))
+	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
 	r.exporter.process.kill() // before anything is deleted, so that the bucket is told of every object
 	m := watchMirror(t, r.broker.open())
 	r.writer.start(t)
@@ -34,7 +32,7 @@ func TestI3ABucketIsTheCluster(t *testing.T) {
 	r.killAtRandom(kills(t, 8, 3))
 	r.writer.stop(t)
 	r.writer.disturb(t) // so that something of each kind is gone
-	r.awaitFile(r.writer.finish(t))
+	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
 	mend()
 	r.exporter.stop(t)
 	r.compareMirror(m)
@@ -47,20 +45,7 @@ func TestI3ABucketIsTheCluster(t *testing.T) {
 // mirror makes the exporter write to the bucket instead of the stream.
 func (r *rig) mirror(address string) {
 	r.t.Helper()
-	path := filepath.Join(r.dir, "config.yaml")
-	text := fmt.Sprintf("sinks:\n- {name: mirror, nats: {url: %q, kv: %s}}\n- {name: file, file: {path: %q}}\n", "nats://"+address, bucketName, r.path())
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
-	r.exporter.sinks, r.exporter.args = nil, append(r.exporter.args, "--config", path)
-}
-
-// awaitFile returns when the file has the objects.
-func (r *rig) awaitFile(uids []string) {
-	r.t.Helper()
-	for _, uid := range uids {
-		r.file.await(r.t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
-	}
+	r.exporter.configure(r.t, fmt.Sprintf("- {name: mirror, nats: {url: %q, kv: %s}}\n- {name: file, file: {path: %q}}\n", "nats://"+address, bucketName, r.path()))
 }
 
 // mirrored is what a client knows that watches the bucket.

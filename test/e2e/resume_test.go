@@ -84,9 +84,7 @@ func TestI7AStopWithoutTheBrokerSaysWhatIsLeft(t *testing.T) {
 	r.await(r.writer.finish(t)...)
 	r.broker.kill()
 	r.writer.change(t, 5)
-	for _, uid := range r.writer.finish(t) {
-		r.file.await(t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
-	}
+	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
 	code, took, err := r.exporter.process.terminate(stopLimit)
 	if err != nil {
 		t.Fatal(err)

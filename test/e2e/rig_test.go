@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,14 +19,14 @@ import (
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
-// rig is a world of its own for one test: an API server, a NATS server, a writer, and an exporter between them that
-// the test starts.
+// rig is a world of its own for one test: an API server and its writer, sinks, and an exporter between them that the test
+// starts.
 type rig struct {
 	t        *testing.T
 	dir      string
 	cluster  *testcluster.Cluster
 	client   dynamic.Interface
-	broker   *broker
+	broker   *broker  // nil where nothing is written to JetStream
 	gateway  *gateway // nil where the exporter reaches the API server directly
 	exporter *exporter
 	writer   *writer
@@ -37,8 +36,9 @@ type rig struct {
 	witness  *witness  // nil where the API server is restarted
 	began    time.Time
 
-	stream *follower
-	file   *follower
+	stream *follower   // in JetStream
+	file   *follower   // nil where it is not judged
+	topics []*follower // of each sink in Kafka
 }
 
 // world is what a rig is made of. The zero value is the one of most tests.
@@ -50,6 +50,8 @@ type world struct {
 	// toBroker tells how the exporter reaches the NATS server; nil is directly.
 	toBroker func(address string) string
 	resync   time.Duration // of the file sink; 0 is never
+	// begunAnew is the judge's.
+	begunAnew bool
 }
 
 // newRig starts everything but the exporter. proxied tells how the exporter reaches the NATS server; nil is directly.
@@ -58,11 +60,30 @@ func newRig(t *testing.T, proxied func(address string) string) *rig {
 	return newRigOf(t, world{toBroker: proxied})
 }
 
-// newRigOf starts everything but the exporter. The worlds know nothing of each other, and mostly wait, so their tests
-// run in parallel.
+// newRigOf starts everything but the exporter, which writes to JetStream and a file. The worlds know nothing of each
+// other, and mostly wait, so their tests run in parallel.
 func newRigOf(t *testing.T, w world) *rig {
 	t.Helper()
 	t.Parallel()
+	r := newWorld(t, w)
+	r.broker = newBroker(t, r.dir)
+	r.stream = followStream(r.broker)
+	r.exporter = r.newExporter("state")
+	address := r.broker.address()
+	if w.toBroker != nil {
+		address = w.toBroker(address)
+	}
+	if w.resync == 0 {
+		r.exporter.sinks = []string{"nats://" + address + "?stream=" + streamName, "file://" + r.path()}
+	} else {
+		r.exporter.configure(t, fmt.Sprintf("- nats: {url: %q, stream: %s}\n- file: {path: %q}\n  resync: %s\n", "nats://"+address, streamName, r.path(), w.resync))
+	}
+	return r
+}
+
+// newWorld is a rig without sinks and an exporter. Only the file is followed.
+func newWorld(t *testing.T, w world) *rig {
+	t.Helper()
 	if w.kinds == nil {
 		w.kinds = kinds()
 	}
@@ -73,45 +94,31 @@ func newRigOf(t *testing.T, w world) *rig {
 	config.Timeout = 10 * time.Second // of one request of the writer
 	r.client = connect(t, config)
 	r.prepare(r.ledger, r.ledger.found)
-	r.broker = newBroker(t, r.dir)
-	r.exporter = r.newExporter()
-	r.stream, r.file = followStream(r.broker.open()), followFile(r.path())
+	r.file = followFile(r.path())
 	r.writer = newWriter(w.kinds, r.client, r.ledger, seed(t))
 	return r
 }
 
-// newExporter is the exporter between this API server and these sinks, not started.
-func (r *rig) newExporter() *exporter {
+// newExporter is an exporter of this API server with a state directory of the name, without a sink, and not started.
+func (r *rig) newExporter(state string) *exporter {
 	r.t.Helper()
 	kubeconfig := r.cluster.Kubeconfig()
 	if r.world.gateway {
 		r.gateway = newGateway(r.t, r.cluster)
 		kubeconfig = r.gateway.kubeconfig(r.t, kubeconfig, r.dir)
 	}
-	var names []string
-	for _, resource := range r.resources() {
-		names = append(names, kubectlName(resource))
-	}
-	x := &exporter{binary: exporterBinary(r.t), logPath: filepath.Join(r.dir, "exporter.log"), listen: fmt.Sprintf("127.0.0.1:%d", freePort(r.t))}
+	x := &exporter{binary: exporterBinary(r.t), logPath: filepath.Join(r.dir, state+".log"), listen: fmt.Sprintf("127.0.0.1:%d", freePort(r.t))}
 	x.args = []string{
-		"run", "--kubeconfig", kubeconfig, "--context", r.world.context, "--resources", strings.Join(names, ","),
-		"--state-dir", filepath.Join(r.dir, "state"), "--listen", x.listen,
+		"run", "--kubeconfig", kubeconfig, "--context", r.world.context, "--resources", strings.Join(r.names(), ","),
+		"--state-dir", filepath.Join(r.dir, state), "--listen", x.listen,
 	}
-	address := r.broker.address()
-	if r.world.toBroker != nil {
-		address = r.world.toBroker(address)
-	}
-	if r.world.resync == 0 {
-		x.sinks = []string{"nats://" + address + "?stream=" + streamName, "file://" + r.path()}
-		return x
-	}
-	configured := fmt.Sprintf("sinks:\n- nats: {url: %q, stream: %s}\n- file: {path: %q}\n  resync: %s\n", "nats://"+address, streamName, r.path(), r.world.resync)
-	path := filepath.Join(r.dir, "config.yaml")
-	if err := os.WriteFile(path, []byte(configured), 0o644); err != nil {
-		r.t.Fatal(err)
-	}
-	x.args = append(x.args, "--config", path)
 	return x
+}
+
+// sinks are all that are followed.
+func (r *rig) sinks() []*follower {
+	all := append([]*follower{r.stream, r.file}, r.topics...)
+	return slices.DeleteFunc(all, func(sink *follower) bool { return sink == nil })
 }
 
 // path is the file sink's.
@@ -178,14 +185,14 @@ func (r *rig) summon() {
 	r.witness = newWitness(r.t, connect(r.t, r.cluster.RESTConfig()), from)
 }
 
-// settle stops the writer and returns when both sinks have everything that it wrote.
+// settle stops the writer and returns when all sinks have everything that it wrote.
 func (r *rig) settle() {
 	r.t.Helper()
 	r.writer.stop(r.t)
 	r.await(r.writer.finish(r.t)...)
 }
 
-// streaming returns when both sinks have everything, and it is the watch that goes on: the first object may be in the
+// streaming returns when all sinks have everything, and it is the watch that goes on: the first object may be in the
 // middle of a snapshot, the second is behind it.
 func (r *rig) streaming() {
 	r.t.Helper()
@@ -193,13 +200,12 @@ func (r *rig) streaming() {
 	r.await(r.writer.finish(r.t)...)
 }
 
-// await returns when both sinks have the objects of the uids, and so, per resource, everything before them.
+// await returns when all sinks have the objects of the uids, and so, per resource, everything before them; in Kafka the
+// newest records of other partitions may still be on their way.
 func (r *rig) await(uids ...string) {
 	r.t.Helper()
-	for _, sink := range []*follower{r.stream, r.file} {
-		for _, uid := range uids {
-			sink.await(r.t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
-		}
+	for _, sink := range r.sinks() {
+		sink.awaitObjects(r.t, r.exporter, uids...)
 	}
 	if r.witness != nil {
 		for _, uid := range uids {
@@ -226,6 +232,14 @@ func (r *rig) resources() []schema.GroupVersionResource {
 		}
 	}
 	return found
+}
+
+// names are the resources in kubectl's form.
+func (r *rig) names() (names []string) {
+	for _, resource := range r.resources() {
+		names = append(names, kubectlName(resource))
+	}
+	return names
 }
 
 // eventually waits for something that another process does.

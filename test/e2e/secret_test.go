@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +34,6 @@ sinks:
 // writes: in the sinks, the state, the log and on the status pages.
 func TestI9NoValueOfASecretLeaves(t *testing.T) {
 	r := newRig(t, nil)
-	listen := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	config := fmt.Sprintf(`
 resources:
   - {resource: secrets, keep: [managedFields, lastApplied]}
@@ -44,7 +41,7 @@ resources:
 listen: %q
 state: {dir: %s}
 log: {level: debug}
-`, listen, filepath.Join(r.dir, "state")) + fmt.Sprintf(secretSinks, r.dir, r.broker.address())
+`, r.exporter.listen, filepath.Join(r.dir, "state")) + fmt.Sprintf(secretSinks, r.dir, r.broker.address())
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -69,7 +66,7 @@ log: {level: debug}
 	events.await(t, r.exporter, "the last Secret", func(e *event) bool { return e.Name == "last" })
 	r.command("snapshot", "--wait")
 	for _, page := range []string{"/statusz", "/metrics", "/inventory", "/checkpoint"} {
-		planted.search(page, fetch(t, "http://"+listen+page))
+		planted.search(page, []byte(r.exporter.get(t, page)))
 	}
 	r.exporter.stop(t)
 
@@ -88,25 +85,6 @@ log: {level: debug}
 }
 
 func secrets() schema.GroupVersionResource { return core("secrets") }
-
-// fetch reads a page of the exporter.
-func fetch(t *testing.T, url string) []byte {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s: %s, %v: %s", url, response.Status, err, text)
-	}
-	return text
-}
 
 // plant puts values into the cluster that must not be seen again.
 type plant struct {

@@ -12,9 +12,7 @@ func TestI4ANewSinkGetsItsSnapshotThoughTheExporterIsKilled(t *testing.T) {
 	r.writer.populate(t)
 	r.exporter.sinks = both[1:]
 	r.exporter.start(t)
-	for _, uid := range r.writer.finish(t) {
-		r.file.await(t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
-	}
+	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
 	r.exporter.stop(t)
 	r.exporter.sinks = both
 	r.killWithin(network, someBytes)
@@ -31,7 +29,7 @@ func TestI4ALostLogIsAGapThoughTheExporterIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.writer.disturb(t)
-	r.stream = followStream(r.broker.open())
+	r.stream = followStream(r.broker)
 	r.killWithin(network, someBytes)
 	r.judge(true)
 }
@@ -59,9 +57,7 @@ func TestI4WhatOnlyOneSinkSawIsDeletedInBoth(t *testing.T) {
 	network.allow(0)
 	r.writer.disturb(t)
 	r.writer.disturb(t)
-	for _, uid := range r.writer.finish(t) {
-		r.file.await(t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
-	}
+	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
 	r.exporter.process.kill()
 	network.reset()
 	r.restartAPIServer()
@@ -84,9 +80,7 @@ func TestI3AReconcileWaitsForWhatIsInLine(t *testing.T) {
 	r.streaming()
 	network.allow(0)
 	r.writer.disturb(t)
-	for _, uid := range r.writer.finish(t) {
-		r.file.await(t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
-	}
+	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
 	before := map[string]int{}
 	for _, resource := range r.resources() {
 		before[resource.Resource] = r.gateway.questions(resource.Resource)
@@ -112,9 +106,7 @@ func TestI4ANewSinkUndoesNothingInTheOthers(t *testing.T) {
 	r.await(r.writer.finish(t)...)
 	network.allow(0)
 	r.writer.disturb(t)
-	for _, uid := range r.writer.finish(t) {
-		r.file.await(t, r.exporter, "object "+uid, func(e *event) bool { return e.UID == uid })
-	}
+	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
 	r.exporter.process.kill()
 	network.reset()
 	network.allow(-1)

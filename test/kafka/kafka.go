@@ -22,7 +22,7 @@
 //   - leaders: LeaderOf, MoveLeader, AwaitISR
 //   - topics: CreateTopic, DeleteTopic, AlterTopicConfig, TopicConfig, DeleteRecords, CompactedQuickly, AwaitCompaction
 //   - security: Options.Listeners, Users, ACLs; AddACL, RemoveACL, SetSCRAMPassword, UnsecuredToken, TokenServer
-//   - judges: Consume, ConsumeFast, AwaitTransactions, Partition
+//   - judges: Consume, ConsumeFast, Tail, AwaitTransactions, Partition
 //
 // PLAINTEXT is always there and may do everything, for judges and set-up.
 package kafka

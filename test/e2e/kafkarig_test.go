@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// kafkaSink is a sink of the exporter in Kafka.
+type kafkaSink struct {
+	name     string
+	prefix   string // of topics, with a dot at its end; without one it is the only topic
+	delivery string
+	more     string // further settings, ", key: value"
+}
+
+// threeReplicas lose nothing that was acknowledged while one broker is away.
+const threeReplicas = ", partitions: 3, replication: 3, minInsyncReplicas: 2"
+
+// newKafkaRig starts everything but the exporter, which writes to a file and to the sinks in the cluster.
+func newKafkaRig(t *testing.T, c *kafka.Cluster, sinks ...kafkaSink) *rig {
+	t.Helper()
+	r := newWorld(t, world{})
+	for _, s := range sinks {
+		r.topics = append(r.topics, followTopics(c, s, r.names()))
+	}
+	r.exporter = r.newExporter("state")
+	r.exporter.configure(t, r.sinkConfig(c, sinks))
+	return r
+}
+
+// sinkConfig is the file and the sinks in the cluster.
+func (r *rig) sinkConfig(c *kafka.Cluster, sinks []kafkaSink) string {
+	text := fmt.Sprintf("- {name: file, file: {path: %s}}\n", r.path())
+	for _, s := range sinks {
+		text += s.config(c)
+	}
+	return text
+}
+
+// config is the sink's entry in the configuration.
+func (s *kafkaSink) config(c *kafka.Cluster) string {
+	topic := topicOf(s.prefix, "{resource}")
+	return fmt.Sprintf("- {name: %s, kafka: {brokers: [%s], topic: %q, delivery: %s%s}}\n",
+		s.name, strings.Join(c.Brokers(), ", "), topic, s.delivery, s.more)
+}
+
+// topics are those of the sink for the resources.
+func (s *kafkaSink) topics(resources []string) []string {
+	var all []string
+	for _, resource := range resources {
+		if topic := topicOf(s.prefix, resource); !slices.Contains(all, topic) {
+			all = append(all, topic)
+		}
+	}
+	return all
+}
+
+// awaitTransactions returns when readers of committed records see all that was committed.
+func (r *rig) awaitTransactions(c *kafka.Cluster, s kafkaSink) {
+	r.t.Helper()
+	for _, topic := range s.topics(r.names()) {
+		c.AwaitTransactions(r.t, topic)
+	}
+}
