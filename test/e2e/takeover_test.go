@@ -1,0 +1,49 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// kafkaTakenOver starts a second exporter with a state of its own and the same transactional id, while the first one
+// works. The topics have one partition each, so that the judge sees where one ends and the other begins.
+func kafkaTakenOver(t *testing.T, c *kafka.Cluster) {
+	bus := kafkaSink{name: "bus", prefix: "to.dev.", delivery: "transactional",
+		more: ", transactionalId: only-one, partitions: 1, replication: 3, minInsyncReplicas: 2"}
+	r := newKafkaRig(t, c, bus)
+	r.file = nil // it has what the first exporter read and could not deliver to the other sink
+	r.world.begunAnew = true
+	r.summon()
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.writer.start(t)
+	r.topics[0].awaitMore(t, r.exporter, 300)
+	first := r.exporter
+	r.exporter = r.newExporter("second")
+	r.exporter.configure(t, bus.config(c))
+	r.exporter.start(t)
+	select {
+	case <-first.process.exited:
+	case <-time.After(deliveryLimit):
+		t.Fatalf("the first exporter goes on beside the second:\n%s", first.lastLines(t))
+	}
+	said := "\nexporter: deliver to sink bus: open transactional id only-one: another exporter has taken it over: stop it, or give each its own: "
+	code, log := first.process.cmd.ProcessState.ExitCode(), first.lastLines(t)
+	if code != 1 || !strings.Contains(log, said) {
+		t.Errorf("the first exporter ended with code %d, want 1 and %q at the end of its log:\n%s", code, said, log)
+	}
+	r.topics[0].awaitMore(t, r.exporter, len(r.topics[0].all(t))+300)
+	r.settle()
+	r.exporter.stop(t)
+	r.awaitTransactions(c, bus)
+	for _, j := range r.judge(false) {
+		for resource, course := range j.courses {
+			if n := course.count("initial"); n != 2 {
+				t.Errorf("%s has %d first snapshots, want one of each exporter", resource, n)
+			}
+		}
+	}
+}
