@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ID identifies an event on the wire. It is a pure function of cluster, resource, object and version (I8), so that a
+// ID identifies an event on the wire. It is a pure function of epoch, resource, object and version (I8), so that a
 // replay carries the id that the first sending carried, and it can be read back, so that a sink's own log tells what a
 // crash left undone.
 //
@@ -14,7 +14,7 @@ import (
 // reconcile, "/snapshot". Namespace, name and uid may be empty. Bytes outside printable ASCII, and space, '"', '%' and
 // '\', are percent-encoded, so an id needs no escaping in JSON and in headers.
 type ID struct {
-	Cluster         string // the first eight characters of the uid of namespace kube-system
+	Cluster         string // the first eight characters of the uid of namespace kube-system, and the history's name, where it has one
 	Resource        string // kubectl's form
 	Key             Key
 	UID             string
@@ -23,14 +23,14 @@ type ID struct {
 	Snapshot        string
 }
 
-// ID is the record's identity in the cluster whose kube-system namespace has the uid, or in that of the record's epoch,
-// where it has one.
+// ID is the record's identity in its epoch or, where it has none, in the first history of the cluster whose kube-system
+// namespace has the uid.
 func (r *Record) ID(clusterUID string) ID {
 	if r.Epoch != "" {
 		clusterUID = r.Epoch
 	}
 	id := ID{
-		Cluster:         clusterUID[:min(len(clusterUID), 8)],
+		Cluster:         clusterOfID(clusterUID),
 		Resource:        r.Stream.Resource.String(),
 		Key:             r.Key,
 		UID:             r.UID,

@@ -61,9 +61,23 @@ func TestForeignIDsAreRefused(t *testing.T) {
 	}
 }
 
-func TestI8IDIsOfTheClusterThatTheRecordWasReadFrom(t *testing.T) {
-	rec := &Record{Stream: pods(), Op: Updated, Key: Key{Name: "web"}, ResourceVersion: "1", Epoch: "eeeeeeee-1111"}
-	if got, want := rec.ID("0b6f3c1e-8a4d").Cluster, "eeeeeeee"; got != want {
-		t.Errorf("the id is of cluster %s, want %s: a replay after a restart has it", got, want)
+func TestI8IDIsOfTheHistoryThatTheRecordWasReadFrom(t *testing.T) {
+	for epoch, want := range map[string]string{
+		"":                               "0b6f3c1e",
+		"eeeeeeee-1111":                  "eeeeeeee",
+		NewEpoch("eeeeeeee-1111", 36*36): "eeeeeeee~100",
+		NewEpoch("short", 35):            "short~z",
+	} {
+		rec := &Record{Stream: pods(), Op: Updated, Key: Key{Name: "web"}, ResourceVersion: "1", Epoch: epoch}
+		id := rec.ID("0b6f3c1e-8a4d")
+		if id.Cluster != want {
+			t.Errorf("the id in epoch %q is of %s, want %s: a replay after a restart has it", epoch, id.Cluster, want)
+		}
+		if back, err := ParseID(id.String()); back != id || err != nil {
+			t.Errorf("id %s is read as %+v, %v", id, back, err)
+		}
+	}
+	if got := ClusterOf(NewEpoch("eeeeeeee-1111", 7)); got != "eeeeeeee-1111" {
+		t.Errorf("the cluster of an epoch is %q", got)
 	}
 }

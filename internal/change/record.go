@@ -81,7 +81,8 @@ type Record struct {
 	Snapshot *Snapshot
 	// Sink names the only sink that the record is for; "" is all.
 	Sink string
-	// Epoch is the uid of the cluster that the record was read from, "" for the one that the exporter started with.
+	// Epoch is the history that the record was read from, as of NewEpoch, "" for the first one of the cluster that the
+	// exporter started with.
 	Epoch string
 	// Filtered marks a record that no sink takes, since the user does not want it. It moves the position.
 	Filtered bool

@@ -35,7 +35,7 @@ type Position struct {
 	// proved it. Without it, other records may share the version (expired Events do: one etcd transaction deletes
 	// many), and a watch must resume one below.
 	Complete bool
-	// Epoch is the uid of the cluster whose versions these are; under another one the version means nothing.
+	// Epoch is the history whose versions these are, as of NewEpoch; under another one the version means nothing.
 	Epoch string
 	// Selector is the selection that the position was reached with; with another one the stream needs a reconcile.
 	Selector string

@@ -77,17 +77,24 @@ func (d *deliveredSet) clear() {
 }
 
 // settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is no
-// ghost.
+// ghost, and what an earlier one deleted came back, as in an etcd that was restored.
 func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
-	if t := d.tails[stream.String()]; t != nil && t.objects[id.Key].UID == id.UID {
+	t := d.tails[stream.String()]
+	if t == nil {
+		return
+	}
+	if t.objects[id.Key].UID == id.UID {
 		delete(t.objects, id.Key)
+	}
+	if id.Op.OfObject() && id.Op != change.Deleted {
+		delete(t.deletes, id.UID)
 	}
 }
 
 // foreign tells the ids of other clusters in a shared log. In a log of our own another cluster is an earlier epoch of ours.
 func foreign(shared bool, clusterUID string) func(change.ID) bool {
 	ours := (&change.Record{Stream: &change.Stream{}}).ID(clusterUID).Cluster
-	return func(id change.ID) bool { return shared && id.Cluster != ours }
+	return func(id change.ID) bool { return shared && change.ClusterOf(id.Cluster) != ours }
 }
 
 func (d *deliveredSet) streamOf(id change.ID) *change.Stream {

@@ -1,9 +1,12 @@
 package pipeline
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 func bookmark(stream change.Stream, version string) *change.Record {
@@ -133,6 +136,40 @@ func TestI4EpochIsWrittenBehindWhateverTheLogHolds(t *testing.T) {
 		r.drain(line, pods())
 	}); err != nil || target.short() != "a/1/updated a/90/updated a/40/replaced" {
 		t.Errorf("%v; log is %s", err, target.short())
+	}
+}
+
+// The mark lies before what was delivered of a history that is over. Its delete says nothing of the object that an etcd
+// which was restored brought back, and its versions are no versions of this one.
+func TestI4RecordsOfAnEarlierHistoryHideNothing(t *testing.T) {
+	target := &memory{}
+	r := newRig(t, sinkOf("s", target))
+	back := found(update(pods(), "a", 5), change.Replaced, change.Epoch, "6")
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "x", 6), back)
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	before := func(rec *change.Record) *change.Record { rec.Epoch = "another~1"; return rec }
+	gone := before(update(pods(), "a", 20))
+	gone.Op = change.Deleted
+	target.log = append([]string{target.log[0], idOf(before(update(pods(), "a", 8))), idOf(before(update(pods(), "x", 9))), idOf(gone)}, target.log[1:]...)
+	store, err := checkpoint.Open(t.Context(), r.dir, checkpoint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(store.Commit(checkpoint.Batch{Marks: map[string]sink.Mark{"s": "1"}}), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 8), update(pods(), "x", 9))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := target.short(), "x/6/updated a/8/updated x/9/updated a/20/deleted a/5/replaced a/8/updated x/9/updated"; got != want {
+		t.Errorf("log is %s, want %s", got, want)
 	}
 }
 

@@ -34,8 +34,47 @@ func TestI4AnotherClusterBehindTheAddressIsAnEpoch(t *testing.T) {
 	want(t, "records", r.wait(t, "updated theirs 301"),
 		"updated ours 101", "gap 300 epoch", "snapshot.begin 300 epoch", "deleted ours 101 unseen", "replaced theirs 40", "snapshot.end 300 epoch",
 		"updated theirs 301")
-	if r.position.Epoch != "epoch-2" || r.epochs != "epoch-1 epoch-2" {
-		t.Errorf("position is of %s and records are of %s", r.position.Epoch, r.epochs)
+	if at := r.position.Epoch; change.ClusterOf(at) != "epoch-2" || r.epochs != "epoch-1 "+at {
+		t.Errorf("position is of %s and records are of %s", at, r.epochs)
+	}
+}
+
+// An etcd that was restored gives an object a version that it had before, and another body. Nothing that the inventory has
+// proves what a sink has, and no id is one of the history before.
+func TestI4EpochTrustsNoVersion(t *testing.T) {
+	server := script(t, 90)
+	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(90, "", "newer 80", "same 40") }
+	server.watch = func(_ url.Values, w *watchWriter) {
+		w.frames("MODIFIED same 91")
+		w.hold()
+	}
+	r := newRecorder("newer 70", "same 40", "gone 60")
+	server.start(r, at(100))
+	want(t, "records", r.wait(t, "updated same 91"),
+		"gap 90 epoch", "snapshot.begin 90 epoch", "deleted gone 60 unseen", "replaced newer 80", "replaced same 40", "snapshot.end 90 epoch",
+		"updated same 91")
+	if at := r.position.Epoch; at == "epoch-1" || change.ClusterOf(at) != "epoch-1" || r.epochs != at {
+		t.Errorf("position is of %s and records are of %s, want another history of epoch-1", at, r.epochs)
+	}
+	if len(r.drift) > 0 {
+		t.Errorf("another history is told as drift: %q", r.drift)
+	}
+}
+
+// The next life goes on in the history that was found, and its ids are those of the life before.
+func TestI8HistoryKeepsItsNameOverARestart(t *testing.T) {
+	server := script(t, 300)
+	server.watch = func(_ url.Values, w *watchWriter) {
+		w.frames("MODIFIED a 301")
+		w.hold()
+	}
+	r := newRecorder("a 90")
+	saved := at(100)
+	saved.Epoch = change.NewEpoch("epoch-1", 5)
+	server.start(r, saved)
+	want(t, "records", r.wait(t, "updated a 301"), "updated a 301")
+	if r.epochs != saved.Epoch {
+		t.Errorf("records are of %s, want %s", r.epochs, saved.Epoch)
 	}
 }
 

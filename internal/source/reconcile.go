@@ -65,6 +65,13 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 	if err := run.begin(ctx); err != nil {
 		return err
 	}
+	// Once the server has overtaken the position nobody can tell its history from the old one any more, so that there is
+	// another one is saved before anything of it is told.
+	if due[0].Reason == change.Epoch {
+		if err := s.line.Drain(ctx, s.stream); err != nil {
+			return fmt.Errorf("drain %s: %w", s.stream, err)
+		}
+	}
 	p := page{limit: pageSize, exactly: exactly}
 	for {
 		meta, err := s.Client.list(ctx, s, p, func(object frame.Object) error { return run.listed(ctx, &object) })

@@ -30,6 +30,10 @@ type part struct {
 }
 
 func (s *Stream) newRun(due []change.Owed, version string, ghosts []change.Ghost) *run {
+	now := time.Now().UnixMilli()
+	if due[0].Reason == change.Epoch {
+		s.epoch = change.NewEpoch(s.ClusterUID, now)
+	}
 	byKey := map[change.Key][]change.Ghost{}
 	for _, ghost := range ghosts {
 		byKey[ghost.Key] = append(byKey[ghost.Key], ghost)
@@ -37,7 +41,7 @@ func (s *Stream) newRun(due []change.Owed, version string, ghosts []change.Ghost
 	r := &run{
 		Stream: s,
 		snapshot: &change.Snapshot{
-			ID:     version + "." + strconv.FormatInt(time.Now().UnixMilli(), 10),
+			ID:     version + "." + strconv.FormatInt(now, 10),
 			Reason: due[0].Reason, From: s.cursor.position.ResourceVersion, Since: s.heard, ResourceVersion: version, Epoch: s.ClusterUID,
 		},
 		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted),
@@ -106,7 +110,7 @@ func (r *run) end(ctx context.Context) error {
 		return err
 	}
 	position := r.cursor.restart(change.Position{
-		ResourceVersion: r.snapshot.ResourceVersion, Complete: true, Epoch: r.ClusterUID, Selector: r.selection.String(),
+		ResourceVersion: r.snapshot.ResourceVersion, Complete: true, Epoch: r.epoch, Selector: r.selection.String(),
 	})
 	if err := r.emitFrames(ctx, change.SnapshotEnd, position); err != nil {
 		return err
@@ -138,7 +142,8 @@ func (r *run) emitUnlisted(ctx context.Context) error {
 }
 
 // listed compares one object of the list with the inventory. What differs goes to all sinks; what does not, to those that
-// are owed a full snapshot.
+// are owed a full snapshot. In another history the same version may be another state of the object, so there everything
+// goes to all sinks (I4).
 func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
 	if change.CompareVersions(object.ResourceVersion, r.newest.version) > 0 {
@@ -160,7 +165,7 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	if r.count++; r.count == orderProof {
 		r.ordered()
 	}
-	if found && entry.ResourceVersion == object.ResourceVersion {
+	if found && entry.ResourceVersion == object.ResourceVersion && r.snapshot.Reason != change.Epoch {
 		return r.emitSync(ctx, object)
 	}
 	r.snapshot.Counts.Replaced++

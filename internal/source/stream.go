@@ -98,7 +98,8 @@ type Stream struct {
 	selection Selection
 	line      Line
 	cursor    cursor
-	unsorted  bool // the server's lists are not in the inventory's order
+	epoch     string // the history that is read, as of change.NewEpoch
+	unsorted  bool   // the server's lists are not in the inventory's order
 	proof     proof
 	suspect   atomic.Bool // something failed since the proof was asked for
 	heard     time.Time   // when the last record went in line; zero in a life that had none yet
@@ -117,12 +118,17 @@ func NewStream(config Config) *Stream {
 	s := &Stream{
 		Config: config, stream: config.Stream, selection: config.Selection,
 		cursor:    newCursor(config.Saved),
+		epoch:     config.ClusterUID,
 		stopWatch: func() {},
+	}
+	sameCluster := change.ClusterOf(config.Saved.Epoch) == config.ClusterUID
+	if sameCluster {
+		s.epoch = config.Saved.Epoch
 	}
 	switch {
 	case config.Saved.ResourceVersion == "":
 		s.due = []change.Owed{{Reason: change.Initial}}
-	case config.Saved.Epoch != config.ClusterUID:
+	case !sameCluster:
 		s.due = []change.Owed{{Reason: change.Epoch}}
 	case config.Saved.Selector != config.Selection.String():
 		s.due = []change.Owed{{Reason: change.Stale}}
@@ -236,9 +242,10 @@ func (s *Stream) Run(ctx context.Context, line Line) error {
 	return nil
 }
 
-// reflectorBackoff starts sooner than the Reflector's own 0.8 s, and ends at the same 30 s.
+// reflectorBackoff starts sooner than the Reflector's own, which waits from 0.8 s up to 60 s: from 0.1 s up to 30 s. The
+// jitter makes each wait up to twice as long.
 func reflectorBackoff() *wait.Backoff {
-	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 30 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
+	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
 }
 
 // frameOptions says how the stream's objects are cut from the wire.
@@ -251,7 +258,7 @@ func (s *Stream) frameOptions() frame.Options {
 
 // push gives the record its shape, tells the observer and puts it in line.
 func (s *Stream) push(ctx context.Context, rec *change.Record) error {
-	rec.Epoch = s.ClusterUID
+	rec.Epoch = s.epoch
 	if s.Shape != nil {
 		s.Shape(rec)
 	}

@@ -132,7 +132,10 @@ func (t *transport) answer(request *http.Request) *http.Response {
 	case q.Get("watch") == "true":
 		return s.watch(t.life, request, resource, q)
 	}
-	return s.list(resource, q)
+	if name, found := strings.CutPrefix(q.Get("fieldSelector"), "metadata.name="); found {
+		return s.list(resource, q, strings.Split(request.URL.Path, "/")[4]+"/"+name)
+	}
+	return s.list(resource, q, "")
 }
 
 // whoami answers with namespace kube-system.
@@ -168,7 +171,8 @@ func (s *apiServer) watch(l *life, request *http.Request, resource string, q url
 	return &http.Response{StatusCode: 200, Header: header(), Body: b}
 }
 
-func (s *apiServer) list(resource string, q url.Values) *http.Response {
+// list answers a list of all objects, or of the one with the key.
+func (s *apiServer) list(resource string, q url.Values, only string) *http.Response {
 	rev, start := s.etcd.rev, ""
 	if token := q.Get("continue"); token != "" {
 		text, _ := base64.RawURLEncoding.DecodeString(token)
@@ -186,14 +190,14 @@ func (s *apiServer) list(resource string, q url.Values) *http.Response {
 	}
 	limit, _ := strconv.Atoi(q.Get("limit"))
 	s.asked[resource] = true
-	return page(s, resource, rev, start, min(limit, pageLimit))
+	return page(s, resource, rev, start, only, min(limit, pageLimit))
 }
 
-func page(s *apiServer, resource string, rev int, start string, limit int) *http.Response {
+func page(s *apiServer, resource string, rev int, start, only string, limit int) *http.Response {
 	var items []string
 	token := ""
 	for _, ev := range s.etcd.at(resource, rev) {
-		if ev.key < start {
+		if ev.key < start || only != "" && ev.key != only {
 			continue
 		}
 		if len(items) == limit {

@@ -77,20 +77,6 @@ func (e *etcd) find(resource, key string) (event, bool) {
 	return event{}, false
 }
 
-// advance is the next revision. One at which the object was changed before a restore is somebody else's: an id has no
-// timeline in it, so that two such states could not be told apart.
-func (e *etcd) advance(uid string) int {
-	e.rev++
-	for e.isUsed(uid, e.rev) {
-		e.rev++
-	}
-	return e.rev
-}
-
-func (e *etcd) isUsed(uid string, rev int) bool {
-	return slices.ContainsFunc(e.undone, func(ev event) bool { return ev.uid == uid && ev.rev == rev })
-}
-
 // put creates the object or changes it.
 func (e *etcd) put(resource, key string) {
 	before, found := e.find(resource, key)
@@ -99,7 +85,8 @@ func (e *etcd) put(resource, key string) {
 		*e.uids++
 		ev.what, ev.uid = "ADDED", fmt.Sprintf("u%d", *e.uids)
 	}
-	ev.rev = e.advance(ev.uid)
+	e.rev++
+	ev.rev = e.rev
 	*e.uids++ // no two states of one object are the same, also on both sides of a restore
 	ev.body = objectJSON(&ev, *e.uids)
 	e.history = append(e.history, ev)
@@ -117,9 +104,6 @@ func (e *etcd) remove(resource string, keys ...string) {
 		return
 	}
 	e.rev++
-	for slices.ContainsFunc(gone, func(ev event) bool { return e.isUsed(ev.uid, e.rev) }) {
-		e.rev++
-	}
 	for _, before := range gone {
 		ev := before
 		ev.rev, ev.what, ev.timeline = e.rev, "DELETED", e.timeline
@@ -141,6 +125,20 @@ func (e *etcd) restore(rev int) {
 	}
 	e.history, e.rev, e.compacted = kept, rev, min(e.compacted, rev)
 	e.timeline++
+}
+
+// rewrite does again, in the state that was restored, what a restore has just undone, below the revision: the same objects
+// change at the same revisions as before, to other states.
+func (e *etcd) rewrite(below int) {
+	for _, ev := range e.undone {
+		if ev.timeline != e.timeline-1 || ev.what != "MODIFIED" || ev.rev <= e.rev || ev.rev >= below {
+			continue
+		}
+		if now, found := e.find(ev.resource, ev.key); found && now.uid == ev.uid {
+			e.rev = ev.rev - 1
+			e.put(ev.resource, ev.key)
+		}
+	}
 }
 
 // remake is another cluster in this one's place, with nothing in it.

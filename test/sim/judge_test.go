@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,10 +120,11 @@ func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 			return true
 		}
 	}
+	full := rec.Op.OfObject() && rec.Snapshot != nil && rec.Snapshot.Reason.Full() // a correction, too
 	switch {
-	case (rec.Op == change.Deleted || rec.Op == change.Sync) && g.hasDelete(rec.UID):
+	case (rec.Op == change.Deleted || full) && g.hasDelete(rec.UID):
 		return true
-	case rec.Op == change.Sync && g.hasNewer(rec, rec.Snapshot.ResourceVersion), rec.Snapshot == nil && g.hasNewer(rec, rec.ResourceVersion):
+	case full && g.hasNewer(rec, rec.Snapshot.ResourceVersion), rec.Snapshot == nil && g.hasNewer(rec, rec.ResourceVersion):
 		return true // behind that it would be false
 	case rec.Op == change.Deleted && rec.FinalStateUnknown && g.hasSuccessor(rec):
 		return true // behind that it would be false
@@ -134,7 +136,11 @@ func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 
 // id is the id that the record must have (I8).
 func (j *judge) id(rec *change.Record, op string) string {
-	id := fmt.Sprintf("%.8s/%s/%s/%s/%s/%s/%s", rec.Epoch, rec.Stream.Resource.Name,
+	cluster, history, again := strings.Cut(rec.Epoch, "~")
+	if cluster = cluster[:8]; again {
+		cluster += "~" + history
+	}
+	id := fmt.Sprintf("%s/%s/%s/%s/%s/%s/%s", cluster, rec.Stream.Resource.Name,
 		rec.Key.Namespace, rec.Key.Name, rec.UID, rec.ResourceVersion, op)
 	if rec.Snapshot != nil && (rec.Op == change.Sync || rec.Key.Name == "") {
 		id += "/" + rec.Snapshot.ID
@@ -279,6 +285,17 @@ func (j *judge) upToDate(l *life) bool {
 		}
 	}
 	return true
+}
+
+// known is the revision that the state knows of every stream. Once a restored etcd has overtaken that, some stream does not
+// notice.
+func (j *judge) known(l *life) int {
+	least := math.MaxInt
+	for _, stream := range []string{pods, events} {
+		at, _ := strconv.Atoi(j.positionOf(l, stream)) // 0 where there is none
+		least = min(least, at)
+	}
+	return least
 }
 
 // positionOf is what the life, or the one before if it has not begun, is known to have saved of the stream.

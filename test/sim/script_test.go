@@ -237,7 +237,7 @@ func (g generator) disaster() action {
 	return pick(g,
 		action{Do: "full", N: pick(g, 100, 2000)},
 		action{Do: "truncate", Key: "a", N: 1 + g.IntN(4)},
-		action{Do: "restore", N: 1 + g.IntN(6)},
+		action{Do: pick(g, "restore", "rewrite"), N: 1 + g.IntN(6)},
 		action{Do: "another", N: pick(g, -20, -2, 3)},
 	)
 }

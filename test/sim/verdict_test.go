@@ -81,7 +81,7 @@ func (j *judge) final() {
 				w.violateLocked("I8", "sink %s: %v", spec.Name, err)
 				return
 			}
-			if seen[m.id] && m.seq > j.joined[spec.Name] && !(t.op == "gap" && t.key != "") && t.reason != "epoch" {
+			if seen[m.id] && m.seq > j.joined[spec.Name] && !(t.op == "gap" && t.key != "") {
 				w.violateLocked("I3", "sink %s has %s twice", spec.Name, m.id)
 			}
 			seen[m.id] = m.seq > j.joined[spec.Name]
@@ -204,7 +204,7 @@ func (v *verdict) newEpoch(last, t *told) bool {
 	if t.reason == "epoch" || v.damaged() && len(v.judge.world.server.etcd.undone) > 0 { // the log may have lost the gap
 		return true
 	}
-	if last.id != "" && last.cluster != t.cluster {
+	if last.id != "" && last.cluster[:8] != t.cluster[:8] {
 		return true // an initial snapshot that another cluster interrupts has no position to announce a gap from
 	}
 	return slices.ContainsFunc(v.frames, func(g told) bool {

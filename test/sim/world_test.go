@@ -253,6 +253,12 @@ func (w *world) faultServer(a action) bool {
 			s.etcd.restore(max(3, s.etcd.rev-a.N))
 			s.begin()
 		}
+	case "rewrite":
+		if known := w.judge.known(w.life); w.judge.upToDate(w.life) {
+			s.etcd.restore(max(3, s.etcd.rev-a.N))
+			s.etcd.rewrite(known)
+			s.begin()
+		}
 	case "another":
 		s.etcd.remake(max(3, s.etcd.rev+a.N))
 		s.begin()

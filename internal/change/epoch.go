@@ -1,0 +1,31 @@
+package change
+
+import "strconv"
+
+// An epoch is one history of one cluster: the uid of its namespace kube-system and, in every history but the first that
+// was read, "~" and a name. An etcd that was restored gives versions again that it gave before, to other states of the
+// same objects, so uid and version alone do not tell what a record says.
+const epochSeparator = '~'
+
+// NewEpoch is the epoch of a history of the cluster that was found at the time, in milliseconds since 1970.
+func NewEpoch(clusterUID string, found int64) string {
+	return clusterUID + string(epochSeparator) + strconv.FormatInt(found, 36)
+}
+
+// ClusterOf is the part of an epoch, or of an ID's Cluster, that names the cluster.
+func ClusterOf(epoch string) string { return epoch[:separatorOf(epoch)] }
+
+// clusterOfID is what an id says of the epoch: the first eight characters of the uid, and the name of the history.
+func clusterOfID(epoch string) string {
+	at := separatorOf(epoch)
+	return epoch[:min(at, 8)] + epoch[at:]
+}
+
+func separatorOf(epoch string) int {
+	for i := range len(epoch) {
+		if epoch[i] == epochSeparator {
+			return i
+		}
+	}
+	return len(epoch)
+}
