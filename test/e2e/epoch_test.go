@@ -154,8 +154,7 @@ func (r *rig) beginHistory(ledger *ledger) {
 // etcd is its directory.
 func (r *rig) etcd() string { return filepath.Join(r.cluster.DataDir(), "etcd") }
 
-// overtake lets the API server pass the version, by changes that nobody streams. Behind a restored etcd, no version of an
-// object is then one of the other history, too.
+// overtake lets the API server pass the version, by changes that nobody streams.
 func (r *rig) overtake(version string) {
 	r.t.Helper()
 	for i := 0; parseVersion(r.version()) <= parseVersion(version); i++ {
