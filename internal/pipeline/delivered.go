@@ -33,6 +33,8 @@ type tail struct {
 	objects map[change.Key]change.Entry // what the records leave in existence
 	latest  map[change.Key]latest       // what is known of the order of an object's records
 	newest  string                      // the highest resourceVersion of the ids
+
+	corrected bool // some of it was found by a full snapshot, and comes again by nothing else
 }
 
 // latest is the highest resourceVersion that the tail holds of one key, less those of deletes: a delete that a reconcile told
@@ -64,9 +66,23 @@ func (d *deliveredSet) add(ids []string) error {
 			d.settle(id, stream)
 			continue
 		}
-		d.tailOf(stream.String()).add(id)
+		t := d.tailOf(stream.String())
+		t.add(id)
+		correction, err := d.ledger.isCorrection(id, stream)
+		if err != nil {
+			return fmt.Errorf("find %s in the saved state: %w", id, err)
+		}
+		t.corrected = t.corrected || correction
 	}
 	return nil
+}
+
+// corrected says whether the log holds a correction of the stream that the saved state does not know.
+func (d *deliveredSet) corrected(stream *change.Stream) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.tails[stream.String()]
+	return t != nil && t.corrected
 }
 
 // clear forgets everything.

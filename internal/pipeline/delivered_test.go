@@ -139,6 +139,34 @@ func TestI4EpochIsWrittenBehindWhateverTheLogHolds(t *testing.T) {
 	}
 }
 
+// A crash came behind a correction of a resync. No watch brings it again, and the next resync is far.
+func TestI3CorrectionThatWasNotSavedIsLookedForAgain(t *testing.T) {
+	for interrupted, want := range map[bool]string{false: "pods resync s", true: ""} {
+		target := &memory{}
+		r := newRig(t, sinkOf("s", target))
+		last := update(pods(), "b", 9)
+		if interrupted { // a reconcile that is due finds it
+			last.Position.Selector = change.Interrupted
+		}
+		if err := r.life(func(line *Line) {
+			r.push(line, update(pods(), "a", 2), last)
+			r.drain(line, pods())
+		}); err != nil {
+			t.Fatal(err)
+		}
+		r.requests = nil
+		unseen := found(update(pods(), "a", 2), change.Deleted, change.Resync, "9")
+		unseen.FinalStateUnknown = true
+		target.log = append(target.log, idOf(unseen), idOf(update(pods(), "b", 10)))
+		if err := r.life(func(*Line) {}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.requested(); got != want {
+			t.Errorf("interrupted %t: asked for %q, want %q", interrupted, got, want)
+		}
+	}
+}
+
 // The mark lies before what was delivered of a history that is over. Its delete says nothing of the object that an etcd
 // which was restored brought back, and its versions are no versions of this one.
 func TestI4RecordsOfAnEarlierHistoryHideNothing(t *testing.T) {

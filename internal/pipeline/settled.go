@@ -34,3 +34,11 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 	}
 	return found && entry.UID == id.UID && change.CompareVersions(entry.ResourceVersion, id.ResourceVersion) >= 0, err
 }
+
+// isCorrection says of a record that is not settled whether no watch brings it again: it carries a version that the position
+// has passed, and no reconcile that is due finds it.
+func (l ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
+	position, found, err := l.store.Position(stream.String())
+	return found && id.Op.OfObject() && position.Selector != change.Interrupted &&
+		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) < 0, err
+}

@@ -30,7 +30,20 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.settle(lost); err != nil {
 		return err
 	}
+	r.resumeCorrections()
 	return r.requestOwed(func(checkpoint.Debt) bool { return true }) // from earlier lives, too
+}
+
+// resumeCorrections repeats the full snapshots whose corrections a sink has and the saved state does not know. A resync is no
+// debt, so that its next turn would tell of them once more, when the sink's tail is forgotten (I3).
+func (r *run) resumeCorrections() {
+	for i := range r.Sources {
+		for _, l := range r.listeners {
+			if s := &r.Sources[i]; l.delivered.corrected(&s.Stream) {
+				s.Request(change.Owed{Sink: l.Name, Reason: change.Resync})
+			}
+		}
+	}
 }
 
 // openSink opens one sink at its saved mark, and says whether its log lost acknowledged records.
