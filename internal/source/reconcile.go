@@ -65,9 +65,10 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 	if err := run.begin(ctx); err != nil {
 		return err
 	}
-	// Once the server has overtaken the position nobody can tell its history from the old one any more, so that there is
-	// another one is saved before anything of it is told.
-	if due[0].Reason == change.Epoch {
+	// That the inventory is not true of the position any more is saved before any difference is told: the next life might
+	// continue at the position, behind differences that it does not know of (I3), and once a restored server has overtaken
+	// the position nobody can tell its history from the old one (I4).
+	if !due[0].Reason.Full() {
 		if err := s.line.Drain(ctx, s.stream); err != nil {
 			return fmt.Errorf("drain %s: %w", s.stream, err)
 		}
