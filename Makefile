@@ -24,8 +24,8 @@ test: ## all tests, against a real API server and a real JetStream
 
 SEEDS ?= 100000
 .PHONY: sim
-sim: ## the simulation for SEEDS seeds (default 100,000: about five minutes on two idle cores)
-	go test -timeout 60m ./test/sim -run TestSimulation -seeds $(SEEDS)
+sim: ## the simulation for SEEDS seeds (default 100,000: about eight minutes on two idle cores, hours on busy ones)
+	go test -timeout 240m ./test/sim -run TestSimulation -seeds $(SEEDS)
 
 .PHONY: race
 race: ## the tests of the packages with goroutines, under the race detector (needs a C compiler)

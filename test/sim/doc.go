@@ -21,10 +21,10 @@
 //
 // How many seeds it took to notice that a part of the line was taken out:
 //
-//	fsync before a commit returns            2    skip of what an earlier life delivered   3
-//	contiguous prefix of acknowledgements    3    skip of what a failed batch delivered    1
-//	draining before a reconcile             60    skip of what the inventory has           7
-//	tail read when a sink is opened          1    delete detection in the merge           13
-//	uid change detection                    52    a sink's ghosts                         11
+//	fsync before a commit returns            3    skip of what an earlier life delivered   3
+//	contiguous prefix of acknowledgements    2    skip of what a failed batch delivered    1
+//	draining before a reconcile              1    skip of what the inventory has           7
+//	tail read when a sink is opened         23    delete detection in the merge           13
+//	uid change detection                     2    a sink's ghosts                         11
 //	the gap record                           4    positions and inventory in one batch    20
 package sim

@@ -17,7 +17,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "play this seed alone, and show what happened")
-	seedsFlag = flag.Uint64("seeds", 300, "how many seeds to play")
+	seedsFlag = flag.Uint64("seeds", 1000, "how many seeds to play")
 	firstFlag = flag.Uint64("first", 1, "the first seed to play")
 	wildFlag  = flag.Int("wild", 10, "in how many percent of the worlds disasters happen: another cluster, a restored etcd, a log that loses records")
 	timesFlag = flag.Int("times", 1, "how often -seed is played: what the goroutines do is not all the seed's")
