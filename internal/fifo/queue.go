@@ -4,7 +4,11 @@
 // It is pure: no clock, no goroutine, no lock, no I/O. Package pipeline owns the locks.
 package fifo
 
-import "github.com/kubecdc/kubecdc/internal/change"
+import (
+	"sort"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
 
 // Numberer gives records their Seq. The zero value starts at 1.
 type Numberer struct{ last uint64 }
@@ -25,13 +29,21 @@ type Limit struct {
 }
 
 // Queue is what one listener still has to write, in order, bounded by a Limit (I6). Room is reserved before a record
-// gets its Seq, so that a record that is numbered always fits.
+// gets its Seq, so that a record that is numbered always fits. Records are pushed in the order of their Seq.
 type Queue struct {
-	limit  Limit
-	ring   []*change.Record
-	head   int
-	length int
-	used   Limit // reserved and queued
+	limit   Limit
+	ring    []place
+	head    int
+	length  int      // of the places that are in use, with a record or without
+	records int      // that are queued
+	used    Limit    // reserved and queued
+	pending *pending // of a queue that coalesces, nil in others
+}
+
+// place is where a record waits.
+type place struct {
+	order uint64         // the Seq of the record that was put here first; it rises along the ring
+	rec   *change.Record // nil where it was taken out
 }
 
 // NewQueue returns an empty queue.
@@ -43,9 +55,24 @@ func (q *Queue) Reserve(size int) bool {
 	if q.used.Records > 0 && (q.used.Bytes+size > q.limit.Bytes || q.used.Records >= q.limit.Records) {
 		return false
 	}
+	q.take(size)
+	return true
+}
+
+// ReserveFor takes room for the record. A queue that coalesces has room for whatever takes no more than what it
+// replaces, also when it is full: its use exceeds the limit by that record until it is pushed.
+func (q *Queue) ReserveFor(rec *change.Record) bool {
+	size := rec.Size()
+	if freed := q.pending.freedBy(q, rec); freed > 0 && (size <= freed || q.used.Bytes+size-freed <= q.limit.Bytes) {
+		q.take(size)
+		return true
+	}
+	return q.Reserve(size)
+}
+
+func (q *Queue) take(size int) {
 	q.used.Bytes += size
 	q.used.Records++
-	return true
 }
 
 // Cancel gives a reservation back.
@@ -54,22 +81,39 @@ func (q *Queue) Cancel(size int) {
 	q.used.Records--
 }
 
-// Push appends a record whose room is reserved.
-func (q *Queue) Push(rec *change.Record) {
+// Push appends a record whose room is reserved. It returns the records that a queue which coalesces does not hold any
+// more, and whose room is free: they will never be popped. The record itself may be one of them.
+func (q *Queue) Push(rec *change.Record) (merged []*change.Record) {
+	if q.pending != nil {
+		return q.pending.push(q, rec)
+	}
+	q.append(rec)
+	return nil
+}
+
+func (q *Queue) append(rec *change.Record) {
 	if q.length == len(q.ring) {
 		q.grow()
 	}
-	q.ring[(q.head+q.length)%len(q.ring)] = rec
+	*q.at(q.length) = place{rec.Seq, rec}
 	q.length++
+	q.records++
 }
 
-// grow doubles the ring, so that an idle queue costs nothing and a full one at most twice its records.
+// at is the i-th place, counted from the oldest.
+func (q *Queue) at(i int) *place { return &q.ring[(q.head+i)%len(q.ring)] }
+
+// grow makes a ring of the places that have a record, with as much room again, so that an idle queue costs nothing and
+// a full one at most twice its records.
 func (q *Queue) grow() {
-	ring := make([]*change.Record, max(16, 2*len(q.ring)))
+	ring, length := make([]place, max(16, 2*q.records)), 0
 	for i := range q.length {
-		ring[i] = q.ring[(q.head+i)%len(q.ring)]
+		if p := q.at(i); p.rec != nil {
+			ring[length] = *p
+			length++
+		}
 	}
-	q.ring, q.head = ring, 0
+	q.ring, q.head, q.length = ring, 0, length
 }
 
 // Pop appends to dst the oldest records that fit the limit together, at least one if there is one, and frees their
@@ -77,32 +121,60 @@ func (q *Queue) grow() {
 func (q *Queue) Pop(dst []*change.Record, most Limit) []*change.Record {
 	taken := Limit{}
 	for q.length > 0 {
-		rec := q.ring[q.head]
-		size := rec.Size()
-		if taken.Records > 0 && (taken.Bytes+size > most.Bytes || taken.Records >= most.Records) {
-			break
+		p := q.at(0)
+		if rec := p.rec; rec != nil {
+			size := rec.Size()
+			if taken.Records > 0 && (taken.Bytes+size > most.Bytes || taken.Records >= most.Records) {
+				break
+			}
+			q.pending.popped(rec, p.order)
+			q.records--
+			q.Cancel(size)
+			taken.Bytes += size
+			taken.Records++
+			dst = append(dst, rec)
 		}
-		q.ring[q.head] = nil
+		*p = place{}
 		q.head = (q.head + 1) % len(q.ring)
 		q.length--
-		q.Cancel(size)
-		taken.Bytes += size
-		taken.Records++
-		dst = append(dst, rec)
 	}
 	return dst
 }
 
+// Remove takes out the record that was pushed with the Seq and returns it, nil where it is not queued any more. Its room
+// stays taken until Cancel.
+func (q *Queue) Remove(seq uint64) *change.Record {
+	p := q.find(seq)
+	if p == nil || p.rec == nil {
+		return nil
+	}
+	rec := p.rec
+	p.rec = nil
+	q.records--
+	return rec
+}
+
+// find is the place of the order, nil where it is not in use any more.
+func (q *Queue) find(order uint64) *place {
+	i := sort.Search(q.length, func(i int) bool { return q.at(i).order >= order })
+	if i == q.length || q.at(i).order != order {
+		return nil
+	}
+	return q.at(i)
+}
+
 // Len is the number of queued records.
-func (q *Queue) Len() int { return q.length }
+func (q *Queue) Len() int { return q.records }
 
 // Used is what is reserved and queued.
 func (q *Queue) Used() Limit { return q.used }
 
 // Oldest is the record that is next, nil in an empty queue.
 func (q *Queue) Oldest() *change.Record {
-	if q.length == 0 {
-		return nil
+	for i := range q.length {
+		if rec := q.at(i).rec; rec != nil {
+			return rec
+		}
 	}
-	return q.ring[q.head]
+	return nil
 }

@@ -1,0 +1,152 @@
+package fifo
+
+import "github.com/kubecdc/kubecdc/internal/change"
+
+// NewCoalescing returns an empty queue for a listener that wants state and not history: of each object it holds the
+// newest record alone, as client-go's DeltaFIFO compresses deltas (tools/cache, delta_fifo.go), and a delete before it where
+// the object was made anew under another uid.
+//
+// A record that supersedes another takes its place in the queue, so that an object which changes all the time is not put
+// off for ever. It stays as it is: its id must be the one that a replay gives it (I8), and whoever folds records takes an
+// update of an object that it does not know as its creation. So what an object becomes is the same, and what it was in between
+// is left out.
+//
+// Frames and gaps are never merged, and no record moves to before the begin of a snapshot or a gap: a consumer that
+// forgets what it was not told of within a snapshot would forget it.
+func NewCoalescing(limit Limit) *Queue {
+	return &Queue{limit: limit, pending: &pending{
+		objects: map[object]waiting{}, barriers: map[change.Stream]uint64{},
+	}}
+}
+
+// pending finds the records of an object that are queued. A nil one has none.
+type pending struct {
+	objects  map[object]waiting
+	barriers map[change.Stream]uint64 // the place that nothing of the stream which comes later moves before
+}
+
+type object struct {
+	stream change.Stream
+	key    change.Key
+}
+
+func objectOf(rec *change.Record) object { return object{*rec.Stream, rec.Key} }
+
+// waiting are the places of an object's records: a delete, and behind it what the object is now; 0 is none.
+type waiting struct{ deleted, current uint64 }
+
+// push queues the record in the place of what it supersedes.
+func (p *pending) push(q *Queue, rec *change.Record) (merged []*change.Record) {
+	if !rec.Op.OfObject() {
+		if rec.Op == change.SnapshotBegin || rec.Op == change.Gap {
+			p.barriers[*rec.Stream] = rec.Seq
+		}
+		q.append(rec)
+		return nil
+	}
+	id := objectOf(rec)
+	at := p.objects[id]
+	if rec.Op == change.Deleted {
+		at, merged = p.pushDelete(q, rec, at)
+	} else {
+		at, merged = p.pushCurrent(q, rec, at)
+	}
+	p.objects[id] = at
+	return merged
+}
+
+// pushCurrent queues what an object is now. A delete stays before it, unless it is of the same object, which left the
+// selection and is back.
+func (p *pending) pushCurrent(q *Queue, rec *change.Record, at waiting) (waiting, []*change.Record) {
+	switch {
+	case at.current != 0:
+		place, old := p.supersede(q, at.current, rec)
+		return waiting{at.deleted, place}, []*change.Record{old}
+	case at.deleted != 0 && q.find(at.deleted).rec.UID == rec.UID:
+		place, old := p.supersede(q, at.deleted, rec)
+		return waiting{current: place}, []*change.Record{old}
+	}
+	q.append(rec)
+	return waiting{at.deleted, rec.Seq}, nil
+}
+
+// pushDelete queues a delete. Behind another one it is left out, with what lies between: nobody was given the object that it is
+// about. Of two of the same object the one that knows the final state is kept.
+func (p *pending) pushDelete(q *Queue, rec *change.Record, at waiting) (waiting, []*change.Record) {
+	if at.deleted == 0 && at.current == 0 {
+		q.append(rec)
+		return waiting{deleted: rec.Seq}, nil
+	}
+	if at.deleted == 0 {
+		place, old := p.supersede(q, at.current, rec)
+		return waiting{deleted: place}, []*change.Record{old}
+	}
+	var merged []*change.Record
+	if at.current != 0 {
+		merged = append(merged, q.drop(at.current))
+	}
+	if first := q.find(at.deleted).rec; first.UID == rec.UID && first.Object == nil && rec.Object != nil {
+		place, old := p.supersede(q, at.deleted, rec)
+		return waiting{deleted: place}, append(merged, old)
+	}
+	q.Cancel(rec.Size())
+	return waiting{deleted: at.deleted}, append(merged, rec)
+}
+
+// supersede puts the record in the place of an older one, or at the end where a barrier is between them.
+func (p *pending) supersede(q *Queue, order uint64, rec *change.Record) (place uint64, old *change.Record) {
+	if order < p.barriers[*rec.Stream] {
+		old = q.drop(order)
+		q.append(rec)
+		return rec.Seq, old
+	}
+	at := q.find(order)
+	old, at.rec = at.rec, rec
+	q.Cancel(old.Size())
+	return order, old
+}
+
+// drop takes a record out and frees its room.
+func (q *Queue) drop(order uint64) *change.Record {
+	rec := q.Remove(order)
+	q.Cancel(rec.Size())
+	return rec
+}
+
+// popped forgets the place of a record that is queued no longer.
+func (p *pending) popped(rec *change.Record, order uint64) {
+	if p == nil || !rec.Op.OfObject() {
+		return
+	}
+	id := objectOf(rec)
+	at := p.objects[id]
+	switch order {
+	case at.deleted:
+		at.deleted = 0
+	case at.current:
+		at.current = 0
+	}
+	if at == (waiting{}) {
+		delete(p.objects, id)
+	} else {
+		p.objects[id] = at
+	}
+}
+
+// freedBy is the room in bytes that pushing the record would free, 0 where nothing is superseded.
+func (p *pending) freedBy(q *Queue, rec *change.Record) int {
+	if p == nil || !rec.Op.OfObject() {
+		return 0
+	}
+	at, freed := p.objects[objectOf(rec)], 0
+	if at.current != 0 {
+		freed = q.find(at.current).rec.Size()
+	}
+	if at.deleted != 0 && rec.Op == change.Deleted {
+		return freed + rec.Size() // one of the two deletes goes
+	}
+	if at.deleted != 0 && at.current == 0 && q.find(at.deleted).rec.UID == rec.UID {
+		freed = q.find(at.deleted).rec.Size()
+	}
+	return freed
+}
