@@ -57,7 +57,11 @@ func commitForEver(dir string) error {
 	n, err := wholeBatch(s)
 	for err == nil {
 		n++
-		if err = s.Commit(numbered(n)); err == nil {
+		batch := numbered(n)
+		if err = spoolNumbered(s, &batch, n); err != nil {
+			return err
+		}
+		if err = s.Commit(batch); err == nil {
 			_, err = fmt.Println(n)
 		}
 	}
@@ -139,7 +143,52 @@ func wholeBatch(s *Store) (int, error) {
 			return 0, fmt.Errorf("the mark says %q, the position of %s %+v", mark, stream, position)
 		}
 	}
-	return n, wholeInventory(s, n)
+	return n, errors.Join(wholeInventory(s, n), wholeSpool(s, n))
+}
+
+// kept is how many batches back the spool reaches.
+const kept = 5
+
+// spoolNumbered adds to the batch a chunk that says n, and takes the oldest away.
+func spoolNumbered(s *Store, b *Batch, n int) error {
+	spool, err := s.Spool("out")
+	if err != nil {
+		return err
+	}
+	value, err := s.Encode([]*change.Record{object(change.Updated, "spooled", "u", strconv.Itoa(n))})
+	if err != nil {
+		return err
+	}
+	if n > kept {
+		if _, err := s.ReadSpool("out", &spool, 1, 1); err != nil {
+			return err
+		}
+	}
+	main := &spool[Main]
+	b.Chunks = []Chunk{{Sink: "out", Part: Main, Number: main.Next, Value: value}}
+	main.Next++
+	main.Bytes += int64(len(value))
+	main.Records++
+	b.Spools = map[string]Spool{"out": spool}
+	return nil
+}
+
+// wholeSpool reads what the last batches left, where they spooled.
+func wholeSpool(s *Store, n int) error {
+	spool, err := s.Spool("out")
+	if err != nil || spool == (Spool{}) { // not every test spools
+		return err
+	}
+	for i := max(1, n-kept+1); i <= n; i++ {
+		read, err := s.ReadSpool("out", &spool, 1, 1)
+		if err != nil || len(read) != 1 || read[0].ResourceVersion != strconv.Itoa(i) {
+			return errors.Join(err, fmt.Errorf("of %d batches the spool holds %v where batch %d is", n, read, i))
+		}
+	}
+	if !spool.Empty() || spool.Bytes() != 0 || spool.Records() != 0 {
+		return fmt.Errorf("an empty spool is %+v", spool)
+	}
+	return nil
 }
 
 func wholeInventory(s *Store, n int) error {

@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -26,6 +28,13 @@ type Batch struct {
 	Debts []Debt
 	// Taken are the shares that sinks have from now on, Left those that they no longer have, with their debts.
 	Taken, Left []Share
+	// Chunks are spooled, and the spools of the sinks by name are then as the extents say: what is not in them is gone.
+	Chunks []Chunk
+	Spools map[string]Spool
+	// Based are the positions that the logs of sinks are to be compared with, by the sink's share; Compared are sinks for
+	// which that is done.
+	Based    map[Share]change.Position
+	Compared []string
 }
 
 // Share is a stream that a sink is given from its first record on: whoever has it needs no snapshot.
@@ -38,7 +47,7 @@ type Share struct {
 // the inventory or takes them out, moves each stream to the position of its last record that has one, and replaces the
 // marks. It returns a *FullError, with nothing changed, where the volume is nearly full.
 func (s *Store) Commit(b Batch) error {
-	return s.write(func(w *writer) error {
+	err := s.write(func(w *writer) error {
 		for _, rec := range b.Records {
 			if err := w.record(rec); err != nil {
 				return err
@@ -60,8 +69,21 @@ func (s *Store) Commit(b Batch) error {
 		if err := w.settleDebts(); err != nil {
 			return err
 		}
+		if err := w.spools(&b); err != nil {
+			return err
+		}
+		if err := w.bases(&b); err != nil {
+			return err
+		}
 		return w.positions()
 	})
+	if err != nil {
+		return err
+	}
+	if len(b.Spools) == 0 {
+		return nil
+	}
+	return s.reclaim(&b)
 }
 
 // SetPosition overwrites the stream's position and nothing else.
@@ -74,30 +96,49 @@ func (s *Store) SetPosition(stream string, position change.Position) error {
 // Retain forgets all sinks but the named ones: a sink that comes back later has missed what came between, and must be
 // new.
 func (s *Store) Retain(sinks []string) error {
-	marks, err := s.Marks()
+	known, err := s.Sinks()
 	if err != nil {
 		return err
 	}
-	return s.write(func(w *writer) error {
-		for name := range marks {
-			if slices.Contains(sinks, name) {
-				continue
-			}
+	left := slices.DeleteFunc(known, func(name string) bool { return slices.Contains(sinks, name) })
+	err = s.write(func(w *writer) error {
+		for _, name := range left {
 			if err := w.forget(name); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	for _, name := range left {
+		prefix := sinkPrefix(tableSpool, name)
+		err = errors.Join(err, s.excise(prefix, after(prefix)))
+	}
+	return err
+}
+
+// Sinks are the names of the sinks that the state knows anything of, sorted.
+func (s *Store) Sinks() ([]string, error) {
+	marks, err := s.Marks()
+	if err != nil {
+		return nil, err
+	}
+	shares, err := s.Shares()
+	for share := range shares {
+		marks[share.Sink] = ""
+	}
+	return slices.Sorted(maps.Keys(marks)), err
 }
 
 // forget removes all that is known of a sink.
 func (w *writer) forget(sinkName string) error {
-	for _, table := range []byte{tableShare, tableDebt} {
+	for _, table := range []byte{tableShare, tableDebt, tableSpool, tableBase} {
 		prefix := sinkPrefix(table, sinkName)
 		if err := w.batch.DeleteRange(prefix, after(prefix), nil); err != nil {
 			return err
 		}
+	}
+	if err := w.batch.Delete(spooledKey(sinkName), nil); err != nil {
+		return err
 	}
 	return w.batch.Delete(markKey(sinkName), nil)
 }

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -14,6 +15,9 @@ const (
 	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
 	tableInventory = 'I' // stream, terminator, joined key   -> uid, resourceVersion
 	tableMark      = 'M' // name of the sink                 -> mark
+	tableSpool     = 'Q' // sink, terminator, part, number   -> chunk of records
+	tableSpooled   = 'T' // name of the sink                 -> extent of its spool
+	tableBase      = 'B' // sink, terminator, stream         -> position
 	tableRedaction = 'R' // no key                           -> key of the hashes
 	tableShare     = 'S' // sink, terminator, stream        -> nothing
 	tablePosition  = 'P' // stream                           -> position
@@ -106,6 +110,15 @@ func inventoryStream(key []byte) (string, bool) {
 	}
 	return string(name), true
 }
+
+func spooledKey(sinkName string) []byte { return append([]byte{tableSpooled}, sinkName...) }
+
+// spoolKey is the key of a chunk, and the end of all before it.
+func spoolKey(sinkName string, part SpoolPart, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(sinkPrefix(tableSpool, sinkName), byte(part)), number)
+}
+
+func baseKey(s Share) []byte { return append(sinkPrefix(tableBase, s.Sink), s.Stream...) }
 
 // after is the first key behind all that begin with the prefix, which ends with a byte below 0xff.
 func after(prefix []byte) []byte {

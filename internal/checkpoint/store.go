@@ -34,8 +34,12 @@ type Store struct {
 	db     *pebble.DB
 	damage atomic.Pointer[DamagedError] // found in the background
 
-	mu     sync.Mutex // held by one writer at a time, and by Close
-	closed bool
+	background context.Context // of what Pebble does on its own account: Open's, without its end
+	codec      codec
+
+	mu        sync.Mutex // held by one writer at a time, and by Close
+	closed    bool
+	reclaimed map[string]*reclaimed // by sink
 }
 
 // Open opens the state in the directory and creates what is missing, unless it is opened read-only. It never resets a
@@ -49,7 +53,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, opts: opts, lock: lock, gate: &gate{}}
+	s := &Store{dir: dir, opts: opts, lock: lock, gate: &gate{}, background: context.WithoutCancel(ctx)}
 	s.space = &space{dir: dir, floor: opts.Floor, usage: opts.usage, logger: opts.Logger, stop: make(chan struct{})}
 	if err := s.openWithin(ctx); err != nil {
 		return nil, err
@@ -99,6 +103,9 @@ func (s *Store) openDatabase() error {
 	}
 	s.db = db
 	if err := s.checkFormat(); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if err := s.openSpools(); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	s.gate.open()

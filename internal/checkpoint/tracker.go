@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -85,20 +84,22 @@ func (t *Tracker) Ack(listener int, seq uint64) error {
 
 // Advance removes the records that are delivered together with all before them (I2), and appends them to dst.
 func (t *Tracker) Advance(dst []*change.Record) []*change.Record {
-	n := 0
-	for n < t.length && t.at(n).missing == 0 {
-		n++
-	}
-	dst = slices.Grow(dst, n)
-	for range n {
-		slot := t.at(0)
-		dst = append(dst, slot.rec)
-		*slot = tracked{} // the ring must not keep the object alive
+	t.AdvanceOver(0, func(rec *change.Record, _ uint64) { dst = append(dst, rec) })
+	return dst
+}
+
+// AdvanceOver is Advance for when the listeners in the bit mask excused need not have acknowledged. Each record that is
+// removed is given with those of them that have not, in the stream's order: their copy must be durable by other means
+// before its position is.
+func (t *Tracker) AdvanceOver(excused uint64, give func(rec *change.Record, missing uint64)) {
+	for t.length > 0 && t.at(0).missing&^excused == 0 {
+		slot := *t.at(0)
+		*t.at(0) = tracked{} // the ring must not keep the object alive
 		t.head = (t.head + 1) & (len(t.ring) - 1)
 		t.length--
+		give(slot.rec, slot.missing)
 	}
 	t.shrink()
-	return dst
 }
 
 // at is the slot of the i-th record, counted from the oldest.

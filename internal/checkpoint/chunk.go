@@ -1,0 +1,281 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// A chunk is a version, the number of its records and their length in bytes, both varints, and one zstd frame (RFC 8878): a
+// text of JSON with the streams and snapshots that the records name by place, and then the records.
+const chunkVersion = 1
+
+// maxChunk is the longest frame that is believed, in bytes: one record passes whatever its size, and etcd takes none above
+// a few megabytes.
+const maxChunk = 1 << 30
+
+// The flags of a record in a chunk.
+const (
+	hasObject = 1 << iota
+	hasSnapshot
+	hasPosition
+	positionComplete
+	finalStateUnknown
+	hasReceived
+)
+
+// codec makes chunks. The zero value is ready for use, by several goroutines.
+type codec struct {
+	once   sync.Once
+	writer *zstd.Encoder
+	reader *zstd.Decoder
+	err    error
+}
+
+// shared is what the records of a chunk have in common.
+type shared struct {
+	Streams   []change.Stream   `json:"streams"`
+	Snapshots []change.Snapshot `json:"snapshots,omitempty"`
+}
+
+// start makes both directions when the first is needed: their tables take a few megabytes.
+func (c *codec) start() error {
+	c.once.Do(func() {
+		c.writer, c.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+		if c.err == nil {
+			c.reader, c.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxChunk))
+		}
+	})
+	return c.err
+}
+
+// encode makes the value of a chunk.
+func (c *codec) encode(records []*change.Record) ([]byte, error) {
+	if err := c.start(); err != nil {
+		return nil, err
+	}
+	w := chunkWriter{streams: map[change.Stream]int{}, snapshots: map[*change.Snapshot]int{}}
+	for _, rec := range records {
+		w.record(rec)
+	}
+	head, err := json.Marshal(w.shared)
+	if err != nil {
+		return nil, err
+	}
+	raw := append(appendText(make([]byte, 0, len(head)+len(w.body)+8), string(head)), w.body...)
+	value := binary.AppendUvarint(append(make([]byte, 0, len(raw)/3+32), chunkVersion), uint64(len(records)))
+	value = binary.AppendUvarint(value, uint64(len(raw)))
+	return c.writer.EncodeAll(raw, value), nil
+}
+
+// chunkWriter collects records.
+type chunkWriter struct {
+	shared
+	streams   map[change.Stream]int
+	snapshots map[*change.Snapshot]int
+	body      []byte
+}
+
+func (w *chunkWriter) record(rec *change.Record) {
+	w.body = append(w.body, byte(rec.Op), flagsOf(rec))
+	w.body = binary.AppendUvarint(w.body, uint64(w.stream(rec.Stream)))
+	for _, text := range []string{rec.Key.Namespace, rec.Key.Name, rec.UID, rec.ResourceVersion, rec.Sink, rec.Epoch} {
+		w.body = appendText(w.body, text)
+	}
+	if !rec.Received.IsZero() {
+		w.body = binary.AppendVarint(w.body, rec.Received.UnixNano())
+	}
+	if rec.Snapshot != nil {
+		w.body = binary.AppendUvarint(w.body, uint64(w.snapshot(rec)))
+	}
+	if p := rec.Position; p != (change.Position{}) {
+		w.body = appendText(appendText(appendText(w.body, p.ResourceVersion), p.Epoch), p.Selector)
+	}
+	if rec.Object != nil {
+		w.body = append(binary.AppendUvarint(w.body, uint64(len(rec.Object))), rec.Object...)
+	}
+}
+
+func flagsOf(rec *change.Record) (flags byte) {
+	set := func(flag byte, is bool) {
+		if is {
+			flags |= flag
+		}
+	}
+	set(hasObject, rec.Object != nil)
+	set(hasSnapshot, rec.Snapshot != nil)
+	set(hasPosition, rec.Position != (change.Position{}))
+	set(positionComplete, rec.Position.Complete)
+	set(finalStateUnknown, rec.FinalStateUnknown)
+	set(hasReceived, !rec.Received.IsZero())
+	return flags
+}
+
+// stream is the place of the stream among those of the chunk.
+func (w *chunkWriter) stream(stream *change.Stream) int {
+	at, found := w.streams[*stream]
+	if !found {
+		at = len(w.Streams)
+		w.streams[*stream] = at
+		w.Streams = append(w.Streams, *stream)
+	}
+	return at
+}
+
+// snapshot is the place of the record's snapshot. The counts are final, and may be read, in the record of the end alone, which
+// has a place of its own therefore.
+func (w *chunkWriter) snapshot(rec *change.Record) int {
+	s := rec.Snapshot
+	at, found := w.snapshots[s]
+	if found && rec.Op != change.SnapshotEnd {
+		return at
+	}
+	kept := change.Snapshot{
+		ID: s.ID, Reason: s.Reason, From: s.From, Since: s.Since, ResourceVersion: s.ResourceVersion, Epoch: s.Epoch,
+		Sinks: s.Sinks, Generation: s.Generation, Ordered: s.Ordered,
+	}
+	if rec.Op == change.SnapshotEnd {
+		kept.Counts = s.Counts
+	}
+	w.snapshots[s] = len(w.Snapshots)
+	w.Snapshots = append(w.Snapshots, kept)
+	return len(w.Snapshots) - 1
+}
+
+// chunkSize is the length in bytes and the number of the records in a chunk.
+func chunkSize(value []byte) (raw, records int, err error) {
+	if len(value) == 0 || value[0] != chunkVersion {
+		return 0, 0, fmt.Errorf("a chunk: %w", errValue)
+	}
+	value = value[1:]
+	n, first := binary.Uvarint(value)
+	if first <= 0 {
+		return 0, 0, fmt.Errorf("a chunk: %w", errValue)
+	}
+	size, second := binary.Uvarint(value[first:])
+	if second <= 0 || size > maxChunk || n > size {
+		return 0, 0, fmt.Errorf("a chunk: %w", errValue)
+	}
+	return int(size), int(n), nil
+}
+
+// decode appends the chunk's records to dst. They share memory.
+func (c *codec) decode(dst []*change.Record, value []byte) ([]*change.Record, error) {
+	size, n, err := chunkSize(value)
+	if err == nil {
+		err = c.start()
+	}
+	if err != nil {
+		return dst, err
+	}
+	frame := value[1:]
+	for range 2 {
+		_, width := binary.Uvarint(frame)
+		frame = frame[width:]
+	}
+	raw, err := c.reader.DecodeAll(frame, make([]byte, 0, size))
+	if err != nil {
+		return dst, fmt.Errorf("a chunk: %w", err)
+	}
+	r := chunkReader{rest: raw}
+	head := r.text()
+	if r.err == nil {
+		r.err = json.Unmarshal([]byte(head), &r.shared)
+	}
+	for range n {
+		dst = append(dst, r.record())
+	}
+	if r.err != nil || len(r.rest) > 0 {
+		return dst, fmt.Errorf("a chunk of %d records: %w", n, errValue)
+	}
+	return dst, nil
+}
+
+// chunkReader is the inverse of chunkWriter. After an error everything that it reads is empty.
+type chunkReader struct {
+	shared
+	rest []byte
+	err  error
+}
+
+func (r *chunkReader) record() *change.Record {
+	op, flags := r.byte(), r.byte()
+	rec := &change.Record{Op: change.Op(op), FinalStateUnknown: flags&finalStateUnknown != 0}
+	if at := r.number(); r.err == nil && at < uint64(len(r.Streams)) {
+		rec.Stream = &r.Streams[at]
+	} else {
+		r.err = errValue
+	}
+	for _, text := range []*string{&rec.Key.Namespace, &rec.Key.Name, &rec.UID, &rec.ResourceVersion, &rec.Sink, &rec.Epoch} {
+		*text = r.text()
+	}
+	if flags&hasReceived != 0 {
+		rec.Received = r.time()
+	}
+	if flags&hasSnapshot != 0 {
+		if at := r.number(); r.err == nil && at < uint64(len(r.Snapshots)) {
+			rec.Snapshot = &r.Snapshots[at]
+		} else {
+			r.err = errValue
+		}
+	}
+	if flags&hasPosition != 0 {
+		rec.Position = change.Position{
+			ResourceVersion: r.text(), Epoch: r.text(), Selector: r.text(), Complete: flags&positionComplete != 0,
+		}
+	}
+	if flags&hasObject != 0 {
+		rec.Object = r.bytes()
+	}
+	return rec
+}
+
+func (r *chunkReader) byte() byte {
+	if r.err != nil || len(r.rest) == 0 {
+		r.err = errValue
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+func (r *chunkReader) number() uint64 {
+	n, width := binary.Uvarint(r.rest)
+	if width <= 0 {
+		r.err = errValue
+		return 0
+	}
+	r.rest = r.rest[width:]
+	return n
+}
+
+func (r *chunkReader) time() time.Time {
+	n, width := binary.Varint(r.rest)
+	if width <= 0 {
+		r.err = errValue
+		return time.Time{}
+	}
+	r.rest = r.rest[width:]
+	return time.Unix(0, n)
+}
+
+func (r *chunkReader) bytes() []byte {
+	n := r.number()
+	if r.err != nil || n > uint64(len(r.rest)) {
+		r.err = errValue
+		return nil
+	}
+	b := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *chunkReader) text() string { return string(r.bytes()) }

@@ -1,0 +1,241 @@
+package checkpoint
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// spooler is a sink's spool as a pipeline keeps it.
+type spooler struct {
+	t      *testing.T
+	s      *Store
+	sink   string
+	extent Spool
+}
+
+func (p *spooler) put(part SpoolPart, records ...*change.Record) {
+	p.t.Helper()
+	value, err := p.s.Encode(records)
+	must(p.t, err)
+	e := &p.extent[part]
+	chunk := Chunk{Sink: p.sink, Part: part, Number: e.Next, Value: value}
+	e.Next++
+	e.Bytes += int64(len(value))
+	e.Records += int64(len(records))
+	must(p.t, p.s.Commit(Batch{Records: records, Chunks: []Chunk{chunk}, Spools: map[string]Spool{p.sink: p.extent}}))
+}
+
+// take reads and removes.
+func (p *spooler) take(bytes, records int) []*change.Record {
+	p.t.Helper()
+	read, err := p.s.ReadSpool(p.sink, &p.extent, bytes, records)
+	must(p.t, err)
+	must(p.t, p.s.Commit(Batch{Spools: map[string]Spool{p.sink: p.extent}}))
+	return read
+}
+
+func versions(records []*change.Record) string {
+	var all []string
+	for _, rec := range records {
+		all = append(all, rec.ResourceVersion)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestI1SpooledRecordsReadBackAsTheyWere(t *testing.T) {
+	s := open(t, t.TempDir())
+	snapshot := &change.Snapshot{
+		ID: "9.1", Reason: change.Lost, From: "3", Since: time.Unix(5, 6), ResourceVersion: "9", Epoch: "e",
+		Sinks: []string{"lake"}, Generation: 4, Ordered: true,
+	}
+	ended := *snapshot
+	ended.Counts = change.Counts{Synced: 2}
+	records := []*change.Record{
+		object(change.Added, "web", "u", "1"),
+		{Stream: secrets, Op: change.Deleted, Key: change.Key{Name: "a"}, FinalStateUnknown: true, Received: time.Unix(1, 2)},
+		{Stream: pods, Op: change.Sync, Key: change.Key{Name: "b"}, Snapshot: snapshot, Sink: "lake", Epoch: "other", Object: []byte(`{}`)},
+		{Stream: pods, Op: change.Sync, Key: change.Key{Name: "c"}, Snapshot: snapshot, Sink: "lake", Object: []byte{}},
+		{Stream: pods, Op: change.SnapshotEnd, Snapshot: &ended, Position: change.Position{ResourceVersion: "9", Complete: true, Epoch: "x", Selector: "s"}},
+	}
+	value, err := s.Encode(records)
+	must(t, err)
+	read, err := s.codec.decode(nil, value)
+	must(t, err)
+	for i, rec := range records {
+		if want, got := fmt.Sprintf("%+v", *rec), fmt.Sprintf("%+v", *read[i]); !reflect.DeepEqual(rec.Stream, read[i].Stream) || !reflect.DeepEqual(rec.Key, read[i].Key) ||
+			!same(rec.Snapshot, read[i].Snapshot) || !sameButPointers(*rec, *read[i]) {
+			t.Errorf("read %s, want %s", got, want)
+		}
+	}
+}
+
+func same(a, b *change.Snapshot) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	left, right := *a, *b
+	if !left.Since.Equal(right.Since) {
+		return false
+	}
+	left.Since, right.Since = time.Time{}, time.Time{}
+	return reflect.DeepEqual(left, right)
+}
+
+func sameButPointers(a, b change.Record) bool {
+	if !a.Received.Equal(b.Received) || (a.Object == nil) != (b.Object == nil) || !bytes.Equal(a.Object, b.Object) {
+		return false
+	}
+	a.Stream, a.Snapshot, a.Received, a.Object = nil, nil, time.Time{}, nil
+	b.Stream, b.Snapshot, b.Received, b.Object = nil, nil, time.Time{}, nil
+	return reflect.DeepEqual(a, b)
+}
+
+func FuzzChunksAreReadOrRefused(f *testing.F) {
+	var c codec
+	value, err := c.encode([]*change.Record{object(change.Added, "web", "u", "1"), object(change.Deleted, "web", "u", "2")})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(value)
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if size, _, err := chunkSize(value); err == nil && size > 1<<20 {
+			t.Skip("a large chunk")
+		}
+		records, err := c.decode(nil, value)
+		if err != nil {
+			return
+		}
+		if _, err := c.encode(records); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestI3SpoolIsReadInOrderAheadFirst(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	p := &spooler{t: t, s: s, sink: "lake"}
+	other := &spooler{t: t, s: s, sink: "lake2"}
+	for i := range 4 {
+		p.put(Main, object(change.Updated, "web", "u", strconv.Itoa(10+2*i)), object(change.Updated, "web", "u", strconv.Itoa(11+2*i)))
+	}
+	other.put(Main, object(change.Updated, "web", "u", "99"))
+	p.put(Ahead, object(change.Updated, "web", "u", "8"))
+	p.put(Ahead, object(change.Updated, "web", "u", "9"))
+	must(t, s.Close())
+	s = open(t, dir)
+	p.s, p.extent = s, Spool{}
+	var err error
+	p.extent, err = s.Spool("lake")
+	must(t, err)
+	if p.extent.Records() != 10 {
+		t.Errorf("the spool holds %d records, want 10", p.extent.Records())
+	}
+	for _, want := range []string{"8 9 10 11", "12 13 14 15", "16 17"} {
+		if got := versions(p.take(1<<20, 4)); got != want {
+			t.Errorf("read %s, want %s", got, want)
+		}
+	}
+	if !p.extent.Empty() || p.extent.Bytes() != 0 || p.extent.Records() != 0 {
+		t.Errorf("an empty spool is %+v", p.extent)
+	}
+	other.s = s
+	if got := versions(other.take(1<<20, 100)); got != "99" {
+		t.Errorf("another sink's spool holds %s", got)
+	}
+}
+
+func TestI6SpoolOfASinkThatLeftIsGone(t *testing.T) {
+	s := open(t, t.TempDir())
+	must(t, s.Commit(Batch{Taken: []Share{{"lake", "pods"}, {"bus", "pods"}}}))
+	lake, bus := &spooler{t: t, s: s, sink: "lake"}, &spooler{t: t, s: s, sink: "bus"}
+	lake.put(Main, object(change.Updated, "web", "u", "1"))
+	bus.put(Main, object(change.Updated, "web", "u", "1"))
+	must(t, s.Retain([]string{"bus"}))
+	if spool, err := s.Spool("lake"); err != nil || spool != (Spool{}) {
+		t.Errorf("the spool of a sink that left is %+v, %v", spool, err)
+	}
+	if got := versions(bus.take(1<<20, 9)); got != "1" {
+		t.Errorf("the spool of the other holds %q", got)
+	}
+	n := 0
+	must(t, s.each([]byte{tableSpool}, func(key, _ []byte) error { n++; return nil }))
+	if n != 1 { // what was read is given back with more
+		t.Errorf("%d chunks are left", n)
+	}
+}
+
+// The bytes of what was read come back, and a state that was cut open again opens (I5).
+func TestI6SpaceOfTheSpoolComesBack(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	p := &spooler{t: t, s: s, sink: "lake"}
+	random := rand.NewChaCha8([32]byte{1})
+	for i := range 60 {
+		rec := object(change.Updated, "web", "u", strconv.Itoa(i+1))
+		rec.Object = make([]byte, 1<<20)
+		if _, err := random.Read(rec.Object); err != nil {
+			t.Fatal(err)
+		}
+		p.put(Main, rec)
+	}
+	full := sizeOf(t, dir)
+	for i := range 60 {
+		if got := versions(p.take(1, 1)); got != strconv.Itoa(i+1) {
+			t.Fatalf("read %s, want %d", got, i+1)
+		}
+	}
+	must(t, s.Close())
+	s = open(t, dir)
+	if spool, err := s.Spool("lake"); err != nil || !spool.Empty() {
+		t.Errorf("the spool is %+v, %v", spool, err)
+	}
+	must(t, s.Close())
+	if left := sizeOf(t, dir); left > full/2 {
+		t.Errorf("%d MiB are left of %d", left>>20, full>>20)
+	}
+}
+
+func sizeOf(t *testing.T, dir string) (size int64) {
+	t.Helper()
+	must(t, filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && strings.HasSuffix(entry.Name(), ".sst") {
+			size += info.Size()
+		}
+		return nil
+	}))
+	return size
+}
+
+func TestI2AdvanceOverTellsWhoIsMissing(t *testing.T) {
+	tracker := NewTracker()
+	for seq := uint64(1); seq <= 3; seq++ {
+		must(t, tracker.Add(&change.Record{Seq: seq}, 0b11))
+	}
+	must(t, tracker.Ack(0, 1))
+	must(t, tracker.Ack(0, 2))
+	must(t, tracker.Ack(1, 2))
+	var got []string
+	give := func(rec *change.Record, missing uint64) { got = append(got, fmt.Sprintf("%d:%b", rec.Seq, missing)) }
+	tracker.AdvanceOver(0b10, give)
+	if want := "1:10 2:0"; strings.Join(got, " ") != want {
+		t.Errorf("advanced over %v, want %s: record 3 waits for listener 0", got, want)
+	}
+	if tracker.Len() != 1 {
+		t.Errorf("%d records are left", tracker.Len())
+	}
+}
