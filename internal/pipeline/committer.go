@@ -7,9 +7,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // committer saves what is delivered. It is the only writer of positions, inventory and marks while the pipeline runs.
@@ -35,34 +33,78 @@ func (c *committer) run(ctx context.Context) error {
 
 // commit saves everything that may be saved now, in batches that are each whole (I5).
 func (c *committer) commit(ctx context.Context) error {
-	records, marks := c.line.advance()
-	for len(records) > checkpoint.MaxRecords {
-		if err := c.save(ctx, records[:checkpoint.MaxRecords], nil); err != nil {
+	for _, p := range c.line.advance() {
+		if err := c.save(ctx, p); err != nil {
 			return err
 		}
-		records = records[checkpoint.MaxRecords:]
 	}
-	if len(records) == 0 && len(marks) == 0 {
-		return nil
-	}
-	return c.save(ctx, records, marks)
+	return nil
 }
 
 // save retries as long as ctx lives: a full disk stops the line, and goes on by itself when there is space.
-func (c *committer) save(ctx context.Context, records []*change.Record, marks map[string]sink.Mark) error {
+func (c *committer) save(ctx context.Context, p *part) error {
 	began := time.Now()
-	var last error
+	chunks, err := c.encode(p)
+	if err != nil {
+		return err
+	}
+	batch := c.batchOf(p, chunks)
+	if len(p.records) == 0 && len(p.marks) == 0 && len(batch.Spools) == 0 {
+		return nil
+	}
 	attempt := func() error {
-		last = c.line.save(c.store, checkpoint.Batch{Records: records, Marks: marks})
-		if last != nil && ctx.Err() == nil {
-			c.observer.CommitFailed(last)
+		err = c.line.save(c.store, batch)
+		if err != nil && ctx.Err() == nil {
+			c.observer.CommitFailed(err)
 		}
-		return last
+		return err
 	}
 	if backoff.Retry(attempt, backoff.WithContext(retryForever(), ctx)) != nil {
-		return fmt.Errorf("save %d delivered records: %w", len(records), last)
+		return fmt.Errorf("save %d delivered records: %w", len(p.records), err)
 	}
-	c.line.committed(records)
-	c.observer.Committed(records, marks, time.Since(began))
+	for _, lst := range c.line.listeners {
+		if extent, found := batch.Spools[lst.Name]; found {
+			lst.spooled(extent, p.chunks)
+		}
+	}
+	c.line.committed(p.records)
+	c.observer.Committed(p.records, p.marks, time.Since(began))
 	return nil
+}
+
+// encode makes what goes to disk of the part's chunks.
+func (c *committer) encode(p *part) ([]checkpoint.Chunk, error) {
+	var chunks []checkpoint.Chunk
+	for _, chunk := range p.chunks {
+		lst := c.line.listeners[chunk.listener]
+		value, err := c.store.Encode(chunk.records)
+		if err != nil {
+			return nil, fmt.Errorf("encode %d records to spool for sink %s: %w", len(chunk.records), lst.Name, err)
+		}
+		chunks = append(chunks, checkpoint.Chunk{Sink: lst.Name, Part: chunk.part, Number: chunk.number, Value: value})
+	}
+	return chunks, nil
+}
+
+// batchOf is the part as the state takes it. Records that the sink was being given when the part was made, and has by now, are
+// left out of its spool.
+func (c *committer) batchOf(p *part, chunks []checkpoint.Chunk) checkpoint.Batch {
+	batch := checkpoint.Batch{Records: p.records, Marks: p.marks, Compared: p.compared, Spools: map[string]checkpoint.Spool{}}
+	for _, lst := range c.line.listeners {
+		extent := lst.extent()
+		for i, chunk := range chunks {
+			e := &extent[chunk.Part]
+			if chunk.Sink != lst.Name || chunk.Number < e.First {
+				continue
+			}
+			batch.Chunks = append(batch.Chunks, chunk)
+			e.Next = chunk.Number + 1
+			e.Bytes += int64(len(chunk.Value))
+			e.Records += int64(len(p.chunks[i].records))
+		}
+		if !lst.isSaved(extent) {
+			batch.Spools[lst.Name] = extent
+		}
+	}
+	return batch
 }

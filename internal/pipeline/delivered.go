@@ -22,8 +22,9 @@ type deliveredSet struct {
 	ledger  ledger
 	foreign func(change.ID) bool // ids of others, in a log that is shared
 
-	mu    sync.Mutex       // guards the following: the listener takes, sources ask for ghosts, the committer passes
-	tails map[string]*tail // by stream, none that is empty
+	mu    sync.Mutex             // guards the following: the listener takes, sources ask for ghosts, the committer passes
+	tails map[string]*tail       // by stream, none that is empty
+	again map[change.ID]struct{} // of records on disk that the log holds
 }
 
 // tail is one stream's part.
@@ -45,10 +46,17 @@ type latest struct {
 	uid     string
 }
 
-// add takes ids as text, oldest first. Those that are no record of one of the streams, or that are saved, are left out.
-func (d *deliveredSet) add(ids []string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// add takes ids as text, oldest first. Those that are no record of one of the streams, or that are saved, are left out. The
+// spooled are the first records on disk, which are saved and come again all the same.
+func (d *deliveredSet) add(ids []string, spooled []*change.Record, clusterUID string) error {
+	again := spooledAgain(ids, spooled, clusterUID)
+	type entry struct {
+		id      change.ID
+		stream  *change.Stream
+		settled bool
+		drift   bool // a correction that is not saved
+	}
+	var entries []entry // the state is read without the lock: a sink that opens late holds up nobody
 	for _, text := range ids {
 		id, err := change.ParseID(text)
 		if err != nil || d.foreign(id) {
@@ -58,21 +66,31 @@ func (d *deliveredSet) add(ids []string) error {
 		if stream == nil {
 			continue
 		}
-		settled, err := d.ledger.settled(id, stream)
-		if err != nil {
-			return fmt.Errorf("find %s in the saved state: %w", id, err)
+		_, settled := again[id]
+		if !settled {
+			if settled, err = d.ledger.settled(id, stream); err != nil {
+				return fmt.Errorf("find %s in the saved state: %w", id, err)
+			}
 		}
-		if settled {
-			d.settle(id, stream)
+		correction := false
+		if !settled {
+			if correction, err = d.ledger.isCorrection(id, stream); err != nil {
+				return fmt.Errorf("find %s in the saved state: %w", id, err)
+			}
+		}
+		entries = append(entries, entry{id, stream, settled, correction})
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.again = again
+	for _, e := range entries {
+		if e.settled {
+			d.settle(e.id, e.stream)
 			continue
 		}
-		t := d.tailOf(stream.String())
-		t.add(id)
-		correction, err := d.ledger.isCorrection(id, stream)
-		if err != nil {
-			return fmt.Errorf("find %s in the saved state: %w", id, err)
-		}
-		t.corrected = t.corrected || correction
+		t := d.tailOf(e.stream.String())
+		t.add(e.id)
+		t.corrected = t.corrected || e.drift
 	}
 	return nil
 }
@@ -89,7 +107,35 @@ func (d *deliveredSet) corrected(stream *change.Stream) bool {
 func (d *deliveredSet) clear() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.tails = nil
+	d.tails, d.again = nil, nil
+}
+
+// spooledAgain are the ids of those records on disk that the log holds, or whose note it holds in their place. A log may be
+// compacted: what comes before a record of the same object that it holds was delivered, too.
+func spooledAgain(ids []string, spooled []*change.Record, clusterUID string) map[change.ID]struct{} {
+	held, again := map[string]struct{}{}, map[change.ID]struct{}{}
+	if len(spooled) == 0 {
+		return again
+	}
+	for _, id := range ids {
+		held[id] = struct{}{}
+	}
+	type object struct {
+		stream string
+		key    change.Key
+	}
+	later := map[object]bool{}
+	for _, rec := range slices.Backward(spooled) {
+		id, of := rec.ID(clusterUID), object{rec.Stream.String(), rec.Key}
+		note := id
+		note.Op, note.Snapshot = change.Gap, id.ResourceVersion
+		_, found := held[id.String()]
+		_, noted := held[note.String()]
+		if found || noted && id.Key.Name != "" || later[of] && rec.Op.OfObject() {
+			again[id], later[of] = struct{}{}, true
+		}
+	}
+	return again
 }
 
 // settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is no
@@ -111,6 +157,16 @@ func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
 func foreign(shared bool, clusterUID string) func(change.ID) bool {
 	ours := (&change.Record{Stream: &change.Stream{}}).ID(clusterUID).Cluster
 	return func(id change.ID) bool { return shared && change.ClusterOf(id.Cluster) != ours }
+}
+
+// streamNamed is the configured stream of the name, nil where there is none.
+func (d *deliveredSet) streamNamed(name string) *change.Stream {
+	for i := range d.streams {
+		if d.streams[i].String() == name {
+			return &d.streams[i]
+		}
+	}
+	return nil
 }
 
 func (d *deliveredSet) streamOf(id change.ID) *change.Stream {
@@ -144,7 +200,7 @@ func isOf(id change.ID, stream *change.Stream) bool {
 func (d *deliveredSet) empty() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.tails) == 0
+	return len(d.tails) == 0 && len(d.again) == 0
 }
 
 // objects are those that the log's records of the stream leave in existence.
@@ -158,11 +214,18 @@ func (d *deliveredSet) objects(stream string) []change.Entry {
 }
 
 // take says whether the sink has the record, and forgets it then. What a stream has left is forgotten when its position
-// has passed it.
-func (d *deliveredSet) take(rec *change.Record, clusterUID string) bool {
+// has passed it. An old record was saved by an earlier process: what it ends was over before the tail began.
+func (d *deliveredSet) take(rec *change.Record, clusterUID string, old bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stream := rec.Stream.String()
+	if len(d.again) > 0 {
+		id := rec.ID(clusterUID)
+		if _, found := d.again[id]; found {
+			delete(d.again, id)
+			return true
+		}
+	}
 	t := d.tails[stream]
 	if t == nil {
 		return false
@@ -175,7 +238,7 @@ func (d *deliveredSet) take(rec *change.Record, clusterUID string) bool {
 	case rec.Op.OfObject() && !found:
 		delete(t.deletes, id.UID) // it is written now, and may be deleted once more
 	}
-	if len(t.ids) == 0 || t.isPassed(rec) || endsReconcile(rec) {
+	if len(t.ids) == 0 || t.isPassed(rec) || !old && endsReconcile(rec) {
 		delete(d.tails, stream)
 	}
 	return found

@@ -25,6 +25,8 @@ type Line struct {
 	marks   []checkpoint.Marks // by listener
 	held    []heldMark         // by listener
 	saved   []sink.Mark        // by listener: the mark that was given to the committer last
+	based   []bool             // by listener: its log is compared with positions of its own until a mark is saved
+	absent  []map[string]bool  // by listener: streams whose ghosts were asked for before its sink was open; nil once it is
 	skipped []uint64           // by listener: the highest Seq that may be in the log before the marks, or clears what is there
 	window  *fifo.Queue        // room for what is not saved yet; it only counts
 	wake    chan struct{}      // buffered 1: the committer has work
@@ -45,7 +47,7 @@ type progress struct {
 }
 
 func newLine(listeners []*listener) *Line {
-	return &Line{
+	l := &Line{
 		listeners: listeners,
 		streams:   map[string]*progress{},
 		marks:     make([]checkpoint.Marks, len(listeners)),
@@ -53,10 +55,16 @@ func newLine(listeners []*listener) *Line {
 		saved:     make([]sink.Mark, len(listeners)),
 		durable:   make([]sink.Mark, len(listeners)),
 		skipped:   make([]uint64, len(listeners)),
+		based:     make([]bool, len(listeners)),
+		absent:    make([]map[string]bool, len(listeners)),
 		window:    fifo.NewQueue(windowLimit(listeners)),
 		wake:      make(chan struct{}, 1),
 		changed:   make(chan struct{}),
 	}
+	for i := range listeners {
+		l.absent[i] = map[string]bool{}
+	}
+	return l
 }
 
 // windowLimit bounds the records that are not saved yet, delivered or not: without it a state that cannot be saved would
@@ -96,13 +104,35 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 		return fmt.Errorf("track record %d of %s: %w", rec.Seq, rec.Stream, err)
 	}
 	p.added++
+	wake := wanted == 0
 	for i, lst := range l.listeners {
 		if wanted&(1<<i) != 0 {
-			lst.push(rec)
+			merged, spools := lst.push(rec)
+			if err := l.forgo(i, merged); err != nil {
+				return err
+			}
+			wake = wake || spools || len(merged) > 0
+		}
+		wake = lst.overdue(rec.Received) || wake
+	}
+	if wake {
+		l.wakeCommitter()
+	}
+	return nil
+}
+
+// forgo acknowledges records that a newer one of the same object has made superfluous for the listener, and which its sink
+// will never be given. That is early, and right: the newer one is in line and not acknowledged, so that the position stays
+// before it, and a crash brings it again. The caller holds mu.
+func (l *Line) forgo(listener int, merged []*change.Record) error {
+	for _, rec := range merged {
+		if err := l.streams[rec.Stream.String()].tracker.Ack(listener, rec.Seq); err != nil {
+			return fmt.Errorf("leave out record %d of %s: %w", rec.Seq, rec.Stream, err)
 		}
 	}
-	if wanted == 0 {
-		l.wakeCommitter()
+	if len(merged) > 0 {
+		lst := l.listeners[listener]
+		lst.observer.Coalesced(lst.Name, len(merged))
 	}
 	return nil
 }
@@ -174,7 +204,7 @@ func (l *Line) reserve(ctx context.Context, rec *change.Record, wanted uint64) e
 		if wanted&(1<<i) == 0 {
 			continue
 		}
-		if err := lst.reserve(ctx, rec.Size()); err != nil {
+		if err := lst.reserve(ctx, rec); err != nil {
 			for j := range i {
 				if wanted&(1<<j) != 0 {
 					l.listeners[j].cancel(rec.Size())
@@ -196,7 +226,7 @@ func (l *Line) progress(stream string) *progress {
 	return p
 }
 
-// wakeCommitter tells the committer that trackers moved; the caller holds mu.
+// wakeCommitter tells the committer that trackers moved, or should.
 func (l *Line) wakeCommitter() {
 	select {
 	case l.wake <- struct{}{}:
@@ -207,18 +237,22 @@ func (l *Line) wakeCommitter() {
 // ack records that the listener's sink holds the records durably (I1), and, with a mark, that its log stands there after
 // the last of them.
 func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
-	if len(batch) == 0 {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	lst, seq := l.listeners[listener], uint64(0)
 	for _, rec := range batch {
+		if lst.onDisk(rec) {
+			continue
+		}
 		if err := l.streams[rec.Stream.String()].tracker.Ack(listener, rec.Seq); err != nil {
 			return fmt.Errorf("acknowledge record %d of %s: %w", rec.Seq, rec.Stream, err)
 		}
+		seq = max(seq, rec.Seq)
 	}
-	if mark != "" {
-		l.held[listener] = heldMark{batch[len(batch)-1].Seq, mark}
+	// What is on disk is given again after a crash, until all that was taken with it is delivered: no mark may pass it.
+	spools := lst.spools()
+	if all := lst.settle(len(batch)); mark != "" && (all || !spools) {
+		l.held[listener] = heldMark{seq, mark}
 	}
 	l.wakeCommitter()
 	return nil
@@ -279,28 +313,46 @@ func (l *Line) rewind(listener int, mark sink.Mark) {
 	l.marks[listener].Written(0, mark)
 }
 
-// advance returns what may be saved now: the records that every listener acknowledged with all before them (I2), and
-// the marks up to which nothing will be asked for again.
-func (l *Line) advance() ([]*change.Record, map[string]sink.Mark) {
+// advance returns what may be saved now, in parts that each may be one batch: the records that every listener
+// acknowledged, or that go to disk for it, with all before them (I2), and with the last of them the marks up to which nothing
+// will be asked for again.
+func (l *Line) advance() []*part {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var batch []*change.Record
-	frontier := l.number.Last() + 1
+	c := collector{line: l}
+	frontier, spooling := l.number.Last()+1, l.spooling()
 	for _, p := range l.streams {
-		batch = p.tracker.Advance(batch)
+		p.tracker.AdvanceOver(spooling, c.give)
 		if first, ok := p.tracker.First(); ok {
 			frontier = min(frontier, first)
 		}
 	}
-	marks := map[string]sink.Mark{}
+	last := c.last()
 	for i, lst := range l.listeners {
-		lst.delivered.pass(batch)
+		if !lst.isBehind() { // what is on disk is still to be compared
+			for _, p := range c.parts {
+				lst.delivered.pass(p.records)
+			}
+		}
 		l.release(i)
 		if mark, ok := l.marks[i].At(frontier); ok && mark != l.saved[i] {
-			marks[lst.Name], l.saved[i] = mark, mark
+			last.marks[lst.Name], l.saved[i] = mark, mark
+			if l.based[i] {
+				last.compared, l.based[i] = append(last.compared, lst.Name), false
+			}
 		}
 	}
-	return batch, marks
+	return c.parts
+}
+
+// spooling are the listeners whose records may go to disk, as a bit mask; the caller holds mu.
+func (l *Line) spooling() (mask uint64) {
+	for i, lst := range l.listeners {
+		if lst.spooling() {
+			mask |= 1 << i
+		}
+	}
+	return mask
 }
 
 // committed tells those who wait that the records are part of the saved state.
@@ -333,6 +385,13 @@ func (l *Line) behind(stream change.Stream) uint64 {
 
 // Ghosts are the stream's objects that a sink's log holds and the saved state does not know.
 func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
+	l.mu.Lock()
+	for _, absent := range l.absent {
+		if absent != nil {
+			absent[stream.String()] = true
+		}
+	}
+	l.mu.Unlock()
 	var ghosts []change.Ghost
 	for _, lst := range l.listeners {
 		for _, entry := range lst.delivered.objects(stream.String()) {
@@ -340,4 +399,16 @@ func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
 		}
 	}
 	return ghosts
+}
+
+// admit notes that the listener's sink is open.
+func (l *Line) admit(lst *listener) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for stream := range l.absent[lst.index] {
+		if len(lst.delivered.objects(stream)) > 0 {
+			lst.missed = append(lst.missed, stream)
+		}
+	}
+	l.absent[lst.index] = nil
 }

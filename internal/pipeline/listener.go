@@ -10,6 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -30,14 +31,22 @@ type listener struct {
 	lost func(mark sink.Mark) error // sees to a full snapshot for this sink, whose mark is to be saved with it
 
 	// The following belong to the goroutine of open and run.
-	mark      sink.Mark
-	delivered deliveredSet
-	opened    bool                // in this process
-	retried   map[string]struct{} // ids of the batch that failed, and that the log holds all the same
-	messages  []sink.Message
-	ends      []int // by record of the batch: how many messages it ends after
+	mark         sink.Mark
+	delivered    deliveredSet
+	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
+	opened       bool                // in this process
+	retried      map[string]struct{} // ids of the batch that failed, and that the log holds all the same
+	messages     []sink.Message
+	ends         []int // by record of the batch: how many messages it ends after
+
+	store   *checkpoint.Store
+	opening chan openedSink // what came of opening the sink
+	joined  bool            // that was received; of the goroutine of start, and then of run
+	missed  []string        // streams of which somebody asked for ghosts before the log was read
 
 	mu       sync.Mutex // guards the following
+	spool    spool
+	cut      context.CancelFunc // ends run without delivering what is left; nil before it runs, and when it was called
 	queue    *fifo.Queue
 	taken    []*change.Record // from the queue, and not acknowledged yet
 	finished bool             // nothing more will be pushed
@@ -48,11 +57,21 @@ type listener struct {
 func newListener(index int, s Sink, config *Config) *listener {
 	return &listener{
 		Sink: s, index: index, clusterUID: config.ClusterUID, observer: config.Observer,
-		delivered: deliveredSet{streams: config.streams(), ledger: ledger{config.Store}, foreign: foreign(s.Shared, config.ClusterUID)},
-		queue:     fifo.NewQueue(s.Queue),
+		delivered: deliveredSet{streams: config.streams(), ledger: ledger{store: config.Store}, foreign: foreign(s.Shared, config.ClusterUID)},
+		store:     config.Store,
+		opening:   make(chan openedSink, 1),
+		spool:     newSpool(s.Spool),
+		queue:     newQueue(&s),
 		freed:     make(chan struct{}),
 		ready:     make(chan struct{}, 1),
 	}
+}
+
+func newQueue(s *Sink) *fifo.Queue {
+	if s.Coalesce {
+		return fifo.NewCoalescing(s.Queue)
+	}
+	return fifo.NewQueue(s.Queue)
 }
 
 // wants says whether the record is for this listener's sink.
@@ -66,16 +85,22 @@ func (l *listener) wants(rec *change.Record) bool {
 // takes says whether the sink takes the stream's records.
 func (l *listener) takes(stream *change.Stream) bool { return l.Wants == nil || l.Wants(stream) }
 
-// reserve waits for room in the queue. It blocks while the queue is full: the watch is the back-pressure.
-func (l *listener) reserve(ctx context.Context, size int) error {
+// reserve waits for room in the queue. It blocks while the queue is full: the watch is the back-pressure. Where the sink
+// spools, the committer makes room.
+func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 	for {
 		l.mu.Lock()
-		if l.queue.Reserve(size) {
+		if l.queue.ReserveFor(rec) {
 			l.mu.Unlock()
 			return nil
 		}
 		freed := l.freed
+		l.spool.active = l.spool.limit > 0
+		spools := l.spool.active
 		l.mu.Unlock()
+		if spools {
+			l.line.wakeCommitter()
+		}
 		select {
 		case <-freed:
 		case <-ctx.Done():
@@ -97,12 +122,14 @@ func (l *listener) signalFreed() {
 	l.freed = make(chan struct{})
 }
 
-func (l *listener) push(rec *change.Record) {
+// push queues the record. It returns those that it has made superfluous, and whether the queue goes to disk.
+func (l *listener) push(rec *change.Record) (merged []*change.Record, spools bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.queue.Push(rec)
+	merged = l.queue.Push(rec)
 	l.observe()
 	l.signalReady()
+	return merged, l.spool.active
 }
 
 // finish says that nothing more will be pushed: run returns when the queue is empty.
@@ -110,7 +137,11 @@ func (l *listener) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.finished = true
+	if l.cut == nil && l.spool.limit > 0 { // its sink never opened: what is queued need not be read again
+		l.spool.active = true
+	}
 	l.signalReady()
+	l.leaveRest()
 }
 
 // signalReady wakes the listener's goroutine; the caller holds mu.
@@ -123,66 +154,118 @@ func (l *listener) signalReady() {
 
 // observe reports the queue; the caller holds mu.
 func (l *listener) observe() {
-	backlog := Backlog{Records: len(l.taken) + l.queue.Len(), Bytes: l.queue.Used().Bytes}
-	if len(l.taken) > 0 {
-		backlog.Oldest = l.taken[0].Received
-	} else if oldest := l.queue.Oldest(); oldest != nil {
-		backlog.Oldest = oldest.Received
+	backlog := Backlog{
+		Records: len(l.taken) + l.queue.Len(), Bytes: l.queue.Used().Bytes, Oldest: l.oldest(),
+		SpoolRecords: l.spool.saved.Records() - l.spool.gone.records, SpoolBytes: l.spool.saved.Bytes() - l.spool.gone.bytes,
+	}
+	if l.spool.flight != nil {
+		backlog.Records = l.queue.Len()
 	}
 	l.observer.Queued(l.Name, backlog)
 }
 
-// take returns what is queued, up to the batch limit, and waits only while there is nothing: a busy sink gets large
-// batches by itself, an idle one a batch of one at once. It returns nothing when there will be nothing more.
-func (l *listener) take(ctx context.Context, batch []*change.Record) []*change.Record {
+// take returns what is next, up to the batch limit, and waits only while there is nothing: a busy sink gets large
+// batches by itself, an idle one a batch of one at once. What is on disk comes before what is queued. It returns nothing when
+// there will be nothing more in the queue: what is on disk then is for the next process.
+func (l *listener) take(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
 	for {
 		l.mu.Lock()
-		batch = l.queue.Pop(batch[:0], batchLimit())
-		l.taken = append(l.taken[:0], batch...)
-		finished := l.finished
-		if len(batch) > 0 {
-			l.signalFreed()
-			l.observe()
+		var behind, readable bool
+		if behind = l.spool.behind(); behind {
+			readable = l.spool.readable()
+		} else {
+			batch = l.pop(batch[:0])
 		}
+		over := l.finished && l.queue.Len() == 0 && (behind || len(batch) == 0)
 		l.mu.Unlock()
-		if len(batch) > 0 || finished {
-			return batch
+		switch {
+		case over:
+			return nil, nil
+		case readable:
+			if records, err := l.takeSpooled(); err != nil || len(records) > 0 {
+				return records, err
+			}
+			continue // nothing that the sink still takes
+		case !behind && len(batch) > 0:
+			return batch, nil
 		}
 		select {
 		case <-l.ready:
 		case <-ctx.Done():
-			return nil
+			return nil, nil
 		}
 	}
+}
+
+// pop takes from the queue; the caller holds mu.
+func (l *listener) pop(batch []*change.Record) []*change.Record {
+	batch = l.queue.Pop(batch, batchLimit())
+	l.taken = append(l.taken[:0], batch...)
+	if len(batch) > 0 {
+		l.signalFreed()
+		l.observe()
+	}
+	return batch
 }
 
 // acknowledged tells the line that the sink has the records, some of those taken, and the mark that may be saved then.
 func (l *listener) acknowledged(batch []*change.Record, mark sink.Mark) error {
-	if err := l.line.ack(l.index, batch, mark); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.taken = l.taken[len(batch):]
-	l.observe()
-	return nil
+	return l.line.ack(l.index, batch, mark)
 }
 
-// left is the number of records that were pushed and are not acknowledged.
+// settle notes that the oldest n records which are taken are delivered, and says whether that is all of them. The caller
+// holds the line's mu.
+func (l *listener) settle(n int) (all bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken = l.taken[n:]
+	if all = len(l.taken) == 0; all {
+		l.spool.delivered()
+	}
+	l.observe()
+	return all
+}
+
+// onDisk says whether the record is not the tracker's any more, because it was read from disk or has gone there.
+func (l *listener) onDisk(rec *change.Record) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ahead := l.spool.ahead[rec.Seq]
+	return ahead || rec.Seq == 0
+}
+
+// spools says whether some of what is taken is on disk.
+func (l *listener) spools() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.spool.flight != nil || len(l.spool.ahead) > 0
+}
+
+// left is the number of records that were pushed and are neither acknowledged nor on disk.
 func (l *listener) left() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.queue.Len() + len(l.taken)
+	return l.unsaved()
 }
 
 // run delivers until there is nothing more or ctx ends. It returns nil then, and an error only where no retry helps.
 func (l *listener) run(ctx context.Context) error {
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
+	l.mu.Lock()
+	l.cut = cut
+	l.leaveRest()
+	l.mu.Unlock()
 	var batch []*change.Record
 	for {
-		if batch = l.take(ctx, batch); len(batch) == 0 {
+		var err error
+		if batch, err = l.take(ctx, batch); err == nil && len(batch) == 0 {
 			return nil
 		}
-		if err := l.deliver(ctx, batch); err != nil {
+		if err == nil {
+			err = l.deliver(ctx, batch)
+		}
+		if err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -210,7 +293,7 @@ func (l *listener) skip(batch []*change.Record, isHeld func(*change.Record) bool
 		return batch, nil
 	}
 	if len(batch) > 0 {
-		l.line.compare(l.index, batch[len(batch)-1].Seq)
+		l.line.compare(l.index, highest(batch))
 	}
 	var known, fresh []*change.Record
 	for _, rec := range batch {
@@ -223,8 +306,18 @@ func (l *listener) skip(batch []*change.Record, isHeld func(*change.Record) bool
 	return fresh, l.acknowledged(known, "")
 }
 
+// highest is the highest Seq of the batch.
+func highest(batch []*change.Record) (seq uint64) {
+	for _, rec := range batch {
+		seq = max(seq, rec.Seq)
+	}
+	return seq
+}
+
 // isDelivered says whether an earlier process wrote the record, in whatever shape.
-func (l *listener) isDelivered(rec *change.Record) bool { return l.delivered.take(rec, l.clusterUID) }
+func (l *listener) isDelivered(rec *change.Record) bool {
+	return l.delivered.take(rec, l.clusterUID, l.isOld())
+}
 
 // isRetried says whether the record is one of a failed batch that the log holds.
 func (l *listener) isRetried(rec *change.Record) bool {
@@ -264,7 +357,8 @@ func (l *listener) open(ctx context.Context, mark sink.Mark) error {
 func (l *listener) remember(ids []string) error {
 	if !l.opened {
 		l.opened = true
-		return l.delivered.add(ids)
+		defer func() { l.spooledFirst = nil }()
+		return l.delivered.add(ids, l.spooledFirst, l.clusterUID)
 	}
 	l.retried = make(map[string]struct{}, len(ids))
 	for _, id := range ids {
@@ -314,7 +408,7 @@ func (l *listener) makeGood(ctx context.Context) error {
 		return err
 	}
 	l.delivered.clear() // what it has of the log may be what was lost
-	if err := l.delivered.add(ids); err != nil {
+	if err := l.delivered.add(ids, nil, l.clusterUID); err != nil {
 		return err
 	}
 	return l.lost(mark)

@@ -20,6 +20,8 @@ type Observer struct {
 	Failed func(sink string, err error)
 	// Rejected is told of a record that the sink will never take, and why.
 	Rejected func(sink string, rec *change.Record, reason string, err error)
+	// Coalesced is told of records that newer ones of the same object have made superfluous.
+	Coalesced func(sink string, records int)
 	// Committed is told of records and marks that are part of the saved state, and how long that took.
 	Committed func(batch []*change.Record, marks map[string]sink.Mark, took time.Duration)
 	// CommitFailed is told of a failed commit, which is tried again.
@@ -28,9 +30,11 @@ type Observer struct {
 
 // Backlog is what was pushed to a listener and is not acknowledged.
 type Backlog struct {
-	Records int
-	Bytes   int       // of the queue alone
-	Oldest  time.Time // when the oldest record was received; zero where there is none
+	Records int // in memory
+	Bytes   int // of the queue alone
+	// SpoolRecords and SpoolBytes are on disk; the bytes are those of the disk.
+	SpoolRecords, SpoolBytes int64
+	Oldest                   time.Time // when the oldest record was received; zero where there is none
 }
 
 // NopObserver is an Observer that ignores everything.
@@ -41,6 +45,7 @@ func NopObserver() Observer {
 		Written:      func(string, []*change.Record, time.Duration) {},
 		Failed:       func(string, error) {},
 		Rejected:     func(string, *change.Record, string, error) {},
+		Coalesced:    func(string, int) {},
 		Committed:    func([]*change.Record, map[string]sink.Mark, time.Duration) {},
 		CommitFailed: func(error) {},
 	}

@@ -68,6 +68,10 @@ type Sink struct {
 	Queue fifo.Limit
 	// Shared says that exporters of other clusters may write to the sink's log, too.
 	Shared bool
+	// Coalesce makes the queue hold the newest record of each object alone.
+	Coalesce bool
+	// Spool is how many bytes on disk, about, take what a full queue does not; 0 makes the streams wait.
+	Spool int64
 	// Resync is how often each stream is compared with the server and given to the sink in full; 0 is never.
 	Resync time.Duration
 }
@@ -104,13 +108,18 @@ func Run(ctx context.Context, config Config) error {
 		return fmt.Errorf("run with %d sinks: from 1 to %d are possible", len(config.Sinks), checkpoint.MaxListeners)
 	}
 	r := newRun(&config)
-	err := r.open(ctx)
+	var stopOpening context.CancelFunc
+	r.opening, stopOpening = context.WithCancel(ctx)
+	r.stopOpening = stopOpening
+	err := r.open(r.opening)
 	switch {
 	case err == nil:
 		err = r.deliver(ctx)
 	case ctx.Err() != nil:
 		err = nil // stopped while a sink was not there yet: nothing was in line
 	}
+	stopOpening()
+	r.closeUnopened()
 	return errors.Join(err, r.closeSinks(ctx))
 }
 
@@ -120,6 +129,10 @@ type run struct {
 	line      *Line
 	listeners []*listener
 	oweMu     sync.Mutex // held while debts are noted and asked for
+
+	opening     context.Context // of the sinks that are not open yet
+	begun       bool            // to open them
+	stopOpening context.CancelFunc
 }
 
 func newRun(config *Config) *run {
@@ -161,7 +174,7 @@ func (r *run) deliver(ctx context.Context) error {
 	var sources, listeners, commits errgroup.Group
 	commits.Go(guard(func() error { return (&committer{r.line, r.Store, r.Observer}).run(commitCtx) }))
 	for _, l := range r.listeners {
-		listeners.Go(guard(func() error { return l.run(sinkCtx) }))
+		listeners.Go(guard(func() error { return r.listen(sinkCtx, l) }))
 	}
 	for _, s := range r.Sources {
 		sources.Go(guard(func() error { return s.Run(sourceCtx, r.line) }))
@@ -175,8 +188,17 @@ func (r *run) deliver(ctx context.Context) error {
 	return errors.Join(sourceErr, listenErr, commits.Wait(), r.left())
 }
 
+// listen delivers to one sink, once it is open.
+func (r *run) listen(ctx context.Context, l *listener) error {
+	if open, err := r.awaitOpen(l); err != nil || !open {
+		return err
+	}
+	return l.run(ctx)
+}
+
 // drain lets the listeners finish their queues, and stops them when the deadline is over.
 func (r *run) drain(listeners *errgroup.Group, stopSinks context.CancelCauseFunc) error {
+	r.stopOpening()
 	for _, l := range r.listeners {
 		l.finish()
 	}

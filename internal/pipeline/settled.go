@@ -6,7 +6,21 @@ import (
 )
 
 // ledger tells what the saved state says of a record that a sink's log holds.
-type ledger struct{ store *checkpoint.Store }
+type ledger struct {
+	store *checkpoint.Store
+	// base, where there is one, are the positions by stream before the first record was spooled that the log may hold: what
+	// is saved since comes from disk. It is set once, before the log is read.
+	base map[string]change.Position
+}
+
+// position is the one that the log is compared with, and whether it is older than the inventory.
+func (l ledger) position(stream string) (position change.Position, old bool, err error) {
+	now, _, err := l.store.Position(stream)
+	if base, found := l.base[stream]; found && base != now {
+		return base, true, err
+	}
+	return now, false, err
+}
 
 // settled says whether the record is part of the saved state, so that it will not come again. A mark may lie further
 // back than the positions: it waits for the slowest stream.
@@ -14,8 +28,8 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 	if id.Op == change.Sync || !id.Op.OfObject() && id.Key.Name == "" {
 		return true, nil // another reconcile has another id
 	}
-	position, found, err := l.store.Position(stream.String())
-	if err != nil || !found {
+	position, old, err := l.position(stream.String())
+	if err != nil || position == (change.Position{}) {
 		return false, err
 	}
 	order := change.CompareVersions(id.ResourceVersion, position.ResourceVersion)
@@ -26,6 +40,8 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 		return order < 0, nil
 	case order < 0 && (id.Op == change.Added || id.Op == change.Updated):
 		return true, nil
+	case old:
+		return false, nil // the inventory is that of later records
 	}
 	// At the position other records may share the version, and what a reconcile found carries older ones.
 	entry, found, err := l.store.Lookup(stream.String(), id.Key)
@@ -38,7 +54,7 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 // isCorrection says of a record that is not settled whether no watch brings it again: it carries a version that the position
 // has passed, and no reconcile that is due finds it.
 func (l ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
-	position, found, err := l.store.Position(stream.String())
-	return found && id.Op.OfObject() && position.Selector != change.Interrupted &&
+	position, _, err := l.position(stream.String())
+	return position != (change.Position{}) && id.Op.OfObject() && position.Selector != change.Interrupted &&
 		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) < 0, err
 }

@@ -5,43 +5,88 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// open opens all sinks at their marks and finds out which of them must be given a full snapshot. It returns when all are
-// open: before that, nothing is read from the API server.
+// openGrace is how long the start waits for sinks: one that opens within it is there before the first record is read, as the
+// API server's history may be short. One that does not is opened while the others deliver.
+const openGrace = 5 * time.Second
+
+// openedSink is what came of opening a sink.
+type openedSink struct {
+	lost bool // its log lost acknowledged records
+	err  error
+}
+
+// open begins to open all sinks at their marks, waits a little for them, and finds out what each must be given. A sink that
+// cannot be opened for good ends the run.
 func (r *run) open(ctx context.Context) error {
-	lost := make([]bool, len(r.listeners))
-	group, groupCtx := errgroup.WithContext(ctx)
-	for i, l := range r.listeners {
-		group.Go(func() (err error) {
-			lost[i], err = r.openSink(groupCtx, l)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	if err := r.prepare(); err != nil {
 		return err
 	}
-	if err := r.settle(lost); err != nil {
-		return err
+	r.begun = true
+	for _, l := range r.listeners {
+		go func() {
+			lost, err := r.openSink(ctx, l)
+			l.opening <- openedSink{lost, err}
+		}()
 	}
-	r.resumeCorrections()
+	grace := time.NewTimer(openGrace)
+	defer grace.Stop()
+	for _, l := range r.listeners {
+		select {
+		case opened := <-l.opening:
+			if err := r.join(l, opened, r.note); err != nil {
+				return err
+			}
+		case <-grace.C:
+			grace.Reset(0)
+		}
+	}
+	for _, l := range r.listeners {
+		if l.joined {
+			r.resumeCorrections(l)
+		}
+	}
 	return r.requestOwed(func(checkpoint.Debt) bool { return true }) // from earlier lives, too
 }
 
-// resumeCorrections repeats the full snapshots whose corrections a sink has and the saved state does not know. A resync is no
+// resumeCorrections repeats the full snapshots whose corrections the sink has and the saved state does not know. A resync is no
 // debt, so that its next turn would tell of them once more, when the sink's tail is forgotten (I3).
-func (r *run) resumeCorrections() {
+func (r *run) resumeCorrections(l *listener) {
 	for i := range r.Sources {
-		for _, l := range r.listeners {
-			if s := &r.Sources[i]; l.delivered.corrected(&s.Stream) {
-				s.Request(change.Owed{Sink: l.Name, Reason: change.Resync})
-			}
+		if s := &r.Sources[i]; l.delivered.corrected(&s.Stream) {
+			s.Request(change.Owed{Sink: l.Name, Reason: change.Resync})
+		}
+	}
+}
+
+// awaitOpen waits until the sink is open, where it was not in time; false is that the run ends first.
+func (r *run) awaitOpen(l *listener) (bool, error) {
+	if l.joined {
+		return true, nil
+	}
+	opened := <-l.opening
+	if l.joined = true; opened.err != nil && r.opening.Err() != nil {
+		return false, nil // it was told to give up
+	}
+	if err := r.join(l, opened, r.owe); err != nil {
+		return false, err
+	}
+	r.resumeCorrections(l)
+	return true, r.oweGhosts(l)
+}
+
+// closeUnopened waits for the sinks that are still being opened, when the run ends before it began.
+func (r *run) closeUnopened() {
+	for _, l := range r.listeners {
+		if r.begun && !l.joined {
+			<-l.opening
+			l.joined = true
 		}
 	}
 }
@@ -63,10 +108,40 @@ func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err erro
 	return lost != nil, nil
 }
 
-// settle saves, before the first record and in one batch, where the sinks stand, which streams each takes, and what it is
-// owed: a share of a stream that the state knows, and that the sink did not have, begins with a full snapshot. It forgets
-// the sinks that are no longer configured.
-func (r *run) settle(lost []bool) error {
+// join saves where a sink stands that is open now, before its first record, and what it is owed where its log lost records.
+func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, map[string]sink.Mark) error) error {
+	l.joined = true
+	if opened.err != nil {
+		return opened.err
+	}
+	r.line.rewind(l.index, l.mark)
+	var debts []checkpoint.Debt
+	if opened.lost {
+		known, err := r.Store.Streams()
+		if err != nil {
+			return err
+		}
+		debts = slices.DeleteFunc(r.debts(l.Name, change.Lost, l.takes), func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
+	}
+	r.line.saving.Lock()
+	defer r.line.saving.Unlock()
+	if err := save(debts, map[string]sink.Mark{l.Name: l.mark}); err != nil {
+		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
+	}
+	r.line.durable[l.index] = l.mark
+	r.line.admit(l)
+	return nil
+}
+
+// note saves debts that are asked for with all others, and marks.
+func (r *run) note(debts []checkpoint.Debt, marks map[string]sink.Mark) error {
+	return r.Store.Commit(checkpoint.Batch{Debts: debts, Marks: marks})
+}
+
+// prepare saves, before the first record and in one batch, which streams each sink takes, and what it is owed: a share of a
+// stream that the state knows, and that the sink did not have, begins with a full snapshot. It forgets the sinks that are no
+// longer configured, and takes up what is spooled for the others.
+func (r *run) prepare() error {
 	known, err := r.Store.Streams()
 	if err != nil {
 		return err
@@ -75,25 +150,50 @@ func (r *run) settle(lost []bool) error {
 	if err != nil {
 		return err
 	}
-	batch := checkpoint.Batch{Marks: map[string]sink.Mark{}}
-	names := make([]string, len(r.listeners))
-	for i, l := range r.listeners {
-		names[i], batch.Marks[l.Name], r.line.saved[i] = l.Name, l.mark, l.mark
-		r.line.marks[i].Written(0, l.mark)
-		r.line.durable[i] = l.mark
+	batch := checkpoint.Batch{Based: map[checkpoint.Share]change.Position{}}
+	var names []string
+	for _, l := range r.listeners {
+		names = append(names, l.Name)
 		r.share(l, shares, &batch)
-		if lost[i] {
-			batch.Debts = append(batch.Debts, r.debts(l.Name, change.Lost, l.takes)...)
+		if err := r.base(l, &batch); err != nil {
+			return err
+		}
+		if err := l.loadSpool(); err != nil {
+			return fmt.Errorf("read the spool of sink %s: %w", l.Name, err)
 		}
 	}
 	batch.Debts = slices.DeleteFunc(batch.Debts, func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
 	if err := r.Store.Commit(batch); err != nil {
-		return fmt.Errorf("save the marks of the sinks: %w", err)
+		return fmt.Errorf("save the shares of the sinks: %w", err)
 	}
 	if err := r.leave(known); err != nil {
 		return err
 	}
 	return r.Store.Retain(names)
+}
+
+// base finds the positions that the sink's log is compared with. Spooling moves positions on although the log was not read
+// yet, perhaps for several lives of the process: then they are those from before.
+func (r *run) base(l *listener, batch *checkpoint.Batch) error {
+	bases, err := r.Store.Bases(l.Name)
+	if err != nil || len(bases) == 0 && l.Spool == 0 {
+		return err
+	}
+	r.line.based[l.index] = true
+	for _, s := range r.Sources {
+		stream := s.Stream.String()
+		if _, found := bases[stream]; found {
+			continue
+		}
+		position, _, err := r.Store.Position(stream)
+		if err != nil {
+			return err
+		}
+		bases[stream] = position
+		batch.Based[checkpoint.Share{Sink: l.Name, Stream: stream}] = position
+	}
+	l.delivered.ledger.base = bases
+	return nil
 }
 
 // share compares what the listener's sink takes with the shares that it has.

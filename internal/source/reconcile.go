@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -52,14 +53,17 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 	if err := s.line.Drain(ctx, s.stream); err != nil {
 		return fmt.Errorf("drain %s: %w", s.stream, err)
 	}
-	var ghosts []change.Ghost
 	if exactly == "" {
 		now, err := s.serverVersion(ctx)
 		if err != nil {
 			return err
 		}
-		exactly, ghosts = now, s.line.Ghosts(s.stream) // no watch will bring them again
+		exactly = now
 	}
+	// No watch will bring those again that are older than the list. Others come when it goes on behind the list.
+	ghosts := slices.DeleteFunc(s.line.Ghosts(s.stream), func(g change.Ghost) bool {
+		return due[0].Reason.Full() && change.CompareVersions(g.ResourceVersion, exactly) > 0
+	})
 	run := s.newRun(due, exactly, ghosts)
 	defer run.inventory.close()
 	if err := run.begin(ctx); err != nil {

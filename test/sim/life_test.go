@@ -285,10 +285,18 @@ func (l *life) sinks(uid string) []pipeline.Sink {
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
 			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },
 			Resync:  time.Duration(spec.Resync) * time.Second,
-			Queue:   fifo.Limit{Bytes: 1 << 20, Records: spec.Queue},
+			Queue:   fifo.Limit{Bytes: 1 << 20, Records: spec.Queue}, Coalesce: spec.Full == "coalesce", Spool: spec.spool(),
 		})
 	}
 	return all
+}
+
+// spool is the limit of the sink's spool in bytes, 0 where it has none.
+func (k sinkSpec) spool() int64 {
+	if k.Full != "spool" {
+		return 0
+	}
+	return 1 << 20
 }
 
 // has says whether the sink is configured in this life.

@@ -22,6 +22,7 @@ type sinkSpec struct {
 	Queue      int    // records
 	Resync     int    // seconds; 0 is never
 	Rejects    bool
+	Full       string // what its full queue does: "block", "spool" or "coalesce"
 }
 
 // lifeSpec is one life of the exporter: what happens while it runs and, after a crash, while it does not.
@@ -54,7 +55,7 @@ func (s script) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d\n", s.Seed)
 	for _, k := range s.Sinks {
-		fmt.Fprintf(&b, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t\n", k.Name, k.Partitions, k.Takes, k.Queue, k.Resync, k.Rejects)
+		fmt.Fprintf(&b, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t full=%s\n", k.Name, k.Partitions, k.Takes, k.Queue, k.Resync, k.Rejects, k.Full)
 	}
 	for _, l := range s.Lives {
 		fmt.Fprintf(&b, "life sinks=%s ends=%s at=%d\n", l.Sinks, l.End, l.At)
@@ -84,8 +85,12 @@ func parse(text string) (script, error) {
 		case word == "seed":
 			_, err = fmt.Sscanf(line, "seed %d", &s.Seed)
 		case word == "sink":
-			var k sinkSpec
-			_, err = fmt.Sscanf(line, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t", &k.Name, &k.Partitions, &k.Takes, &k.Queue, &k.Resync, &k.Rejects)
+			k := sinkSpec{Full: "block"}
+			if strings.Contains(line, "full=") {
+				_, err = fmt.Sscanf(line, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t full=%s", &k.Name, &k.Partitions, &k.Takes, &k.Queue, &k.Resync, &k.Rejects, &k.Full)
+			} else {
+				_, err = fmt.Sscanf(line, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t", &k.Name, &k.Partitions, &k.Takes, &k.Queue, &k.Resync, &k.Rejects)
+			}
 			s.Sinks = append(s.Sinks, k)
 		case word == "life":
 			var l lifeSpec
@@ -116,7 +121,9 @@ func generate(seed uint64) script {
 	g.wild = g.chance(*wildFlag)
 	s := script{Seed: seed}
 	for i := range 1 + g.IntN(3) {
-		s.Sinks = append(s.Sinks, g.sink(i))
+		k := g.sink(i)
+		k.Full = pick(generator{Rand: rand.New(rand.NewPCG(seed, uint64(i)))}, policies()...)
+		s.Sinks = append(s.Sinks, k)
 	}
 	lives := 2 + g.IntN(3)
 	for i := range lives {
@@ -124,6 +131,9 @@ func generate(seed uint64) script {
 	}
 	return s
 }
+
+// policies are chosen by a source of their own, so that a seed's other choices do not depend on them.
+func policies() []string { return []string{"block", "block", "spool", "spool", "coalesce"} }
 
 type generator struct {
 	*rand.Rand

@@ -167,7 +167,7 @@ func (v *verdict) object(key string, records []told) {
 	deleted, holds := true, false // holds: the sink has some state of the object, older or newer than a gap
 	for _, t := range records {
 		if t.op == "deleted" && t.unseen {
-			if (v.damaged() || v.owed(t.order) || v.noted[t.uid]) && (deleted || t.uid != last.uid) {
+			if (v.coalesces() || v.damaged() || v.owed(t.order) || v.noted[t.uid]) && (deleted || t.uid != last.uid) {
 				continue // the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
 			}
 			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
@@ -267,13 +267,16 @@ func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
 	}
 }
 
+// coalesces says whether the sink is told of the newest state alone, of what there is between two records.
+func (v *verdict) coalesces() bool { return v.spec.Full == "coalesce" }
+
 // damaged says whether the log has lost records: what they said is then missing here, too.
 func (v *verdict) damaged() bool { return len(v.log.lostIDs) > 0 }
 
 // excused says whether the event may be missing before the record: a gap was announced, the sink did not know the stream
 // yet, the server lost it, or the sink did.
 func (v *verdict) excused(ev *event, t *told) bool {
-	if ev.rev <= v.start || v.judge.world.server.lost[v.resource][ev.rev] || v.lostHere(ev) {
+	if t != nil && v.coalesces() || ev.rev <= v.start || v.judge.world.server.lost[v.resource][ev.rev] || v.lostHere(ev) {
 		return true
 	}
 	if ev.what == "DELETED" && v.judge.world.server.unseen[ev.uid] {
