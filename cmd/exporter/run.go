@@ -207,8 +207,8 @@ func sourceObserver(t *telemetry.Telemetry) source.Observer {
 
 func pipelineObserver(t *telemetry.Telemetry) pipeline.Observer {
 	return pipeline.Observer{
-		Queued: func(name string, b pipeline.Backlog) { t.Queued(name, b.Records, b.Bytes, b.Oldest) },
-		Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Rejected: t.Rejected,
+		Queued: func(name string, b pipeline.Backlog) { t.Queued(name, telemetry.Backlog(b)) },
+		Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Rejected: t.Rejected, Coalesced: t.Coalesced,
 		Committed: t.Committed, CommitFailed: t.CommitFailed,
 	}
 }

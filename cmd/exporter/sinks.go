@@ -52,10 +52,12 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (pipel
 			Cluster: c.name, ClusterUID: c.uid, Version: version, Format: s.Format, Transport: transport(s), Destination: destination,
 			Tombstones: s.Kafka != nil && *s.Kafka.Tombstones,
 		}),
-		Wants:  c.wantedBy(s),
-		Queue:  fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
-		Resync: time.Duration(s.Resync),
-		Shared: s.NATS != nil && s.NATS.Shared,
+		Wants:    c.wantedBy(s),
+		Queue:    fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
+		Coalesce: s.Queue.Full == config.FullCoalesce,
+		Spool:    int64(s.Queue.Spool),
+		Resync:   time.Duration(s.Resync),
+		Shared:   s.NATS != nil && s.NATS.Shared,
 	}, nil
 }
 

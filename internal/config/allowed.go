@@ -58,7 +58,14 @@ const (
 )
 
 // FullPolicies are the values of Queue.Full, what a full queue does; the first is the default.
-func FullPolicies() []string { return []string{"block"} }
+func FullPolicies() []string { return []string{FullBlock, FullSpool, FullCoalesce} }
+
+// What a full queue does.
+const (
+	FullBlock    = "block"    // reading waits for the sink
+	FullSpool    = "spool"    // what it does not hold goes to disk, up to Queue.Spool
+	FullCoalesce = "coalesce" // it holds the newest record of each object alone, full or not, and then reading waits
+)
 
 // LogLevels are the values of Log.Level.
 func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }

@@ -13,6 +13,9 @@ const (
 	maxHistory  = 64
 )
 
+// minSpool is less than any spool is useful with, and keeps a mistyped unit from blocking at once.
+const minSpool = 1 << 20
+
 // minResync keeps a mistyped unit from listing the whole cluster without end.
 const minResync = Duration(time.Minute)
 
@@ -75,6 +78,9 @@ func (k *checker) queue(path string, q Queue) {
 		k.problem(path+".records", "want a whole number, at least 1, have %d", q.Records)
 	}
 	k.oneOf(path+".full", q.Full, FullPolicies())
+	if q.Spool != 0 && q.Full != FullSpool {
+		k.problem(path+".spool", "a size on disk needs full: %s; add it, or leave spool out", FullSpool)
+	}
 }
 
 // wanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what is.

@@ -106,7 +106,8 @@ type File struct {
 type Queue struct {
 	Bytes   Size   `json:"bytes"`
 	Records int    `json:"records"`
-	Full    string `json:"full"` // one of FullPolicies
+	Full    string `json:"full"`           // one of FullPolicies
+	Spool   Size   `json:"spool,omitzero"` // on disk, about, where Full is FullSpool; reading waits above it
 }
 
 // State is what outlives the process.

@@ -78,6 +78,7 @@ func (d *decoder) queue(into *Queue) reader {
 			"bytes":   d.size(&into.Bytes, 1),
 			"records": d.count(&into.Records, 1, unlimited),
 			"full":    d.text(&into.Full),
+			"spool":   d.size(&into.Spool, minSpool),
 		})
 	}
 }

@@ -12,6 +12,7 @@ const (
 	defaultBytes    = 64 << 20
 	// At 1 KiB a record the two bounds of a queue meet; the count is there for the fixed cost of smaller ones.
 	defaultRecords = 64 << 10
+	defaultSpool   = 10 << 30
 )
 
 // Default fills in what is not set. Parse and Overlay have called it; calling it again changes nothing.
@@ -31,6 +32,9 @@ func (s *Sink) fillIn() {
 	fill(&s.Queue.Bytes, defaultBytes)
 	fill(&s.Queue.Records, defaultRecords)
 	fill(&s.Queue.Full, FullPolicies()[0])
+	if s.Queue.Full == FullSpool {
+		fill(&s.Queue.Spool, defaultSpool)
+	}
 	if s.NATS != nil {
 		s.NATS.fillIn()
 	}

@@ -99,7 +99,7 @@ func TestOneProblem(t *testing.T) {
 		{"kind's name taken", "sinks:\n- {name: file, nats: {url: 'nats://h'}}\n- {file: {path: /g}}\n", `sinks[1].name (line 3): "file" is the name of sinks[0] already; give each sink its own`},
 		{"format", sinkWith("format: avro"), `sinks[0].format (line 4): unknown value "avro"; allowed: cloudevents, cloudevents-binary, debezium, object`},
 		{"format without headers", sinkWith("format: object"), "sinks[0].format (line 4): object needs headers, which a file does not have; allowed here: cloudevents, debezium"},
-		{"policy", sinkWith("queue: {full: drop}"), `sinks[0].queue.full (line 4): unknown value "drop"; allowed: block`},
+		{"policy", sinkWith("queue: {full: drop}"), `sinks[0].queue.full (line 4): unknown value "drop"; allowed: block, spool, coalesce`},
 		{"resync too often", sinkWith("resync: 30s"), "sinks[0].resync (line 4): want 0 (never), or a length of time of at least 1m, have 30s"},
 		{"resync without a unit", sinkWith("resync: 10"), "sinks[0].resync (line 4): want a length of time such as 10h or 1h30m, have 10"},
 		{"resync backwards", sinkWith("resync: -1h"), `sinks[0].resync (line 4): want a length of time such as 10h or 1h30m, have "-1h"`},
@@ -199,7 +199,7 @@ lisen: ':8080'
   sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, tls, token, url, user
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}
   sinks[1].queue.bytes (line 10): want a size such as 64Mi, have true
-  sinks[1].queue.full (line 11): unknown value "drop"; allowed: block
+  sinks[1].queue.full (line 11): unknown value "drop"; allowed: block, spool, coalesce
   sinks[2].nats.stream (line 12): environment variable NONE is not set; set it, or write $${NONE} for the plain text
   sinks[2].nats.url (line 12): missing; want servers such as nats://host:4222
   lisen (line 13): unknown key; did you mean listen? allowed: cluster, listen, log, redactKey, resources, sinks, state`)

@@ -213,6 +213,16 @@ func (d *deliveredSet) objects(stream string) []change.Entry {
 	return slices.Collect(maps.Values(d.tails[stream].objects))
 }
 
+// told notes that a delete of a ghost is in line. The sink may be told of it much later, when it takes again, and another
+// reconcile need not tell it once more.
+func (d *deliveredSet) told(rec *change.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t := d.tails[rec.Stream.String()]; t != nil && t.objects[rec.Key].UID == rec.UID {
+		delete(t.objects, rec.Key)
+	}
+}
+
 // take says whether the sink has the record, and forgets it then. What a stream has left is forgotten when its position
 // has passed it. An old record was saved by an earlier process: what it ends was over before the tail began.
 func (d *deliveredSet) take(rec *change.Record, clusterUID string, old bool) bool {

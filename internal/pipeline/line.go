@@ -107,6 +107,9 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	wake := wanted == 0
 	for i, lst := range l.listeners {
 		if wanted&(1<<i) != 0 {
+			if rec.Op == change.Deleted && rec.Sink != "" {
+				lst.delivered.told(rec)
+			}
 			merged, spools := lst.push(rec)
 			if err := l.forgo(i, merged); err != nil {
 				return err

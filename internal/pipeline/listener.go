@@ -40,7 +40,7 @@ type listener struct {
 	ends         []int // by record of the batch: how many messages it ends after
 
 	store   *checkpoint.Store
-	opening chan openedSink // what came of opening the sink
+	opening chan openedSink // what came of opening the sink; nil before that began
 	joined  bool            // that was received; of the goroutine of start, and then of run
 	missed  []string        // streams of which somebody asked for ghosts before the log was read
 
@@ -59,7 +59,6 @@ func newListener(index int, s Sink, config *Config) *listener {
 		Sink: s, index: index, clusterUID: config.ClusterUID, observer: config.Observer,
 		delivered: deliveredSet{streams: config.streams(), ledger: ledger{store: config.Store}, foreign: foreign(s.Shared, config.ClusterUID)},
 		store:     config.Store,
-		opening:   make(chan openedSink, 1),
 		spool:     newSpool(s.Spool),
 		queue:     newQueue(&s),
 		freed:     make(chan struct{}),

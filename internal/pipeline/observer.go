@@ -30,11 +30,10 @@ type Observer struct {
 
 // Backlog is what was pushed to a listener and is not acknowledged.
 type Backlog struct {
-	Records int // in memory
-	Bytes   int // of the queue alone
-	// SpoolRecords and SpoolBytes are on disk; the bytes are those of the disk.
-	SpoolRecords, SpoolBytes int64
-	Oldest                   time.Time // when the oldest record was received; zero where there is none
+	Records                  int       // in memory
+	Bytes                    int       // of the queue alone
+	SpoolRecords, SpoolBytes int64     // on disk; the bytes are those of the disk
+	Oldest                   time.Time // when the oldest record was received, about where it is on disk; zero where there is none
 }
 
 // NopObserver is an Observer that ignores everything.

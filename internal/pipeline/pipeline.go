@@ -131,7 +131,6 @@ type run struct {
 	oweMu     sync.Mutex // held while debts are noted and asked for
 
 	opening     context.Context // of the sinks that are not open yet
-	begun       bool            // to open them
 	stopOpening context.CancelFunc
 }
 

@@ -28,8 +28,8 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	r.begun = true
 	for _, l := range r.listeners {
+		l.opening = make(chan openedSink, 1)
 		go func() {
 			lost, err := r.openSink(ctx, l)
 			l.opening <- openedSink{lost, err}
@@ -84,7 +84,7 @@ func (r *run) awaitOpen(l *listener) (bool, error) {
 // closeUnopened waits for the sinks that are still being opened, when the run ends before it began.
 func (r *run) closeUnopened() {
 	for _, l := range r.listeners {
-		if r.begun && !l.joined {
+		if l.opening != nil && !l.joined {
 			<-l.opening
 			l.joined = true
 		}

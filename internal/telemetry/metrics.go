@@ -15,6 +15,7 @@ type metrics struct {
 	sinkWrite     *prometheus.HistogramVec
 	sinkRetries   *prometheus.CounterVec
 	sinkRejected  *prometheus.CounterVec
+	coalesced     *prometheus.CounterVec
 	delivery      *prometheus.HistogramVec
 	commit        prometheus.Histogram
 	reconciles    *prometheus.CounterVec
@@ -44,6 +45,7 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 		sinkWrite:     histogram("sink_write_seconds", "Time that one batch takes to become durable.", "sink"),
 		sinkRetries:   counter("sink_retries_total", "Attempts that a sink repeated.", "sink", "reason"),
 		sinkRejected:  counter("sink_rejected_total", "Records that a sink will never take.", "sink", "reason"),
+		coalesced:     counter("queue_coalesced_total", "Records that the sink was not given, since a newer one of the same object was queued.", "sink"),
 		delivery:      histogram("delivery_seconds", "Time from receiving a record to its being durable in the sink.", "sink"),
 		commit:        histogram("commit_seconds", "Time that saving positions, inventory and marks takes.").WithLabelValues().(prometheus.Histogram),
 		reconciles:    counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
@@ -93,7 +95,7 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 	for name, s := range t.sinks {
 		gauge(t.gauges.queueBytes, float64(s.QueueBytes), name)
 		gauge(t.gauges.queueRecords, float64(s.QueueRecords), name)
-		gauge(t.gauges.spoolBytes, 0, name)
+		gauge(t.gauges.spoolBytes, float64(s.SpoolBytes), name)
 		gauge(t.gauges.oldestUnacked, age(now, s.oldest), name)
 	}
 }

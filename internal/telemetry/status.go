@@ -68,6 +68,8 @@ type sinkState struct {
 	Records              int       `json:"records"`
 	QueueRecords         int       `json:"queueRecords"`
 	QueueBytes           int       `json:"queueBytes"`
+	SpoolRecords         int64     `json:"spoolRecords"`
+	SpoolBytes           int64     `json:"spoolBytes"`
 	OldestUnackedSeconds float64   `json:"oldestUnackedSeconds"`
 	Mark                 string    `json:"mark"`
 	Note                 string    `json:"note,omitempty"` // how it works, where there is a choice

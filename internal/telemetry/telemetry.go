@@ -121,11 +121,25 @@ func (t *Telemetry) Misshapen(rec *change.Record, err error) {
 }
 
 // Queued is told a sink's backlog.
-func (t *Telemetry) Queued(name string, records, bytes int, oldest time.Time) {
+func (t *Telemetry) Queued(name string, b Backlog) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.sinks[name]
-	s.QueueRecords, s.QueueBytes, s.oldest = records, bytes, oldest
+	s.QueueRecords, s.QueueBytes, s.oldest = b.Records, b.Bytes, b.Oldest
+	s.SpoolRecords, s.SpoolBytes = b.SpoolRecords, b.SpoolBytes
+}
+
+// Backlog is what a sink has not acknowledged.
+type Backlog struct {
+	Records                  int // in memory
+	Bytes                    int
+	SpoolRecords, SpoolBytes int64 // on disk; the bytes are those of the disk
+	Oldest                   time.Time
+}
+
+// Coalesced is told of records that newer ones of the same object made superfluous for the sink.
+func (t *Telemetry) Coalesced(name string, records int) {
+	t.metrics.coalesced.WithLabelValues(name).Add(float64(records))
 }
 
 // Opened is told that a sink is open.
