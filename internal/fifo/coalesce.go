@@ -36,7 +36,7 @@ func objectOf(rec *change.Record) object { return object{*rec.Stream, rec.Key} }
 type waiting struct{ deleted, current uint64 }
 
 // push queues the record in the place of what it supersedes.
-func (p *pending) push(q *Queue, rec *change.Record) (merged []*change.Record) {
+func (p *pending) push(q *Queue, rec *change.Record, again bool) (merged []*change.Record) {
 	if !rec.Op.OfObject() {
 		if rec.Op == change.SnapshotBegin || rec.Op == change.Gap {
 			p.barriers[*rec.Stream] = rec.Seq
@@ -47,7 +47,7 @@ func (p *pending) push(q *Queue, rec *change.Record) (merged []*change.Record) {
 	id := objectOf(rec)
 	at := p.objects[id]
 	if rec.Op == change.Deleted {
-		at, merged = p.pushDelete(q, rec, at)
+		at, merged = p.pushDelete(q, rec, at, again)
 	} else {
 		at, merged = p.pushCurrent(q, rec, at)
 	}
@@ -72,7 +72,7 @@ func (p *pending) pushCurrent(q *Queue, rec *change.Record, at waiting) (waiting
 
 // pushDelete queues a delete. Behind another one it is left out, with what lies between: nobody was given the object that it is
 // about. Of two of the same object the one that knows the final state is kept.
-func (p *pending) pushDelete(q *Queue, rec *change.Record, at waiting) (waiting, []*change.Record) {
+func (p *pending) pushDelete(q *Queue, rec *change.Record, at waiting, again bool) (waiting, []*change.Record) {
 	if at.deleted == 0 && at.current == 0 {
 		q.append(rec)
 		return waiting{deleted: rec.Seq}, nil
@@ -88,6 +88,10 @@ func (p *pending) pushDelete(q *Queue, rec *change.Record, at waiting) (waiting,
 	if first := q.find(at.deleted).rec; first.UID == rec.UID && first.Object == nil && rec.Object != nil {
 		place, old := p.supersede(q, at.deleted, rec)
 		return waiting{deleted: place}, append(merged, old)
+	}
+	if again && q.find(at.deleted).rec.UID != rec.UID {
+		q.append(rec) // and the first is no longer looked at
+		return waiting{deleted: rec.Seq}, merged
 	}
 	q.Cancel(rec.Size())
 	return waiting{deleted: at.deleted}, append(merged, rec)
@@ -142,7 +146,7 @@ func (p *pending) freedBy(q *Queue, rec *change.Record) int {
 	if at.current != 0 {
 		freed = q.find(at.current).rec.Size()
 	}
-	if at.deleted != 0 && rec.Op == change.Deleted {
+	if at.deleted != 0 && rec.Op == change.Deleted && q.find(at.deleted).rec.UID == rec.UID {
 		return freed + rec.Size() // one of the two deletes goes
 	}
 	if at.deleted != 0 && at.current == 0 && q.find(at.deleted).rec.UID == rec.UID {

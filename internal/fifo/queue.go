@@ -83,9 +83,15 @@ func (q *Queue) Cancel(size int) {
 
 // Push appends a record whose room is reserved. It returns the records that a queue which coalesces does not hold any
 // more, and whose room is free: they will never be popped. The record itself may be one of them.
-func (q *Queue) Push(rec *change.Record) (merged []*change.Record) {
+func (q *Queue) Push(rec *change.Record) (merged []*change.Record) { return q.push(rec, false) }
+
+// PushAgain is Push for a record that the sink may have been given before, by an earlier process: all deletes are kept then,
+// since any of the objects may be known to the sink.
+func (q *Queue) PushAgain(rec *change.Record) (merged []*change.Record) { return q.push(rec, true) }
+
+func (q *Queue) push(rec *change.Record, again bool) (merged []*change.Record) {
 	if q.pending != nil {
-		return q.pending.push(q, rec)
+		return q.pending.push(q, rec, again)
 	}
 	q.append(rec)
 	return nil

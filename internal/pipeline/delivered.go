@@ -203,6 +203,13 @@ func (d *deliveredSet) empty() bool {
 	return len(d.tails) == 0 && len(d.again) == 0
 }
 
+// expects says whether records of the stream are to come again.
+func (d *deliveredSet) expects(stream string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.tails[stream] != nil
+}
+
 // objects are those that the log's records of the stream leave in existence.
 func (d *deliveredSet) objects(stream string) []change.Entry {
 	d.mu.Lock()

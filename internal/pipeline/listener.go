@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -39,10 +40,11 @@ type listener struct {
 	messages     []sink.Message
 	ends         []int // by record of the batch: how many messages it ends after
 
-	store   *checkpoint.Store
-	opening chan openedSink // what came of opening the sink; nil before that began
-	joined  bool            // that was received; of the goroutine of start, and then of run
-	missed  []string        // streams of which somebody asked for ghosts before the log was read
+	store    *checkpoint.Store
+	opening  chan openedSink // what came of opening the sink; nil before that began
+	joined   bool            // that was received; of the goroutine of start, and then of run
+	compared atomic.Bool     // what the log holds is known
+	missed   []string        // streams of which somebody asked for ghosts before the log was read
 
 	mu       sync.Mutex // guards the following
 	spool    spool
@@ -125,10 +127,20 @@ func (l *listener) signalFreed() {
 func (l *listener) push(rec *change.Record) (merged []*change.Record, spools bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	merged = l.queue.Push(rec)
+	if l.Coalesce && l.mayKnow(rec.Stream) {
+		merged = l.queue.PushAgain(rec)
+	} else {
+		merged = l.queue.Push(rec)
+	}
 	l.observe()
 	l.signalReady()
 	return merged, l.spool.active
+}
+
+// mayKnow says whether an earlier process may have written what comes now: the sink's log was not read yet, or holds records of
+// the stream that are to come again.
+func (l *listener) mayKnow(stream *change.Stream) bool {
+	return !l.compared.Load() || l.delivered.expects(stream.String())
 }
 
 // finish says that nothing more will be pushed: run returns when the queue is empty.
@@ -357,6 +369,7 @@ func (l *listener) remember(ids []string) error {
 	if !l.opened {
 		l.opened = true
 		defer func() { l.spooledFirst = nil }()
+		defer l.compared.Store(true)
 		return l.delivered.add(ids, l.spooledFirst, l.clusterUID)
 	}
 	l.retried = make(map[string]struct{}, len(ids))
