@@ -21,6 +21,9 @@ type deliveredSet struct {
 	streams []change.Stream
 	ledger  ledger
 	foreign func(change.ID) bool // ids of others, in a log that is shared
+	// shuffled says that a queue which coalesces moves newer records before older ones of other objects: then only what is
+	// delivered with all before it passes a tail.
+	shuffled bool
 
 	mu    sync.Mutex             // guards the following: the listener takes, sources ask for ghosts, the committer passes
 	tails map[string]*tail       // by stream, none that is empty
@@ -255,7 +258,7 @@ func (d *deliveredSet) take(rec *change.Record, clusterUID string, old bool) boo
 	case rec.Op.OfObject() && !found:
 		delete(t.deletes, id.UID) // it is written now, and may be deleted once more
 	}
-	if len(t.ids) == 0 || t.isPassed(rec) || !old && endsReconcile(rec) {
+	if len(t.ids) == 0 || !d.shuffled && t.isPassed(rec) || !old && endsReconcile(rec) {
 		delete(d.tails, stream)
 	}
 	return found
