@@ -63,11 +63,11 @@ func newListener(index int, s Sink, config *Config) *listener {
 			streams: config.streams(), ledger: ledger{store: config.Store},
 			foreign: foreign(s.Shared, config.ClusterUID), shuffled: s.Coalesce,
 		},
-		store:     config.Store,
-		spool:     newSpool(s.Spool),
-		queue:     newQueue(&s),
-		freed:     make(chan struct{}),
-		ready:     make(chan struct{}, 1),
+		store: config.Store,
+		spool: newSpool(s.Spool),
+		queue: newQueue(&s),
+		freed: make(chan struct{}),
+		ready: make(chan struct{}, 1),
 	}
 }
 

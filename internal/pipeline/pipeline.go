@@ -33,6 +33,8 @@ type Config struct {
 	Store      *checkpoint.Store // opened by the caller and closed by the caller, after Run
 	// StopTimeout is how long a stop may take to deliver what is in the queues.
 	StopTimeout time.Duration
+	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
+	OpenGrace time.Duration
 	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
 	Requests <-chan Request
 	Observer Observer

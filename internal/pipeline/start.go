@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func (r *run) open(ctx context.Context) error {
 			l.opening <- openedSink{lost, err}
 		}()
 	}
-	grace := time.NewTimer(openGrace)
+	grace := time.NewTimer(cmp.Or(r.OpenGrace, openGrace))
 	defer grace.Stop()
 	for _, l := range r.listeners {
 		select {

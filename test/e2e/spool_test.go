@@ -30,7 +30,7 @@ func TestI1I3SpoolIsCompleteInOrderAndOnceUnderKill9(t *testing.T) {
 	r.await(r.writer.finish(t)...)
 	r.writer.start(t)
 	r.broker.kill()
-	times := kills(t, 25, 5)
+	times := (kills(t, 10, 6) + 1) / 2
 	for range times {
 		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+200)
 		r.exporter.process.kill()
