@@ -86,6 +86,11 @@ type Record struct {
 	Epoch string
 	// Filtered marks a record that no sink takes, since the user does not want it. It moves the position.
 	Filtered bool
+	// Marks are what was done to the record for one sink, nil for nothing.
+	Marks *Marks
+	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory: what it is waited for by
+	// has no other form.
+	Replay *Replay
 	// Position, where not zero, is the stream's position once this record and all before it are delivered.
 	Position Position
 }

@@ -25,6 +25,7 @@ func attributes() []string {
 	return []string{
 		"specversion", "id", "source", "type", "subject", "time", "cluster", "group", "version", "resource",
 		"namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason",
+		"trimmed", "replayed",
 	}
 }
 
@@ -82,6 +83,10 @@ func (b *binary) attributes(id string, rec *change.Record, add func(name, value 
 	if s := rec.Snapshot; s != nil {
 		add("snapshot", s.ID)
 		add("reason", string(s.Reason))
+	}
+	if rec.Marks != nil {
+		optional("trimmed", rec.Marks.Trimmed)
+		optional("replayed", string(rec.Marks.Replayed))
 	}
 }
 

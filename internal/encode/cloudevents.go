@@ -50,7 +50,16 @@ func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
 		dst = appendString(append(dst, `,"snapshot":`...), s.ID)
 		dst = appendString(append(dst, `,"reason":`...), string(s.Reason))
 	}
-	return dst
+	return appendMarks(dst, rec)
+}
+
+// appendMarks appends what was done to the record for this sink.
+func appendMarks(dst []byte, rec *change.Record) []byte {
+	if rec.Marks == nil {
+		return dst
+	}
+	dst = appendOptional(dst, `,"trimmed":`, rec.Marks.Trimmed)
+	return appendOptional(dst, `,"replayed":`, string(rec.Marks.Replayed))
 }
 
 // namespace is the object's, or the stream's for a record that speaks of the stream.
@@ -106,7 +115,8 @@ func appendFrame(dst []byte, rec *change.Record) []byte {
 	return append(dst, '}')
 }
 
-// appendGap says between which versions intermediate states may be missing, and since when, where that is known.
+// appendGap says between which versions intermediate states may be missing, and since when, where that is known. In the
+// place of a record that the sink will never take it says why, and which dead letter keeps the record.
 func appendGap(dst []byte, rec *change.Record) []byte {
 	s := rec.Snapshot
 	dst = appendString(append(dst, `{"reason":`...), string(s.Reason))
@@ -114,6 +124,10 @@ func appendGap(dst []byte, rec *change.Record) []byte {
 	dst = appendString(append(dst, `,"resourceVersion":`...), s.ResourceVersion)
 	if !s.Since.IsZero() {
 		dst = append(s.Since.UTC().AppendFormat(append(dst, `,"since":"`...), timeFormat), '"')
+	}
+	if rec.Marks != nil {
+		dst = appendOptional(dst, `,"rejected":`, rec.Marks.Rejected)
+		dst = appendOptional(dst, `,"deadLetter":`, rec.Marks.Letter)
 	}
 	return append(dst, '}')
 }

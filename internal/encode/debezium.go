@@ -95,7 +95,8 @@ func (d debezium) appendSource(dst []byte, rec *change.Record, millis int64) []b
 	dst = appendOptional(dst, `,"namespace":`, rec.Key.Namespace)
 	dst = appendOptional(dst, `,"object":`, rec.Key.Name)
 	dst = appendOptional(dst, `,"uid":`, rec.UID)
-	return append(appendString(append(dst, `,"resourceVersion":`...), rec.ResourceVersion), '}')
+	dst = appendString(append(dst, `,"resourceVersion":`...), rec.ResourceVersion)
+	return append(appendMarks(dst, rec), '}')
 }
 
 // appendKey is the object's key as a row's; a record that speaks of its stream has its own.

@@ -46,6 +46,13 @@ func records() map[string]*change.Record {
 		"gap":   {Stream: deployments(), Op: change.Gap, ResourceVersion: "900", Snapshot: snapshot},
 		"policy": {Stream: deployments(), Op: change.Gap, Key: web, UID: "u-1", ResourceVersion: "99",
 			Snapshot: &change.Snapshot{ID: "99", Reason: change.Policy, From: "99", ResourceVersion: "99"}},
+		"rejected": {Stream: deployments(), Op: change.Gap, Key: web, UID: "u-1", ResourceVersion: "99",
+			Snapshot: &change.Snapshot{ID: "99", Reason: change.Policy, From: "99", ResourceVersion: "99"},
+			Marks:    &change.Marks{Rejected: "too_large", Letter: "00112233445566778899"}},
+		"trimmed": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object,
+			Marks: &change.Marks{Trimmed: ".metadata.managedFields,.data['a b']"}},
+		"replayed": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object,
+			Marks: &change.Marks{Replayed: change.History}},
 		"odd": {Stream: clusterRoles(), Op: change.Added, Key: change.Key{Name: "system:\"té\" \\a\n"}, UID: "u-2",
 			ResourceVersion: "5", Object: []byte(`{}`)},
 	}

@@ -65,6 +65,7 @@ func (e *Encoder) Encode(dst []sink.Message, rec *change.Record) []sink.Message 
 	if e.options.Transport == Kafka && msg.Key == nil {
 		msg.Key = e.take(appendKey(e.buffer, rec))
 	}
+	e.mark(msg, rec)
 	if e.options.Tombstones && rec.Op == change.Deleted && msg.Value != nil {
 		tombstone := *msg
 		tombstone.Value, tombstone.Headers = nil, nil
@@ -72,6 +73,24 @@ func (e *Encoder) Encode(dst []sink.Message, rec *change.Record) []sink.Message 
 	}
 	return dst
 }
+
+// mark puts what was done to the record into the headers, where the transport has any, whatever the format.
+func (e *Encoder) mark(msg *sink.Message, rec *change.Record) {
+	if rec.Marks == nil || e.options.Transport == File {
+		return
+	}
+	headers := msg.Headers[:len(msg.Headers):len(msg.Headers)] // they may be those of every message
+	if rec.Marks.Trimmed != "" {
+		headers = append(headers, sink.Header{Name: sink.HeaderTrimmed, Value: headerText(rec.Marks.Trimmed)})
+	}
+	if rec.Marks.Replayed != "" {
+		headers = append(headers, sink.Header{Name: sink.HeaderReplayed, Value: string(rec.Marks.Replayed)})
+	}
+	msg.Headers = headers
+}
+
+// headerText is a value that every transport takes: percent-encoded where it is not printable ASCII.
+func headerText(value string) string { return (&binary{encoded: true}).text(value) }
 
 // take returns what was appended to the buffer.
 func (e *Encoder) take(buffer []byte) []byte {

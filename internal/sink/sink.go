@@ -78,6 +78,12 @@ const (
 	HeaderResourceVersion = "kubecdc-rv"
 )
 
+// The headers of messages that are not as the record came.
+const (
+	HeaderTrimmed  = "kubecdc-trimmed"  // paths that were cut, joined by commas
+	HeaderReplayed = "kubecdc-replayed" // change.Replayed
+)
+
 // RetryFunc is told of each attempt that a sink repeats, with a short reason such as "disconnected" or "timeout" that
 // becomes a metric's label, and with the error.
 type RetryFunc func(reason string, err error)

@@ -1,0 +1,31 @@
+package change
+
+// Marks are what was done to a record on its way to one sink. They go out beside the record.
+type Marks struct {
+	// Trimmed are the paths that were cut to make the record fit into the sink, joined by commas; "" is none.
+	Trimmed string
+	// Replayed says of a dead letter that it is sent again, and what it is worth; "" is an ordinary record.
+	Replayed Replayed
+	// Rejected, of a gap of reason Policy, is why the sink will never take the record: "too_large", "invalid".
+	Rejected string
+	// Letter, of such a gap, is the id of the dead letter in which the record is kept; "" is none.
+	Letter string
+}
+
+// Replayed is what a dead letter is worth when it is sent again.
+type Replayed string
+
+const (
+	// Current is the object's newest state, as far as the exporter knows.
+	Current Replayed = "current"
+	// History is a state that a newer one has replaced, or of an object that is gone. Who keeps states passes over it.
+	History Replayed = "history"
+)
+
+// Replay is a dead letter's way to its sink.
+type Replay struct {
+	Letter string // its id
+	Force  bool   // send it also where it is History
+	// Done is told once what became of it: nil is delivered. It returns at once.
+	Done func(error)
+}
