@@ -67,6 +67,16 @@ const (
 	FullCoalesce = "coalesce" // it holds the newest record of each object alone, full or not, and then reading waits
 )
 
+// OversizePolicies are the values of Sink.Oversize, what becomes of a record that is too large; the first is the default.
+func OversizePolicies() []string { return []string{OversizeDeadLetter, OversizeTrim, OversizeReject} }
+
+// What becomes of a record that is too large for its sink.
+const (
+	OversizeDeadLetter = "deadletter" // it is kept aside, and a gap record stands for it
+	OversizeTrim       = "trim"       // it is cut until it fits; where it does not, it is kept aside
+	OversizeReject     = "reject"     // the exporter ends
+)
+
 // LogLevels are the values of Log.Level.
 func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
 

@@ -23,6 +23,9 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	if s.Name != "" && !consistsOf(s.Name, lower+upper+digits+"-_.") {
 		k.problem(path+".name", "%q cannot be a name; want letters, digits and any of -_.", shorten(s.Name))
 	}
+	if s.Name != "" && strings.Trim(s.Name, ".") == "" {
+		k.problem(path+".name", "%q cannot be a name: a directory of the sink is called so; want a letter or a digit in it", shorten(s.Name))
+	}
 	switch kinds := s.destinations(); {
 	case len(kinds) == 0:
 		k.problem(path, "no destination; give it one of file, kafka, nats")
@@ -40,6 +43,7 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	}
 	k.format(path+".format", s)
 	k.queue(path+".queue", s.Queue)
+	k.rejected(path, s)
 	k.wanted(path+".resources", s.Resources, resources)
 	if s.Resync != 0 && s.Resync < minResync {
 		k.problem(path+".resync", "want 0 (never), or a length of time of at least %s, have %s", minResync, s.Resync)
@@ -80,6 +84,17 @@ func (k *checker) queue(path string, q Queue) {
 	k.oneOf(path+".full", q.Full, FullPolicies())
 	if q.Spool != 0 && q.Full != FullSpool {
 		k.problem(path+".spool", "a size on disk needs full: %s; add it, or leave spool out", FullSpool)
+	}
+}
+
+// rejected checks what becomes of records that the sink will never take.
+func (k *checker) rejected(path string, s *Sink) {
+	k.oneOf(path+".oversize", s.Oversize, OversizePolicies())
+	if len(s.Trim) > 0 && s.Oversize != OversizeTrim {
+		k.problem(path+".trim", "is of use with oversize: trim alone; set that, or leave it out")
+	}
+	if strings.ContainsRune(s.DeadLetter.Dir, 0) {
+		k.problem(path+".deadLetter.dir", "a path cannot hold a zero byte")
 	}
 }
 

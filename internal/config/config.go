@@ -58,6 +58,16 @@ type Sink struct {
 	Resources []string `json:"resources,omitempty"` // of the configuration's resources, by their spelling; none is all
 	Queue     Queue    `json:"queue"`
 	Resync    Duration `json:"resync,omitzero"` // between two full snapshots of all that the sink takes; 0 is never
+
+	// What the sink will never take.
+	Oversize   string     `json:"oversize"`            // one of OversizePolicies
+	Trim       []string   `json:"trim,omitempty"`      // paths that OversizeTrim cuts, after what it cuts by itself
+	DeadLetter DeadLetter `json:"deadLetter,omitzero"` // where it is kept
+}
+
+// DeadLetter is where records go that a sink will never take.
+type DeadLetter struct {
+	Dir string `json:"dir,omitzero"` // with a directory of each sink in it; "" is deadletters in State.Dir
 }
 
 // NATS is a JetStream destination. At most one way to log in is set: Credentials, Nkey, both of them, User with Password,

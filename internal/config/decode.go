@@ -69,6 +69,11 @@ func (d *decoder) sink(path string, n *node, s *Sink) {
 		"resources": d.texts(&s.Resources),
 		"queue":     d.queue(&s.Queue),
 		"resync":    d.duration(&s.Resync),
+		"oversize":  d.text(&s.Oversize),
+		"trim":      d.texts(&s.Trim),
+		"deadLetter": func(path string, n *node) {
+			d.mapping(path, n, map[string]reader{"dir": d.text(&s.DeadLetter.Dir)})
+		},
 	})
 }
 

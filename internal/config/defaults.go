@@ -35,6 +35,7 @@ func (s *Sink) fillIn() {
 	if s.Queue.Full == FullSpool {
 		fill(&s.Queue.Spool, defaultSpool)
 	}
+	fill(&s.Oversize, OversizePolicies()[0])
 	if s.NATS != nil {
 		s.NATS.fillIn()
 	}

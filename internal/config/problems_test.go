@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const keysOfSink = "file, format, kafka, name, nats, queue, resources, resync"
+const keysOfSink = "deadLetter, file, format, kafka, name, nats, oversize, queue, resources, resync, trim"
 
 // Each file has one problem; the message is the whole line.
 func TestOneProblem(t *testing.T) {
@@ -46,7 +46,7 @@ func TestOneProblem(t *testing.T) {
 		{"number for a secret", "sinks: [{nats: {url: 'nats://h', user: u, password: 7}}]", "sinks[0].nats.password (line 1): want a string; put it in quotes"},
 		{"string for a list", "resources: pods\n", `resources (line 1): want a list, have "pods"`},
 		{"mapping for a list", "sinks: {name: a}\n", "sinks (line 1): want a list, have a mapping"},
-		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of file, format, kafka, name, nats, queue, resources, resync, have "bus"`},
+		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of deadLetter, file, format, kafka, name, nats, oversize, queue, resources, resync, trim, have "bus"`},
 		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, tls, token, url, user, have "nats://h"`},
 		{"list for a resource", "resources: [[pods]]\n", "resources[0] (line 1): want a resource such as pods or {resource: pods, namespaces: [shop]}, have a list"},
 		{"number for a resource", "resources:\n- pods\n- 5\n", "resources[1] (line 3): want a string, have 5; put it in quotes"},
@@ -91,6 +91,14 @@ func TestOneProblem(t *testing.T) {
 		{"mapping for a redaction", "resources: [{resource: pods, redact: {a: b}}]\n", "resources[0].redact (line 1): want a string, have a mapping"},
 		{"number in a redaction", "resources: [{resource: pods, redact: [1]}]\n", "resources[0].redact[0] (line 1): want a string, have 1; put it in quotes"},
 		{"namespace", "resources: [{resource: pods, namespaces: [a, B]}]\n", `resources[0].namespaces[1] (line 1): "B" cannot be a namespace; want lower case letters, digits and -`},
+
+		{"policy of large records", sinkWith("oversize: drop"), `sinks[0].oversize (line 4): unknown value "drop"; allowed: deadletter, trim, reject`},
+		{"cuts that nobody makes", sinkWith("trim: [.data]"), "sinks[0].trim (line 4): is of use with oversize: trim alone; set that, or leave it out"},
+		{"word for cuts", sinkWith("trim: .data"), `sinks[0].trim (line 4): want a list, have ".data"`},
+		{"word for dead letters", sinkWith("deadLetter: /d"), `sinks[0].deadLetter (line 4): want a mapping with keys of dir, have "/d"`},
+		{"unknown key of dead letters", sinkWith("deadLetter: {path: /d}"), "sinks[0].deadLetter.path (line 4): unknown key; allowed: dir"},
+		{"directory of dead letters", sinkWith("deadLetter: {dir: \"a\\0b\"}"), "sinks[0].deadLetter.dir (line 4): a path cannot hold a zero byte"},
+		{"name of dots", "sinks: [{name: .., file: {path: /f}}]", `sinks[0].name (line 1): ".." cannot be a name: a directory of the sink is called so; want a letter or a digit in it`},
 
 		{"no destination", "sinks: [{name: a}]\n", "sinks[0] (line 1): no destination; give it one of file, kafka, nats"},
 		{"two destinations", "sinks: [{name: a, file: {path: /f}, nats: {url: 'nats://h'}}]\n", "sinks[0] (line 1): 2 destinations, file and nats; give each a sink of its own"},
