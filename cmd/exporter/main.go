@@ -39,6 +39,7 @@ once, in order, and never silently lost.`,
   exporter check -f config.yaml
   exporter snapshot --resources pods --wait
   exporter inventory list --resource pods -n shop
+  exporter deadletter list
   exporter checkpoint show`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -47,7 +48,7 @@ once, in order, and never silently lost.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newInventoryCommand(), newCheckpointCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newVersionCommand())
 	onlyCommands(root)
 	return root
 }

@@ -22,7 +22,7 @@ import (
 const askTime = 5 * time.Second
 
 // controls are what an operator may ask of this run.
-func (a *assembly) controls(requests chan<- pipeline.Request) control.Functions {
+func (a *assembly) controls(requests chan<- pipeline.Request, letters *letters) control.Functions {
 	return control.Functions{
 		Snapshot: func(ctx context.Context, asked control.SnapshotRequest) (*control.Snapshot, error) {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
@@ -34,6 +34,7 @@ func (a *assembly) controls(requests chan<- pipeline.Request) control.Functions 
 			return inventoryOf(a.store, a.cluster.named(), q)
 		},
 		Checkpoint: func() (*control.State, error) { return control.ReadState(a.store) },
+		Replay:     letters.replay,
 	}
 }
 

@@ -124,7 +124,8 @@ type assembly struct {
 }
 
 func (a *assembly) run(ctx context.Context) error {
-	t := telemetry.New(a.telemetryOptions())
+	letters := lettersOf(a.cfg, a.cluster)
+	t := telemetry.New(a.telemetryOptions(letters))
 	sources, err := a.sources(t)
 	if err != nil {
 		return err
@@ -133,8 +134,9 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	letters.keepFor(sinks)
 	requests := make(chan pipeline.Request)
-	stopServing, err := a.serve(ctx, a.handler(t.Handler(), requests))
+	stopServing, err := a.serve(ctx, a.handler(t.Handler(), a.controls(requests, letters)))
 	if err != nil {
 		return err
 	}
@@ -143,7 +145,7 @@ func (a *assembly) run(ctx context.Context) error {
 	defer stopListening()
 	a.logger.Info("exporter starts", "version", version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Requests: requests,
+		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Requests: requests, Replays: letters.replays,
 		StopTimeout: stopTimeout, Observer: pipelineObserver(t),
 	})
 	if err == nil {
@@ -152,9 +154,9 @@ func (a *assembly) run(ctx context.Context) error {
 	return err
 }
 
-func (a *assembly) telemetryOptions() telemetry.Options {
+func (a *assembly) telemetryOptions(letters *letters) telemetry.Options {
 	options := telemetry.Options{
-		Version: version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count,
+		Version: version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: letters.count,
 	}
 	for _, s := range a.cluster.streams {
 		options.Streams = append(options.Streams, s.stream)
@@ -209,6 +211,7 @@ func pipelineObserver(t *telemetry.Telemetry) pipeline.Observer {
 	return pipeline.Observer{
 		Queued: func(name string, b pipeline.Backlog) { t.Queued(name, telemetry.Backlog(b)) },
 		Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Rejected: t.Rejected, Coalesced: t.Coalesced,
+		NotKept: t.NotKept, Trimmed: t.Trimmed, Replayed: t.Replayed,
 		Committed: t.Committed, CommitFailed: t.CommitFailed,
 	}
 }

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
 // handler serves what telemetry shows to everybody, and what an operator asks to this host.
-func (a *assembly) handler(telemetry http.Handler, requests chan<- pipeline.Request) http.Handler {
+func (a *assembly) handler(telemetry http.Handler, functions control.Functions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", telemetry)
-	questions := control.Handler(a.controls(requests))
+	questions := control.Handler(functions)
 	for _, path := range control.Paths() {
 		mux.Handle(path, questions)
 	}

@@ -45,6 +45,10 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (pipel
 	if err != nil {
 		return pipeline.Sink{}, usageError{fmt.Errorf("sink %s: %w", s.Name, err)}
 	}
+	oversize, err := oversizeOf(s)
+	if err != nil {
+		return pipeline.Sink{}, usageError{fmt.Errorf("sink %s: %w", s.Name, err)}
+	}
 	return pipeline.Sink{
 		Name:   s.Name,
 		Target: target,
@@ -58,6 +62,7 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (pipel
 		Spool:    int64(s.Queue.Spool),
 		Resync:   time.Duration(s.Resync),
 		Shared:   s.NATS != nil && s.NATS.Shared,
+		Oversize: oversize,
 	}, nil
 }
 

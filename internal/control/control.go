@@ -5,6 +5,7 @@
 //	GET  /snapshot     the snapshots that are owed and not delivered yet
 //	GET  /inventory    what the sinks have, one JSON object a line
 //	GET  /checkpoint   the saved state, as exporter checkpoint show prints it
+//	POST /deadletter/replay   dead letters, to be sent to their sinks again
 //
 // All of it is for the exporter's own host: only a loopback peer is answered. The same questions are answered of a
 // stopped exporter's state by ReadState and Find.
@@ -28,6 +29,8 @@ type Functions struct {
 	Inventory func(query Query) (iter.Seq2[Object, error], error)
 	// Checkpoint reads the saved state.
 	Checkpoint func() (*State, error)
+	// Replay sends dead letters again, and returns what became of each.
+	Replay func(ctx context.Context, request ReplayRequest) (*Replayed, error)
 }
 
 // SnapshotRequest is the body of POST /snapshot.

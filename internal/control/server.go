@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"time"
@@ -27,6 +26,7 @@ func Handler(f Functions) http.Handler {
 	mux.HandleFunc("GET /snapshot", f.serveOwed)
 	mux.HandleFunc("GET /inventory", f.serveInventory)
 	mux.HandleFunc("GET /checkpoint", f.serveCheckpoint)
+	mux.HandleFunc("POST /deadletter/replay", f.serveReplay)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := refusal(r); why != "" {
 			fail(w, http.StatusForbidden, why)
@@ -37,16 +37,13 @@ func Handler(f Functions) http.Handler {
 }
 
 // Paths are those that Handler serves.
-func Paths() []string { return []string{"/snapshot", "/inventory", "/checkpoint"} }
+func Paths() []string {
+	return []string{"/snapshot", "/inventory", "/checkpoint", "/deadletter/replay"}
+}
 
 func (f *Functions) serveSnapshot(w http.ResponseWriter, r *http.Request) {
-	if !isJSON(r) {
-		fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
-		return
-	}
-	request, err := readRequest(http.MaxBytesReader(w, r.Body, maxRequest))
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+	var request SnapshotRequest
+	if !readJSON(w, r, &request, `{"resources":["pods"],"sink":"out"}, both optional`) {
 		return
 	}
 	snapshot, err := f.Snapshot(r.Context(), request)
@@ -66,18 +63,24 @@ func (f *Functions) serveOwed(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, OwedList{owed})
 }
 
-func readRequest(body io.Reader) (SnapshotRequest, error) {
-	var request SnapshotRequest
-	decoder := json.NewDecoder(body)
+// readJSON reads the body of a request that changes something. Where it is false the request is answered; such is what
+// the body could have been.
+func readJSON(w http.ResponseWriter, r *http.Request, into any, such string) bool {
+	if !isJSON(r) {
+		fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
+		return false
+	}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&request)
+	err := decoder.Decode(into)
 	if err == nil && decoder.More() {
 		err = errors.New("something follows it")
 	}
 	if err != nil {
-		return request, fmt.Errorf(`read the request: %w: want JSON such as {"resources":["pods"],"sink":"out"}, both optional`, err)
+		fail(w, http.StatusBadRequest, fmt.Sprintf("read the request: %v: want JSON such as %s", err, such))
+		return false
 	}
-	return request, nil
+	return true
 }
 
 func (f *Functions) serveCheckpoint(w http.ResponseWriter, _ *http.Request) {

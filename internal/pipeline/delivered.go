@@ -142,13 +142,16 @@ func spooledAgain(ids []string, spooled []*change.Record, clusterUID string) map
 }
 
 // settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is no
-// ghost, and what an earlier one deleted came back, as in an etcd that was restored.
+// ghost, and what an earlier one deleted came back, as in an etcd that was restored. A dead letter that was sent again as
+// history tells nothing of what is newer.
 func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
 	t := d.tails[stream.String()]
 	if t == nil {
 		return
 	}
-	if t.objects[id.Key].UID == id.UID {
+	known := t.objects[id.Key]
+	history := id.Op != change.Deleted && change.CompareVersions(known.ResourceVersion, id.ResourceVersion) > 0
+	if known.UID == id.UID && !history {
 		delete(t.objects, id.Key)
 	}
 	if id.Op.OfObject() && id.Op != change.Deleted {

@@ -28,6 +28,7 @@ type Line struct {
 	based   []bool             // by listener: its log is compared with positions of its own until a mark is saved
 	absent  []map[string]bool  // by listener: streams whose ghosts were asked for before its sink was open; nil once it is
 	skipped []uint64           // by listener: the highest Seq that may be in the log before the marks, or clears what is there
+	leaving []*change.Record   // given to the committer, and not part of the saved state yet
 	window  *fifo.Queue        // room for what is not saved yet; it only counts
 	wake    chan struct{}      // buffered 1: the committer has work
 	changed chan struct{}      // closed and made anew when something was saved
@@ -330,6 +331,9 @@ func (l *Line) advance() []*part {
 			frontier = min(frontier, first)
 		}
 	}
+	for _, p := range c.parts {
+		l.leaving = append(l.leaving, p.records...)
+	}
 	last := c.last()
 	for i, lst := range l.listeners {
 		if !lst.isBehind() { // what is on disk is still to be compared
@@ -365,6 +369,11 @@ func (l *Line) committed(batch []*change.Record) {
 	for _, rec := range batch {
 		l.streams[rec.Stream.String()].committed++
 		l.window.Cancel(rec.Size())
+	}
+	n := min(len(batch), len(l.leaving)) // they come in the order in which advance gave them
+	clear(l.leaving[:n])
+	if l.leaving = l.leaving[n:]; len(l.leaving) == 0 {
+		l.leaving = nil
 	}
 	l.signalChanged()
 }

@@ -39,6 +39,7 @@ type listener struct {
 	retried      map[string]struct{} // ids of the batch that failed, and that the log holds all the same
 	messages     []sink.Message
 	ends         []int // by record of the batch: how many messages it ends after
+	trimming     trimming
 
 	store    *checkpoint.Store
 	opening  chan openedSink // what came of opening the sink; nil before that began
@@ -289,9 +290,9 @@ func (l *listener) run(ctx context.Context) error {
 	}
 }
 
-// deliver brings the whole batch into the sink, whatever it takes. Each record is compared once with what an earlier process
-// left in the sink's log, and after a failed write with what that has left there.
-func (l *listener) deliver(ctx context.Context, batch []*change.Record) error {
+// deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared once
+// with what an earlier process left in the sink's log, and after a failed write with what that has left there.
+func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
 	batch, err := l.skip(batch, l.isDelivered)
 	for err == nil && len(batch) > 0 {
 		if batch, err = l.write(ctx, batch); err == nil {
@@ -360,6 +361,9 @@ func (l *listener) open(ctx context.Context, mark sink.Mark) error {
 		}
 	}
 	if err := l.remember(ids); err != nil {
+		return err
+	}
+	if err := l.settleClaimed(ids); err != nil {
 		return err
 	}
 	l.observer.Opened(l.Name, len(ids))

@@ -22,6 +22,12 @@ type Observer struct {
 	Rejected func(sink string, rec *change.Record, reason string, err error)
 	// Coalesced is told of records that newer ones of the same object have made superfluous.
 	Coalesced func(sink string, records int)
+	// NotKept is told why a dead letter could not be kept. It is tried again, and the sink waits for it.
+	NotKept func(sink string, err error)
+	// Trimmed is told of a durable record of which something was cut to make it fit; rec.Marks say what.
+	Trimmed func(sink string, rec *change.Record)
+	// Replayed is told of a dead letter that was sent again, nil, or why it was not.
+	Replayed func(sink string, rec *change.Record, err error)
 	// Committed is told of records and marks that are part of the saved state, and how long that took.
 	Committed func(batch []*change.Record, marks map[string]sink.Mark, took time.Duration)
 	// CommitFailed is told of a failed commit, which is tried again.
@@ -45,6 +51,9 @@ func NopObserver() Observer {
 		Failed:       func(string, error) {},
 		Rejected:     func(string, *change.Record, string, error) {},
 		Coalesced:    func(string, int) {},
+		NotKept:      func(string, error) {},
+		Trimmed:      func(string, *change.Record) {},
+		Replayed:     func(string, *change.Record, error) {},
 		Committed:    func([]*change.Record, map[string]sink.Mark, time.Duration) {},
 		CommitFailed: func(error) {},
 	}

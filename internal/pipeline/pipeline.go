@@ -37,6 +37,8 @@ type Config struct {
 	OpenGrace time.Duration
 	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
 	Requests <-chan Request
+	// Replays are dead letters to be sent again; nil is none. Each is answered.
+	Replays  <-chan Replay
 	Observer Observer
 }
 
@@ -76,6 +78,9 @@ type Sink struct {
 	Spool int64
 	// Resync is how often each stream is compared with the server and given to the sink in full; 0 is never.
 	Resync time.Duration
+	// DeadLetters keep what the sink will never take; nil loses it but for the note on the wire.
+	DeadLetters DeadLetters
+	Oversize    Oversize
 }
 
 // Encoder turns records into messages. One goroutine uses it.
@@ -181,6 +186,7 @@ func (r *run) deliver(ctx context.Context) error {
 		sources.Go(guard(func() error { return s.Run(sourceCtx, r.line) }))
 	}
 	sources.Go(func() error { r.serveRequests(sourceCtx); return nil })
+	sources.Go(func() error { r.serveReplays(sourceCtx); return nil })
 	sources.Go(func() error { newResyncer(r).run(sourceCtx); return nil })
 	<-sourceCtx.Done()
 	sourceErr := sources.Wait()

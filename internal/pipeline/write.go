@@ -28,7 +28,7 @@ func (l *listener) write(ctx context.Context, batch []*change.Record) ([]*change
 		if err := l.wrote(batch[:at], mark, began); err != nil {
 			return nil, err
 		}
-		return batch[at:], l.replaceRejected(batch[at:], rejected)
+		return l.rejected(ctx, batch[at:], rejected)
 	case isPermanent(err) || ctx.Err() != nil:
 		return nil, err
 	}
@@ -57,23 +57,7 @@ func (l *listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time
 		return nil
 	}
 	l.mark = mark
+	l.marked(batch)
 	l.observer.Written(l.Name, batch, time.Since(began))
 	return l.acknowledged(batch, mark)
-}
-
-// replaceRejected puts a gap record in the place of the first record of the batch, which the sink will never take, so
-// that the loss is on the wire where it happened (I4).
-func (l *listener) replaceRejected(batch []*change.Record, rejected *sink.RejectedError) error {
-	rec := batch[0]
-	if rec.Op == change.Gap {
-		return &sink.PermanentError{Err: fmt.Errorf("sink %s rejects even the note of a rejected record: %w", l.Name, rejected)}
-	}
-	l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
-	note := *rec
-	note.Op, note.Object = change.Gap, nil
-	note.Snapshot = &change.Snapshot{
-		ID: rec.ResourceVersion, Reason: change.Policy, From: rec.ResourceVersion, ResourceVersion: rec.ResourceVersion,
-	}
-	batch[0] = &note
-	return nil
 }

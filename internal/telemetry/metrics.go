@@ -16,6 +16,8 @@ type metrics struct {
 	sinkRetries   *prometheus.CounterVec
 	sinkRejected  *prometheus.CounterVec
 	coalesced     *prometheus.CounterVec
+	sinkTrimmed   *prometheus.CounterVec
+	replayed      *prometheus.CounterVec
 	delivery      *prometheus.HistogramVec
 	commit        prometheus.Histogram
 	reconciles    *prometheus.CounterVec
@@ -46,6 +48,8 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 		sinkRetries:   counter("sink_retries_total", "Attempts that a sink repeated.", "sink", "reason"),
 		sinkRejected:  counter("sink_rejected_total", "Records that a sink will never take.", "sink", "reason"),
 		coalesced:     counter("queue_coalesced_total", "Records that the sink was not given, since a newer one of the same object was queued.", "sink"),
+		sinkTrimmed:   counter("sink_trimmed_total", "Records of which something was cut to make them fit into the sink.", "sink"),
+		replayed:      counter("dead_letters_replayed_total", "Dead letters that were delivered when they were sent again.", "sink"),
 		delivery:      histogram("delivery_seconds", "Time from receiving a record to its being durable in the sink.", "sink"),
 		commit:        histogram("commit_seconds", "Time that saving positions, inventory and marks takes.").WithLabelValues().(prometheus.Histogram),
 		reconciles:    counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
@@ -56,7 +60,7 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 
 // gauges describes what is read from the state at each collection.
 type gauges struct {
-	positionAge, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked *prometheus.Desc
+	positionAge, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, deadLetters *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -70,6 +74,7 @@ func newGauges() gauges {
 		queueRecords:  desc("queue_records", "Records waiting for the sink or being written.", "sink"),
 		spoolBytes:    desc("spool_bytes", "Bytes spooled to disk for the sink.", "sink"),
 		oldestUnacked: desc("oldest_unacked_seconds", "Age of the oldest record that the sink has not acknowledged.", "sink"),
+		deadLetters:   desc("dead_letters", "Records that the sink will never take, kept until they are sent again or deleted.", "sink"),
 	}
 }
 
@@ -80,6 +85,14 @@ func (t *Telemetry) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeB
 func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, label string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, label)
+	}
+	for _, name := range t.Options.Sinks {
+		if t.CountLetters == nil {
+			break
+		}
+		if n, err := t.CountLetters(name); err == nil {
+			gauge(t.gauges.deadLetters, float64(n), name)
+		}
 	}
 	now := time.Now()
 	t.mu.Lock()

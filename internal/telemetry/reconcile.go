@@ -84,14 +84,3 @@ func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) 
 	t.Logger.Info("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion,
 		"replaced", snapshot.Counts.Replaced, "deleted", snapshot.Counts.Deleted, "synced", snapshot.Counts.Synced)
 }
-
-// Rejected is told of a record that a sink will never take: a gap of that sink.
-func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err error) {
-	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
-	t.Logger.Error("record rejected; a gap record stands in its place", "sink", name, "reason", reason, "resource", rec.Stream.String(),
-		"object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	gap := &change.GapError{Reason: change.Policy, Sinks: []string{name}, Delivered: rec.ResourceVersion, Proven: rec.ResourceVersion, Since: rec.Received}
-	t.noteGap(*rec.Stream, gap, rec.Key.String())
-}

@@ -26,6 +26,8 @@ type Options struct {
 	Logger      *slog.Logger
 	// CountObjects returns the size of a stream's inventory.
 	CountObjects func(stream string) (int, error)
+	// CountLetters returns how many dead letters of a sink there are; nil counts none.
+	CountLetters func(sink string) (int, error)
 }
 
 // Telemetry is what is known of the running process. Its methods may be called from any goroutine.

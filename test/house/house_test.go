@@ -30,6 +30,7 @@ func arrows() map[string][]string {
 		"internal/checkpoint":       {"internal/change", "internal/sink"},
 		"internal/source/frame":     {"internal/change"},
 		"internal/source":           {"internal/change", "internal/source/frame"},
+		"internal/deadletter":       {"internal/change", "internal/sink"},
 		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
 		"internal/control":          {"internal/change", "internal/checkpoint"},
 		"internal/telemetry":        {"internal/change", "internal/sink"},

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/deadletter"
+)
+
+func newDeadLetterCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "deadletter",
+		Short: "List, show and send again what sinks would not take",
+		Long: `deadletter is about the records that a sink will never take, such as objects above a broker's size limit. Each is kept
+whole in a file of its own, and a gap record with its id stands for it in the sink. A file may be deleted by hand.`,
+	}
+	onlyCommands(cmd)
+	cmd.AddCommand(newDeadLetterListCommand(), newDeadLetterShowCommand(), newDeadLetterReplayCommand())
+	return cmd
+}
+
+// shelf says which letters a command reads.
+type shelf struct {
+	stateDir, dir, sink string
+	ids                 []string
+}
+
+func (s *shelf) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.stateDir, "state-dir", defaultStateDir, "state directory of the exporter, with deadletters in it")
+	cmd.Flags().StringVar(&s.dir, "dir", "", "directory of the letters, instead of --state-dir, where deadLetter.dir is configured")
+	cmd.Flags().StringVar(&s.sink, "sink", "", "name of the only sink whose letters are meant (default: all)")
+	cmd.Flags().StringSliceVar(&s.ids, "id", nil, "id of a letter, can be repeated (default: all)")
+}
+
+func (s *shelf) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("dir") && cmd.Flags().Changed("state-dir") {
+		return usageError{errors.New("--dir and --state-dir: give one of them")}
+	}
+	if s.dir == "" {
+		s.dir = lettersDir(s.stateDir)
+	}
+	return nil
+}
+
+// all yields the letters that are meant, each with its directory: those of each sink from the oldest on.
+func (s *shelf) all() iter.Seq2[found, error] {
+	return func(yield func(found, error) bool) {
+		sinks, err := deadletter.Sinks(s.dir)
+		if err != nil {
+			yield(found{}, err)
+			return
+		}
+		for _, name := range sinks {
+			if s.sink != "" && s.sink != name {
+				continue
+			}
+			dir := deadletter.New(deadletter.Options{Dir: filepath.Join(s.dir, name), Sink: name})
+			for letter, err := range dir.All() {
+				if err == nil && len(s.ids) > 0 && !slices.Contains(s.ids, letter.ID) {
+					continue
+				}
+				if !yield(found{letter, dir}, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// found is a letter's head, and where it is.
+type found struct {
+	*deadletter.Letter
+	dir *deadletter.Dir
+}
+
+func newDeadLetterListCommand() *cobra.Command {
+	var s shelf
+	var output string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List letters, the oldest of each sink first",
+		Example: `  exporter deadletter list --state-dir ./state --sink bus
+  exporter deadletter list --state-dir ./state -o json | jq -r 'select(.reason == "too_large").id'`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "table" && output != "json" {
+				return usageError{fmt.Errorf("--output %q: want table or json", output)}
+			}
+			if err := s.check(cmd); err != nil {
+				return err
+			}
+			n, err := s.list(cmd.OutOrStdout(), output)
+			if err == nil && n == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "no dead letters")
+			}
+			return err
+		},
+	}
+	s.register(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, or json: a letter a line, without its value")
+	return cmd
+}
+
+// list prints what can be read, and returns an error for what cannot.
+func (s *shelf) list(out io.Writer, output string) (n int, err error) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	encoder := json.NewEncoder(out)
+	var damaged []error
+	for letter, err := range s.all() {
+		switch {
+		case err != nil:
+			damaged = append(damaged, err)
+			continue
+		case output == "json":
+			err = encoder.Encode(letter.Letter)
+		default:
+			if n == 0 {
+				fmt.Fprintln(table, "ID\tSINK\tTIME\tREASON\tSTREAM\tOBJECT\tRESOURCEVERSION\tOP\tBYTES")
+			}
+			_, err = fmt.Fprintln(table, letter.row())
+		}
+		if err != nil {
+			return n, fmt.Errorf("write the list: %w", err)
+		}
+		n++
+	}
+	return n, errors.Join(append(damaged, table.Flush())...)
+}
+
+func (f *found) row() string {
+	return strings.Join([]string{
+		f.ID, f.Sink, f.Time.Format(time.RFC3339), f.Reason, f.Stream, f.ObjectKey(), f.ResourceVersion, f.Op, strconv.Itoa(max(0, f.Body.Value)),
+	}, "\t")
+}
+
+func newDeadLetterShowCommand() *cobra.Command {
+	var s shelf
+	cmd := &cobra.Command{
+		Use:     "show",
+		Short:   "Print letters whole, as JSON",
+		Example: `  exporter deadletter show --state-dir ./state --id 00112233445566778899 | jq .value.data`,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.check(cmd); err != nil {
+				return err
+			}
+			return s.show(cmd.OutOrStdout())
+		},
+	}
+	s.register(cmd)
+	return cmd
+}
+
+func (s *shelf) show(out io.Writer) error {
+	n := 0
+	for head, err := range s.all() {
+		if err != nil {
+			return err
+		}
+		letter, err := head.dir.Get(head.ID)
+		if errors.Is(err, deadletter.ErrNoLetter) {
+			continue // sent again meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		document, err := letter.Document()
+		if err == nil {
+			_, err = out.Write(document)
+		}
+		if err != nil {
+			return fmt.Errorf("write dead letter %s: %w", letter.ID, err)
+		}
+		n++
+	}
+	if n > 0 {
+		return nil
+	}
+	if len(s.ids) > 0 {
+		return fmt.Errorf("no dead letter %s in %s: see exporter deadletter list", quoted(s.ids), s.dir)
+	}
+	return fmt.Errorf("no dead letters in %s", s.dir)
+}
+
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = strconv.Quote(name)
+	}
+	return strings.Join(all, ", ")
+}
+
+func newDeadLetterReplayCommand() *cobra.Command {
+	var t target
+	var request control.ReplayRequest
+	cmd := &cobra.Command{
+		Use:   "replay",
+		Short: "Make a running exporter send letters to their sinks again",
+		Long: `replay makes a running exporter send letters to their sinks again, marked as replayed, and removes those that the sink
+holds then. It is asked for over the loopback interface: run this on the exporter's host or in its pod.
+
+A letter is sent if it tells how its object still is. Behind something newer it would make those who keep states go back
+in time, so one that is superseded is kept, unless --force says otherwise; it is marked as history then.
+
+Without --sink and --id everything is sent. The exit code is 1 where a letter is kept.`,
+		Example: `  exporter deadletter replay --state-dir ./state
+  exporter deadletter replay --sink bus --id 00112233445566778899 --force`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := t.check(cmd); err != nil {
+				return err
+			}
+			client, err := t.client()
+			if err != nil {
+				return err
+			}
+			return requestReplay(cmd.Context(), client, request, console{out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()})
+		},
+	}
+	t.register(cmd)
+	cmd.Flags().StringVar(&request.Sink, "sink", "", "name of the only sink whose letters are sent (default: all)")
+	cmd.Flags().StringSliceVar(&request.IDs, "id", nil, "id of a letter, can be repeated (default: all)")
+	cmd.Flags().BoolVar(&request.Force, "force", false, "also what is superseded, marked as history")
+	return cmd
+}
+
+func requestReplay(ctx context.Context, client *control.Client, request control.ReplayRequest, terminal console) error {
+	replayed, err := client.Replay(ctx, request)
+	if ctx.Err() != nil {
+		return errors.New("wait for the letters: stopped: the one that is on its way is sent without this command")
+	}
+	if err != nil {
+		return err
+	}
+	if len(replayed.Letters) == 0 {
+		fmt.Fprintln(terminal.errOut, "no dead letters")
+		return nil
+	}
+	kept := 0
+	table := tabwriter.NewWriter(terminal.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tSINK\tSTREAM\tOBJECT\tRESOURCEVERSION\tRESULT")
+	for _, l := range replayed.Letters {
+		result := "delivered"
+		if !l.Delivered {
+			kept++
+			result = "kept: " + l.Kept
+		}
+		fmt.Fprintln(table, strings.Join([]string{l.ID, l.Sink, l.Stream, l.Object, l.ResourceVersion, result}, "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	if kept > 0 {
+		return fmt.Errorf("%d of %d letters are kept", kept, len(replayed.Letters))
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package deadletter
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+const (
+	suffix = ".letter" // of a letter's file
+	// claimedName is the directory of the letter that is on its way to the sink again, and of one that is being written.
+	claimedName = "claimed"
+	unfinished  = ".new"
+)
+
+// Options says whose letters a directory has.
+type Options struct {
+	Dir        string // of the sink alone; it is made with the first letter
+	Sink       string
+	Cluster    string // the name
+	ClusterUID string // the uid of namespace kube-system
+
+	floor uint64 // bytes that stay free
+	usage func(dir string) (free uint64, known bool, err error)
+	now   func() time.Time
+}
+
+// Dir is the dead letters of one sink. Keep, Claim and Settle are for the sink's own goroutine; the others may be called
+// from any, and from other processes.
+type Dir struct{ Options }
+
+// New returns the directory, and makes nothing.
+func New(o Options) *Dir {
+	o.floor, o.usage, o.now = minFree, freeSpace, time.Now
+	return &Dir{o}
+}
+
+func (d *Dir) file(id string) string    { return filepath.Join(d.Dir, id+suffix) }
+func (d *Dir) claimed(id string) string { return filepath.Join(d.Dir, claimedName, id+suffix) }
+
+// Keep makes the letter of the record durable and returns its id. A letter that is there already is left as it is. An
+// error means that nothing was kept, and that it is worth another attempt: the volume is full, or cannot be written to.
+func (d *Dir) Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (id string, err error) {
+	l := newLetter(&d.Options, rec, msg, rejected)
+	if err := d.keep(l); err != nil {
+		return "", fmt.Errorf("keep dead letter %s in %s: %w", l.ID, d.Dir, err)
+	}
+	return l.ID, nil
+}
+
+func (d *Dir) keep(l *Letter) error {
+	if err := makeDir(filepath.Join(d.Dir, claimedName)); err != nil {
+		return err
+	}
+	if _, err := os.Stat(d.file(l.ID)); err == nil {
+		return syncDir(d.Dir) // whoever wrote it may have been killed before this
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	line, body, err := l.encode()
+	if err != nil {
+		return err
+	}
+	if err := d.checkSpace(len(line) + len(l.Value) + len(l.Object)); err != nil {
+		return err
+	}
+	temporary := d.claimed(l.ID) + unfinished
+	if err := writeFile(temporary, append([][]byte{line}, body...)); err != nil {
+		return errors.Join(err, remove(temporary))
+	}
+	if err := os.Rename(temporary, d.file(l.ID)); err != nil {
+		return errors.Join(err, remove(temporary))
+	}
+	return syncDir(d.Dir)
+}
+
+// Claim notes durably that the letter is on its way to the sink, so that Settle can find out after a crash what became of
+// it. It is false where there is no such letter. To claim twice is to claim once.
+func (d *Dir) Claim(id string) (found bool, err error) {
+	if _, err := os.Stat(d.claimed(id)); err == nil {
+		return true, nil
+	}
+	err = os.Rename(d.file(id), d.claimed(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = d.sync()
+	}
+	if err != nil {
+		return false, fmt.Errorf("claim dead letter %s in %s: %w", id, d.Dir, err)
+	}
+	return true, nil
+}
+
+// Settle removes the claimed letters of which the sink holds the event, by the ids of messages that it was found to hold,
+// and gives the others back.
+func (d *Dir) Settle(events []string) error {
+	entries, err := os.ReadDir(filepath.Join(d.Dir, claimedName))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	for i := 0; err == nil && i < len(entries); i++ {
+		err = d.settle(entries[i].Name(), events)
+	}
+	if err = errors.Join(err, d.sync()); err != nil {
+		return fmt.Errorf("settle claimed dead letters in %s: %w", d.Dir, err)
+	}
+	return nil
+}
+
+func (d *Dir) settle(name string, events []string) error {
+	path := filepath.Join(d.Dir, claimedName, name)
+	id, whole := strings.CutSuffix(name, suffix)
+	if !whole {
+		return remove(path) // one that a crash left unfinished
+	}
+	if len(events) > 0 {
+		// One that is damaged is given back: whoever reads it is told.
+		if l, err := readFile(path, false); err == nil && slices.Contains(events, l.Event) {
+			return remove(path)
+		}
+	}
+	return os.Rename(path, d.file(id))
+}
+
+// sync makes the names in both directories durable.
+func (d *Dir) sync() error {
+	return errors.Join(syncDir(filepath.Join(d.Dir, claimedName)), syncDir(d.Dir))
+}
+
+// ErrNoLetter says that there is no letter of that id: it was sent again, or somebody deleted it.
+var ErrNoLetter = errors.New("there is no such dead letter: it was sent again, or deleted")
+
+// Get reads one letter whole. It returns ErrNoLetter where there is none.
+func (d *Dir) Get(id string) (*Letter, error) {
+	if filepath.Base(id) != id {
+		return nil, ErrNoLetter
+	}
+	l, err := readFile(d.file(id), true)
+	if errors.Is(err, fs.ErrNotExist) {
+		l, err = readFile(d.claimed(id), true)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoLetter
+	}
+	return l, err
+}
+
+// All yields the letters, the oldest first, without value and object. One that cannot be read is an error, and the rest
+// follows.
+func (d *Dir) All() iter.Seq2[*Letter, error] {
+	return func(yield func(*Letter, error) bool) {
+		var letters []*Letter
+		for _, dir := range []string{d.Dir, filepath.Join(d.Dir, claimedName)} {
+			names, err := letterNames(dir)
+			if err != nil && !yield(nil, err) {
+				return
+			}
+			for _, name := range names {
+				l, err := readFile(filepath.Join(dir, name), false)
+				switch {
+				case errors.Is(err, fs.ErrNotExist): // sent again meanwhile
+				case err != nil:
+					if !yield(nil, err) {
+						return
+					}
+				default:
+					letters = append(letters, l)
+				}
+			}
+		}
+		slices.SortStableFunc(letters, func(a, b *Letter) int { return a.Time.Compare(b.Time) })
+		for _, l := range letters {
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Count is how many letters there are.
+func (d *Dir) Count() (int, error) {
+	names, err := letterNames(d.Dir)
+	return len(names), err
+}
+
+// Path is the file of the letter with the id.
+func (d *Dir) Path(id string) string { return d.file(id) }
+
+func letterNames(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), suffix) && !entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+// readFile reads a letter, with value and object where whole is set.
+func readFile(path string, whole bool) (*Letter, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read dead letter: %w", err)
+	}
+	defer f.Close()
+	r := bufio.NewReader(f)
+	l, err := readHead(r)
+	if err == nil && whole {
+		err = l.readBody(r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read dead letter %s: it is damaged: %w: delete the file, or restore it from a copy", path, err)
+	}
+	return l, nil
+}
+
+// Sinks are the names of the sinks that have letters, or had some, in a directory with one of each sink.
+func Sinks(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}

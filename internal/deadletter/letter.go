@@ -1,0 +1,137 @@
+// Package deadletter keeps what a sink will never take, such as an object above a broker's size limit: each record in a
+// file of its own, whole, until somebody sends it again or deletes it.
+//
+// A file is one line of JSON, the Letter, and behind it the bytes of the message's value as the sink was given them, and
+// those of the object where the value does not have them in it. So a list reads first lines alone, and nothing is lost
+// or written anew, whatever the value is.
+package deadletter
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Letter is what is known of one record that a sink will never take.
+type Letter struct {
+	ID     string    `json:"id"`   // of the letter: the same object in the same version has the same
+	Time   time.Time `json:"time"` // when the sink rejected it
+	Sink   string    `json:"sink"`
+	Reason string    `json:"reason"` // "too_large", "invalid"
+	Error  string    `json:"error"`
+
+	// The record.
+	Event             string    `json:"event"` // the message's id
+	Cluster           string    `json:"cluster"`
+	ClusterUID        string    `json:"clusterUid"`
+	Stream            string    `json:"stream"`
+	Namespaced        string    `json:"streamNamespace,omitzero"` // of a stream that is of one namespace
+	Group             string    `json:"group,omitzero"`
+	Version           string    `json:"version"`
+	Resource          string    `json:"resource"`
+	Kind              string    `json:"kind"`
+	ClusterScoped     bool      `json:"clusterScoped,omitzero"`
+	Namespace         string    `json:"namespace,omitzero"`
+	Name              string    `json:"name,omitzero"`
+	UID               string    `json:"uid,omitzero"`
+	ResourceVersion   string    `json:"resourceVersion"`
+	Op                string    `json:"op"`
+	Received          time.Time `json:"received"`
+	FinalStateUnknown bool      `json:"finalStateUnknown,omitzero"`
+	Snapshot          *Snapshot `json:"snapshot,omitempty"`
+
+	// The message.
+	Destination string   `json:"destination,omitzero"`
+	Key         []byte   `json:"key,omitempty"` // base64
+	Headers     []Header `json:"headers,omitempty"`
+
+	Body Body `json:"body"`
+	// Value is the message's, nil for a tombstone, and Object the record's, nil where it has none.
+	Value  []byte `json:"-"`
+	Object []byte `json:"-"`
+}
+
+// Snapshot is the reconcile that the record belongs to.
+type Snapshot struct {
+	ID     string        `json:"id"`
+	Reason change.Reason `json:"reason"`
+}
+
+// Header is one header of the message.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Body says where in the bytes behind the first line value and object are. A length of -1 is one that is nil.
+type Body struct {
+	Value    int    `json:"value"`    // bytes, from the first one on
+	ObjectAt int    `json:"objectAt"` // within the value, or behind it
+	Object   int    `json:"object"`   // bytes
+	Sum      string `json:"sum"`      // SHA-256 of all of them, hexadecimal
+}
+
+// Key names the object: "namespace/name".
+func (l *Letter) ObjectKey() string { return l.key().String() }
+
+func (l *Letter) key() change.Key { return change.Key{Namespace: l.Namespace, Name: l.Name} }
+
+// newLetter describes the record and the message that was made of it.
+func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) *Letter {
+	clusterUID := o.ClusterUID
+	if rec.Epoch != "" {
+		clusterUID = rec.Epoch
+	}
+	res := rec.Stream.Resource
+	l := &Letter{
+		ID: idOf(rec, clusterUID), Time: o.now().UTC(), Sink: o.Sink, Reason: rejected.Reason, Error: rejected.Err.Error(),
+		Event: msg.ID, Cluster: o.Cluster, ClusterUID: clusterUID, Stream: rec.Stream.String(), Namespaced: rec.Stream.Namespace,
+		Group: res.Group, Version: res.Version, Resource: res.Name, Kind: res.Kind, ClusterScoped: res.ClusterScoped,
+		Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Op: rec.Op.String(),
+		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown,
+		Destination: msg.Destination, Key: msg.Key, Value: msg.Value, Object: rec.Object,
+	}
+	if rec.Snapshot != nil {
+		l.Snapshot = &Snapshot{ID: rec.Snapshot.ID, Reason: rec.Snapshot.Reason}
+	}
+	for _, h := range msg.Headers {
+		l.Headers = append(l.Headers, Header{h.Name, h.Value})
+	}
+	return l
+}
+
+// idOf is the same for all records that tell of the same state of an object, so that a state which a full snapshot tells
+// again, or which comes again after a crash, is kept once. It is short enough for a command line.
+func idOf(rec *change.Record, clusterUID string) string {
+	id := rec.ID(clusterUID)
+	if rec.Op.OfObject() {
+		id.Snapshot = ""
+		if rec.Op != change.Deleted {
+			id.Op = change.Updated
+		}
+	}
+	sum := sha256.Sum256([]byte(id.String()))
+	return hex.EncodeToString(sum[:10])
+}
+
+// Record makes the letter's record anew, for its sink alone. The stream's name is the letter's.
+func (l *Letter) Record(clusterUID string) *change.Record {
+	rec := &change.Record{
+		Stream: &change.Stream{
+			Resource:  change.Resource{Group: l.Group, Version: l.Version, Name: l.Resource, Kind: l.Kind, ClusterScoped: l.ClusterScoped},
+			Namespace: l.Namespaced,
+		},
+		Op: change.ParseOp(l.Op), Key: l.key(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object,
+		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Sink: l.Sink,
+	}
+	if l.ClusterUID != clusterUID {
+		rec.Epoch = l.ClusterUID
+	}
+	if l.Snapshot != nil {
+		rec.Snapshot = &change.Snapshot{ID: l.Snapshot.ID, Reason: l.Snapshot.Reason}
+	}
+	return rec
+}

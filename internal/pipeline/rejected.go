@@ -1,0 +1,179 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// DeadLetters keep what a sink will never take, outside of the sink. *deadletter.Dir is one.
+type DeadLetters interface {
+	// Keep makes the record and the message that was made of it durable, and returns the letter's id. The same state of
+	// an object is kept once. An error is worth another attempt.
+	Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (id string, err error)
+	// Claim notes durably that the letter is on its way to the sink. It is false where there is no such letter.
+	Claim(id string) (found bool, err error)
+	// Settle removes the claimed letters whose events, ids of messages, the sink holds, and gives the others back.
+	Settle(events []string) error
+}
+
+// Oversize is what becomes of a record that is too large for the sink. The zero value makes a dead letter of it.
+type Oversize struct {
+	Reject bool   // the run ends
+	Trims  []Trim // what is cut, one after the other, until it fits; where it never does it is a dead letter
+}
+
+// Trim is one cut.
+type Trim struct {
+	Path string
+	// Cut returns the object without what is at the path.
+	Cut func(object []byte) ([]byte, error)
+}
+
+// tooLarge is the reason of a *sink.RejectedError that Oversize is about.
+const tooLarge = "too_large"
+
+// trimming is how far the cuts of one record have come.
+type trimming struct {
+	original *change.Record // as it came
+	next     int            // in Oversize.Trims
+}
+
+// rejected decides what becomes of the batch's first record, which the sink will never take, and returns what is still to
+// be written: a smaller one, or a note, in its place, so that the loss is on the wire where it happened (I4). The note goes
+// out when the record is durable elsewhere (I1).
+func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejected *sink.RejectedError) ([]*change.Record, error) {
+	rec := batch[0]
+	if rec.Op == change.Gap {
+		return nil, &sink.PermanentError{Err: fmt.Errorf("sink %s rejects even the note of a rejected record: %w", l.Name, rejected)}
+	}
+	if rejected.Reason == tooLarge {
+		if smaller := l.trim(rec); smaller != nil {
+			batch[0] = smaller
+			return batch, nil
+		}
+	}
+	rec = l.untrimmed(rec)
+	if rec.Replay != nil {
+		return batch[1:], l.returned(rec, fmt.Errorf("rejected again: %w", rejected.Err))
+	}
+	if rejected.Reason == tooLarge && l.Oversize.Reject {
+		return nil, l.refusal(rec, rejected)
+	}
+	letter, err := l.keep(ctx, rec, rejected)
+	if err != nil {
+		return nil, err
+	}
+	l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
+	batch[0] = noteOf(rec, rejected.Reason, letter)
+	return batch, nil
+}
+
+// noteOf is the gap record that stands for a rejected one.
+func noteOf(rec *change.Record, reason, letter string) *change.Record {
+	note := *rec
+	note.Op, note.Object = change.Gap, nil
+	note.Marks = &change.Marks{Rejected: reason, Letter: letter}
+	note.Snapshot = &change.Snapshot{
+		ID: rec.ResourceVersion, Reason: change.Policy, From: rec.ResourceVersion, ResourceVersion: rec.ResourceVersion,
+	}
+	return &note
+}
+
+// keep makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by itself
+// when there is space.
+func (l *listener) keep(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
+	if l.DeadLetters == nil {
+		return "", nil
+	}
+	message := l.encode([]*change.Record{rec})[0] // whole, whatever was cut from it
+	attempt := func() (err error) {
+		if id, err = l.DeadLetters.Keep(rec, &message, rejected); err != nil {
+			l.observer.NotKept(l.Name, err)
+		}
+		return err
+	}
+	return id, backoff.Retry(attempt, backoff.WithContext(retryForever(), ctx))
+}
+
+// trim makes the record smaller by the next cut that takes something away. It returns nil where there is none.
+func (l *listener) trim(rec *change.Record) *change.Record {
+	if l.trimming.original == nil || l.trimming.original.Seq != rec.Seq {
+		l.trimming = trimming{original: rec}
+	}
+	for l.trimming.next < len(l.Oversize.Trims) {
+		cut := l.Oversize.Trims[l.trimming.next]
+		l.trimming.next++
+		object, err := cut.Cut(rec.Object)
+		if err != nil || len(object) >= len(rec.Object) {
+			continue // nothing is there, or it is no JSON: what does not fit is kept whole
+		}
+		smaller, marks := *rec, change.Marks{}
+		if rec.Marks != nil {
+			marks = *rec.Marks
+		}
+		marks.Trimmed = strings.TrimPrefix(marks.Trimmed+","+cut.Path, ",")
+		smaller.Object, smaller.Marks = object, &marks
+		return &smaller
+	}
+	return nil
+}
+
+// untrimmed is the record as it came, and forgets the cuts.
+func (l *listener) untrimmed(rec *change.Record) *change.Record {
+	if original := l.trimming.original; original != nil && original.Seq == rec.Seq {
+		rec = original
+	}
+	l.trimming = trimming{}
+	return rec
+}
+
+// refusal ends the run. The record comes again at the next start.
+func (l *listener) refusal(rec *change.Record, rejected *sink.RejectedError) error {
+	return &sink.PermanentError{Err: fmt.Errorf("%s %s, uid %s, resourceVersion %s, an object of %d bytes, is too large for the sink: %w, or give sink %s oversize: deadletter or oversize: trim",
+		rec.Stream, rec.Key, rec.UID, rec.ResourceVersion, len(rec.Object), rejected.Err, l.Name)}
+}
+
+// marked sees to what the durable records of the batch are beside ordinary ones. It is called before their mark counts:
+// so a crash before it leaves a replayed event behind the saved mark, where open finds it.
+func (l *listener) marked(batch []*change.Record) {
+	for _, rec := range batch {
+		if rec.Marks != nil && rec.Marks.Trimmed != "" {
+			l.untrimmed(rec)
+			l.observer.Trimmed(l.Name, rec)
+		}
+		if rec.Replay == nil {
+			continue
+		}
+		err := l.DeadLetters.Settle([]string{rec.ID(l.clusterUID).String()})
+		if err != nil {
+			err = fmt.Errorf("delivered, but its letter is still there: %w", err)
+		}
+		l.observer.Replayed(l.Name, rec, err)
+		rec.Replay.Done(err)
+	}
+}
+
+// returned ends a replay that did not come to its end: the letter stays.
+func (l *listener) returned(rec *change.Record, why error) error {
+	if l.DeadLetters != nil {
+		why = errors.Join(why, l.DeadLetters.Settle(nil))
+	}
+	l.observer.Replayed(l.Name, rec, why)
+	rec.Replay.Done(why)
+	return l.acknowledged([]*change.Record{rec}, "")
+}
+
+// settleClaimed finds out what became of a letter that was on its way when the sink, or the exporter, failed.
+func (l *listener) settleClaimed(events []string) error {
+	if l.DeadLetters == nil {
+		return nil
+	}
+	return l.DeadLetters.Settle(events)
+}

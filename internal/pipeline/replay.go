@@ -1,0 +1,186 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Replay asks a running pipeline to send a dead letter to its sink again.
+type Replay struct {
+	Letter string // its id
+	// Record is the letter's, for its sink alone.
+	Record *change.Record
+	// Force sends it also where it is history: something newer is known of the object, or it is gone.
+	Force bool
+	// Answer is told what became of it: nil is delivered, and the letter is removed; a *SupersededError that it is history.
+	// It must have room for one.
+	Answer chan<- error
+}
+
+// SupersededError says that a dead letter is history: sent now, it would tell those who keep states something false.
+type SupersededError struct{ Now string } // how the object is
+
+func (e *SupersededError) Error() string { return "superseded: " + e.Now }
+
+// serveReplays puts letters in line until ctx ends. They wait in their sink's queue as everything else.
+func (r *run) serveReplays(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case replay, open := <-r.Replays:
+			if !open {
+				return
+			}
+			if err := r.replay(ctx, &replay); err != nil {
+				replay.answer(err)
+			}
+		}
+	}
+}
+
+func (p *Replay) answer(err error) {
+	select {
+	case p.Answer <- err:
+	default: // it has one already
+	}
+}
+
+// replay puts one letter in line. The listener answers.
+func (r *run) replay(ctx context.Context, replay *Replay) error {
+	rec := *replay.Record
+	if !rec.Op.OfObject() {
+		return errors.New("it frames a snapshot that is over, and is of no use again: delete the letter, and ask for another with exporter snapshot")
+	}
+	configured := slices.ContainsFunc(r.Sources, func(s Source) bool { return s.Stream.String() == rec.Stream.String() })
+	at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == rec.Sink })
+	if !configured || at < 0 || r.listeners[at].DeadLetters == nil || !r.listeners[at].takes(rec.Stream) {
+		return fmt.Errorf("sink %s does not take %s any more: configure it again, or delete the letter", rec.Sink, rec.Stream)
+	}
+	rec.Marks = nil
+	rec.Replay = &change.Replay{Letter: replay.Letter, Force: replay.Force, Done: replay.answer}
+	return r.line.Push(ctx, &rec)
+}
+
+// untilReplay is how many records of the batch come before the first replay.
+func untilReplay(batch []*change.Record) int {
+	for i, rec := range batch {
+		if rec.Replay != nil {
+			return i
+		}
+	}
+	return len(batch)
+}
+
+// deliver brings the whole batch into the sink, whatever it takes. A replay goes alone: what it is worth is decided when
+// all before it is written, and nothing behind it.
+func (l *listener) deliver(ctx context.Context, batch []*change.Record) error {
+	for len(batch) > 0 {
+		n := untilReplay(batch)
+		if err := l.deliverPlain(ctx, batch[:n]); err != nil {
+			return err
+		}
+		if batch = batch[n:]; len(batch) > 0 {
+			if err := l.deliverReplay(ctx, batch[0]); err != nil {
+				return err
+			}
+			batch = batch[1:]
+		}
+	}
+	return nil
+}
+
+// deliverReplay sends a letter again. After a failure, which opens the sink anew, the letter is gone if the sink's log
+// held its event.
+func (l *listener) deliverReplay(ctx context.Context, rec *change.Record) error {
+	replayed, err := l.admit(rec)
+	if err != nil {
+		return l.returned(rec, err)
+	}
+	for tried := false; ; tried = true {
+		found, err := l.DeadLetters.Claim(rec.Replay.Letter)
+		switch {
+		case err != nil:
+			return l.returned(rec, err)
+		case !found && !tried:
+			return l.returned(rec, errors.New("there is no such dead letter any more: it was sent again, or deleted"))
+		case !found:
+			return l.returned(rec, nil)
+		}
+		rest, err := l.write(ctx, []*change.Record{replayed})
+		if err != nil {
+			rec.Replay.Done(fmt.Errorf("not delivered yet: %w", err))
+			return err
+		}
+		if len(rest) == 0 {
+			return nil // delivered, or rejected again, and answered
+		}
+		replayed = rest[0] // a smaller one, or the same after a failure
+	}
+}
+
+// admit returns the record with the mark of what it is worth now. Something newer than the letter that waits behind it
+// counts, too.
+func (l *listener) admit(rec *change.Record) (*change.Record, error) {
+	now, err := l.line.superseded(rec, l.delivered.ledger)
+	if err != nil {
+		return nil, err
+	}
+	worth := change.Current
+	if now != "" {
+		if worth = change.History; !rec.Replay.Force {
+			return nil, &SupersededError{now}
+		}
+	}
+	marked := *rec
+	marked.Marks = &change.Marks{Replayed: worth}
+	return &marked, nil
+}
+
+// superseded says how the object of the record is, as far as was read, where that is not what the record tells; "" where
+// it is.
+func (l *Line) superseded(rec *change.Record, saved ledger) (now string, err error) {
+	stream := rec.Stream.String()
+	var entry change.Entry
+	exists := false
+	if newest := l.unsaved(stream, rec.Key); newest != nil {
+		entry = change.Entry{Key: newest.Key, UID: newest.UID, ResourceVersion: newest.ResourceVersion}
+		exists = newest.Op != change.Deleted
+	} else if entry, exists, err = saved.store.Lookup(stream, rec.Key); err != nil {
+		return "", fmt.Errorf("find %s %s in the saved state: %w", stream, rec.Key, err)
+	}
+	switch {
+	case rec.Op == change.Deleted && !exists:
+		return "", nil
+	case !exists:
+		return "the object is gone", nil
+	case entry.UID != rec.UID:
+		return fmt.Sprintf("the object was deleted and made again, and is at version %s", entry.ResourceVersion), nil
+	case rec.Op == change.Deleted:
+		return fmt.Sprintf("the object is there, at version %s", entry.ResourceVersion), nil
+	case entry.ResourceVersion != rec.ResourceVersion:
+		return fmt.Sprintf("the object is at version %s", entry.ResourceVersion), nil
+	}
+	return "", nil
+}
+
+// unsaved is the newest record of the object that is not part of the saved state, nil where there is none. What is for
+// one sink alone tells nothing new.
+func (l *Line) unsaved(stream string, key change.Key) *change.Record {
+	chosen := func(rec *change.Record) bool { return rec.Key == key && rec.Sink == "" && rec.Op.OfObject() }
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if rec := l.progress(stream).tracker.Newest(chosen); rec != nil {
+		return rec
+	}
+	for i := len(l.leaving) - 1; i >= 0; i-- {
+		if rec := l.leaving[i]; chosen(rec) && rec.Stream.String() == stream {
+			return rec
+		}
+	}
+	return nil
+}

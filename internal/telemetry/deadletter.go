@@ -1,0 +1,50 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Rejected is told of a record that a sink will never take: a gap of that sink.
+func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err error) {
+	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
+	t.Logger.Error("record rejected; a gap record stands in its place", append(ofObject(name, rec), "reason", reason, "error", err)...)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	gap := &change.GapError{Reason: change.Policy, Sinks: []string{name}, Delivered: rec.ResourceVersion, Proven: rec.ResourceVersion, Since: rec.Received}
+	t.noteGap(*rec.Stream, gap, rec.Key.String())
+}
+
+func ofObject(sinkName string, rec *change.Record) []any {
+	return []any{"sink", sinkName, "resource", rec.Stream.String(), "object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion}
+}
+
+// NotKept is told why a dead letter could not be kept: the sink waits for it. The same error is logged once, until a batch
+// is written.
+func (t *Telemetry) NotKept(name string, err error) {
+	t.metrics.sinkRetries.WithLabelValues(name, "dead_letter").Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.sinks[name]
+	if s.LastError != err.Error() {
+		t.Logger.Error("dead letter not kept; the sink waits and tries again", "sink", name, "error", err)
+	}
+	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+}
+
+// Trimmed is told of a durable record of which something was cut.
+func (t *Telemetry) Trimmed(name string, rec *change.Record) {
+	t.metrics.sinkTrimmed.WithLabelValues(name).Inc()
+	t.Logger.Warn("object trimmed to fit into the sink", append(ofObject(name, rec), "trimmed", rec.Marks.Trimmed)...)
+}
+
+// Replayed is told of a dead letter that was sent again, or why it was not.
+func (t *Telemetry) Replayed(name string, rec *change.Record, err error) {
+	if err != nil {
+		t.Logger.Warn("dead letter not sent again", append(ofObject(name, rec), "letter", rec.Replay.Letter, "error", err)...)
+		return
+	}
+	t.metrics.replayed.WithLabelValues(name).Inc()
+	t.Logger.Info("dead letter sent again", append(ofObject(name, rec), "letter", rec.Replay.Letter)...)
+}
