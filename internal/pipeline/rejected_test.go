@@ -1,0 +1,296 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/deadletter"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// narrow is a sink with a size limit, which notes do not come near. Its log outlives it.
+type narrow struct {
+	memory
+	mu     sync.Mutex
+	limit  int      // bytes of a value
+	values []string // of the log
+	before func(*sink.Message) error
+	after  func(*sink.Message) error
+}
+
+func (n *narrow) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
+	mark := n.memory.append(nil)
+	for i := range batch {
+		if n.before != nil {
+			if err := n.before(&batch[i]); err != nil {
+				return "", err
+			}
+		}
+		if limit := n.max(0); len(batch[i].Value) > limit && batch[i].Op != "gap" {
+			return mark, &sink.RejectedError{Index: i, Reason: "too_large", Err: fmt.Errorf("%d bytes, the limit is %d", len(batch[i].Value), limit)}
+		}
+		mark = n.memory.append(batch[i : i+1])
+		n.mu.Lock()
+		n.values = append(n.values, string(batch[i].Value))
+		n.mu.Unlock()
+		if n.after != nil {
+			if err := n.after(&batch[i]); err != nil {
+				return "", err
+			}
+		}
+	}
+	return mark, nil
+}
+
+// max is the limit, after it was set to something else than 0.
+func (n *narrow) max(set int) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if set != 0 {
+		n.limit = set
+	}
+	return n.limit
+}
+
+// last is the newest value.
+func (n *narrow) last() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.values[len(n.values)-1]
+}
+
+// large is an update with a body that does not fit.
+func large(name string, version int) *change.Record {
+	rec := update(pods(), name, version)
+	rec.Object = fmt.Appendf(nil, `{"metadata":{"managedFields":[%q],"annotations":{"a":%q}},"data":%q}`,
+		strings.Repeat("m", 400), strings.Repeat("a", 400), strings.Repeat("d", 4000))
+	return rec
+}
+
+// post is a rig with one narrow sink that keeps dead letters.
+type post struct {
+	*rig
+	target  *narrow
+	letters *deadletter.Dir
+	replays chan Replay
+}
+
+func newPost(t *testing.T) *post {
+	p := &post{target: &narrow{limit: 1000}, replays: make(chan Replay)}
+	p.letters = deadletter.New(deadletter.Options{Dir: filepath.Join(t.TempDir(), "bus"), Sink: "bus", Cluster: "c", ClusterUID: clusterUID})
+	s := sinkOf("bus", p.target)
+	s.DeadLetters = p.letters
+	p.rig = newRig(t, s)
+	p.config.Replays = p.replays
+	return p
+}
+
+// kept are the letters as "name/version/reason".
+func (p *post) kept() string {
+	p.t.Helper()
+	var all []string
+	for l, err := range p.letters.All() {
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		all = append(all, l.Name+"/"+l.ResourceVersion+"/"+l.Reason)
+	}
+	return strings.Join(all, " ")
+}
+
+// only is the one letter that there is, whole.
+func (p *post) only() *deadletter.Letter {
+	p.t.Helper()
+	for l, err := range p.letters.All() {
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if l, err = p.letters.Get(l.ID); err != nil {
+			p.t.Fatal(err)
+		}
+		return l
+	}
+	p.t.Fatal("no letter")
+	return nil
+}
+
+// replay sends the letter again and returns what became of it.
+func (p *post) replay(l *deadletter.Letter, force bool) error {
+	answer := make(chan error, 1)
+	p.replays <- Replay{Letter: l.ID, Record: l.Record(clusterUID), Force: force, Answer: answer}
+	return <-answer
+}
+
+func (p *post) expect(log, letters string) {
+	p.t.Helper()
+	if got := p.target.short(); got != log {
+		p.t.Errorf("log is %q, want %q", got, log)
+	}
+	if got := p.kept(); got != letters {
+		p.t.Errorf("letters are %q, want %q", got, letters)
+	}
+}
+
+// live runs one life that must end well.
+func (p *post) live(use func(line *Line)) {
+	p.t.Helper()
+	if err := p.life(use); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func TestI1I4RejectedRecordIsKeptWholeBeforeItsNote(t *testing.T) {
+	p := newPost(t)
+	huge := large("huge", 2)
+	p.target.before = func(m *sink.Message) error {
+		if m.Op == "gap" && p.kept() != "huge/2/too_large" {
+			t.Errorf("the note goes out, and the letters are %q", p.kept())
+		}
+		return nil
+	}
+	p.live(func(line *Line) {
+		p.push(line, update(pods(), "a", 1), huge, update(pods(), "b", 3))
+		p.drain(line, pods())
+	})
+	p.expect("a/1/updated huge/2/gap b/3/updated", "huge/2/too_large")
+	l := p.only()
+	if !bytes.Equal(l.Object, huge.Object) || !bytes.Contains(l.Value, huge.Object) || l.Event != huge.ID(clusterUID).String() {
+		t.Errorf("the letter of event %s has %d bytes of the object in %d", l.Event, len(l.Object), len(l.Value))
+	}
+	if want := `"rejected":"too_large","deadLetter":"` + l.ID + `"}}`; !strings.HasSuffix(p.target.values[1], want) {
+		t.Errorf("the note is %s, want %s at its end", p.target.values[1], want)
+	}
+}
+
+var errCrash = &sink.PermanentError{Err: errors.New("crash")}
+
+// once fails for the first message of the operation.
+func once(op string) func(*sink.Message) error {
+	return func(m *sink.Message) error {
+		if m.Op == op {
+			op = "none"
+			return errCrash
+		}
+		return nil
+	}
+}
+
+// The record comes again after a crash, and so does its rejection.
+func TestI4ACrashRepeatsNeitherLetterNorNote(t *testing.T) {
+	for name, arm := range map[string]func(*narrow){
+		"between letter and note":    func(n *narrow) { n.before = once("gap") },
+		"between note and the state": func(n *narrow) { n.after = once("gap") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t)
+			p.live(func(line *Line) { // the sink gets its mark
+				p.push(line, update(pods(), "a", 1))
+				p.drain(line, pods())
+			})
+			arm(p.target)
+			rest := func() []*change.Record { return []*change.Record{large("huge", 2), update(pods(), "b", 3)} }
+			if err := p.life(func(line *Line) { p.push(line, rest()...) }); !errors.Is(err, errCrash) {
+				t.Fatalf("ended with %v", err)
+			}
+			p.live(func(line *Line) {
+				p.push(line, rest()...)
+				p.drain(line, pods())
+			})
+			p.expect("a/1/updated huge/2/gap b/3/updated", "huge/2/too_large")
+		})
+	}
+}
+
+// stubborn letters cannot be kept at first.
+type stubborn struct {
+	DeadLetters
+	failures int
+}
+
+func (s *stubborn) Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (string, error) {
+	if s.failures--; s.failures >= 0 {
+		return "", errors.New("disk full")
+	}
+	return s.DeadLetters.Keep(rec, msg, rejected)
+}
+
+func TestI4ASinkWaitsForItsDeadLetter(t *testing.T) {
+	p := newPost(t)
+	p.config.Sinks[0].DeadLetters = &stubborn{p.letters, 2}
+	var told []string
+	p.config.Observer.NotKept = func(name string, err error) { told = append(told, name+": "+err.Error()) }
+	p.live(func(line *Line) {
+		p.push(line, large("huge", 2), update(pods(), "b", 3))
+		p.drain(line, pods())
+	})
+	p.expect("huge/2/gap b/3/updated", "huge/2/too_large")
+	if want := []string{"bus: disk full", "bus: disk full"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// cut removes a member of the text, which is how transform does it for this object.
+func cut(path, from, to string) Trim {
+	return Trim{Path: path, Cut: func(object []byte) ([]byte, error) {
+		before, rest, found := bytes.Cut(object, []byte(from))
+		_, after, ends := bytes.Cut(rest, []byte(to))
+		if !found || !ends {
+			return object, nil
+		}
+		return slices.Concat(before, after), nil
+	}}
+}
+
+func TestOversizeIsTrimmedOneCutAfterTheOther(t *testing.T) {
+	for limit, want := range map[int]struct{ log, letters, trimmed string }{
+		6000: {log: "huge/2/updated b/3/updated"},
+		5100: {log: "huge/2/updated b/3/updated", trimmed: ".managed"},
+		4650: {log: "huge/2/updated b/3/updated", trimmed: ".managed,.annotations"},
+		1000: {log: "huge/2/updated b/3/updated", trimmed: ".managed,.annotations,.data"},
+		300:  {log: "huge/2/gap b/3/gap", letters: "huge/2/too_large b/3/too_large"},
+	} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			p := newPost(t)
+			p.target.limit = limit
+			p.config.Sinks[0].Oversize = Oversize{Trims: []Trim{
+				cut(".managed", `"managedFields":[`, `],`), cut(".nothing", "nothing", "is there"),
+				cut(".annotations", `"annotations":{`, `}`), cut(".data", `,"data":"`, `"`),
+			}}
+			trimmed := ""
+			p.config.Observer.Trimmed = func(_ string, rec *change.Record) { trimmed += rec.Marks.Trimmed }
+			huge := large("huge", 2)
+			p.live(func(line *Line) {
+				p.push(line, huge, update(pods(), "b", 3))
+				p.drain(line, pods())
+			})
+			p.expect(want.log, want.letters)
+			if trimmed != want.trimmed || want.trimmed != "" && !strings.Contains(p.target.values[0], `"trimmed":"`+want.trimmed+`"`) {
+				t.Errorf("trimmed %q, want %q, in %.600s", trimmed, want.trimmed, p.target.values[0])
+			}
+			if want.letters != "" && !bytes.Equal(p.only().Object, huge.Object) {
+				t.Error("the letter does not have the whole object")
+			}
+		})
+	}
+}
+
+func TestOversizeIsRefused(t *testing.T) {
+	p := newPost(t)
+	p.config.Sinks[0].Oversize.Reject = true
+	err := p.life(func(line *Line) { p.push(line, large("huge", 2)) })
+	const want = "pods n/huge, uid uid-huge, resourceVersion 2, an object of 4868 bytes, is too large for the sink: "
+	var permanent *sink.PermanentError
+	if !errors.As(err, &permanent) || !strings.Contains(err.Error(), want) ||
+		!strings.Contains(err.Error(), "the limit is 1000, or give sink bus oversize: deadletter or oversize: trim") {
+		t.Errorf("ended with %v", err)
+	}
+	p.expect("", "")
+}

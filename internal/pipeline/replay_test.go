@@ -1,0 +1,220 @@
+package pipeline
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// reject leaves one letter of pod huge at version 2.
+func (p *post) reject(line *Line) {
+	p.push(line, large("huge", 2))
+	p.drain(line, pods())
+}
+
+func TestReplayDeliversOnceTheLimitIsRaised(t *testing.T) {
+	p := newPost(t)
+	p.live(func(line *Line) {
+		p.reject(line)
+		l := p.only()
+		if err := p.replay(l, false); err == nil || !strings.HasPrefix(err.Error(), "rejected again: ") {
+			t.Errorf("below the limit: %v", err)
+		}
+		p.expect("huge/2/gap", "huge/2/too_large")
+		p.target.max(1 << 20)
+		if err := p.replay(l, false); err != nil {
+			t.Error(err)
+		}
+		p.expect("huge/2/gap huge/2/updated", "")
+		if value := p.target.last(); !strings.Contains(value, `"replayed":"current"`) || !strings.Contains(value, string(l.Object)) {
+			t.Errorf("sent %.500s", value)
+		}
+		if err := p.replay(l, false); err == nil || !strings.Contains(err.Error(), "no such dead letter") {
+			t.Errorf("the second time: %v", err)
+		}
+		p.drain(line, pods())
+	})
+	if got := p.target.short(); got != "huge/2/gap huge/2/updated" {
+		t.Errorf("log is %q", got)
+	}
+}
+
+// I3: what is older does not land behind what is newer, wherever the newer one is on its way.
+func TestI3ASupersededLetterIsKeptUnlessForced(t *testing.T) {
+	gone := update(pods(), "huge", 3)
+	gone.Op = change.Deleted
+	again := update(pods(), "huge", 3)
+	again.UID = "other"
+	for name, test := range map[string]struct {
+		newer *change.Record
+		want  string
+	}{
+		"a newer version":   {update(pods(), "huge", 3), "superseded: the object is at version 3"},
+		"a delete":          {gone, "superseded: the object is gone"},
+		"another of a name": {again, "superseded: the object was deleted and made again, and is at version 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t)
+			p.live(func(line *Line) {
+				p.reject(line)
+				p.target.max(1 << 20)
+				p.push(line, test.newer)
+				l := p.only()
+				err := p.replay(l, false) // the newer one may be saved, or not yet
+				var superseded *SupersededError
+				if !errors.As(err, &superseded) || superseded.Error() != test.want {
+					t.Errorf("got %v, want %s", err, test.want)
+				}
+				p.drain(line, pods())
+				if err = p.replay(l, false); !errors.As(err, &superseded) {
+					t.Errorf("when it is saved: got %v", err)
+				}
+				if err := p.replay(l, true); err != nil {
+					t.Error(err)
+				}
+				if !strings.Contains(p.target.last(), `"replayed":"history"`) {
+					t.Errorf("sent %.500s", p.target.last())
+				}
+			})
+			p.expect("huge/2/gap huge/3/"+test.newer.Op.String()+" huge/2/updated", "")
+		})
+	}
+}
+
+// What the committer has in its hands is neither waited for nor saved.
+func TestI3WhatIsBeingSavedSupersedes(t *testing.T) {
+	p := newPost(t)
+	p.live(func(line *Line) {
+		p.push(line, update(pods(), "a", 1))
+		p.drain(line, pods())
+		rec := update(pods(), "a", 2)
+		line.mu.Lock()
+		line.leaving = append(line.leaving, rec)
+		line.mu.Unlock()
+		now, err := line.superseded(update(pods(), "a", 1), ledger{store: p.store})
+		if err != nil || now != "the object is at version 2" {
+			t.Errorf("got %q, %v", now, err)
+		}
+		line.mu.Lock()
+		line.leaving = nil
+		line.mu.Unlock()
+		if now, err = line.superseded(update(pods(), "a", 1), ledger{store: p.store}); err != nil || now != "" {
+			t.Errorf("when it is not: got %q, %v", now, err)
+		}
+	})
+}
+
+func TestLetterOfADeleteIsCurrentWhileThereIsNone(t *testing.T) {
+	p := newPost(t)
+	deleted := large("huge", 2)
+	deleted.Op = change.Deleted
+	p.live(func(line *Line) {
+		p.push(line, deleted)
+		p.drain(line, pods())
+		p.target.max(1 << 20)
+		if err := p.replay(p.only(), false); err != nil {
+			t.Error(err)
+		}
+	})
+	p.expect("huge/2/gap huge/2/deleted", "")
+}
+
+// A crash behind the delivery and before the letter is removed: the sink's log says that it was delivered.
+func TestACrashRepeatsNoReplay(t *testing.T) {
+	for name, arm := range map[string]func(*narrow){
+		"before it is written": func(n *narrow) { n.before = once("updated") },
+		"when it is written":   func(n *narrow) { n.after = once("updated") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t)
+			if err := p.life(func(line *Line) {
+				p.reject(line)
+				p.target.max(1 << 20)
+				arm(p.target)
+				if err := p.replay(p.only(), false); err == nil {
+					t.Error("told of a delivery that nobody knows of")
+				}
+			}); !errors.Is(err, errCrash) {
+				t.Fatalf("ended with %v", err)
+			}
+			p.live(func(line *Line) {
+				if p.kept() != "" {
+					if err := p.replay(p.only(), false); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			p.expect("huge/2/gap huge/2/updated", "")
+		})
+	}
+}
+
+// The same, where the exporter lives on and opens the sink again.
+func TestAFailureRepeatsNoReplay(t *testing.T) {
+	p := newPost(t)
+	p.live(func(line *Line) {
+		p.reject(line)
+		p.target.max(1 << 20)
+		p.target.after = failing(once("updated"))
+		if err := p.replay(p.only(), false); err != nil {
+			t.Error(err)
+		}
+	})
+	p.expect("huge/2/gap huge/2/updated", "")
+}
+
+func TestReplayOfWhatIsNotTakenAnyMore(t *testing.T) {
+	p := newPost(t)
+	p.live(func(line *Line) {
+		p.reject(line)
+		l := p.only()
+		rec := l.Record(clusterUID)
+		rec.Sink = "lake"
+		answer := make(chan error, 1)
+		p.replays <- Replay{Letter: l.ID, Record: rec, Answer: answer}
+		const want = "sink lake does not take pods any more: configure it again, or delete the letter"
+		if err := <-answer; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		l.Resource = "nodes"
+		if err := p.replay(l, true); err == nil || !strings.Contains(err.Error(), "does not take nodes any more") {
+			t.Errorf("got %v", err)
+		}
+		l.Op = "snapshot.end"
+		if err := p.replay(l, true); err == nil || !strings.Contains(err.Error(), "it frames a snapshot that is over") {
+			t.Errorf("got %v", err)
+		}
+	})
+	p.expect("huge/2/gap", "huge/2/too_large")
+}
+
+// A letter that is sent again as history is behind something newer in the log, which a crash may have kept from being
+// saved: the object's ghost is the newer one.
+func TestHistoryInALogTakesNoGhostAway(t *testing.T) {
+	p := newPost(t)
+	p.live(func(line *Line) {
+		p.push(line, update(pods(), "a", 5))
+		p.drain(line, pods())
+		d := deliveredSet{streams: []change.Stream{pods()}, ledger: ledger{store: p.store}, foreign: foreign(false, clusterUID)}
+		newest, old := update(pods(), "a", 7), update(pods(), "a", 3)
+		if err := d.add([]string{newest.ID(clusterUID).String(), old.ID(clusterUID).String()}, nil, clusterUID); err != nil {
+			t.Fatal(err)
+		}
+		if objects := d.objects("pods"); len(objects) != 1 || objects[0].ResourceVersion != "7" {
+			t.Errorf("the ghosts are %v", objects)
+		}
+	})
+}
+
+// failing makes a crash an error that opening the sink again mends.
+func failing(inner func(*sink.Message) error) func(*sink.Message) error {
+	return func(m *sink.Message) error {
+		if inner(m) != nil {
+			return errors.New("connection lost")
+		}
+		return nil
+	}
+}
