@@ -1,0 +1,307 @@
+package deadletter
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+const clusterUID = "0b6f3c1e-8a4d-4c39-9d2b-0a1b2c3d4e5f"
+
+func newDir(t *testing.T) *Dir {
+	d := New(Options{Dir: filepath.Join(t.TempDir(), "letters", "bus"), Sink: "bus", Cluster: "prod", ClusterUID: clusterUID})
+	d.usage = func(string) (uint64, bool, error) { return 1 << 40, true, nil }
+	return d
+}
+
+func record(version string) *change.Record {
+	return &change.Record{
+		Stream: &change.Stream{Resource: change.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"}, Namespace: "shop"},
+		Op:     change.Updated, Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u-1", ResourceVersion: version,
+		Object: []byte(`{"kind" : "Deployment","a":"<&>\u003c"}`), Received: time.Unix(1700000000, 5000).UTC(),
+	}
+}
+
+// message is as an encoder makes it: the object is in its value as it came.
+func message(rec *change.Record) *sink.Message {
+	return &sink.Message{
+		ID: rec.ID(clusterUID).String(), Op: rec.Op.String(), Destination: "k8s.x", Key: []byte("shop/web\xff"),
+		Headers: []sink.Header{{Name: "a", Value: "b"}}, Value: append(append([]byte(`{"data":`), rec.Object...), '}'),
+	}
+}
+
+func tooLarge() *sink.RejectedError {
+	return &sink.RejectedError{Reason: "too_large", Err: errors.New("publish 2 MB: the limit is 1 MB")}
+}
+
+func keep(t *testing.T, d *Dir, rec *change.Record) string {
+	t.Helper()
+	id, err := d.Keep(rec, message(rec), tooLarge())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// ids are those of all letters, the oldest first.
+func ids(t *testing.T, d *Dir) []string {
+	t.Helper()
+	var all []string
+	for l, err := range d.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l.ID)
+	}
+	return all
+}
+
+func TestI4NothingOfARecordIsLost(t *testing.T) {
+	for name, change := range map[string]func(*change.Record, *sink.Message){
+		"as it is":           func(*change.Record, *sink.Message) {},
+		"a tombstone":        func(_ *change.Record, m *sink.Message) { m.Value = nil },
+		"an empty value":     func(_ *change.Record, m *sink.Message) { m.Value = []byte{} },
+		"no object":          func(rec *change.Record, _ *sink.Message) { rec.Object = nil },
+		"another value":      func(_ *change.Record, m *sink.Message) { m.Value = []byte("\xff\x00\nno JSON") },
+		"an unknown state":   func(rec *change.Record, _ *sink.Message) { rec.Op, rec.FinalStateUnknown = change.Deleted, true },
+		"of a snapshot":      snapshot,
+		"of another cluster": func(rec *change.Record, _ *sink.Message) { rec.Epoch = "eeeeeeee-1111" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, rec := newDir(t), record("7")
+			msg := message(rec)
+			change(rec, msg)
+			id, err := d.Keep(rec, msg, tooLarge())
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := d.Get(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(l.Value, msg.Value) || (l.Value == nil) != (msg.Value == nil) || !bytes.Equal(l.Key, msg.Key) || l.Destination != msg.Destination || l.Headers[0] != (Header{"a", "b"}) {
+				t.Errorf("message is %+v, want %+v", l, msg)
+			}
+			if l.Event != msg.ID || l.Reason != "too_large" || l.Error != "publish 2 MB: the limit is 1 MB" || l.Sink != "bus" || l.Cluster != "prod" || time.Since(l.Time) > time.Hour {
+				t.Errorf("letter is %+v", l)
+			}
+			rec.Sink = "bus"
+			if back := l.Record(clusterUID); !reflect.DeepEqual(back, rec) {
+				t.Errorf("record is %+v, want %+v", back, rec)
+			}
+		})
+	}
+}
+
+func snapshot(rec *change.Record, _ *sink.Message) {
+	rec.Op, rec.Snapshot = change.Sync, &change.Snapshot{ID: "900.1", Reason: change.Resync}
+}
+
+// The same state of an object has one letter, whichever record tells of it, so that full snapshots do not fill the disk.
+func TestTheSameStateIsKeptOnce(t *testing.T) {
+	d := newDir(t)
+	first := keep(t, d, record("7"))
+	path := d.Path(first)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sync := record("7")
+	snapshot(sync, nil)
+	replaced := record("7")
+	replaced.Op = change.Replaced
+	for _, rec := range []*change.Record{record("7"), sync, replaced} {
+		if id := keep(t, d, rec); id != first {
+			t.Errorf("%s is kept as %s, want %s", rec.Op, id, first)
+		}
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the letter was written anew, %v", err)
+	}
+	deleted := record("7")
+	deleted.Op = change.Deleted
+	other := record("7")
+	other.UID = "u-2"
+	seen := map[string]bool{first: true}
+	for _, rec := range []*change.Record{record("8"), deleted, other} {
+		seen[keep(t, d, rec)] = true
+	}
+	if n, err := d.Count(); len(seen) != 4 || n != 4 || err != nil {
+		t.Errorf("%d ids, %d letters, %v; want 4", len(seen), n, err)
+	}
+}
+
+func TestOthersCannotReadLetters(t *testing.T) {
+	d := newDir(t)
+	id := keep(t, d, record("7"))
+	for path, want := range map[string]os.FileMode{d.Path(id): 0o600, d.Dir: 0o700, filepath.Dir(d.Dir): 0o700, filepath.Join(d.Dir, claimedName): 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %v", path, info.Mode(), err, want)
+		}
+	}
+}
+
+func TestFullVolume(t *testing.T) {
+	d := newDir(t)
+	free := uint64(63 << 20)
+	d.usage = func(string) (uint64, bool, error) { return free, true, nil }
+	_, err := d.Keep(record("7"), message(record("7")), tooLarge())
+	var full *FullError
+	if !errors.As(err, &full) || !strings.HasSuffix(err.Error(), "only 63 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, the sink goes on when there is space") {
+		t.Fatalf("got %v", err)
+	}
+	if n, _ := d.Count(); n != 0 {
+		t.Errorf("%d letters", n)
+	}
+	free = 65 << 20
+	keep(t, d, record("7"))
+}
+
+// A crash while a letter was written leaves a part of it, which is no letter, and does not hinder the next attempt.
+func TestI4APartOfALetterIsNone(t *testing.T) {
+	d := newDir(t)
+	id := keep(t, d, record("7"))
+	whole, err := os.ReadFile(d.Path(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(d.Path(id)), os.WriteFile(d.claimed(id)+unfinished, whole[:len(whole)/2], 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if left := ids(t, d); len(left) != 0 {
+		t.Errorf("letters are %q", left)
+	}
+	if err := d.Settle(nil); err != nil {
+		t.Fatal(err)
+	}
+	if again := keep(t, d, record("7")); again != id || len(ids(t, d)) != 1 {
+		t.Errorf("kept as %s, letters are %q", again, ids(t, d))
+	}
+	if entries, err := os.ReadDir(filepath.Join(d.Dir, claimedName)); len(entries) != 0 || err != nil {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func TestClaimedLetterIsRemovedOnlyWhereTheSinkHasIt(t *testing.T) {
+	d := newDir(t)
+	one, two := keep(t, d, record("7")), keep(t, d, record("8"))
+	event := record("7").ID(clusterUID).String()
+	for _, id := range []string{one, two, one} {
+		if found, err := d.Claim(id); !found || err != nil {
+			t.Fatalf("claim: %v, %v", found, err)
+		}
+	}
+	if got := ids(t, d); len(got) != 2 {
+		t.Errorf("while they are on their way: %q", got)
+	}
+	if l, err := d.Get(one); err != nil || l.ID != one {
+		t.Errorf("a claimed letter: %v", err)
+	}
+	if err := d.Settle([]string{"something", event}); err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(t, d); len(got) != 1 || got[0] != two {
+		t.Errorf("left are %q, want %q", got, two)
+	}
+	if found, err := d.Claim(one); found || err != nil {
+		t.Errorf("claim of what is gone: %v, %v", found, err)
+	}
+	if _, err := d.Get(one); !errors.Is(err, ErrNoLetter) {
+		t.Errorf("got %v", err)
+	}
+	// What is not claimed is not removed, though the sink has the event: it may have been cut when it was delivered.
+	if err := d.Settle([]string{record("8").ID(clusterUID).String()}); err != nil || len(ids(t, d)) != 1 {
+		t.Errorf("%v, left are %q", err, ids(t, d))
+	}
+}
+
+func TestDamagedLetterIsSaidAndHidesNoOther(t *testing.T) {
+	d := newDir(t)
+	one, two, three := keep(t, d, record("7")), keep(t, d, record("8")), keep(t, d, record("9"))
+	if err := os.WriteFile(d.Path(one), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	body, err := os.ReadFile(d.Path(two))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.Path(two), body[:len(body)-1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	var damage error
+	for l, err := range d.All() {
+		if err != nil {
+			damage = errors.Join(damage, err)
+			continue
+		}
+		listed = append(listed, l.ID)
+	}
+	if len(listed) != 2 || listed[1] != three || damage == nil || !strings.Contains(damage.Error(), d.Path(one)+": it is damaged: its first line has no end") {
+		t.Errorf("listed %q, %v", listed, damage)
+	}
+	if _, err := d.Get(two); err == nil || !strings.Contains(err.Error(), "what is behind its first line is not what was written: delete the file, or restore it from a copy") {
+		t.Errorf("got %v", err)
+	}
+	for _, id := range []string{"", "..", "../" + three, "none"} {
+		if _, err := d.Get(id); !errors.Is(err, ErrNoLetter) && id != "" {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
+func TestDocumentHasTheValue(t *testing.T) {
+	d := newDir(t)
+	for value, want := range map[string]string{`{"a":"<"}`: `{"a":"<"}`, "\xff": ``} {
+		msg := message(record("7"))
+		msg.Value = []byte(value)
+		l := newLetter(&d.Options, record("7"), msg, tooLarge())
+		if _, _, err := l.encode(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := l.Document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back struct {
+			ID          string
+			Value       json.RawMessage
+			ValueBase64 []byte
+		}
+		if err := json.Unmarshal(text, &back); err != nil || back.ID != l.ID {
+			t.Fatalf("%v in %s", err, text)
+		}
+		var compact bytes.Buffer
+		if want != "" {
+			if err := json.Compact(&compact, back.Value); err != nil || compact.String() != want {
+				t.Errorf("value is %s, want %s", back.Value, want)
+			}
+		} else if string(back.ValueBase64) != value || back.Value != nil {
+			t.Errorf("value is %q", back.ValueBase64)
+		}
+	}
+}
+
+func TestSinksOfADirectory(t *testing.T) {
+	d := newDir(t)
+	parent := filepath.Dir(d.Dir)
+	if names, err := Sinks(parent); len(names) != 0 || err != nil {
+		t.Errorf("before there is one: %q, %v", names, err)
+	}
+	keep(t, d, record("7"))
+	if names, err := Sinks(parent); len(names) != 1 || names[0] != "bus" || err != nil {
+		t.Errorf("got %q, %v", names, err)
+	}
+	if n, err := newDir(t).Count(); n != 0 || err != nil {
+		t.Errorf("of no directory: %d, %v", n, err)
+	}
+}
