@@ -2,6 +2,7 @@ package nats
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -92,6 +93,39 @@ func TestI4LimitLoweredMeanwhile(t *testing.T) {
 		write(t, publisher, batch[4:])
 		wantIDs(t, s.ids(), idsOf(slices.Delete(batch, 3, 4)))
 	})
+}
+
+// TestRaisedLimitIsNoticed without opening the sink again: what was rejected fits now.
+func TestRaisedLimitIsNoticed(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("shared %t", shared), func(t *testing.T) {
+			s := startServer(t, nil)
+			js, ctx := s.admin()
+			options := s.options(PublishAuto)
+			options.Shared = shared
+			publisher := openSink(t, options)
+			config := publisher.config()
+			resize := func(limit int32) {
+				config.MaxMsgSize = limit
+				if _, err := js.UpdateStream(ctx, config); err != nil {
+					t.Fatal(err)
+				}
+			}
+			resize(5000)
+			if _, err := publisher.Open(within(t, 20*time.Second), ""); err != nil { // the sink knows the limit
+				t.Fatal(err)
+			}
+			large := newMaker().Message(6000)
+			_, err := publisher.Write(within(t, 20*time.Second), []sink.Message{large})
+			var rejected *sink.RejectedError
+			if !errors.As(err, &rejected) || rejected.Reason != "too_large" {
+				t.Fatalf("got %v", err)
+			}
+			resize(0)
+			write(t, publisher, []sink.Message{large})
+			wantIDs(t, s.ids(), idsOf([]sink.Message{large}))
+		})
+	}
 }
 
 // TestI4FullStreamWaits loses nothing, and goes on when there is room.

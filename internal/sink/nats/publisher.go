@@ -79,12 +79,7 @@ func (p *publisher) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) }) // a socket may take nothing, and knows no context
-	defer func() {
-		if !stop() {
-			c.fail(ctx.Err()) // now, and not when its goroutine comes to it, in the middle of the next Write
-		}
-	}()
+	defer c.endWith(ctx)()
 	if err := c.ready(ctx); err != nil {
 		return err
 	}
@@ -97,6 +92,17 @@ func (p *publisher) attempt(ctx context.Context) error {
 	err = p.send(ctx)
 	p.unsure = err != nil
 	return p.verdict(err)
+}
+
+// endWith makes the connection fail when ctx ends, until the returned function is called: a socket may take nothing, and
+// knows no context.
+func (c *connection) endWith(ctx context.Context) (leave func()) {
+	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
+	return func() {
+		if !stop() {
+			c.fail(ctx.Err()) // now, and not when its goroutine comes to it, in the middle of the next Write
+		}
+	}
 }
 
 // revive takes a connection that answers nothing for a dead one: the library would notice only after some pings.

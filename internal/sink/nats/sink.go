@@ -110,7 +110,7 @@ func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, erro
 	if s.conn == nil {
 		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.options.Stream)
 	}
-	good, rejected := s.screen(batch)
+	good, rejected := s.screen(ctx, batch)
 	err := s.deliver(ctx, batch[:good])
 	if err == nil {
 		err = rejected
