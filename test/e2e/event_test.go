@@ -26,6 +26,7 @@ type event struct {
 	FinalStateUnknown bool            `json:"finalstateunknown"`
 	Snapshot          string          `json:"snapshot"`
 	Reason            string          `json:"reason"`
+	Replayed          string          `json:"replayed"`
 	Data              json.RawMessage `json:"data"`
 
 	place  int    // the line of the file, or the sequence of the stream, from 1
