@@ -10,6 +10,9 @@ import (
 // fullDisk has the free space in it, which is not the same each time.
 var fullDisk = regexp.MustCompile(`^commit state state: only \d+ MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, delivery goes on when there is space$`)
 
+// fullLetters has the letter's id in it, too.
+var fullLetters = regexp.MustCompile(`^keep dead letter [0-9a-f]{20} in letters/bus: only \d+ MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, the sink goes on when there is space$`)
+
 // smallDisk mounts a file system of so many bytes, or skips the test.
 func (d *desk) smallDisk(name, size string) {
 	d.t.Helper()
@@ -22,6 +25,14 @@ func (d *desk) smallDisk(name, size string) {
 			d.t.Error(err)
 		}
 	})
+}
+
+// growDisk gives the small disk another size.
+func (d *desk) growDisk(name, size string) {
+	d.t.Helper()
+	if err := syscall.Mount("tmpfs", d.path(name), "tmpfs", syscall.MS_REMOUNT, "size="+size); err != nil {
+		d.t.Fatal(err)
+	}
 }
 
 func (d *desk) allocate(name string, bytes int64) {
@@ -62,5 +73,25 @@ func TestI5FullDiskStopsSavingUntilThereIsSpace(t *testing.T) {
 	eventually(t, "the state is saved", func() bool { return r.status().State.LastError == "" })
 	if code, n := r.stop(), r.times("state not saved"); code != 0 || n != 1 {
 		t.Errorf("exit code %d, said %d times:\n%s", code, n, r.out)
+	}
+}
+
+// TestI4FullDiskKeepsTheSinkWaiting for space, and nothing is lost.
+func TestI4FullDiskKeepsTheSinkWaiting(t *testing.T) {
+	d, namespace := narrowed(t, ", deadLetter: {dir: letters}")
+	d.smallDisk("letters", "32m")
+	r := d.runs()
+	createLarge(t, namespace, "huge", 20_000)
+	r.logs(`msg="dead letter not kept; the sink waits and tries again" sink=bus error="keep dead letter `)
+	if said := r.status().Sinks["bus"].LastError; !fullLetters.MatchString(said) {
+		t.Errorf("/statusz says %q", said)
+	}
+	d.growDisk("letters", "128m")
+	r.logs(`msg="record rejected; a gap record stands in its place" sink=bus`)
+	if list := d.exporter("deadletter", "list", "--dir", "letters"); list.code != 0 || !listTable.MatchString(list.stdout) {
+		t.Errorf("exit code %d: %s%s", list.code, list.stdout, list.stderr)
+	}
+	if code := r.stop(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, r.out)
 	}
 }

@@ -1,0 +1,54 @@
+package telemetry
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+func TestI4DeadLettersAreCountedAndTold(t *testing.T) {
+	log := new(bytes.Buffer)
+	tel := newTelemetry(log)
+	tel.CountLetters = func(name string) (int, error) {
+		if name == "lake" {
+			return 0, errors.New("no directory")
+		}
+		return 3, nil
+	}
+	stream := pods()
+	rec := &change.Record{
+		Stream: &stream, Key: change.Key{Namespace: "n", Name: "huge"}, UID: "u", ResourceVersion: "7",
+		Marks: &change.Marks{Trimmed: ".data"}, Replay: &change.Replay{Letter: "abc"},
+	}
+	for range 2 { // a full disk is tried again and again
+		tel.NotKept("bus", errors.New("disk full"))
+	}
+	if s := tel.Status().Sinks["bus"]; s.State != failing || s.LastError != "disk full" {
+		t.Errorf("sink shows %+v", s)
+	}
+	tel.Trimmed("bus", rec)
+	tel.Replayed("bus", rec, nil)
+	tel.Replayed("bus", rec, errors.New("superseded"))
+	for _, line := range []string{
+		`kubecdc_dead_letters{sink="bus"} 3`, `kubecdc_sink_trimmed_total{sink="bus"} 1`, `kubecdc_dead_letters_replayed_total{sink="bus"} 1`,
+		`kubecdc_sink_retries_total{reason="dead_letter",sink="bus"} 2`,
+	} {
+		if !exposed(t, tel, line) {
+			t.Errorf("/metrics lacks %s", line)
+		}
+	}
+	const object = ` sink=bus resource=pods object=n/huge uid=u resourceVersion=7 `
+	for _, line := range []string{
+		`level=ERROR msg="dead letter not kept; the sink waits and tries again" sink=bus error="disk full"`,
+		`level=WARN msg="object trimmed to fit into the sink"` + object + `trimmed=.data`,
+		`level=INFO msg="dead letter sent again"` + object + `letter=abc`,
+		`level=WARN msg="dead letter not sent again"` + object + `letter=abc error=superseded`,
+	} {
+		if strings.Count(log.String(), line) != 1 {
+			t.Errorf("the log does not have %s once:\n%s", line, log)
+		}
+	}
+}
