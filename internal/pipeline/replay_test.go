@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -82,6 +83,35 @@ func TestI3ASupersededLetterIsKeptUnlessForced(t *testing.T) {
 			p.expect("huge/2/gap huge/3/"+test.newer.Op.String()+" huge/2/updated", "")
 		})
 	}
+}
+
+// What another sink holds up is delivered to this one, and not saved.
+func TestI3WhatIsNotSavedSupersedes(t *testing.T) {
+	fault, entered, open := gate()
+	p := newPost(t)
+	p.config.Sinks = append(p.config.Sinks, sinkOf("stuck", &memory{fault: fault}))
+	written := make(chan struct{}, 10)
+	p.config.Observer.Written = func(name string, _ []*change.Record, _ time.Duration) {
+		if name == "bus" {
+			written <- struct{}{}
+		}
+	}
+	p.live(func(line *Line) {
+		p.push(line, large("huge", 2))
+		<-entered
+		<-written // the note
+		p.push(line, update(pods(), "huge", 3))
+		<-written
+		p.target.max(1 << 20)
+		err := p.replay(p.only(), false)
+		var superseded *SupersededError
+		if !errors.As(err, &superseded) {
+			t.Errorf("got %v", err)
+		}
+		close(open)
+		p.drain(line, pods())
+	})
+	p.expect("huge/2/gap huge/3/updated", "huge/2/too_large")
 }
 
 // What the committer has in its hands is neither waited for nor saved.
