@@ -32,12 +32,15 @@ type object struct {
 
 func objectOf(rec *change.Record) object { return object{*rec.Stream, rec.Key} }
 
+// merges says whether the record supersedes, and is superseded. A dead letter that is sent again goes out as it is.
+func merges(rec *change.Record) bool { return rec.Op.OfObject() && rec.Replay == nil }
+
 // waiting are the places of an object's records: a delete, and behind it what the object is now; 0 is none.
 type waiting struct{ deleted, current uint64 }
 
 // push queues the record in the place of what it supersedes.
 func (p *pending) push(q *Queue, rec *change.Record, again bool) (merged []*change.Record) {
-	if !rec.Op.OfObject() {
+	if !merges(rec) {
 		if rec.Op == change.SnapshotBegin || rec.Op == change.Gap {
 			p.barriers[*rec.Stream] = rec.Seq
 		}
@@ -119,7 +122,7 @@ func (q *Queue) drop(order uint64) *change.Record {
 
 // popped forgets the place of a record that is queued no longer.
 func (p *pending) popped(rec *change.Record, order uint64) {
-	if p == nil || !rec.Op.OfObject() {
+	if p == nil || !merges(rec) {
 		return
 	}
 	id := objectOf(rec)
@@ -139,7 +142,7 @@ func (p *pending) popped(rec *change.Record, order uint64) {
 
 // freedBy is the room in bytes that pushing the record would free, 0 where nothing is superseded.
 func (p *pending) freedBy(q *Queue, rec *change.Record) int {
-	if p == nil || !rec.Op.OfObject() {
+	if p == nil || !merges(rec) {
 		return 0
 	}
 	at, freed := p.objects[objectOf(rec)], 0

@@ -113,8 +113,8 @@ func (d *deliveredSet) clear() {
 	d.tails, d.again = nil, nil
 }
 
-// spooledAgain are the ids of those records on disk that the log holds, or whose note it holds in their place. A log may be
-// compacted: what comes before a record of the same object that it holds was delivered, too.
+// spooledAgain are the ids of those records on disk that the log holds, or whose note it holds in their place, but for what
+// takeNote leaves out. A log may be compacted: what comes before a record of the same object that it holds was delivered, too.
 func spooledAgain(ids []string, spooled []*change.Record, clusterUID string) map[change.ID]struct{} {
 	held, again := map[string]struct{}{}, map[change.ID]struct{}{}
 	if len(spooled) == 0 {
@@ -134,7 +134,7 @@ func spooledAgain(ids []string, spooled []*change.Record, clusterUID string) map
 		note.Op, note.Snapshot = change.Gap, id.ResourceVersion
 		_, found := held[id.String()]
 		_, noted := held[note.String()]
-		if found || noted && id.Key.Name != "" || later[of] && rec.Op.OfObject() {
+		if found || noted && id.Key.Name != "" && !rec.FinalStateUnknown || later[of] && rec.Op.OfObject() {
 			again[id], later[of] = struct{}{}, true
 		}
 	}

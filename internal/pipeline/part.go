@@ -56,6 +56,10 @@ func (c *collector) give(rec *change.Record, missing uint64) {
 	for ; missing != 0; missing &= missing - 1 {
 		listener := bits.TrailingZeros64(missing)
 		lst := c.line.listeners[listener]
+		if rec.Replay != nil {
+			lst.giveBack(rec)
+			continue
+		}
 		chunk := p.chunk(lst, lst.spill(rec))
 		chunk.records = append(chunk.records, rec)
 		chunk.bytes += rec.Size()

@@ -104,7 +104,7 @@ func (l *listener) keep(ctx context.Context, rec *change.Record, rejected *sink.
 
 // trim makes the record smaller by the next cut that takes something away. It returns nil where there is none.
 func (l *listener) trim(rec *change.Record) *change.Record {
-	if l.trimming.original == nil || l.trimming.original.Seq != rec.Seq {
+	if !l.isTrimmed(rec) {
 		l.trimming = trimming{original: rec}
 	}
 	for l.trimming.next < len(l.Oversize.Trims) {
@@ -127,11 +127,17 @@ func (l *listener) trim(rec *change.Record) *change.Record {
 
 // untrimmed is the record as it came, and forgets the cuts.
 func (l *listener) untrimmed(rec *change.Record) *change.Record {
-	if original := l.trimming.original; original != nil && original.Seq == rec.Seq {
-		rec = original
+	if l.isTrimmed(rec) {
+		rec = l.trimming.original
 	}
 	l.trimming = trimming{}
 	return rec
+}
+
+// isTrimmed says whether the cuts are of the record. Those that were spooled all have a Seq of 0.
+func (l *listener) isTrimmed(rec *change.Record) bool {
+	original := l.trimming.original
+	return original != nil && original.Seq == rec.Seq && original.ID(l.clusterUID) == rec.ID(l.clusterUID)
 }
 
 // refusal ends the run. The record comes again at the next start.
