@@ -16,7 +16,6 @@ import (
 // can know.
 const (
 	codeUnknownTopic    = 3
-	codeTooLarge        = 10
 	codeTopicForbidden  = 29
 	codeOutOfOrder      = 45
 	codeDuplicate       = 46

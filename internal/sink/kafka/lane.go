@@ -125,7 +125,7 @@ func (l *lane) refused(err error) error {
 	size, count := len(p.frozen.bytes), p.frozen.count
 	p.frozen = nil
 	reason := "invalid"
-	if wire.Code(err) == codeTooLarge {
+	if wire.Classify(err) == wire.TooLarge {
 		reason = "too_large"
 		p.topic.shrink(size)
 	}

@@ -140,6 +140,9 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 		return "", ended(ctx, "write to kafka", nil)
 	}
 	plan, rejected, err := s.plan(ctx, messages)
+	if rejected != nil && s.raised(ctx, &messages[rejected.Index]) {
+		plan, rejected, err = s.plan(ctx, messages)
+	}
 	if err == nil {
 		err = s.deliver(ctx, plan)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
@@ -104,6 +105,22 @@ func acknowledges(known wire.Topic, settings wire.Settings) error {
 // partitionOf is where messages with the key belong. A message without a key belongs where the empty key does.
 func (t *topic) partitionOf(key []byte) *partition {
 	return t.partitions[batch.Partition(key, len(t.partitions))]
+}
+
+// raised reads the limit of the message's topic anew, and says whether somebody has raised it. Where no broker answers, or the
+// settings must not be read, it stays as it is until the sink is opened again.
+func (s *Sink) raised(ctx context.Context, m *sink.Message) bool {
+	t := s.topics[m.Destination]
+	if t == nil || s.refused[m.ID] != nil {
+		return false
+	}
+	settings, err := s.cluster.Settings(ctx, t.name)
+	limit := int64(settings.MaxMessageBytes)
+	if err != nil || limit <= t.limit.Load() {
+		return false
+	}
+	t.limit.Store(limit)
+	return true
 }
 
 // shrink keeps what a refusal has shown of max.message.bytes.

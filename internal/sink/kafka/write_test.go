@@ -150,6 +150,25 @@ func TestI4LimitThatIsLowered(t *testing.T) {
 	}
 }
 
+// TestRaisedLimitIsNoticed without opening the sink again: what was rejected fits now.
+func TestRaisedLimitIsNoticed(t *testing.T) {
+	cluster := broker.Get(t)
+	kafkatest.RequireReal(t)
+	options := testOptions(t, cluster, 1)
+	options.Configs = map[string]string{"max.message.bytes": "3000"}
+	s := newTestSink(t, options)
+	open(t, s, "")
+	messages := messagesOf(options.Topics[0], 3)
+	messages[1].Value = []byte(strings.Repeat("x", 5000))
+	var rejected *sink.RejectedError
+	if _, err := s.Write(t.Context(), messages); !errors.As(err, &rejected) || rejected.Index != 1 || rejected.Reason != "too_large" {
+		t.Fatalf("got %v, want message 1 to be too large", err)
+	}
+	cluster.AlterTopicConfig(t, options.Topics[0], map[string]string{"max.message.bytes": "9000"})
+	mustWrite(t, s, messages[1:])
+	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(messages))
+}
+
 // TestTopicsThatTheMarkDoesNotName are read from their start: one that is new to the configuration, and records of a
 // crash may be in it already.
 func TestTopicsThatTheMarkDoesNotName(t *testing.T) {
