@@ -23,6 +23,8 @@ func arrows() map[string][]string {
 		"internal/fifo":             {"internal/change"},
 		"internal/sink":             {},
 		"internal/encode":           {"internal/change", "internal/sink"},
+		"internal/decode":           {"internal/change", "internal/sink"},
+		"internal/verify":           {"internal/change", "internal/decode", "internal/sink"},
 		"internal/config":           {},
 		"internal/transform":        {},
 		"internal/filter":           {"internal/change"},
@@ -60,7 +62,7 @@ func brands() map[string][]string {
 
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
-	return []string{"internal/change", "internal/fifo", "internal/encode", "internal/transform", "internal/sink/kafka/batch"}
+	return []string{"internal/change", "internal/fifo", "internal/encode", "internal/decode", "internal/verify", "internal/transform", "internal/sink/kafka/batch"}
 }
 
 // source is one parsed Go file, tests left out.

@@ -1,0 +1,170 @@
+// Package decode reads back what package encode wrote: which object a message speaks of, in which version, and its state.
+// It knows no clock, no goroutine and no I/O.
+package decode
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Change is what one message tells.
+type Change struct {
+	ID                change.ID
+	Time              time.Time // when the exporter received it; zero where the format does not say
+	Reason            change.Reason
+	Snapshot          string // the id of the reconcile that it belongs to, "" for the watch
+	FinalStateUnknown bool
+	Object            []byte // the state, or the last state of a delete; nil where there is none
+	Data              []byte // what a snapshot's frame or a gap says of itself
+}
+
+// Header is the part of a CloudEvents header's name before the attribute: "ce_" on Kafka, "ce-" on NATS.
+const (
+	headerKafka = "ce_"
+	headerNATS  = "ce-"
+	headerData  = "kubecdc-data" // of the envelope: what has no value
+)
+
+// ID reads which event the message is. It returns change.ErrForeignID for one that kubecdc did not write.
+func ID(m *sink.Stored) (change.ID, error) {
+	if text := m.Header(sink.HeaderID); text != "" {
+		return change.ParseID(text)
+	}
+	var value struct {
+		ID string `json:"id"`
+	}
+	if len(m.Value) == 0 || json.Unmarshal(m.Value, &value) != nil {
+		return change.ID{}, change.ErrForeignID
+	}
+	return change.ParseID(value.ID)
+}
+
+// Read reads all that the message tells, whatever its format. It returns change.ErrForeignID as ID does, and another
+// error for a message of ours whose value is damaged.
+func Read(m *sink.Stored) (*Change, error) {
+	id, err := ID(m)
+	if err != nil {
+		return nil, err
+	}
+	c := &Change{ID: id, Snapshot: id.Snapshot}
+	switch {
+	case m.Header(headerKafka+"type") != "":
+		c.fromHeaders(m, headerKafka)
+	case m.Header(headerNATS+"type") != "":
+		c.fromHeaders(m, headerNATS)
+	case len(m.Value) == 0:
+		c.set([]byte(m.Header(headerData)))
+	default:
+		err = c.fromValue(m.Value)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", m.Place, err)
+	}
+	if c.Time.IsZero() {
+		c.Time = m.Time
+	}
+	c.complete()
+	return c, nil
+}
+
+// fromHeaders reads CloudEvents in binary mode.
+func (c *Change) fromHeaders(m *sink.Stored, prefix string) {
+	c.setAttributes(m.Header(prefix+"time"), m.Header(prefix+"reason"), m.Header(prefix+"snapshot"))
+	c.FinalStateUnknown = m.Header(prefix+"finalstateunknown") == "true"
+	c.set(m.Value)
+}
+
+func (c *Change) setAttributes(at, reason, snapshot string) {
+	c.Time, _ = time.Parse(time.RFC3339Nano, at) // zero where there is none
+	c.Reason = change.Reason(reason)
+	if snapshot != "" {
+		c.Snapshot = snapshot
+	}
+}
+
+// set is the payload, which is an object or speaks of the stream.
+func (c *Change) set(payload []byte) {
+	payload = bytes.TrimSpace(payload)
+	switch {
+	case len(payload) == 0 || string(payload) == "null":
+	case c.ID.Op.OfObject():
+		c.Object = payload
+	default:
+		c.Data = payload
+	}
+}
+
+// value is what the values of all formats have, by their keys.
+type value struct {
+	SpecVersion       string          `json:"specversion"`
+	Time              string          `json:"time"`
+	Reason            string          `json:"reason"`
+	Snapshot          string          `json:"snapshot"`
+	FinalStateUnknown bool            `json:"finalstateunknown"`
+	Data              json.RawMessage `json:"data"`
+
+	Op     string          `json:"op"`
+	Millis int64           `json:"ts_ms"`
+	Source json.RawMessage `json:"source"`
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+	Text   json.RawMessage `json:"message"`
+}
+
+// fromValue reads the CloudEvent, the envelope, or the bare object, which alone has a kind.
+func (c *Change) fromValue(text []byte) error {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return fmt.Errorf("its value is no JSON object: %w", err)
+	}
+	_, bare := keys["kind"]
+	_, event := keys["specversion"]
+	_, envelope := keys["before"]
+	if bare || !event && !envelope {
+		c.set(text)
+		return nil
+	}
+	var v value
+	if err := json.Unmarshal(text, &v); err != nil {
+		return fmt.Errorf("its value is of another form: %w", err)
+	}
+	if event {
+		c.setAttributes(v.Time, v.Reason, v.Snapshot)
+		c.FinalStateUnknown = v.FinalStateUnknown
+		c.set(v.Data)
+		return nil
+	}
+	c.Time = time.UnixMilli(v.Millis)
+	switch {
+	case !c.ID.Op.OfObject():
+		c.set(v.Text)
+	case c.ID.Op == change.Deleted:
+		c.set(v.Before)
+	default:
+		c.set(v.After)
+	}
+	return nil
+}
+
+// complete takes from the payload of a frame what the format has no place for.
+func (c *Change) complete() {
+	if c.Reason != "" || c.Data == nil {
+		return
+	}
+	var said struct{ Reason change.Reason }
+	if json.Unmarshal(c.Data, &said) == nil {
+		c.Reason = said.Reason
+	}
+}
+
+// SnapshotVersion is the resourceVersion that a reconcile listed, from its id; "" where it is no such id.
+func SnapshotVersion(id string) string {
+	version, _, _ := strings.Cut(id, ".")
+	return version
+}

@@ -1,0 +1,73 @@
+package decode
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// TestDecodeReadsWhatEncodeWrote: every operation in every format of every transport.
+func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
+	stream := &change.Stream{Resource: change.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"}}
+	snapshot := &change.Snapshot{ID: "900.1732155194123", Reason: change.Gone, From: "12", ResourceVersion: "900"}
+	const object = `{"kind":"Deployment","specversion":"1.0","spec":{"before":1}}`
+	for _, f := range []struct {
+		format    string
+		transport encode.Transport
+	}{
+		{encode.FormatCloudEvents, encode.File}, {encode.FormatCloudEvents, encode.NATS}, {encode.FormatCloudEvents, encode.Kafka},
+		{encode.FormatCloudEventsBinary, encode.NATS}, {encode.FormatCloudEventsBinary, encode.Kafka},
+		{encode.FormatDebezium, encode.File}, {encode.FormatDebezium, encode.NATS}, {encode.FormatDebezium, encode.Kafka},
+		{encode.FormatObject, encode.NATS}, {encode.FormatObject, encode.Kafka},
+	} {
+		for _, op := range []change.Op{change.Added, change.Updated, change.Deleted, change.Replaced, change.Sync, change.SnapshotBegin, change.SnapshotEnd, change.Gap} {
+			rec := &change.Record{Stream: stream, Op: op, Received: time.UnixMilli(1_000_123).UTC(), ResourceVersion: "900"}
+			if op.OfObject() {
+				rec.Key, rec.UID, rec.Object = change.Key{Namespace: "shop", Name: "web"}, "u-1", []byte(object)
+			} else {
+				rec.Snapshot = snapshot
+			}
+			encoder := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: "0b6f3c1e-8a4d", Format: f.format, Transport: f.transport})
+			m := encoder.Encode(nil, rec)[0]
+			stored := &sink.Stored{Place: "here", Key: m.Key, Headers: m.Headers, Value: m.Value, Time: m.Time}
+			if f.transport != encode.File {
+				stored.Headers = append(stored.Headers, sink.Header{Name: sink.HeaderID, Value: m.ID})
+			}
+			t.Run(fmt.Sprint(f.format, f.transport, op), func(t *testing.T) {
+				c, err := Read(stored)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.ID != rec.ID("0b6f3c1e-8a4d") || !c.Time.Equal(rec.Received) {
+					t.Errorf("read %+v at %s, want %+v at %s", c.ID, c.Time, rec.ID("0b6f3c1e"), rec.Received)
+				}
+				if op.OfObject() {
+					bare := op == change.Deleted && f.format == encode.FormatObject
+					if string(c.Object) != object && !bare || bare && c.Object != nil {
+						t.Errorf("the object is %s", c.Object)
+					}
+					return
+				}
+				if c.Reason != change.Gone || len(c.Data) == 0 {
+					t.Errorf("the frame is %s of reason %q", c.Data, c.Reason)
+				}
+			})
+		}
+	}
+}
+
+func TestDecodeOfWhatIsNotOurs(t *testing.T) {
+	for _, value := range []string{"", "{}", "[1]", "x", `{"id":"7"}`, `{"id":7}`} {
+		if c, err := Read(&sink.Stored{Value: []byte(value)}); err != change.ErrForeignID {
+			t.Errorf("read %q as %+v, %v", value, c, err)
+		}
+	}
+	damaged := &sink.Stored{Place: "line 7", Headers: []sink.Header{{Name: sink.HeaderID, Value: "0b6f3c1e/pods/shop/web/u-1/12/updated"}}, Value: []byte(`{"a`)}
+	if c, err := Read(damaged); err == nil || err.Error() != "read line 7: its value is no JSON object: unexpected end of JSON input" {
+		t.Errorf("read a damaged value as %+v, %v", c, err)
+	}
+}

@@ -1,0 +1,178 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+var _ sink.Reader = (*Reader)(nil)
+
+// Reader reads the lines of a file sink, through its rotated files and to the end of the active one. It takes no lock: the
+// exporter may be writing.
+type Reader struct {
+	log    *Log // for the names of rotated files
+	start  sink.Start
+	file   *os.File // nil before the first Read
+	name   string   // under which it was opened
+	offset int64    // after the last whole line
+	line   int      // of the last whole line, from 1
+}
+
+// NewReader returns a reader of the file at the path. Standard output cannot be read back.
+func NewReader(path string, start sink.Start) (*Reader, error) {
+	options := Options{Path: path}
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	if path == Stdout {
+		return nil, errors.New("read standard output back: what was written there is gone: choose another sink")
+	}
+	return &Reader{log: newLog(options), start: start}, nil
+}
+
+// Read is as in sink.Reader. A file that is not there yet has no lines.
+func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error {
+	if err := r.read(ctx, each); err != nil {
+		return fmt.Errorf("read file %s: %w", r.log.path, err)
+	}
+	return nil
+}
+
+func (r *Reader) read(ctx context.Context, each func(*sink.Stored) error) error {
+	if r.file == nil {
+		if err := r.begin(ctx); err != nil || r.file == nil {
+			return err
+		}
+	}
+	for {
+		if err := r.lines(ctx, each); err != nil {
+			return err
+		}
+		next, err := r.successor()
+		if err != nil || next == "" {
+			return err
+		}
+		// It has a successor, so it is complete; some of it may have been written since the look at its end.
+		if err := r.lines(ctx, each); err != nil {
+			return err
+		}
+		if err := r.open(next); err != nil {
+			return err
+		}
+	}
+}
+
+// begin opens the oldest file, or the active one at its end.
+func (r *Reader) begin(ctx context.Context) error {
+	names, err := r.names()
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	if !r.start.End {
+		return r.open(names[0])
+	}
+	if err := r.open(names[len(names)-1]); err != nil {
+		return err
+	}
+	return r.lines(ctx, func(*sink.Stored) error { return nil })
+}
+
+// names are the paths of the rotated files, oldest first, and of the active one, those that there are.
+func (r *Reader) names() ([]string, error) {
+	rotated, err := r.log.rotated()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, name := range rotated {
+		names = append(names, r.log.sibling(name))
+	}
+	if _, err := os.Stat(r.log.path); err == nil {
+		names = append(names, r.log.path)
+	}
+	return names, nil
+}
+
+// successor is the file after the one that is open, "" where there is none yet. Where retention has taken the open one
+// away, it is the oldest that is left.
+func (r *Reader) successor() (string, error) {
+	open, err := r.file.Stat()
+	if err != nil {
+		return "", err
+	}
+	names, err := r.names()
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	for i, name := range names {
+		if info, err := os.Stat(name); err == nil && os.SameFile(info, open) {
+			if i+1 < len(names) {
+				return names[i+1], nil
+			}
+			return "", nil
+		}
+	}
+	return names[0], nil
+}
+
+func (r *Reader) open(path string) error {
+	next, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	old := r.file
+	r.file, r.name, r.offset, r.line = next, path, 0, 0
+	if old == nil {
+		return nil
+	}
+	return old.Close()
+}
+
+// lines hands on the whole lines behind the offset. What has no newline yet is read again the next time: a failed write
+// is cut off again by the sink.
+func (r *Reader) lines(ctx context.Context, each func(*sink.Stored) error) error {
+	b := bufio.NewReaderSize(io.NewSectionReader(r.file, r.offset, 1<<62), 256<<10)
+	var line []byte
+	for {
+		part, err := b.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err == io.EOF || err == nil && bytes.IndexByte(line, 0) >= 0:
+			return nil
+		case err != nil:
+			return err
+		}
+		r.offset += int64(len(line))
+		r.line++
+		if err := each(&sink.Stored{Place: fmt.Sprintf("file %s line %d", r.name, r.line), Value: bytes.TrimSuffix(line, []byte("\n"))}); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		line = line[:0]
+	}
+}
+
+// Close is as in sink.Reader.
+func (r *Reader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	err := r.file.Close()
+	r.file = nil
+	return err
+}

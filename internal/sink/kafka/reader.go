@@ -1,0 +1,181 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+)
+
+var _ sink.Reader = (*Reader)(nil)
+
+// Reader reads the topics of a sink as a consumer of committed records does (isolation.level=read_committed): one
+// partition after the other.
+type Reader struct {
+	sink    *Sink // for its connection, and for what it tries again
+	start   sink.Start
+	decoder *batch.Decoder
+	reached bool // a broker has answered
+	began   bool // the first Read is over: what appears now is read from its start
+	next    map[place]*progress
+}
+
+// place is one partition.
+type place struct {
+	topic  string
+	number int32
+}
+
+// progress is how far a partition was read.
+type progress struct {
+	offset  int64
+	aborted map[int64]bool // producers whose transaction does not count, until its marker
+}
+
+// NewReader checks the options, which are those of the sink.
+func NewReader(options Options, start sink.Start) (*Reader, error) {
+	s, err := New(options)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{sink: s, start: start, decoder: batch.NewDecoder(s.tuning.contents), next: map[place]*progress{}}, nil
+}
+
+// Read is as in sink.Reader. A topic that is not there yet has no records.
+func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error {
+	if err := r.sink.connect(); err != nil {
+		return err
+	}
+	if !r.reached {
+		if err := r.sink.cluster.Reach(ctx); err != nil {
+			return checkError("reach the brokers", wire.Explain(err))
+		}
+		r.reached = true
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(r.sink.options.Topics))) {
+		if err := r.readTopic(ctx, name, each); err != nil {
+			return err
+		}
+	}
+	r.began = true
+	return nil
+}
+
+func (r *Reader) readTopic(ctx context.Context, name string, each func(*sink.Stored) error) error {
+	var numbers []int32
+	var ends map[int32]wire.Bounds
+	err := r.sink.persist(ctx, "read topic "+name, func(ctx context.Context) error {
+		topic, err := r.sink.cluster.Topic(ctx, name)
+		numbers = nil
+		if wire.Code(err) == codeUnknownTopic {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, p := range topic.Partitions {
+			numbers = append(numbers, p.ID)
+		}
+		ends, err = r.sink.cluster.Bounds(ctx, name, numbers, true)
+		return err
+	})
+	for _, number := range numbers {
+		if err == nil {
+			err = r.readPartition(ctx, place{name, number}, ends[number], each)
+		}
+	}
+	return err
+}
+
+// readPartition reads up to the last stable offset, so that each transaction below it is decided.
+func (r *Reader) readPartition(ctx context.Context, at place, ends wire.Bounds, each func(*sink.Stored) error) error {
+	p := r.next[at]
+	if p == nil {
+		p = &progress{aborted: map[int64]bool{}}
+		if r.start.End && !r.began {
+			p.offset = ends.End
+		}
+		r.next[at] = p
+	}
+	p.offset = max(p.offset, ends.First) // retention may have moved the start
+	for p.offset < ends.End {
+		var result wire.FetchResult
+		err := r.sink.persist(ctx, fmt.Sprintf("read topic %s partition %d", at.topic, at.number), func(ctx context.Context) (err error) {
+			result, err = r.sink.cluster.Fetch(ctx, wire.FetchRequest{
+				Topic: at.topic, Partition: at.number, Offset: p.offset, MaxBytes: r.sink.tuning.fetch, Committed: true,
+			})
+			if err == nil && len(result.Records) == 0 {
+				err = errNothingRead
+			}
+			return err
+		})
+		before := p.offset
+		if err == nil {
+			err = r.take(at, p, &result, each)
+		}
+		if err == nil && p.offset == before {
+			err = fmt.Errorf("read topic %s partition %d: %w", at.topic, at.number, errNothingRead)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take hands on what a fetch brought.
+func (r *Reader) take(at place, p *progress, result *wire.FetchResult, each func(*sink.Stored) error) error {
+	aborted := result.Aborted
+	for data := result.Records; ; {
+		b, rest, err := batch.Read(data)
+		if err != nil || b == nil {
+			return err
+		}
+		data = rest
+		for len(aborted) > 0 && aborted[0].FirstOffset <= b.BaseOffset {
+			p.aborted[aborted[0].ProducerID] = true
+			aborted = aborted[1:]
+		}
+		if b.End() <= p.offset {
+			continue // a fetch begins with the whole batch that holds its offset
+		}
+		switch {
+		case b.Control:
+			delete(p.aborted, b.Producer.ID)
+		case b.Producer.Transactional && p.aborted[b.Producer.ID]:
+		default:
+			err = r.decoder.Each(b, func(e *batch.Entry) error { return r.hand(at, p.offset, e, each) })
+		}
+		if err != nil {
+			return err
+		}
+		p.offset = b.End()
+	}
+}
+
+func (r *Reader) hand(at place, from int64, e *batch.Entry, each func(*sink.Stored) error) error {
+	stored := &sink.Stored{
+		Place:       fmt.Sprintf("topic %s partition %d offset %d", at.topic, at.number, e.Offset),
+		Destination: at.topic, Key: e.Key, Value: e.Value, Time: time.UnixMilli(e.Timestamp),
+	}
+	if e.Offset < from || stored.Time.Before(r.start.Since) {
+		return nil
+	}
+	for name, value := range e.Headers() {
+		stored.Headers = append(stored.Headers, sink.Header{Name: string(name), Value: string(value)})
+	}
+	return each(stored)
+}
+
+// Close is as in sink.Reader.
+func (r *Reader) Close() error {
+	if r.sink.cluster != nil {
+		r.sink.cluster.Close()
+		r.sink.cluster = nil
+	}
+	return nil
+}

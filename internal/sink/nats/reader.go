@@ -1,0 +1,191 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+var _ sink.Reader = (*Reader)(nil)
+
+// Reader reads the stream or the bucket of a sink with an ordered consumer (ADR-17), as any client could.
+type Reader struct {
+	options  Options
+	start    sink.Start
+	nc       *natsgo.Conn
+	stream   jetstream.Stream
+	consumer jetstream.Consumer
+	messages jetstream.MessagesContext
+	last     uint64 // the sequence that was read last
+}
+
+// NewReader checks the options, which are those of the sink.
+func NewReader(options Options, start sink.Start) (*Reader, error) {
+	if err := options.complete(); err != nil {
+		return nil, fmt.Errorf("configure nats sink: %w", err)
+	}
+	return &Reader{options: options, start: start}, nil
+}
+
+// Read is as in sink.Reader. A stream that is not there yet has no messages.
+func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error {
+	if err := r.connect(ctx); err != nil {
+		return err
+	}
+	err := r.follow(ctx)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err != nil {
+		return r.explain(err)
+	}
+	info, err := r.stream.Info(ctx)
+	if err != nil {
+		return r.explain(err)
+	}
+	if info.State.Msgs == 0 {
+		return nil
+	}
+	return r.take(ctx, info.State.LastSeq, each)
+}
+
+func (r *Reader) connect(ctx context.Context) error {
+	if r.nc != nil {
+		return nil
+	}
+	options := append([]natsgo.Option{
+		natsgo.Name(r.options.Name + ", reader"), natsgo.Timeout(defaultTuning().dial), natsgo.MaxReconnects(-1),
+	}, r.options.login()...)
+	if r.options.InboxPrefix != "" {
+		options = append(options, natsgo.CustomInboxPrefix(r.options.InboxPrefix))
+	}
+	nc, err := natsgo.Connect(r.options.URL, append(options, r.options.Extra...)...)
+	if err != nil {
+		return connectError(r.options.servers(), err)
+	}
+	r.nc = nc
+	return ctx.Err()
+}
+
+// follow makes the consumer. It is there from the first Read on, and goes on by itself over lost connections.
+func (r *Reader) follow(ctx context.Context) error {
+	if r.messages != nil {
+		return nil
+	}
+	js, err := jetstream.New(r.nc)
+	if r.options.Domain != "" {
+		js, err = jetstream.NewWithDomain(r.nc, r.options.Domain)
+	}
+	if err != nil {
+		return err
+	}
+	if r.stream, err = js.Stream(ctx, r.options.Stream); err != nil {
+		return err
+	}
+	config := jetstream.OrderedConsumerConfig{FilterSubjects: r.options.Subjects, DeliverPolicy: jetstream.DeliverAllPolicy}
+	switch {
+	case r.start.End:
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, r.stream.CachedInfo().State.LastSeq+1
+	case !r.start.Since.IsZero():
+		config.DeliverPolicy, config.OptStartTime = jetstream.DeliverByStartTimePolicy, &r.start.Since
+	}
+	if r.consumer, err = r.stream.OrderedConsumer(ctx, config); err != nil {
+		return err
+	}
+	if r.start.End {
+		r.last = r.stream.CachedInfo().State.LastSeq
+	}
+	r.messages, err = r.consumer.Messages()
+	return err
+}
+
+// stillness is how long a message may take before the consumer is asked whether there is one. A stream's last sequences
+// may be taken out of it, or be of others.
+const stillness = 2 * time.Second
+
+// take reads up to the sequence.
+func (r *Reader) take(ctx context.Context, last uint64, each func(*sink.Stored) error) error {
+	for r.last < last {
+		message, err := r.next(ctx)
+		if err != nil || message == nil {
+			return err
+		}
+		meta, err := message.Metadata()
+		if err != nil {
+			return r.explain(err)
+		}
+		r.last = meta.Sequence.Stream
+		if err := each(r.stored(message, meta)); err != nil {
+			return err
+		}
+		if meta.NumPending == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// next is nil where the consumer has nothing more.
+func (r *Reader) next(ctx context.Context) (jetstream.Msg, error) {
+	for {
+		bounded, cancel := context.WithTimeout(ctx, stillness)
+		message, err := r.messages.Next(jetstream.NextContext(bounded))
+		cancel()
+		switch {
+		case err == nil:
+			return message, nil
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("read stream %s: %w", r.options.Stream, context.Cause(ctx))
+		case !errors.Is(err, context.DeadlineExceeded):
+			return nil, r.explain(err)
+		}
+		info, err := r.consumer.Info(ctx)
+		if err == nil && info.NumPending == 0 && info.NumAckPending == 0 {
+			return nil, nil
+		}
+	}
+}
+
+func (r *Reader) stored(message jetstream.Msg, meta *jetstream.MsgMetadata) *sink.Stored {
+	stored := &sink.Stored{
+		Place:       fmt.Sprintf("stream %s sequence %d", r.options.Stream, meta.Sequence.Stream),
+		Destination: message.Subject(), Value: message.Data(), Time: meta.Timestamp,
+	}
+	if stored.Value == nil {
+		stored.Value = []byte{}
+	}
+	for name, values := range message.Headers() {
+		for _, value := range values {
+			stored.Headers = append(stored.Headers, sink.Header{Name: name, Value: value})
+		}
+	}
+	switch stored.Header(headerOperation) {
+	case operationDelete, operationPurge:
+		stored.Erases = true
+	}
+	return stored
+}
+
+// operationPurge is how clients empty a key with its history (ADR-8).
+const operationPurge = "PURGE"
+
+func (r *Reader) explain(err error) error {
+	return fmt.Errorf("read stream %s at %s: %w: check that the sink's user may look the stream up and consume from it", r.options.Stream, r.options.servers(), err)
+}
+
+// Close is as in sink.Reader.
+func (r *Reader) Close() error {
+	if r.messages != nil {
+		r.messages.Stop()
+	}
+	if r.nc != nil {
+		r.nc.Close()
+	}
+	return nil
+}

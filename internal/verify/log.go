@@ -1,0 +1,132 @@
+// Package verify compares what a sink's log says with what a cluster has. It folds the log by key, as a consumer does, and
+// does no I/O.
+package verify
+
+import (
+	"errors"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/decode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Log is what a consumer of a sink's log believes to exist. It takes memory for each object that the log names.
+type Log struct {
+	// Records is how many messages were taken, Foreign how many of them are not of this exporter's cluster, or not
+	// kubecdc's.
+	Records, Foreign int
+
+	only      string // the first eight characters of the cluster's uid; "" takes all clusters
+	resources map[string]map[change.Key]held
+	subjects  map[string]named // of a bucket: which object a key is of
+	begun     map[string]int64 // by resource and snapshot: when a snapshot began
+	cleared   []cleared
+}
+
+// held is the last that the log says of an object.
+type held struct {
+	uid, version string
+	gone         bool
+	at           int64 // orders the records of one log
+}
+
+type named struct {
+	resource string
+	key      change.Key
+}
+
+// cleared is a full snapshot after which only what it names exists.
+type cleared struct {
+	resource, namespace, version string
+	at                           int64
+}
+
+// NewLog returns an empty log. Where several clusters write to one place, only is the uid of the one to look at, and
+// otherwise "": the records of an earlier cluster behind the same name count, too.
+func NewLog(only string) *Log {
+	return &Log{
+		only:      only[:min(len(only), 8)],
+		resources: map[string]map[change.Key]held{}, subjects: map[string]named{}, begun: map[string]int64{},
+	}
+}
+
+// Take folds the next message. It returns an error for a message of kubecdc's whose value is damaged.
+func (l *Log) Take(m *sink.Stored) error {
+	l.Records++
+	id, err := decode.ID(m)
+	if m.Erases && errors.Is(err, change.ErrForeignID) {
+		l.erase(m)
+		return nil
+	}
+	if err != nil || l.only != "" && id.Cluster != l.only {
+		l.Foreign++
+		return nil
+	}
+	if !id.Op.OfObject() {
+		return l.frame(m, id)
+	}
+	objects := l.resources[id.Resource]
+	if objects == nil {
+		objects = map[change.Key]held{}
+		l.resources[id.Resource] = objects
+	}
+	objects[id.Key] = held{uid: id.UID, version: id.ResourceVersion, gone: m.Erases || id.Op == change.Deleted, at: l.at(m)}
+	if m.Destination != "" && m.Key == nil {
+		l.subjects[m.Destination] = named{id.Resource, id.Key}
+	}
+	return nil
+}
+
+// at orders by the log's clock, and by the order of reading where it has none: partitions are read one after the other.
+func (l *Log) at(m *sink.Stored) int64 {
+	if m.Time.IsZero() {
+		return int64(l.Records)
+	}
+	return m.Time.UnixNano()
+}
+
+// erase takes the key out that somebody else's marker names.
+func (l *Log) erase(m *sink.Stored) {
+	n, known := l.subjects[m.Destination]
+	if !known {
+		return
+	}
+	h := l.resources[n.resource][n.key]
+	h.gone, h.at = true, l.at(m)
+	l.resources[n.resource][n.key] = h
+}
+
+// frame notes what a full snapshot clears: after a log lost what it had acknowledged, what the snapshot does not name is
+// gone. The end may be read before what lies between in other partitions.
+func (l *Log) frame(m *sink.Stored, id change.ID) error {
+	if id.Op != change.SnapshotBegin && id.Op != change.SnapshotEnd {
+		return nil
+	}
+	c, err := decode.Read(m)
+	if err != nil || c.Reason != change.Lost {
+		return err
+	}
+	run := id.Resource + " " + id.Snapshot
+	if id.Op == change.SnapshotBegin {
+		l.begun[run] = l.at(m)
+		return nil
+	}
+	if at, known := l.begun[run]; known {
+		l.cleared = append(l.cleared, cleared{id.Resource, id.Key.Namespace, decode.SnapshotVersion(id.Snapshot), at})
+	}
+	return nil
+}
+
+// exists says whether the object is there for a consumer.
+func (l *Log) exists(resource string, key change.Key, h held) bool {
+	if h.gone {
+		return false
+	}
+	for _, c := range l.cleared {
+		ofIt := c.resource == resource && (c.namespace == "" || c.namespace == key.Namespace)
+		if ofIt && h.at < c.at && change.CompareVersions(h.version, c.version) <= 0 {
+			return false
+		}
+	}
+	return true
+}

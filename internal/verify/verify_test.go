@@ -1,0 +1,164 @@
+package verify
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+const uid = "0b6f3c1e-8a4d-4c39-9d2b-0a1b2c3d4e5f"
+
+func pods() *change.Stream {
+	return &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
+}
+
+// record is a record of the pod, whose uid is its name.
+func record(op change.Op, name, version string) *change.Record {
+	return &change.Record{
+		Stream: pods(), Op: op, Key: change.Key{Namespace: "shop", Name: name}, UID: "u-" + name, ResourceVersion: version,
+		Object: fmt.Appendf(nil, `{"metadata":{"name":%q,"resourceVersion":%q}}`, name, version), Received: time.UnixMilli(1000),
+	}
+}
+
+// logOf is a log that was written in a format and read back.
+func logOf(t *testing.T, format string, transport encode.Transport, records ...*change.Record) *Log {
+	t.Helper()
+	l := NewLog("")
+	encoder := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: uid, Format: format, Transport: transport, Tombstones: transport == encode.Kafka})
+	for i, rec := range records {
+		for _, m := range encoder.Encode(nil, rec) {
+			stored := &sink.Stored{Place: fmt.Sprint("line ", i), Key: m.Key, Headers: m.Headers, Value: m.Value}
+			if transport != encode.File {
+				stored.Headers = append(stored.Headers, sink.Header{Name: sink.HeaderID, Value: m.ID})
+			}
+			if err := l.Take(stored); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return l
+}
+
+func listed(version string, names ...string) *List {
+	list := &List{Stream: *pods(), Version: version, Objects: map[change.Key]Listed{}, Deletes: true}
+	for i := 0; i < len(names); i += 2 {
+		list.Objects[change.Key{Namespace: "shop", Name: names[i]}] = Listed{UID: "u-" + names[i], Version: names[i+1]}
+	}
+	return list
+}
+
+// TestVerifyNamesEachDifference in every format that carries an identity.
+func TestVerifyNamesEachDifference(t *testing.T) {
+	records := []*change.Record{
+		record(change.Replaced, "same", "5"), record(change.Added, "old", "6"), record(change.Added, "gone", "7"), record(change.Added, "left", "8"),
+		record(change.Deleted, "gone", "9"), record(change.Added, "later", "21"),
+	}
+	for _, f := range []struct {
+		format    string
+		transport encode.Transport
+	}{
+		{encode.FormatCloudEvents, encode.File}, {encode.FormatDebezium, encode.File}, {encode.FormatCloudEvents, encode.Kafka},
+		{encode.FormatCloudEventsBinary, encode.NATS}, {encode.FormatDebezium, encode.Kafka}, {encode.FormatObject, encode.Kafka}, {encode.FormatObject, encode.NATS},
+	} {
+		t.Run(fmt.Sprint(f.format, f.transport), func(t *testing.T) {
+			r := Compare(logOf(t, f.format, f.transport, records...), listed("20", "same", "5", "old", "12", "new", "11"))
+			want := "{pods 20 3 1 1 1 1 1 0 [{extra pods shop left   u-left 8} {missing pods shop new u-new 11  } {stale pods shop old u-old 12 u-old 6}]}"
+			if got := fmt.Sprint(r); got != want {
+				t.Errorf("found %s\nwant  %s", got, want)
+			}
+		})
+	}
+}
+
+func TestVerifyJudgesAsOfTheList(t *testing.T) {
+	for name, c := range map[string]struct {
+		records []*change.Record
+		list    *List
+		want    string // equal, missing, stale, extra, changing, unjudged
+	}{
+		"updated since":               {[]*change.Record{record(change.Added, "a", "5"), record(change.Updated, "a", "25")}, listed("20", "a", "5"), "0 0 0 0 1 0"},
+		"deleted since":               {[]*change.Record{record(change.Added, "a", "5"), record(change.Deleted, "a", "25")}, listed("20", "a", "5"), "0 0 0 0 1 0"},
+		"deleted before":              {[]*change.Record{record(change.Added, "a", "5"), record(change.Deleted, "a", "15")}, listed("20", "a", "16"), "0 1 0 0 0 0"},
+		"a version that never was":    {[]*change.Record{record(change.Added, "a", "15")}, listed("20", "a", "5"), "0 0 1 0 0 0"},
+		"width is no order of text":   {[]*change.Record{record(change.Added, "a", "9")}, listed("100", "a", "99"), "0 0 1 0 0 0"},
+		"nothing at all":              {nil, listed("20"), "0 0 0 0 0 0"},
+		"another name's object":       {[]*change.Record{record(change.Added, "a", "5")}, listed("20", "b", "6"), "0 1 0 1 0 0"},
+		"a sync is what is":           {[]*change.Record{record(change.Sync, "a", "5")}, listed("20", "a", "5"), "1 0 0 0 0 0"},
+		"told again after its delete": {[]*change.Record{record(change.Deleted, "a", "5"), record(change.Added, "a", "6")}, listed("20", "a", "6"), "1 0 0 0 0 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Compare(logOf(t, "", encode.File, c.records...), c.list)
+			if got := fmt.Sprint(r.Equal, r.Missing, r.Stale, r.Extra, r.Changing, r.Unjudged); got != c.want {
+				t.Errorf("found %s, want %s: %+v", got, c.want, r)
+			}
+		})
+	}
+}
+
+func TestVerifyLeavesOpenWhatAFilterDecides(t *testing.T) {
+	list := listed("20", "a", "7", "b", "8")
+	list.Deletes = false
+	for key, o := range list.Objects {
+		o.Optional = true
+		list.Objects[key] = o
+	}
+	r := Compare(logOf(t, "", encode.File, record(change.Added, "a", "5"), record(change.Added, "c", "6")), list)
+	if len(r.Differences) != 0 || r.Unjudged != 3 {
+		t.Errorf("found %+v, want three objects unjudged", r)
+	}
+}
+
+// TestVerifyFoldsALostLogAsAConsumerDoes: what the snapshot after a loss does not name is gone.
+func TestVerifyFoldsALostLogAsAConsumerDoes(t *testing.T) {
+	for _, reason := range []change.Reason{change.Lost, change.Requested} {
+		snapshot := &change.Snapshot{ID: "20.1", Reason: reason, ResourceVersion: "20"}
+		frame := func(op change.Op) *change.Record {
+			return &change.Record{Stream: pods(), Op: op, ResourceVersion: "20", Snapshot: snapshot, Received: time.UnixMilli(2000)}
+		}
+		named := record(change.Sync, "a", "5")
+		named.Snapshot = snapshot
+		log := logOf(t, "", encode.File, record(change.Added, "a", "5"), record(change.Added, "b", "6"), frame(change.SnapshotBegin), named, frame(change.SnapshotEnd))
+		r := Compare(log, listed("20", "a", "5"))
+		if want := map[change.Reason]int{change.Lost: 0, change.Requested: 1}[reason]; r.Extra != want || r.Equal != 1 {
+			t.Errorf("reason %s: found %+v, want %d extra", reason, r, want)
+		}
+	}
+}
+
+func TestVerifyABucketsMarkers(t *testing.T) {
+	l := NewLog("")
+	put := &sink.Stored{Destination: "$KV.B.core.pods.shop.a", Headers: []sink.Header{{Name: sink.HeaderID, Value: record(change.Added, "a", "5").ID(uid).String()}}, Value: []byte("{}")}
+	for _, m := range []*sink.Stored{put, {Destination: put.Destination, Erases: true}} {
+		if err := l.Take(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := Compare(l, listed("20")); r.Extra != 0 {
+		t.Errorf("found %+v, although somebody took the key out of the bucket", r)
+	}
+	if r := Compare(l, listed("20", "a", "5")); r.Missing != 1 {
+		t.Errorf("found %+v, although the bucket does not have the object", r)
+	}
+}
+
+func TestVerifyOfOneClusterAmongSeveral(t *testing.T) {
+	l := NewLog("ffffffff-0000")
+	if err := l.Take(&sink.Stored{Headers: []sink.Header{{Name: sink.HeaderID, Value: record(change.Added, "a", "5").ID(uid).String()}}}); err != nil {
+		t.Fatal(err)
+	}
+	if r := Compare(l, listed("20")); r.Extra != 0 || l.Foreign != 1 {
+		t.Errorf("another cluster's record counts: %+v, %d foreign", r, l.Foreign)
+	}
+}
+
+func TestVerifyKeepsWhatDiffersTwice(t *testing.T) {
+	log := logOf(t, "", encode.File, record(change.Added, "a", "5"), record(change.Added, "b", "6"))
+	r := Compare(log, listed("20")).Both(Compare(log, listed("20", "a", "5")))
+	if len(r.Differences) != 1 || r.Extra != 1 || r.Differences[0].Name != "b" {
+		t.Errorf("found %+v, want b alone", r)
+	}
+}
