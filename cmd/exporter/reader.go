@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/file"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka"
+	"github.com/kubecdc/kubecdc/internal/sink/nats"
+)
+
+// newReader makes what reads a sink's log back.
+func newReader(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error) {
+	reader, err := readerOf(s, c, start)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("sink %s: %w", s.Name, err)}
+	}
+	return reader, nil
+}
+
+func readerOf(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error) {
+	switch s.Kind() {
+	case config.KindKafka:
+		topic, err := encode.NewTopic(s.Kafka.Topic, c.name)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.checkTopics(s, topic); err != nil {
+			return nil, err
+		}
+		return kafka.NewReader(kafkaOptions(s, c, topic, func(string, error) {}), start)
+	case config.KindNATS:
+		subject, err := natsSubject(s.NATS, c.name)
+		if err != nil {
+			return nil, err
+		}
+		return nats.NewReader(natsOptions(s, subject), start)
+	case config.KindStdout:
+		return nil, errors.New("what is written to standard output cannot be read back: choose another sink")
+	}
+	return file.NewReader(s.File.Path, start)
+}
+
+// checkTopics refuses a template whose topics are known only from records.
+func (c *cluster) checkTopics(s *config.Sink, topic *encode.Topic) error {
+	wants := c.wantedBy(s)
+	for i := range c.streams {
+		stream := &c.streams[i].stream
+		if _, fixed := topic.Fixed(stream); !fixed && (wants == nil || wants(stream)) {
+			return fmt.Errorf("its topics cannot be listed beforehand: kafka.topic %q names a topic for each namespace or object of %s: read them with Kafka's own tools",
+				s.Kafka.Topic, stream)
+		}
+	}
+	return nil
+}
+
+// severalClusters says whether other clusters may write to the same place, so that only the records of this one count.
+func severalClusters(s *config.Sink, name string) bool {
+	stream := &change.Stream{Resource: change.Resource{Name: "x", Version: "v1"}}
+	rec := &change.Record{Stream: stream, Key: change.Key{Namespace: "x", Name: "x"}}
+	switch s.Kind() {
+	case config.KindKafka:
+		here, err := encode.NewTopic(s.Kafka.Topic, name)
+		there, err2 := encode.NewTopic(s.Kafka.Topic, name+"-other")
+		return errors.Join(err, err2) == nil && here.Of(rec) == there.Of(rec)
+	case config.KindNATS:
+		return s.NATS.Shared
+	}
+	return false
+}

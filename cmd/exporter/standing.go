@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+// standing is how far the exporter has come, as its saved state says.
+type standing struct {
+	known     bool // the rest is
+	running   bool
+	positions map[string]string // by stream
+	owed      []control.Owed
+}
+
+func (s *standing) owes(sink, stream string) bool {
+	return slices.ContainsFunc(s.owed, func(o control.Owed) bool { return o.Sink == sink && o.Stream == stream })
+}
+
+// standing asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or one of
+// another cluster.
+func (r *verification) standing(ctx context.Context) (*standing, error) {
+	client, err := r.target.client()
+	var stopped *control.NotRunningError
+	var state *control.State
+	switch {
+	case errors.As(err, &stopped):
+		state, err = stoppedState(ctx, r.stateDir)
+	case err == nil:
+		state, err = client.Checkpoint(ctx)
+	}
+	if errors.Is(err, checkpoint.ErrNoState) {
+		return &standing{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if state.ClusterUID != r.uid {
+		return &standing{}, nil
+	}
+	found := &standing{known: true, running: stopped == nil, positions: map[string]string{}, owed: state.Owed}
+	for name, stream := range state.Streams {
+		found.positions[name] = stream.ResourceVersion
+	}
+	return found, nil
+}
+
+func stoppedState(ctx context.Context, dir string) (*control.State, error) {
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	state, err := control.ReadState(store)
+	return state, errors.Join(err, store.Close())
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+// verifier is what the flags of exporter verify say.
+type verifier struct {
+	flags
+	target
+	resources []string
+	sinks     []string
+	output    string
+	timeout   time.Duration
+}
+
+func newVerifyCommand() *cobra.Command {
+	v := new(verifier)
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Compare the cluster with what the sinks say",
+		Long: `verify lists the configured resources, reads each sink's log from its beginning to its end as a consumer would, and
+reports every object that is missing in the sink, stale (there in another version) or extra (there, but not in the
+cluster). It writes nothing anywhere.
+
+The cluster goes on changing meanwhile. What the sink has that is newer than the list is no difference, and where there
+are differences, verify waits until the exporter's saved position proves that they are none that are still on their way:
+it asks the exporter that owns the state directory, or the one at --server. Filters, ops, selectors and namespaces of the
+configuration count; what of an object is cut or hashed does not matter, since uids and versions are compared.
+
+The exit code is 0 where all is equal, 1 where something differs, and 2 where that could not be found out.`,
+		Example: `  exporter verify -f config.yaml
+  exporter verify -f config.yaml --sink lake --resource pods -o json
+  exporter verify --resource configmaps --sink nats://localhost:4222 --state-dir ./state`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := v.run(cmd.Context(), cmd)
+			var differs *differsError
+			if err == nil || errors.As(err, &differs) {
+				return err
+			}
+			return usageError{err} // exit code 2: nothing was found out
+		},
+	}
+	v.register(cmd)
+	return cmd
+}
+
+func (v *verifier) register(cmd *cobra.Command) {
+	v.target.register(cmd)
+	set := cmd.Flags()
+	set.StringVarP(&v.file, "config", "f", "", "configuration file (YAML) of the exporter")
+	set.StringVar(&v.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
+	set.StringVar(&v.context, "context", "", "kubeconfig context (default: the current one)")
+	set.StringVar(&v.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
+	set.StringVar(&v.config.Format, "format", "", "message format of sinks that are given as URLs: "+strings.Join(config.Formats(), ", "))
+	set.StringSliceVar(&v.resources, "resource", nil, "resources to compare, as they are configured (default: all); without --config, those that the exporter streams")
+	set.StringArrayVar(&v.sinks, "sink", nil, "name of a configured sink, can be repeated (default: all); without --config, its URL as for exporter run")
+	set.StringVarP(&v.output, "output", "o", "text", "text, or json: a document for each sink, on one line")
+	set.DurationVar(&v.timeout, "timeout", 30*time.Second, "how long to wait until differences are proven")
+}
+
+// differsError is what was found, and no failure of ours.
+type differsError struct{ n int }
+
+func (e *differsError) Error() string {
+	if e.n == 1 {
+		return "verify found 1 difference"
+	}
+	return fmt.Sprintf("verify found %d differences", e.n)
+}
+
+func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
+	cfg, err := v.configuration(cmd)
+	if err != nil {
+		return err
+	}
+	newLogger(io.Discard, cfg.Log)
+	c, err := findCluster(&v.flags, cfg)
+	if err != nil {
+		return err
+	}
+	if err := c.identify(ctx); err != nil {
+		return err
+	}
+	if err := c.resolve(cfg.Resources); err != nil {
+		return err
+	}
+	streams, err := v.chosen(c)
+	if err != nil {
+		return err
+	}
+	return v.compareAll(ctx, cfg, c, streams, &verdicts{out: cmd.OutOrStdout(), json: v.output == "json"})
+}
+
+// configuration is the file's, with the sinks that are asked for.
+func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
+	if v.output != "text" && v.output != "json" {
+		return nil, fmt.Errorf("--output %q: want text or json", v.output)
+	}
+	if err := v.check(cmd); err != nil {
+		return nil, err
+	}
+	if v.file == "" {
+		v.config.Resources, v.config.Sinks = v.resources, v.sinks
+	}
+	v.config.StateDir = ""
+	cfg, err := v.load(func(*config.Config) {})
+	if err != nil {
+		return nil, err
+	}
+	if v.file != "" && !cmd.Flags().Changed("state-dir") {
+		v.stateDir = cfg.State.Dir
+	}
+	if v.file == "" || len(v.sinks) == 0 {
+		return cfg, nil
+	}
+	return cfg, keepSinks(cfg, v.sinks)
+}
+
+// keepSinks leaves the named sinks in the configuration.
+func keepSinks(cfg *config.Config, names []string) error {
+	var have []string
+	for _, s := range cfg.Sinks {
+		have = append(have, s.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return usageError{fmt.Errorf("--sink %q: the configuration has no such sink: it has %s", withoutLogin(name), strings.Join(have, ", "))}
+		}
+	}
+	cfg.Sinks = slices.DeleteFunc(cfg.Sinks, func(s config.Sink) bool { return !slices.Contains(names, s.Name) })
+	return nil
+}
+
+// chosen are the streams that --resource names.
+func (v *verifier) chosen(c *cluster) ([]selected, error) {
+	names, err := control.Resolve(c.named(), v.resources)
+	if err != nil {
+		return nil, fmt.Errorf("--resource: %w", err)
+	}
+	var streams []selected
+	for _, s := range c.streams {
+		if slices.Contains(names, s.stream.String()) {
+			streams = append(streams, s)
+		}
+	}
+	return streams, nil
+}
+
+// compareAll compares one sink after the other.
+func (v *verifier) compareAll(ctx context.Context, cfg *config.Config, c *cluster, streams []selected, out *verdicts) error {
+	var errs []error
+	differences := 0
+	for i := range cfg.Sinks {
+		s := &cfg.Sinks[i]
+		if s.Kind() == config.KindStdout && len(cfg.Sinks) > 1 && len(v.sinks) == 0 {
+			out.note("sink %s is standard output, which cannot be read back: it is left out", s.Name)
+			continue
+		}
+		found, err := v.compareSink(ctx, s, c, streams)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err := out.print(found); err != nil {
+			return err
+		}
+		if found.Undecided {
+			errs = append(errs, fmt.Errorf("sink %s: %s", s.Name, found.Note))
+		}
+		differences += found.differences()
+	}
+	switch {
+	case len(errs) > 0:
+		return several("verify", errs...)
+	case differences > 0:
+		return &differsError{differences}
+	}
+	return nil
+}

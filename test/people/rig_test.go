@@ -1,0 +1,202 @@
+package people
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// limit bounds what another process does, on a busy machine.
+const limit = 2 * time.Minute
+
+// rig is a namespace of a real cluster, three brokers' worth of sinks and an exporter's configuration. The cluster's name
+// in events is the namespace, so topics and subjects are the test's own.
+type rig struct {
+	t         *testing.T
+	dir       string
+	namespace string
+	client    kubernetes.Interface
+	nats      string // URL
+	kafka     *kafka.Cluster
+	exporter  *exec.Cmd
+	log       bytes.Buffer
+}
+
+// newRig makes everything but the configuration.
+func newRig(t *testing.T, namespace string) *rig {
+	t.Helper()
+	cluster := shared.Get(t)
+	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, dir: t.TempDir(), namespace: namespace, client: client}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := os.ReadFile(cluster.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("kubeconfig", string(kubeconfig))
+	return r
+}
+
+func (r *rig) startNATS() {
+	r.t.Helper()
+	server, err := embedded.Start(embedded.Options{StoreDir: r.path("jetstream")})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(server.Shutdown)
+	r.nats = server.URL()
+}
+
+func (r *rig) path(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *rig) write(name, content string) {
+	r.t.Helper()
+	if err := os.WriteFile(r.path(name), []byte(content), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// configure writes config.yaml: what is under resources and sinks, and the rest.
+func (r *rig) configure(name, resources, sinks string) {
+	r.t.Helper()
+	r.write(name, fmt.Sprintf("cluster: %s\nresources:\n%s\nsinks:\n%s\nstate: {dir: %s}\nlisten: 127.0.0.1:0\n", r.namespace, resources, sinks, r.path("state")))
+}
+
+// resource is an entry of the configuration with the rig's namespace.
+func (r *rig) resource(name, more string) string {
+	return fmt.Sprintf("  - {resource: %s, namespaces: [%s]%s}", name, r.namespace, more)
+}
+
+// start runs the exporter, which ends with the test.
+func (r *rig) start() {
+	r.t.Helper()
+	r.exporter = exec.Command(binary(r.t), "run", "-f", r.path("config.yaml"), "--kubeconfig", r.path("kubeconfig"))
+	r.exporter.Stderr = &r.log
+	if err := r.exporter.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		if r.exporter != nil {
+			r.stop()
+		}
+		if r.t.Failed() {
+			r.t.Logf("the exporter said:\n%s", r.log.String())
+		}
+	})
+	r.awaitReady()
+}
+
+// address is where the exporter listens, "" before it does.
+func (r *rig) address() string {
+	text, err := os.ReadFile(r.path("state/address"))
+	if err != nil {
+		return ""
+	}
+	address, _, _ := strings.Cut(string(text), " ")
+	return address
+}
+
+// awaitReady returns when the exporter says that everything has started.
+func (r *rig) awaitReady() {
+	r.t.Helper()
+	eventually(r.t, "the exporter is ready", func() bool {
+		answer, err := http.Get("http://" + r.address() + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+}
+
+// stop ends the exporter, which must have delivered everything.
+func (r *rig) stop() {
+	r.t.Helper()
+	stopped := r.exporter
+	r.exporter = nil
+	if err := stopped.Process.Signal(syscall.SIGTERM); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := stopped.Wait(); err != nil {
+		r.t.Errorf("the exporter ended with %v", err)
+	}
+}
+
+// outcome is what a command said.
+type outcome struct {
+	code        int
+	out, errOut string
+}
+
+func (r *rig) run(args ...string) outcome {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary(r.t), args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	cmd.Env = []string{"HOME=" + r.dir, "PATH=/usr/bin:/bin", "KUBECONFIG=" + r.path("kubeconfig")}
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		r.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, errOut.String())
+	}
+	return outcome{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+}
+
+// put makes or changes a config map.
+func (r *rig) put(name, value string) {
+	r.t.Helper()
+	maps := r.client.CoreV1().ConfigMaps(r.namespace)
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": value}}
+	_, err := maps.Update(r.t.Context(), object, metav1.UpdateOptions{})
+	if err != nil {
+		_, err = maps.Create(r.t.Context(), object, metav1.CreateOptions{})
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) remove(name string) {
+	r.t.Helper()
+	if err := r.client.CoreV1().ConfigMaps(r.namespace).Delete(r.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// eventually waits for something that another process does.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			t.Fatalf("waited %s until %s", limit, what)
+		}
+	}
+}
