@@ -125,7 +125,7 @@ type assembly struct {
 
 func (a *assembly) run(ctx context.Context) error {
 	letters := lettersOf(a.cfg, a.cluster)
-	t := telemetry.New(a.telemetryOptions(letters))
+	t, shown := a.observed(letters)
 	sources, err := a.sources(t)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (a *assembly) run(ctx context.Context) error {
 	}
 	letters.keepFor(sinks)
 	requests := make(chan pipeline.Request)
-	stopServing, err := a.serve(ctx, a.handler(t.Handler(), a.controls(requests, letters)))
+	stopServing, err := a.serve(ctx, withPage(shown, a.handler(t.Handler(), a.controls(requests, letters))))
 	if err != nil {
 		return err
 	}

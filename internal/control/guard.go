@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// Refusal says why the request is not told what names objects, "" where it is: it is for the exporter's own host, as the
+// questions of this package are.
+func Refusal(r *http.Request) string { return refusal(r) }
+
 // refusal says why the request is not answered, "" where it is.
 //
 // The port also serves metrics, and so is open to others. Who reaches it over the loopback interface is on the

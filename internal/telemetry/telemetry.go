@@ -28,6 +28,8 @@ type Options struct {
 	CountObjects func(stream string) (int, error)
 	// CountLetters returns how many dead letters of a sink there are; nil counts none.
 	CountLetters func(sink string) (int, error)
+	// Received, where set, is told of each record, too, and returns at once.
+	Received func(rec *change.Record)
 }
 
 // Telemetry is what is known of the running process. Its methods may be called from any goroutine.
@@ -95,6 +97,9 @@ func (t *Telemetry) StreamFailed(stream change.Stream, err error) {
 
 // Received is told of a record that was read.
 func (t *Telemetry) Received(rec *change.Record) {
+	if t.Options.Received != nil {
+		t.Options.Received(rec)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.streams[rec.Stream.String()]

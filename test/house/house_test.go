@@ -35,6 +35,7 @@ func arrows() map[string][]string {
 		"internal/deadletter":       {"internal/change", "internal/sink"},
 		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
 		"internal/control":          {"internal/change", "internal/checkpoint"},
+		"internal/page":             {"internal/change"},
 		"internal/telemetry":        {"internal/change", "internal/sink"},
 		"internal/sink/sinktest":    {"internal/change", "internal/sink"},
 		"internal/sink/file":        {"internal/change", "internal/sink"},

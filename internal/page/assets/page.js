@@ -1,0 +1,256 @@
+"use strict";
+// Everything that comes from the exporter is put in by textContent. Elements are kept and changed, so that a reader's place
+// and selection stay where they are.
+
+const $ = (id) => document.getElementById(id);
+const samples = [];      // changes a second, oldest first
+const mostSamples = 60;
+const mostChanges = 50;
+let before = null;       // {records, time} of the last status
+let paused = false;
+
+function element(tag, className, text) {
+  const e = document.createElement(tag);
+  if (className) e.className = className;
+  if (text !== undefined) e.textContent = text;
+  return e;
+}
+
+// setText leaves an element alone that says so already: live regions would say it again.
+function setText(e, text) { if (e.textContent !== text) e.textContent = text; }
+function setClass(e, name) { if (e.className !== name) e.className = name; }
+
+const plural = (n, one, many) => count(n) + " " + (n === 1 ? one : many);
+const count = (n) => Number(n || 0).toLocaleString("en");
+
+function bytes(n) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let i = 0;
+  for (n = Number(n || 0); n >= 1024 && i < units.length - 1; i++) n /= 1024;
+  return (i === 0 || n >= 100 ? n.toFixed(0) : n.toFixed(1)) + " " + units[i];
+}
+
+function span(seconds) {
+  if (!(seconds >= 0)) return "–";
+  if (seconds < 1) return "< 1 s";
+  if (seconds < 120) return Math.round(seconds) + " s";
+  if (seconds < 7200) return Math.round(seconds / 60) + " min";
+  if (seconds < 172800) return Math.round(seconds / 3600) + " h";
+  return Math.round(seconds / 86400) + " d";
+}
+
+const since = (time) => span((Date.now() - Date.parse(time)) / 1000);
+const clock = (time) => new Date(time).toLocaleTimeString("en-GB");
+
+// keyed makes one child for each name, in order, and removes those whose name is gone.
+function keyed(parent, names, make, fill) {
+  const have = new Map();
+  for (const child of [...parent.children]) {
+    if (names.includes(child.dataset.key)) have.set(child.dataset.key, child); else child.remove();
+  }
+  names.forEach((name, i) => {
+    let child = have.get(name);
+    if (!child) { child = make(name); child.dataset.key = name; }
+    if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] || null);
+    fill(child, name);
+  });
+}
+
+function pill(e, state) {
+  const kind = { watching: "good", open: "good", failing: "bad" }[state] || "wait";
+  setText(e, state || "unknown");
+  setClass(e, "pill " + kind);
+}
+
+// ---- overview
+
+function showHealth(s) {
+  const e = $("health");
+  const failing = Object.values(s.sinks || {}).filter((k) => k.state === "failing").length;
+  if (!s.healthy) { setText(e, "unhealthy"); setClass(e, "pill bad"); }
+  else if (!s.ready) { setText(e, "starting"); setClass(e, "pill wait"); }
+  else if (failing) { setText(e, plural(failing, "sink fails", "sinks fail")); setClass(e, "pill bad"); }
+  else { setText(e, "delivering"); setClass(e, "pill good"); }
+  const problems = [...(s.problems || [])];
+  if (s.state && s.state.lastError) problems.push("The state is not saved: " + s.state.lastError);
+  banner(problems.join("\n"));
+}
+
+function banner(text) {
+  setText($("banner"), text);
+  $("banner").hidden = !text;
+}
+
+function showRate(s) {
+  let records = 0;
+  for (const stream of Object.values(s.streams || {})) records += stream.records || 0;
+  const now = performance.now();
+  if (before && records >= before.records && now > before.time) samples.push((records - before.records) * 1000 / (now - before.time));
+  if (samples.length > mostSamples) samples.shift();
+  before = { records, time: now };
+  if (!samples.length) return;
+  const rate = samples[samples.length - 1];
+  setText($("rate"), rate < 10 && rate > 0 ? rate.toFixed(1) : count(Math.round(rate)));
+  const top = Math.max(1, ...samples);
+  const points = samples.map((v, i) => ((i + mostSamples - samples.length) * 240 / (mostSamples - 1)).toFixed(1) + "," + (45 - v / top * 42).toFixed(1));
+  $("line").setAttribute("points", points.join(" "));
+  $("area").setAttribute("points", points.length < 2 ? "" : points[0].split(",")[0] + ",48 " + points.join(" ") + " 240,48");
+  $("spark").setAttribute("aria-label", "Changes a second in the last minute: now " + Math.round(rate) + ", at most " + Math.round(top));
+}
+
+function showTiles(s) {
+  let oldest = "", age = -1, gaps = 0, last = null;
+  for (const [name, stream] of Object.entries(s.streams || {})) {
+    if (stream.positionAgeSeconds > age) { age = stream.positionAgeSeconds; oldest = name; }
+    gaps += stream.gaps || 0;
+    if (stream.lastGap && (!last || stream.lastGap.time > last.time)) last = stream.lastGap;
+  }
+  setText($("age"), span(age));
+  setText($("ageHint"), oldest);
+  let records = 0, waiting = 0;
+  for (const sink of Object.values(s.sinks || {})) {
+    records += sink.queueRecords || 0;
+    waiting = Math.max(waiting, sink.oldestUnackedSeconds || 0);
+  }
+  setText($("waiting"), count(records));
+  setText($("waitingHint"), records ? "the oldest for " + span(waiting) : "nothing is queued");
+  setText($("gaps"), count(gaps));
+  setText($("gapsHint"), last ? last.reason + ", " + last.stream + ", " + since(last.time) + " ago" : "none since the start");
+}
+
+// ---- sinks
+
+function makeSink(name) {
+  const card = element("article", "card");
+  const top = element("div", "top");
+  top.append(element("h3", "", name), element("span", "pill wait"));
+  card.append(top, element("p", "hint"), makeBar("Queue"), makeBar("Spool"), element("p", "problem bad"));
+  return card;
+}
+
+function makeBar(label) {
+  const bar = element("div", "bar");
+  const text = element("div", "label");
+  text.append(element("span", "", label), element("span"));
+  const track = element("div", "track");
+  track.setAttribute("role", "meter");
+  track.setAttribute("aria-label", label);
+  track.setAttribute("aria-valuemin", "0");
+  track.append(element("div"));
+  bar.append(text, track);
+  return bar;
+}
+
+function fillBar(bar, used, limit, text) {
+  const part = limit > 0 ? Math.min(1, used / limit) : used > 0 ? 1 : 0;
+  setText(bar.querySelector(".label span:last-child"), text);
+  const track = bar.querySelector(".track");
+  track.setAttribute("aria-valuemax", String(limit || Math.max(used, 1)));
+  track.setAttribute("aria-valuenow", String(Math.min(used, limit || used)));
+  track.setAttribute("aria-valuetext", text);
+  track.firstChild.style.width = (part * 100).toFixed(1) + "%";
+  setClass(track.firstChild, part > 0.9 && limit > 0 ? "full" : "");
+}
+
+function fillSink(card, sink, limit) {
+  pill(card.querySelector(".pill"), sink.state);
+  setText(card.querySelector(".hint"), plural(sink.records, "record", "records") + " delivered" + (sink.note ? "; " + sink.note : ""));
+  const [queue, spool] = card.querySelectorAll(".bar");
+  fillBar(queue, sink.queueBytes || 0, limit, plural(sink.queueRecords || 0, "record", "records") + ", " + bytes(sink.queueBytes) + (limit ? " of " + bytes(limit) : ""));
+  const spooled = sink.spoolBytes ?? (sink.spool && sink.spool.bytes);
+  const room = sink.spoolLimitBytes ?? (sink.spool && sink.spool.limitBytes) ?? 0;
+  spool.hidden = spooled === undefined || spooled === null;
+  if (!spool.hidden) fillBar(spool, spooled, room, bytes(spooled) + (room ? " of " + bytes(room) : ""));
+  const problem = card.querySelector(".problem");
+  const texts = [];
+  if (sink.lastError) texts.push(sink.lastError);
+  if (sink.gaps) texts.push(plural(sink.gaps, "gap", "gaps") + " of this sink" + (sink.lastGap ? ", the last of reason " + sink.lastGap.reason + ", " + since(sink.lastGap.time) + " ago" : ""));
+  setText(problem, texts.join("; "));
+  problem.hidden = !texts.length;
+}
+
+// ---- streams
+
+function makeStream(name) {
+  const row = element("tr");
+  const title = element("th", "", name);
+  title.scope = "row";
+  row.append(title);
+  for (const [label, className] of [["State", ""], ["Position", "number"], ["Age", "number"], ["Records", "number"], ["Last reconcile", ""], ["Last gap", ""]]) {
+    const cell = element("td", className);
+    cell.dataset.label = label;
+    row.append(cell);
+  }
+  row.children[1].append(element("span", "pill wait"));
+  return row;
+}
+
+function fillStream(row, stream) {
+  const [, state, position, age, records, reconcile, gap] = row.children;
+  pill(state.firstChild, stream.state);
+  state.title = stream.lastError || "";
+  setText(position, stream.resourceVersion || "–");
+  setText(age, stream.resourceVersion ? span(stream.positionAgeSeconds) : "–");
+  setText(records, count(stream.records));
+  const r = stream.lastReconcile;
+  setText(reconcile, r ? r.reason + ", " + since(r.time) + " ago: " + count(r.replaced) + " replaced, " + count(r.deleted) + " deleted" + (r.synced ? ", " + count(r.synced) + " synced" : "") : "–");
+  setText(gap, stream.lastGap ? stream.lastGap.reason + ", " + since(stream.lastGap.time) + " ago" : "none");
+}
+
+// ---- events
+
+function showStatus(message) {
+  const { status: s, queues } = JSON.parse(message.data);
+  setText($("cluster"), s.cluster || "kubecdc");
+  setText($("version"), "kubecdc exporter " + (s.version || ""));
+  document.title = (s.cluster ? s.cluster + " – " : "") + "kubecdc exporter";
+  setText($("uptime"), "running for " + span(s.uptimeSeconds));
+  showHealth(s);
+  showRate(s);
+  showTiles(s);
+  const sinks = s.sinks || {}, streams = s.streams || {};
+  keyed($("sinkCards"), Object.keys(sinks).sort(), makeSink, (card, name) => fillSink(card, sinks[name], (queues || {})[name] || 0));
+  const names = Object.keys(streams).sort();
+  setText($("streamCount"), String(names.length));
+  keyed($("streamRows"), names, makeStream, (row, name) => fillStream(row, streams[name]));
+}
+
+function showChanges(message) {
+  if (paused) return;
+  const { changes } = JSON.parse(message.data);
+  const rows = $("changeRows");
+  for (const c of changes.slice(-mostChanges)) {
+    const row = element("tr");
+    const time = element("td", "nowrap quiet", clock(c.time));
+    const op = element("td", "op " + (["added", "updated", "deleted", "gap"].includes(c.op) ? c.op : ""), c.op);
+    row.append(time, op, element("td", "", c.resource), element("td", "", c.name ? (c.namespace ? c.namespace + "/" : "") + c.name : c.reason || ""));
+    rows.prepend(row);
+  }
+  while (rows.children.length > mostChanges) rows.lastChild.remove();
+}
+
+function listen() {
+  const source = new EventSource("events");
+  source.onopen = () => { if (!paused) $("changeRows").replaceChildren(); }; // what was shown comes again
+  source.addEventListener("status", (m) => { showStatus(m); });
+  source.addEventListener("changes", showChanges);
+  source.addEventListener("private", (m) => {
+    setText($("private"), "Names of objects are kept back: " + JSON.parse(m.data));
+    $("private").hidden = false;
+    $("changes").parentElement.hidden = true;
+    $("pause").hidden = true;
+  });
+  source.onerror = () => {
+    setText($("health"), "no connection");
+    setClass($("health"), "pill bad");
+    // A browser tries again by itself, unless it was refused.
+    if (source.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
+  };
+}
+
+$("pause").addEventListener("click", () => {
+  paused = !paused;
+  $("pause").setAttribute("aria-pressed", String(paused));
+  setText($("pause"), paused ? "Continue" : "Pause");
+});
+listen();

@@ -1,0 +1,102 @@
+// Package page is the status page of a running exporter: one page for a browser, and the server-sent events that keep it
+// live. It holds up nobody: what it shows is copied into a ring of fixed size, from which each reader takes at its own
+// pace, and a reader that is too slow for its connection is dropped.
+package page
+
+import (
+	"embed"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// Options says what the page shows.
+type Options struct {
+	// Status is the document of /statusz. It is asked once a second while somebody looks.
+	Status func() any
+	// Queues are the sinks with the bytes that their queues take.
+	Queues map[string]int
+	// Private says why the request is not told the names of objects, "" where it is.
+	Private func(r *http.Request) string
+}
+
+// Page is the page and its events. Its methods may be called from any goroutine.
+type Page struct {
+	options Options
+	ring    ring
+	readers atomic.Int32
+
+	mu     sync.Mutex // guards the following
+	status []byte
+	asked  time.Time
+}
+
+// New returns a page that has seen no change yet.
+func New(options Options) *Page { return &Page{options: options} }
+
+// Received is told of a record. It copies a few names, and never waits for a reader.
+func (p *Page) Received(rec *change.Record) {
+	if !rec.Filtered && rec.Op != change.Bookmark {
+		p.ring.add(rec)
+	}
+}
+
+// Handler serves the page at /, its parts, and /events.
+func (p *Page) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for path, name := range map[string]string{"/{$}": "index.html", "/page.css": "page.css", "/page.js": "page.js"} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { serveAsset(w, name) })
+	}
+	mux.HandleFunc("GET /events", p.serveEvents)
+	return mux
+}
+
+// Paths are what Handler serves.
+func Paths() []string { return []string{"GET /{$}", "GET /page.css", "GET /page.js", "GET /events"} }
+
+// policy lets the page load its own parts and nothing else, and be in no other page (CSP Level 3).
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+func serveAsset(w http.ResponseWriter, name string) {
+	content, err := assets.ReadFile("assets/" + name)
+	if err != nil { // it is part of the program
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	kinds := map[string]string{"html": "text/html", "css": "text/css", "js": "text/javascript"}
+	header := w.Header()
+	header.Set("Content-Type", kinds[name[strings.LastIndexByte(name, '.')+1:]]+"; charset=utf-8")
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-cache")
+	w.Write(content) // a reader that went away is no error of ours
+}
+
+// statusAge is how old the document may be: several readers share it.
+const statusAge = 900 * time.Millisecond
+
+// document is the status as JSON on one line.
+func (p *Page) document() ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.asked) < statusAge {
+		return p.status, nil
+	}
+	text, err := json.Marshal(struct {
+		Queues map[string]int `json:"queues"`
+		Status any            `json:"status"`
+	}{p.options.Queues, p.options.Status()})
+	if err == nil {
+		p.status, p.asked = text, time.Now()
+	}
+	return text, err
+}

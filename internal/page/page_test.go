@@ -1,0 +1,177 @@
+package page
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func pods() *change.Stream {
+	return &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
+}
+
+func record(i int) *change.Record {
+	return &change.Record{
+		Stream: pods(), Op: change.Updated, Key: change.Key{Namespace: "shop", Name: fmt.Sprint("pod-", i)}, ResourceVersion: fmt.Sprint(i),
+		Object: []byte(`{"spec":"SECRET"}`), Received: time.UnixMilli(int64(i)),
+	}
+}
+
+// start serves a page; private is what the page keeps from its readers.
+func start(t *testing.T, private string) (*Page, *httptest.Server) {
+	t.Helper()
+	p := New(Options{Status: func() any { return map[string]bool{"ready": true} }, Queues: map[string]int{"bus": 64}, Private: func(*http.Request) string { return private }})
+	server := httptest.NewServer(p.Handler())
+	t.Cleanup(server.Close)
+	return p, server
+}
+
+func open(t *testing.T, url string) (*bufio.Reader, func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bufio.NewReader(answer.Body), func() {
+		cancel()
+		answer.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+	}
+}
+
+// next returns the data of the next event of the name.
+func next(t *testing.T, r *bufio.Reader, name string) string {
+	t.Helper()
+	for found := false; ; {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatalf("wait for event %s: %v", name, err)
+		}
+		if data, isData := strings.CutPrefix(line, "data: "); isData && found {
+			return strings.TrimSpace(data)
+		}
+		found = found && line != "\n" || line == "event: "+name+"\n"
+	}
+}
+
+func TestI9EventsHaveNamesAndNoObjects(t *testing.T) {
+	p, server := start(t, "")
+	for i := range 3 {
+		p.Received(record(i))
+	}
+	p.Received(&change.Record{Stream: pods(), Op: change.Bookmark})
+	p.Received(&change.Record{Stream: pods(), Op: change.Updated, Filtered: true})
+	r, stop := open(t, server.URL)
+	defer stop()
+	if got, want := next(t, r, "status"), `{"queues":{"bus":64},"status":{"ready":true}}`; got != want {
+		t.Errorf("the status is %s, want %s", got, want)
+	}
+	text := next(t, r, "changes")
+	var told Changes
+	if err := json.Unmarshal([]byte(text), &told); err != nil {
+		t.Fatal(err)
+	}
+	if len(told.Changes) != 3 || told.Changes[2].Name != "pod-2" || told.Changes[2].Namespace != "shop" || told.Changes[2].ResourceVersion != "2" || told.Missed != 0 {
+		t.Errorf("the changes are %s", text)
+	}
+	if strings.Contains(text, "SECRET") {
+		t.Errorf("an object is in %s", text)
+	}
+	p.Received(record(7))
+	if text := next(t, r, "changes"); !strings.Contains(text, `"name":"pod-7"`) || strings.Contains(text, "pod-2") {
+		t.Errorf("the next changes are %s", text)
+	}
+}
+
+func TestI9NamesStayOnTheHost(t *testing.T) {
+	p, server := start(t, "not you")
+	p.Received(record(1))
+	r, stop := open(t, server.URL)
+	defer stop()
+	if got := next(t, r, "private"); got != `"not you"` {
+		t.Errorf("the reader is told %s", got)
+	}
+	for range 2 {
+		if line := next(t, r, "status"); strings.Contains(line, "pod-1") {
+			t.Errorf("a name is in %s", line)
+		}
+	}
+}
+
+// TestI6ASlowReaderHoldsUpNobody: a reader that reads nothing costs nothing but its place, and hears what it missed.
+func TestI6ASlowReaderHoldsUpNobody(t *testing.T) {
+	var r ring
+	for i := range ringSize + 500 {
+		r.add(record(i))
+	}
+	changes, missed := r.after(100)
+	if missed != 400 || len(changes) != ringSize || changes[0].Seq != 501 || changes[0].Name != "pod-500" {
+		t.Errorf("missed %d, and %d changes from %+v", missed, len(changes), changes[0])
+	}
+	if changes, missed = r.after(r.newest()); len(changes) != 0 || missed != 0 {
+		t.Errorf("%d changes behind the newest, %d missed", len(changes), missed)
+	}
+	rec := record(1)
+	if n := testing.AllocsPerRun(2*ringSize, func() { r.add(rec) }); n != 0 {
+		t.Errorf("%v allocations a record", n)
+	}
+}
+
+func TestI6ReadersAreBounded(t *testing.T) {
+	_, server := start(t, "")
+	for range maxReaders {
+		r, stop := open(t, server.URL)
+		defer stop()
+		next(t, r, "status")
+	}
+	answer, err := http.Get(server.URL + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("one more reader is answered %s", answer.Status)
+	}
+}
+
+func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
+	_, server := start(t, "")
+	for _, path := range []string{"/", "/page.css", "/page.js"} {
+		answer, err := http.Get(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("get %s: %s, %v", path, answer.Status, err)
+		}
+		for _, foreign := range []string{"//", "@import", "innerHTML", "insertAdjacentHTML", "document.write", "eval(", "style=", "onclick"} {
+			allowed := strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", "")
+			if strings.Contains(allowed, foreign) && !(foreign == "//" && !strings.Contains(allowed, "://")) {
+				t.Errorf("%s has %q", path, foreign)
+			}
+		}
+		if got := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(got, "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self';") {
+			t.Errorf("%s has the policy %q", path, got)
+		}
+	}
+}
