@@ -1,0 +1,170 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/page"
+)
+
+// hostile is a text that would be an element, if it were put in as one.
+const hostile = `<img src=x onerror="document.title='stolen'"><script>document.title='stolen'</script>`
+
+// scene is a status document with something of everything, as /statusz has it, and with what it may have one day.
+func scene(records int) map[string]any {
+	now := time.Now()
+	ago := func(d time.Duration) string { return now.Add(-d).Format(time.RFC3339Nano) }
+	stream := func(state string, age float64, share int) map[string]any {
+		return map[string]any{
+			"state": state, "resourceVersion": fmt.Sprint(48_120_000 + records), "positionAgeSeconds": age, "records": records / share, "gaps": 0, "objects": 7, "unknown": []int{1},
+			"lastReconcile": map[string]any{"reason": "initial", "time": ago(3 * time.Hour), "replaced": 4211, "deleted": 0, "synced": 0},
+		}
+	}
+	gone := stream("watching", 2.5, 4)
+	gone["gaps"], gone["lastGap"] = 1, map[string]any{"reason": "gone", "stream": "events", "time": ago(26 * time.Minute), "lastDelivered": "1", "resourceVersion": "2"}
+	failing := stream("failing", 95, 9)
+	failing["lastError"] = hostile
+	return map[string]any{
+		"version": "v0.9.0", "cluster": "prod-eu1", "uptimeSeconds": 93_784.0, "healthy": true, "ready": true,
+		"streams": map[string]any{
+			"pods": stream("watching", 0.2, 1), "deployments.apps": stream("watching", 41, 6), "events": gone, "shop/secrets": stream("snapshot", 12, 30),
+			"certificates.cert-manager.io": failing, "nodes": stream("watching", 7, 12),
+		},
+		"sinks": map[string]any{
+			"lake":    map[string]any{"state": "failing", "records": records, "queueRecords": 5120, "queueBytes": 62 << 20, "spoolBytes": 400 << 20, "spoolLimitBytes": 1 << 30, "oldestUnackedSeconds": 73.0, "lastError": "produce to topic k8s.prod-eu1.pods partition 2: no broker answers: " + hostile},
+			"bus":     map[string]any{"state": "open", "records": records, "queueRecords": 12, "queueBytes": 140 << 10, "note": "messages are sent fast"},
+			hostile:   map[string]any{"state": "open", "records": records, "queueRecords": 0, "queueBytes": 0, "gaps": 1, "lastGap": map[string]any{"reason": "policy", "time": ago(time.Minute)}},
+			"archive": map[string]any{"state": "open", "records": records, "queueRecords": 0, "queueBytes": 0},
+		},
+	}
+}
+
+// serveScene serves the page with the scene, while changes come in.
+func serveScene(t *testing.T) string {
+	t.Helper()
+	records := 1_200_000
+	p := page.New(page.Options{
+		Status: func() any { records += 300 + records%7*120; return scene(records) },
+		Queues: map[string]int{"lake": 64 << 20, "bus": 64 << 20, "archive": 64 << 20}, Private: func(*http.Request) string { return "" },
+	})
+	for i, op := range []change.Op{change.Added, change.Updated, change.Deleted, change.Gap, change.Replaced, change.Updated, change.Added} {
+		rec := &change.Record{Stream: &change.Stream{Resource: change.Resource{Group: "apps", Name: "deployments"}}, Op: op, Received: time.Now()}
+		if op == change.Gap {
+			rec.Snapshot = &change.Snapshot{Reason: change.Gone}
+		} else {
+			rec.Key = change.Key{Namespace: "shop", Name: fmt.Sprintf("web-%d", i)}
+		}
+		p.Received(rec)
+	}
+	p.Received(&change.Record{Stream: &change.Stream{Resource: change.Resource{Name: "pods"}}, Op: change.Updated, Key: change.Key{Namespace: "shop", Name: hostile}, Received: time.Now()})
+	server := httptest.NewServer(p.Handler())
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	return server.URL
+}
+
+func media(features ...string) chromedp.Action[chromedp.Void] {
+	var all []*emulation.MediaFeature
+	for i := 0; i < len(features); i += 2 {
+		all = append(all, &emulation.MediaFeature{Name: features[i], Value: features[i+1]})
+	}
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: all})
+		return err
+	})
+}
+
+const drawn = `document.querySelectorAll("#streamRows tr").length === 6 && document.querySelector("#line").getAttribute("points").split(" ").length > 3`
+
+// TestThePageInLightDarkAndOnAPhone looks at the same scene in each: nothing is wider than the screen.
+func TestThePageInLightDarkAndOnAPhone(t *testing.T) {
+	url := serveScene(t)
+	b := newTab(t)
+	backgrounds := map[string]bool{}
+	for _, look := range []struct {
+		scheme string
+		width  int64
+	}{{"light", 1200}, {"dark", 1200}, {"light", 360}, {"dark", 360}} {
+		b.do(media("prefers-color-scheme", look.scheme), chromedp.EmulateViewport(look.width, 900), chromedp.Navigate(url))
+		b.await(drawn)
+		if wide := ask[int64](b, "document.documentElement.scrollWidth"); wide > look.width {
+			t.Errorf("%s at %d: the page is %d wide", look.scheme, look.width, wide)
+		}
+		if cut := ask[[]string](b, `[...document.querySelectorAll(".scroll")].filter((e) => innerWidth < 640 && e.scrollWidth > e.clientWidth).map((e) => e.innerText)`); len(cut) > 0 {
+			t.Errorf("%s at %d: must be scrolled sideways: %q", look.scheme, look.width, cut)
+		}
+		backgrounds[ask[string](b, "getComputedStyle(document.body).backgroundColor")] = true
+		b.picture(fmt.Sprintf("%s-%d.png", look.scheme, look.width))
+	}
+	if len(backgrounds) != 2 {
+		t.Errorf("light and dark have the backgrounds %v", backgrounds)
+	}
+}
+
+// TestI9WhatComesFromTheClusterIsText: a name or an error that looks like an element is none.
+func TestI9WhatComesFromTheClusterIsText(t *testing.T) {
+	b := newTab(t)
+	b.do(chromedp.Navigate(serveScene(t)))
+	b.await(drawn)
+	if n := ask[int](b, `document.querySelectorAll("img, body script").length`); n != 0 {
+		t.Errorf("%d elements came out of text", n)
+	}
+	if title := ask[string](b, "document.title"); title != "prod-eu1 – kubecdc exporter" {
+		t.Errorf("the title is %q", title)
+	}
+	if text := ask[string](b, "document.body.innerText"); strings.Count(text, hostile) < 3 {
+		t.Errorf("the text is not shown as it is:\n%s", text)
+	}
+}
+
+// TestThePageIsForKeyboardsAndScreenReaders: landmarks, names and states as an assistive program sees them.
+func TestThePageIsForKeyboardsAndScreenReaders(t *testing.T) {
+	b := newTab(t)
+	b.do(media("prefers-reduced-motion", "reduce"), chromedp.Navigate(serveScene(t)))
+	b.await(drawn)
+	tree, err := chromedp.Run(b.ctx, func(ctx context.Context, target *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
+		return cdp.Call(ctx, target, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, n := range tree.Nodes {
+		if n.Ignored || n.Role == nil {
+			continue
+		}
+		seen[strings.Trim(string(n.Role.Value), `"`)]++
+	}
+	for role, least := range map[string]int{"banner": 1, "main": 1, "contentinfo": 1, "navigation": 1, "status": 1, "region": 4, "table": 2, "columnheader": 11, "rowheader": 6, "meter": 5, "article": 4} {
+		if seen[role] < least {
+			t.Errorf("%d of role %s, want %d", seen[role], role, least)
+		}
+	}
+	if live := ask[string](b, `document.getElementById("health").getAttribute("aria-live")`); live != "polite" {
+		t.Errorf("the health is announced %q", live)
+	}
+	if moves := ask[string](b, `getComputedStyle(document.querySelector(".track div")).transitionDuration`); !slices.Contains([]string{"0s", ""}, moves) {
+		t.Errorf("bars move for %s although motion is not wanted", moves)
+	}
+	b.do(chromedp.KeyEvent(kb.Tab))
+	if first := ask[string](b, "document.activeElement.className"); first != "skip" {
+		t.Errorf("the first stop of the keyboard is %q, want the skip link", first)
+	}
+	b.do(chromedp.Focus(chromedp.CSS("#pause")), chromedp.KeyEvent(" "))
+	if pressed := ask[string](b, `document.getElementById("pause").getAttribute("aria-pressed") + " " + document.getElementById("pause").innerText`); pressed != "true Continue" {
+		t.Errorf("the space bar makes the button %q", pressed)
+	}
+}
