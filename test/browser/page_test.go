@@ -133,7 +133,7 @@ func TestI9WhatComesFromTheClusterIsText(t *testing.T) {
 // TestThePageIsForKeyboardsAndScreenReaders: landmarks, names and states as an assistive program sees them.
 func TestThePageIsForKeyboardsAndScreenReaders(t *testing.T) {
 	b := newTab(t)
-	b.do(media("prefers-reduced-motion", "reduce"), chromedp.Navigate(serveScene(t)))
+	b.do(media("prefers-reduced-motion", "reduce"), chromedp.EmulateViewport(360, 900), chromedp.Navigate(serveScene(t)))
 	b.await(drawn)
 	tree, err := chromedp.Run(b.ctx, func(ctx context.Context, target *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
 		return cdp.Call(ctx, target, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})

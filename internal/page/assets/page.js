@@ -16,6 +16,13 @@ function element(tag, className, text) {
   return e;
 }
 
+// roled says what an element is, also where the style of a small screen makes it no table.
+function roled(tag, role, className, text) {
+  const e = element(tag, className, text);
+  e.setAttribute("role", role);
+  return e;
+}
+
 // setText leaves an element alone that says so already: live regions would say it again.
 function setText(e, text) { if (e.textContent !== text) e.textContent = text; }
 function setClass(e, name) { if (e.className !== name) e.className = name; }
@@ -172,12 +179,13 @@ function fillSink(card, sink, limit) {
 // ---- streams
 
 function makeStream(name) {
-  const row = element("tr");
-  const title = element("th", "", name);
+  const row = roled("tr", "row");
+  const title = roled("th", "rowheader");
   title.scope = "row";
+  title.append(element("span", "name", name), element("small"));
   row.append(title);
   for (const [label, className] of [["State", ""], ["Position", "number"], ["Age", "number"], ["Records", "number"], ["Last reconcile", ""], ["Last gap", ""]]) {
-    const cell = element("td", className);
+    const cell = roled("td", "cell", className);
     cell.dataset.label = label;
     row.append(cell);
   }
@@ -186,9 +194,9 @@ function makeStream(name) {
 }
 
 function fillStream(row, stream) {
-  const [, state, position, age, records, reconcile, gap] = row.children;
+  const [title, state, position, age, records, reconcile, gap] = row.children;
+  setText(title.lastChild, stream.lastError || "");
   pill(state.firstChild, stream.state);
-  state.title = stream.lastError || "";
   setText(position, stream.resourceVersion || "–");
   setText(age, stream.resourceVersion ? span(stream.positionAgeSeconds) : "–");
   setText(records, count(stream.records));
@@ -220,10 +228,10 @@ function showChanges(message) {
   const { changes } = JSON.parse(message.data);
   const rows = $("changeRows");
   for (const c of changes.slice(-mostChanges)) {
-    const row = element("tr");
-    const time = element("td", "nowrap quiet", clock(c.time));
-    const op = element("td", "op " + (["added", "updated", "deleted", "gap"].includes(c.op) ? c.op : ""), c.op);
-    row.append(time, op, element("td", "", c.resource), element("td", "", c.name ? (c.namespace ? c.namespace + "/" : "") + c.name : c.reason || ""));
+    const row = roled("tr", "row");
+    const time = roled("td", "cell", "nowrap quiet", clock(c.time));
+    const op = roled("td", "cell", "op " + (["added", "updated", "deleted", "gap"].includes(c.op) ? c.op : ""), c.op);
+    row.append(time, op, roled("td", "cell", "", c.resource), roled("td", "cell", "", c.name ? (c.namespace ? c.namespace + "/" : "") + c.name : c.reason || ""));
     rows.prepend(row);
   }
   while (rows.children.length > mostChanges) rows.lastChild.remove();
