@@ -48,7 +48,7 @@ once, in order, and never silently lost.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newVerifyCommand(),
+	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newVerifyCommand(), newTailCommand(),
 		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newVersionCommand())
 	onlyCommands(root)
 	return root

@@ -70,16 +70,19 @@ type reader struct {
 	seq     uint64
 }
 
+// tell tells of the changes first: behind the first status, a reader has heard of all that were before it.
 func (r *reader) tell(status bool) error {
-	if status {
-		document, err := r.page.document()
-		if err == nil {
-			err = r.write("status", document)
-		}
-		if err != nil {
-			return err
-		}
+	if err := r.tellChanges(); err != nil || !status {
+		return err
 	}
+	document, err := r.page.document()
+	if err != nil {
+		return err
+	}
+	return r.write("status", document)
+}
+
+func (r *reader) tellChanges() error {
 	if r.private != "" {
 		return nil
 	}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/decode"
+	"github.com/kubecdc/kubecdc/internal/page"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// tailPoll is how often a sink's log is read on.
+const tailPoll = 300 * time.Millisecond
+
+// tailer is what the flags of exporter tail say.
+type tailer struct {
+	flags
+	target
+	sink      string
+	filter    tailFilter
+	since     string
+	output    string
+	diff      bool
+	follow    bool
+	resources []string
+}
+
+func newTailCommand() *cobra.Command {
+	t := new(tailer)
+	cmd := &cobra.Command{
+		Use:   "tail",
+		Short: "Follow the changes in a sink or of a running exporter",
+		Long: `tail prints a line for each change as it comes. With --sink, or a configuration that has one sink, it reads the sink's
+log; without, it follows the running exporter that owns the state directory, which tells names and no more.
+
+With --diff it shows what changed in each object: the path, the old value and the new one. For that it reads the sink's
+log from its beginning. Values of Secrets are not shown.
+
+Lines are coloured where they go to a terminal, unless NO_COLOR is set.`,
+		Example: `  exporter tail
+  exporter tail -f config.yaml --sink bus --resource pods -n shop --diff
+  exporter tail --sink file:///var/log/changes.ndjson --since 10m --op deleted
+  exporter tail -f config.yaml --sink lake --since start -o json | jq .name`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := t.run(cmd.Context(), cmd)
+			if cmd.Context().Err() != nil {
+				return nil // it was stopped, which is how a tail ends
+			}
+			return err
+		},
+	}
+	t.register(cmd)
+	return cmd
+}
+
+func (t *tailer) register(cmd *cobra.Command) {
+	t.target.register(cmd)
+	set := cmd.Flags()
+	set.StringVarP(&t.file, "config", "f", "", "configuration file (YAML) of the exporter")
+	set.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig file, for the topics of a Kafka sink (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
+	set.StringVar(&t.context, "context", "", "kubeconfig context (default: the current one)")
+	set.StringVar(&t.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
+	set.StringVar(&t.sink, "sink", "", "name of a configured sink; without --config, its URL as for exporter run")
+	set.StringSliceVar(&t.resources, "resource", nil, "only these resources: pods, deployments.apps; needed for the URL of a Kafka sink")
+	set.StringVarP(&t.filter.namespace, "namespace", "n", "", "only this namespace")
+	set.StringVar(&t.filter.name, "name", "", "only objects of this name; * stands for any text")
+	set.StringSliceVar(&t.filter.ops, "op", nil, "only these operations: "+strings.Join(opNames(), ", "))
+	set.StringVar(&t.since, "since", "", "begin at a time: 10m ago, 2026-11-21T02:33:14Z, or start (default: what comes from now on)")
+	set.BoolVar(&t.follow, "follow", true, "go on when the end is reached")
+	set.BoolVar(&t.diff, "diff", false, "show what changed between two versions of an object; needs a sink")
+	set.StringVarP(&t.output, "output", "o", "text", "text, or json: an object a line")
+}
+
+func opNames() []string {
+	var names []string
+	for op := change.Added; op <= change.Gap; op++ {
+		if op != change.Bookmark {
+			names = append(names, op.String())
+		}
+	}
+	return names
+}
+
+func (t *tailer) run(ctx context.Context, cmd *cobra.Command) error {
+	since, err := t.checkFlags(cmd)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(cmd.OutOrStdout())
+	printer := newTailPrinter(out, t.output == "json", colourful(cmd.OutOrStdout(), os.LookupEnv), t.diff)
+	if t.sink == "" && t.file == "" {
+		err = t.followExporter(ctx, since, printer)
+	} else {
+		err = t.followSink(ctx, since, printer)
+	}
+	return errors.Join(err, out.Flush())
+}
+
+func (t *tailer) checkFlags(cmd *cobra.Command) (since time.Time, err error) {
+	if t.output != "text" && t.output != "json" {
+		return since, usageError{fmt.Errorf("--output %q: want text or json", t.output)}
+	}
+	for _, op := range t.filter.ops {
+		if !slices.Contains(opNames(), op) {
+			return since, usageError{fmt.Errorf("--op %q: want %s", op, strings.Join(opNames(), ", "))}
+		}
+	}
+	if t.diff && t.sink == "" && t.file == "" {
+		return since, usageError{errors.New("--diff needs a sink, which has the objects: a running exporter tells names alone: give --sink, or --config")}
+	}
+	for _, name := range t.resources {
+		t.filter.resources = append(t.filter.resources, strings.ToLower(name))
+	}
+	if since, err = parseSince(t.since, time.Now()); err != nil {
+		return since, usageError{fmt.Errorf("--since %q: want a duration such as 10m, a time such as 2026-11-21T02:33:14Z, or start", t.since)}
+	}
+	return since, t.check(cmd)
+}
+
+// parseSince is zero for the start of the log.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return now, nil
+	}
+	if text == "start" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	return time.Parse(time.RFC3339Nano, text)
+}
+
+// followExporter prints what the running exporter tells.
+func (t *tailer) followExporter(ctx context.Context, since time.Time, printer *tailPrinter) error {
+	client, err := t.client()
+	if err != nil {
+		return err
+	}
+	for event, err := range client.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		switch event.Name {
+		case "private":
+			var why string
+			if err := json.Unmarshal(event.Data, &why); err != nil {
+				why = string(event.Data)
+			}
+			return errors.New(why)
+		case "changes":
+			var told page.Changes
+			if err := json.Unmarshal(event.Data, &told); err != nil {
+				return fmt.Errorf("read the exporter's changes: %w: use an exporter of this version", err)
+			}
+			if err := t.printChanges(&told, since, printer); err != nil {
+				return err
+			}
+		case "status":
+			if !t.follow { // the changes before it were told
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tailer) printChanges(told *page.Changes, since time.Time, printer *tailPrinter) error {
+	if told.Missed > 0 {
+		printer.note("%d changes came faster than they could be told", told.Missed)
+	}
+	for _, c := range told.Changes {
+		line := tailLine{Time: c.Time, Op: c.Op, Resource: c.Resource, Namespace: c.Namespace, Name: c.Name, ResourceVersion: c.ResourceVersion, Reason: string(c.Reason)}
+		if t.filter.takes(&line) && !c.Time.Before(since) {
+			if err := printer.print(&line); err != nil {
+				return err
+			}
+		}
+	}
+	return printer.flush()
+}
+
+// followSink prints what the sink's log has.
+func (t *tailer) followSink(ctx context.Context, since time.Time, printer *tailPrinter) error {
+	start := sink.Start{End: t.since == "", Since: since}
+	if t.diff {
+		start = sink.Start{} // the versions before are needed
+	}
+	reader, err := t.openSink(ctx, start)
+	if err != nil {
+		return err
+	}
+	early := t.diff && t.since == "" // what is there is only remembered
+	for {
+		err := reader.Read(ctx, func(m *sink.Stored) error { return t.take(m, since, early, printer) })
+		err = errors.Join(err, printer.flush())
+		if err != nil || !t.follow {
+			return errors.Join(err, reader.Close())
+		}
+		early = false
+		select {
+		case <-time.After(tailPoll):
+		case <-ctx.Done():
+			return reader.Close()
+		}
+	}
+}
+
+func (t *tailer) take(m *sink.Stored, since time.Time, early bool, printer *tailPrinter) error {
+	c, err := decode.Read(m)
+	switch {
+	case errors.Is(err, change.ErrForeignID):
+		return nil
+	case err != nil:
+		printer.note("%v", err)
+		return nil
+	case c.ID.Op == change.Deleted && m.Value == nil && m.Key != nil && c.Object == nil && printer.repeats(c):
+		return nil // the tombstone behind a delete
+	}
+	printer.last = c.ID
+	line := lineOf(c)
+	if t.diff {
+		line.Diff = printer.compare(c)
+	}
+	if early || !t.filter.takes(line) || t.since != "" && c.Time.Before(since) {
+		return nil
+	}
+	return printer.print(line)
+}
+
+// openSink makes the reader. The API server is asked only for the topics of a Kafka sink.
+func (t *tailer) openSink(ctx context.Context, start sink.Start) (sink.Reader, error) {
+	cfg, s, err := t.chosenSink()
+	if err != nil {
+		return nil, err
+	}
+	newLogger(io.Discard, cfg.Log)
+	if s.Kind() != config.KindKafka {
+		c := &cluster{name: cfg.Cluster}
+		if c.name == "" && s.Kind() == config.KindNATS {
+			if c, err = findCluster(&t.flags, cfg); err != nil {
+				return nil, err
+			}
+		}
+		return newReader(s, c, start)
+	}
+	c, err := findCluster(&t.flags, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.resolve(cfg.Resources); err != nil {
+		return nil, err
+	}
+	return newReader(s, c, start)
+}
+
+// chosenSink is the one that is meant, and its configuration.
+func (t *tailer) chosenSink() (*config.Config, *config.Sink, error) {
+	if t.file == "" {
+		t.config.Resources, t.config.Sinks = t.resources, []string{t.sink}
+		if len(t.resources) == 0 {
+			t.config.Resources = []string{"pods"} // a configuration needs some; files and streams have what they have
+		}
+	}
+	cfg, err := t.load(func(*config.Config) {})
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.file != "" && t.sink != "" {
+		if err := keepSinks(cfg, []string{t.sink}); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(cfg.Sinks) > 1 {
+		var names []string
+		for _, s := range cfg.Sinks {
+			names = append(names, s.Name)
+		}
+		return nil, nil, usageError{fmt.Errorf("the configuration has several sinks: choose one of %s with --sink", strings.Join(names, ", "))}
+	}
+	s := &cfg.Sinks[0]
+	if t.file == "" && s.Kind() == config.KindKafka && len(t.resources) == 0 {
+		return nil, nil, usageError{errors.New("--resource is missing: the topics of a Kafka sink are named after resources")}
+	}
+	return cfg, s, nil
+}
