@@ -126,7 +126,8 @@ func streamAndPrint(ctx context.Context, f *flags, cfg *config.Config, out, errO
 	readCtx, stopReading := context.WithCancel(ctx)
 	var reading errgroup.Group
 	reading.Go(func() error { return printStream(readCtx, cfg.Sinks[0].NATS, out) })
-	err := stream(ctx, f, cfg, console{out: out, errOut: errOut})
+	// The changes are printed to the terminal, so its last line is not free for the progress.
+	err := stream(ctx, f, cfg, console{out: out, errOut: struct{ io.Writer }{errOut}})
 	stopReading()
 	return errors.Join(err, reading.Wait())
 }

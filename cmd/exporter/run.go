@@ -58,7 +58,9 @@ type console struct {
 // stream runs the whole line.
 func stream(ctx context.Context, f *flags, cfg *config.Config, terminal console) (err error) {
 	pipeline.TuneCollector()
-	logger := newLogger(terminal.errOut, cfg.Log)
+	shown := newProgress(terminal.errOut, terminal.draws(cfg))
+	logger := newLogger(shown, cfg.Log)
+	shown.logger = logger
 	c, err := findCluster(f, cfg)
 	if err != nil {
 		return err
@@ -80,7 +82,7 @@ func stream(ctx context.Context, f *flags, cfg *config.Config, terminal console)
 	if err := claim(store, cfg.State.Dir, c, logger); err != nil {
 		return err
 	}
-	return (&assembly{cfg, c, store, logger, terminal}).run(ctx)
+	return (&assembly{cfg, c, store, logger, terminal, shown}).run(ctx)
 }
 
 // openState opens the state, or makes it.
@@ -121,6 +123,7 @@ type assembly struct {
 	store   *checkpoint.Store
 	logger  *slog.Logger
 	console
+	progress *progress
 }
 
 func (a *assembly) run(ctx context.Context) error {
@@ -189,7 +192,7 @@ func (a *assembly) sources(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 		}
 		s := source.NewStream(source.Config{
 			Client: client, Stream: wanted.stream, Selection: wanted.selection, Inventory: a.store,
-			Saved: saved, ClusterUID: a.cluster.uid, Shape: shape, Keep: keepOf(wanted.configured), Observer: sourceObserver(t),
+			Saved: saved, ClusterUID: a.cluster.uid, Shape: shape, Keep: keepOf(wanted.configured), Observer: a.progress.observe(sourceObserver(t)),
 		})
 		sources = append(sources, pipeline.Source{
 			Stream:  wanted.stream,

@@ -79,10 +79,12 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 	}
 	p := page{limit: pageSize, exactly: exactly}
 	for {
-		meta, err := s.Client.list(ctx, s, p, func(object frame.Object) error { return run.listed(ctx, &object) })
+		n := 0
+		meta, err := s.Client.list(ctx, s, p, func(object frame.Object) error { n++; return run.listed(ctx, &object) })
 		if err != nil {
 			return err
 		}
+		s.tellListed(n, &meta)
 		if p.token = meta.Continue; p.token == "" {
 			return run.end(ctx)
 		}

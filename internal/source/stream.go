@@ -46,6 +46,9 @@ type Observer struct {
 	Received func(rec *change.Record)
 	// Reconciling is told that a reconcile starts; its counts are not known yet.
 	Reconciling func(stream change.Stream, snapshot *change.Snapshot)
+	// Listed, where set, is told of each page of a reconcile's list: its objects, and how many remain, -1 where the server
+	// does not say, as with selectors (metav1.ListMeta.RemainingItemCount).
+	Listed func(stream change.Stream, n int, remaining int64)
 	// Reconciled is told that a reconcile is complete.
 	Reconciled func(stream change.Stream, snapshot *change.Snapshot)
 	// Corrected is told of each difference that a full snapshot finds at exactly the position: drift.

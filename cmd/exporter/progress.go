@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+const (
+	// drawEvery is how often the line of a terminal is drawn at most.
+	drawEvery = 100 * time.Millisecond
+	// tellEvery is how often a log line tells of a snapshot, where there is no terminal.
+	tellEvery = 10 * time.Second
+)
+
+// progress shows how far snapshots are: on the last line of a terminal, or as a log line now and then. It is what log
+// lines are written through, so that both do not run into each other. It has no goroutine: each page of a list draws.
+type progress struct {
+	out    io.Writer
+	draw   bool // out is a terminal, and nobody else writes there
+	now    func() time.Time
+	logger *slog.Logger // set before the first snapshot
+
+	mu      sync.Mutex // guards the following
+	running []*listing // in the order of their begin
+	drawn   time.Time
+	line    string // as it stands on the terminal, "" is none
+}
+
+// listing is one snapshot that runs.
+type listing struct {
+	stream    string
+	reason    change.Reason
+	listed    int
+	remaining int64 // -1 is not known
+	began     time.Time
+	told      time.Time
+}
+
+func newProgress(out io.Writer, draw bool) *progress {
+	return &progress{out: out, draw: draw, now: time.Now}
+}
+
+// Write writes log lines above the progress.
+func (p *progress) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.line == "" {
+		return p.out.Write(text)
+	}
+	line := p.line
+	p.show("")
+	n, err := p.out.Write(text)
+	p.show(line)
+	return n, err
+}
+
+// observe adds the progress to what a stream tells.
+func (p *progress) observe(o source.Observer) source.Observer {
+	begun, ended, failed := o.Reconciling, o.Reconciled, o.Failed
+	o.Reconciling = func(stream change.Stream, snapshot *change.Snapshot) {
+		begun(stream, snapshot)
+		p.begin(stream.String(), snapshot.Reason)
+	}
+	o.Reconciled = func(stream change.Stream, snapshot *change.Snapshot) {
+		p.end(stream.String())
+		ended(stream, snapshot)
+	}
+	o.Failed = func(stream change.Stream, err error) {
+		p.end(stream.String())
+		failed(stream, err)
+	}
+	o.Listed = func(stream change.Stream, n int, remaining int64) { p.listed(stream.String(), n, remaining) }
+	return o
+}
+
+func (p *progress) begin(stream string, reason change.Reason) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remove(stream) // one that failed
+	now := p.now()
+	p.running = append(p.running, &listing{stream: stream, reason: reason, remaining: -1, began: now, told: now})
+}
+
+func (p *progress) end(stream string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remove(stream)
+	if p.draw {
+		p.show(p.text())
+	}
+}
+
+func (p *progress) remove(stream string) {
+	p.running = slices.DeleteFunc(p.running, func(l *listing) bool { return l.stream == stream })
+}
+
+// listed is told of another page.
+func (p *progress) listed(stream string, n int, remaining int64) {
+	if l := p.count(stream, n, remaining); l != nil { // outside of mu: the logger writes through Write
+		p.logger.Info("snapshot goes on", "resource", l.stream, "reason", l.reason, "objects", l.listed, "remaining", l.left(), "perSecond", int(l.rate(p.now())))
+	}
+}
+
+// count returns a copy of the listing that is to be told of, nil for none.
+func (p *progress) count(stream string, n int, remaining int64) *listing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.running, func(l *listing) bool { return l.stream == stream })
+	if i < 0 {
+		return nil
+	}
+	l, now := p.running[i], p.now()
+	l.listed += n
+	l.remaining = remaining
+	switch {
+	case p.draw && now.Sub(p.drawn) >= drawEvery:
+		p.drawn = now
+		p.show(p.text())
+	case !p.draw && now.Sub(l.told) >= tellEvery:
+		l.told = now
+		told := *l
+		return &told
+	}
+	return nil
+}
+
+// show replaces the terminal's last line; the caller holds mu.
+func (p *progress) show(line string) {
+	if line == p.line {
+		return
+	}
+	p.line = line
+	fmt.Fprintf(p.out, "\r\x1b[K%s", line) // to a terminal that is gone, nothing needs to be shown
+}
+
+// text is the line: the snapshot that runs for the longest time, and how many others do. It fits 80 columns.
+func (p *progress) text() string {
+	if len(p.running) == 0 {
+		return ""
+	}
+	l := p.running[0]
+	text := "snapshot of " + l.stream + ": " + l.String(p.now())
+	if others := len(p.running) - 1; others > 0 {
+		text += fmt.Sprintf(" (+%d)", others)
+	}
+	if runes := []rune(text); len(runes) > 79 {
+		text = string(runes[:78]) + "…"
+	}
+	return text
+}
+
+func (l *listing) rate(now time.Time) float64 {
+	took := now.Sub(l.began).Seconds()
+	if took <= 0 {
+		return 0
+	}
+	return float64(l.listed) / took
+}
+
+func (l *listing) left() string {
+	if l.remaining < 0 {
+		return "unknown"
+	}
+	return fmt.Sprint(l.remaining)
+}
+
+func (l *listing) String(now time.Time) string {
+	rate := l.rate(now)
+	if l.remaining < 0 {
+		return fmt.Sprintf("%d objects, %.0f/s", l.listed, rate)
+	}
+	total := int64(l.listed) + l.remaining
+	text := fmt.Sprintf("%d of %d objects, %d%%, %.0f/s", l.listed, total, int64(l.listed)*100/max(total, 1), rate)
+	if rate > 0 && l.remaining > 0 {
+		text += ", " + time.Duration(float64(l.remaining)/rate*float64(time.Second)).Round(time.Second).String() + " left"
+	}
+	return strings.TrimSpace(text)
+}
+
+// draws says whether the progress has a terminal for itself.
+func (c *console) draws(cfg *config.Config) bool {
+	toStdout := slices.ContainsFunc(cfg.Sinks, func(s config.Sink) bool { return s.Kind() == config.KindStdout })
+	return isTerminal(c.errOut) && os.Getenv("TERM") != "dumb" && !toStdout
+}
