@@ -37,6 +37,10 @@ lint: ## gofmt, go vet, staticcheck
 	go vet ./...
 	go tool staticcheck ./...
 
+.PHONY: schema
+schema: ## the JSON Schemas of what the exporter writes, in directory schema
+	go run ./internal/schema/generate schema
+
 .PHONY: fuzz
 fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 	@set -e; for pkg in $$(go list ./...); do \

@@ -54,7 +54,7 @@ func records() map[string]*change.Record {
 		"replayed": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object,
 			Marks: &change.Marks{Replayed: change.History}},
 		"odd": {Stream: clusterRoles(), Op: change.Added, Key: change.Key{Name: "system:\"té\" \\a\n"}, UID: "u-2",
-			ResourceVersion: "5", Object: []byte(`{}`)},
+			ResourceVersion: "5", Object: []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"system:\"té\" \\a\n"}}`)},
 	}
 	for _, rec := range all {
 		rec.Received = received()

@@ -26,6 +26,8 @@ func arrows() map[string][]string {
 		"internal/decode":           {"internal/change", "internal/sink"},
 		"internal/verify":           {"internal/change", "internal/decode", "internal/sink"},
 		"internal/config":           {},
+		"internal/schema":           {"internal/change"},
+		"internal/schema/generate":  {"internal/schema"},
 		"internal/transform":        {},
 		"internal/filter":           {"internal/change"},
 		"internal/shape":            {"internal/change", "internal/filter", "internal/transform"},

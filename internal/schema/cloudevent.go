@@ -1,0 +1,99 @@
+package schema
+
+import "github.com/kubecdc/kubecdc/internal/change"
+
+// cloudEvent is an event of CloudEvents 1.0 in its JSON format.
+func (b book) cloudEvent() definition {
+	attributes := b.attributes()
+	attributes["finalstateunknown"] = described(definition{"const": true}, "no watch saw the delete")
+	attributes["data"] = definition{"type": "object"}
+	d := b.fields("a record as a CloudEvent in structured mode", attributes, append(optionalAttributes(), "data")...)
+	d["propertyNames"] = definition{"pattern": "^[a-z0-9]+$"}
+	d["allOf"] = append(b.shapes(), b.data()...)
+	d["$defs"] = definition{Object: b.object()}
+	return d
+}
+
+// anObject refers to the object in the same schema.
+func anObject() definition { return definition{"$ref": "#/$defs/" + Object} }
+
+// headers are the attributes in binary mode, where every value is a text.
+func (b book) headers() definition {
+	attributes := b.attributes()
+	attributes["finalstateunknown"] = definition{"const": "true"}
+	d := b.fields("the attributes of a CloudEvent in binary mode, without their prefix", attributes, optionalAttributes()...)
+	d["propertyNames"] = definition{"pattern": "^[a-z0-9]+$"}
+	d["allOf"] = b.shapes()
+	return d
+}
+
+// attributes are CloudEvents' own and our extensions.
+func (b book) attributes() definition {
+	return definition{
+		"specversion":     definition{"const": "1.0"},
+		"id":              id(),
+		"source":          described(definition{"type": "string", "pattern": "^/clusters/."}, "/clusters/ and the cluster"),
+		"type":            types(anyOp),
+		"subject":         described(definition{"type": "string", "pattern": "^/apis?/"}, "the path of the object, or of the stream's collection, on the API server"),
+		"time":            described(timestamp(), "when the exporter received the record"),
+		"datacontenttype": definition{"const": "application/json"},
+		"cluster":         name(),
+		"group":           described(definition{"type": "string"}, "empty for the core group"),
+		"version":         described(name(), "the served version that is watched"),
+		"resource":        described(name(), "the plural, in lower case"),
+		"namespace":       described(name(), "missing for what is cluster-scoped or of all namespaces"),
+		"name":            described(name(), "missing for what speaks of the stream"),
+		"uid":             name(),
+		"resourceversion": described(version(), "of the object, or of the stream for what speaks of it"),
+		"snapshot":        described(name(), "the reconcile that the record belongs to; missing for a record of the watch"),
+		"reason":          described(reasons(func(change.Reason) bool { return true }), "of that reconcile"),
+	}
+}
+
+func optionalAttributes() []string {
+	return []string{"datacontenttype", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason"}
+}
+
+// shapes say which attributes a record of each operation has.
+func (b book) shapes() []any {
+	object := func(op change.Op) bool { return op.OfObject() }
+	return []any{
+		definition{"if": ofType(object), "then": definition{"required": []string{"name", "resourceversion"}}},
+		definition{
+			"if":   ofType(func(op change.Op) bool { return !op.OfObject() || op == change.Replaced || op == change.Sync }),
+			"then": definition{"required": []string{"snapshot", "reason", "resourceversion"}},
+		},
+		definition{"if": ofType(object), "then": definition{"dependentRequired": definition{"snapshot": []string{"reason"}}}},
+		definition{
+			"if":   definition{"required": []string{"finalstateunknown"}},
+			"then": ofType(func(op change.Op) bool { return op == change.Deleted }),
+		},
+	}
+}
+
+// data says what each operation carries. Only a delete whose last state is not known carries nothing.
+func (b book) data() []any {
+	isObject := func(op change.Op) bool { return op.OfObject() }
+	carries := func(d definition) definition {
+		return definition{"required": []string{"data", "datacontenttype"}, "properties": definition{"data": d}}
+	}
+	rules := []any{
+		definition{"if": ofType(isObject), "then": definition{"properties": definition{"data": anObject()}}},
+		definition{"if": ofType(func(op change.Op) bool { return isObject(op) && op != change.Deleted }), "then": carries(anObject())},
+		definition{"dependentRequired": definition{"data": []string{"datacontenttype"}, "datacontenttype": []string{"data"}}},
+	}
+	only := func(op change.Op) definition { return ofType(func(o change.Op) bool { return o == op }) }
+	return append(rules,
+		definition{"if": only(change.SnapshotBegin), "then": carries(b.begin())},
+		definition{"if": only(change.SnapshotEnd), "then": carries(b.end())},
+		definition{"if": only(change.Gap), "then": carries(b.gap())},
+		definition{
+			"if":   definition{"allOf": []any{only(change.Deleted), definition{"not": definition{"required": []string{"data"}}}}},
+			"then": definition{"required": []string{"finalstateunknown"}},
+		},
+	)
+}
+
+func ofType(wanted func(change.Op) bool) definition {
+	return definition{"properties": definition{"type": types(wanted)}, "required": []string{"type"}}
+}

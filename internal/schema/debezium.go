@@ -1,0 +1,65 @@
+package schema
+
+// debezium is a value in Debezium's envelope. Before is never null where readers of changelogs want one: with updates and
+// deletes. Operation m is a line of a file that speaks of no object; on brokers such a message has no value.
+func (b book) debezium() definition {
+	null := definition{"type": "null"}
+	d := b.fields("a record in Debezium's envelope, as its JSON converter writes it without schemas", definition{
+		"before":  definition{"anyOf": []any{null, anObject()}},
+		"after":   definition{"anyOf": []any{null, anObject()}},
+		"message": described(definition{"type": "object"}, "what a frame or a gap says of itself, in a file"),
+		"source":  b.source(),
+		"op":      described(definition{"enum": []string{"c", "u", "d", "r", "m"}}, "created, updated, deleted, read by a snapshot, message"),
+		"ts_ms":   described(millis(), "when the exporter received the record"),
+		"id":      id(),
+	}, "message")
+	d["allOf"] = []any{
+		ifOp(b.row(null, anObject()), "c", "r"), ifOp(b.row(anObject(), anObject()), "u"), ifOp(b.row(anObject(), null), "d"),
+		ifOp(definition{
+			"required": []string{"message"},
+			"properties": definition{
+				"before": null, "after": null, "message": definition{"anyOf": []any{b.begin(), b.end(), b.gap()}},
+			},
+		}, "m"),
+	}
+	d["$defs"] = definition{Object: b.object()}
+	return d
+}
+
+// row is the two sides of a change, which is of an object with a name.
+func (b book) row(before, after definition) definition {
+	return definition{
+		"properties": definition{"before": before, "after": after, "source": definition{"required": []string{"object"}}},
+		"not":        definition{"required": []string{"message"}},
+	}
+}
+
+func ifOp(then definition, ops ...string) definition {
+	return definition{"if": definition{"properties": definition{"op": definition{"enum": ops}}, "required": []string{"op"}}, "then": then}
+}
+
+// source says where the change comes from.
+func (b book) source() definition {
+	return b.fields("where the change comes from", definition{
+		"version":         described(definition{"type": "string"}, "of the exporter"),
+		"connector":       definition{"const": "kubecdc"},
+		"name":            described(name(), "the cluster"),
+		"ts_ms":           millis(),
+		"snapshot":        described(definition{"enum": []string{"true", "false", "last"}}, "whether a snapshot found it"),
+		"resource":        described(name(), "in kubectl's form, such as deployments.apps"),
+		"namespace":       described(name(), "missing for what is cluster-scoped or of all namespaces"),
+		"object":          described(name(), "the object's name; missing for what speaks of the stream"),
+		"uid":             name(),
+		"resourceVersion": described(version(), "of the object, or of the stream for what speaks of it"),
+	}, "namespace", "object", "uid")
+}
+
+func millis() definition { return definition{"type": "integer"} }
+
+// debeziumKey is an object's key as a row's.
+func (b book) debeziumKey() definition {
+	return b.fields("the key of an object's messages", definition{
+		"namespace": described(definition{"type": []string{"string", "null"}, "minLength": 1}, "null for what is cluster-scoped"),
+		"name":      name(),
+	})
+}

@@ -1,0 +1,78 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// typePrefix comes before the operation in the CloudEvents attribute "type".
+const typePrefix = "dev.kubecdc."
+
+// operations are those that go to sinks.
+func operations(wanted func(change.Op) bool) []string {
+	var names []string
+	for op := change.Added; op <= change.Gap; op++ {
+		if op != change.Bookmark && wanted(op) {
+			names = append(names, op.String())
+		}
+	}
+	return names
+}
+
+func anyOp(change.Op) bool { return true }
+
+// types are the operations as CloudEvents' types.
+func types(wanted func(change.Op) bool) definition {
+	names := operations(wanted)
+	for i, name := range names {
+		names[i] = typePrefix + name
+	}
+	return definition{"enum": names}
+}
+
+// reasons are those of reconciles; policy is a gap's alone.
+func reasons(wanted func(change.Reason) bool) definition {
+	all := []change.Reason{
+		change.Initial, change.Gone, change.Stale, change.Resync, change.Requested, change.Epoch, change.NewSink, change.Lost, change.Policy,
+	}
+	return definition{"enum": slices.DeleteFunc(all, func(r change.Reason) bool { return !wanted(r) })}
+}
+
+// version is a resourceVersion. Consumers compare it within one resource only, and for equality (KEP-5504: it is a number
+// for resources that the API server itself stores; an aggregated one may write anything).
+func version() definition { return definition{"type": "string", "minLength": 1} }
+
+// timestamp is in UTC with microseconds.
+func timestamp() definition {
+	return definition{"type": "string", "format": "date-time", "pattern": `^\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`}
+}
+
+// name is that of a namespace or an object.
+func name() definition { return definition{"type": "string", "minLength": 1} }
+
+// id needs no escaping anywhere, and has its parts between slashes.
+func id() definition {
+	return described(definition{"type": "string", "pattern": `^[^/ "\\]{1,8}(/[^/ "\\]*){6,7}$`},
+		"cluster/resource/namespace/name/uid/resourceVersion/op, the same for each copy of one change")
+}
+
+func described(d definition, description string) definition {
+	with := definition{"description": description}
+	for key, value := range d {
+		with[key] = value
+	}
+	return with
+}
+
+// without are the names of the properties that are not optional, sorted.
+func without(properties definition, optional []string) []string {
+	names := []string{}
+	for name := range properties {
+		if !slices.Contains(optional, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
