@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/kubecdc/kubecdc/test/filelock"
 )
 
 // The ports of clusters are below the range from which operating systems take the
@@ -36,7 +38,7 @@ func reservePorts(count int) (ports []int, release func() error, err error) {
 	}
 	for _, block := range rand.Perm(blocks) {
 		first := firstPort + block*blockSize
-		release, err := tryLock(filepath.Join(dir, strconv.Itoa(first)+".lock"))
+		release, err := filelock.TryLock(filepath.Join(dir, strconv.Itoa(first)+".lock"))
 		if err != nil {
 			return nil, nil, fmt.Errorf("reserve ports: %w", err)
 		}

@@ -1,6 +1,7 @@
 //go:build unix
 
-package kafka
+// Package filelock keeps test binaries out of each other's way: what several of them need is made by one.
+package filelock
 
 import (
 	"context"
@@ -11,24 +12,24 @@ import (
 	"time"
 )
 
-// lock waits for the file lock at path. The kernel releases it with the process,
+// Lock waits for the file lock at path. The kernel releases it with the process,
 // so that no killed test leaves it behind.
-func lock(ctx context.Context, path string) (unlock func() error, err error) {
+func Lock(ctx context.Context, path string) (unlock func() error, err error) {
 	for {
-		unlock, err := tryLock(path)
+		unlock, err := TryLock(path)
 		if err != nil || unlock != nil {
 			return unlock, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for another installation of Kafka: %w", ctx.Err())
+			return nil, fmt.Errorf("wait for the lock of %s: %w", path, ctx.Err())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// tryLock returns nothing where another one has the lock.
-func tryLock(path string) (unlock func() error, err error) {
+// TryLock returns nothing where another one has the lock.
+func TryLock(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
