@@ -1,0 +1,246 @@
+package consumers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubecdc/kubecdc/internal/schema"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/testcluster"
+	"github.com/kubecdc/kubecdc/test/validate"
+)
+
+// configuration is of one exporter with every format on every broker. The words are the formats' topics and streams.
+const configuration = `
+cluster: consumers
+resources: [configmaps, secrets, clusterroles, widgets.example.com]
+state: {dir: %[1]s/state}
+listen: 127.0.0.1:0
+sinks:
+- {name: k1, kafka: {brokers: [%[2]q], topic: structured, partitions: 3}}
+- {name: k2, kafka: {brokers: [%[2]q], topic: binary, partitions: 3}, format: cloudevents-binary}
+- {name: k3, kafka: {brokers: [%[2]q], topic: "debezium.{resource}", partitions: 3, tombstones: true}, format: debezium}
+- {name: k4, kafka: {brokers: [%[2]q], topic: "object.{resource}", partitions: 3}, format: object}
+- {name: n1, nats: {url: %[3]q, stream: structured, subject: "structured.{resource}.{namespace}.{name}"}}
+- {name: n2, nats: {url: %[3]q, stream: binary, subject: "binary.{resource}.{namespace}.{name}"}, format: cloudevents-binary}
+- {name: n3, nats: {url: %[3]q, stream: debezium, subject: "debezium.{resource}.{namespace}.{name}"}, format: debezium}
+- {name: n4, nats: {url: %[3]q, stream: object, subject: "object.{resource}.{namespace}.{name}"}, format: object}
+`
+
+// stage is the cluster, the brokers and the programs.
+type stage struct {
+	programs programs
+	cluster  *testcluster.Cluster
+	kafka    *kafka.Cluster
+	nats     *embedded.Server
+}
+
+// newStage starts everything at once: the first time, most of it is downloads and builds.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{}
+	t.Cleanup(func() { s.close(t) })
+	var all errgroup.Group
+	all.Go(func() (err error) { s.programs, err = build(t.Context(), t.TempDir()); return err })
+	all.Go(func() (err error) {
+		s.cluster, err = testcluster.Start(t.Context(), testcluster.Options{})
+		return err
+	})
+	all.Go(func() (err error) { s.kafka, err = kafka.New(t.Context(), kafka.Options{}); return err })
+	all.Go(func() (err error) { s.nats, err = embedded.Start(embedded.Options{StoreDir: t.TempDir()}); return err })
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *stage) close(t *testing.T) {
+	var err1, err2 error
+	if s.cluster != nil {
+		err1 = s.cluster.Stop()
+	}
+	if s.kafka != nil {
+		err2 = s.kafka.Close()
+	}
+	if s.nats != nil {
+		s.nats.Shutdown()
+	}
+	if err := errors.Join(err1, err2); err != nil {
+		t.Error(err)
+	}
+}
+
+func (s *stage) brokers() string { return strings.Join(s.kafka.Brokers(), ",") }
+
+// TestConsumersThatWeDidNotWriteSeeTheCluster writes every kind of record to every broker in every format.
+func TestConsumersThatWeDidNotWriteSeeTheCluster(t *testing.T) {
+	requireJava(t)
+	s := newStage(t)
+	want := s.play(t)
+	t.Run("cloudevents", func(t *testing.T) {
+		logs := map[string][]event{}
+		for _, mode := range []string{"structured", "binary"} {
+			for broker, address := range map[string]string{"kafka": s.brokers(), "nats": s.nats.URL()} {
+				events := sdkEvents(t, s.programs.sdk, broker, address, mode, mode)
+				checkEvents(t, events, want)
+				logs[broker+" "+mode] = events
+			}
+		}
+		for _, other := range []string{"kafka binary", "nats structured", "nats binary"} {
+			sameEvents(t, logs["kafka structured"], logs[other])
+		}
+	})
+	t.Run("debezium", func(t *testing.T) {
+		got, kinds := flinkTable(t, s.programs, s.brokers(), "debezium.")
+		same(t, got, columnsOf(want))
+		for _, kind := range []string{"+I", "-U", "+U", "-D"} {
+			if kinds[kind] == 0 {
+				t.Errorf("Flink's changelog has no %s among its rows %v", kind, kinds)
+			}
+		}
+	})
+	t.Run("object", func(t *testing.T) { same(t, s.objects(t), want) })
+	t.Run("schemas", func(t *testing.T) { s.validate(t) })
+}
+
+// play lets everything happen, and returns what the cluster has in the end.
+func (s *stage) play(t *testing.T) table {
+	t.Helper()
+	dir := t.ArtifactDir()
+	x := &exporter{binary: s.programs.exporter, dir: dir, config: []string{"--kubeconfig", s.cluster.Kubeconfig(), "-f", filepath.Join(dir, "config.yaml")}}
+	if err := os.WriteFile(x.config[3], fmt.Appendf(nil, configuration, dir, s.kafka.Brokers()[0], s.nats.URL()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(s.cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &writer{t: t, client: client}
+	w.populate()
+	x.start(t)
+	x.settle(t)
+	w.change()
+	x.settle(t)
+	x.stop(t)
+	w.forget(s.cluster)
+	x.start(t)
+	x.settle(t)
+	x.stop(t)
+	return w.list()
+}
+
+// objects are what is left of the topics of bare objects when the last record of each key counts, as in a compacted
+// topic. Java's own consumer reads them.
+func (s *stage) objects(t *testing.T) table {
+	t.Helper()
+	all := table{}
+	for resource := range resources() {
+		for _, r := range s.kafka.Consume(t, "object."+resource, kafka.JudgeOptions{}) {
+			namespace, name, found := strings.Cut(string(r.Key), "/")
+			if !found {
+				namespace, name = "", string(r.Key)
+			}
+			switch k := key(resource, namespace, name); {
+			case strings.HasPrefix(name, "/") || namespace == "" && found: // of the stream
+			case r.Value == nil:
+				delete(all, k)
+			default:
+				all[k] = comparable(t, r.Value)
+			}
+		}
+	}
+	return all
+}
+
+// validate holds every message of every log against the schemas.
+func (s *stage) validate(t *testing.T) {
+	files, err := schema.ClosedFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := validate.New(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	formats := map[string]string{"structured": "cloudevents", "binary": "cloudevents-binary", "debezium": "debezium", "object": "object"}
+	topics := []string{"structured", "binary"}
+	for resource := range resources() {
+		topics = append(topics, "debezium."+resource, "object."+resource)
+	}
+	tombstones := map[string]int{}
+	for _, topic := range topics {
+		kind, _, _ := strings.Cut(topic, ".")
+		for _, r := range s.kafka.ConsumeFast(t, topic, kafka.JudgeOptions{}) {
+			m := validate.Message{Format: formats[kind], Headers: map[string]string{}, Key: r.Key, Value: r.Value}
+			for _, h := range r.Headers {
+				m.Headers[h.Key] = string(h.Value)
+			}
+			if m.Value == nil && m.Headers["kubecdc-op"] == "deleted" {
+				tombstones[kind]++
+			}
+			check(t, v, m)
+		}
+	}
+	if tombstones["debezium"] == 0 || tombstones["object"] == 0 {
+		t.Errorf("there are no tombstones, or not in every format: %v", tombstones)
+	}
+	for stream, format := range formats {
+		for _, message := range s.messages(t, stream) {
+			m := validate.Message{Format: format, NATS: true, Headers: map[string]string{}, Value: message.Data}
+			for name, values := range message.Header {
+				m.Headers[name] = values[0]
+			}
+			check(t, v, m)
+		}
+	}
+}
+
+func check(t *testing.T, v *validate.Validator, m validate.Message) {
+	t.Helper()
+	m.Op = m.Headers["kubecdc-op"]
+	if m.Op == "" || m.Headers["kubecdc-id"] == "" || m.Headers["kubecdc-rv"] == "" {
+		t.Errorf("%s: headers are %v", m.Format, m.Headers)
+	}
+	if err := v.Message(m); err != nil {
+		t.Errorf("%s: %v", m.Format, err)
+	}
+}
+
+// messages are all of a stream, and must be some.
+func (s *stage) messages(t *testing.T, stream string) []*nats.RawStreamMsg {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	conn, err := nats.Connect(s.nats.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := conn.JetStream(nats.Context(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := js.StreamInfo(stream)
+	if err != nil || info.State.Msgs == 0 {
+		t.Fatalf("stream %s: %v", stream, err)
+	}
+	var all []*nats.RawStreamMsg
+	for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
+		message, err := js.GetMsg(stream, seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, message)
+	}
+	return all
+}

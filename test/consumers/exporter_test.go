@@ -1,0 +1,97 @@
+package consumers
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// limit bounds each step of the test on a slow machine.
+const limit = 3 * time.Minute
+
+// exporter is the product's binary, between the cluster and the brokers.
+type exporter struct {
+	binary, dir string
+	config      []string // its arguments
+	cmd         *exec.Cmd
+	exited      chan error
+}
+
+// start returns when the process runs.
+func (x *exporter) start(t *testing.T) {
+	t.Helper()
+	log, err := os.OpenFile(filepath.Join(x.dir, "exporter.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	x.cmd, x.exited = exec.Command(x.binary, append([]string{"run"}, x.config...)...), make(chan error, 1)
+	x.cmd.Stdout, x.cmd.Stderr, x.cmd.SysProcAttr = log, log, dieWithParent()
+	started := make(chan error)
+	go func(cmd *exec.Cmd) {
+		runtime.LockOSThread() // it dies with the thread that started it
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			x.exited <- cmd.Wait()
+		}
+	}(x.cmd)
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.cmd.Process.Kill() })
+}
+
+// stop ends the process as an operator does.
+func (x *exporter) stop(t *testing.T) {
+	t.Helper()
+	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-x.exited:
+		if err != nil {
+			t.Fatalf("the exporter ended: %v\n%s", err, x.log())
+		}
+	case <-time.After(limit):
+		t.Fatalf("the exporter does not end\n%s", x.log())
+	}
+}
+
+// settle returns when every sink has acknowledged a full snapshot that was asked for now, and with it all that was before.
+func (x *exporter) settle(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	for {
+		cmd := exec.CommandContext(ctx, x.binary, "snapshot", "--wait", "--state-dir", filepath.Join(x.dir, "state"))
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &said, &said
+		err := cmd.Run()
+		if err == nil {
+			return
+		}
+		select { // it may not listen yet
+		case ended := <-x.exited:
+			t.Fatalf("the exporter ended: %v\n%s", ended, x.log())
+		case <-ctx.Done():
+			t.Fatalf("exporter snapshot: %v: %s\n%s", err, &said, x.log())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func (x *exporter) log() string {
+	text, err := os.ReadFile(filepath.Join(x.dir, "exporter.log"))
+	if err != nil {
+		return err.Error()
+	}
+	return tail(string(text))
+}
