@@ -26,12 +26,25 @@ type ID struct {
 // ID is the record's identity in its epoch or, where it has none, in the first history of the cluster whose kube-system
 // namespace has the uid.
 func (r *Record) ID(clusterUID string) ID {
+	id := r.idInResource(clusterUID)
+	id.Resource = r.Stream.Resource.String()
+	return id
+}
+
+// AppendID appends the text of the record's ID to dst, and allocates nothing else.
+func (r *Record) AppendID(dst []byte, clusterUID string) []byte {
+	id := r.idInResource(clusterUID)
+	dst = append(append(dst, id.Cluster...), '/')
+	return id.appendInResource(r.Stream.Resource.AppendString(dst))
+}
+
+// idInResource is the record's ID without its resource.
+func (r *Record) idInResource(clusterUID string) ID {
 	if r.Epoch != "" {
 		clusterUID = r.Epoch
 	}
 	id := ID{
 		Cluster:         clusterOfID(clusterUID),
-		Resource:        r.Stream.Resource.String(),
 		Key:             r.Key,
 		UID:             r.UID,
 		ResourceVersion: r.ResourceVersion,
@@ -52,7 +65,11 @@ func (id ID) String() string { return string(id.Append(make([]byte, 0, 128))) }
 // Append appends the id's text to dst.
 func (id ID) Append(dst []byte) []byte {
 	dst = append(dst, id.Cluster...)
-	dst = append(append(dst, '/'), id.Resource...)
+	return id.appendInResource(append(append(dst, '/'), id.Resource...))
+}
+
+// appendInResource appends what comes behind the resource.
+func (id ID) appendInResource(dst []byte) []byte {
 	dst = appendEscaped(append(dst, '/'), id.Key.Namespace)
 	dst = appendEscaped(append(dst, '/'), id.Key.Name)
 	dst = appendEscaped(append(dst, '/'), id.UID)

@@ -24,6 +24,13 @@ func TestI8IDIsAPureFunctionOfTheObject(t *testing.T) {
 		if got := rec.ID(cluster).String(); got != want {
 			t.Errorf("id is %q, want %q", got, want)
 		}
+		if got := string(rec.AppendID([]byte("before "), cluster)); got != "before "+want {
+			t.Errorf("appended id is %q, want %q", got, want)
+		}
+		rec.Stream = &Stream{Resource: Resource{Group: "apps", Version: "v1", Name: "deployments"}, Namespace: "shop"}
+		if got := string(rec.AppendID(nil, cluster)); got != rec.ID(cluster).String() {
+			t.Errorf("appended id is %q, want %q", got, rec.ID(cluster))
+		}
 	}
 }
 

@@ -19,6 +19,15 @@ func (r Resource) String() string {
 	return r.Name + "." + r.Group
 }
 
+// AppendString appends String to dst.
+func (r Resource) AppendString(dst []byte) []byte {
+	dst = append(dst, r.Name...)
+	if r.Group == "" {
+		return dst
+	}
+	return append(append(dst, '.'), r.Group...)
+}
+
 // APIVersion is the apiVersion that objects of the resource carry: "v1", "apps/v1".
 func (r Resource) APIVersion() string {
 	if r.Group == "" {

@@ -44,24 +44,37 @@ func FuzzString(f *testing.F) {
 	})
 }
 
-// TestAllocations is a bound of what an event costs: allocations are exact, where times are not. One is the id, which the
-// message keeps; a group makes another one for the resource's name in it.
+// TestAllocations is a bound of what an event costs: allocations are exact, where times are not. The one is the message's
+// texts, which the receiver may keep.
 func TestAllocations(t *testing.T) {
+	const cluster = "prod-eu1"
+	subject, err := NewSubject("k8s.{cluster}.{group}.{resource}.{namespace}.{name}", cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	destinations := map[Transport]Destination{NATS: subject, Kafka: topic(t, "k8s.{cluster}.{resource}", cluster)}
 	object := []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop","uid":"u-1"}}`)
 	pods := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
-	for want, stream := range map[float64]*change.Stream{1: pods, 2: deployments()} {
-		rec := &change.Record{
-			Stream: stream, Op: change.Updated, Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u-1", ResourceVersion: "17",
-			Object: object, Received: received(),
-		}
-		encoder := NewEncoder(Options{Cluster: "prod-eu1", ClusterUID: clusterUID})
-		var messages []sink.Message
-		got := testing.AllocsPerRun(1000, func() {
-			encoder.Reset()
-			messages = encoder.Encode(messages[:0], rec)
-		})
-		if got > want {
-			t.Errorf("%s: %v allocations an event, want at most %v", stream, got, want)
+	for _, stream := range []*change.Stream{pods, deployments()} {
+		for _, op := range []change.Op{change.Added, change.Updated, change.Deleted} {
+			rec := &change.Record{
+				Stream: stream, Op: op, Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u-1", ResourceVersion: "17",
+				Object: object, Received: received(),
+			}
+			for _, o := range outlets() {
+				encoder := NewEncoder(Options{
+					Cluster: cluster, ClusterUID: clusterUID, Version: "v1", Format: o.format, Transport: o.kind,
+					Destination: destinations[o.kind], Tombstones: o.kind == Kafka,
+				})
+				var messages []sink.Message
+				got := testing.AllocsPerRun(100, func() {
+					encoder.Reset()
+					messages = encoder.Encode(messages[:0], rec)
+				})
+				if got > 1 {
+					t.Errorf("%s %s, %s on %s: %v allocations an event, want one", stream, op, o.format, o.transport, got)
+				}
+			}
 		}
 	}
 }

@@ -14,8 +14,10 @@ import (
 // (CloudEvents, NATS protocol binding 3.1, HTTP protocol binding 3.1.3.2).
 type binary struct {
 	events      CloudEvents
-	names       map[string]string // the header of an attribute
+	names       map[string]string    // the header of an attribute
+	types       map[change.Op]string // the attribute of that name
 	source      string
+	cluster     string
 	contentType string
 	encoded     bool // values are percent-encoded
 }
@@ -30,7 +32,7 @@ func attributes() []string {
 }
 
 func newBinary(events CloudEvents, transport Transport) *binary {
-	b := &binary{events: events, names: map[string]string{}, contentType: "content-type", encoded: transport == NATS}
+	b := &binary{events: events, names: map[string]string{}, types: map[change.Op]string{}, contentType: "content-type", encoded: transport == NATS}
 	prefix := "ce_"
 	if transport == NATS {
 		prefix, b.contentType = "ce-", "ce-datacontenttype"
@@ -38,56 +40,22 @@ func newBinary(events CloudEvents, transport Transport) *binary {
 	for _, name := range attributes() {
 		b.names[name] = prefix + name
 	}
-	b.source = b.text("/clusters/" + events.Cluster)
+	for op := change.Added; op <= change.Gap; op++ {
+		b.types[op] = typePrefix + op.String()
+	}
+	b.source, b.cluster = b.text("/clusters/"+events.Cluster), b.text(events.Cluster)
 	return b
 }
 
 func (b *binary) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
-	start := len(e.headers)
-	b.attributes(msg.ID, rec, func(name, value string) {
-		e.headers = append(e.headers, sink.Header{Name: b.names[name], Value: value})
-	})
+	h := headers{binary: b, e: e, start: len(e.headers)}
+	h.attributes(rec)
 	data := payload(rec)
 	if data != nil {
 		e.headers = append(e.headers, sink.Header{Name: b.contentType, Value: "application/json"})
 	}
-	msg.Headers = e.headers[start:len(e.headers):len(e.headers)]
+	msg.Headers = e.headers[h.start:len(e.headers):len(e.headers)]
 	msg.Value = present(data)
-}
-
-// attributes adds each attribute that the record has. What cannot hold an odd character is not looked through for one.
-func (b *binary) attributes(id string, rec *change.Record, add func(name, value string)) {
-	res := &rec.Stream.Resource
-	add("specversion", "1.0")
-	add("id", b.text(id))
-	add("source", b.source)
-	add("type", typePrefix+rec.Op.String())
-	add("subject", b.text(string(appendPath(nil, rec))))
-	add("time", rec.Received.UTC().Format(timeFormat))
-	add("cluster", b.text(b.events.Cluster))
-	add("group", res.Group)
-	add("version", res.Version)
-	add("resource", res.Name)
-	optional := func(name, value string) {
-		if value != "" {
-			add(name, b.text(value))
-		}
-	}
-	optional("namespace", namespace(rec))
-	optional("name", rec.Key.Name)
-	optional("uid", rec.UID)
-	optional("resourceversion", rec.ResourceVersion)
-	if rec.FinalStateUnknown {
-		add("finalstateunknown", strconv.FormatBool(true))
-	}
-	if s := rec.Snapshot; s != nil {
-		add("snapshot", s.ID)
-		add("reason", string(s.Reason))
-	}
-	if rec.Marks != nil {
-		optional("trimmed", rec.Marks.Trimmed)
-		optional("replayed", string(rec.Marks.Replayed))
-	}
 }
 
 // text is the value as the transport's headers take it.
@@ -95,19 +63,94 @@ func (b *binary) text(value string) string {
 	if !b.encoded || !needsPercent(value) {
 		return value
 	}
-	const hex = "0123456789ABCDEF"
-	out := make([]byte, 0, len(value)+8)
-	for i := range len(value) {
-		if c := value[i]; percentEncoded(c) {
-			out = append(out, '%', hex[c>>4], hex[c&15])
-		} else {
-			out = append(out, c)
-		}
-	}
-	return string(out)
+	return string(appendPercent(nil, value))
 }
 
-func needsPercent(value string) bool {
+// headers are those of one message, which start at an index of the encoder's.
+type headers struct {
+	*binary
+	e     *Encoder
+	start int
+}
+
+// attributes adds each attribute that the record has. What cannot hold an odd character is not looked through for one.
+func (h headers) attributes(rec *change.Record) {
+	res := &rec.Stream.Resource
+	h.add("specversion", "1.0")
+	h.id()
+	h.add("source", h.source)
+	h.add("type", h.types[rec.Op])
+	h.made("subject", appendPath(h.e.texts.bytes, rec))
+	h.made("time", appendTime(h.e.texts.bytes, rec.Received.UTC()))
+	h.add("cluster", h.cluster)
+	h.add("group", res.Group)
+	h.add("version", res.Version)
+	h.add("resource", res.Name)
+	h.optional("namespace", namespace(rec))
+	h.optional("name", rec.Key.Name)
+	h.optional("uid", rec.UID)
+	h.optional("resourceversion", rec.ResourceVersion)
+	if rec.FinalStateUnknown {
+		h.add("finalstateunknown", strconv.FormatBool(true))
+	}
+	if s := rec.Snapshot; s != nil {
+		h.add("snapshot", s.ID)
+		h.add("reason", string(s.Reason))
+	}
+	if rec.Marks != nil {
+		h.optional("trimmed", rec.Marks.Trimmed)
+		h.optional("replayed", string(rec.Marks.Replayed))
+	}
+}
+
+// add adds a header with the value as it is.
+func (h headers) add(name, value string) {
+	h.e.headers = append(h.e.headers, sink.Header{Name: h.names[name], Value: value})
+}
+
+// optional adds a header with the value as the transport takes it, or none where it is empty.
+func (h headers) optional(name, value string) {
+	if value != "" {
+		h.add(name, h.text(value))
+	}
+}
+
+// id adds the header of the id.
+func (h headers) id() {
+	texts := &h.e.texts
+	if h.encoded && needsPercent(texts.ID()) {
+		h.made("id", append(texts.bytes, texts.ID()...))
+		return
+	}
+	h.add("id", "")
+	texts.share(len(h.e.headers) - 1 - h.start)
+}
+
+// made adds a header whose value was appended to the encoder's texts.
+func (h headers) made(name string, bytes []byte) {
+	texts := &h.e.texts
+	start := len(texts.bytes)
+	if value := bytes[start:]; h.encoded && needsPercent(value) {
+		bytes = appendPercent(bytes[:start], string(value))
+	}
+	h.add(name, "")
+	texts.put(len(h.e.headers)-1-h.start, bytes)
+}
+
+// appendPercent appends the value in percent-encoding.
+func appendPercent(dst []byte, value string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := range len(value) {
+		if c := value[i]; percentEncoded(c) {
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+		} else {
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+func needsPercent[T string | []byte](value T) bool {
 	for i := range len(value) {
 		if percentEncoded(value[i]) {
 			return true

@@ -18,7 +18,7 @@ type CloudEvents struct {
 }
 
 // Append appends the record as one JSON object to dst. The id must be the record's change.ID as text.
-func (c CloudEvents) Append(dst []byte, id string, rec *change.Record) []byte {
+func (c CloudEvents) Append(dst, id []byte, rec *change.Record) []byte {
 	dst = append(append(dst, `{"specversion":"1.0","id":"`...), id...)
 	dst = c.appendSource(append(dst, `","source":`...))
 	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')
@@ -34,7 +34,7 @@ func (c CloudEvents) Append(dst []byte, id string, rec *change.Record) []byte {
 
 // appendExtensions appends the extension attributes; their names are lower case letters only, as CloudEvents wants.
 func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
-	res := rec.Stream.Resource
+	res := &rec.Stream.Resource
 	dst = appendString(append(dst, `,"cluster":`...), c.Cluster)
 	dst = appendString(append(dst, `,"group":`...), res.Group)
 	dst = appendString(append(dst, `,"version":`...), res.Version)

@@ -32,7 +32,7 @@ func (d debezium) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
 		msg.Key = e.take(d.appendKey(e.buffer, rec))
 	}
 	if rec.Op.OfObject() || d.transport == File {
-		msg.Value = e.take(d.append(e.buffer, msg.ID, rec))
+		msg.Value = e.take(d.append(e.buffer, e.texts.ID(), rec))
 		return
 	}
 	start := len(e.headers)
@@ -43,7 +43,7 @@ func (d debezium) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
 	}
 }
 
-func (d debezium) append(dst []byte, id string, rec *change.Record) []byte {
+func (d debezium) append(dst, id []byte, rec *change.Record) []byte {
 	dst = d.appendBefore(append(dst, `{"before":`...), rec)
 	dst = append(dst, `,"after":`...)
 	if rec.Op == change.Deleted || rec.Object == nil {
@@ -91,12 +91,18 @@ func (d debezium) appendSource(dst []byte, rec *change.Record, millis int64) []b
 	dst = appendString(append(dst, `,"connector":"kubecdc","name":`...), d.cluster)
 	dst = strconv.AppendInt(append(dst, `,"ts_ms":`...), millis, 10)
 	dst = append(append(append(dst, `,"snapshot":"`...), strconv.FormatBool(rec.Snapshot != nil)...), '"')
-	dst = appendString(append(dst, `,"resource":`...), rec.Stream.Resource.String())
+	dst = appendResourceString(append(dst, `,"resource":`...), rec)
 	dst = appendOptional(dst, `,"namespace":`, rec.Key.Namespace)
 	dst = appendOptional(dst, `,"object":`, rec.Key.Name)
 	dst = appendOptional(dst, `,"uid":`, rec.UID)
 	dst = appendString(append(dst, `,"resourceVersion":`...), rec.ResourceVersion)
 	return append(appendMarks(dst, rec), '}')
+}
+
+// appendResourceString appends the resource in kubectl's form as a JSON string.
+func appendResourceString(dst []byte, rec *change.Record) []byte {
+	start := len(dst)
+	return endString(rec.Stream.Resource.AppendString(append(dst, '"')), start)
 }
 
 // appendKey is the object's key as a row's; a record that speaks of its stream has its own.

@@ -20,7 +20,8 @@ type Options struct {
 
 // Destination is where a record's message goes: a *Subject or a *Topic.
 type Destination interface {
-	Of(rec *change.Record) string
+	// Append appends the place of the record's message to dst.
+	Append(dst []byte, rec *change.Record) []byte
 }
 
 // Encoder turns records into messages for one sink. It is used by one goroutine: the messages of a batch share memory
@@ -30,6 +31,7 @@ type Encoder struct {
 	format  format
 	buffer  []byte
 	headers []sink.Header
+	texts   texts // of the message that is being made
 }
 
 // NewEncoder returns an encoder.
@@ -53,15 +55,17 @@ func (e *Encoder) Reset() {
 // Encode appends the record's message to dst, and the delete's tombstone where there is to be one. The messages are valid
 // until Reset.
 func (e *Encoder) Encode(dst []sink.Message, rec *change.Record) []sink.Message {
-	dst = append(dst, sink.Message{ID: e.ID(rec), Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Time: rec.Received})
+	dst = append(dst, sink.Message{Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Time: rec.Received})
 	msg := &dst[len(dst)-1]
 	if rec.Snapshot != nil && !rec.Op.OfObject() {
 		msg.Reason = string(rec.Snapshot.Reason)
 	}
+	e.texts.begin(rec.AppendID(e.texts.bytes[:0], e.options.ClusterUID))
 	if e.options.Destination != nil {
-		msg.Destination = e.options.Destination.Of(rec)
+		e.texts.put(placeOfDestination, e.options.Destination.Append(e.texts.bytes, rec))
 	}
 	e.format.fill(e, msg, rec)
+	e.texts.end(msg)
 	if e.options.Transport == Kafka && msg.Key == nil {
 		msg.Key = e.take(appendKey(e.buffer, rec))
 	}

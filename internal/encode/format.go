@@ -24,7 +24,7 @@ const (
 
 // format makes a record's message.
 type format interface {
-	// fill sets the value, and what of the headers and the key is the format's own. id is the record's.
+	// fill sets the value, and what of the headers and the key is the format's own. The id is in e.texts.
 	fill(e *Encoder, msg *sink.Message, rec *change.Record)
 }
 
@@ -59,7 +59,7 @@ func newStructured(events CloudEvents, transport Transport) structured {
 
 func (s structured) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
 	msg.Headers = s.headers
-	msg.Value = e.take(s.events.Append(e.buffer, msg.ID, rec))
+	msg.Value = e.take(s.events.Append(e.buffer, e.texts.ID(), rec))
 }
 
 // object is the bare object. Where it is gone there is no value: a tombstone on Kafka, and elsewhere an empty message

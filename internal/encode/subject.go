@@ -34,8 +34,10 @@ func NewSubject(template, cluster string) (*Subject, error) {
 }
 
 // Of is the subject of the record.
-func (s *Subject) Of(rec *change.Record) string {
-	b := make([]byte, 0, 96)
+func (s *Subject) Of(rec *change.Record) string { return string(s.Append(make([]byte, 0, 96), rec)) }
+
+// Append appends the subject of the record to b.
+func (s *Subject) Append(b []byte, rec *change.Record) []byte {
 	for _, p := range s.parts {
 		if p.placeholder == "" {
 			b = append(b, p.literal...)
@@ -43,7 +45,7 @@ func (s *Subject) Of(rec *change.Record) string {
 		}
 		b = appendToken(b, value(p.placeholder, s.cluster, rec))
 	}
-	return string(b)
+	return b
 }
 
 // Filter is the narrowest wildcard subject that covers every subject of the template.

@@ -44,19 +44,21 @@ func NewTopic(text, cluster string) (*Topic, error) {
 }
 
 // Of is the topic of the record.
-func (t *Topic) Of(rec *change.Record) string {
-	b := make([]byte, 0, 64)
+func (t *Topic) Of(rec *change.Record) string { return string(t.Append(make([]byte, 0, 64), rec)) }
+
+// Append appends the topic of the record to b.
+func (t *Topic) Append(b []byte, rec *change.Record) []byte {
 	for _, p := range t.parts {
 		switch p.placeholder {
 		case "":
 			b = append(b, p.literal...)
 		case "resource":
-			b = appendTopic(b, rec.Stream.Resource.String())
+			b = appendResource(b, &rec.Stream.Resource)
 		default:
 			b = appendTopic(b, value(p.placeholder, t.cluster, rec))
 		}
 	}
-	return string(b)
+	return b
 }
 
 // Fixed is the topic of all records of the stream, false where records of one stream go to several.
@@ -83,4 +85,13 @@ func appendTopic(dst []byte, value string) []byte {
 		}
 	}
 	return dst
+}
+
+// appendResource appends the resource in kubectl's form.
+func appendResource(dst []byte, res *change.Resource) []byte {
+	dst = appendTopic(dst, res.Name)
+	if res.Group == "" {
+		return dst
+	}
+	return appendTopic(append(dst, '.'), res.Group)
 }
