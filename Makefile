@@ -51,7 +51,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 	done
 
 .PHONY: bench
-bench: bench-source bench-stages bench-file bench-scale bench-snapshot bench-restart bench-idle bench-kafka bench-nats bench-latency ## all benchmarks, each beside its limit
+bench: bench-source bench-stages bench-encode bench-file bench-scale bench-snapshot bench-restart bench-idle bench-kafka bench-nats bench-latency ## all benchmarks, each beside its limit
 
 .PHONY: bench-source
 bench-source: ## watch -> records, beside reading and discarding the same bytes
@@ -60,6 +60,10 @@ bench-source: ## watch -> records, beside reading and discarding the same bytes
 .PHONY: bench-stages
 bench-stages: ## the CPU time and the allocations of an event on each stage of the line
 	go run ./bench/stages
+
+.PHONY: bench-encode
+bench-encode: ## the CPU time and the allocations of an event in each format, with rules and without, beside a round trip through encoding/json
+	go run ./bench/encode
 
 .PHONY: bench-file
 bench-file: ## watch -> file, beside reading and discarding the same bytes

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"syscall"
 	"testing"
 	"time"
 
@@ -68,7 +67,7 @@ type stage struct {
 func (s *setup) figures(read float64) (all []harness.Figure, sum float64) {
 	all, sum = []harness.Figure{{Name: "stage.read_ns_per_event", Value: read, Unit: "ns"}}, read
 	for _, one := range s.stages() {
-		cost, allocs := measure(one.events)
+		cost, allocs := harness.Cost(one.events)
 		all = append(all,
 			harness.Figure{Name: "stage." + one.name + "_ns_per_event", Value: cost, Unit: "ns"},
 			harness.Figure{Name: "stage." + one.name + "_allocs_per_event", Value: allocs, Unit: "allocs"},
@@ -78,26 +77,6 @@ func (s *setup) figures(read float64) (all []harness.Figure, sum float64) {
 		}
 	}
 	return all, sum
-}
-
-// measure returns the CPU time, in nanoseconds, and the allocations of one event.
-func measure(events func(b *testing.B, n int)) (cost, allocs float64) {
-	var cpu time.Duration
-	result := testing.Benchmark(func(b *testing.B) {
-		b.ReportAllocs()
-		began := cpuTime()
-		events(b, b.N)
-		cpu = cpuTime() - began
-	})
-	return float64(cpu.Nanoseconds()) / float64(result.N), float64(result.MemAllocs) / float64(result.N)
-}
-
-func cpuTime() time.Duration {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		panic(err) // it can only fail for a bad argument
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // read is what it costs to read an event from a connection, in nanoseconds: a client that discards it.
