@@ -132,7 +132,7 @@ func sameEvents(t *testing.T, one, other []event) {
 			continue
 		}
 		if !reflect.DeepEqual(plain(first), plain(e)) {
-			t.Errorf("event %s is\n%v %s\nand in the other log\n%v %s", e.attribute("id"), e.Attributes, e.Data, first.Attributes, first.Data)
+			t.Fatalf("event %s is\n%v %s\nand in the other log\n%v %s", e.attribute("id"), e.Attributes, e.Data, first.Attributes, first.Data)
 		}
 		delete(all, e.attribute("id"))
 	}
