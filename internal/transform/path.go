@@ -23,9 +23,9 @@ func (n *node) start() []*node {
 }
 
 // field is where a set of nodes gets by an object's key, and whether a path ends there.
-func field(at []*node, key string) (next []*node, end bool) {
+func field(at []*node, key []byte) (next []*node, end bool) {
 	for _, n := range at {
-		next, end = follow(next, end, n.fields[key])
+		next, end = follow(next, end, n.fields[string(key)])
 		next, end = follow(next, end, n.any)
 	}
 	return next, end

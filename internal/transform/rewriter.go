@@ -28,9 +28,9 @@ type scope struct {
 }
 
 // member is the scope of a value under the key, and whether the value is left in.
-func (s scope) member(key string) (scope, bool) {
+func (s scope) member(key []byte) (scope, bool) {
 	inner, left := s.step(func(at []*node) ([]*node, bool) { return field(at, key) })
-	inner.env = key == "env"
+	inner.env = string(key) == "env"
 	return inner, left
 }
 
@@ -83,7 +83,7 @@ func (r *rewriter) object(s scope) {
 		r.punctuation() // the colon
 		key := unquote(raw)
 		inner, left := s.member(key)
-		inner.hashed = inner.hashed || hidden && key == "value"
+		inner.hashed = inner.hashed || hidden && string(key) == "value"
 		if !left || !r.mayKeep(inner) {
 			r.skip()
 			return
@@ -143,8 +143,8 @@ func (r *rewriter) hidden() bool {
 		key := unquote(ahead.skip())
 		ahead.punctuation()
 		value := ahead.skip()
-		if key == "name" && value[0] == '"' {
-			found = found || r.matches(unquote(value))
+		if string(key) == "name" && value[0] == '"' {
+			found = found || r.matches(string(unquote(value)))
 		}
 	})
 	return found
@@ -164,7 +164,7 @@ func (r *rewriter) matches(name string) bool {
 func (r *rewriter) hash(token []byte) {
 	mac := hmac.New(sha256.New, r.key)
 	if token[0] == '"' {
-		token = []byte(unquote(token))
+		token = unquote(token)
 	}
 	mac.Write(token)
 	r.out = append(r.out, `"hmac-sha256:`...)
@@ -227,14 +227,14 @@ func (r *rewriter) space() {
 	}
 }
 
-// unquote is the text of a JSON string.
-func unquote(token []byte) string {
+// unquote is the text of a JSON string, which may share the token's memory.
+func unquote(token []byte) []byte {
 	if inner := token[1 : len(token)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner)
+		return inner
 	}
 	var text string
 	if err := json.Unmarshal(token, &text); err != nil {
-		return string(token) // cannot be: the whole text is valid
+		return token // cannot be: the whole text is valid
 	}
-	return text
+	return []byte(text)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -94,7 +95,7 @@ func identity() []string {
 
 // Apply appends the object as the rules leave it to dst. It returns an error, and nothing, for what is no JSON object.
 func (t *Transform) Apply(dst, object []byte) ([]byte, error) {
-	r := rewriter{Transform: t, in: object, out: dst}
+	r := rewriter{Transform: t, in: object, out: slices.Grow(dst, len(object))}
 	r.space()
 	if !json.Valid(object) || r.in[r.at] != '{' {
 		return nil, errors.New("transform an object: it is not valid JSON")

@@ -181,7 +181,7 @@ func (o oracle) value(v any, s scope) any {
 		r := rewriter{Transform: o.Transform}
 		out := map[string]any{}
 		for key, value := range v {
-			inner, left := s.member(key)
+			inner, left := s.member([]byte(key))
 			inner.hashed = inner.hashed || s.env && key == "value" && v["name"] != nil && r.matches(name)
 			if left && (inner.kept || isContainer(value)) {
 				out[key] = o.value(value, inner)
