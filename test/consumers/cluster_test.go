@@ -2,6 +2,7 @@ package consumers
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubecdc/kubecdc/test/testcluster"
@@ -57,14 +59,15 @@ func (w *writer) create(resource, namespace, name, text string) {
 	}
 	object.SetName(name)
 	// A new definition is served a moment after it was made.
-	for stop := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
-		_, err := w.on(resource, namespace).Create(w.t.Context(), object, metav1.CreateOptions{})
-		if err == nil {
-			return
+	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
+		_, err := w.on(resource, namespace).Create(ctx, object, metav1.CreateOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
 		}
-		if !apierrors.IsNotFound(err) || time.Now().After(stop) {
-			w.t.Fatal(err)
-		}
+		return err == nil, err
+	})
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }
 
