@@ -16,9 +16,11 @@ func NewEpoch(clusterUID string, found int64) string {
 func ClusterOf(epoch string) string { return epoch[:separatorOf(epoch)] }
 
 // clusterOfID is what an id says of the epoch: the first eight characters of the uid, and the name of the history.
-func clusterOfID(epoch string) string {
+func clusterOfID(epoch string) string { return string(appendClusterOfID(nil, epoch)) }
+
+func appendClusterOfID(dst []byte, epoch string) []byte {
 	at := separatorOf(epoch)
-	return epoch[:min(at, 8)] + epoch[at:]
+	return append(append(dst, epoch[:min(at, 8)]...), epoch[at:]...)
 }
 
 func separatorOf(epoch string) int {

@@ -26,25 +26,27 @@ type ID struct {
 // ID is the record's identity in its epoch or, where it has none, in the first history of the cluster whose kube-system
 // namespace has the uid.
 func (r *Record) ID(clusterUID string) ID {
-	id := r.idInResource(clusterUID)
-	id.Resource = r.Stream.Resource.String()
+	id := r.idInResource()
+	id.Cluster, id.Resource = clusterOfID(r.epochOr(clusterUID)), r.Stream.Resource.String()
 	return id
 }
 
 // AppendID appends the text of the record's ID to dst, and allocates nothing else.
 func (r *Record) AppendID(dst []byte, clusterUID string) []byte {
-	id := r.idInResource(clusterUID)
-	dst = append(append(dst, id.Cluster...), '/')
-	return id.appendInResource(r.Stream.Resource.AppendString(dst))
+	dst = append(appendClusterOfID(dst, r.epochOr(clusterUID)), '/')
+	return r.idInResource().appendInResource(r.Stream.Resource.AppendString(dst))
 }
 
-// idInResource is the record's ID without its resource.
-func (r *Record) idInResource(clusterUID string) ID {
+func (r *Record) epochOr(clusterUID string) string {
 	if r.Epoch != "" {
-		clusterUID = r.Epoch
+		return r.Epoch
 	}
+	return clusterUID
+}
+
+// idInResource is the record's ID without its cluster and its resource.
+func (r *Record) idInResource() ID {
 	id := ID{
-		Cluster:         clusterOfID(clusterUID),
 		Key:             r.Key,
 		UID:             r.UID,
 		ResourceVersion: r.ResourceVersion,

@@ -76,6 +76,9 @@ func TestI8IDIsOfTheHistoryThatTheRecordWasReadFrom(t *testing.T) {
 		NewEpoch("short", 35):            "short~z",
 	} {
 		rec := &Record{Stream: pods(), Op: Updated, Key: Key{Name: "web"}, ResourceVersion: "1", Epoch: epoch}
+		if appended := string(rec.AppendID(nil, "0b6f3c1e-8a4d")); appended != rec.ID("0b6f3c1e-8a4d").String() {
+			t.Errorf("appended id is %q, want %q", appended, rec.ID("0b6f3c1e-8a4d"))
+		}
 		id := rec.ID("0b6f3c1e-8a4d")
 		if id.Cluster != want {
 			t.Errorf("the id in epoch %q is of %s, want %s: a replay after a restart has it", epoch, id.Cluster, want)

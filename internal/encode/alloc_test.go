@@ -59,7 +59,7 @@ func TestAllocations(t *testing.T) {
 		for _, op := range []change.Op{change.Added, change.Updated, change.Deleted} {
 			rec := &change.Record{
 				Stream: stream, Op: op, Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u-1", ResourceVersion: "17",
-				Object: object, Received: received(),
+				Object: object, Received: received(), Epoch: clusterUID + "~k3x9z2",
 			}
 			for _, o := range outlets() {
 				encoder := NewEncoder(Options{

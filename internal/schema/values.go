@@ -53,7 +53,7 @@ func name() definition { return definition{"type": "string", "minLength": 1} }
 
 // id needs no escaping anywhere, and has its parts between slashes.
 func id() definition {
-	return described(definition{"type": "string", "pattern": `^[^/ "\\]{1,8}(/[^/ "\\]*){6,7}$`},
+	return described(definition{"type": "string", "pattern": `^[^/ "\\]+(/[^/ "\\]*){6,7}$`},
 		"cluster/resource/namespace/name/uid/resourceVersion/op, the same for each copy of one change")
 }
 
