@@ -35,6 +35,12 @@ type Batch struct {
 	// which that is done.
 	Based    map[Share]change.Position
 	Compared []string
+	// Resources are what streams are of, for when nobody serves them any more.
+	Resources []change.Stream
+	// Over are streams that end here: position, inventory and resource are forgotten, but for the resource where records of
+	// them may be OnDisk for a sink.
+	Over   []string
+	OnDisk bool
 }
 
 // Share is a stream that a sink is given from its first record on: whoever has it needs no snapshot.
@@ -47,36 +53,7 @@ type Share struct {
 // the inventory or takes them out, moves each stream to the position of its last record that has one, and replaces the
 // marks. It returns a *FullError, with nothing changed, where the volume is nearly full.
 func (s *Store) Commit(b Batch) error {
-	err := s.write(func(w *writer) error {
-		for _, rec := range b.Records {
-			if err := w.record(rec); err != nil {
-				return err
-			}
-		}
-		for name, mark := range b.Marks {
-			if err := w.batch.Set(markKey(name), []byte(mark), nil); err != nil {
-				return err
-			}
-		}
-		if err := w.shares(b.Taken, b.Left); err != nil {
-			return err
-		}
-		for _, debt := range b.Debts {
-			if err := w.owe(debt); err != nil {
-				return err
-			}
-		}
-		if err := w.settleDebts(); err != nil {
-			return err
-		}
-		if err := w.spools(&b); err != nil {
-			return err
-		}
-		if err := w.bases(&b); err != nil {
-			return err
-		}
-		return w.positions()
-	})
+	err := s.write(func(w *writer) error { return w.apply(&b) })
 	if err != nil {
 		return err
 	}
@@ -84,6 +61,61 @@ func (s *Store) Commit(b Batch) error {
 		return nil
 	}
 	return s.reclaim(&b)
+}
+
+// apply writes the parts of the batch, in the order in which they build on each other.
+func (w *writer) apply(b *Batch) error {
+	steps := []func(*Batch) error{w.records, w.marks, w.shares, w.resources, w.owed, w.spools, w.bases, w.positions, w.over}
+	for _, step := range steps {
+		if err := step(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) records(b *Batch) error {
+	for _, rec := range b.Records {
+		if err := w.record(rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) marks(b *Batch) error {
+	for name, mark := range b.Marks {
+		if err := w.batch.Set(markKey(name), []byte(mark), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// owed notes what is owed from now on, and forgets what the records of the batch have settled.
+func (w *writer) owed(b *Batch) error {
+	for _, debt := range b.Debts {
+		if err := w.owe(debt); err != nil {
+			return err
+		}
+	}
+	return w.settleDebts()
+}
+
+// over forgets the streams that are over.
+func (w *writer) over(b *Batch) error {
+	for _, stream := range b.Over {
+		if err := w.drop(stream); err != nil {
+			return err
+		}
+		if b.OnDisk {
+			continue
+		}
+		if err := w.batch.Delete(resourceKey(stream), nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SetPosition overwrites the stream's position and nothing else.
@@ -144,13 +176,13 @@ func (w *writer) forget(sinkName string) error {
 }
 
 // shares notes which streams sinks take from now on, and which no longer.
-func (w *writer) shares(taken, left []Share) error {
-	for _, share := range taken {
+func (w *writer) shares(b *Batch) error {
+	for _, share := range b.Taken {
 		if err := w.batch.Set(shareKey(share), nil, nil); err != nil {
 			return err
 		}
 	}
-	for _, share := range left {
+	for _, share := range b.Left {
 		debts := append(append(sinkPrefix(tableDebt, share.Sink), share.Stream...), terminator)
 		if err := w.batch.DeleteRange(debts, after(debts), nil); err != nil {
 			return err
@@ -164,13 +196,15 @@ func (w *writer) shares(taken, left []Share) error {
 
 // DropStream forgets the stream's position and inventory.
 func (s *Store) DropStream(stream string) error {
-	return s.write(func(w *writer) error {
-		if err := w.batch.Delete(positionKey(stream), nil); err != nil {
-			return err
-		}
-		prefix := inventoryPrefix(stream)
-		return w.batch.DeleteRange(prefix, after(prefix), nil)
-	})
+	return s.write(func(w *writer) error { return w.drop(stream) })
+}
+
+func (w *writer) drop(stream string) error {
+	if err := w.batch.Delete(positionKey(stream), nil); err != nil {
+		return err
+	}
+	prefix := inventoryPrefix(stream)
+	return w.batch.DeleteRange(prefix, after(prefix), nil)
 }
 
 // Reset forgets everything but the format: positions, inventory, marks, debts and the cluster's identity.
@@ -249,7 +283,7 @@ func (w *writer) record(rec *change.Record) error {
 func changesInventory(rec *change.Record) bool { return rec.Op.OfObject() && rec.Sink == "" }
 
 // positions writes the last position of each stream.
-func (w *writer) positions() error {
+func (w *writer) positions(*Batch) error {
 	for name, stream := range w.byName {
 		if stream.position == (change.Position{}) {
 			continue

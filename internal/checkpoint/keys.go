@@ -21,6 +21,7 @@ const (
 	tableRedaction = 'R' // no key                           -> key of the hashes
 	tableShare     = 'S' // sink, terminator, stream        -> nothing
 	tablePosition  = 'P' // stream                           -> position
+	tableResource  = 'V' // stream                           -> version, kind, scope of its resource
 	tablesFirst    = 0x02
 	tablesEnd      = 0xff
 )
@@ -41,6 +42,8 @@ func redactionKey() []byte { return []byte{tableRedaction} }
 func markKey(sinkName string) []byte { return append([]byte{tableMark}, sinkName...) }
 
 func positionKey(stream string) []byte { return append([]byte{tablePosition}, stream...) }
+
+func resourceKey(stream string) []byte { return append([]byte{tableResource}, stream...) }
 
 // sinkPrefix is what the keys of a table that belong to the sink begin with.
 func sinkPrefix(table byte, sinkName string) []byte {

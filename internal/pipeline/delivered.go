@@ -18,16 +18,16 @@ import (
 // A log may be compacted, so that of an object only the newest record is left, and an older one may come again. Whatever
 // is older than what the log holds of the same object is never written behind it (I3).
 type deliveredSet struct {
-	streams []change.Stream
 	ledger  ledger
 	foreign func(change.ID) bool // ids of others, in a log that is shared
 	// shuffled says that a queue which coalesces moves newer records before older ones of other objects: then only what is
 	// delivered with all before it passes a tail.
 	shuffled bool
 
-	mu    sync.Mutex             // guards the following: the listener takes, sources ask for ghosts, the committer passes
-	tails map[string]*tail       // by stream, none that is empty
-	again map[change.ID]struct{} // of records on disk that the log holds
+	mu      sync.Mutex             // guards the following: the listener takes, sources ask for ghosts, the committer passes
+	streams []*change.Stream       // those that there are now
+	tails   map[string]*tail       // by stream, none that is empty
+	again   map[change.ID]struct{} // of records on disk that the log holds
 }
 
 // tail is one stream's part.
@@ -52,7 +52,7 @@ type latest struct {
 // add takes ids as text, oldest first. Those that are no record of one of the streams, or that are saved, are left out. The
 // spooled are the first records on disk, which are saved and come again all the same.
 func (d *deliveredSet) add(ids []string, spooled []*change.Record, clusterUID string) error {
-	again := spooledAgain(ids, spooled, clusterUID)
+	again, streams := spooledAgain(ids, spooled, clusterUID), d.present()
 	type entry struct {
 		id      change.ID
 		stream  *change.Stream
@@ -65,7 +65,7 @@ func (d *deliveredSet) add(ids []string, spooled []*change.Record, clusterUID st
 		if err != nil || d.foreign(id) {
 			continue
 		}
-		stream := d.streamOf(id)
+		stream := streamOf(streams, id)
 		if stream == nil {
 			continue
 		}
@@ -165,20 +165,37 @@ func foreign(shared bool, clusterUID string) func(change.ID) bool {
 	return func(id change.ID) bool { return shared && change.ClusterOf(id.Cluster) != ours }
 }
 
+// references are to copies of the streams, which the set owns.
+func references(streams []change.Stream) []*change.Stream {
+	all := make([]*change.Stream, len(streams))
+	for i := range streams {
+		all[i] = &streams[i]
+	}
+	return all
+}
+
+// present are the streams that there are now.
+func (d *deliveredSet) present() []*change.Stream {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.streams)
+}
+
 // streamNamed is the configured stream of the name, nil where there is none.
 func (d *deliveredSet) streamNamed(name string) *change.Stream {
-	for i := range d.streams {
-		if d.streams[i].String() == name {
-			return &d.streams[i]
+	for _, s := range d.present() {
+		if s.String() == name {
+			return s
 		}
 	}
 	return nil
 }
 
-func (d *deliveredSet) streamOf(id change.ID) *change.Stream {
-	for i := range d.streams {
-		if isOf(id, &d.streams[i]) {
-			return &d.streams[i]
+// streamOf is the one of the streams that the id's record came from, nil where there is none.
+func streamOf(streams []*change.Stream, id change.ID) *change.Stream {
+	for _, s := range streams {
+		if isOf(id, s) {
+			return s
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func newListener(index int, s Sink, config *Config) *listener {
 	return &listener{
 		Sink: s, index: index, clusterUID: config.ClusterUID, observer: config.Observer,
 		delivered: deliveredSet{
-			streams: config.streams(), ledger: ledger{store: config.Store},
+			streams: references(config.streams()), ledger: ledger{store: config.Store},
 			foreign: foreign(s.Shared, config.ClusterUID), shuffled: s.Coalesce,
 		},
 		store: config.Store,

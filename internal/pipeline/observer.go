@@ -32,6 +32,8 @@ type Observer struct {
 	Committed func(batch []*change.Record, marks map[string]sink.Mark, took time.Duration)
 	// CommitFailed is told of a failed commit, which is tried again.
 	CommitFailed func(err error)
+	// Left is told that a stream is over and forgotten.
+	Left func(stream change.Stream)
 }
 
 // Backlog is what was pushed to a listener and is not acknowledged.
@@ -56,5 +58,6 @@ func NopObserver() Observer {
 		Replayed:     func(string, *change.Record, error) {},
 		Committed:    func([]*change.Record, map[string]sink.Mark, time.Duration) {},
 		CommitFailed: func(error) {},
+		Left:         func(change.Stream) {},
 	}
 }

@@ -16,7 +16,7 @@ func debt(sinkName, stream string, reason change.Reason) checkpoint.Debt {
 // debts are full snapshots for the sink of the streams that it takes.
 func (r *run) debts(sinkName string, reason change.Reason, takes func(*change.Stream) bool) []checkpoint.Debt {
 	var debts []checkpoint.Debt
-	for _, s := range r.Sources {
+	for _, s := range r.sources() {
 		if takes(&s.Stream) {
 			debts = append(debts, debt(sinkName, s.Stream.String(), reason))
 		}
@@ -43,7 +43,7 @@ func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
 	if err != nil {
 		return fmt.Errorf("read the snapshots that are owed: %w", err)
 	}
-	for _, s := range r.Sources {
+	for _, s := range r.sources() {
 		var owed []change.Owed
 		for _, d := range debts {
 			if d.Stream == s.Stream.String() && chosen(d) {

@@ -38,7 +38,9 @@ type Config struct {
 	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
 	Requests <-chan Request
 	// Replays are dead letters to be sent again; nil is none. Each is answered.
-	Replays  <-chan Replay
+	Replays <-chan Replay
+	// Follow, where set, runs beside the sources and adds further ones. It returns when ctx ends; an error ends the run.
+	Follow   func(ctx context.Context, roster *Roster) error
 	Observer Observer
 }
 
@@ -55,7 +57,7 @@ func (c *Config) streams() []change.Stream {
 type Source struct {
 	Stream change.Stream
 	// Run pushes the stream's records into the line until ctx ends, and returns then; no goroutine of its own is
-	// left. An error ends the whole run.
+	// left. ErrOver ends the stream alone; any other error ends the whole run.
 	Run func(ctx context.Context, line *Line) error
 	// Request asks for full snapshots, each for one sink. It returns at once. What is asked for at once and for the same
 	// reason may share a list.
@@ -135,10 +137,12 @@ type run struct {
 	*Config
 	line      *Line
 	listeners []*listener
+	resyncer  *resyncer
 	oweMu     sync.Mutex // held while debts are noted and asked for
 
 	opening     context.Context // of the sinks that are not open yet
 	stopOpening context.CancelFunc
+	sourceMu    sync.Mutex // guards Sources
 }
 
 func newRun(config *Config) *run {
@@ -152,6 +156,7 @@ func newRun(config *Config) *run {
 	for _, l := range r.listeners {
 		l.line = r.line
 	}
+	r.resyncer = newResyncer(r)
 	return r
 }
 
@@ -182,12 +187,20 @@ func (r *run) deliver(ctx context.Context) error {
 	for _, l := range r.listeners {
 		listeners.Go(guard(func() error { return r.listen(sinkCtx, l) }))
 	}
+	var roster *Roster
+	read := func(s Source) {
+		sources.Go(guard(func() error { return r.read(sourceCtx, s, roster) }))
+	}
+	roster = newRoster(r, read)
 	for _, s := range r.Sources {
-		sources.Go(guard(func() error { return s.Run(sourceCtx, r.line) }))
+		read(s)
+	}
+	if r.Follow != nil {
+		sources.Go(guard(func() error { return r.Follow(sourceCtx, roster) }))
 	}
 	sources.Go(func() error { r.serveRequests(sourceCtx); return nil })
 	sources.Go(func() error { r.serveReplays(sourceCtx); return nil })
-	sources.Go(func() error { newResyncer(r).run(sourceCtx); return nil })
+	sources.Go(func() error { r.resyncer.run(sourceCtx); return nil })
 	<-sourceCtx.Done()
 	sourceErr := sources.Wait()
 	listenErr := r.drain(&listeners, stopSinks)
@@ -201,6 +214,16 @@ func (r *run) listen(ctx context.Context, l *listener) error {
 		return err
 	}
 	return l.run(ctx)
+}
+
+// read runs the source until ctx ends or its stream is over.
+func (r *run) read(ctx context.Context, s Source, roster *Roster) error {
+	err := s.Run(ctx, r.line)
+	if errors.Is(err, ErrOver) {
+		roster.leave(ctx, s)
+		return nil
+	}
+	return err
 }
 
 // drain lets the listeners finish their queues, and stops them when the deadline is over.

@@ -67,8 +67,9 @@ func (r *run) request(request *Request) error {
 
 // chosenStreams are the named ones, or all.
 func (r *run) chosenStreams(names []string) ([]string, error) {
-	all := make([]string, len(r.Sources))
-	for i, s := range r.Sources {
+	sources := r.sources()
+	all := make([]string, len(sources))
+	for i, s := range sources {
 		all[i] = s.Stream.String()
 	}
 	if len(names) == 0 {
@@ -99,9 +100,9 @@ func (r *run) chosenSinks(name string) ([]*listener, error) {
 // taken are the streams that one of the sinks takes.
 func (r *run) taken(sinks []*listener) string {
 	var names []string
-	for i := range r.Sources {
-		if slices.ContainsFunc(sinks, func(l *listener) bool { return l.takes(&r.Sources[i].Stream) }) {
-			names = append(names, r.Sources[i].Stream.String())
+	for _, s := range r.sources() {
+		if slices.ContainsFunc(sinks, func(l *listener) bool { return l.takes(&s.Stream) }) {
+			names = append(names, s.Stream.String())
 		}
 	}
 	return strings.Join(names, ", ")

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -15,11 +17,14 @@ const maxBehind = 1024
 // postponement is the longest time after which a stream that was behind is looked at again.
 const postponement = 10 * time.Second
 
-// resyncer asks for the periodic resyncs: ShouldResync of client-go's listeners, as a clock of its own. It is used by one
-// goroutine.
+// resyncer asks for the periodic resyncs: ShouldResync of client-go's listeners, as a clock of its own.
 type resyncer struct {
-	line  *Line
-	turns []resyncTurn
+	line      *Line
+	listeners []*listener
+	changed   chan struct{} // buffered 1: there are other turns
+
+	mu    sync.Mutex // guards the following
+	turns []*resyncTurn
 }
 
 // resyncTurn is one stream and the sinks that want it at the same times.
@@ -27,54 +32,82 @@ type resyncTurn struct {
 	source Source
 	owed   []change.Owed
 	period time.Duration
-	next   time.Time
+	next   time.Time // written by run alone
 }
 
-// newResyncer spreads the streams over the second half of their first period, so that they are not all listed at once;
-// sinks of the same period share the times of a stream, and so its lists.
 func newResyncer(r *run) *resyncer {
-	resync := &resyncer{line: r.line}
-	start := time.Now()
+	resync := &resyncer{line: r.line, listeners: r.listeners, changed: make(chan struct{}, 1)}
 	for _, s := range r.Sources {
-		fraction := 0.5 + rand.Float64()/2
-		byPeriod := map[time.Duration][]change.Owed{}
-		for _, l := range r.listeners {
-			if l.Resync > 0 && l.takes(&s.Stream) {
-				byPeriod[l.Resync] = append(byPeriod[l.Resync], change.Owed{Sink: l.Name, Reason: change.Resync})
-			}
-		}
-		for period, owed := range byPeriod {
-			first := start.Add(time.Duration(fraction * float64(period)))
-			resync.turns = append(resync.turns, resyncTurn{source: s, owed: owed, period: period, next: first})
-		}
+		resync.join(s)
 	}
 	return resync
 }
 
+// join spreads the streams over the second half of their first period, so that they are not all listed at once; sinks of
+// the same period share the times of a stream, and so its lists.
+func (r *resyncer) join(s Source) {
+	fraction := 0.5 + rand.Float64()/2
+	byPeriod := map[time.Duration][]change.Owed{}
+	for _, l := range r.listeners {
+		if l.Resync > 0 && l.takes(&s.Stream) {
+			byPeriod[l.Resync] = append(byPeriod[l.Resync], change.Owed{Sink: l.Name, Reason: change.Resync})
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for period, owed := range byPeriod {
+		first := time.Now().Add(time.Duration(fraction * float64(period)))
+		r.turns = append(r.turns, &resyncTurn{source: s, owed: owed, period: period, next: first})
+	}
+	r.signal()
+}
+
+// leave forgets the stream.
+func (r *resyncer) leave(stream string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turns = slices.DeleteFunc(r.turns, func(t *resyncTurn) bool { return t.source.Stream.String() == stream })
+	r.signal()
+}
+
+// signal makes run look again; the caller holds mu.
+func (r *resyncer) signal() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
 // run asks until ctx ends.
 func (r *resyncer) run(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		turn := r.first()
 		if turn == nil {
-			return
+			select {
+			case <-r.changed:
+			case <-ctx.Done():
+			}
+			continue
 		}
 		timer := time.NewTimer(time.Until(turn.next))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return
+		case <-r.changed:
 		case <-timer.C:
 			r.take(turn)
 		}
+		timer.Stop()
 	}
 }
 
 // first is the turn that is due first, nil where there is none.
 func (r *resyncer) first() *resyncTurn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var first *resyncTurn
-	for i := range r.turns {
-		if first == nil || r.turns[i].next.Before(first.next) {
-			first = &r.turns[i]
+	for _, turn := range r.turns {
+		if first == nil || turn.next.Before(first.next) {
+			first = turn
 		}
 	}
 	return first

@@ -121,6 +121,37 @@ func TestResyncOfAStreamThatIsBehindComesLater(t *testing.T) {
 	})
 }
 
-func TestResyncWithoutAPeriodEndsAtOnce(t *testing.T) {
-	newResyncer(newResyncRun(3, map[string]time.Duration{"a": 0}).run).run(t.Context())
+func TestResyncWithoutAPeriodAsksNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rr := newResyncRun(3, map[string]time.Duration{"a": 0})
+		rr.during(t, 1000*time.Hour)
+		if len(rr.asked) != 0 {
+			t.Errorf("asked %+v", rr.asked)
+		}
+	})
+}
+
+// A stream that joins has a time of its own, and one that has left is not asked.
+func TestResyncOfStreamsThatComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rr := newResyncRun(2, map[string]time.Duration{"a": time.Hour})
+		late := rr.Sources[1]
+		rr.Sources = rr.Sources[:1]
+		resync := newResyncer(rr.run)
+		time.AfterFunc(90*time.Minute, func() {
+			resync.leave("r0")
+			resync.join(late)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+		defer cancel()
+		resync.run(ctx)
+		for _, a := range rr.asked {
+			if (a.stream == "r0") != (a.after <= 90*time.Minute) || a.stream == "r1" && a.after < 2*time.Hour {
+				t.Errorf("%s was asked after %s", a.stream, a.after)
+			}
+		}
+		if n := len(rr.asked); n < 2 || n > 3 {
+			t.Errorf("asked %+v", rr.asked)
+		}
+	})
 }

@@ -115,6 +115,7 @@ type rig struct {
 	store  *checkpoint.Store
 	config Config
 	line   chan *Line // the line, once a source has it
+	ask    chan Request
 
 	mu       sync.Mutex
 	requests []string
@@ -123,7 +124,8 @@ type rig struct {
 
 func newRig(t *testing.T, sinks ...Sink) *rig {
 	r := &rig{t: t, dir: t.TempDir(), line: make(chan *Line, 2)}
-	r.config = Config{ClusterUID: clusterUID, Sinks: sinks, StopTimeout: 10 * time.Second, Observer: NopObserver()}
+	r.ask = make(chan Request)
+	r.config = Config{ClusterUID: clusterUID, Sinks: sinks, StopTimeout: 10 * time.Second, Observer: NopObserver(), Requests: r.ask}
 	for _, stream := range []change.Stream{pods(), services()} {
 		r.config.Sources = append(r.config.Sources, Source{
 			Stream: stream,

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -244,7 +243,9 @@ func (l *listener) readSpool() ([]*change.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	records = l.stillTaken(records)
+	if records, err = l.stillTaken(records); err != nil {
+		return nil, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spool.flight = flightOf(&before, &left)
@@ -258,15 +259,37 @@ func (l *listener) readSpool() ([]*change.Record, error) {
 }
 
 // stillTaken are the records of streams that the sink takes.
-func (l *listener) stillTaken(records []*change.Record) []*change.Record {
-	return slices.DeleteFunc(records, func(rec *change.Record) bool {
-		stream := l.delivered.streamNamed(rec.Stream.String())
-		if stream == nil || !l.takes(stream) {
-			return true
+func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error) {
+	taken := records[:0]
+	for _, rec := range records {
+		stream, err := l.streamOnDisk(rec.Stream.String())
+		if err != nil {
+			return nil, err
 		}
-		rec.Stream = stream
-		return false
-	})
+		if stream != nil && l.takes(stream) {
+			rec.Stream = stream
+			taken = append(taken, rec)
+		}
+	}
+	clear(records[len(taken):])
+	return taken, nil
+}
+
+// streamOnDisk is the stream of the name, nil where it is not configured any more. One that is over since has left its
+// resource: the sink is still to be told how it ended.
+func (l *listener) streamOnDisk(name string) (*change.Stream, error) {
+	if stream := l.delivered.streamNamed(name); stream != nil {
+		return stream, nil
+	}
+	_, positioned, err := l.store.Position(name)
+	if err != nil || positioned {
+		return nil, err
+	}
+	stream, found, err := l.store.Resource(name)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &stream, nil
 }
 
 // takeSpooled reads the oldest records from disk, those that the sink still takes.
@@ -290,7 +313,9 @@ func (l *listener) loadSpool() error {
 	if err != nil {
 		return err
 	}
-	l.spooledFirst = l.stillTaken(records)
+	if l.spooledFirst, err = l.stillTaken(records); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spool.load(saved)

@@ -151,11 +151,13 @@ func (r *run) prepare() error {
 	if err != nil {
 		return err
 	}
-	batch := checkpoint.Batch{Based: map[checkpoint.Share]change.Position{}}
+	batch := checkpoint.Batch{Based: map[checkpoint.Share]change.Position{}, Resources: r.streams()}
 	var names []string
 	for _, l := range r.listeners {
 		names = append(names, l.Name)
-		r.share(l, shares, &batch)
+		for _, s := range r.Sources {
+			shareOf(l, s, shares, &batch)
+		}
 		if err := r.base(l, &batch); err != nil {
 			return err
 		}
@@ -197,17 +199,15 @@ func (r *run) base(l *listener, batch *checkpoint.Batch) error {
 	return nil
 }
 
-// share compares what the listener's sink takes with the shares that it has.
-func (r *run) share(l *listener, shares map[checkpoint.Share]bool, batch *checkpoint.Batch) {
-	for _, s := range r.Sources {
-		share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
-		switch {
-		case !l.takes(&s.Stream):
-			batch.Left = append(batch.Left, share)
-		case !shares[share]:
-			batch.Taken = append(batch.Taken, share)
-			batch.Debts = append(batch.Debts, debt(l.Name, share.Stream, change.NewSink))
-		}
+// shareOf compares what the listener's sink takes of the stream with the shares that it has.
+func shareOf(l *listener, s Source, shares map[checkpoint.Share]bool, batch *checkpoint.Batch) {
+	share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
+	switch {
+	case !l.takes(&s.Stream):
+		batch.Left = append(batch.Left, share)
+	case !shares[share]:
+		batch.Taken = append(batch.Taken, share)
+		batch.Debts = append(batch.Debts, debt(l.Name, share.Stream, change.NewSink))
 	}
 }
 

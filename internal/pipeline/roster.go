@@ -1,0 +1,154 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+// ErrOver is what a Source's Run returns when its stream is over: the sinks know that everything of it is gone. The
+// pipeline forgets the stream then, and goes on with the others.
+var ErrOver = errors.New("the stream is over")
+
+// Roster is how streams come while a pipeline runs; they go by themselves, with ErrOver.
+type Roster struct {
+	run   *run
+	start func(Source) // runs the source beside the others
+
+	mu   sync.Mutex // guards the following
+	held map[string]bool
+}
+
+func newRoster(r *run, start func(Source)) *Roster {
+	roster := &Roster{run: r, start: start, held: map[string]bool{}}
+	for _, s := range r.Sources {
+		roster.held[s.Stream.String()] = true
+	}
+	return roster
+}
+
+// Holds says whether there is a stream of the name, or one that is just being forgotten.
+func (r *Roster) Holds(stream string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held[stream]
+}
+
+// Join adds a stream and starts it, as if it had been there from the start: its sinks and their shares are saved before
+// its first record. An error leaves everything as it was.
+func (r *Roster) Join(s Source) error {
+	name := s.Stream.String()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held[name] {
+		return fmt.Errorf("add stream %s: it is there already", name)
+	}
+	if err := r.run.enrol(s); err != nil {
+		return fmt.Errorf("add stream %s: %w", name, err)
+	}
+	r.held[name] = true
+	r.start(s)
+	return nil
+}
+
+// leave forgets a stream that is over. It tries until ctx ends; what is left then is over again in the next life.
+func (r *Roster) leave(ctx context.Context, s Source) {
+	forget := func() error { return r.run.forget(s) }
+	if backoff.Retry(forget, backoff.WithContext(retryForever(), ctx)) != nil {
+		return
+	}
+	r.mu.Lock()
+	delete(r.held, s.Stream.String())
+	r.mu.Unlock()
+	r.run.Observer.Left(s.Stream)
+}
+
+// sources are all streams at this moment.
+func (r *run) sources() []Source {
+	r.sourceMu.Lock()
+	defer r.sourceMu.Unlock()
+	return slices.Clone(r.Sources)
+}
+
+// enrol makes the stream one of the run's.
+func (r *run) enrol(s Source) error {
+	r.oweMu.Lock()
+	defer r.oweMu.Unlock()
+	shares, err := r.Store.Shares()
+	if err != nil {
+		return err
+	}
+	known, err := r.Store.Streams()
+	if err != nil {
+		return err
+	}
+	batch := checkpoint.Batch{Resources: []change.Stream{s.Stream}}
+	for _, l := range r.listeners {
+		shareOf(l, s, shares, &batch)
+	}
+	if !slices.Contains(known, s.Stream.String()) {
+		batch.Debts = nil // everybody is given the first snapshot
+	}
+	if err := r.Store.Commit(batch); err != nil {
+		return err
+	}
+	for _, l := range r.listeners {
+		l.delivered.join(s.Stream)
+	}
+	r.sourceMu.Lock()
+	r.Sources = append(r.Sources, s)
+	r.sourceMu.Unlock()
+	r.resyncer.join(s)
+	return r.requestOwed(func(d checkpoint.Debt) bool { return d.Stream == s.Stream.String() })
+}
+
+// forget takes the stream out of the line and the saved state. Everything of it is saved: its source has waited for that.
+func (r *run) forget(s Source) error {
+	name := s.Stream.String()
+	r.sourceMu.Lock()
+	r.Sources = slices.DeleteFunc(r.Sources, func(other Source) bool { return other.Stream.String() == name })
+	r.sourceMu.Unlock()
+	r.resyncer.leave(name)
+	batch := checkpoint.Batch{Over: []string{name}}
+	for _, l := range r.listeners {
+		batch.OnDisk = batch.OnDisk || l.isBehind()
+		l.delivered.leave(name)
+		batch.Left = append(batch.Left, checkpoint.Share{Sink: l.Name, Stream: name})
+	}
+	if err := r.Store.Commit(batch); err != nil {
+		return fmt.Errorf("forget stream %s: %w", name, err)
+	}
+	r.line.forget(name)
+	return nil
+}
+
+// forget drops what is known of a stream of which nothing is under way.
+func (l *Line) forget(stream string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.streams[stream]; p != nil && p.added == p.committed {
+		delete(l.streams, stream)
+	}
+}
+
+// join makes the stream one of those whose records are looked for in the sink's log.
+func (d *deliveredSet) join(stream change.Stream) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.streams = append(d.streams, &stream)
+}
+
+// leave forgets what the log tells of the stream: nothing of it comes again, and marks need not wait for it.
+func (d *deliveredSet) leave(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.streams = slices.DeleteFunc(d.streams, func(s *change.Stream) bool { return s.String() == name })
+	delete(d.tails, name)
+}

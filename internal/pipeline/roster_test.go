@@ -1,0 +1,177 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+func widgets() change.Stream {
+	return change.Stream{Resource: change.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}}
+}
+
+// guest is a stream that joins a running pipeline, and is over when end is closed.
+type guest struct {
+	r     *rig
+	began chan struct{}
+	end   chan struct{}
+}
+
+func newGuest(r *rig) *guest { return &guest{r, make(chan struct{}), make(chan struct{})} }
+
+func (g *guest) source() Source {
+	return Source{
+		Stream: widgets(),
+		Run: func(ctx context.Context, line *Line) error {
+			close(g.began)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-g.end:
+				return errors.Join(line.Drain(ctx, widgets()), ErrOver)
+			}
+		},
+		Request: func(owed ...change.Owed) {
+			for _, o := range owed {
+				g.r.note(&g.r.requests, "widgets.example.com "+string(o.Reason)+" "+o.Sink)
+			}
+		},
+	}
+}
+
+// follow hands the roster over, and says who left.
+func (r *rig) follow() (rosters <-chan *Roster, left <-chan string) {
+	roster, gone := make(chan *Roster, 1), make(chan string, 1)
+	r.config.Follow = func(ctx context.Context, held *Roster) error {
+		roster <- held
+		<-ctx.Done()
+		return nil
+	}
+	r.config.Observer.Left = func(stream change.Stream) { gone <- stream.String() }
+	return roster, gone
+}
+
+// TestI1I5AStreamJoinsAndLeavesARunningPipeline: it is delivered and saved as the others are, can be asked for snapshots,
+// and nothing of it is left when it is over; then it can come again, as new.
+func TestI1I5AStreamJoinsAndLeavesARunningPipeline(t *testing.T) {
+	m := &memory{}
+	r := newRig(t, sinkOf("s", m))
+	rosters, left := r.follow()
+	err := r.life(func(line *Line) {
+		roster := <-rosters
+		for range 2 {
+			g := newGuest(r)
+			if err := roster.Join(g.source()); err != nil {
+				t.Fatal(err)
+			}
+			<-g.began
+			if err := roster.Join(newGuest(r).source()); err == nil {
+				t.Fatal("the stream is added twice")
+			}
+			r.push(line, update(pods(), "p", 1), update(widgets(), "w", 7))
+			r.drain(line, pods(), widgets())
+			if got := r.position(widgets()); got != "7" {
+				t.Errorf("the saved position is %q, want 7", got)
+			}
+			if got := r.asks(t, "widgets.example.com"); got != nil {
+				t.Errorf("a snapshot of the new stream: %v", got)
+			}
+			close(g.end)
+			if name := <-left; name != "widgets.example.com" || roster.Holds(name) {
+				t.Fatalf("%s left, and is held: %t", name, roster.Holds(name))
+			}
+			r.forgotten(widgets())
+			if err := r.asks(t, "widgets.example.com"); err == nil {
+				t.Error("a stream that is over can be asked for a snapshot")
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.short(), "p/1/updated w/7/updated"; strings.Count(got, "w/7/updated") != 2 {
+		t.Errorf("the sink has %q, want %q twice", got, want)
+	}
+	if got := r.requested(); got != "widgets.example.com requested s, widgets.example.com requested s" {
+		t.Errorf("asked for %q: a stream that comes again is new, and owes nobody a snapshot", got)
+	}
+}
+
+// asks asks for a snapshot of the stream.
+func (r *rig) asks(t *testing.T, stream string) error {
+	t.Helper()
+	answer := make(chan error, 1)
+	r.ask <- Request{Reason: change.Requested, Streams: []string{stream}, Answer: answer}
+	return <-answer
+}
+
+// forgotten finds what the state still knows of a stream.
+func (r *rig) forgotten(stream change.Stream) {
+	r.t.Helper()
+	known, err := r.store.Streams()
+	shares, sharesErr := r.store.Shares()
+	debts, debtsErr := r.store.Debts()
+	if err := errors.Join(err, sharesErr, debtsErr); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, name := range known {
+		if name == stream.String() {
+			r.t.Errorf("the state knows stream %s", name)
+		}
+	}
+	for share := range shares {
+		if share.Stream == stream.String() {
+			r.t.Errorf("the state has share %+v", share)
+		}
+	}
+	for _, debt := range debts {
+		if debt.Stream == stream.String() {
+			r.t.Errorf("the state has debt %+v", debt)
+		}
+	}
+}
+
+// TestI2AStreamThatIsOverHoldsNoMarkBack, neither in its life nor in the next one.
+func TestI2AStreamThatIsOverHoldsNoMarkBack(t *testing.T) {
+	m := &memory{log: []string{}}
+	r := newRig(t, sinkOf("s", m))
+	rosters, left := r.follow()
+	err := r.life(func(line *Line) {
+		roster, g := <-rosters, newGuest(r)
+		if err := roster.Join(g.source()); err != nil {
+			t.Fatal(err)
+		}
+		r.push(line, update(widgets(), "w", 7))
+		r.drain(line, widgets())
+		close(g.end)
+		<-left
+		r.push(line, update(pods(), "p", 8))
+		r.drain(line, pods())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := m.marked(t, r)
+	if mark != "2" {
+		t.Errorf("the saved mark is %q: a stream that is over holds it back", mark)
+	}
+}
+
+// marked is the mark that the state has.
+func (m *memory) marked(t *testing.T, r *rig) string {
+	t.Helper()
+	var mark string
+	if err := r.life(func(*Line) {
+		saved, _, err := r.store.Mark("s")
+		if err != nil {
+			t.Error(err)
+		}
+		mark = string(saved)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
