@@ -14,6 +14,7 @@ const (
 	starting     = "starting"
 	snapshotting = "snapshot"
 	watching     = "watching"
+	waiting      = "waiting"
 	open         = "open"
 	failing      = "failing"
 )
@@ -33,6 +34,8 @@ type streamState struct {
 	LastError          string          `json:"lastError,omitempty"`
 	LastErrorTime      time.Time       `json:"lastErrorTime,omitzero"`
 
+	late      bool      // it came when the process ran already
+	resource  string    // as metrics have it
 	sign      time.Time // of life
 	confirmed time.Time // when the saved position was the server's newest
 	objects   int       // in the inventory, or unknownCount
@@ -129,6 +132,7 @@ type Status struct {
 	Streams       map[string]streamState `json:"streams"`
 	Sinks         map[string]sinkState   `json:"sinks"`
 	State         commitState            `json:"state"`
+	Discovery     discoveryState         `json:"discovery"`
 }
 
 // Status is how things stand now.
@@ -139,6 +143,7 @@ func (t *Telemetry) Status() Status {
 	status := Status{
 		Version: t.Version, Cluster: t.ClusterName, ClusterUID: t.ClusterUID, UptimeSeconds: now.Sub(t.started).Seconds(),
 		Streams: map[string]streamState{}, Sinks: map[string]sinkState{}, State: t.commit,
+		Discovery: t.discovery,
 	}
 	for name, s := range t.streams {
 		shown := *s
@@ -167,28 +172,30 @@ func (t *Telemetry) unhealthy(now time.Time) []string {
 	}
 	var problems []string
 	for name, s := range t.streams {
-		if now.Sub(s.sign) > silence {
+		if s.State != waiting && now.Sub(s.sign) > silence {
 			problems = append(problems, fmt.Sprintf("stream %s gave no sign of life for %s", name, now.Sub(s.sign).Round(time.Second)))
 		}
 	}
 	return problems
 }
 
-// unready says what has not started yet, or stands still. The caller holds mu.
+// unready says what has not started yet, or stands still: of the streams those that were there when the process started
+// and have neither begun nor failed to. One that is forbidden or not served is on /statusz, and holds nothing up. The caller
+// holds mu.
 func (t *Telemetry) unready() []string {
-	var waiting []string
+	var missing []string
 	for name, s := range t.streams {
-		if s.State == starting {
-			waiting = append(waiting, "stream "+name+" has not started")
+		if s.State == starting && !s.late {
+			missing = append(missing, "stream "+name+" has not started")
 		}
 	}
 	for name, s := range t.sinks {
 		if s.State == starting {
-			waiting = append(waiting, "sink "+name+" is not open")
+			missing = append(missing, "sink "+name+" is not open")
 		}
 	}
 	if t.commit.LastError != "" {
-		waiting = append(waiting, "the state is not saved: "+t.commit.LastError)
+		missing = append(missing, "the state is not saved: "+t.commit.LastError)
 	}
-	return waiting
+	return missing
 }

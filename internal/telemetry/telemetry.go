@@ -40,10 +40,11 @@ type Telemetry struct {
 	gauges   gauges
 	started  time.Time
 
-	mu      sync.Mutex // guards the following
-	streams map[string]*streamState
-	sinks   map[string]*sinkState
-	commit  commitState
+	mu        sync.Mutex // guards the following
+	streams   map[string]*streamState
+	sinks     map[string]*sinkState
+	commit    commitState
+	discovery discoveryState
 }
 
 // New returns a Telemetry in which nothing has happened yet.
@@ -54,7 +55,7 @@ func New(options Options) *Telemetry {
 		streams: map[string]*streamState{}, sinks: map[string]*sinkState{},
 	}
 	for _, stream := range options.Streams {
-		t.streams[stream.String()] = &streamState{State: starting, objects: unknownCount, sign: t.started, received: map[change.Op]prometheus.Counter{}}
+		t.streams[stream.String()] = newStreamState(stream, false)
 	}
 	for _, name := range options.Sinks {
 		t.sinks[name] = &sinkState{State: starting}
@@ -69,7 +70,7 @@ func New(options Options) *Telemetry {
 func (t *Telemetry) Watching(stream change.Stream, from string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.streams[stream.String()]
+	s := t.stream(stream)
 	s.sign = time.Now()
 	if s.State == watching {
 		return
@@ -86,7 +87,7 @@ func (t *Telemetry) Watching(stream change.Stream, from string) {
 func (t *Telemetry) StreamFailed(stream change.Stream, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.streams[stream.String()]
+	s := t.stream(stream)
 	s.sign = time.Now()
 	if s.LastError == err.Error() {
 		return
@@ -102,7 +103,7 @@ func (t *Telemetry) Received(rec *change.Record) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.streams[rec.Stream.String()]
+	s := t.stream(*rec.Stream)
 	s.sign = time.Now()
 	s.Records++
 	t.receivedOf(s, rec).Inc()
@@ -230,7 +231,7 @@ func (t *Telemetry) Committed(batch []*change.Record, marks map[string]sink.Mark
 	defer t.mu.Unlock()
 	t.commit = commitState{}
 	for stream, part := range byStream(batch) {
-		s := t.streams[stream.String()]
+		s := t.stream(*stream)
 		for _, rec := range part {
 			s.committed(rec, now)
 		}
