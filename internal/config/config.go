@@ -26,16 +26,21 @@ type Config struct {
 	Listen    string     `json:"listen"` // address of metrics and health
 	Log       Log        `json:"log"`
 	RedactKey Secret     `json:"redactKey,omitzero"` // of the hashes of redacted values; "" is one of the state's own
+	Discovery Discovery  `json:"discovery"`
 
 	origin origin
 }
 
 // Resource chooses objects. In a file it is a string, the name alone, or a mapping.
 type Resource struct {
-	Name          string   `json:"resource"`             // as kubectl writes it: "pods", "deployments.apps", "*.cert-manager.io", "*"
-	Namespaces    []string `json:"namespaces,omitempty"` // none is all
-	LabelSelector string   `json:"labelSelector,omitzero"`
-	FieldSelector string   `json:"fieldSelector,omitzero"`
+	Name       string   `json:"resource"`             // as kubectl writes it: "pods", "deployments.apps", "*.cert-manager.io", "*"
+	Namespaces []string `json:"namespaces,omitempty"` // none is all
+	// What is left out: of all namespaces these, and of a wildcard's resources those of these names.
+	ExcludeNamespaces []string `json:"excludeNamespaces,omitempty"`
+	Exclude           []string `json:"exclude,omitempty"` // as kubectl writes them in full: "events", "leases.coordination.k8s.io", "*.metrics.k8s.io"
+
+	LabelSelector string `json:"labelSelector,omitzero"`
+	FieldSelector string `json:"fieldSelector,omitzero"`
 
 	// What of the selected goes on. Paths are a subset of kubectl's JSONPath, and the filter is an expression in CEL; both
 	// are for others to parse.
@@ -118,6 +123,11 @@ type Queue struct {
 	Records int    `json:"records"`
 	Full    string `json:"full"`           // one of FullPolicies
 	Spool   Size   `json:"spool,omitzero"` // on disk, about, where Full is FullSpool; reading waits above it
+}
+
+// Discovery is how the exporter learns what the API server serves.
+type Discovery struct {
+	Interval Duration `json:"interval"` // between two times that it is asked
 }
 
 // State is what outlives the process.

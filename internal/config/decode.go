@@ -20,6 +20,9 @@ func (d *decoder) config(path string, n *node, c *Config) {
 		"listen":    d.text(&c.Listen),
 		"log":       d.log(&c.Log),
 		"redactKey": d.secret(&c.RedactKey),
+		"discovery": func(path string, n *node) {
+			d.mapping(path, n, map[string]reader{"interval": d.duration(&c.Discovery.Interval)})
+		},
 	})
 }
 
@@ -44,6 +47,7 @@ func (d *decoder) resource(path string, n *node, r *Resource) {
 	d.mapping(path, n, map[string]reader{
 		"resource":      d.text(&r.Name),
 		"namespaces":    d.texts(&r.Namespaces),
+		"exclude":       d.texts(&r.Exclude),
 		"labelSelector": d.text(&r.LabelSelector),
 		"fieldSelector": d.text(&r.FieldSelector),
 		"ops":           d.texts(&r.Ops),
@@ -53,6 +57,8 @@ func (d *decoder) resource(path string, n *node, r *Resource) {
 		"drop":          d.texts(&r.Drop),
 		"redact":        d.redaction(&r.Redact),
 		"redactEnv":     d.texts(&r.RedactEnv),
+
+		"excludeNamespaces": d.texts(&r.ExcludeNamespaces),
 	})
 	if d.settled[under(path, "resource")] {
 		d.settled[path] = true // where check would miss the name

@@ -1,5 +1,7 @@
 package config
 
+import "time"
+
 // Defaults of the values that have one; those of lists are the lists' first.
 const (
 	defaultStateDir = "/var/lib/kubecdc"
@@ -13,12 +15,15 @@ const (
 	// At 1 KiB a record the two bounds of a queue meet; the count is there for the fixed cost of smaller ones.
 	defaultRecords = 64 << 10
 	defaultSpool   = 10 << 30
+	// A question costs two small requests, most of them answered with "not modified".
+	defaultInterval = Duration(10 * time.Second)
 )
 
 // Default fills in what is not set. Parse and Overlay have called it; calling it again changes nothing.
 func (c *Config) Default() {
 	fill(&c.State.Dir, defaultStateDir)
 	fill(&c.Listen, defaultListen)
+	fill(&c.Discovery.Interval, defaultInterval)
 	fill(&c.Log.Level, defaultLogLevel)
 	fill(&c.Log.Format, LogFormats()[0])
 	for i := range c.Sinks {

@@ -25,11 +25,11 @@ func TestOneProblem(t *testing.T) {
 		{"syntax of the second document", "cluster: a\n---\n[\n", "line 4: not YAML: did not find expected node content"},
 		{"a tag", "cluster: !!float a\n", "not YAML: a value that its tag (!!) does not fit; leave the tag out"},
 		{"endless alias", "cluster: &a [*a]\n", "not YAML: anchor 'a' value contains itself"},
-		{"a list", "- pods\n", "line 1: want a mapping with keys of cluster, listen, log, redactKey, resources, sinks, state, have a list"},
-		{"a word", "pods", `line 1: want a mapping with keys of cluster, listen, log, redactKey, resources, sinks, state, have "pods"`},
+		{"a list", "- pods\n", "line 1: want a mapping with keys of cluster, discovery, listen, log, redactKey, resources, sinks, state, have a list"},
+		{"a word", "pods", `line 1: want a mapping with keys of cluster, discovery, listen, log, redactKey, resources, sinks, state, have "pods"`},
 
-		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: cluster, listen, log, redactKey, resources, sinks, state"},
-		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: cluster, listen, log, redactKey, resources, sinks, state"},
+		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: cluster, discovery, listen, log, redactKey, resources, sinks, state"},
+		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: cluster, discovery, listen, log, redactKey, resources, sinks, state"},
 		{"key of another kind of sink", "sinks:\n- name: a\n  pulsar: {brokers: [b]}\n", "sinks[0].pulsar (line 3): unknown key; allowed: " + keysOfSink},
 		{"case of a key", "sinks: [{File: {path: /f}}]", "sinks[0].File (line 1): unknown key; did you mean file? allowed: " + keysOfSink},
 		{"swapped letters", "state: {dri: /d}", "state.dri (line 1): unknown key; did you mean dir? allowed: dir"},
@@ -38,7 +38,7 @@ func TestOneProblem(t *testing.T) {
 		{"mapping as a key", "log: {{a: b}: c}", `log."a mapping" (line 1): unknown key; allowed: format, level`},
 		{"null as a key", "log: {~: c}", `log.null (line 1): unknown key; allowed: format, level`},
 		{"key given twice", "cluster: a\nlisten: ':1'\ncluster: b\n", "cluster (line 3): key given twice, first on line 1; leave one out"},
-		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: drop, fieldSelector, filter, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource"},
+		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: drop, exclude, excludeNamespaces, fieldSelector, filter, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource"},
 
 		{"number for a string", "cluster: 7\n", "cluster (line 1): want a string, have 7; put it in quotes"},
 		{"boolean for a string", "cluster: no\n", "cluster (line 1): want a string, have no; put it in quotes"},
@@ -202,7 +202,7 @@ lisen: ':8080'
 	wantError(t, err, `configuration c.yaml: 11 problems:
   cluster (line 1): want a string, have 7; put it in quotes
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
-  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: drop, fieldSelector, filter, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource
+  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: drop, exclude, excludeNamespaces, fieldSelector, filter, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource
   sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOfSink+`
   sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, tls, token, url, user
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}
@@ -210,7 +210,7 @@ lisen: ':8080'
   sinks[1].queue.full (line 11): unknown value "drop"; allowed: block, spool, coalesce
   sinks[2].nats.stream (line 12): environment variable NONE is not set; set it, or write $${NONE} for the plain text
   sinks[2].nats.url (line 12): missing; want servers such as nats://host:4222
-  lisen (line 13): unknown key; did you mean listen? allowed: cluster, listen, log, redactKey, resources, sinks, state`)
+  lisen (line 13): unknown key; did you mean listen? allowed: cluster, discovery, listen, log, redactKey, resources, sinks, state`)
 }
 
 func TestTwoSinksWithoutName(t *testing.T) {

@@ -35,6 +35,7 @@ func (c *Config) check() []Problem {
 	k.listen(c.Listen)
 	k.oneOf("log.level", c.Log.Level, LogLevels())
 	k.oneOf("log.format", c.Log.Format, LogFormats())
+	k.discovery(&c.Discovery)
 	k.resources(c.Resources)
 	for i := range c.Sinks {
 		k.sink(item("sinks", i), &c.Sinks[i], c.Resources)
@@ -93,10 +94,15 @@ func (k *checker) resources(resources []Resource) {
 		for j, kept := range r.Keep {
 			k.oneOf(item(path+".keep", j), kept, Keepables())
 		}
-		for j, namespace := range r.Namespaces {
-			if !consistsOf(namespace, lower+digits+"-") {
-				k.problem(item(path+".namespaces", j), "%q cannot be a namespace; want lower case letters, digits and -", shorten(namespace))
-			}
+		k.namespaces(path+".namespaces", r.Namespaces)
+		k.exclusions(path, &r)
+	}
+}
+
+func (k *checker) namespaces(path string, namespaces []string) {
+	for j, namespace := range namespaces {
+		if !consistsOf(namespace, lower+digits+"-") {
+			k.problem(item(path, j), "%q cannot be a namespace; want lower case letters, digits and -", shorten(namespace))
 		}
 	}
 }
