@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -61,24 +62,45 @@ func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report
 		return
 	}
 	r.ok("cluster " + c.name + " at " + c.rest.Host + ", uid " + c.uid)
-	if err := c.resolve(cfg.Resources); err != nil {
+	catalog, err := c.resolve(ctx, cfg.Resources)
+	if err != nil {
 		r.problem(err)
 	}
-	if c.incomplete != nil {
-		r.note(fmt.Sprintf("the API server cannot tell all that it serves, and a wildcard misses what it does not tell: %v", c.incomplete))
+	if catalog != nil && catalog.Incomplete() != nil {
+		r.note(fmt.Sprintf("the API server cannot tell all that it serves, and a wildcard misses what it does not tell: %v", catalog.Incomplete()))
 	}
 	access, err := source.NewAccess(c.rest)
 	if err != nil {
 		r.problem(err)
 		return
 	}
-	for _, s := range c.streams {
+	for _, s := range c.streams() {
 		checkStream(ctx, access, &s, r)
+	}
+	noteLeftOut(c.chosen.Load(), cfg, r)
+}
+
+// noteLeftOut says what wildcards do not stand for. A name that stands for nothing is a problem already.
+func noteLeftOut(chosen *choice, cfg *config.Config, r *report) {
+	if chosen == nil {
+		return
+	}
+	for _, left := range chosen.left {
+		named := slices.ContainsFunc(cfg.Resources, func(c config.Resource) bool { return c.Name == left.Name })
+		if !named || source.IsWildcard(left.Name) {
+			r.note("resource " + left.Name + " is left out: " + left.Reason)
+		}
 	}
 }
 
 func checkStream(ctx context.Context, access *source.Access, s *selected, r *report) {
-	if err := access.Check(ctx, s.stream, s.selection); err != nil {
+	err := access.Check(ctx, s.stream, s.selection)
+	var forbidden *source.ForbiddenError
+	switch {
+	case errors.As(err, &forbidden) && source.IsWildcard(s.names[0]):
+		r.note("resource " + s.stream.String() + " waits: " + err.Error())
+		return
+	case err != nil:
 		r.problem(err)
 		return
 	}

@@ -32,8 +32,9 @@ func kafkaOptions(s *config.Sink, c *cluster, topic *encode.Topic, retry sink.Re
 func (c *cluster) topicsOf(s *config.Sink, topic *encode.Topic) []string {
 	wants := c.wantedBy(s)
 	var topics []string
-	for i := range c.streams {
-		stream := &c.streams[i].stream
+	streams := c.streams()
+	for i := range streams {
+		stream := &streams[i].stream
 		if name, fixed := topic.Fixed(stream); fixed && (wants == nil || wants(stream)) {
 			topics = append(topics, name)
 		}

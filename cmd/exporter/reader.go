@@ -46,13 +46,13 @@ func readerOf(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error)
 }
 
 // checkTopics refuses a template whose topics are known only from records.
-func (c *cluster) checkTopics(s *config.Sink, topic *encode.Topic) error {
-	wants := c.wantedBy(s)
-	for i := range c.streams {
-		stream := &c.streams[i].stream
+func (c *cluster) checkTopics(sink *config.Sink, topic *encode.Topic) error {
+	wants := c.wantedBy(sink)
+	for _, s := range c.streams() {
+		stream := &s.stream
 		if _, fixed := topic.Fixed(stream); !fixed && (wants == nil || wants(stream)) {
 			return fmt.Errorf("its topics cannot be listed beforehand: kafka.topic %q names a topic for each namespace or object of %s: read them with Kafka's own tools",
-				s.Kafka.Topic, stream)
+				sink.Kafka.Topic, stream)
 		}
 	}
 	return nil

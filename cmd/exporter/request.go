@@ -83,7 +83,7 @@ func ask(ctx context.Context, requests chan<- pipeline.Request, request pipeline
 // named are the streams with all that they may be called.
 func (c *cluster) named() []control.Stream {
 	var named []control.Stream
-	for _, s := range c.streams {
+	for _, s := range c.streams() {
 		r := s.stream.Resource
 		kind := strings.ToLower(r.Kind)
 		alias := []string{kind}
@@ -106,7 +106,7 @@ func (c *cluster) takenBy(configured []config.Sink, sinks, streams []string) []s
 			continue
 		}
 		wants := c.wantedBy(&configured[i])
-		for _, s := range c.streams {
+		for _, s := range c.streams() {
 			if wants == nil || wants(&s.stream) {
 				taken[s.stream.String()] = true
 			}

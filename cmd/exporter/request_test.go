@@ -22,13 +22,15 @@ import (
 func twoSinks() *assembly {
 	pods := change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}
 	deployments := change.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"}
+	c := new(cluster)
+	c.chosen.Store(&choice{streams: []selected{
+		{stream: change.Stream{Resource: pods}, names: []string{"po"}},
+		{stream: change.Stream{Resource: deployments, Namespace: "shop"}, names: []string{"deployments"}},
+	}})
 	return &assembly{
-		cfg: &config.Config{Sinks: []config.Sink{{Name: "all"}, {Name: "some", Resources: []string{"po"}}}},
-		cluster: &cluster{streams: []selected{
-			{stream: change.Stream{Resource: pods}, names: []string{"po"}},
-			{stream: change.Stream{Resource: deployments, Namespace: "shop"}, names: []string{"deployments"}},
-		}},
-		logger: slog.New(slog.DiscardHandler),
+		cfg:     &config.Config{Sinks: []config.Sink{{Name: "all"}, {Name: "some", Resources: []string{"po"}}}},
+		cluster: c,
+		logger:  slog.New(slog.DiscardHandler),
 	}
 }
 

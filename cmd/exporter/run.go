@@ -68,11 +68,9 @@ func stream(ctx context.Context, f *flags, cfg *config.Config, terminal console)
 	if err := c.identify(ctx); err != nil {
 		return ignoreStop(ctx, err)
 	}
-	if err := c.resolve(cfg.Resources); err != nil {
-		return err
-	}
-	if c.incomplete != nil {
-		logger.Warn("the API server cannot tell all that it serves, and a wildcard misses what it does not tell: restart the exporter when it can", "error", c.incomplete)
+	catalog, err := c.resolve(ctx, cfg.Resources)
+	if err != nil && !wasServed(ctx, cfg, err) {
+		return ignoreStop(ctx, err)
 	}
 	store, err := openState(ctx, cfg.State.Dir, logger)
 	if err != nil {
@@ -82,7 +80,7 @@ func stream(ctx context.Context, f *flags, cfg *config.Config, terminal console)
 	if err := claim(store, cfg.State.Dir, c, logger); err != nil {
 		return err
 	}
-	return (&assembly{cfg, c, store, logger, terminal, shown}).run(ctx)
+	return (&assembly{cfg, c, catalog, store, logger, terminal, shown}).run(ctx)
 }
 
 // openState opens the state, or makes it.
@@ -120,6 +118,7 @@ func claim(store *checkpoint.Store, dir string, c *cluster, logger *slog.Logger)
 type assembly struct {
 	cfg     *config.Config
 	cluster *cluster
+	catalog *source.Catalog // what the server served when it was asked last
 	store   *checkpoint.Store
 	logger  *slog.Logger
 	console
@@ -128,8 +127,12 @@ type assembly struct {
 
 func (a *assembly) run(ctx context.Context) error {
 	letters := lettersOf(a.cfg, a.cluster)
+	f, err := a.prepare()
+	if err != nil {
+		return err
+	}
 	t, shown := a.observed(letters)
-	sources, err := a.sources(t)
+	sources, err := f.start(t)
 	if err != nil {
 		return err
 	}
@@ -149,7 +152,7 @@ func (a *assembly) run(ctx context.Context) error {
 	a.logger.Info("exporter starts", "version", version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Requests: requests, Replays: letters.replays,
-		StopTimeout: stopTimeout, Observer: pipelineObserver(t),
+		StopTimeout: stopTimeout, Follow: f.run, Observer: pipelineObserver(t, f.nudge),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")
@@ -161,60 +164,11 @@ func (a *assembly) telemetryOptions(letters *letters) telemetry.Options {
 	options := telemetry.Options{
 		Version: version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: letters.count,
 	}
-	for _, s := range a.cluster.streams {
+	for _, s := range a.cluster.streams() {
 		options.Streams = append(options.Streams, s.stream)
 	}
 	for _, s := range a.cfg.Sinks {
 		options.Sinks = append(options.Sinks, s.Name)
 	}
 	return options
-}
-
-// sources makes a stream of each selected one, each at its saved position.
-func (a *assembly) sources(t *telemetry.Telemetry) ([]pipeline.Source, error) {
-	client, err := source.NewClient(a.cluster.rest, len(a.cluster.streams))
-	if err != nil {
-		return nil, err
-	}
-	key, err := redactionKey(a.cfg, a.store)
-	if err != nil {
-		return nil, err
-	}
-	var sources []pipeline.Source
-	for _, wanted := range a.cluster.streams {
-		shape, err := shapeOf(&wanted, key, t.Misshapen)
-		if err != nil {
-			return nil, err
-		}
-		saved, _, err := a.store.Position(wanted.stream.String())
-		if err != nil {
-			return nil, fmt.Errorf("read the position of %s: %w", wanted.stream, err)
-		}
-		s := source.NewStream(source.Config{
-			Client: client, Stream: wanted.stream, Selection: wanted.selection, Inventory: a.store,
-			Saved: saved, ClusterUID: a.cluster.uid, Shape: shape, Keep: keepOf(wanted.configured), Observer: a.progress.observe(sourceObserver(t)),
-		})
-		sources = append(sources, pipeline.Source{
-			Stream:  wanted.stream,
-			Run:     func(ctx context.Context, line *pipeline.Line) error { return s.Run(ctx, line) },
-			Request: s.Request,
-		})
-	}
-	return sources, nil
-}
-
-func sourceObserver(t *telemetry.Telemetry) source.Observer {
-	return source.Observer{
-		Watching: t.Watching, Failed: t.StreamFailed, Received: t.Received,
-		Reconciling: t.Reconciling, Reconciled: t.Reconciled, Corrected: t.Corrected,
-	}
-}
-
-func pipelineObserver(t *telemetry.Telemetry) pipeline.Observer {
-	return pipeline.Observer{
-		Queued: func(name string, b pipeline.Backlog) { t.Queued(name, telemetry.Backlog(b)) },
-		Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Rejected: t.Rejected, Coalesced: t.Coalesced,
-		NotKept: t.NotKept, Trimmed: t.Trimmed, Replayed: t.Replayed,
-		Committed: t.Committed, CommitFailed: t.CommitFailed,
-	}
 }

@@ -53,7 +53,9 @@ func keepOf(configured *config.Resource) source.Keep {
 // sameShape says whether two entries of the configuration do the same with an object.
 func sameShape(a, b *config.Resource) bool {
 	x, y := *a, *b
-	x.Name, x.Namespaces, y.Name, y.Namespaces = "", nil, "", nil
+	for _, r := range []*config.Resource{&x, &y} {
+		r.Name, r.Namespaces, r.Exclude, r.ExcludeNamespaces = "", nil, nil, nil // of the selection, which is compared, too
+	}
 	return reflect.DeepEqual(x, y)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -77,18 +78,39 @@ func transport(s *config.Sink) encode.Transport {
 	return encode.File
 }
 
-// wantedBy says which streams the sink takes; nil is all.
+// wantedBy says which streams the sink takes; nil is all. It follows the streams that come and go.
 func (c *cluster) wantedBy(s *config.Sink) func(*change.Stream) bool {
 	if len(s.Resources) == 0 {
 		return nil
 	}
-	wanted := map[string]bool{}
-	for _, stream := range c.streams {
-		if slices.ContainsFunc(stream.names, func(name string) bool { return slices.Contains(s.Resources, name) }) {
-			wanted[stream.stream.String()] = true
+	var known atomic.Pointer[wanted]
+	return func(stream *change.Stream) bool {
+		now, w := c.chosen.Load(), known.Load()
+		if w == nil || w.of != now {
+			w = wantedOf(now, s.Resources)
+			known.Store(w)
+		}
+		return w.streams[stream.String()]
+	}
+}
+
+// wanted are the streams of one choice that a sink takes.
+type wanted struct {
+	of      *choice
+	streams map[string]bool
+}
+
+func wantedOf(chosen *choice, names []string) *wanted {
+	w := &wanted{of: chosen, streams: map[string]bool{}}
+	if chosen == nil {
+		return w
+	}
+	for _, stream := range chosen.streams {
+		if slices.ContainsFunc(stream.names, func(name string) bool { return slices.Contains(names, name) }) {
+			w.streams[stream.stream.String()] = true
 		}
 	}
-	return func(stream *change.Stream) bool { return wanted[stream.String()] }
+	return w
 }
 
 // buildTarget is the only place that knows what kinds of sinks there are.

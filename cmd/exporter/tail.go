@@ -261,7 +261,7 @@ func (t *tailer) openSink(ctx context.Context, start sink.Start) (sink.Reader, e
 	if err != nil {
 		return nil, err
 	}
-	if err := c.resolve(cfg.Resources); err != nil {
+	if _, err := c.resolve(ctx, cfg.Resources); err != nil {
 		return nil, err
 	}
 	return newReader(s, c, start)

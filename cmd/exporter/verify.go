@@ -94,7 +94,7 @@ func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
 	if err := c.identify(ctx); err != nil {
 		return err
 	}
-	if err := c.resolve(cfg.Resources); err != nil {
+	if _, err := c.resolve(ctx, cfg.Resources); err != nil {
 		return err
 	}
 	streams, err := v.chosen(c)
@@ -151,7 +151,7 @@ func (v *verifier) chosen(c *cluster) ([]selected, error) {
 		return nil, fmt.Errorf("--resource: %w", err)
 	}
 	var streams []selected
-	for _, s := range c.streams {
+	for _, s := range c.streams() {
 		if slices.Contains(names, s.stream.String()) {
 			streams = append(streams, s)
 		}

@@ -33,7 +33,18 @@ func NewAccess(config *rest.Config) (*Access, error) {
 	return &Access{host: config.Host, typed: typed, stream: stream}, err
 }
 
-// Check says why the stream could not be listed and watched: missing verbs, or a selector that the server refuses.
+// ForbiddenError says which verbs somebody would have to allow.
+type ForbiddenError struct {
+	Verbs  []string
+	Stream change.Stream
+}
+
+func (e *ForbiddenError) Error() string {
+	return fmt.Sprintf("the API server forbids to %s %s: bind a role with these verbs to the exporter's user",
+		strings.Join(e.Verbs, " and "), e.Stream)
+}
+
+// Check says why the stream could not be listed and watched: missing verbs, as a *ForbiddenError, or a selector that the server refuses.
 func (a *Access) Check(ctx context.Context, stream change.Stream, selection Selection) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -48,8 +59,7 @@ func (a *Access) Check(ctx context.Context, stream change.Stream, selection Sele
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("the API server forbids to %s %s: bind a role with these verbs to the exporter's user",
-			strings.Join(missing, " and "), stream)
+		return &ForbiddenError{Verbs: missing, Stream: stream}
 	}
 	err := a.list(ctx, &stream, selection)
 	switch {

@@ -48,9 +48,14 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 func (s *Stream) reconcileDue(ctx context.Context) error {
 	for s.isDue() {
 		err := s.checkServer(ctx)
+		var leave func()
+		if err == nil {
+			leave, err = s.Gate.enter(ctx)
+		}
 		if err == nil {
 			err = s.reconcile(ctx, s.begin())
 			s.done(err != nil)
+			leave()
 		}
 		if err != nil {
 			s.fail(ctx, err)

@@ -84,6 +84,8 @@ type Config struct {
 	// Keep says what is left in each object although it is cut by default.
 	Keep     Keep
 	Observer Observer
+	// Gate bounds how many streams begin a reconcile at once; streams that share a server share it. nil is no bound.
+	Gate *Gate
 }
 
 // Keep names what is cut out of objects by default.

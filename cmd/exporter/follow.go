@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/telemetry"
+)
+
+// pause is the shortest time between two questions what the server serves, whoever asks for one.
+const pause = time.Second
+
+// follower keeps the streams what the configuration chooses of what the server serves. One goroutine uses it, but for
+// nudge.
+type follower struct {
+	*assembly
+	telemetry *telemetry.Telemetry
+	build     func(selected) (pipeline.Source, *source.Session, error)
+	sessions  []*followed   // in the order in which they came
+	nudged    chan struct{} // buffered 1: something may have come or gone
+	warned    map[string]bool
+}
+
+// followed is one stream of the pipeline.
+type followed struct {
+	selected
+	session *source.Session
+	missed  int  // catalogs in a row that told of its group and not of it
+	ended   bool // it is not served any more, and the session sees to the rest
+}
+
+func newFollower(a *assembly) *follower {
+	return &follower{assembly: a, nudged: make(chan struct{}, 1), warned: map[string]bool{}}
+}
+
+// nudge makes the follower ask soon. It returns at once, and may be called from any goroutine.
+func (f *follower) nudge() {
+	select {
+	case f.nudged <- struct{}{}:
+	default:
+	}
+}
+
+// adopt adds the orphans to what is chosen.
+func (f *follower) adopt() error {
+	orphans, err := f.orphans()
+	if err != nil {
+		return err
+	}
+	chosen := f.cluster.chosen.Load()
+	f.cluster.chosen.Store(&choice{streams: slices.Concat(chosen.streams, orphans), left: chosen.left})
+	return nil
+}
+
+// start makes the sources that are there from the start: those that are served, and the orphans, which wait until it is
+// certain what became of their resources. From here on it tells the telemetry.
+func (f *follower) start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
+	f.telemetry = t
+	var sources []pipeline.Source
+	for _, s := range f.cluster.streams() {
+		made, session, err := f.build(s)
+		if err != nil {
+			return nil, err
+		}
+		if resource := s.stream.Resource; f.catalog.Serves(resource) {
+			session.Serve(resource.Version)
+		} else {
+			f.telemetry.Waiting(s.stream, notServed(f.catalog, resource))
+		}
+		f.sessions = append(f.sessions, &followed{selected: s, session: session})
+		sources = append(sources, made)
+	}
+	return sources, nil
+}
+
+func notServed(catalog *source.Catalog, resource change.Resource) string {
+	if !catalog.Tells(resource.Group) {
+		return "the API server cannot tell whether it serves " + resource.String()
+	}
+	return "the API server does not serve " + resource.String()
+}
+
+// run asks what is served until ctx ends.
+func (f *follower) run(ctx context.Context, roster *pipeline.Roster) error {
+	f.tell(f.catalog)
+	next := pause
+	for {
+		if !sleep(ctx, pause, nil) || !sleep(ctx, next-pause, f.nudged) {
+			return nil
+		}
+		next = f.look(ctx, roster)
+	}
+}
+
+// sleep is over after the time, or when somebody calls; it says whether ctx lives.
+func sleep(ctx context.Context, d time.Duration, called <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-called:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// look asks once, and returns when to ask again. What the server does not tell stays as it is.
+func (f *follower) look(ctx context.Context, roster *pipeline.Roster) time.Duration {
+	interval := time.Duration(f.cfg.Discovery.Interval)
+	catalog, err := f.cluster.discovery.Read(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			f.telemetry.Discovered(nil, err)
+		}
+		return interval
+	}
+	f.catalog = catalog
+	f.clear(roster)
+	chosen, errs := choose(catalog, f.cfg.Resources)
+	f.warn(errs)
+	for _, s := range chosen.streams {
+		f.see(s, roster)
+	}
+	f.publish(chosen.left)
+	f.tell(catalog)
+	if f.doubt(ctx) {
+		return min(pause, interval)
+	}
+	return interval
+}
+
+// warn says once what is wrong with an entry of the configuration now that other resources are served. A name that stands
+// for nothing is on /statusz.
+func (f *follower) warn(errs []error) {
+	for _, err := range errs {
+		var unknown *source.UnknownResourceError
+		if err == nil || errors.As(err, &unknown) || f.warned[err.Error()] {
+			continue
+		}
+		f.warned[err.Error()] = true
+		f.logger.Warn("not streamed", "error", err)
+	}
+}
+
+// clear drops the streams that are over and forgotten.
+func (f *follower) clear(roster *pipeline.Roster) {
+	f.sessions = slices.DeleteFunc(f.sessions, func(s *followed) bool { return s.ended && !roster.Holds(s.stream.String()) })
+}
+
+// see goes on with a stream that is served, in the version that is preferred now, or adds it.
+func (f *follower) see(s selected, roster *pipeline.Roster) {
+	for _, known := range f.sessions {
+		if known.stream.String() == s.stream.String() {
+			if !known.ended {
+				known.session.Serve(s.stream.Resource.Version)
+			}
+			return
+		}
+	}
+	if err := f.join(s, roster); err != nil {
+		f.logger.Warn("stream not added; it is tried again", "resource", s.stream.String(), "error", err)
+	}
+}
+
+func (f *follower) join(s selected, roster *pipeline.Roster) error {
+	made, session, err := f.build(s)
+	if err != nil {
+		return err
+	}
+	session.Serve(s.stream.Resource.Version)
+	run := made.Run
+	made.Run = func(ctx context.Context, line *pipeline.Line) error {
+		f.telemetry.Joined(s.stream)
+		return run(ctx, line)
+	}
+	before := f.sessions
+	f.sessions = append(f.sessions, &followed{selected: s, session: session})
+	f.publish(f.cluster.chosen.Load().left) // sinks are asked whether they want it
+	if err := roster.Join(made); err != nil {
+		f.sessions = before
+		return err
+	}
+	return nil
+}
+
+// publish makes the streams those that sinks and operators see.
+func (f *follower) publish(left []source.LeftOut) {
+	now := &choice{left: left}
+	for _, s := range f.sessions {
+		now.streams = append(now.streams, s.selected)
+	}
+	f.cluster.chosen.Store(now)
+}
+
+// doubt looks at the streams whose resource the catalog lacks, and ends those that are certainly not served: they are
+// missing in two catalogs in a row that could tell of their group, and the server, which is ready, knows nothing at their
+// path. It says whether there are some that have to be looked at again soon.
+func (f *follower) doubt(ctx context.Context) (soon bool) {
+	for _, s := range f.sessions {
+		resource := s.stream.Resource
+		if s.ended || f.catalog.Serves(resource) || !f.catalog.Tells(resource.Group) {
+			s.missed = 0
+			continue
+		}
+		if s.missed++; s.missed < 2 {
+			soon = true
+			continue
+		}
+		if f.cluster.discovery.IsGone(ctx, resource) {
+			s.ended = true
+			s.session.End()
+		}
+	}
+	return soon
+}
+
+// tell shows what is left out and why, and what the server could not tell.
+func (f *follower) tell(catalog *source.Catalog) {
+	left := map[string]string{}
+	for _, l := range f.cluster.chosen.Load().left {
+		left[l.Name] = l.Reason
+	}
+	f.telemetry.Discovered(left, catalog.Incomplete())
+}
+
+// orphans are streams that the state knows and the configuration chooses, and whose resource is not served now: it may
+// come back, or the sinks must be told that its objects are gone.
+func (f *follower) orphans() ([]selected, error) {
+	names, err := f.savedStreams()
+	if err != nil {
+		return nil, err
+	}
+	var orphans []selected
+	for _, name := range names {
+		stream, known, err := f.store.Resource(name)
+		if err != nil {
+			return nil, err
+		}
+		position, _, err := f.store.Position(name)
+		if err != nil {
+			return nil, fmt.Errorf("read the position of %s: %w", name, err)
+		}
+		if !known || position.Selector == change.NotConfigured || f.catalog.Serves(stream.Resource) {
+			continue
+		}
+		if s, found := f.chooseSaved(stream); found {
+			orphans = append(orphans, s)
+		}
+	}
+	return orphans, nil
+}
+
+// savedStreams are those that the state has a position, an object or a share of.
+func (f *follower) savedStreams() ([]string, error) {
+	streams, err := f.store.Streams()
+	if err != nil {
+		return nil, err
+	}
+	shares, err := f.store.Shares()
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, name := range streams {
+		names[name] = true
+	}
+	for share := range shares {
+		names[share.Stream] = true
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// chooseSaved finds the entry of the configuration that chooses a stream which is not served: its name first, then a
+// wildcard.
+func (f *follower) chooseSaved(stream change.Stream) (selected, bool) {
+	for _, wildcards := range []bool{false, true} {
+		for i := range f.cfg.Resources {
+			configured := &f.cfg.Resources[i]
+			named := strings.EqualFold(configured.Name, stream.Resource.String())
+			covered := source.Covers(configured.Name, stream.Resource) && !configured.Excludes(stream.Resource.String())
+			if !wildcards && !named || wildcards && !covered {
+				continue
+			}
+			for _, s := range streamsOf(stream.Resource, configured) {
+				if s.stream == stream {
+					return s, true
+				}
+			}
+		}
+	}
+	return selected{}, false
+}

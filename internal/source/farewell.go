@@ -1,0 +1,41 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// farewell is the reconcile with a resource that is not served any more: everything that the sinks have of it is gone.
+// What the watch had not told of it before can be known by nobody, so it is a gap (I4). Where the sinks have nothing and
+// nothing was ever told, there is nothing to say. It returns when all is delivered and saved.
+func (s *Stream) farewell(ctx context.Context, line Line) error {
+	s.line = line
+	if err := line.Drain(ctx, s.stream); err != nil {
+		return fmt.Errorf("drain %s: %w", s.stream, err)
+	}
+	ghosts := line.Ghosts(s.stream)
+	position := s.cursor.position.ResourceVersion
+	if position == "" && len(ghosts) == 0 && s.isEmpty() {
+		return nil
+	}
+	run := s.newRun([]change.Owed{{Reason: change.Gone}}, cmp.Or(position, "0"), ghosts)
+	defer run.inventory.close()
+	if err := run.begin(ctx); err != nil {
+		return err
+	}
+	if err := run.end(ctx); err != nil {
+		return err
+	}
+	return line.Drain(ctx, s.stream)
+}
+
+// isEmpty says whether the sinks have no object of the stream. What cannot be read is left to those who read it next.
+func (s *Stream) isEmpty() bool {
+	for range s.Inventory.Scan(s.stream.String()) {
+		return false
+	}
+	return true
+}

@@ -1,0 +1,162 @@
+package source
+
+import (
+	"context"
+	"sync"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Session is the life of one resource's stream: the times in which it is read, each by a Stream of its own, those in
+// which nobody can tell whether it is still served, and its end. Whoever follows the server's discovery tells it: Serve
+// and End return at once, and may be called from any goroutine.
+//
+// A resource is the same in each of its versions, so a stream goes on in another version where it was.
+type Session struct {
+	config Config
+	load   func() (Saved, error)
+
+	mu      sync.Mutex         // guards the following
+	version string             // to read; "" is to wait
+	over    bool               // the resource is gone
+	reading *Stream            // nil while nothing is read
+	stop    context.CancelFunc // of what goes on
+	pending []change.Owed      // asked for while nothing was read
+}
+
+// Saved is what a stream goes on from.
+type Saved struct {
+	Position change.Position
+	Owed     []change.Owed // full snapshots
+}
+
+// NewSession returns a session that is not running, and waits until it is told what is served. load reads the saved state
+// of the stream whenever it is read anew; config's Saved is not used.
+func NewSession(config Config, load func() (Saved, error)) *Session {
+	return &Session{config: config, load: load, stop: func() {}}
+}
+
+// Serve says that the resource is served, and to be read in the version.
+func (s *Session) Serve(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version != version {
+		s.version = version
+		s.stop()
+	}
+}
+
+// End says that the resource is not served any more. The session tells the sinks so, and is over then.
+func (s *Session) End() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	s.stop()
+}
+
+// Request asks for full snapshots, each for one sink, as Stream.Request does.
+func (s *Session) Request(owed ...change.Owed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reading != nil {
+		s.reading.Request(owed...)
+		return
+	}
+	s.pending = append(s.pending, owed...)
+}
+
+// Run reads until ctx ends, or the resource is gone and the sinks know it: over is true then.
+func (s *Session) Run(ctx context.Context, line Line) (over bool, err error) {
+	for ctx.Err() == nil {
+		now, stop := context.WithCancel(ctx)
+		err := s.turn(ctx, now, stop, line)
+		stop()
+		if s.isOver() && err == nil {
+			stream, err := s.stream(ctx)
+			if err == nil {
+				err = stream.farewell(ctx, line)
+			}
+			return err == nil, ignoreEnd(ctx, err)
+		}
+		if err != nil {
+			return false, ignoreEnd(ctx, err)
+		}
+	}
+	return false, nil
+}
+
+// ignoreEnd is nil where the error is only the end of ctx.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (s *Session) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
+// turn reads, or waits, until something else is to be done. stop ends now, which is within ctx.
+func (s *Session) turn(ctx, now context.Context, stop context.CancelFunc, line Line) error {
+	s.mu.Lock()
+	s.stop = stop
+	version, over := s.version, s.over
+	s.mu.Unlock()
+	switch {
+	case over:
+		return nil
+	case version == "":
+		<-now.Done()
+		return nil
+	}
+	stream, err := s.stream(ctx)
+	if err != nil {
+		return err
+	}
+	s.hold(stream)
+	err = stream.Run(now, line)
+	s.mu.Lock()
+	s.reading = nil
+	s.mu.Unlock()
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	return line.Drain(ctx, s.config.Stream) // the next one goes on from what is saved
+}
+
+// stream makes a stream at the saved position.
+func (s *Session) stream(ctx context.Context) (*Stream, error) {
+	saved, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	if s.version != "" {
+		s.config.Stream.Resource.Version = s.version
+	}
+	s.pending = append(s.pending, saved.Owed...)
+	s.mu.Unlock()
+	config := s.config
+	config.Saved = saved.Position
+	if config.ClusterUID != "" && saved.Position.Epoch != config.ClusterUID {
+		// It may have become another one while this process ran. Where nobody answers, the stream will ask.
+		if uid, err := config.Client.clusterUID(ctx); err == nil {
+			config.ClusterUID = uid
+		}
+	}
+	return NewStream(config), nil
+}
+
+// hold makes the stream the one that is asked for snapshots.
+func (s *Session) hold(stream *Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reading = stream
+	if len(s.pending) > 0 {
+		stream.Request(s.pending...)
+		s.pending = nil
+	}
+}
