@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubecdc/kubecdc/test/testcluster"
+)
+
+// newWildcardRig is a cluster and an exporter with a file for a sink, configured by the text.
+func newWildcardRig(t *testing.T, configured, context string) *rig {
+	t.Helper()
+	t.Parallel()
+	r := &rig{t: t, dir: t.ArtifactDir(), ledger: newLedger(), began: time.Now()}
+	r.cluster = testcluster.New(t, testcluster.Options{})
+	r.client = connect(t, r.cluster.RESTConfig())
+	path := filepath.Join(r.dir, "config.yaml")
+	if err := os.WriteFile(path, []byte(configured+"discovery: {interval: 1s}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	x := &exporter{binary: exporterBinary(t), logPath: filepath.Join(r.dir, "exporter.log"), listen: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
+	x.args = []string{
+		"run", "--kubeconfig", r.cluster.Kubeconfig(), "--context", context, "--config", path,
+		"--state-dir", filepath.Join(r.dir, "state"), "--listen", x.listen,
+	}
+	x.sinks = []string{"file://" + r.path()}
+	r.exporter, r.file = x, followFile(r.path())
+	return r
+}
+
+// gadgets are custom resources of the group, of which there may be any number of kinds.
+func gadgets(kind string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "gadgets.example.com", Version: "v1", Resource: kind + "s"}
+}
+
+// gadgetDefinition serves the versions, the last of which is stored.
+func gadgetDefinition(kind string, versions ...string) map[string]any {
+	definition := widgetDefinition()
+	definition["metadata"] = map[string]any{"name": kind + "s.gadgets.example.com"}
+	title := strings.ToUpper(kind[:1]) + kind[1:]
+	spec := definition["spec"].(map[string]any)
+	spec["group"] = "gadgets.example.com"
+	spec["names"] = map[string]any{"plural": kind + "s", "singular": kind, "kind": title, "listKind": title + "List"}
+	spec["scope"] = "Cluster"
+	var served []any
+	for i, version := range versions {
+		served = append(served, map[string]any{
+			"name": version, "served": true, "storage": i == len(versions)-1,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		})
+	}
+	spec["versions"] = served
+	return definition
+}
+
+// define returns when the API server knows of the kind; made returns when it serves it.
+func (r *rig) define(kind string) {
+	r.t.Helper()
+	r.make(definitions(), gadgetDefinition(kind, "v1"))
+}
+
+// made makes an object of the kind as soon as it is served, and returns its uid.
+func (r *rig) made(kind, name string) string {
+	r.t.Helper()
+	uid := ""
+	eventually(r.t, deliveryLimit, "an object of "+kind+" is made", func() bool {
+		object := map[string]any{"apiVersion": "gadgets.example.com/v1", "kind": strings.ToUpper(kind[:1]) + kind[1:], "metadata": map[string]any{"name": name}}
+		made, err := r.client.Resource(gadgets(kind)).Create(r.t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+		if err == nil {
+			uid = string(made.GetUID())
+		}
+		return err == nil
+	})
+	return uid
+}
+
+func (r *rig) undefine(kind string) {
+	r.t.Helper()
+	name := kind + "s.gadgets.example.com"
+	if err := r.client.Resource(definitions()).Delete(r.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+	eventually(r.t, deliveryLimit, name+" is gone", func() bool {
+		_, err := r.client.Resource(definitions()).Get(r.t.Context(), name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+}
+
+// arrives returns when the file has a record of the uid and the operation.
+func (r *rig) arrives(uid string, ops ...string) {
+	r.t.Helper()
+	r.file.await(r.t, r.exporter, "the "+strings.Join(ops, " or ")+" of "+uid, func(e *event) bool {
+		return e.UID == uid && strings.Contains(strings.Join(ops, " "), e.op())
+	})
+}
+
+// once fails where the file has not exactly one record of the uid and the operation.
+func (r *rig) once(uid, op string) {
+	r.t.Helper()
+	n := 0
+	for _, e := range r.file.all(r.t) {
+		if e.UID == uid && e.op() == op {
+			n++
+		}
+	}
+	if n != 1 {
+		r.t.Errorf("%s is told as %s %d times, want once", uid, op, n)
+	}
+}
+
+// starts the exporter, and returns when it can be asked.
+func (r *rig) starts() {
+	r.t.Helper()
+	from := len(r.exporter.log(r.t))
+	r.exporter.start(r.t)
+	eventually(r.t, deliveryLimit, "the exporter serves its status", func() bool {
+		return strings.Contains(r.exporter.log(r.t)[from:], "exporter starts")
+	})
+}
+
+// page is what /statusz says.
+type page struct {
+	Streams   map[string]streamStatus
+	Ready     bool
+	Discovery struct {
+		LeftOut   map[string]string
+		LastError string
+	}
+}
+
+func (r *rig) page() page {
+	r.t.Helper()
+	var p page
+	if err := json.Unmarshal([]byte(r.exporter.get(r.t, "/statusz")), &p); err != nil {
+		r.t.Fatal(err)
+	}
+	return p
+}
+
+func (r *rig) eventuallyPage(what string, holds func(page) bool) {
+	r.t.Helper()
+	eventually(r.t, deliveryLimit, "/statusz says that "+what, func() bool { return holds(r.page()) })
+}
+
+// TestI4AResourceThatComesAndGoes is picked up without a restart, ends with the deletes that no watch told of, and begins
+// again when it is defined anew, with a restart of the exporter in between or without.
+func TestI4AResourceThatComesAndGoes(t *testing.T) {
+	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
+	r.starts()
+	r.eventuallyPage("the wildcard stands for nothing", func(p page) bool { return p.Ready && p.Discovery.LeftOut["*.gadgets.example.com"] != "" })
+	r.define("gear")
+	first := r.made("gear", "a")
+	r.arrives(first, "added", "replaced")
+	if n := r.exporter.metric(t, `kubecdc_inventory_objects{resource="gears.gadgets.example.com"}`); n != 1 {
+		t.Errorf("the inventory has %v objects", n)
+	}
+
+	r.undefine("gear")
+	r.arrives(first, "deleted")
+	r.eventuallyPage("gears are gone", func(p page) bool { _, found := p.Streams["gears.gadgets.example.com"]; return !found })
+	if series := `resource="gears.gadgets.example.com"`; strings.Contains(r.exporter.get(t, "/metrics"), series) {
+		t.Errorf("/metrics has %s although the stream is over", series)
+	}
+	r.define("gear")
+	second := r.made("gear", "b")
+	r.arrives(second, "added", "replaced")
+
+	// It vanishes while nobody looks.
+	r.exporter.stop(t)
+	r.undefine("gear")
+	r.starts()
+	r.arrives(second, "deleted")
+	r.eventuallyPage("gears are gone", func(p page) bool { _, found := p.Streams["gears.gadgets.example.com"]; return !found })
+	r.once(first, "deleted")
+	r.once(second, "deleted")
+	r.define("gear")
+	r.arrives(r.made("gear", "c"), "added", "replaced")
+	r.exporter.stop(t)
+	r.framed("gears.gadgets.example.com")
+}
+
+// framed judges that whatever a reconcile told lies between its begin and its end, and that deletes that nobody saw are
+// announced by a gap.
+func (r *rig) framed(resource string) {
+	r.t.Helper()
+	open, gap := "", false
+	for _, e := range r.file.all(r.t) {
+		if e.kind() != resource {
+			continue
+		}
+		switch {
+		case e.op() == "gap":
+			gap = true
+		case e.op() == "snapshot.begin":
+			open = e.Snapshot
+		case e.op() == "snapshot.end":
+			open, gap = "", false
+		case e.Snapshot != open:
+			r.t.Errorf("outside of its snapshot:\n%s", &e)
+		case e.FinalStateUnknown && !gap:
+			r.t.Errorf("no gap announces\n%s", &e)
+		}
+	}
+}
