@@ -1,0 +1,136 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// told is a catalog of resources, each "group/version name[,short] Kind verbs", in the server's order; the version named
+// first is the preferred one. down are groups that could not be told.
+func told(t *testing.T, down []string, resources ...string) *Catalog {
+	t.Helper()
+	var groups []*metav1.APIGroup
+	var lists []*metav1.APIResourceList
+	for _, text := range resources {
+		var at, names, kind, verbs string
+		if n, err := fmt.Sscan(text, &at, &names, &kind, &verbs); n != 4 {
+			t.Fatal(err)
+		}
+		version, err := schema.ParseGroupVersion(strings.TrimPrefix(at, "/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, short, _ := strings.Cut(names, ",")
+		if len(groups) == 0 || groups[len(groups)-1].Name != version.Group {
+			groups = append(groups, &metav1.APIGroup{Name: version.Group})
+		}
+		group := groups[len(groups)-1]
+		if n := len(group.Versions); n == 0 || group.Versions[n-1].Version != version.Version {
+			group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: version.String(), Version: version.Version})
+			group.PreferredVersion = group.Versions[0]
+			lists = append(lists, &metav1.APIResourceList{GroupVersion: version.String()})
+		}
+		list := lists[len(lists)-1]
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: name, SingularName: strings.ToLower(kind), Kind: kind, Verbs: strings.Split(verbs, ","), ShortNames: strings.Fields(short), Namespaced: kind != "Node",
+		}, metav1.APIResource{Name: name + "/status", Kind: kind, Verbs: []string{"get"}})
+	}
+	var incomplete error
+	if len(down) > 0 {
+		failed := &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{}}
+		for _, group := range down {
+			failed.Groups[schema.GroupVersion{Group: group, Version: "v1"}] = errors.New("it is down")
+		}
+		incomplete = failed
+	}
+	return NewCatalog(groups, lists, incomplete)
+}
+
+func usualCatalog(t *testing.T, down ...string) *Catalog {
+	return told(t, down,
+		"v1 pods,po Pod get,list,watch", "v1 nodes,no Node list,watch", "v1 secrets Secret list,watch", "v1 events,ev Event list,watch",
+		"v1 componentstatuses,cs ComponentStatus get,list", "v1 bindings Binding create",
+		"apps/v1 deployments,deploy Deployment list,watch", "apps/v1beta1 deployments,deploy Deployment list,watch", "apps/v1beta1 oddities Oddity list,watch",
+		"events.k8s.io/v1 events,ev Event list,watch", "extensions/v1beta1 deployments,deploy Deployment list,watch",
+		"extensions/v1beta1 ingresses Ingress list,watch", "extensions/v1beta1 things Thing list,watch",
+	)
+}
+
+// spelled are resources as "apps/v1/deployments".
+func spelled(resources []change.Resource) string {
+	var all []string
+	for _, r := range resources {
+		all = append(all, r.APIVersion()+"/"+r.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestNamesAreResolvedAsKubectlDoes(t *testing.T) {
+	c := usualCatalog(t)
+	for name, want := range map[string]string{
+		"pods": "v1/pods", "pod": "v1/pods", "po": "v1/pods", "Pod": "v1/pods", "events": "v1/events", "ev": "v1/events",
+		"deploy": "apps/v1/deployments", "deployments.apps": "apps/v1/deployments", "deployments.v1beta1.apps": "apps/v1beta1/deployments",
+		"deploy.extensions": "extensions/v1beta1/deployments", "oddities": "apps/v1beta1/oddities", "events.events.k8s.io": "events.k8s.io/v1/events",
+		"*.apps": "apps/v1/deployments apps/v1beta1/oddities", "*.events.k8s.io": "events.k8s.io/v1/events", "*.none": "",
+		// Each resource in its preferred version, and each object once.
+		"*": "apps/v1/deployments v1/events extensions/v1beta1/ingresses v1/nodes apps/v1beta1/oddities v1/pods extensions/v1beta1/things",
+	} {
+		got, err := c.Resolve(name)
+		if err != nil || spelled(got) != want {
+			t.Errorf("%s is %q, %v; want %q", name, spelled(got), err, want)
+		}
+	}
+	if nodes, err := c.Resolve("nodes"); err != nil || !nodes[0].ClusterScoped {
+		t.Errorf("nodes are %+v, %v", nodes, err)
+	}
+	var unknown *UnknownResourceError
+	if _, err := c.Resolve("foos"); !errors.As(err, &unknown) {
+		t.Errorf("foos: %v", err)
+	}
+	var unwatchable *UnwatchableError
+	if _, err := c.Resolve("cs"); !errors.As(err, &unwatchable) {
+		t.Errorf("cs: %v", err)
+	}
+}
+
+func TestI4I9WhatEverythingLeavesOutIsNamed(t *testing.T) {
+	var got []string
+	for _, left := range usualCatalog(t).LeftOut("*") {
+		got = append(got, left.Name+": "+left.Reason)
+	}
+	want := "bindings: it cannot be watched, its verbs are create\n" +
+		"componentstatuses: it cannot be watched, its verbs are get, list\n" +
+		"deployments.extensions: its objects are those of deployments.apps\n" +
+		"events.events.k8s.io: its objects are those of events\n" +
+		"secrets: secrets are streamed only where they are named"
+	if text := strings.Join(got, "\n"); text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	if left := usualCatalog(t).LeftOut("*.apps"); len(left) > 0 {
+		t.Errorf("*.apps leaves out %+v", left)
+	}
+}
+
+// TestI4AGroupThatCannotBeToldIsNotGone, while those that are told and lack a resource are proof.
+func TestI4AGroupThatCannotBeToldIsNotGone(t *testing.T) {
+	c := usualCatalog(t, "metrics.k8s.io")
+	lost := change.Resource{Group: "metrics.k8s.io", Version: "v1", Name: "pods"}
+	if c.Serves(lost) || c.Tells("metrics.k8s.io") || c.Incomplete() == nil {
+		t.Errorf("serves %t, tells %t, %v", c.Serves(lost), c.Tells("metrics.k8s.io"), c.Incomplete())
+	}
+	if !c.Tells("apps") || !c.Serves(change.Resource{Group: "apps", Version: "v7", Name: "deployments"}) {
+		t.Error("what is told of apps is not believed, in any version")
+	}
+	var unknown *UnknownResourceError
+	if _, err := c.Resolve("pods.metrics.k8s.io"); !errors.As(err, &unknown) || unknown.Cause == nil {
+		t.Errorf("pods.metrics.k8s.io: %v, want why it is not known", err)
+	}
+}

@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubecdc/kubecdc/test/testcluster"
+)
+
+// TestI4I6HundredsOfDefinitionsAtOnce are all streamed, and what is in some of them arrives.
+func TestI4I6HundredsOfDefinitionsAtOnce(t *testing.T) {
+	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
+	r.starts()
+	n := amount(300, 40)
+	for i := range n {
+		r.define(fmt.Sprintf("part%d", i))
+	}
+	var uids []string
+	for i := 0; i < n; i += n / 10 {
+		uids = append(uids, r.made(fmt.Sprintf("part%d", i), "a"))
+	}
+	for _, uid := range uids {
+		r.arrives(uid, "added", "replaced")
+	}
+	r.eventuallyPage("all are watched", func(p page) bool {
+		watched := 0
+		for _, s := range p.Streams {
+			if s.State == "watching" {
+				watched++
+			}
+		}
+		return watched == n && p.Ready
+	})
+	r.exporter.stop(t)
+	for _, uid := range uids {
+		seen := 0
+		for _, e := range r.file.all(t) {
+			if e.UID == uid {
+				seen++
+			}
+		}
+		if seen != 1 {
+			t.Errorf("object %s is told %d times, want once", uid, seen)
+		}
+	}
+}
+
+// TestI4PermissionThatIsGivenLater: what is forbidden is on /statusz with its verb, holds nothing up, and starts when it
+// is allowed.
+func TestI4PermissionThatIsGivenLater(t *testing.T) {
+	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", testcluster.Limited)
+	r.define("gear")
+	r.define("cog")
+	gear, cog := r.made("gear", "a"), r.made("cog", "a")
+	for _, resource := range []schema.GroupVersionResource{gadgets("gear"), core("namespaces")} {
+		r.make(rbac("clusterroles"), role2(resource))
+		r.allow(resource)
+	}
+	r.starts()
+	r.arrives(gear, "replaced")
+	r.eventuallyPage("cogs are forbidden", func(p page) bool {
+		s := p.Streams["cogs.gadgets.example.com"]
+		return s.State == "failing" && strings.Contains(s.LastError, `cannot list resource "cogs"`) && p.Ready
+	})
+	r.make(rbac("clusterroles"), role2(gadgets("cog")))
+	r.allow(gadgets("cog"))
+	r.arrives(cog, "replaced")
+	r.exporter.stop(t)
+}
+
+// role2 lets its subjects read the resource.
+func role2(resource schema.GroupVersionResource) map[string]any {
+	return map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": grant(resource)},
+		"rules": []any{map[string]any{"apiGroups": []any{resource.Group}, "resources": []any{resource.Resource}, "verbs": []any{"get", "list", "watch"}}},
+	}
+}
+
+func apiServices() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+}
+
+// TestI4AGroupThatIsDownIsNotGone: the API server hands the group over to one that nobody reaches. Nothing is deleted,
+// over a restart of the exporter either, the others go on, and so does the group when it is back.
+func TestI4AGroupThatIsDownIsNotGone(t *testing.T) {
+	r := newWildcardRig(t, "resources: ['*.gadgets.example.com', '*.example.com']\n", "dev")
+	r.define("gear")
+	r.defineWidgets()
+	before := r.made("gear", "a")
+	r.starts()
+	r.arrives(before, "replaced")
+
+	r.takeDown()
+	r.eventuallyPage("the group is down", func(p page) bool { return strings.Contains(p.Discovery.LastError, "gadgets.example.com/v1") })
+	r.arrives(r.widget("while-down"), "added", "replaced")
+	r.exporter.stop(t)
+	r.starts()
+	r.eventuallyPage("gears wait", func(p page) bool { return p.Streams["gears.gadgets.example.com"].State == "waiting" && p.Ready })
+	r.arrives(r.widget("still-down"), "added", "replaced")
+
+	if err := r.client.Resource(apiServices()).Delete(t.Context(), "v1.gadgets.example.com", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.arrives(r.made("gear", "b"), "added", "replaced")
+	r.eventuallyPage("all is told", func(p page) bool { return p.Discovery.LastError == "" })
+	r.exporter.stop(t)
+	for _, e := range r.file.all(t) {
+		if e.op() == "deleted" {
+			t.Errorf("told as deleted, and is there:\n%s", &e)
+		}
+	}
+	r.once(before, "replaced")
+}
+
+// takeDown gives the group of the gadgets to a service that does not exist.
+func (r *rig) takeDown() {
+	r.t.Helper()
+	const name = "v1.gadgets.example.com"
+	eventually(r.t, deliveryLimit, "the group is another server's", func() bool {
+		service, err := r.client.Resource(apiServices()).Get(r.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		service.SetLabels(nil) // the API server leaves alone what is not its own
+		spec := service.Object["spec"].(map[string]any)
+		spec["service"] = map[string]any{"namespace": "default", "name": "nobody"}
+		spec["insecureSkipTLSVerify"] = true
+		_, err = r.client.Resource(apiServices()).Update(r.t.Context(), service, metav1.UpdateOptions{})
+		return err == nil
+	})
+}
+
+// widget makes a widget and returns its uid.
+func (r *rig) widget(name string) string {
+	r.t.Helper()
+	object := &unstructured.Unstructured{Object: widget()}
+	object.SetName(name)
+	made, err := r.client.Resource(widgets()).Namespace("default").Create(r.t.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(made.GetUID())
+}
+
+// TestI3AStreamGoesOnInAnotherVersion when the server prefers another one: nothing is told twice, and nothing is missing.
+func TestI3AStreamGoesOnInAnotherVersion(t *testing.T) {
+	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
+	r.make(definitions(), gadgetDefinition("cog", "v1beta1"))
+	beta := schema.GroupVersionResource{Group: "gadgets.example.com", Version: "v1beta1", Resource: "cogs"}
+	var first string
+	eventually(t, deliveryLimit, "cogs are served", func() bool {
+		object := map[string]any{"apiVersion": "gadgets.example.com/v1beta1", "kind": "Cog", "metadata": map[string]any{"name": "a"}}
+		made, err := r.client.Resource(beta).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+		if err == nil {
+			first = string(made.GetUID())
+		}
+		return err == nil
+	})
+	r.starts()
+	r.arrives(first, "replaced")
+
+	eventually(t, deliveryLimit, "the definition has another version", func() bool {
+		have, err := r.client.Resource(definitions()).Get(t.Context(), "cogs.gadgets.example.com", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		have.Object["spec"] = gadgetDefinition("cog", "v1beta1", "v1")["spec"]
+		_, err = r.client.Resource(definitions()).Update(t.Context(), have, metav1.UpdateOptions{})
+		return err == nil
+	})
+	r.made("cog", "b")
+	after := ""
+	for i := 0; after == ""; i++ { // the exporter learns of the version in its own time
+		uid := r.made("cog", fmt.Sprintf("c%d", i))
+		r.arrives(uid, "added", "replaced")
+		for _, e := range r.file.events {
+			if e.UID == uid && strings.Contains(string(e.Data), `"apiVersion":"gadgets.example.com/v1"`) {
+				after = uid
+			}
+		}
+	}
+	r.exporter.stop(t)
+	r.once(first, "replaced")
+	var names []string
+	for _, e := range r.file.all(t) {
+		if e.op() == "added" || e.op() == "replaced" {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	if once := slices.Compact(slices.Clone(names)); len(once) != len(names) {
+		t.Errorf("told twice: %q", names)
+	}
+}

@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestI4WhatIsSelectedAndWhatIsNot in one cluster: an object that leaves a selector is a delete for the consumer, namespaces
+// and exclusions hold, and an Event, which two groups serve, is exported once, its counts and series as updates.
+func TestI4WhatIsSelectedAndWhatIsNot(t *testing.T) {
+	r := newWildcardRig(t, `resources:
+  - {resource: "*", exclude: [leases.coordination.k8s.io, "*.rbac.authorization.k8s.io"], excludeNamespaces: [hidden]}
+  - {resource: configmaps, namespaces: [chosen, other], labelSelector: "app=web"}
+`, "dev")
+	for _, name := range []string{"hidden", "chosen", "other"} {
+		r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
+	}
+	r.starts()
+	r.eventuallyPage("events are watched once", func(p page) bool {
+		left := p.Discovery.LeftOut
+		_, twice := p.Streams["events.events.k8s.io"]
+		return p.Streams["events"].State == "watching" && !twice && left["events.events.k8s.io"] == "its objects are those of events" &&
+			strings.Contains(left["componentstatuses"], "cannot be watched, its verbs are get, list") && left["leases.coordination.k8s.io"] == "excluded by the configuration"
+	})
+
+	web := r.object("chosen", configMapOf("web", map[string]any{"app": "web"}))
+	r.arrives(web.UID(), "added", "replaced")
+	r.relabel(web, "db")
+	r.arrives(web.UID(), "deleted")
+	back := r.relabel(web, "web")
+	r.file.await(t, r.exporter, "the object that is selected again", func(e *event) bool { return e.UID == web.UID() && e.ResourceVersion == back && e.op() == "added" })
+	unselected := []string{
+		r.object("chosen", configMapOf("db", map[string]any{"app": "db"})).UID(),
+		r.object("hidden", configMapOf("web", map[string]any{"app": "web"})).UID(),
+		r.object("hidden", serviceAccount("quiet")).UID(),
+	}
+
+	occurred := r.object("chosen", coreEvent())
+	r.arrives(occurred.UID(), "added", "replaced")
+	r.change(occurred, func(o map[string]any) { o["count"] = int64(2) })
+	series := schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+	newer := r.get(made{resource: series, Unstructured: occurred.Unstructured})
+	newer.Object["note"] = "it happened again"
+	r.put(series, newer)
+	last := r.object("other", configMapOf("last", map[string]any{"app": "web"})).UID()
+	r.arrives(last, "added", "replaced")
+	r.file.await(t, r.exporter, "both updates of the Event", func(e *event) bool {
+		return e.UID == occurred.UID() && strings.Contains(string(e.Data), "it happened again")
+	})
+	r.exporter.stop(t)
+
+	var of, ops []string
+	for _, e := range r.file.all(t) {
+		if slices.Contains(unselected, e.UID) || e.kind() == "leases.coordination.k8s.io" || e.Group == "rbac.authorization.k8s.io" {
+			t.Errorf("not selected, and told:\n%s", &e)
+		}
+		switch e.UID {
+		case occurred.UID():
+			of = append(of, e.kind()+" "+e.op())
+		case web.UID():
+			ops = append(ops, e.op())
+			if e.op() == "deleted" && (e.FinalStateUnknown || !strings.Contains(string(e.Data), `"app":"web"`)) {
+				t.Errorf("what left the selector is told without its last selected state:\n%s %s", &e, e.Data)
+			}
+		}
+	}
+	if got := strings.Join(of, ", "); got != "events added, events updated, events updated" {
+		t.Errorf("the Event is told as %s", got)
+	}
+	if got := strings.Join(ops, ", "); got != "added, deleted, added" {
+		t.Errorf("the object that leaves and enters the selector is told as %s", got)
+	}
+}
+
+// made is an object of the API server.
+type made struct {
+	resource schema.GroupVersionResource
+	*unstructured.Unstructured
+}
+
+func (m made) UID() string { return string(m.GetUID()) }
+
+func (r *rig) object(namespace string, manifest map[string]any) made {
+	r.t.Helper()
+	resource := core(strings.ToLower(manifest["kind"].(string)) + "s")
+	object, err := r.client.Resource(resource).Namespace(namespace).Create(r.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.CreateOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return made{resource, object}
+}
+
+func (r *rig) get(m made) *unstructured.Unstructured {
+	r.t.Helper()
+	object, err := r.client.Resource(m.resource).Namespace(m.GetNamespace()).Get(r.t.Context(), m.GetName(), metav1.GetOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return object
+}
+
+func (r *rig) put(resource schema.GroupVersionResource, object *unstructured.Unstructured) (version string) {
+	r.t.Helper()
+	updated, err := r.client.Resource(resource).Namespace(object.GetNamespace()).Update(r.t.Context(), object, metav1.UpdateOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return updated.GetResourceVersion()
+}
+
+// change changes the object and returns its new version.
+func (r *rig) change(m made, change func(map[string]any)) (version string) {
+	r.t.Helper()
+	object := r.get(m)
+	change(object.Object)
+	return r.put(m.resource, object)
+}
+
+func (r *rig) relabel(m made, app string) (version string) {
+	r.t.Helper()
+	return r.change(m, func(o map[string]any) { o["metadata"].(map[string]any)["labels"] = map[string]any{"app": app} })
+}
+
+func configMapOf(name string, labels map[string]any) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "labels": labels}}
+}
+
+func serviceAccount(name string) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": name}}
+}
+
+// coreEvent can be changed through both of its groups.
+func coreEvent() map[string]any {
+	const now = "2026-11-21T10:00:00Z"
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"name": "it"}, "type": "Normal", "reason": "Happened", "message": "it happened",
+		"action": "Happening", "reportingComponent": "e2e.example.com/test", "reportingInstance": "e2e", "eventTime": "2026-11-21T10:00:00.000000Z",
+		"involvedObject": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "namespace": "chosen", "name": "web"},
+		"firstTimestamp": now, "lastTimestamp": now, "count": int64(1),
+	}
+}
