@@ -59,7 +59,7 @@ func TestI4PermissionThatIsGivenLater(t *testing.T) {
 	r.define("cog")
 	gear, cog := r.made("gear", "a"), r.made("cog", "a")
 	for _, resource := range []schema.GroupVersionResource{gadgets("gear"), core("namespaces")} {
-		r.make(rbac("clusterroles"), role2(resource))
+		r.make(rbac("clusterroles"), readerOf(resource))
 		r.allow(resource)
 	}
 	r.starts()
@@ -68,14 +68,14 @@ func TestI4PermissionThatIsGivenLater(t *testing.T) {
 		s := p.Streams["cogs.gadgets.example.com"]
 		return s.State == "failing" && strings.Contains(s.LastError, `cannot list resource "cogs"`) && p.Ready
 	})
-	r.make(rbac("clusterroles"), role2(gadgets("cog")))
+	r.make(rbac("clusterroles"), readerOf(gadgets("cog")))
 	r.allow(gadgets("cog"))
 	r.arrives(cog, "replaced")
 	r.exporter.stop(t)
 }
 
-// role2 lets its subjects read the resource.
-func role2(resource schema.GroupVersionResource) map[string]any {
+// readerOf lets its subjects read the resource.
+func readerOf(resource schema.GroupVersionResource) map[string]any {
 	return map[string]any{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": grant(resource)},
 		"rules": []any{map[string]any{"apiGroups": []any{resource.Group}, "resources": []any{resource.Resource}, "verbs": []any{"get", "list", "watch"}}},

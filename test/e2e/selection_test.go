@@ -40,28 +40,25 @@ func TestI4WhatIsSelectedAndWhatIsNot(t *testing.T) {
 		r.object("hidden", serviceAccount("quiet")).UID(),
 	}
 
-	occurred := r.object("chosen", coreEvent())
-	r.arrives(occurred.UID(), "added", "replaced")
-	r.change(occurred, func(o map[string]any) { o["count"] = int64(2) })
-	series := schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
-	newer := r.get(made{resource: series, Unstructured: occurred.Unstructured})
-	newer.Object["note"] = "it happened again"
-	r.put(series, newer)
-	last := r.object("other", configMapOf("last", map[string]any{"app": "web"})).UID()
-	r.arrives(last, "added", "replaced")
-	r.file.await(t, r.exporter, "both updates of the Event", func(e *event) bool {
-		return e.UID == occurred.UID() && strings.Contains(string(e.Data), "it happened again")
+	counted := r.object("chosen", occurrence())
+	r.change(counted, func(o map[string]any) { o["count"] = int64(2) })
+	series := r.newEvent(recurrence())
+	r.change(series, func(o map[string]any) {
+		o["series"] = map[string]any{"count": int64(2), "lastObservedTime": "2026-11-21T10:01:00.000000Z"}
 	})
+	for _, uid := range []string{counted.UID(), series.UID()} {
+		r.arrives(uid, "updated")
+	}
 	r.exporter.stop(t)
 
-	var of, ops []string
+	of, ops := map[string][]string{}, []string(nil)
 	for _, e := range r.file.all(t) {
 		if slices.Contains(unselected, e.UID) || e.kind() == "leases.coordination.k8s.io" || e.Group == "rbac.authorization.k8s.io" {
 			t.Errorf("not selected, and told:\n%s", &e)
 		}
 		switch e.UID {
-		case occurred.UID():
-			of = append(of, e.kind()+" "+e.op())
+		case counted.UID(), series.UID():
+			of[e.UID] = append(of[e.UID], e.kind()+" "+e.op())
 		case web.UID():
 			ops = append(ops, e.op())
 			if e.op() == "deleted" && (e.FinalStateUnknown || !strings.Contains(string(e.Data), `"app":"web"`)) {
@@ -69,8 +66,10 @@ func TestI4WhatIsSelectedAndWhatIsNot(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(of, ", "); got != "events added, events updated, events updated" {
-		t.Errorf("the Event is told as %s", got)
+	for uid, told := range of {
+		if got := strings.Join(told, ", "); got != "events added, events updated" {
+			t.Errorf("Event %s is told as %s", uid, got)
+		}
 	}
 	if got := strings.Join(ops, ", "); got != "added, deleted, added" {
 		t.Errorf("the object that leaves and enters the selector is told as %s", got)
@@ -134,13 +133,32 @@ func serviceAccount(name string) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": name}}
 }
 
-// coreEvent can be changed through both of its groups.
-func coreEvent() map[string]any {
+// newEvent makes an object of the new group of Events.
+func (r *rig) newEvent(manifest map[string]any) made {
+	r.t.Helper()
+	resource := schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+	object, err := r.client.Resource(resource).Namespace("chosen").Create(r.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.CreateOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return made{resource, object}
+}
+
+// occurrence is an Event as clients of the core group write it: it is counted.
+func occurrence() map[string]any {
 	const now = "2026-11-21T10:00:00Z"
 	return map[string]any{
-		"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"name": "it"}, "type": "Normal", "reason": "Happened", "message": "it happened",
-		"action": "Happening", "reportingComponent": "e2e.example.com/test", "reportingInstance": "e2e", "eventTime": "2026-11-21T10:00:00.000000Z",
+		"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"name": "counted"}, "type": "Normal", "reason": "Happened", "message": "it happened",
 		"involvedObject": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "namespace": "chosen", "name": "web"},
 		"firstTimestamp": now, "lastTimestamp": now, "count": int64(1),
+	}
+}
+
+// recurrence is an Event as clients of the new group write it: it becomes a series.
+func recurrence() map[string]any {
+	return map[string]any{
+		"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": map[string]any{"name": "series"}, "type": "Normal", "reason": "Happened", "note": "it happened",
+		"action": "Happening", "reportingController": "example.com/e2e", "reportingInstance": "e2e", "eventTime": "2026-11-21T10:00:00.000000Z",
+		"regarding": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "namespace": "chosen", "name": "web"},
 	}
 }

@@ -1,0 +1,196 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// sessionRig is a session against a scripted server that has pods in two versions.
+type sessionRig struct {
+	t       *testing.T
+	r       *recorder
+	session *Session
+	cancel  context.CancelFunc
+	ended   chan struct{}
+	over    bool
+	err     error
+
+	mu      sync.Mutex // guards the following
+	watches []string   // paths
+}
+
+// startSession runs a session. What it goes on from is what the recorder has saved.
+func startSession(t *testing.T, a *apiServer, r *recorder) *sessionRig {
+	t.Helper()
+	s := &sessionRig{t: t, r: r, ended: make(chan struct{})}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if request.URL.Query().Get("watch") == "true" {
+			s.mu.Lock()
+			s.watches = append(s.watches, request.URL.Path+" "+request.URL.Query().Get("resourceVersion"))
+			s.mu.Unlock()
+		}
+		a.ServeHTTP(w, request)
+	}))
+	client, err := NewClient(&rest.Config{Host: server.URL}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := Config{Client: client, Stream: pods(), Inventory: r, ClusterUID: "epoch-1", Observer: NopObserver()}
+	s.session = NewSession(config, func() (Saved, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return Saved{Position: r.position}, nil
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	s.cancel = cancel
+	go func() {
+		defer close(s.ended)
+		s.over, s.err = s.session.Run(ctx, r)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-s.ended
+		client.rest.Client.CloseIdleConnections()
+		server.Close()
+	})
+	return s
+}
+
+// watched are the watches that were opened.
+func (s *sessionRig) watched() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.watches, ", ")
+}
+
+// quiet is a server with two pods, which tells of a third one and then holds.
+func quiet(t *testing.T) *apiServer {
+	var now atomic.Int64
+	now.Store(10)
+	return &apiServer{
+		t: t, version: func() int { return int(now.Load()) },
+		list: func(url.Values) (int, string) { return http.StatusOK, podList(10, "", "a 1", "b 2") },
+		watch: func(q url.Values, w *watchWriter) {
+			switch q.Get("resourceVersion") {
+			case "10":
+				now.Store(12)
+				w.frames("ADDED c 11", "BOOKMARK 12")
+			case "12":
+				w.frames("ADDED d 13")
+			}
+			w.hold()
+		},
+	}
+}
+
+// TestI3ASessionGoesOnInAnotherVersion where it was: it lists nothing, and opens its watch behind what is saved.
+func TestI3ASessionGoesOnInAnotherVersion(t *testing.T) {
+	r := newRecorder()
+	s := startSession(t, quiet(t), r)
+	s.session.Serve("v1")
+	r.wait(t, "bookmark 12")
+	s.session.Serve("v2")
+	got := r.wait(t, "added d 13")
+	want := "snapshot.begin 10 initial\nreplaced a 1\nreplaced b 2\nsnapshot.end 10 initial\nadded c 11\nbookmark 12\nadded d 13"
+	if got != want {
+		t.Errorf("told\n%s\nwant\n%s", got, want)
+	}
+	if got, want := s.watched(), "/api/v1/pods 10, /api/v2/pods 12"; got != want {
+		t.Errorf("watched %s, want %s", got, want)
+	}
+	s.session.Serve("v2") // nothing new
+	s.cancel()
+	<-s.ended
+	if s.over || s.err != nil {
+		t.Errorf("a session that was stopped: over %t, %v", s.over, s.err)
+	}
+}
+
+// TestI4AResourceThatIsGone: all that the sinks have of it is deleted, behind a gap, and then the session is over.
+func TestI4AResourceThatIsGone(t *testing.T) {
+	r := newRecorder()
+	s := startSession(t, quiet(t), r)
+	s.session.Serve("v1")
+	r.wait(t, "bookmark 12")
+	r.mu.Lock()
+	r.lines = nil
+	r.ghosts = []change.Ghost{{Sink: "s", Entry: change.Entry{Key: change.Key{Namespace: "n", Name: "z"}, UID: "uid-z", ResourceVersion: "9"}}}
+	r.mu.Unlock()
+	s.session.End()
+	<-s.ended
+	want := "gap 12 gone\nsnapshot.begin 12 gone\ndeleted a 1 unseen\ndeleted b 2 unseen\ndeleted c 11 unseen\ndeleted z 9 unseen to s\nsnapshot.end 12 gone"
+	if got := strings.Join(r.lines, "\n"); !s.over || s.err != nil || got != want {
+		t.Errorf("over %t, %v, told\n%s\nwant\n%s", s.over, s.err, got, want)
+	}
+}
+
+// TestI4AFarewellThatIsInterrupted is not over, and tells of the rest the next time.
+func TestI4AFarewellThatIsInterrupted(t *testing.T) {
+	r := newRecorder("a 1", "b 2", "c 3")
+	r.position, r.room = at(5), 4 // gap, begin, one delete
+	s := startSession(t, quiet(t), r)
+	s.session.End()
+	<-s.ended
+	if s.over || s.err == nil {
+		t.Fatalf("over %t, %v, told %q", s.over, s.err, r.lines)
+	}
+	r.lines, r.room = nil, 0
+	s = startSession(t, quiet(t), r)
+	s.session.End()
+	<-s.ended
+	want := "gap 5 gone, snapshot.begin 5 gone, deleted b 2 unseen, deleted c 3 unseen, snapshot.end 5 gone"
+	if got := strings.Join(r.lines, ", "); !s.over || got != want {
+		t.Errorf("over %t, told %s, want %s", s.over, got, want)
+	}
+}
+
+// A stream of which nobody knows anything is over without a word, and one that nobody serves asks for nothing.
+func TestASessionThatWaits(t *testing.T) {
+	r := newRecorder()
+	s := startSession(t, quiet(t), r)
+	select {
+	case <-s.ended:
+		t.Fatal("it did not wait")
+	default:
+	}
+	s.session.End()
+	<-s.ended
+	if got := s.watched(); !s.over || s.err != nil || got != "" || len(r.lines) > 0 {
+		t.Errorf("over %t, %v, watched %q, told %q", s.over, s.err, got, r.lines)
+	}
+}
+
+// TestI4SnapshotsThatAreAskedForWhileNothingIsRead are not forgotten.
+func TestI4SnapshotsThatAreAskedForWhileNothingIsRead(t *testing.T) {
+	r := newRecorder("a 1", "b 2")
+	r.position = at(10)
+	s := startSession(t, quiet(t), r)
+	s.session.Request(change.Owed{Sink: "s", Reason: change.Requested})
+	s.session.Serve("v1")
+	got := r.wait(t, "bookmark 12")
+	want := "snapshot.begin 10 requested to s\nsync a 1 to s\nsync b 2 to s\nsnapshot.end 10 requested to s\nadded c 11\nbookmark 12"
+	if got != want {
+		t.Errorf("told\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestI5ASessionWhoseStateCannotBeRead ends with why.
+func TestI5ASessionWhoseStateCannotBeRead(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	s := NewSession(Config{Stream: pods()}, func() (Saved, error) { return Saved{}, broken })
+	s.Serve("v1")
+	if over, err := s.Run(t.Context(), newRecorder()); over || !errors.Is(err, broken) {
+		t.Errorf("over %t, %v", over, err)
+	}
+}
