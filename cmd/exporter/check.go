@@ -104,7 +104,11 @@ func checkStream(ctx context.Context, access *source.Access, s *selected, r *rep
 		r.problem(err)
 		return
 	}
-	r.ok("resource " + s.stream.String())
+	origin := ""
+	if source.IsWildcard(s.names[0]) {
+		origin = ", of " + s.names[0]
+	}
+	r.ok("resource " + s.stream.String() + origin)
 	if s.stream.Namespace != "" && access.NamespaceMissing(ctx, s.stream.Namespace) {
 		r.note("namespace " + s.stream.Namespace + " does not exist: nothing will come from " + s.stream.String() + " until somebody creates it")
 	}

@@ -41,6 +41,10 @@ type Client struct {
 // shared connection wins.
 const maxHTTP1Streams = 16
 
+// maxRequests a second is what all streams together may ask of the server, after a burst of twice as many. A stream asks
+// rarely and in sequence, but hundreds can begin together. Who goes first is for the server's priority and fairness.
+const maxRequests = 200
+
 // NewClient returns a client for the configuration. streams is how many watches will be open at once; it decides
 // between HTTP/1.1 and HTTP/2.
 func NewClient(config *rest.Config, streams int) (*Client, error) {
@@ -51,7 +55,7 @@ func NewClient(config *rest.Config, streams int) (*Client, error) {
 		GroupVersion:         &schema.GroupVersion{Version: "v1"},
 		NegotiatedSerializer: statusCodec(),
 	}
-	config.QPS = -1 // a stream asks rarely and in sequence; priority and fairness is the server's
+	config.QPS, config.Burst = maxRequests, 2*maxRequests
 	config.Timeout = 0
 	if streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
 		config.NextProtos = []string{"http/1.1"}
