@@ -33,6 +33,7 @@ type recorder struct {
 	drift    []string
 	failures []string
 	epochs   string            // of the records, each once
+	unsaved  bool              // something was pushed, and nobody waited for it since
 	room     int               // so many records are taken, if it is not 0; the rest is refused
 	after    map[string]string // by sink: how far the snapshots that it is owed came
 }
@@ -74,7 +75,7 @@ func (r *recorder) Push(ctx context.Context, rec *change.Record) error {
 	if rec.Sink != "" {
 		line += " to " + rec.Sink
 	}
-	r.lines = append(r.lines, line)
+	r.lines, r.unsaved = append(r.lines, line), true
 	if !strings.HasSuffix(r.epochs, rec.Epoch) {
 		r.epochs = strings.TrimSpace(r.epochs + " " + rec.Epoch)
 	}
@@ -100,7 +101,12 @@ func (r *recorder) apply(rec *change.Record) {
 
 func (r *recorder) Ghosts(change.Stream) []change.Ghost { return r.ghosts }
 
-func (r *recorder) Drain(ctx context.Context, _ change.Stream) error { return ctx.Err() }
+func (r *recorder) Drain(ctx context.Context, _ change.Stream) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsaved = false
+	return ctx.Err()
+}
 
 func (r *recorder) Lookup(_ string, key change.Key) (change.Entry, bool, error) {
 	r.mu.Lock()

@@ -50,6 +50,9 @@ func startSession(t *testing.T, a *apiServer, r *recorder) *sessionRig {
 	s.session = NewSession(config, func() (Saved, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if r.unsaved {
+			t.Error("the saved state is read while records are under way")
+		}
 		return Saved{Position: r.position}, nil
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -145,7 +148,7 @@ func TestI4AFarewellThatIsInterrupted(t *testing.T) {
 	if s.over || s.err == nil {
 		t.Fatalf("over %t, %v, told %q", s.over, s.err, r.lines)
 	}
-	r.lines, r.room = nil, 0
+	r.lines, r.room, r.unsaved = nil, 0, false
 	s = startSession(t, quiet(t), r)
 	s.session.End()
 	<-s.ended
