@@ -43,7 +43,7 @@ func everything() served {
 // described is a stream on one line: its name, its selector, and the configured names that stand for it.
 func described(c *choice) []string {
 	var all []string
-	for _, s := range c.streams() {
+	for _, s := range c.streams {
 		all = append(all, strings.Join([]string{s.stream.String(), s.selection.LabelSelector, strings.Join(s.names, "+")}, " "))
 	}
 	return all
