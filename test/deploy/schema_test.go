@@ -1,0 +1,163 @@
+package deploy
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/test/deploy/chart"
+	"github.com/kubecdc/kubecdc/test/deploy/generated"
+)
+
+// TestBadValuesAreRefusedByTheirNames: what Helm says has the path of the value.
+func TestBadValuesAreRefusedByTheirNames(t *testing.T) {
+	for _, c := range []struct{ name, values, want string }{
+		{"misspelt value", "imgae: {}", "additional properties 'imgae' not allowed"},
+		{"misspelt key", "image: {tags: v1}", "at '/image': additional properties 'tags' not allowed"},
+		{"policy", "image: {pullPolicy: Sometimes}", "at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'"},
+		{"digest", "image: {digest: latest}", "at '/image/digest': 'latest' does not match pattern"},
+		{"stop too short", "terminationGracePeriodSeconds: 10", "at '/terminationGracePeriodSeconds': minimum: got 10, want 25"},
+		{"root", "podSecurity: {runAsUser: 0}", "at '/podSecurity/runAsUser': minimum: got 0, want 1"},
+		{"size", "persistence: {size: large}", "at '/persistence/size': 'large' does not match pattern"},
+		{"mode", "persistence: {accessMode: ReadWriteMany}", "at '/persistence/accessMode'"},
+		{"no number", "service: {port: http}", "at '/service/port': got string, want integer"},
+		{"budget", "podDisruptionBudget: {maxUnavailable: 2}", "at '/podDisruptionBudget/maxUnavailable': maximum: got 2, want 1"},
+		{"secret without key", "secretEnv: {A: {name: x}}", "at '/secretEnv/A': missing property 'key'"},
+		{"variable", "secretEnv: {A-B: {name: x, key: password}}", "invalid propertyName 'A-B'"},
+		{"file of nothing", "files: [{path: /x}]", "at '/files/0': minProperties: got 1, want 2"},
+		{"no sinks", "config: {sinks: []}", "at '/config/sinks': minItems: got 0, want 1"},
+		{"no resources", "config: {resources: null}", "at '/config': missing property 'resources'"},
+		{"loopback", "config: {listen: \"127.0.0.1:8080\"}", "at '/config/listen': '127.0.0.1:8080' does not match pattern"},
+		{"relative state", "config: {state: {dir: state}}", "at '/config/state/dir': 'state' does not match pattern"},
+		{"misspelt key of the exporter", "config: {lisen: ':1'}", "at '/config': additional properties 'lisen' not allowed"},
+		{"misspelt key of a sink", "config: {sinks: [{kafka: {broker: [a]}}]}", "at '/config/sinks/0/kafka': additional properties 'broker' not allowed"},
+		{"format", "config: {sinks: [{file: {path: '-'}, format: csv}]}", "at '/config/sinks/0/format': 'csv' does not match pattern '^(cloudevents|"},
+		{"type in a sink", "config: {sinks: [{file: {path: 7}}]}", "at '/config/sinks/0/file/path': got number, want string"},
+		{"key of a resource", "config: {resources: [{resource: pods, namespace: shop}]}", "additional properties 'namespace' not allowed"},
+		{"everything", `config: {resources: [pods, "*"]}`, `config.resources[1]: "*" needs a role that may list and watch everything, Secrets among it: set rbac.wildcard to true, or name the resources`},
+		{"group unknown", "config: {resources: [certificates]}", `config.resources[0]: "certificates" is none of Kubernetes' own resources: write it with its group, as in certificates.cert-manager.io`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := chart.Render(release("x", c.values))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestExampleConfigurationPassesThroughUnchanged: each key that the exporter knows is one that the chart takes, and
+// means the same behind it.
+func TestExampleConfigurationPassesThroughUnchanged(t *testing.T) {
+	example := read(t, "deploy", "config.example.yaml")
+	values, err := yaml.YAMLToJSON([]byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := configOf(t, render(t, "x", `{"config":`+string(values)+`}`))
+	if got, want := parsed(t, passed), parsed(t, example); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// parsed is the configuration as the exporter shows it.
+func parsed(t *testing.T, text string) string {
+	t.Helper()
+	c, err := config.Parse("config.yaml", []byte(text), func(string) (string, bool) { return "x", true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := json.MarshalIndent(c, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(shown)
+}
+
+// TestLargeNumbersPassThrough: Helm's numbers are floating-point ones, which YAML would show as 1e+06.
+func TestLargeNumbersPassThrough(t *testing.T) {
+	text := configOf(t, render(t, "x", everyOption))
+	if !strings.Contains(parsed(t, text), `"records": 1000000`) {
+		t.Errorf("the queue has no 1000000 records:\n%s", text)
+	}
+}
+
+// TestEveryValueIsDescribed, and nothing that is not known is taken.
+func TestEveryValueIsDescribed(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal([]byte(read(t, generated.Chart, "values.schema.json")), &schema); err != nil {
+		t.Fatal(err)
+	}
+	checkDescribed(t, "", schema)
+	for set, values := range valueSets() { // that of a set is no surprise to lint either
+		var given map[string]any
+		if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+			t.Fatal(err)
+		}
+		for _, message := range lint.RunAll(root+"/"+generated.Chart, given, "kubecdc").Messages {
+			if message.Severity >= support.WarningSev {
+				t.Errorf("lint, %s: %s", set, message)
+			}
+		}
+	}
+}
+
+func checkDescribed(t *testing.T, path string, schema map[string]any) {
+	if variants, ok := schema["anyOf"].([]any); ok {
+		for _, one := range variants {
+			checkDescribed(t, path, one.(map[string]any))
+		}
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		checkDescribed(t, path+"[]", items)
+	}
+	properties, ok := schema["properties"].(map[string]any)
+	if !ok {
+		return
+	}
+	if schema["additionalProperties"] != false {
+		t.Errorf("%s takes unknown keys", path)
+	}
+	for name, property := range properties {
+		property := property.(map[string]any)
+		if text, ok := property["description"].(string); !ok || len(text) < 5 {
+			t.Errorf("%s.%s is not described", path, name)
+		}
+		checkDescribed(t, path+"."+name, property)
+	}
+}
+
+// TestGeneratedFilesAreCurrent: make manifests makes them.
+func TestGeneratedFilesAreCurrent(t *testing.T) {
+	path, schema, err := generated.Schema(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := generated.Kustomize(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[path] = schema
+	for name, want := range files {
+		if read(t, name) != string(want) {
+			t.Errorf("%s is not what the chart says now: run make manifests", name)
+		}
+	}
+	for _, dir := range []string{generated.Manifests, generated.Manifests + "/monitoring"} {
+		entries, err := os.ReadDir(root + "/" + dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			if name := dir + "/" + entry.Name(); !entry.IsDir() && files[name] == nil {
+				t.Errorf("%s is made from nothing: remove it", name)
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package deploy
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubecdc/kubecdc/test/deploy/chart"
+	"github.com/kubecdc/kubecdc/test/deploy/generated"
+)
+
+// namespacesOnly needs no role that counts in all namespaces, but for the cluster's identity.
+const namespacesOnly = `
+config:
+  resources:
+    - {resource: pods, namespaces: [shop, billing]}
+    - {resource: secrets, namespaces: [shop], labelSelector: "app=web"}
+    - {resource: certificates.cert-manager.io, namespaces: [billing]}
+  sinks: [{name: bus, nats: {url: "nats://nats.nats:4222", user: kubecdc, password: "${NATS_PASSWORD}"}}]
+secretEnv:
+  NATS_PASSWORD: {name: nats, key: password}
+`
+
+const everyResource = `
+config: {resources: ["*", secrets]}
+rbac: {wildcard: true}
+`
+
+// everyOption sets each value to something that is not its default.
+const everyOption = `
+nameOverride: cdc
+image: {repository: registry.example.com/cdc, tag: v9, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", pullPolicy: Always}
+imagePullSecrets: [{name: registry}]
+config:
+  cluster: prod-eu1
+  resources: [po, "*.apps", deployments.v1.apps, events, {resource: ing, namespaces: [shop]}]
+  sinks:
+    - name: lake
+      kafka: {brokers: ["kafka:9092"], tls: {ca: /etc/kubecdc/ca/ca.crt}, sasl: {mechanism: PLAIN, user: me, passwordFile: /etc/kubecdc/kafka/password}}
+      queue: {records: 1000000}
+  state: {dir: /state}
+  listen: "0.0.0.0:9090"
+files:
+  - {path: /etc/kubecdc/kafka, secret: kafka}
+  - {path: /etc/kubecdc/ca, configMap: ca}
+serviceAccount: {name: reader, annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/cdc"}}
+persistence: {size: 10Gi, storageClassName: fast, accessMode: ReadWriteOncePod}
+resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: "2", memory: 2Gi}}
+terminationGracePeriodSeconds: 60
+podSecurity: {runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000}
+podDisruptionBudget: {maxUnavailable: 0}
+service: {port: 80, annotations: {a: b}}
+serviceMonitor: {enabled: true, labels: {release: prometheus}}
+prometheusRule: {enabled: true, labels: {release: prometheus}}
+dashboard: {enabled: true, annotations: {grafana_folder: cdc}}
+networkPolicy:
+  enabled: true
+  from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
+  egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}], ports: [{port: 443, protocol: TCP}]}]
+podLabels: {team: data}
+podAnnotations: {note: "1"}
+nodeSelector: {kubernetes.io/os: linux}
+tolerations: [{key: dedicated, operator: Exists}]
+affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: Exists}]}]}}}
+priorityClassName: system-cluster-critical
+extraVolumes: [{name: out, emptyDir: {}}]
+extraVolumeMounts: [{name: out, mountPath: /out}]
+`
+
+func valueSets() map[string]string {
+	return map[string]string{"defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption}
+}
+
+// render is the release "kubecdc" with the values.
+func render(t *testing.T, namespace, values string) []*unstructured.Unstructured {
+	t.Helper()
+	objects, err := chart.Render(release(namespace, values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func release(namespace, values string) chart.Release {
+	return chart.Release{Dir: root + "/" + generated.Chart, Name: "kubecdc", Namespace: namespace, Values: values}
+}
+
+// find is the only object of the kind.
+func find(t *testing.T, objects []*unstructured.Unstructured, kind string) *unstructured.Unstructured {
+	t.Helper()
+	var found []*unstructured.Unstructured
+	for _, object := range objects {
+		if object.GetKind() == kind {
+			found = append(found, object)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d objects of kind %s", len(found), kind)
+	}
+	return found[0]
+}
+
+// configOf is the exporter's configuration in its ConfigMap.
+func configOf(t *testing.T, objects []*unstructured.Unstructured) string {
+	t.Helper()
+	for _, object := range objects {
+		text, found, err := unstructured.NestedString(object.Object, "data", "config.yaml")
+		if err == nil && found && object.GetKind() == "ConfigMap" {
+			return text
+		}
+	}
+	t.Fatal("no ConfigMap has config.yaml")
+	return ""
+}
