@@ -21,6 +21,7 @@ run: build ## stream real changes: a development API server (unless KUBECONFIG i
 .PHONY: test
 test: ## all tests, against a real API server and a real JetStream
 	go test -timeout 20m ./...
+	cd test/deploy && go test -timeout 20m ./...
 
 SEEDS ?= 100000
 .PHONY: sim
@@ -36,11 +37,15 @@ lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l cmd internal test bench)" || { gofmt -l cmd internal test bench; echo 'gofmt: run gofmt -w on these'; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
-	@check=$$(go tool -n staticcheck) && cd test/consumers/sdk && go vet ./... && "$$check" ./...
+	@check=$$(go tool -n staticcheck) && for module in test/consumers/sdk test/deploy; do (cd $$module && go vet ./... && "$$check" ./...) || exit 1; done
 
 .PHONY: schema
 schema: ## the JSON Schemas of what the exporter writes, in directory schema
 	go run ./internal/schema/generate schema
+
+.PHONY: manifests
+manifests: ## what is made from the chart and from the configuration's types: deploy/manifests, and a part of the values' schema
+	cd test/deploy && go run ./generate ../..
 
 .PHONY: fuzz
 fuzz: ## every fuzz test for FUZZTIME (default 30s) each

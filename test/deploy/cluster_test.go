@@ -1,10 +1,8 @@
 package deploy
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -193,18 +191,4 @@ func TestRestrictedNamespacesRefuseOthers(t *testing.T) {
 	if err := newApplier(t).apply(pod, true); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
 		t.Errorf("a pod that may be root: %v", err)
 	}
-}
-
-func contextOfCleanup(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }
-
-// namespacesOf are those that the objects are in.
-func namespacesOf(objects []*unstructured.Unstructured, kind string) []string {
-	var names []string
-	for _, object := range objects {
-		if object.GetKind() == kind {
-			names = append(names, object.GetNamespace())
-		}
-	}
-	slices.Sort(names)
-	return names
 }

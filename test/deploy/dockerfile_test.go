@@ -91,7 +91,7 @@ func TestDockerfile(t *testing.T) {
 	}
 	var names []string
 	for _, command := range all[1].Commands {
-		names = append(names, command.Name())
+		names = append(names, strings.ToLower(command.Name()))
 		if user, ok := command.(*instructions.UserCommand); ok && user.User != "65532:65532" {
 			t.Errorf("user %s", user.User)
 		}

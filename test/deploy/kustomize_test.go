@@ -16,8 +16,8 @@ func TestManifestsAreAcceptedByTheAPIServer(t *testing.T) {
 	a := newApplier(t)
 	operator(t, a)
 	objects := kustomize(t, `
-resources: [/manifests]
-components: [/manifests/monitoring]
+resources: [../manifests]
+components: [../manifests/monitoring]
 `)
 	a = newApplier(t)
 	for _, object := range objects {
@@ -43,8 +43,8 @@ func TestManifestsStartThePodAnewForAnotherConfiguration(t *testing.T) {
 		}
 		return mounted
 	}
-	as, changed := name("resources: [/manifests]"), name(`
-resources: [/manifests]
+	as, changed := name("resources: [../manifests]"), name(`
+resources: [../manifests]
 configMapGenerator: [{name: kubecdc, namespace: kubecdc, behavior: replace, literals: ["config.yaml=cluster: b"]}]
 `)
 	if as == changed {

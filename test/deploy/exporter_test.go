@@ -1,0 +1,150 @@
+package deploy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// exporter is a running exporter.
+type exporter struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	exited chan struct{}
+	log    string // path
+}
+
+// start runs the exporter, whose metrics are served on a port that it chooses.
+func start(t *testing.T, args ...string) *exporter {
+	t.Helper()
+	x := &exporter{t: t, exited: make(chan struct{}), log: filepath.Join(t.TempDir(), "exporter.log")}
+	log, err := os.Create(x.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	args = append([]string{"run", "--listen", "127.0.0.1:0", "--log-level", "info"}, args...)
+	x.cmd = exec.Command(exporterBinary(t), args...)
+	x.cmd.Stdout, x.cmd.Stderr = log, log
+	if err := x.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = x.cmd.Wait() // how it ended is in its ProcessState
+		close(x.exited)
+	}()
+	t.Cleanup(func() {
+		_ = x.cmd.Process.Kill()
+		<-x.exited
+	})
+	return x
+}
+
+// stop asks it to end, which it must do well.
+func (x *exporter) stop() {
+	x.t.Helper()
+	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		x.t.Fatal(err)
+	}
+	<-x.exited
+	if code := x.cmd.ProcessState.ExitCode(); code != 0 {
+		x.t.Errorf("the exporter ended with code %d:\n%s", code, x.said())
+	}
+}
+
+func (x *exporter) said() string {
+	text, err := os.ReadFile(x.log)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// logs waits for a line with all of the texts.
+func (x *exporter) logs(texts ...string) string {
+	x.t.Helper()
+	var found string
+	eventually(x.t, "the exporter logs "+strings.Join(texts, " ")+"; it says:\n"+x.said(), func() bool {
+		for line := range strings.Lines(x.said()) {
+			if containsAll(line, texts) {
+				found = line
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func containsAll(line string, texts []string) bool {
+	for _, text := range texts {
+		if !strings.Contains(line, text) {
+			return false
+		}
+	}
+	return true
+}
+
+// get reads a path of its port.
+func (x *exporter) get(path string) []byte {
+	x.t.Helper()
+	address := regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(x.logs("serving metrics and status"))[1]
+	request, err := http.NewRequestWithContext(x.t.Context(), http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		x.t.Fatalf("get %s: %s, %v", path, answer.Status, err)
+	}
+	return body
+}
+
+// command runs another of its commands to its end.
+func command(t *testing.T, args ...string) (output string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, exporterBinary(t), args...)
+	text, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// lineWith waits until the file has a line with all of the texts.
+func lineWith(t *testing.T, path string, texts ...string) {
+	t.Helper()
+	eventually(t, path+" has "+strings.Join(texts, " "), func() bool { return hasLine(t, path, texts...) })
+}
+
+func hasLine(t *testing.T, path string, texts ...string) bool {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		if containsAll(lines.Text(), texts) {
+			return true
+		}
+	}
+	return false
+}
