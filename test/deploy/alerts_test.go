@@ -1,0 +1,242 @@
+package deploy
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/rules"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubecdc/kubecdc/test/deploy/generated"
+)
+
+const alertsFile = root + "/" + generated.Chart + "/files/alerts.yaml"
+
+// story is what Prometheus scrapes, a sample a minute, and which alerts fire when.
+type story struct {
+	name   string
+	series string
+	fires  map[int][]string // minute -> names; the others fire nothing
+}
+
+// old is an exporter that has been running for long.
+const old = `
+kubecdc_build_info{job="kubecdc",instance="a"} 1x120
+process_start_time_seconds{job="kubecdc",instance="a"} -86400x120
+`
+
+func stories() []story {
+	of := func(series string) string { return strings.ReplaceAll(series, "{", `{job="kubecdc",instance="a",`) }
+	return []story{
+		{"all is well", old + of(`
+kubecdc_sink_records_total{sink="out",resource="pods"} 0+60x120
+kubecdc_commit_seconds_count{} 0+6x120
+kubecdc_position_age_seconds{resource="pods"} 1 30 59x118
+kubecdc_inventory_objects{resource="pods"} 10x120
+kubecdc_oldest_unacked_seconds{sink="out"} 0 0.1 3 0x117
+kubecdc_spool_bytes{sink="out"} 0x120
+kubecdc_delivery_seconds_bucket{sink="out",le="1"} 0+60x120
+kubecdc_delivery_seconds_bucket{sink="out",le="+Inf"} 0+60x120
+kubecdc_sink_retries_total{sink="out",reason="broker"} 0+1x3 3x117
+kubecdc_source_gaps_total{resource="pods",reason="gone"} 3x120
+kubecdc_corrections_total{resource="pods",op="replaced"} 2x120
+`), nil},
+		{"the first gap of a running exporter", old + of(`kubecdc_source_gaps_total{resource="pods",reason="gone"} _x30 1x90`),
+			map[int][]string{32: {"KubecdcGap"}, 44: {"KubecdcGap"}, 75: nil, 120: nil}},
+		{"one more gap", old + of(`kubecdc_source_gaps_total{resource="pods",reason="gone"} 1x30 2x90`), map[int][]string{33: {"KubecdcGap"}, 44: {"KubecdcGap"}, 75: nil, 120: nil}},
+		{"a gap at the start, after a life that had as many", strings.Replace(old, "-86400x120", "-86400x30 1860x90", 1) +
+			of(`kubecdc_source_gaps_total{resource="pods",reason="gone"} 1x30 1x90`), map[int][]string{31: {"KubecdcGap"}, 45: {"KubecdcGap"}, 75: nil, 120: nil}},
+		{"a Prometheus that is new finds old gaps", strings.ReplaceAll(old, "} ", "} _x20 ") +
+			of(`kubecdc_source_gaps_total{resource="pods",reason="gone"} _x20 5x100`), map[int][]string{5: {"KubecdcAbsent"}, 19: {"KubecdcAbsent"}, 75: nil, 120: nil}},
+		{"a record that a sink will never take", old + of(`
+kubecdc_source_gaps_total{resource="pods",reason="policy"} _x30 1x90
+kubecdc_sink_rejected_total{sink="out",reason="too_large"} _x30 1x90
+`), map[int][]string{32: {"KubecdcRejected"}, 44: {"KubecdcRejected"}, 75: nil, 120: nil}},
+		{"drift", old + of(`kubecdc_corrections_total{resource="pods",op="deleted"} 1x30 4x90`), map[int][]string{33: {"KubecdcDrift"}, 44: {"KubecdcDrift"}, 75: nil, 120: nil}},
+		{"a filter that fails", old + of(`kubecdc_source_misshapen_total{resource="pods"} _x30 1x90`), map[int][]string{32: {"KubecdcMisshapen"}, 44: {"KubecdcMisshapen"}, 75: nil, 120: nil}},
+		{"a full volume", old + of(`
+kubecdc_sink_records_total{sink="out",resource="pods"} 0+60x120
+kubecdc_commit_seconds_count{} 0+6x30 180x30 180+6x60
+`), map[int][]string{45: {"KubecdcStateNotSaved"}, 60: {"KubecdcStateNotSaved"}, 75: nil, 120: nil}},
+		{"a quiet cluster saves nothing", old + of(`
+kubecdc_sink_records_total{sink="out",resource="pods"} 60x120
+kubecdc_commit_seconds_count{} 6x120
+`), nil},
+		{"the exporter is gone", strings.ReplaceAll(old, "x120", "x30 stale"), map[int][]string{37: {"KubecdcAbsent"}, 120: {"KubecdcAbsent"}}},
+		{"a broker is down", old + of(`kubecdc_oldest_unacked_seconds{sink="out"} 0x30 60+60x30 0x60`),
+			map[int][]string{37: {"KubecdcSinkStuck"}, 60: {"KubecdcSinkStuck"}, 75: nil, 120: nil}},
+		{"a broker restarts", old + of(`kubecdc_oldest_unacked_seconds{sink="out"} 0x30 60 110 0x88`), nil},
+		{"delivery is slow", old + of(`
+kubecdc_delivery_seconds_bucket{sink="out",le="4"} 0+10x120
+kubecdc_delivery_seconds_bucket{sink="out",le="65"} 0+60x120
+kubecdc_delivery_seconds_bucket{sink="out",le="+Inf"} 0+60x120
+`), map[int][]string{20: {"KubecdcSlowDelivery"}, 120: {"KubecdcSlowDelivery"}}},
+		{"a sink tries again and again", old + of(`kubecdc_sink_retries_total{sink="out",reason="broker"} 0x30 0+6x90`),
+			map[int][]string{50: {"KubecdcSinkRetries"}, 120: {"KubecdcSinkRetries"}}},
+		{"a spool grows", old + of(`kubecdc_spool_bytes{sink="out"} 0x10 0+1000000x110`), map[int][]string{50: {"KubecdcSpoolGrows"}, 120: {"KubecdcSpoolGrows"}}},
+		{"a spool shrinks", old + of(`kubecdc_spool_bytes{sink="out"} 120000000-1000000x120`), nil},
+		{"a stream fails", old + of(`kubecdc_position_age_seconds{resource="pods"} 0+60x120`), map[int][]string{37: {"KubecdcStreamBehind"}, 120: {"KubecdcStreamBehind"}}},
+		{"a stream is forbidden", old + of(`
+kubecdc_inventory_objects{resource="pods"} 0x120
+kubecdc_inventory_objects{resource="services"} 9x120
+kubecdc_position_age_seconds{resource="services"} 1x120
+`), map[int][]string{30: {"KubecdcStreamNotStarted"}, 120: {"KubecdcStreamNotStarted"}}},
+		{"the exporter crashes", strings.Replace(old, "-86400x120", "0 300x10 900x10 1500x10 2100x10 2700x60", 1), map[int][]string{45: {"KubecdcRestarts"}, 58: {"KubecdcRestarts"}}},
+		{"the exporter is updated", strings.Replace(old, "-86400x120", "0x30 1800x30 3600x60", 1), nil},
+	}
+}
+
+// TestAlertsFireWhenTheyShould: each story says what fires at some minutes; in the others, up to two hours, nothing else
+// may.
+func TestAlertsFireWhenTheyShould(t *testing.T) {
+	told := map[string]bool{}
+	for _, s := range stories() {
+		t.Run(s.name, func(t *testing.T) {
+			fired := play(t, s.series)
+			known := map[string]bool{}
+			for minute, want := range s.fires {
+				for _, name := range want {
+					known[name], told[name] = true, true
+				}
+				if !slices.Equal(fired[minute], want) {
+					t.Errorf("minute %d: %q fire, want %q", minute, fired[minute], want)
+				}
+			}
+			for _, minute := range slices.Sorted(maps.Keys(fired)) {
+				for _, name := range fired[minute] {
+					if !known[name] {
+						t.Fatalf("minute %d: %s fires", minute, name)
+					}
+				}
+			}
+		})
+	}
+	for _, rule := range alerts(t) {
+		if !told[rule.Alert] {
+			t.Errorf("no story has %s", rule.Alert)
+		}
+	}
+}
+
+// play returns the names of the alerts that fire in each minute, as promtool's unit tests do.
+func play(t *testing.T, series string) map[int][]string {
+	t.Helper()
+	loader, err := promqltest.NewLazyLoader("load 1m"+regexp.MustCompile(`\n+`).ReplaceAllString(series, "\n  "), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loader.Close()
+	manager := rules.NewManager(&rules.ManagerOptions{
+		QueryFunc: rules.EngineQueryFunc(loader.QueryEngine(), loader.Storage()), Appendable: loader.Storage(), Context: loader.Context(),
+		NotifyFunc: func(context.Context, string, ...*rules.Alert) {}, Logger: silent(), Parser: parser.NewParser(parser.Options{}),
+	})
+	groups, errs := manager.LoadGroups(time.Minute, labels.EmptyLabels(), "", nil, false, alertsFile)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	fired := map[int][]string{}
+	for minute := range 121 {
+		at := time.Unix(int64(minute)*60, 0).UTC()
+		loader.WithSamplesTill(at, func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, group := range groups {
+				group.Eval(loader.Context(), at)
+				fired[minute] = append(fired[minute], firing(t, group)...)
+			}
+		})
+	}
+	return fired
+}
+
+func silent() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// firing are the alerts of the group that fire. The texts of each must be complete.
+func firing(t *testing.T, group *rules.Group) []string {
+	t.Helper()
+	var names []string
+	for _, rule := range group.Rules() {
+		alert := rule.(*rules.AlertingRule)
+		alert.SetRestored(true)
+		if err := alert.LastError(); err != nil {
+			t.Fatalf("%s: %v", alert.Name(), err)
+		}
+		for _, a := range alert.ActiveAlerts() {
+			if a.State == rules.StateFiring {
+				names = append(names, alert.Name())
+				checkTexts(t, alert.Name(), a)
+			}
+		}
+	}
+	return names
+}
+
+func checkTexts(t *testing.T, name string, a *rules.Alert) {
+	t.Helper()
+	for _, key := range []string{"summary", "description"} {
+		if text := a.Annotations.Get(key); len(text) < 20 || strings.Contains(text, "<no value>") || strings.Contains(text, "error expanding") || strings.Contains(text, "()") {
+			t.Errorf("%s: %s is %q", name, key, text)
+		}
+	}
+	if want := "docs/operating.md#" + strings.ToLower(name); !strings.HasSuffix(a.Annotations.Get("runbook_url"), want) {
+		t.Errorf("%s: runbook_url is %q, want %s", name, a.Annotations.Get("runbook_url"), want)
+	}
+}
+
+// alerts are the rules of the file.
+func alerts(t *testing.T) []rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile(alertsFile, false, model.UTF8Validation, parser.NewParser(parser.Options{}), silent())
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	var all []rulefmt.Rule
+	for _, group := range groups.Groups {
+		all = append(all, group.Rules...)
+	}
+	return all
+}
+
+// TestOperatorTakesWhatTheChartRenders: the kinds of the Prometheus operator, read strictly into its own types, with
+// the very rules of the file.
+func TestOperatorTakesWhatTheChartRenders(t *testing.T) {
+	objects := render(t, "x", everyOption)
+	var monitor monitoringv1.ServiceMonitor
+	var rule monitoringv1.PrometheusRule
+	for kind, into := range map[string]any{"ServiceMonitor": &monitor, "PrometheusRule": &rule} {
+		text, err := yaml.Marshal(find(t, objects, kind).Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalStrict(text, into); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	count := 0
+	for _, group := range rule.Spec.Groups {
+		count += len(group.Rules)
+	}
+	if want := len(alerts(t)); count != want {
+		t.Errorf("%d rules, want %d", count, want)
+	}
+	labels := find(t, objects, "Service").GetLabels()
+	for key, value := range monitor.Spec.Selector.MatchLabels {
+		if labels[key] != value {
+			t.Errorf("the ServiceMonitor wants a Service with %s=%s, which has %q", key, value, labels[key])
+		}
+	}
+}
