@@ -75,9 +75,7 @@ func install(t *testing.T, resources string) *installed {
 	objects := render(t, newNamespace(t), "config:\n  resources: "+resources+"\n  sinks: [{name: out, file: {path: "+i.out+"}}]\n  state: {dir: "+i.state+"}\n")
 	newApplier(t).applyAll(objects)
 	i.account = accountOf(t, objects)
-	if err := os.WriteFile(i.config, []byte(configOf(t, objects)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, i.config, configOf(t, objects))
 	eventually(t, "the authorizer knows of the role", func() bool { return i.may(t, "get", "", "", "namespaces", "kube-system") })
 	return i
 }
@@ -143,9 +141,7 @@ func TestExporterRunsWithExactlyTheChartsRole(t *testing.T) {
 func TestMissingPermissionIsNamed(t *testing.T) {
 	i := install(t, "[configmaps]")
 	more := strings.Replace(readFile(t, i.config), "- configmaps", "- configmaps\n- services", 1)
-	if err := os.WriteFile(i.config, []byte(more), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, i.config, more)
 	output, code := command(t, "check", "-f", i.config, "--kubeconfig", i.kubeconfig)
 	if want := "problem  the API server forbids to list and watch services: bind a role with these verbs to the exporter's user"; code == 0 || !strings.Contains(output, want) {
 		t.Errorf("check ends with %d and says\n%swant\n%s", code, output, want)
@@ -165,4 +161,11 @@ func readFile(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
