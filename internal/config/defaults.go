@@ -5,7 +5,8 @@ import "time"
 // Defaults of the values that have one; those of lists are the lists' first.
 const (
 	defaultStateDir = "/var/lib/kubecdc"
-	defaultListen   = ":8080"
+	// Others than this host are served only where somebody says so: the port also takes what changes state.
+	defaultListen   = "127.0.0.1:8080"
 	defaultLogLevel = "info"
 	defaultStream   = "K8S"
 	defaultSubject  = "k8s.{cluster}.{group}.{resource}.{namespace}.{name}"

@@ -18,9 +18,11 @@ func Refusal(r *http.Request) string { return refusal(r) }
 // exporter's host, or in its pod, or was let in by kubectl port-forward. What is left are programs on this host that
 // carry the wish of somebody else: a proxy, which says so, and a browser, which names the page it asks for (Origin,
 // RFC 6454), and the name under which it found us (Host): with a name that is no loopback address, that is DNS rebinding.
+// The proxy of a service mesh hands connections of other hosts on from a loopback address, without a word and to the
+// pod's own address.
 func refusal(r *http.Request) string {
 	switch {
-	case !isLoopback(r.RemoteAddr):
+	case !isLoopback(r.RemoteAddr) || isToOtherAddress(r):
 		return "this is answered on the loopback interface alone: run the command on the exporter's host, in its pod, or through kubectl port-forward"
 	case isProxied(r.Header):
 		return "this is not answered through a proxy: run the command on the exporter's host, in its pod, or through kubectl port-forward"
@@ -30,6 +32,12 @@ func refusal(r *http.Request) string {
 		return "this is answered under a loopback address alone: use 127.0.0.1 or localhost, not " + r.Host
 	}
 	return ""
+}
+
+// isToOtherAddress says whether the connection was made to an address that other hosts know, too.
+func isToOtherAddress(r *http.Request) bool {
+	local, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return known && !isLoopback(local.String())
 }
 
 // isLoopback takes host and port.

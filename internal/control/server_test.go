@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -74,6 +75,11 @@ func TestOnlyThisHostIsAnswered(t *testing.T) {
 		{"charset", func(r *http.Request) { r.Header.Set("Content-Type", "application/json; charset=utf-8") }, 202},
 		{"another host", func(r *http.Request) { r.RemoteAddr = "10.0.0.7:50000" }, 403},
 		{"another host in IPv6", func(r *http.Request) { r.RemoteAddr = "[::ffff:10.0.0.7]:50000" }, 403},
+		{"through the proxy of a service mesh", func(r *http.Request) {
+			r.RemoteAddr, r.Host = "127.0.0.6:50000", "localhost:8080"
+			to := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 8080}
+			*r = *r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, to))
+		}, 403},
 		{"no address", func(r *http.Request) { r.RemoteAddr = "@" }, 403},
 		{"proxy", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "127.0.0.1") }, 403},
 		{"proxy of RFC 7239", func(r *http.Request) { r.Header.Set("Forwarded", "for=127.0.0.1") }, 403},

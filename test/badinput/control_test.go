@@ -92,6 +92,16 @@ func TestExporterThatStillOpensItsSinks(t *testing.T) {
 	}
 }
 
+// TestOnlyThisHostIsServedUnlessItIsSaid: without an address, the one that is taken is a loopback address.
+func TestOnlyThisHostIsServedUnlessItIsSaid(t *testing.T) {
+	if listener, err := net.Listen("tcp", "127.0.0.1:8080"); err == nil { // or somebody else has it
+		defer listener.Close()
+	}
+	d := newDesk(t)
+	d.exporter(words("run --kubeconfig kubeconfig --state-dir state --log-level error --resources configmaps --sink -")...).fails(t, 1,
+		"listen on 127.0.0.1:8080: address already in use: choose another address with --listen, or with listen in the configuration")
+}
+
 // TestOtherHostsAreRefused, and so is what only looks like this one.
 func TestOtherHostsAreRefused(t *testing.T) {
 	d := newDesk(t)
