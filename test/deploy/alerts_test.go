@@ -78,7 +78,7 @@ kubecdc_commit_seconds_count{} 6x120
 		{"the exporter is gone", strings.ReplaceAll(old, "x120", "x30 stale"), map[int][]string{37: {"KubecdcAbsent"}, 120: {"KubecdcAbsent"}}},
 		{"a broker is down", old + of(`kubecdc_oldest_unacked_seconds{sink="out"} 0x30 60+60x30 0x60`),
 			map[int][]string{37: {"KubecdcSinkStuck"}, 60: {"KubecdcSinkStuck"}, 75: nil, 120: nil}},
-		{"a broker restarts", old + of(`kubecdc_oldest_unacked_seconds{sink="out"} 0x30 60 110 0x88`), nil},
+		{"a broker restarts", old + of(`kubecdc_oldest_unacked_seconds{sink="out"} 0x30 60 125 185 0x88`), nil},
 		{"delivery is slow", old + of(`
 kubecdc_delivery_seconds_bucket{sink="out",le="4"} 0+10x120
 kubecdc_delivery_seconds_bucket{sink="out",le="65"} 0+60x120
