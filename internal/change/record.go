@@ -73,6 +73,9 @@ type Record struct {
 	// Object is the object's JSON as the API server wrote it, less what is cut by configuration. nil where there is
 	// none: a bookmark, a snapshot's frame, a delete whose last state was not seen.
 	Object []byte
+	// Before is the object as it was delivered last, in the form in which it was; nil where that is not kept, or there is
+	// none. Sync records have none.
+	Before []byte
 	// Received is when the exporter read the record.
 	Received time.Time
 	// FinalStateUnknown marks a delete that no watch saw (cache.DeletedFinalStateUnknown).
@@ -91,6 +94,13 @@ type Record struct {
 	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory: what it is waited for by
 	// has no other form.
 	Replay *Replay
+	// Withheld, where not "", is why no sink may have the record: a gap stands in its place, and its object is for a
+	// person to look at.
+	Withheld string
+	// Keep says that the object as it is delivered is kept, to be the Before of the next record.
+	Keep bool
+	// Last marks the last record of a snapshot that speaks of an object.
+	Last bool
 	// Position, where not zero, is the stream's position once this record and all before it are delivered.
 	Position Position
 }
@@ -99,4 +109,18 @@ type Record struct {
 const overhead = 384
 
 // Size is the memory in bytes that the record holds while it is queued.
-func (r *Record) Size() int { return overhead + len(r.Object) }
+func (r *Record) Size() int { return overhead + len(r.Object) + len(r.Before) }
+
+// Keeps says what is kept of the object after the record, nil for nothing; false leaves what was. What no sink was given
+// is not kept, and a record for one sink says nothing of the others.
+func (r *Record) Keeps() (object []byte, changed bool) {
+	switch {
+	case !r.Keep || !r.Op.OfObject() || r.Sink != "":
+		return nil, false
+	case r.Op == Deleted:
+		return nil, true
+	case r.Withheld != "":
+		return nil, false
+	}
+	return r.Object, r.Object != nil
+}

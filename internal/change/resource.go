@@ -103,6 +103,12 @@ type Entry struct {
 	ResourceVersion string
 }
 
+// Image is an object as it was delivered last.
+type Image struct {
+	UID    string
+	Object []byte
+}
+
 // Ghost is an object that one sink was given before a crash, and that the saved inventory does not know. The watch
 // brings it again, unless the server has forgotten; if it is deleted meanwhile, nobody else remembers that the sink has it.
 type Ghost struct {

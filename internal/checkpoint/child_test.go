@@ -112,6 +112,7 @@ func numbered(n int) Batch {
 	for i := range objects {
 		records = append(records, object(change.Updated, "web-"+strconv.Itoa(i), "6ba7b810-9dad-11d1-80b4-00c04fd430c8", version))
 	}
+	records[0] = kept(change.Updated, "web-0", records[0].UID, version)
 	op := change.Deleted
 	if n%2 == 1 {
 		op = change.Added
@@ -199,6 +200,10 @@ func wholeInventory(s *Store, n int) error {
 		}
 		if entry.ResourceVersion != strconv.Itoa(n) {
 			return fmt.Errorf("the mark says %d, the inventory %+v", n, entry)
+		}
+		image, found, err := s.Object("pods", entry.Key)
+		if want := `{"version":"` + strconv.Itoa(n) + `"}`; err != nil || found != (entry.Key.Name == "web-0") || found && string(image.Object) != want {
+			return fmt.Errorf("the mark says %d, what is kept of %s %s (%t, %w)", n, entry.Key, image.Object, found, err)
 		}
 		count++
 	}

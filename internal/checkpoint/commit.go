@@ -12,7 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// MaxRecords is the most records that one Batch should hold: a larger one costs many times as much, because Pebble
+// MaxRecords is the most records that one Batch should hold, of whose objects nothing is kept (see Fitting): a larger one costs many times as much, because Pebble
 // makes it into a table of its own.
 const MaxRecords = 8000
 
@@ -194,12 +194,15 @@ func (w *writer) shares(b *Batch) error {
 	return nil
 }
 
-// DropStream forgets the stream's position and inventory.
+// DropStream forgets the stream's position and inventory, and what is kept of its objects.
 func (s *Store) DropStream(stream string) error {
 	return s.write(func(w *writer) error { return w.drop(stream) })
 }
 
 func (w *writer) drop(stream string) error {
+	if err := w.dropObjects(stream); err != nil {
+		return err
+	}
 	if err := w.batch.Delete(positionKey(stream), nil); err != nil {
 		return err
 	}
@@ -255,6 +258,7 @@ type writer struct {
 type streamWrite struct {
 	name     string
 	prefix   []byte // of its inventory
+	objects  []byte // of what is kept of them
 	position change.Position
 }
 
@@ -269,6 +273,9 @@ func (w *writer) record(rec *change.Record) error {
 	}
 	if !changesInventory(rec) {
 		return nil
+	}
+	if err := w.keep(rec, stream); err != nil {
+		return err
 	}
 	w.key = appendKey(append(w.key[:0], stream.prefix...), rec.Key)
 	if rec.Op == change.Deleted {
@@ -304,7 +311,7 @@ func (w *writer) stream(stream *change.Stream) *streamWrite {
 	}
 	name := stream.String()
 	if w.byName[name] == nil {
-		w.byName[name] = &streamWrite{name: name, prefix: inventoryPrefix(name)}
+		w.byName[name] = &streamWrite{name: name, prefix: inventoryPrefix(name), objects: streamPrefix(tableObject, name)}
 	}
 	w.byPointer[stream] = w.byName[name]
 	return w.byName[name]

@@ -13,11 +13,13 @@ const (
 	tableFormat    = 0x01
 	tableCluster   = 'C' // no key                           -> name, uid
 	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
+	tableForm      = 'F' // stream                           -> the form in which its objects are kept
 	tableInventory = 'I' // stream, terminator, joined key   -> uid, resourceVersion
 	tableMark      = 'M' // name of the sink                 -> mark
 	tableSpool     = 'Q' // sink, terminator, part, number   -> chunk of records
 	tableSpooled   = 'T' // name of the sink                 -> extent of its spool
 	tableBase      = 'B' // sink, terminator, stream         -> position
+	tableObject    = 'O' // stream, terminator, joined key   -> uid, object
 	tableRedaction = 'R' // no key                           -> key of the hashes
 	tableShare     = 'S' // sink, terminator, stream        -> nothing
 	tablePosition  = 'P' // stream                           -> position
@@ -40,6 +42,8 @@ func clusterKey() []byte { return []byte{tableCluster} }
 func redactionKey() []byte { return []byte{tableRedaction} }
 
 func markKey(sinkName string) []byte { return append([]byte{tableMark}, sinkName...) }
+
+func formKey(stream string) []byte { return append([]byte{tableForm}, stream...) }
 
 func positionKey(stream string) []byte { return append([]byte{tablePosition}, stream...) }
 
@@ -72,8 +76,11 @@ func parseDebt(key []byte) (Debt, bool) {
 }
 
 // inventoryPrefix is what the keys of the stream's inventory begin with.
-func inventoryPrefix(stream string) []byte {
-	prefix := append(make([]byte, 0, len(stream)+2), tableInventory)
+func inventoryPrefix(stream string) []byte { return streamPrefix(tableInventory, stream) }
+
+// streamPrefix is what the keys of the table begin with that belong to the stream's objects.
+func streamPrefix(table byte, stream string) []byte {
+	prefix := append(make([]byte, 0, len(stream)+2), table)
 	for i := range len(stream) {
 		switch c := stream[i]; c {
 		case terminator, escape:

@@ -208,14 +208,23 @@ func (s *Store) Debts() ([]Debt, error) {
 	return debts, err
 }
 
-// get returns a copy of the key's value.
-func (s *Store) get(key []byte) (value []byte, found bool, err error) {
-	view, closer, err := s.db.Get(key)
+// view returns the key's value, which is the caller's until it closes the closer. Without a closer there is none.
+func (s *Store) view(key []byte) (value []byte, closer io.Closer, err error) {
+	value, closer, err = s.db.Get(key)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
-		return nil, false, nil
+		return nil, nil, nil
 	case err != nil:
-		return nil, false, s.failed("read", err)
+		return nil, nil, s.failed("read", err)
+	}
+	return value, closer, nil
+}
+
+// get returns a copy of the key's value.
+func (s *Store) get(key []byte) (value []byte, found bool, err error) {
+	view, closer, err := s.view(key)
+	if err != nil || closer == nil {
+		return nil, false, err
 	}
 	value = append([]byte{}, view...)
 	if err := closer.Close(); err != nil {
