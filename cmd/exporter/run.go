@@ -127,7 +127,8 @@ type assembly struct {
 
 func (a *assembly) run(ctx context.Context) error {
 	letters := lettersOf(a.cfg, a.cluster)
-	f, err := a.prepare()
+	images := pipeline.NewImages(a.store)
+	f, err := a.prepare(images)
 	if err != nil {
 		return err
 	}
@@ -151,8 +152,8 @@ func (a *assembly) run(ctx context.Context) error {
 	defer stopListening()
 	a.logger.Info("exporter starts", "version", version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Requests: requests, Replays: letters.replays,
-		StopTimeout: stopTimeout, Follow: f.run, Observer: pipelineObserver(t, f.nudge),
+		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images,
+		Requests: requests, Replays: letters.replays, StopTimeout: stopTimeout, Follow: f.run, Observer: pipelineObserver(t, f.nudge),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")

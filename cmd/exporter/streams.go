@@ -14,7 +14,7 @@ import (
 )
 
 // prepare makes what follows the server, and has the streams of the start chosen.
-func (a *assembly) prepare() (*follower, error) {
+func (a *assembly) prepare(images *pipeline.Images) (*follower, error) {
 	key, err := redactionKey(a.cfg, a.store)
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (a *assembly) prepare() (*follower, error) {
 	f := newFollower(a)
 	gate := source.NewGate(listsAtOnce)
 	f.build = func(s selected) (pipeline.Source, *source.Session, error) {
-		return a.source(&s, client, key, gate, f)
+		return a.source(&s, &means{client, gate, images, key}, f)
 	}
 	return f, f.adopt()
 }
@@ -44,17 +44,32 @@ func (a *assembly) manyStreams() int {
 	return len(a.cluster.streams())
 }
 
+// means are what all streams share.
+type means struct {
+	client *source.Client
+	gate   *source.Gate
+	images *pipeline.Images
+	key    []byte // of the hashes
+}
+
 // source makes a selected stream one of the pipeline's.
-func (a *assembly) source(wanted *selected, client *source.Client, key []byte, gate *source.Gate, f *follower) (pipeline.Source, *source.Session, error) {
+func (a *assembly) source(wanted *selected, m *means, f *follower) (pipeline.Source, *source.Session, error) {
 	misshapen := func(rec *change.Record, err error) { f.telemetry.Misshapen(rec, err) }
-	shape, err := shapeOf(wanted, key, misshapen)
+	shape, err := shapeOf(wanted, m.key, misshapen)
 	if err != nil {
 		return pipeline.Source{}, nil, err
 	}
 	name := wanted.stream.String()
+	form, err := formOf(wanted, m.key)
+	if err != nil {
+		return pipeline.Source{}, nil, err
+	}
+	if err := a.store.KeepObjects(name, form); err != nil {
+		return pipeline.Source{}, nil, err
+	}
 	session := source.NewSession(source.Config{
-		Client: client, Stream: wanted.stream, Selection: wanted.selection, Inventory: a.store, ClusterUID: a.cluster.uid,
-		Shape: shape, Keep: keepOf(wanted.configured), Observer: a.progress.observe(sourceObserver(f)), Gate: gate,
+		Client: m.client, Stream: wanted.stream, Selection: wanted.selection, Inventory: a.store, ClusterUID: a.cluster.uid,
+		Shape: shape, Keep: keepOf(wanted.configured), Observer: a.progress.observe(sourceObserver(f)), Gate: m.gate, Images: imagesOf(wanted, m.images),
 	}, func() (source.Saved, error) { return a.saved(name) })
 	return pipeline.Source{
 		Stream: wanted.stream,

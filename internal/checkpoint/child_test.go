@@ -147,8 +147,8 @@ func wholeBatch(s *Store) (int, error) {
 	return n, errors.Join(wholeInventory(s, n), wholeSpool(s, n))
 }
 
-// kept is how many batches back the spool reaches.
-const kept = 5
+// spooledBack is how many batches back the spool reaches.
+const spooledBack = 5
 
 // spoolNumbered adds to the batch a chunk that says n, and takes the oldest away.
 func spoolNumbered(s *Store, b *Batch, n int) error {
@@ -160,7 +160,7 @@ func spoolNumbered(s *Store, b *Batch, n int) error {
 	if err != nil {
 		return err
 	}
-	if n > kept {
+	if n > spooledBack {
 		if _, err := s.ReadSpool("out", &spool, 1, 1); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func wholeSpool(s *Store, n int) error {
 	if err != nil || spool == (Spool{}) { // not every test spools
 		return err
 	}
-	for i := max(1, n-kept+1); i <= n; i++ {
+	for i := max(1, n-spooledBack+1); i <= n; i++ {
 		read, err := s.ReadSpool("out", &spool, 1, 1)
 		if err != nil || len(read) != 1 || read[0].ResourceVersion != strconv.Itoa(i) {
 			return errors.Join(err, fmt.Errorf("of %d batches the spool holds %v where batch %d is", n, read, i))

@@ -28,6 +28,9 @@ const (
 	positionComplete
 	finalStateUnknown
 	hasReceived
+	hasBefore
+	isLast
+	isWithheld
 )
 
 // codec makes chunks. The zero value is ready for use, by several goroutines.
@@ -84,7 +87,8 @@ type chunkWriter struct {
 }
 
 func (w *chunkWriter) record(rec *change.Record) {
-	w.body = append(w.body, byte(rec.Op), flagsOf(rec))
+	w.body = append(w.body, byte(rec.Op))
+	w.body = binary.AppendUvarint(w.body, flagsOf(rec))
 	w.body = binary.AppendUvarint(w.body, uint64(w.stream(rec.Stream)))
 	for _, text := range []string{rec.Key.Namespace, rec.Key.Name, rec.UID, rec.ResourceVersion, rec.Sink, rec.Epoch} {
 		w.body = appendText(w.body, text)
@@ -99,12 +103,18 @@ func (w *chunkWriter) record(rec *change.Record) {
 		w.body = appendText(appendText(appendText(w.body, p.ResourceVersion), p.Epoch), p.Selector)
 	}
 	if rec.Object != nil {
-		w.body = append(binary.AppendUvarint(w.body, uint64(len(rec.Object))), rec.Object...)
+		w.body = appendText(w.body, rec.Object)
+	}
+	if rec.Before != nil {
+		w.body = appendText(w.body, rec.Before)
+	}
+	if rec.Withheld != "" {
+		w.body = appendText(w.body, rec.Withheld)
 	}
 }
 
-func flagsOf(rec *change.Record) (flags byte) {
-	set := func(flag byte, is bool) {
+func flagsOf(rec *change.Record) (flags uint64) {
+	set := func(flag uint64, is bool) {
 		if is {
 			flags |= flag
 		}
@@ -115,6 +125,9 @@ func flagsOf(rec *change.Record) (flags byte) {
 	set(positionComplete, rec.Position.Complete)
 	set(finalStateUnknown, rec.FinalStateUnknown)
 	set(hasReceived, !rec.Received.IsZero())
+	set(hasBefore, rec.Before != nil)
+	set(isLast, rec.Last)
+	set(isWithheld, rec.Withheld != "")
 	return flags
 }
 
@@ -206,8 +219,8 @@ type chunkReader struct {
 }
 
 func (r *chunkReader) record() *change.Record {
-	op, flags := r.byte(), r.byte()
-	rec := &change.Record{Op: change.Op(op), FinalStateUnknown: flags&finalStateUnknown != 0}
+	op, flags := r.byte(), r.number()
+	rec := &change.Record{Op: change.Op(op), FinalStateUnknown: flags&finalStateUnknown != 0, Last: flags&isLast != 0}
 	if at := r.number(); r.err == nil && at < uint64(len(r.Streams)) {
 		rec.Stream = &r.Streams[at]
 	} else {
@@ -233,6 +246,12 @@ func (r *chunkReader) record() *change.Record {
 	}
 	if flags&hasObject != 0 {
 		rec.Object = r.bytes()
+	}
+	if flags&hasBefore != 0 {
+		rec.Before = r.bytes()
+	}
+	if flags&isWithheld != 0 {
+		rec.Withheld = r.text()
 	}
 	return rec
 }

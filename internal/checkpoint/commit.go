@@ -12,7 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// MaxRecords is the most records that one Batch should hold, of whose objects nothing is kept (see Fitting): a larger one costs many times as much, because Pebble
+// MaxRecords is the most records that one Batch should hold, of whose objects nothing is kept (see MaxObjects): a larger one costs many times as much, because Pebble
 // makes it into a table of its own.
 const MaxRecords = 8000
 

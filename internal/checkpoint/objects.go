@@ -13,18 +13,6 @@ import (
 // of MaxRecords.
 const MaxObjects = 4 << 20
 
-// Fitting is how many of the records, from the first on, one Batch should hold: at least one where there are any.
-func Fitting(records []*change.Record) int {
-	objects := 0
-	for i, rec := range records {
-		object, _ := rec.Keeps()
-		if objects += len(object); i > 0 && objects > MaxObjects || i == MaxRecords {
-			return i
-		}
-	}
-	return len(records)
-}
-
 // Object is the object of the key as it was delivered last, false where none is kept. The caller owns it.
 func (s *Store) Object(stream string, key change.Key) (change.Image, bool, error) {
 	view, closer, err := s.view(appendKey(streamPrefix(tableObject, stream), key))

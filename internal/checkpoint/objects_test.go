@@ -73,31 +73,6 @@ func TestI9ObjectsOfAnotherFormAreForgotten(t *testing.T) {
 	}
 }
 
-func TestBatchesOfLargeObjectsAreSmall(t *testing.T) {
-	large := make([]*change.Record, 9)
-	for i := range large {
-		large[i] = kept(change.Added, "web", "u", "1")
-		large[i].Object = make([]byte, MaxObjects/4)
-	}
-	if n := Fitting(large); n != 4 {
-		t.Errorf("%d of the large objects fit, want 4", n)
-	}
-	large[0].Object = make([]byte, 2*MaxObjects)
-	if n := Fitting(large); n != 1 {
-		t.Errorf("%d fit behind one that is larger than a batch, want it alone", n)
-	}
-	small := make([]*change.Record, MaxRecords+1)
-	for i := range small {
-		small[i] = object(change.Added, "web", "u", "1")
-	}
-	if n := Fitting(small); n != MaxRecords {
-		t.Errorf("%d small ones fit, want %d", n, MaxRecords)
-	}
-	if n := Fitting(small[:3]); n != 3 {
-		t.Errorf("%d of 3 fit", n)
-	}
-}
-
 func TestDamagedObjectIsToldOf(t *testing.T) {
 	for _, value := range []string{"", "\x05u", "\x01u\xff\xff", "\x01u"} {
 		if image, err := parseImage([]byte(value)); err == nil && value != "" {

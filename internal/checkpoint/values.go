@@ -147,7 +147,7 @@ func parseCluster(value []byte) (Cluster, error) {
 }
 
 // appendText appends a text with its length in front.
-func appendText(dst []byte, text string) []byte {
+func appendText[T string | []byte](dst []byte, text T) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
 

@@ -25,6 +25,12 @@ const DiscardNew = "new"
 // Ops are the values of Resource.Ops. What a snapshot finds goes on with added or updated.
 func Ops() []string { return []string{"added", "updated", "deleted"} }
 
+// FilterFailures are the values of Resource.FilterFailure; the first is what "" means.
+func FilterFailures() []string { return []string{"pass", WithholdFailed} }
+
+// WithholdFailed puts a gap in the place of a record whose filter fails.
+const WithholdFailed = "gap"
+
 // Keepables are the values of Resource.Keep.
 func Keepables() []string { return []string{KeepManagedFields, KeepLastApplied} }
 

@@ -44,13 +44,15 @@ type Resource struct {
 
 	// What of the selected goes on. Paths are a subset of kubectl's JSONPath, and the filter is an expression in CEL; both
 	// are for others to parse.
-	Ops       []string  `json:"ops,omitempty"`       // of Ops; none is all
-	Filter    string    `json:"filter,omitzero"`     // "" is all
-	Keep      []string  `json:"keep,omitempty"`      // of Keepables, what is left in although it is cut by default
-	Only      []string  `json:"only,omitempty"`      // paths of what is left in; none is all
-	Drop      []string  `json:"drop,omitempty"`      // paths of what is left out
-	Redact    Redaction `json:"redact,omitzero"`     // what becomes keyed hashes
-	RedactEnv []string  `json:"redactEnv,omitempty"` // patterns of environment variables whose values do
+	Ops           []string  `json:"ops,omitempty"`          // of Ops; none is all
+	Filter        string    `json:"filter,omitzero"`        // "" is all
+	FilterFailure string    `json:"filterFailure,omitzero"` // one of FilterFailures, what becomes of a record whose filter fails
+	Before        bool      `json:"before,omitzero"`        // keep each object, so that the next record says how it was
+	Keep          []string  `json:"keep,omitempty"`         // of Keepables, what is left in although it is cut by default
+	Only          []string  `json:"only,omitempty"`         // paths of what is left in; none is all
+	Drop          []string  `json:"drop,omitempty"`         // paths of what is left out
+	Redact        Redaction `json:"redact,omitzero"`        // what becomes keyed hashes
+	RedactEnv     []string  `json:"redactEnv,omitempty"`    // patterns of environment variables whose values do
 }
 
 // Sink is one destination. Exactly one of Kafka, NATS and File is set in a valid one.

@@ -52,6 +52,8 @@ func (d *decoder) resource(path string, n *node, r *Resource) {
 		"fieldSelector": d.text(&r.FieldSelector),
 		"ops":           d.texts(&r.Ops),
 		"filter":        d.text(&r.Filter),
+		"filterFailure": d.text(&r.FilterFailure),
+		"before":        d.boolean(&r.Before),
 		"keep":          d.texts(&r.Keep),
 		"only":          d.texts(&r.Only),
 		"drop":          d.texts(&r.Drop),

@@ -38,7 +38,7 @@ func TestOneProblem(t *testing.T) {
 		{"mapping as a key", "log: {{a: b}: c}", `log."a mapping" (line 1): unknown key; allowed: format, level`},
 		{"null as a key", "log: {~: c}", `log.null (line 1): unknown key; allowed: format, level`},
 		{"key given twice", "cluster: a\nlisten: ':1'\ncluster: b\n", "cluster (line 3): key given twice, first on line 1; leave one out"},
-		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: drop, exclude, excludeNamespaces, fieldSelector, filter, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource"},
+		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: before, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource"},
 
 		{"number for a string", "cluster: 7\n", "cluster (line 1): want a string, have 7; put it in quotes"},
 		{"boolean for a string", "cluster: no\n", "cluster (line 1): want a string, have no; put it in quotes"},
@@ -112,6 +112,10 @@ func TestOneProblem(t *testing.T) {
 		{"resync without a unit", sinkWith("resync: 10"), "sinks[0].resync (line 4): want a length of time such as 10h or 1h30m, have 10"},
 		{"resync backwards", sinkWith("resync: -1h"), `sinks[0].resync (line 4): want a length of time such as 10h or 1h30m, have "-1h"`},
 		{"resource that is not watched", "resources: [pods, jobs.batch]\nsinks:\n- {file: {path: /f}, resources: [pods, po]}\n", `sinks[0].resources[1] (line 3): "po" is not watched; write it as in resources: jobs.batch, pods`},
+
+		{"failure of a filter", "resources: [{resource: pods, filter: 'true', filterFailure: drop}]", `resources[0].filterFailure (line 1): unknown value "drop"; allowed: pass, gap`},
+		{"failure of no filter", "resources: [{resource: pods, filterFailure: gap}]", "resources[0].filterFailure (line 1): there is no filter that could fail; add filter, or leave it out"},
+		{"word for before", "resources: [{resource: pods, before: always}]", `resources[0].before (line 1): want true or false, have "always"`},
 
 		{"no path", "sinks: [{file: }]\n", "sinks[0].file.path (line 1): missing; want a file such as /var/log/changes.ndjson, or \"-\" for standard output"},
 		{"zero byte in a path", `sinks: [{file: {path: "a\0"}}]`, "sinks[0].file.path (line 1): a path cannot hold a zero byte"},
@@ -202,7 +206,7 @@ lisen: ':8080'
 	wantError(t, err, `configuration c.yaml: 11 problems:
   cluster (line 1): want a string, have 7; put it in quotes
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
-  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: drop, exclude, excludeNamespaces, fieldSelector, filter, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource
+  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: before, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource
   sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOfSink+`
   sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, tls, token, url, user
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}

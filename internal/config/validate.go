@@ -91,6 +91,12 @@ func (k *checker) resources(resources []Resource) {
 		for j, op := range r.Ops {
 			k.oneOf(item(path+".ops", j), op, Ops())
 		}
+		if r.FilterFailure != "" {
+			k.oneOf(path+".filterFailure", r.FilterFailure, FilterFailures())
+			if r.Filter == "" {
+				k.problem(path+".filterFailure", "there is no filter that could fail; add filter, or leave it out")
+			}
+		}
 		for j, kept := range r.Keep {
 			k.oneOf(item(path+".keep", j), kept, Keepables())
 		}

@@ -27,7 +27,7 @@ func attributes() []string {
 	return []string{
 		"specversion", "id", "source", "type", "subject", "time", "cluster", "group", "version", "resource",
 		"namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason",
-		"trimmed", "replayed",
+		"before", "trimmed", "replayed",
 	}
 }
 
@@ -97,6 +97,7 @@ func (h headers) attributes(rec *change.Record) {
 		h.add("snapshot", s.ID)
 		h.add("reason", string(s.Reason))
 	}
+	h.optional("before", string(previous(rec)))
 	if rec.Marks != nil {
 		h.optional("trimmed", rec.Marks.Trimmed)
 		h.optional("replayed", string(rec.Marks.Replayed))

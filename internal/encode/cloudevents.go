@@ -50,6 +50,9 @@ func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
 		dst = appendString(append(dst, `,"snapshot":`...), s.ID)
 		dst = appendString(append(dst, `,"reason":`...), string(s.Reason))
 	}
+	if before := previous(rec); before != nil {
+		dst = appendString(append(dst, `,"before":`...), string(before))
+	}
 	return appendMarks(dst, rec)
 }
 
@@ -60,6 +63,15 @@ func appendMarks(dst []byte, rec *change.Record) []byte {
 	}
 	dst = appendOptional(dst, `,"trimmed":`, rec.Marks.Trimmed)
 	return appendOptional(dst, `,"replayed":`, string(rec.Marks.Replayed))
+}
+
+// previous is the value of attribute before: the JSON text of the object as it was delivered last, where data is another
+// state of it. Attributes are scalars (CloudEvents 1.0.2, type system), so it is a string.
+func previous(rec *change.Record) []byte {
+	if rec.Op == change.Updated || rec.Op == change.Replaced {
+		return rec.Before
+	}
+	return nil
 }
 
 // namespace is the object's, or the stream's for a record that speaks of the stream.
@@ -98,6 +110,16 @@ func payload(rec *change.Record) []byte {
 		return appendFrame(nil, rec)
 	case change.Gap:
 		return appendGap(nil, rec)
+	case change.Deleted:
+		return finalState(rec)
+	}
+	return rec.Object
+}
+
+// finalState is the last state of an object that is gone, or where nobody saw it the last one that was delivered.
+func finalState(rec *change.Record) []byte {
+	if rec.Object == nil {
+		return rec.Before
 	}
 	return rec.Object
 }

@@ -13,8 +13,13 @@ import (
 //
 // id is ours: readers pass over fields that they do not know, and a file's tail is read back by it.
 //
-// Readers of changelogs want a before with every u and d. A delete carries the final state that the watch sent. Where
-// that is not known, and with every update, before is a stand-in with the object's identity alone.
+// Readers of changelogs want a before with every u and d. Of an update it is the object as it was delivered last, of a
+// delete the final state that the watch sent, or else the object as it was delivered last. Where that is not kept, before
+// is a stand-in with the object's identity alone.
+//
+// source.snapshot is "true" of what a snapshot tells, "last" of the last such record of one, and "false" of what a watch
+// tells. Of the other values that Debezium knows (io.debezium.connector.SnapshotRecord) first, first_in_data_collection
+// and last_in_data_collection are of snapshots of several tables, and incremental of those that run beside the changes.
 //
 // What speaks of the stream and not of an object has no place in the envelope, and readers stop at an operation that
 // they do not know. It goes out without a value, which they skip, and says what it has to say in the header kubecdc-data.
@@ -65,12 +70,27 @@ func (d debezium) appendBefore(dst []byte, rec *change.Record) []byte {
 	switch {
 	case rec.Op == change.Deleted && rec.Object != nil:
 		return append(dst, rec.Object...)
+	case needsBefore(rec.Op) && rec.Before != nil:
+		return append(dst, rec.Before...)
 	case rec.Op == change.Deleted:
 		return appendIdentity(dst, rec, rec.ResourceVersion)
 	case rec.Op == change.Updated:
 		return appendIdentity(dst, rec, "")
 	}
 	return append(dst, "null"...)
+}
+
+func needsBefore(op change.Op) bool { return op == change.Updated || op == change.Deleted }
+
+// snapshotOf is the value of source.snapshot.
+func snapshotOf(rec *change.Record) string {
+	switch {
+	case rec.Snapshot == nil:
+		return "false"
+	case rec.Last:
+		return "last"
+	}
+	return "true"
 }
 
 // appendIdentity stands in for an object of which no more is known, with its version where that is known.
@@ -90,7 +110,7 @@ func (d debezium) appendSource(dst []byte, rec *change.Record, millis int64) []b
 	dst = appendString(append(dst, `{"version":`...), d.version)
 	dst = appendString(append(dst, `,"connector":"kubecdc","name":`...), d.cluster)
 	dst = strconv.AppendInt(append(dst, `,"ts_ms":`...), millis, 10)
-	dst = append(append(append(dst, `,"snapshot":"`...), strconv.FormatBool(rec.Snapshot != nil)...), '"')
+	dst = append(append(append(dst, `,"snapshot":"`...), snapshotOf(rec)...), '"')
 	dst = appendResourceString(append(dst, `,"resource":`...), rec)
 	dst = appendOptional(dst, `,"namespace":`, rec.Key.Namespace)
 	dst = appendOptional(dst, `,"object":`, rec.Key.Name)

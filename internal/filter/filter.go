@@ -19,26 +19,31 @@ import (
 // (k8s.io/apiserver, pkg/apis/cel, PerCallLimit); reading one field costs 1.
 const costLimit = 1_000_000
 
+// Options say what an expression may speak of beside the object.
+type Options struct {
+	// Before says that records have the object as it was delivered last.
+	Before bool
+}
+
+// ErrNoBefore says that an expression speaks of oldObject where nothing is kept of the objects.
+var ErrNoBefore = errors.New("it speaks of oldObject, and nothing is kept of these objects: add before: true")
+
 // Filter is a compiled expression. It is safe for concurrent use.
 type Filter struct{ program cel.Program }
 
 // New compiles the expression, which sees:
 //
-//	object  the object as the API server sent it, less managedFields and kubectl's last-applied annotation
-//	op      "added", "updated", "deleted", "replaced" or "sync"
+//	object     the object as the API server sent it, less managedFields and kubectl's last-applied annotation
+//	op         "added", "updated", "deleted", "replaced" or "sync"
+//	oldObject  with Before, the object as it was delivered last, cut and redacted; null where there is none
 //
-// It must be of type bool. An error points into the expression.
-func New(expression string) (*Filter, error) {
-	env, err := cel.NewEnv(
-		cel.Variable("object", cel.DynType), cel.Variable("op", cel.StringType),
-		cel.OptionalTypes(), ext.Strings(ext.StringsVersion(2)), ext.Sets(),
-		library.Lists(), library.Regex(), library.Quantity(), library.URLs(), library.IP(), library.CIDR(), library.Format(),
-	)
+// It must be of type bool. An error points into the expression, or is ErrNoBefore.
+func New(expression string, options Options) (*Filter, error) {
+	env, ast, err := compile(expression, options.Before)
 	if err != nil {
-		return nil, fmt.Errorf("make the environment of filters: %w", err)
-	}
-	ast, issues := env.Compile(expression)
-	if err := issues.Err(); err != nil {
+		if _, _, with := compile(expression, true); with == nil {
+			err = ErrNoBefore
+		}
 		return nil, fmt.Errorf("compile filter: %w", err)
 	}
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
@@ -51,6 +56,22 @@ func New(expression string) (*Filter, error) {
 	return &Filter{program}, nil
 }
 
+func compile(expression string, before bool) (*cel.Env, *cel.Ast, error) {
+	env, err := cel.NewEnv(
+		cel.Variable("object", cel.DynType), cel.Variable("op", cel.StringType),
+		cel.OptionalTypes(), ext.Strings(ext.StringsVersion(2)), ext.Sets(),
+		library.Lists(), library.Regex(), library.Quantity(), library.URLs(), library.IP(), library.CIDR(), library.Format(),
+	)
+	if err == nil && before {
+		env, err = env.Extend(cel.Variable("oldObject", cel.DynType))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the environment of filters: %w", err)
+	}
+	ast, issues := env.Compile(expression)
+	return env, ast, issues.Err()
+}
+
 // Passes says whether the record goes on. A record that speaks of no object always does, and so does a delete whose last
 // state is not known: a reader must hear of it. An error is of this object, such as a field that it does not have.
 func (f *Filter) Passes(rec *change.Record) (bool, error) {
@@ -61,7 +82,9 @@ func (f *Filter) Passes(rec *change.Record) (bool, error) {
 	if err := json.Unmarshal(rec.Object, &object); err != nil {
 		return false, fmt.Errorf("read the object: %w", err)
 	}
-	result, _, err := f.program.Eval(map[string]any{"object": object, "op": rec.Op.String()})
+	result, _, err := f.program.Eval(map[string]any{
+		"object": object, "op": rec.Op.String(), "oldObject": func() any { return before(rec) },
+	})
 	if err != nil {
 		return false, fmt.Errorf("evaluate filter: %w", err)
 	}
@@ -70,4 +93,16 @@ func (f *Filter) Passes(rec *change.Record) (bool, error) {
 		return false, errors.New("evaluate filter: the expression is neither true nor false for this object")
 	}
 	return bool(passes), nil
+}
+
+// before is the value of oldObject. It is only made where the expression comes to it.
+func before(rec *change.Record) any {
+	if rec.Before == nil {
+		return types.NullValue
+	}
+	var object any
+	if err := json.Unmarshal(rec.Before, &object); err != nil {
+		return types.NewErr("read the object as it was: %v", err)
+	}
+	return object
 }

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func TestExpressionsSeeObjectAndOp(t *testing.T) {
 		`object.?metadata.?annotations["x"].orValue("none") == "none"`:                                 true,
 		`object.metadata.namespace.upperAscii() == "SHOP"`:                                             true,
 	} {
-		f, err := New(expression)
+		f, err := New(expression, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", expression, err)
 			continue
@@ -45,7 +46,7 @@ func TestErrorsPointIntoTheExpression(t *testing.T) {
 		`op`:                        "the expression is of type string; want one that is true or false",
 		``:                          "Syntax error",
 	} {
-		if _, err := New(expression); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(expression, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", expression, err, want)
 		}
 	}
@@ -58,7 +59,7 @@ func TestI4ErrorsAtRunTimeAreTold(t *testing.T) {
 		`object.status.phase > 1`:  "no such overload",
 		`[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, a+b+c+d+e+f >= 0))))))`: "cost limit exceeded",
 	} {
-		f, err := New(expression)
+		f, err := New(expression, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", expression, err)
 			continue
@@ -70,7 +71,7 @@ func TestI4ErrorsAtRunTimeAreTold(t *testing.T) {
 }
 
 func TestI4WhatSpeaksOfNoObjectPasses(t *testing.T) {
-	f, err := New("false")
+	f, err := New("false", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +80,46 @@ func TestI4WhatSpeaksOfNoObjectPasses(t *testing.T) {
 	} {
 		if passes, err := f.Passes(rec); err != nil || !passes {
 			t.Errorf("%s: %t, %v", rec.Op, passes, err)
+		}
+	}
+}
+
+const podBefore = `{"metadata":{"name":"web"},"status":{"phase":"Running","restarts":9007199254740992}}`
+
+func TestExpressionsSeeTheObjectAsItWas(t *testing.T) {
+	for expression, want := range map[string][2]bool{ // with an object before, and without one
+		`oldObject == null || oldObject.status.phase != object.status.phase`: {true, true},
+		`oldObject != null && oldObject.status.phase == "Running"`:           {true, false},
+		`oldObject.?status.?phase.orValue("") == "Running"`:                  {true, false},
+		`object.status.phase == "Failed"`:                                    {true, true},
+	} {
+		f, err := New(expression, Options{Before: true})
+		if err != nil {
+			t.Errorf("%s: %v", expression, err)
+			continue
+		}
+		for i, old := range [][]byte{[]byte(podBefore), nil} {
+			if got, err := f.Passes(&change.Record{Op: change.Updated, Object: []byte(pod), Before: old}); err != nil || got != want[i] {
+				t.Errorf("%s is %t, %v after %s, want %t", expression, got, err, old, want[i])
+			}
+		}
+	}
+}
+
+func TestOldObjectNeedsToBeKept(t *testing.T) {
+	if _, err := New(`oldObject.status.phase != "x"`, Options{}); !errors.Is(err, ErrNoBefore) {
+		t.Errorf("error %v, want %v", err, ErrNoBefore)
+	}
+	if _, err := New(`oldObject.status.phase != objekt`, Options{}); err == nil || errors.Is(err, ErrNoBefore) {
+		t.Errorf("error %v, want one of objekt", err)
+	}
+	f, err := New(`oldObject.status.phase == "x"`, Options{Before: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old, want := range map[string]string{`{"status":`: "read the object as it was", `{}`: "no such key: status"} {
+		if _, err := f.Passes(&change.Record{Op: change.Updated, Object: []byte(pod), Before: []byte(old)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("before %s: error %v, want one with %q", old, err, want)
 		}
 	}
 }

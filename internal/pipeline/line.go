@@ -15,6 +15,7 @@ import (
 // of them are delivered. All streams and all listeners share it.
 type Line struct {
 	listeners []*listener
+	images    *Images // nil where no objects are kept
 
 	saving  sync.Mutex  // held while marks are saved, and no longer than one attempt takes; guards the following
 	durable []sink.Mark // by listener: the mark that is saved
@@ -100,6 +101,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.number.Number(rec)
+	l.images.note(rec)
 	p := l.progress(rec.Stream.String())
 	if err := p.tracker.Add(rec, wanted); err != nil {
 		return fmt.Errorf("track record %d of %s: %w", rec.Seq, rec.Stream, err)
@@ -364,6 +366,7 @@ func (l *Line) spooling() (mask uint64) {
 
 // committed tells those who wait that the records are part of the saved state.
 func (l *Line) committed(batch []*change.Record) {
+	l.images.saved(batch)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, rec := range batch {

@@ -294,6 +294,9 @@ func (l *listener) run(ctx context.Context) error {
 // with what an earlier process left in the sink's log, and after a failed write with what that has left there.
 func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
 	batch, err := l.skip(batch, l.isDelivered)
+	if err == nil {
+		err = l.replaceWithheld(ctx, batch)
+	}
 	for err == nil && len(batch) > 0 {
 		if batch, err = l.write(ctx, batch); err == nil {
 			batch, err = l.skip(batch, l.isRetried)

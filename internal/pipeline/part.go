@@ -16,6 +16,7 @@ type part struct {
 	compared []string
 	chunks   []spoolChunk
 	bytes    int // of the chunks' records
+	objects  int // bytes of the objects that are kept
 }
 
 // spoolChunk is records that go to disk together.
@@ -48,11 +49,12 @@ func (c *collector) last() *part {
 // give adds a record, which goes to disk for the listeners that have not acknowledged it.
 func (c *collector) give(rec *change.Record, missing uint64) {
 	p := c.last()
-	if len(p.records) == checkpoint.MaxRecords || p.bytes >= maxSpooled {
+	object, _ := rec.Keeps()
+	if !p.takes(len(object)) {
 		p = &part{marks: map[string]sink.Mark{}}
 		c.parts = append(c.parts, p)
 	}
-	p.records = append(p.records, rec)
+	p.records, p.objects = append(p.records, rec), p.objects+len(object)
 	for ; missing != 0; missing &= missing - 1 {
 		listener := bits.TrailingZeros64(missing)
 		lst := c.line.listeners[listener]
@@ -65,6 +67,12 @@ func (c *collector) give(rec *change.Record, missing uint64) {
 		chunk.bytes += rec.Size()
 		p.bytes += rec.Size()
 	}
+}
+
+// takes says whether the batch is small enough for one more record, of whose object so many bytes are kept.
+func (p *part) takes(object int) bool {
+	return len(p.records) == 0 ||
+		len(p.records) < checkpoint.MaxRecords && p.bytes < maxSpooled && p.objects+object <= checkpoint.MaxObjects
 }
 
 // chunk is the one that takes the listener's next record. Each can be read as one batch for its sink.

@@ -31,6 +31,7 @@ type Config struct {
 	Sources    []Source
 	Sinks      []Sink
 	Store      *checkpoint.Store // opened by the caller and closed by the caller, after Run
+	Images     *Images           // of the Store; nil where no source keeps objects
 	// StopTimeout is how long a stop may take to deliver what is in the queues.
 	StopTimeout time.Duration
 	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
@@ -153,6 +154,7 @@ func newRun(config *Config) *run {
 		r.listeners = append(r.listeners, l)
 	}
 	r.line = newLine(r.listeners)
+	r.line.images = config.Images
 	for _, l := range r.listeners {
 		l.line = r.line
 	}

@@ -75,10 +75,32 @@ func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 	return batch, nil
 }
 
+// replaceWithheld puts a note in the place of each record of the batch that no sink may have.
+func (l *listener) replaceWithheld(ctx context.Context, batch []*change.Record) error {
+	for i, rec := range batch {
+		if rec.Withheld == "" {
+			continue
+		}
+		whole := *rec
+		whole.Withheld = ""
+		withheld := &sink.RejectedError{Reason: rec.Withheld, Err: errWithheld}
+		letter, err := l.keep(ctx, &whole, withheld)
+		if err != nil {
+			return err
+		}
+		l.observer.Rejected(l.Name, rec, withheld.Reason, withheld.Err)
+		batch[i] = noteOf(rec, withheld.Reason, letter)
+	}
+	return nil
+}
+
+// errWithheld is what a letter says of a record that was not offered to the sink.
+var errWithheld = errors.New("its filter failed, and filterFailure says that it goes nowhere: correct the filter, and send it again")
+
 // noteOf is the gap record that stands for a rejected one.
 func noteOf(rec *change.Record, reason, letter string) *change.Record {
 	note := *rec
-	note.Op, note.Object = change.Gap, nil
+	note.Op, note.Object, note.Before, note.Withheld = change.Gap, nil, nil, ""
 	note.Marks = &change.Marks{Rejected: reason, Letter: letter}
 	note.Snapshot = &change.Snapshot{
 		ID: rec.ResourceVersion, Reason: change.Policy, From: rec.ResourceVersion, ResourceVersion: rec.ResourceVersion,

@@ -16,8 +16,11 @@ import (
 type Options struct {
 	Ops    []string // "added", "updated", "deleted"; none is all. What a snapshot finds goes with the first two
 	Filter string   // in CEL; "" is all
-	Rules  transform.Rules
-	Key    []byte // of the hashes; needed where there are rules
+	Before bool     // records have the object as it was delivered last
+	// WithholdFailed keeps a record from all sinks whose filter fails; otherwise it goes on. A gap stands in its place.
+	WithholdFailed bool
+	Rules          transform.Rules
+	Key            []byte // of the hashes; needed where there are rules
 	// Failed is told of an object that a filter or a rule could not be applied to. It returns at once.
 	Failed func(rec *change.Record, err error)
 }
@@ -27,6 +30,7 @@ type Shape struct {
 	ops       []string
 	filter    *filter.Filter       // nil is all
 	transform *transform.Transform // nil leaves objects as they are
+	withhold  bool
 	failed    func(*change.Record, error)
 }
 
@@ -35,10 +39,10 @@ func New(o Options) (*Shape, error) {
 	if len(o.Ops) == 0 && o.Filter == "" && o.Rules.Empty() {
 		return nil, nil
 	}
-	s := &Shape{ops: o.Ops, failed: o.Failed}
+	s := &Shape{ops: o.Ops, withhold: o.WithholdFailed, failed: o.Failed}
 	var err error
 	if o.Filter != "" {
-		if s.filter, err = filter.New(o.Filter); err != nil {
+		if s.filter, err = filter.New(o.Filter, filter.Options{Before: o.Before}); err != nil {
 			return nil, err
 		}
 	}
@@ -51,13 +55,14 @@ func New(o Options) (*Shape, error) {
 }
 
 // Apply marks the record as filtered where it does not go on, and otherwise gives its object the form in which it does.
-// A record whose filter fails goes on; an object whose cuts and hashes fail does not, and only its identity does (I9).
+// A record whose filter fails goes on, or is withheld; an object whose cuts and hashes fail does not, and only its identity
+// does (I9).
 func (s *Shape) Apply(rec *change.Record) {
 	if !rec.Op.OfObject() {
 		return
 	}
 	if !s.passes(rec) {
-		rec.Filtered, rec.Object = true, nil
+		rec.Filtered, rec.Object, rec.Before = true, nil, nil
 		return
 	}
 	if s.transform == nil || rec.Object == nil {
@@ -71,6 +76,9 @@ func (s *Shape) Apply(rec *change.Record) {
 	rec.Object = object
 }
 
+// WithheldByFilter is why a record is withheld whose filter failed.
+const WithheldByFilter = "filter"
+
 func (s *Shape) passes(rec *change.Record) bool {
 	if !s.wants(rec.Op) {
 		return false
@@ -80,6 +88,9 @@ func (s *Shape) passes(rec *change.Record) bool {
 	}
 	passes, err := s.filter.Passes(rec)
 	if err != nil {
+		if s.withhold {
+			rec.Withheld = WithheldByFilter
+		}
 		s.failed(rec, err)
 		return true
 	}

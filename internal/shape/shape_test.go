@@ -108,3 +108,37 @@ func TestFilterSeesWhatIsCutLater(t *testing.T) {
 		t.Errorf("record %+v", rec)
 	}
 }
+
+func TestI4RecordWhoseFilterFailsIsWithheldWhereAsked(t *testing.T) {
+	for failing, expression := range map[string]string{
+		"type error": `object.spec.x > 1`,
+		"over cost":  `[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, a+b+c+d+e+f >= 0))))))`,
+	} {
+		s, failures := shape(t, Options{Filter: expression, WithholdFailed: true, Rules: transform.Secrets(), Key: []byte("k")})
+		rec := record(change.Updated, `{"spec":{"x":"a"},"data":{"p":"s3cr3t"}}`)
+		s.Apply(rec)
+		if rec.Filtered || rec.Withheld != WithheldByFilter || len(*failures) != 1 || strings.Contains(string(rec.Object), "s3cr3t") {
+			t.Errorf("%s: record %+v with %s, failures %q", failing, rec, rec.Object, *failures)
+		}
+	}
+	s, _ := shape(t, Options{Filter: `object.spec.x > 1`, WithholdFailed: true})
+	rec := record(change.Updated, `{"spec":{"x":2}}`)
+	if s.Apply(rec); rec.Filtered || rec.Withheld != "" {
+		t.Errorf("a record that passes is %+v", rec)
+	}
+}
+
+// What is kept is what was delivered, so that is what a filter sees of the past: never more than its form lets through.
+func TestFilterSeesTheObjectAsItWas(t *testing.T) {
+	s, _ := shape(t, Options{Filter: `oldObject != null && oldObject.data.p != object.data.p`, Before: true})
+	rec := record(change.Updated, `{"data":{"p":"b"}}`)
+	rec.Before = []byte(`{"data":{"p":"a"}}`)
+	if s.Apply(rec); rec.Filtered || rec.Before == nil {
+		t.Errorf("record %+v", rec)
+	}
+	rec = record(change.Updated, `{"data":{"p":"a"}}`)
+	rec.Before = []byte(`{"data":{"p":"a"}}`)
+	if s.Apply(rec); !rec.Filtered || rec.Before != nil {
+		t.Errorf("record %+v", rec)
+	}
+}

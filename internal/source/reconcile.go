@@ -77,16 +77,24 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 			return fmt.Errorf("drain %s: %w", s.stream, err)
 		}
 	}
-	p := page{limit: pageSize, exactly: exactly}
+	if err := run.list(ctx); err != nil {
+		return errors.Join(err, run.release(ctx)) // what is held was compared, and would be found again
+	}
+	return nil
+}
+
+// list compares the whole list, page by page.
+func (r *run) list(ctx context.Context) error {
+	p := page{limit: pageSize, exactly: r.snapshot.ResourceVersion}
 	for {
 		n := 0
-		meta, err := s.Client.list(ctx, s, p, func(object frame.Object) error { n++; return run.listed(ctx, &object) })
+		meta, err := r.Client.list(ctx, r.Stream, p, func(object frame.Object) error { n++; return r.listed(ctx, &object) })
 		if err != nil {
 			return err
 		}
-		s.tellListed(n, &meta)
+		r.tellListed(n, &meta)
 		if p.token = meta.Continue; p.token == "" {
-			return run.end(ctx)
+			return r.end(ctx)
 		}
 	}
 }

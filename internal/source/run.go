@@ -19,8 +19,9 @@ type run struct {
 	parts     []*part
 	inventory *merge
 	ghosts    map[change.Key][]change.Ghost
-	newest    proof // of what was listed
-	count     int   // objects listed
+	held      []*change.Record // shaped, and not in line yet: see last.go
+	newest    proof            // of what was listed
+	count     int              // objects listed
 }
 
 // part is a run as one sink sees it.
@@ -109,6 +110,9 @@ func (r *run) end(ctx context.Context) error {
 	if err := r.emitUnlisted(ctx); err != nil {
 		return err
 	}
+	if err := r.releaseLast(ctx); err != nil {
+		return err
+	}
 	position := r.cursor.restart(change.Position{
 		ResourceVersion: r.snapshot.ResourceVersion, Complete: true, Epoch: r.epoch, Selector: r.selection.String(),
 	})
@@ -174,11 +178,14 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	})
 	rec := r.record(change.Replaced, object)
 	rec.Snapshot = r.snapshot
-	return r.push(ctx, &rec)
+	return r.hold(ctx, &rec)
 }
 
 // emitSync gives an unchanged object to the sinks that are owed it.
 func (r *run) emitSync(ctx context.Context, object *frame.Object) error {
+	if err := r.keepMissing(ctx, object); err != nil {
+		return err
+	}
 	if !r.snapshot.Reason.Full() {
 		return nil
 	}
@@ -189,7 +196,7 @@ func (r *run) emitSync(ctx context.Context, object *frame.Object) error {
 		}
 		p.snapshot.Counts.Synced++
 		rec.Snapshot, rec.Sink = p.snapshot, p.owed.Sink
-		if err := r.push(ctx, &rec); err != nil {
+		if err := r.hold(ctx, &rec); err != nil {
 			return err
 		}
 	}
@@ -233,7 +240,7 @@ func (r *run) emitGhosts(ctx context.Context, key change.Key, listed string) err
 
 func (r *run) emitGone(ctx context.Context, entry change.Entry, sink string) error {
 	r.snapshot.Counts.Deleted++
-	return r.push(ctx, &change.Record{
+	return r.hold(ctx, &change.Record{
 		Stream: &r.stream, Op: change.Deleted, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion,
 		Received: time.Now(), FinalStateUnknown: true, Snapshot: r.snapshot, Sink: sink,
 	})

@@ -36,6 +36,12 @@ type Inventory interface {
 	Scan(stream string) iter.Seq2[change.Entry, error]
 }
 
+// Images are the objects as they were delivered last.
+type Images interface {
+	// Last returns the object of the key, false where none is kept.
+	Last(stream string, key change.Key) (change.Image, bool, error)
+}
+
 // Observer is told what a stream does. Every field must be set; NopObserver has them all. The callbacks return at once.
 type Observer struct {
 	// Watching is told that a watch is open from the resourceVersion.
@@ -78,6 +84,8 @@ type Config struct {
 	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" is a server that
 	// has no such namespace, and is not asked for it.
 	ClusterUID string
+	// Images, where set, is what each record's Before comes from; the records' objects are kept then. nil keeps none.
+	Images Images
 	// Shape, where set, decides what of each record goes on: it may replace its Object and mark it as filtered. One
 	// goroutine at a time calls it.
 	Shape func(rec *change.Record)
@@ -261,12 +269,28 @@ func (s *Stream) frameOptions() frame.Options {
 	}
 }
 
-// push gives the record its shape, tells the observer and puts it in line.
+// push gives the record its shape and puts it in line.
 func (s *Stream) push(ctx context.Context, rec *change.Record) error {
+	if err := s.shape(rec); err != nil {
+		return err
+	}
+	return s.enter(ctx, rec)
+}
+
+// shape makes the record what it is in line.
+func (s *Stream) shape(rec *change.Record) error {
 	rec.Epoch = s.epoch
+	if err := s.recall(rec); err != nil {
+		return err
+	}
 	if s.Shape != nil {
 		s.Shape(rec)
 	}
+	return nil
+}
+
+// enter tells the observer of the record and puts it in line.
+func (s *Stream) enter(ctx context.Context, rec *change.Record) error {
 	s.Observer.Received(rec)
 	if err := s.line.Push(ctx, rec); err != nil {
 		return fmt.Errorf("put a record of %s in line: %w", s.stream, err)
