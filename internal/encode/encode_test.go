@@ -35,6 +35,7 @@ func records() map[string]*change.Record {
 	}
 	web := change.Key{Namespace: "shop", Name: "web"}
 	object := []byte(`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","uid":"u-1"},"spec":{"x":"\u003c"}}`)
+	before := []byte(`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","uid":"u-1"},"spec":{"x":"é \u003c","n":9007199254740993}}`)
 	all := map[string]*change.Record{
 		"updated":  {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object},
 		"deleted":  {Stream: deployments(), Op: change.Deleted, Key: web, UID: "u-1", ResourceVersion: "123457", Object: object},
@@ -53,6 +54,12 @@ func records() map[string]*change.Record {
 			Marks: &change.Marks{Trimmed: ".metadata.managedFields,.data['a b']"}},
 		"replayed": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object,
 			Marks: &change.Marks{Replayed: change.History}},
+		"updated-before": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object, Before: before},
+		"deleted-before": {Stream: deployments(), Op: change.Deleted, Key: web, UID: "u-1", ResourceVersion: "123457", Object: object, Before: before},
+		"gone-before": {Stream: deployments(), Op: change.Deleted, Key: web, UID: "u-1", ResourceVersion: "99", Before: before,
+			FinalStateUnknown: true, Snapshot: snapshot, Last: true},
+		"replaced-before": {Stream: deployments(), Op: change.Replaced, Key: web, UID: "u-1", ResourceVersion: "99", Object: object, Before: before,
+			Snapshot: snapshot, Last: true},
 		"odd": {Stream: clusterRoles(), Op: change.Added, Key: change.Key{Name: "system:\"té\" \\a\n"}, UID: "u-2",
 			ResourceVersion: "5", Object: []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"system:\"té\" \\a\n"}}`)},
 	}

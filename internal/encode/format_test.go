@@ -132,7 +132,11 @@ func TestDebeziumUpdatesAndDeletesHaveABefore(t *testing.T) {
 		if id, _ := change.ParseID(envelope.ID); id.Key != rec.Key {
 			t.Errorf("%s: id is %s", name, envelope.ID)
 		}
-		if want := fmt.Sprint(rec.Snapshot != nil); envelope.Source["snapshot"] != want || envelope.TsMs != rec.Received.UnixMilli() {
+		want := fmt.Sprint(rec.Snapshot != nil)
+		if rec.Last {
+			want = "last"
+		}
+		if envelope.Source["snapshot"] != want || envelope.TsMs != rec.Received.UnixMilli() {
 			t.Errorf("%s: source %v, ts_ms %d", name, envelope.Source, envelope.TsMs)
 		}
 	}

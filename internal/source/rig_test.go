@@ -36,6 +36,10 @@ type recorder struct {
 	unsaved  bool              // something was pushed, and nobody waited for it since
 	room     int               // so many records are taken, if it is not 0; the rest is refused
 	after    map[string]string // by sink: how far the snapshots that it is owed came
+
+	images map[string]change.Image // of the joined keys; nil where no objects are kept
+	shape  func(*change.Record)    // nil is none
+	told   []string                // of each object's record, what lines do not say
 }
 
 func newRecorder(entries ...string) *recorder {
@@ -80,8 +84,57 @@ func (r *recorder) Push(ctx context.Context, rec *change.Record) error {
 		r.epochs = strings.TrimSpace(r.epochs + " " + rec.Epoch)
 	}
 	r.apply(rec)
+	r.look(rec)
 	r.changed.Broadcast()
 	return nil
+}
+
+// look notes the record of an object as "op name version", what was before, and what is special about it.
+func (r *recorder) look(rec *change.Record) {
+	if object, changed := rec.Keeps(); changed && r.images != nil {
+		r.images[rec.Key.String()] = change.Image{UID: rec.UID, Object: object}
+	}
+	if !rec.Op.OfObject() {
+		return
+	}
+	text := fmt.Sprintf("%s %s %s", rec.Op, rec.Key.Name, rec.ResourceVersion)
+	if rec.Before != nil {
+		text += " after " + versionOf(rec.Before)
+	}
+	if rec.Sink != "" {
+		text += " to " + rec.Sink
+	}
+	if rec.Filtered {
+		text += " to nobody"
+	}
+	if rec.Last {
+		text += " last"
+	}
+	r.told = append(r.told, text)
+}
+
+// versionOf is the resourceVersion in an object of the scripted server.
+func versionOf(object []byte) string {
+	_, rest, _ := strings.Cut(string(object), `"resourceVersion":"`)
+	version, _, _ := strings.Cut(rest, `"`)
+	return version
+}
+
+// Last is what is kept of the object.
+func (r *recorder) Last(_ string, key change.Key) (change.Image, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	image, found := r.images[key.String()]
+	return image, found && image.Object != nil, nil
+}
+
+// keep makes the recorder keep objects; those that it has are "name version".
+func (r *recorder) keep(objects ...string) {
+	r.images = map[string]change.Image{}
+	for _, text := range objects {
+		name, version, _ := strings.Cut(text, " ")
+		r.images["n/"+name] = change.Image{UID: "uid-" + name, Object: []byte(podJSON(name, version))}
+	}
 }
 
 func (r *recorder) apply(rec *change.Record) {

@@ -161,7 +161,11 @@ func (a *apiServer) start(r *recorder, saved change.Position) *Stream {
 		defer r.mu.Unlock()
 		r.failures = append(r.failures, err.Error())
 	}
-	s := NewStream(Config{Client: client, Stream: pods(), Inventory: r, Saved: saved, ClusterUID: "epoch-1", Observer: observer})
+	config := Config{Client: client, Stream: pods(), Inventory: r, Saved: saved, ClusterUID: "epoch-1", Shape: r.shape, Observer: observer}
+	if r.images != nil {
+		config.Images = r
+	}
+	s := NewStream(config)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(a.t.Context()))
 	done := make(chan struct{})
 	go func() {

@@ -1,0 +1,109 @@
+package source
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// filterNames is a shape that lets no object pass whose name begins with x.
+func filterNames(rec *change.Record) {
+	if strings.HasPrefix(rec.Key.Name, "x") {
+		rec.Filtered, rec.Object = true, nil
+	}
+}
+
+func TestI3LastRecordOfASnapshotIsMarkedAndInItsPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		has, listed []string
+		want        string
+	}{
+		"one":               {nil, []string{"a 1"}, "replaced a 1 last"},
+		"none":              {[]string{"a 1"}, []string{"a 1"}, ""},
+		"gone comes last":   {[]string{"b 1"}, []string{"a 1"}, "replaced a 1, deleted b 1 last"},
+		"nobody's are last": {nil, []string{"a 1", "b 2", "xa 3", "xb 4"}, "replaced a 1, replaced b 2 last, replaced xa 3 to nobody, replaced xb 4 to nobody"},
+		"nobody's between":  {nil, []string{"a 1", "xa 3", "z 4"}, "replaced a 1, replaced xa 3 to nobody, replaced z 4 last"},
+		"all are nobody's":  {nil, []string{"xa 3", "xb 4"}, "replaced xa 3 to nobody, replaced xb 4 to nobody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecorder(c.has...)
+			r.shape = filterNames
+			gone(t, r, c.listed...)
+			r.wait(t, "snapshot.end 300 stale")
+			want(t, "records", strings.ReplaceAll(told(r), "\n", ", "), c.want)
+		})
+	}
+}
+
+// Each sink that is owed a full snapshot has a last record of its own, whatever the others are given.
+func TestI3LastRecordIsEachSinksOwn(t *testing.T) {
+	for last, want := range map[string]string{
+		"same 20": "sync a 10 to lake, sync a 10 to bus, sync same 20 to lake last, sync same 20 to bus last",
+		"same 21": "sync a 10 to lake, sync a 10 to bus, replaced same 21 last",
+		"x 30":    "sync a 10 to lake last, sync a 10 to bus last, deleted same 20 to nobody, replaced x 30 to nobody",
+	} {
+		r := newRecorder("a 10", "same 20")
+		r.shape = func(rec *change.Record) {
+			if filterNames(rec); rec.Op == change.Deleted {
+				rec.Filtered = true
+			}
+		}
+		server := script(t, 300)
+		server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "a 10", last) }
+		server.start(r, at(100)).Request(resync("lake", "bus")...)
+		r.wait(t, "snapshot.end 100 resync to bus")
+		if got := strings.ReplaceAll(told(r), "\n", ", "); got != want {
+			t.Errorf("%s: records are\n%s\nwant\n%s", last, got, want)
+		}
+	}
+}
+
+// A run that fails lets go what it holds: it was compared, and the next one must not find and count it again.
+func TestI4FailedRunHoldsNothingBack(t *testing.T) {
+	server := script(t, 300)
+	attempts := 0
+	server.list = func(q url.Values) (int, string) {
+		if attempts++; q.Get("continue") != "" && attempts < 3 {
+			return http.StatusGone, expired()
+		}
+		if q.Get("continue") == "" {
+			return http.StatusOK, podList(300, "next", "a 10", "b 20")
+		}
+		return http.StatusOK, podList(300, "", "c 30")
+	}
+	r := newRecorder()
+	server.start(r, change.Position{})
+	r.wait(t, "snapshot.end 300 initial")
+	want(t, "records", told(r), "replaced a 10", "replaced b 20", "replaced c 30 last")
+}
+
+// A long tail of objects that nobody gets is not held back whole (I6).
+func TestI6WhatIsHeldBackIsBounded(t *testing.T) {
+	listed := []string{"a 1"}
+	for i := range 3 * maxHeld {
+		listed = append(listed, fmt.Sprintf("x%05d 1", i))
+	}
+	r := newRecorder()
+	most := 0
+	s := &Stream{line: r}
+	s.Observer = NopObserver()
+	s.Shape = filterNames
+	run := &run{Stream: s, parts: []*part{{}}}
+	for _, text := range listed {
+		name, _, _ := strings.Cut(text, " ")
+		if err := run.hold(t.Context(), &change.Record{Stream: &change.Stream{}, Op: change.Replaced, Key: change.Key{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, len(run.held))
+	}
+	if err := run.releaseLast(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if most > maxHeld || len(r.told) != len(listed) || strings.Contains(told(r), "last") {
+		t.Errorf("held %d at most, %d of %d in line, the first is %q", most, len(r.told), len(listed), r.told[0])
+	}
+}
