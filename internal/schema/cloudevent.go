@@ -47,12 +47,14 @@ func (b book) attributes() definition {
 		"resourceversion": described(version(), "of the object, or of the stream for what speaks of it"),
 		"snapshot":        described(name(), "the reconcile that the record belongs to; missing for a record of the watch"),
 		"reason":          described(reasons(func(change.Reason) bool { return true }), "of that reconcile"),
+		"trimmed":         trimmed(),
+		"replayed":        replayed(),
 		"before":          described(name(), "of an update, where it is kept: the JSON text of the object as it was delivered last; attributes are scalars"),
 	}
 }
 
 func optionalAttributes() []string {
-	return []string{"datacontenttype", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before"}
+	return []string{"datacontenttype", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "trimmed", "replayed"}
 }
 
 // shapes say which attributes a record of each operation has.

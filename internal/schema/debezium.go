@@ -51,7 +51,9 @@ func (b book) source() definition {
 		"object":          described(name(), "the object's name; missing for what speaks of the stream"),
 		"uid":             name(),
 		"resourceVersion": described(version(), "of the object, or of the stream for what speaks of it"),
-	}, "namespace", "object", "uid")
+		"trimmed":         trimmed(),
+		"replayed":        replayed(),
+	}, "namespace", "object", "uid", "trimmed", "replayed")
 }
 
 func millis() definition { return definition{"type": "integer"} }

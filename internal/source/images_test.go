@@ -19,7 +19,7 @@ func gone(t *testing.T, r *recorder, pods ...string) *Stream {
 	return server.start(r, saved)
 }
 
-func told(r *recorder) string {
+func toldLines(r *recorder) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return strings.Join(r.told, "\n")
@@ -37,7 +37,7 @@ func TestI4MissedChangesSayHowTheObjectWas(t *testing.T) {
 	saved.Selector = "another"
 	server.start(r, saved)
 	r.wait(t, "snapshot.end 300 stale")
-	want(t, "records", told(r),
+	want(t, "records", toldLines(r),
 		"deleted again 30 after 29", "replaced again 40", "replaced changed 25 after 20", "deleted gone 15 after 15 last")
 	if image := r.images["n/again"]; image.UID != "uid-later" || versionOf(image.Object) != "40" {
 		t.Errorf("kept %+v", image)
@@ -54,7 +54,7 @@ func TestWatchSaysHowTheObjectWas(t *testing.T) {
 	r.keep()
 	server.start(r, at(100))
 	r.await(t, 5)
-	want(t, "records", told(r), "added a 101", "updated a 102 after 101", "updated a 103 after 102", "deleted a 104 after 103", "added a 105")
+	want(t, "records", toldLines(r), "added a 101", "updated a 102 after 101", "updated a 103 after 102", "deleted a 104 after 103", "added a 105")
 }
 
 // Objects that were delivered before they were kept are kept as soon as a list shows them, and nobody gets them for that.
@@ -70,7 +70,7 @@ func TestObjectsThatAreNotKeptYetAreKeptByTheNextList(t *testing.T) {
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "a 10", "b 20", "hidden 30") }
 	server.start(r, at(100)).Request(resync("lake")...)
 	r.wait(t, "snapshot.end 100 resync to lake")
-	want(t, "records", told(r), "sync a 10 to nobody", "sync a 10 to lake", "sync b 20 to lake last", "sync hidden 30 to lake to nobody")
+	want(t, "records", toldLines(r), "sync a 10 to nobody", "sync a 10 to lake", "sync b 20 to lake last", "sync hidden 30 to lake to nobody")
 	if len(r.images) != 2 {
 		t.Errorf("kept is %+v", r.images)
 	}
@@ -83,5 +83,5 @@ func TestNothingIsKeptWhereNobodyAsks(t *testing.T) {
 	r := newRecorder("gone 15")
 	gone(t, r, "new 20")
 	r.wait(t, "snapshot.end 300 stale")
-	want(t, "records", told(r), "deleted gone 15", "replaced new 20 last")
+	want(t, "records", toldLines(r), "deleted gone 15", "replaced new 20 last")
 }

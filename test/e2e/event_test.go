@@ -27,6 +27,7 @@ type event struct {
 	Snapshot          string          `json:"snapshot"`
 	Reason            string          `json:"reason"`
 	Replayed          string          `json:"replayed"`
+	Before            string          `json:"before"`
 	Data              json.RawMessage `json:"data"`
 
 	place  int    // the line of the file, or the sequence of the stream, from 1

@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -36,8 +39,8 @@ func TestI9NoValueOfASecretLeaves(t *testing.T) {
 	r := newRig(t, nil)
 	config := fmt.Sprintf(`
 resources:
-  - {resource: secrets, keep: [managedFields, lastApplied]}
-  - {resource: configmaps, redact: [.data.token]}
+  - {resource: secrets, keep: [managedFields, lastApplied], before: true}
+  - {resource: configmaps, redact: [.data.token], before: true}
 listen: %q
 state: {dir: %s}
 log: {level: debug}
@@ -56,12 +59,20 @@ log: {level: debug}
 	planted.config("settings")
 	events.await(t, r.exporter, "the Secret", func(e *event) bool { return e.Name == "gone" })
 	planted.update(secrets(), "gone")
+	planted.update(core("configmaps"), "settings")
 	planted.remove("gone")
 	events.await(t, r.exporter, "the delete", func(e *event) bool { return e.op() == "deleted" && e.Name == "gone" })
 	r.exporter.process.kill()
 	planted.update(secrets(), "kept")
 	planted.update(core("configmaps"), "settings")
+	planted.secret("missed")
 	r.exporter.start(t)
+	events.await(t, r.exporter, "the missed Secret", func(e *event) bool { return e.Name == "missed" })
+	r.exporter.stop(t)
+	planted.remove("missed")
+	planted.forget()
+	r.exporter.start(t)
+	events.await(t, r.exporter, "the missed delete", func(e *event) bool { return e.Name == "missed" && e.FinalStateUnknown })
 	planted.secret("last")
 	events.await(t, r.exporter, "the last Secret", func(e *event) bool { return e.Name == "last" })
 	r.command("snapshot", "--wait")
@@ -70,10 +81,12 @@ log: {level: debug}
 	}
 	r.exporter.stop(t)
 
+	planted.searchObjects()
 	hashes := 0
 	for i := range 4 {
 		planted.searchStream(fmt.Sprintf("S%d", i+1))
 	}
+	planted.wantBefore(events.all(t))
 	planted.searchFiles(func(name string, text []byte) {
 		if strings.HasSuffix(name, ".ndjson") {
 			hashes += bytes.Count(text, []byte(`"hmac-sha256:`))
@@ -148,6 +161,48 @@ func (p *plant) remove(name string) {
 	p.t.Helper()
 	if err := p.r.client.Resource(secrets()).Namespace("default").Delete(p.t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		p.t.Fatal(err)
+	}
+}
+
+// wantBefore wants what could say too much: an update and a missed delete of a Secret that tell how it was.
+func (p *plant) wantBefore(events []event) {
+	p.t.Helper()
+	updated, missed := false, false
+	for i := range events {
+		e := &events[i]
+		updated = updated || e.Resource == "secrets" && strings.Contains(e.Before, "hmac-sha256:")
+		missed = missed || e.Resource == "secrets" && e.FinalStateUnknown && bytes.Contains(e.Data, []byte("hmac-sha256:"))
+	}
+	if !updated || !missed {
+		p.t.Errorf("an update has a Secret as it was: %t; a missed delete has: %t; want both", updated, missed)
+	}
+}
+
+// forget lets the API server forget what it has not told yet.
+func (p *plant) forget() {
+	p.t.Helper()
+	if _, err := p.r.cluster.Compact(p.t.Context()); err != nil {
+		p.t.Fatal(err)
+	}
+	p.r.restartAPIServer()
+}
+
+// searchObjects looks through the objects that the state keeps, which are packed in its files, and wants some.
+func (p *plant) searchObjects() {
+	p.t.Helper()
+	store, err := checkpoint.Open(p.t.Context(), filepath.Join(p.r.dir, "state"), checkpoint.Options{ReadOnly: true})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for stream, name := range map[string]string{"secrets": "kept", "configmaps": "settings"} {
+		image, found, err := store.Object(stream, change.Key{Namespace: "default", Name: name})
+		if !found || err != nil || !bytes.Contains(image.Object, []byte("hmac-sha256:")) {
+			p.t.Errorf("of %s %s is kept %s (%t, %v)", stream, name, image.Object, found, err)
+		}
+		p.search("the object that is kept of "+name, image.Object)
+	}
+	if err := store.Close(); err != nil {
+		p.t.Error(err)
 	}
 }
 
