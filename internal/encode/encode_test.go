@@ -186,7 +186,7 @@ func TestCoreGroupHasAName(t *testing.T) {
 
 func TestBadTemplatesAreNamed(t *testing.T) {
 	for template, want := range map[string]string{
-		"k8s.{nam}":   `parse template "k8s.{nam}": unknown placeholder {nam}: allowed are cluster, group, version, kind, resource, namespace, name`,
+		"k8s.{nam}":   `parse template "k8s.{nam}": unknown placeholder {nam}: allowed are cluster, group, version, kind, resource, namespace, name and label:KEY`,
 		"k8s.{name":   `parse template "k8s.{name": '{' without '}'`,
 		"k8s..{name}": `parse subject template "k8s..{name}": token "" is empty or holds space or '>'`,
 		"k8s.>":       `parse subject template "k8s.>": token ">" is empty or holds space or '>'`,

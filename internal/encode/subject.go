@@ -11,7 +11,8 @@ import (
 //
 // In each value '.' becomes '_', and any other byte outside [-a-zA-Z0-9] becomes "=XX" in upper-case hex, so that the
 // mapping is one to one and a value never spans tokens. The core group is "core"; a value that the record does not
-// have is "-"; an object that is really named so is "=2D".
+// have is "-"; an object that is really named so is "=2D". A label is that of the object as it is written; when it changes,
+// the object goes on under another subject.
 type Subject struct {
 	parts   template
 	cluster string

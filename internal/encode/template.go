@@ -7,7 +7,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Placeholders are the names that a destination template may hold in braces.
+// Placeholders are the names that a destination template may hold in braces, beside label:KEY.
 const Placeholders = "cluster, group, version, kind, resource, namespace, name"
 
 // template is a parsed text with placeholders in braces.
@@ -33,8 +33,8 @@ func parseTemplate(text string) (template, error) {
 		if !closed {
 			return nil, fmt.Errorf("parse template %q: '{' without '}'", text)
 		}
-		if !strings.Contains(", "+Placeholders+",", ", "+name+",") {
-			return nil, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s", text, name, Placeholders)
+		if _, isLabel := labelKey(name); !isLabel && !strings.Contains(", "+Placeholders+",", ", "+name+",") {
+			return nil, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s and label:KEY", text, name, Placeholders)
 		}
 		parts = append(parts, part{placeholder: name})
 		rest = next
@@ -44,6 +44,9 @@ func parseTemplate(text string) (template, error) {
 
 // value is what the record puts in a placeholder's place; "" is nothing.
 func value(placeholder, cluster string, rec *change.Record) string {
+	if key, found := labelKey(placeholder); found {
+		return label(key, rec)
+	}
 	res := &rec.Stream.Resource
 	switch placeholder {
 	case "cluster":

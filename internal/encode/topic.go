@@ -14,7 +14,8 @@ const maxTopic = 249
 // form, "deployments.apps".
 //
 // Any byte of a value outside [-._a-zA-Z0-9], which Kafka does not take, becomes '_'. Names of namespaces and resources
-// have none. A value that the record does not have is "-".
+// have none. A value that the record does not have is "-". A label is that of the object as it is written; when it changes,
+// the object goes on in another topic, and its order is kept within each.
 type Topic struct {
 	parts   template
 	cluster string
@@ -65,7 +66,7 @@ func (t *Topic) Append(b []byte, rec *change.Record) []byte {
 func (t *Topic) Fixed(stream *change.Stream) (string, bool) {
 	for _, p := range t.parts {
 		spread := stream.Namespace == "" && !stream.Resource.ClusterScoped
-		if p.placeholder == "name" || p.placeholder == "namespace" && spread {
+		if _, isLabel := labelKey(p.placeholder); isLabel || p.placeholder == "name" || p.placeholder == "namespace" && spread {
 			return "", false
 		}
 	}

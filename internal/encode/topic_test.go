@@ -53,7 +53,7 @@ func TestFixedTopicsAreKnownBeforeTheFirstRecord(t *testing.T) {
 
 func TestBadTopicsAreNamed(t *testing.T) {
 	for template, want := range map[string]string{
-		"k8s.{nam}": `parse template "k8s.{nam}": unknown placeholder {nam}: allowed are cluster, group, version, kind, resource, namespace, name`,
+		"k8s.{nam}": `parse template "k8s.{nam}": unknown placeholder {nam}: allowed are cluster, group, version, kind, resource, namespace, name and label:KEY`,
 		"k 8s":      `parse topic template "k 8s": "k 8s" holds what no topic can: use letters, digits, '.', '_' and '-'`,
 		"a}":        `parse topic template "a}": "a}" holds what no topic can: use letters, digits, '.', '_' and '-'`,
 		"":          `parse topic template "": a topic cannot be "": add a literal part`,

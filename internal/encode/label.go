@@ -1,0 +1,36 @@
+package encode
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// labelPrefix begins a placeholder of a label: {label:app.kubernetes.io/name}.
+const labelPrefix = "label:"
+
+// labelKey is the label that the placeholder names, false where it names none.
+func labelKey(placeholder string) (string, bool) {
+	key, found := strings.CutPrefix(placeholder, labelPrefix)
+	return key, found && key != ""
+}
+
+
+// label is the value of the object's label, "" where it has none. A delete whose last state nobody saw has the labels of
+// the last one that was delivered.
+func label(key string, rec *change.Record) string {
+	text := finalState(rec)
+	if !rec.Op.OfObject() || text == nil {
+		return ""
+	}
+	var object struct {
+		Metadata struct {
+			Labels map[string]string `json:"labels"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(text, &object) != nil {
+		return "" // labels of another form are none that a selector would find
+	}
+	return object.Metadata.Labels[key]
+}
