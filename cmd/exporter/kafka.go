@@ -11,11 +11,20 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-func kafkaOptions(s *config.Sink, c *cluster, topic *encode.Topic, retry sink.RetryFunc) kafka.Options {
+// kafkaRoutes are the topics of the sink's records.
+func kafkaRoutes(k *config.Kafka, c *cluster) (encode.Routes, error) {
+	topic, err := encode.NewTopic(k.Topic, c.name)
+	if err != nil {
+		return encode.Routes{}, err
+	}
+	return c.routes(topic, k.Topics, func(template string) (encode.Destination, error) { return encode.NewTopic(template, c.name) })
+}
+
+func kafkaOptions(s *config.Sink, c *cluster, topics encode.Routes, retry sink.RetryFunc) kafka.Options {
 	k := s.Kafka
 	options := kafka.Options{
 		Wire:   wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
-		Topics: c.topicsOf(s, topic), Delivery: k.Delivery, Compression: k.Compression,
+		Topics: c.topicsOf(s, topics), Delivery: k.Delivery, Compression: k.Compression,
 		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
 		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retry,
 	}
@@ -28,14 +37,19 @@ func kafkaOptions(s *config.Sink, c *cluster, topic *encode.Topic, retry sink.Re
 	return options
 }
 
-// topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace or name tells.
-func (c *cluster) topicsOf(s *config.Sink, topic *encode.Topic) []string {
+// topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or label
+// tells.
+func (c *cluster) topicsOf(s *config.Sink, routes encode.Routes) []string {
 	wants := c.wantedBy(s)
 	var topics []string
 	streams := c.streams()
 	for i := range streams {
 		stream := &streams[i].stream
-		if name, fixed := topic.Fixed(stream); fixed && (wants == nil || wants(stream)) {
+		topic, isTopic := routes.To(stream).(*encode.Topic)
+		if !isTopic || wants != nil && !wants(stream) {
+			continue
+		}
+		if name, fixed := topic.Fixed(stream); fixed {
 			topics = append(topics, name)
 		}
 	}

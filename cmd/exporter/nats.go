@@ -16,7 +16,25 @@ func natsSubject(n *config.NATS, cluster string) (*encode.Subject, error) {
 	return encode.NewSubject(n.Subject, cluster)
 }
 
-func natsOptions(s *config.Sink, subject *encode.Subject) nats.Options {
+// natsRoutes are the subjects of the sink's records, and the wildcards that cover them.
+func natsRoutes(n *config.NATS, c *cluster) (encode.Destination, []string, error) {
+	subject, err := natsSubject(n, c.name)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := []*encode.Subject{subject}
+	routes, err := c.routes(subject, n.Subjects, func(template string) (encode.Destination, error) {
+		own, err := encode.NewSubject(template, c.name)
+		all = append(all, own)
+		return own, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return routes, encode.Filters(all...), nil
+}
+
+func natsOptions(s *config.Sink, subjects []string) nats.Options {
 	n := s.NATS
 	options := nats.Options{
 		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Publish: n.Publish, Shared: n.Shared,
@@ -28,7 +46,7 @@ func natsOptions(s *config.Sink, subject *encode.Subject) nats.Options {
 	if n.KV != "" {
 		options.KV, options.History = n.KV, n.History
 	} else {
-		options.Stream, options.Subjects = n.Stream, []string{subject.Filter()}
+		options.Stream, options.Subjects = n.Stream, subjects
 	}
 	return options
 }

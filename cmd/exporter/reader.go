@@ -25,20 +25,20 @@ func newReader(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error
 func readerOf(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error) {
 	switch s.Kind() {
 	case config.KindKafka:
-		topic, err := encode.NewTopic(s.Kafka.Topic, c.name)
+		topics, err := kafkaRoutes(s.Kafka, c)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.checkTopics(s, topic); err != nil {
+		if err := c.checkTopics(s, topics); err != nil {
 			return nil, err
 		}
-		return kafka.NewReader(kafkaOptions(s, c, topic, func(string, error) {}), start)
+		return kafka.NewReader(kafkaOptions(s, c, topics, func(string, error) {}), start)
 	case config.KindNATS:
-		subject, err := natsSubject(s.NATS, c.name)
+		_, subjects, err := natsRoutes(s.NATS, c)
 		if err != nil {
 			return nil, err
 		}
-		return nats.NewReader(natsOptions(s, subject), start)
+		return nats.NewReader(natsOptions(s, subjects), start)
 	case config.KindStdout:
 		return nil, errors.New("what is written to standard output cannot be read back: choose another sink")
 	}
@@ -46,12 +46,16 @@ func readerOf(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error)
 }
 
 // checkTopics refuses a template whose topics are known only from records.
-func (c *cluster) checkTopics(sink *config.Sink, topic *encode.Topic) error {
+func (c *cluster) checkTopics(sink *config.Sink, routes encode.Routes) error {
 	wants := c.wantedBy(sink)
 	for _, s := range c.streams() {
 		stream := &s.stream
-		if _, fixed := topic.Fixed(stream); !fixed && (wants == nil || wants(stream)) {
-			return fmt.Errorf("its topics cannot be listed beforehand: kafka.topic %q names a topic for each namespace or object of %s: read them with Kafka's own tools",
+		topic, isTopic := routes.To(stream).(*encode.Topic)
+		if !isTopic || wants != nil && !wants(stream) {
+			continue
+		}
+		if _, fixed := topic.Fixed(stream); !fixed {
+			return fmt.Errorf("its topics cannot be listed beforehand: kafka.topic %q, or one of kafka.topics, names a topic for each namespace, object or label of %s: read them with Kafka's own tools",
 				sink.Kafka.Topic, stream)
 		}
 	}

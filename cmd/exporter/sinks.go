@@ -78,60 +78,35 @@ func transport(s *config.Sink) encode.Transport {
 	return encode.File
 }
 
-// wantedBy says which streams the sink takes; nil is all. It follows the streams that come and go.
+// wantedBy says which streams the sink takes; nil is all.
 func (c *cluster) wantedBy(s *config.Sink) func(*change.Stream) bool {
 	if len(s.Resources) == 0 {
 		return nil
 	}
-	var known atomic.Pointer[wanted]
-	return func(stream *change.Stream) bool {
-		now, w := c.chosen.Load(), known.Load()
-		if w == nil || w.of != now {
-			w = wantedOf(now, s.Resources)
-			known.Store(w)
-		}
-		return w.streams[stream.String()]
-	}
-}
-
-// wanted are the streams of one choice that a sink takes.
-type wanted struct {
-	of      *choice
-	streams map[string]bool
-}
-
-func wantedOf(chosen *choice, names []string) *wanted {
-	w := &wanted{of: chosen, streams: map[string]bool{}}
-	if chosen == nil {
-		return w
-	}
-	for _, stream := range chosen.streams {
-		if slices.ContainsFunc(stream.names, func(name string) bool { return slices.Contains(names, name) }) {
-			w.streams[stream.stream.String()] = true
-		}
-	}
-	return w
+	return following(c, func(chosen *selected) bool {
+		return slices.ContainsFunc(chosen.names, func(name string) bool { return slices.Contains(s.Resources, name) })
+	})
 }
 
 // buildTarget is the only place that knows what kinds of sinks there are.
 func buildTarget(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (sink.Sink, encode.Destination, error) {
 	switch s.Kind() {
 	case config.KindKafka:
-		topic, err := encode.NewTopic(s.Kafka.Topic, c.name)
+		topics, err := kafkaRoutes(s.Kafka, c)
 		if err != nil {
 			return nil, nil, err
 		}
-		target, err := kafka.New(kafkaOptions(s, c, topic, retried(told, s.Name)))
-		return target, topic, err
+		target, err := kafka.New(kafkaOptions(s, c, topics, retried(told, s.Name)))
+		return target, topics, err
 	case config.KindNATS:
-		subject, err := natsSubject(s.NATS, c.name)
+		routes, subjects, err := natsRoutes(s.NATS, c)
 		if err != nil {
 			return nil, nil, err
 		}
-		options := natsOptions(s, subject)
+		options := natsOptions(s, subjects)
 		options.Retry, options.Notice = retried(told, s.Name), func(text string) { told.Noticed(s.Name, text) }
 		target, err := nats.New(options)
-		return target, subject, err
+		return target, routes, err
 	}
 	target, err := file.New(file.Options{
 		Path: s.File.Path, MaxBytes: int64(s.File.Rotate), Keep: s.File.Keep, Stdout: stdout, Retry: retried(told, s.Name),

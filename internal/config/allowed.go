@@ -89,7 +89,7 @@ func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
 // LogFormats are the values of Log.Format; the first is the default.
 func LogFormats() []string { return []string{"text", "json"} }
 
-// Placeholders are the names that a subject template may hold in braces.
+// Placeholders are the names that a template of topics or subjects may hold in braces, beside label:KEY.
 func Placeholders() []string {
 	return []string{"cluster", "group", "resource", "namespace", "name", "version", "kind"}
 }

@@ -45,6 +45,7 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	k.queue(path+".queue", s.Queue)
 	k.rejected(path, s)
 	k.wanted(path+".resources", s.Resources, resources)
+	k.routed(path, s, resources)
 	if s.Resync != 0 && s.Resync < minResync {
 		k.problem(path+".resync", "want 0 (never), or a length of time of at least %s, have %s", minResync, s.Resync)
 	}
@@ -110,6 +111,23 @@ func (k *checker) wanted(path string, names []string, resources []Resource) {
 	for i, name := range names {
 		if !watched[name] {
 			k.problem(item(path, i), "%q is not watched; write it as in resources: %s", shorten(name), list(slices.Collect(maps.Keys(watched))))
+		}
+	}
+}
+
+// routed checks that templates are for what is watched.
+func (k *checker) routed(path string, s *Sink, resources []Resource) {
+	templates, key := map[string]string(nil), ""
+	switch {
+	case s.Kafka != nil:
+		templates, key = s.Kafka.Topics, path+".kafka.topics"
+	case s.NATS != nil:
+		templates, key = s.NATS.Subjects, path+".nats.subjects"
+	}
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		watched := func(r Resource) bool { return r.Name == name }
+		if len(resources) > 0 && !slices.ContainsFunc(resources, watched) {
+			k.problem(under(key, name), "%q is not watched; write it as in resources", shorten(name))
 		}
 	}
 }
@@ -190,6 +208,11 @@ func (k *checker) stream(path string, n *NATS) {
 	if err := checkSubject(n.Subject); err != nil {
 		k.problem(path+".subject", "%v", err)
 	}
+	for _, name := range slices.Sorted(maps.Keys(n.Subjects)) {
+		if err := checkSubject(n.Subjects[name]); err != nil {
+			k.problem(under(path+".subjects", name), "%v", err)
+		}
+	}
 	if n.History != 0 {
 		k.problem(path+".history", "is of a bucket; add kv, or leave it out")
 	}
@@ -204,6 +227,9 @@ func (k *checker) bucket(path string, n *NATS) {
 	}
 	if n.Subject != "" {
 		k.problem(path+".subject", "a bucket has subjects of its own; leave out one of kv and subject")
+	}
+	if len(n.Subjects) > 0 {
+		k.problem(path+".subjects", "a bucket has subjects of its own; leave out one of kv and subjects")
 	}
 	if n.MaxAge != 0 {
 		k.problem(path+".maxAge", "a bucket holds what is there, whatever its age; leave it out")

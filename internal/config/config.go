@@ -80,19 +80,21 @@ type DeadLetter struct {
 // NATS is a JetStream destination. At most one way to log in is set: Credentials, Nkey, both of them, User with Password,
 // or Token.
 type NATS struct {
-	URL         string `json:"url"`              // servers, comma separated; a login in it was moved to the fields below
-	Stream      string `json:"stream,omitzero"`  // created where missing; "" with KV
-	Subject     string `json:"subject,omitzero"` // template of Placeholders; "" with KV
-	KV          string `json:"kv,omitzero"`      // a bucket that holds the present state of each object, instead of a stream
-	Publish     string `json:"publish"`          // one of Publishings
-	Shared      bool   `json:"shared,omitzero"`  // others write to the stream, too
-	Domain      string `json:"domain,omitzero"`  // of JetStream; "" is the server's
-	TLS         TLS    `json:"tls,omitzero"`
-	Credentials string `json:"credentials,omitzero"` // path of a .creds file; of a JWT alone with Nkey
-	Nkey        string `json:"nkey,omitzero"`        // path of a seed file
-	User        string `json:"user,omitzero"`
-	Password    Secret `json:"password,omitzero"`
-	Token       Secret `json:"token,omitzero"`
+	URL     string `json:"url"`              // servers, comma separated; a login in it was moved to the fields below
+	Stream  string `json:"stream,omitzero"`  // created where missing; "" with KV
+	Subject string `json:"subject,omitzero"` // template of Placeholders; "" with KV
+	// Subjects are templates of their own for some of the configuration's resources, by their spelling.
+	Subjects    map[string]string `json:"subjects,omitempty"`
+	KV          string            `json:"kv,omitzero"`     // a bucket that holds the present state of each object, instead of a stream
+	Publish     string            `json:"publish"`         // one of Publishings
+	Shared      bool              `json:"shared,omitzero"` // others write to the stream, too
+	Domain      string            `json:"domain,omitzero"` // of JetStream; "" is the server's
+	TLS         TLS               `json:"tls,omitzero"`
+	Credentials string            `json:"credentials,omitzero"` // path of a .creds file; of a JWT alone with Nkey
+	Nkey        string            `json:"nkey,omitzero"`        // path of a seed file
+	User        string            `json:"user,omitzero"`
+	Password    Secret            `json:"password,omitzero"`
+	Token       Secret            `json:"token,omitzero"`
 
 	// The following are of a stream that is created.
 	Replicas int      `json:"replicas"`

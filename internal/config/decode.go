@@ -112,6 +112,7 @@ func (d *decoder) nats(path string, n *node) *NATS {
 		"url":         d.text(&to.URL),
 		"stream":      d.text(&to.Stream),
 		"subject":     d.text(&to.Subject),
+		"subjects":    d.dictionary(&to.Subjects),
 		"tls":         d.tls(&to.TLS),
 		"credentials": d.text(&to.Credentials),
 		"nkey":        d.text(&to.Nkey),

@@ -3,16 +3,19 @@ package config
 import (
 	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // Kafka is a destination in Apache Kafka.
 type Kafka struct {
-	Brokers     []string `json:"brokers"`     // host:port of some; the others are found
-	Topic       string   `json:"topic"`       // template of Placeholders
-	Delivery    string   `json:"delivery"`    // one of Deliveries
-	Compression string   `json:"compression"` // one of Compressions
+	Brokers []string `json:"brokers"` // host:port of some; the others are found
+	Topic   string   `json:"topic"`   // template of Placeholders
+	// Topics are templates of their own for some of the configuration's resources, by their spelling.
+	Topics      map[string]string `json:"topics,omitempty"`
+	Delivery    string            `json:"delivery"`    // one of Deliveries
+	Compression string            `json:"compression"` // one of Compressions
 	// TransactionalID fences an older exporter off; "" is made of cluster and sink. Only of transactional delivery.
 	TransactionalID string `json:"transactionalId,omitzero"`
 	Tombstones      *bool  `json:"tombstones"`     // a message without a value behind each delete
@@ -80,6 +83,7 @@ func (d *decoder) kafka(path string, n *node) *Kafka {
 	d.mapping(path, n, map[string]reader{
 		"brokers":           d.texts(&to.Brokers),
 		"topic":             d.text(&to.Topic),
+		"topics":            d.dictionary(&to.Topics),
 		"delivery":          d.text(&to.Delivery),
 		"compression":       d.text(&to.Compression),
 		"transactionalId":   d.text(&to.TransactionalID),
@@ -156,8 +160,9 @@ func (k *checker) kafka(path string, to *Kafka) {
 			k.problem(item(path+".brokers", i), "want host:port, have %q", shorten(withoutLogin(broker)))
 		}
 	}
-	if err := checkTopic(to.Topic); err != nil {
-		k.problem(path+".topic", "%v", err)
+	k.topic(path+".topic", to.Topic, to)
+	for _, name := range slices.Sorted(maps.Keys(to.Topics)) {
+		k.topic(under(path+".topics", name), to.Topics[name], to)
 	}
 	k.oneOf(path+".delivery", to.Delivery, Deliveries())
 	k.oneOf(path+".compression", to.Compression, Compressions())
@@ -173,6 +178,18 @@ func (k *checker) kafka(path string, to *Kafka) {
 	}
 	if to.SASL != nil {
 		k.sasl(path+".sasl", to.SASL)
+	}
+}
+
+// topic checks a template. In a compacted topic an object whose label changes would stay for ever as it was.
+func (k *checker) topic(path, template string, to *Kafka) {
+	if err := checkTopic(template); err != nil {
+		k.problem(path, "%v", err)
+		return
+	}
+	compacted := strings.Contains(to.Cleanup, "compact") || strings.Contains(to.TopicConfig["cleanup.policy"], "compact")
+	if compacted && hasLabel(template) {
+		k.problem(path, "a label can change, and a compacted topic would keep the object as it was before; leave out the label, or use cleanup: delete")
 	}
 }
 

@@ -47,7 +47,7 @@ func TestOneProblem(t *testing.T) {
 		{"string for a list", "resources: pods\n", `resources (line 1): want a list, have "pods"`},
 		{"mapping for a list", "sinks: {name: a}\n", "sinks (line 1): want a list, have a mapping"},
 		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of deadLetter, file, format, kafka, name, nats, oversize, queue, resources, resync, trim, have "bus"`},
-		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, tls, token, url, user, have "nats://h"`},
+		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, subjects, tls, token, url, user, have "nats://h"`},
 		{"list for a resource", "resources: [[pods]]\n", "resources[0] (line 1): want a resource such as pods or {resource: pods, namespaces: [shop]}, have a list"},
 		{"number for a resource", "resources:\n- pods\n- 5\n", "resources[1] (line 3): want a string, have 5; put it in quotes"},
 		{"number for a resource's name", "resources: [{resource: 5}]\n", "resources[0].resource (line 1): want a string, have 5; put it in quotes"},
@@ -131,7 +131,7 @@ func TestOneProblem(t *testing.T) {
 		{"URL with two logins", "sinks: [{nats: {url: 'nats://a:b@h,nats://c:d@i'}}]\n", "sinks[0].nats.url (line 1): servers have different logins; one sink logs in one way"},
 		{"login in URL and keys", "sinks: [{nats: {url: 'nats://a:b@h', token: c}}]\n", "sinks[0].nats.url (line 1): a login here and in token; leave one out"},
 		{"stream", natsWith("stream: a.b"), `sinks[0].nats.stream (line 1): "a.b" cannot be a stream; leave out white space and any of .*>/\`},
-		{"placeholder", natsWith("subject: 'k8s.{ns}'"), "sinks[0].nats.subject (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}"},
+		{"placeholder", natsWith("subject: 'k8s.{ns}'"), "sinks[0].nats.subject (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
 		{"open brace", natsWith("subject: 'k8s.{name'"), "sinks[0].nats.subject (line 1): a { without its }"},
 		{"closing brace", natsWith("subject: 'k8s.name}'"), "sinks[0].nats.subject (line 1): a } without its {"},
 		{"empty token", natsWith("subject: 'k8s..{name}'"), "sinks[0].nats.subject (line 1): a token is empty; leave no dot at either end, and not two in a row"},
@@ -153,8 +153,16 @@ func TestOneProblem(t *testing.T) {
 		{"no brokers", "sinks: [{kafka: {}}]\n", "sinks[0].kafka.brokers (line 1): missing; want brokers such as [kafka-0:9092, kafka-1:9092]"},
 		{"broker without a port", "sinks: [{kafka: {brokers: ['h:1', h]}}]\n", `sinks[0].kafka.brokers[1] (line 1): want host:port, have "h"`},
 		{"broker with a login", "sinks: [{kafka: {brokers: ['u:p@h:1']}}]\n", `sinks[0].kafka.brokers[0] (line 1): want host:port, have "***@h:1"`},
-		{"placeholder in a topic", kafkaWith("topic: 'k8s.{ns}'"), "sinks[0].kafka.topic (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}"},
+		{"placeholder in a topic", kafkaWith("topic: 'k8s.{ns}'"), "sinks[0].kafka.topic (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
 		{"topic", kafkaWith("topic: 'k8s/{name}'"), "sinks[0].kafka.topic (line 1): a topic has letters, digits and any of -_. only"},
+		{"label without a key", kafkaWith("topic: 'k8s.{label:}'"), "sinks[0].kafka.topic (line 1): unknown placeholder {label:}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
+		{"label in a compacted topic", kafkaWith("topic: 'k8s.{label:app.kubernetes.io/name}', cleanup: compact"), "sinks[0].kafka.topic (line 1): a label can change, and a compacted topic would keep the object as it was before; leave out the label, or use cleanup: delete"},
+		{"label in one that Kafka compacts", kafkaWith("topics: {pods: 'k8s.{label:app}'}, topicConfig: {cleanup.policy: 'delete,compact'}"), "sinks[0].kafka.topics.pods (line 1): a label can change, and a compacted topic would keep the object as it was before; leave out the label, or use cleanup: delete"},
+		{"topic of a resource", kafkaWith("topics: {pods: 'k8s/{name}'}"), "sinks[0].kafka.topics.pods (line 1): a topic has letters, digits and any of -_. only"},
+		{"topic of a resource that is not watched", "resources: [pods]\n" + kafkaWith("topics: {po: all}"), `sinks[0].kafka.topics.po (line 2): "po" is not watched; write it as in resources`},
+		{"subject of a resource", natsWith("subjects: {'deployments.apps': 'k8s.>'}"), `sinks[0].nats.subjects."deployments.apps" (line 1): white space, * and > cannot be part of a subject that is published to`},
+		{"subject of a resource that is not watched", "resources: [pods]\n" + natsWith("subjects: {po: all}"), `sinks[0].nats.subjects.po (line 2): "po" is not watched; write it as in resources`},
+		{"bucket with subjects", natsWith("kv: a, subjects: {pods: s}"), "sinks[0].nats.subjects (line 1): a bucket has subjects of its own; leave out one of kv and subjects"},
 		{"topic of dots", kafkaWith("topic: '..'"), "sinks[0].kafka.topic (line 1): dots alone are no topic"},
 		{"delivery", kafkaWith("delivery: once"), `sinks[0].kafka.delivery (line 1): unknown value "once"; allowed: idempotent, transactional`},
 		{"compression", kafkaWith("compression: brotli"), `sinks[0].kafka.compression (line 1): unknown value "brotli"; allowed: zstd, snappy, lz4, gzip, none`},
@@ -208,8 +216,8 @@ lisen: ':8080'
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
   resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: before, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, keep, labelSelector, namespaces, only, ops, redact, redactEnv, resource
   sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOfSink+`
-  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, tls, token, url, user
-  sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}
+  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, subjects, tls, token, url, user
+  sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}
   sinks[1].queue.bytes (line 10): want a size such as 64Mi, have true
   sinks[1].queue.full (line 11): unknown value "drop"; allowed: block, spool, coalesce
   sinks[2].nats.stream (line 12): environment variable NONE is not set; set it, or write $${NONE} for the plain text

@@ -54,11 +54,22 @@ func withoutPlaceholders(template string) (string, error) {
 		if !closed {
 			return "", errors.New("a { without its }")
 		}
-		if !slices.Contains(Placeholders(), name) {
-			return "", fmt.Errorf("unknown placeholder {%s}; allowed: {%s}", shorten(name), strings.Join(Placeholders(), "}, {"))
+		if !slices.Contains(Placeholders(), name) && !isLabel(name) {
+			return "", fmt.Errorf("unknown placeholder {%s}; allowed: {%s}, {label:KEY}", shorten(name), strings.Join(Placeholders(), "}, {"))
 		}
 		b.WriteString("x")
 		template = rest
 	}
 	return b.String(), nil
 }
+
+// labelPrefix begins a placeholder that is a label of the object, such as {label:app.kubernetes.io/name}.
+const labelPrefix = "label:"
+
+func isLabel(placeholder string) bool {
+	key, found := strings.CutPrefix(placeholder, labelPrefix)
+	return found && consistsOf(key, lower+upper+digits+"-_./")
+}
+
+// hasLabel says whether a template has a label in it, so that one object's records go to several places over time.
+func hasLabel(template string) bool { return strings.Contains(template, "{"+labelPrefix) }

@@ -102,7 +102,7 @@ func TestI3WithheldRecordIsReplayedAsItsGap(t *testing.T) {
 	if err := r.life(func(line *Line) { r.push(line, update(pods(), "a", 1)); r.drain(line, pods()) }); err != nil {
 		t.Fatal(err)
 	}
-	target.log = append(target.log, idOf(noteOf(withheld())), idOf(update(pods(), "b", 3)))
+	target.log = append(target.log, idOf(noteOf(withheld(), "filter", "")), idOf(update(pods(), "b", 3)))
 	err := r.life(func(line *Line) {
 		r.push(line, withheld(), update(pods(), "b", 3), update(pods(), "a", 4))
 		r.drain(line, pods())
