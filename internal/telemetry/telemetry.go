@@ -125,7 +125,7 @@ func (t *Telemetry) receivedOf(s *streamState, rec *change.Record) prometheus.Co
 func (t *Telemetry) Misshapen(rec *change.Record, err error) {
 	t.metrics.misshapen.WithLabelValues(rec.Stream.Resource.String()).Inc()
 	t.Logger.Warn("object not filtered or redacted as configured", "resource", rec.Stream.String(), "object", rec.Key.String(),
-		"uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
+		"uid", rec.UID, "resourceVersion", rec.ResourceVersion, "withheld", rec.Withheld != "", "error", err)
 }
 
 // Queued is told a sink's backlog.
