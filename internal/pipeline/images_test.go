@@ -70,6 +70,22 @@ func TestI5LastObjectIsInLineOrSaved(t *testing.T) {
 	}
 }
 
+// A record that is saved takes nothing of the newer one with it that is not.
+func TestI5SavingARecordLeavesTheNewerOneNoted(t *testing.T) {
+	images := NewImages(nil) // nothing is to be read from the state
+	older, newer := keptUpdate("a", 1), keptUpdate("a", 2)
+	images.note(older)
+	images.note(newer)
+	images.saved([]*change.Record{older})
+	if got, want := last(t, images, "a"), `true uid-a {"v":2}`; got != want {
+		t.Errorf("last is %s, want %s", got, want)
+	}
+	images.saved([]*change.Record{newer})
+	if n := len(images.pending["pods"]); n > 0 {
+		t.Errorf("%d records are noted although all are saved (I6)", n)
+	}
+}
+
 // A record that no sink may have leaves a gap in its place, in the inventory its version, and of its object nothing.
 func TestI4WithheldRecordLeavesAGap(t *testing.T) {
 	target := &memory{}
