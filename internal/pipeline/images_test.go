@@ -143,6 +143,9 @@ func TestI9NoteHasNothingOfTheObject(t *testing.T) {
 	err := r.life(func(line *Line) {
 		rec := update(pods(), "a", 1)
 		rec.Object, rec.Before, rec.Withheld = []byte(`{"planted":1}`), []byte(`{"planted":2}`), "filter"
+		if note := noteOf(rec); note.Object != nil || note.Before != nil || rec.Object == nil {
+			t.Errorf("the note of %+v is %+v", rec, note)
+		}
 		r.push(line, rec)
 		r.drain(line, pods())
 	})
