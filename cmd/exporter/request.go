@@ -19,7 +19,7 @@ import (
 )
 
 // askTime is how long a request waits for a pipeline that is still opening its sinks.
-const askTime = 5 * time.Second
+const askTime = 10 * time.Second
 
 // controls are what an operator may ask of this run.
 func (a *assembly) controls(requests chan<- pipeline.Request, letters *letters) control.Functions {

@@ -55,7 +55,7 @@ func TestResourcesHaveSubjectsOfTheirOwn(t *testing.T) {
 		t.Errorf("the stream is to take %q (%v)", subjects, err)
 	}
 	pods := core("pods", "Pod")
-	if got := routes.Of(&change.Record{Stream: &pods, Op: change.Deleted}); got != "pods.-" {
+	if got := string(routes.Append(nil, &change.Record{Stream: &pods, Op: change.Deleted})); got != "pods.-" {
 		t.Errorf("a delete goes to %s", got)
 	}
 }

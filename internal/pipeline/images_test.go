@@ -143,7 +143,7 @@ func TestI9NoteHasNothingOfTheObject(t *testing.T) {
 	err := r.life(func(line *Line) {
 		rec := update(pods(), "a", 1)
 		rec.Object, rec.Before, rec.Withheld = []byte(`{"planted":1}`), []byte(`{"planted":2}`), "filter"
-		if note := noteOf(rec); note.Object != nil || note.Before != nil || rec.Object == nil {
+		if note := noteOf(rec, "filter", ""); note.Object != nil || note.Before != nil || rec.Object == nil {
 			t.Errorf("the note of %+v is %+v", rec, note)
 		}
 		r.push(line, rec)

@@ -34,7 +34,7 @@ func TestI3LastRecordOfASnapshotIsMarkedAndInItsPlace(t *testing.T) {
 			r.shape = filterNames
 			gone(t, r, c.listed...)
 			r.wait(t, "snapshot.end 300 stale")
-			want(t, "records", strings.ReplaceAll(told(r), "\n", ", "), c.want)
+			want(t, "records", strings.ReplaceAll(toldLines(r), "\n", ", "), c.want)
 		})
 	}
 }
@@ -56,7 +56,7 @@ func TestI3LastRecordIsEachSinksOwn(t *testing.T) {
 		server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "a 10", last) }
 		server.start(r, at(100)).Request(resync("lake", "bus")...)
 		r.wait(t, "snapshot.end 100 resync to bus")
-		if got := strings.ReplaceAll(told(r), "\n", ", "); got != want {
+		if got := strings.ReplaceAll(toldLines(r), "\n", ", "); got != want {
 			t.Errorf("%s: records are\n%s\nwant\n%s", last, got, want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestI4FailedRunHoldsNothingBack(t *testing.T) {
 	r := newRecorder("a 10", "drifted 20", "z 30")
 	server.start(r, at(100)).Request(resync("lake")...)
 	r.wait(t, "snapshot.end 100 resync to lake")
-	want(t, "records", told(r),
+	want(t, "records", toldLines(r),
 		"sync a 10 to lake", "replaced drifted 25", "sync a 10 to lake", "sync drifted 25 to lake", "sync z 30 to lake last")
 	want(t, "drift", strings.Join(r.drift, "\n"), "replaced drifted 20 -> 25")
 }
@@ -106,7 +106,7 @@ func TestI6WhatIsHeldBackIsBounded(t *testing.T) {
 	if err := run.releaseLast(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if most > maxHeld || len(r.told) != len(listed) || strings.Contains(told(r), "last") {
+	if most > maxHeld || len(r.told) != len(listed) || strings.Contains(toldLines(r), "last") {
 		t.Errorf("held %d at most, %d of %d in line, the first is %q", most, len(r.told), len(listed), r.told[0])
 	}
 }

@@ -66,10 +66,10 @@ func TestI4StreamWithSmallerMessagesThanObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, said, _ := strings.Cut(r.logs("record rejected"), " ")
+	_, said, _ := strings.Cut(r.logs("object="+namespace+"/large"), " ")
 	said = tooLarge.ReplaceAllString(said, "publish N bytes")
-	want := fmt.Sprintf(`level=ERROR msg="record rejected; a gap record stands in its place" sink=nats reason=too_large resource=configmaps `+
-		`object=%s/large uid=%s resourceVersion=%s error="publish N bytes: stream K8S takes 8192: raise its max_msg_size"`, namespace, large.UID, large.ResourceVersion)
+	want := fmt.Sprintf(`level=ERROR msg="record rejected; a gap record stands in its place" sink=nats resource=configmaps `+
+		`object=%s/large uid=%s resourceVersion=%s reason=too_large error="publish N bytes: stream K8S takes 8192: raise its max_msg_size"`, namespace, large.UID, large.ResourceVersion)
 	if said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
