@@ -273,10 +273,11 @@ func (l *Line) compare(listener int, seq uint64) {
 	l.skipped[listener] = max(seq, l.skipped[listener])
 }
 
-// release lets the listener's mark count, unless what is still to be replayed lies before it. The caller holds mu.
+// release lets the listener's mark count, unless what is still to be replayed lies before it. Of what is taken and on disk some
+// may have been found before it, and after a crash all of it is compared again. The caller holds mu.
 func (l *Line) release(listener int) {
-	held := &l.held[listener]
-	if held.mark != "" && l.listeners[listener].delivered.empty() {
+	held, lst := &l.held[listener], l.listeners[listener]
+	if held.mark != "" && lst.delivered.empty() && !lst.spools() {
 		l.marks[listener].Written(max(held.seq, l.skipped[listener]), held.mark)
 		*held = heldMark{}
 	}
