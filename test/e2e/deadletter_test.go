@@ -74,8 +74,14 @@ func (r *rig) letters() []letter {
 // told is what stands in the stream for the object, in order: operations, and replays as such.
 func (r *rig) told(uid string) string {
 	r.t.Helper()
+	return r.toldTo(r.stream, uid)
+}
+
+// toldTo is what stands in the sink.
+func (r *rig) toldTo(sink *follower, uid string) string {
+	r.t.Helper()
 	var told []string
-	for _, e := range r.stream.all(r.t) {
+	for _, e := range sink.all(r.t) {
 		if e.UID == uid {
 			told = append(told, strings.TrimSuffix(e.op()+" "+e.Replayed, " "))
 		}

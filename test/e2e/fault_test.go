@@ -27,6 +27,7 @@ func TestKafka(t *testing.T) {
 		{"I4 acknowledged data are lost", kafkaLosesData},
 		{"I2 a compacted topic is the cluster", kafkaCompacts},
 		{"I3 all kinds of sinks at once", allKindsOfSinks},
+		{"I4 what a topic does not take is kept and sent again", kafkaRefusesLargeObjects},
 	} {
 		t.Run(scenario.name, func(t *testing.T) { scenario.run(t, c) })
 	}
