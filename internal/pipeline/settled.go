@@ -52,9 +52,10 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 }
 
 // isCorrection says of a record that is not settled whether no watch brings it again: it carries a version that the position
-// has passed, and no reconcile that is due finds it.
+// has passed, and no reconcile that is due finds it. Where the positions moved on to disk, what was found before them comes from
+// there.
 func (l ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
-	position, _, err := l.position(stream.String())
-	return position != (change.Position{}) && id.Op.OfObject() && position.Selector != change.Interrupted &&
+	position, old, err := l.position(stream.String())
+	return !old && position != (change.Position{}) && id.Op.OfObject() && position.Selector != change.Interrupted &&
 		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) < 0, err
 }
