@@ -87,13 +87,22 @@ func (w *worker) createAll(ctx context.Context) error {
 	return nil
 }
 
-// disturb deletes an object, deletes another and makes it again, and updates a third, of those that are there.
+// disturb deletes an object, deletes another and makes it again, and updates a third, of those that are there; where there
+// are fewer, it makes them first.
 func (w *worker) disturb(ctx context.Context) (deleted []string, err error) {
-	var there []*slot
+	var there, missing []*slot
 	for _, s := range w.slots {
 		if s.object != nil {
 			there = append(there, s)
+		} else {
+			missing = append(missing, s)
 		}
+	}
+	for len(there) < 3 {
+		if err := w.create(ctx, missing[0]); err != nil {
+			return nil, err
+		}
+		there, missing = append(there, missing[0]), missing[1:]
 	}
 	gone, remade, changed := there[0], there[1], there[2]
 	deleted = []string{string(gone.object.GetUID()), string(remade.object.GetUID())}
