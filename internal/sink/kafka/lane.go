@@ -24,15 +24,29 @@ func (s *Sink) deliver(ctx context.Context, p plan) error {
 	return s.send(ctx, p, "")
 }
 
-// send writes to all partitions at once. While one waits for its broker, another one is encoded. The first failure ends
-// all of them; what they have written by then, Open finds.
+// send sends the plan step by step.
 func (s *Sink) send(ctx context.Context, p plan, transactionalID string) error {
+	for step := range p.steps() {
+		if err := s.sendStep(ctx, p, step, transactionalID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendStep writes to all partitions at once. While one waits for its broker, another one is encoded. The first failure ends
+// all of them; what they have written by then, Open finds.
+func (s *Sink) sendStep(ctx context.Context, p plan, step int, transactionalID string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.tuning.parallel)
 	for _, to := range p.touched {
+		part := p.part(step, to)
+		if len(part) == 0 {
+			continue
+		}
 		to.topic.moved = true
 		group.Go(func() error {
-			l := lane{sink: s, partition: to, rest: to.indexes, messages: p.messages, transactionalID: transactionalID, most: s.tuning.records}
+			l := lane{sink: s, partition: to, rest: part, messages: p.messages, transactionalID: transactionalID, most: s.tuning.records}
 			return l.run(ctx)
 		})
 	}

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -12,6 +13,33 @@ import (
 type plan struct {
 	messages []sink.Message
 	touched  []*partition // each has the indexes of its messages
+	// ends are, by topic, the indexes of messages that end a snapshot, in an order that partitions would not keep.
+	ends map[*topic][]int32
+}
+
+// steps is in how many steps the plan is sent: an end of a snapshot waits for all that is before it in its topic.
+func (p *plan) steps() int {
+	most := 1
+	for _, ends := range p.ends {
+		most = max(most, len(ends)+1)
+	}
+	return most
+}
+
+// part is what of the partition's messages a step sends.
+func (p *plan) part(step int, of *partition) []int32 {
+	ends := p.ends[of.topic]
+	if step > len(ends) {
+		return nil
+	}
+	from, until := 0, len(of.indexes)
+	if step > 0 {
+		from, _ = slices.BinarySearch(of.indexes, ends[step-1])
+	}
+	if step < len(ends) {
+		until, _ = slices.BinarySearch(of.indexes, ends[step])
+	}
+	return of.indexes[from:until]
 }
 
 // plan sorts the messages by partition. It finds what would be rejected before anything is sent, since partitions do
@@ -30,6 +58,9 @@ func (s *Sink) plan(ctx context.Context, messages []sink.Message) (plan, *sink.R
 			return p, &sink.RejectedError{Index: i, Reason: no.reason, Err: no.err}, nil
 		}
 		p.add(t.partitionOf(messages[i].Key), s.turn, i, end)
+		if s.waits(t, &messages[i]) {
+			p.end(t, i)
+		}
 		i = end
 	}
 	return p, nil, nil
@@ -57,6 +88,22 @@ func (p *plan) add(to *partition, turn uint64, from, end int) {
 	for i := from; i < end; i++ {
 		to.indexes = append(to.indexes, int32(i))
 	}
+}
+
+// endsSnapshot is change.SnapshotEnd as text.
+const endsSnapshot = "snapshot.end"
+
+// waits says whether the message must not be in the log before all that precedes it in the topic. A consumer that finds the
+// end of a snapshot then finds the snapshot, in whatever partitions. A transaction is in the log as a whole anyway.
+func (s *Sink) waits(t *topic, m *sink.Message) bool {
+	return m.Op == endsSnapshot && len(t.partitions) > 1 && s.options.Delivery == Idempotent
+}
+
+func (p *plan) end(t *topic, index int) {
+	if p.ends == nil {
+		p.ends = map[*topic][]int32{}
+	}
+	p.ends[t] = append(p.ends[t], int32(index))
 }
 
 // place finds the topic of an atom, which is mostly that of the one before, and what speaks against writing it.
