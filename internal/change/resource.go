@@ -114,4 +114,6 @@ type Image struct {
 type Ghost struct {
 	Sink string
 	Entry
+	// Stranded says that the watch will not bring it again: it is gone, and the sink's log has lost the record that said so.
+	Stranded bool
 }

@@ -399,7 +399,7 @@ func (l *Line) behind(stream change.Stream) uint64 {
 	return p.added - p.committed
 }
 
-// Ghosts are the stream's objects that a sink's log holds and the saved state does not know.
+// Ghosts are the stream's objects that a sink's log holds and the saved state does not know, or no longer.
 func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
 	l.mu.Lock()
 	for _, absent := range l.absent {
@@ -412,6 +412,9 @@ func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
 	for _, lst := range l.listeners {
 		for _, entry := range lst.delivered.objects(stream.String()) {
 			ghosts = append(ghosts, change.Ghost{Sink: lst.Name, Entry: entry})
+		}
+		for _, entry := range lst.stranded.of(stream.String()) {
+			ghosts = append(ghosts, change.Ghost{Sink: lst.Name, Entry: entry, Stranded: true})
 		}
 	}
 	return ghosts

@@ -34,6 +34,7 @@ type listener struct {
 	// The following belong to the goroutine of open and run.
 	mark         sink.Mark
 	delivered    deliveredSet
+	stranded     stranded
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
 	opened       bool                // in this process
 	retried      map[string]struct{} // ids of the batch that failed, and that the log holds all the same
@@ -58,7 +59,7 @@ type listener struct {
 }
 
 func newListener(index int, s Sink, config *Config) *listener {
-	return &listener{
+	l := &listener{
 		Sink: s, index: index, clusterUID: config.ClusterUID, observer: config.Observer,
 		delivered: deliveredSet{
 			streams: references(config.streams()), ledger: ledger{store: config.Store},
@@ -70,6 +71,10 @@ func newListener(index int, s Sink, config *Config) *listener {
 		freed: make(chan struct{}),
 		ready: make(chan struct{}, 1),
 	}
+	l.stranded = stranded{
+		streams: l.delivered.present, store: config.Store, foreign: l.delivered.foreign, clusterUID: config.ClusterUID,
+	}
+	return l
 }
 
 func newQueue(s *Sink) *fifo.Queue {
@@ -293,6 +298,7 @@ func (l *listener) run(ctx context.Context) error {
 // deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared once
 // with what an earlier process left in the sink's log, and after a failed write with what that has left there.
 func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
+	l.stranded.told(batch)
 	batch, err := l.skip(batch, l.isDelivered)
 	if err == nil {
 		err = l.replaceWithheld(ctx, batch)
@@ -431,6 +437,9 @@ func (l *listener) makeGood(ctx context.Context) error {
 	}
 	l.delivered.clear() // what it has of the log may be what was lost
 	if err := l.delivered.add(ids, nil, l.clusterUID); err != nil {
+		return err
+	}
+	if err := l.recall(ctx); err != nil {
 		return err
 	}
 	return l.lost(mark)

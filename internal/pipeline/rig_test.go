@@ -66,6 +66,9 @@ func (m *memory) Open(_ context.Context, mark sink.Mark) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if at > len(m.log) {
+		return nil, &sink.LostError{Log: "log", Want: string(mark), Have: strconv.Itoa(len(m.log))}
+	}
 	return slices.Clone(m.log[at:]), nil
 }
 

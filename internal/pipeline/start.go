@@ -106,7 +106,11 @@ func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err erro
 	case err != nil:
 		return false, fmt.Errorf("open sink %s: %w", l.Name, err)
 	}
-	return lost != nil, nil
+	owed, err := r.owesLost(l.Name)
+	if err == nil && (owed || lost != nil) {
+		err = l.recall(ctx)
+	}
+	return lost != nil, err
 }
 
 // join saves where a sink stands that is open now, before its first record, and what it is owed where its log lost records.

@@ -43,6 +43,13 @@ type Sink interface {
 	Close(ctx context.Context) error
 }
 
+// Recaller is a Sink that can read its whole log.
+type Recaller interface {
+	// Recall gives the ids of all messages in the log to each, oldest first among those of one key, and ends with the
+	// first error of each. It may begin anew within a partition. It is called like Write, on a sink that is open.
+	Recall(ctx context.Context, each func(id string) error) error
+}
+
 // Mark is a sink's place in its own log, in a text of its own that only the sink reads. "" is before everything.
 type Mark string
 

@@ -62,7 +62,7 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 	}
 	// No watch will bring those again that are older than the list. Others come when it goes on behind the list.
 	ghosts := slices.DeleteFunc(s.line.Ghosts(s.stream), func(g change.Ghost) bool {
-		return due[0].Reason.Full() && change.CompareVersions(g.ResourceVersion, exactly) > 0
+		return !g.Stranded && due[0].Reason.Full() && change.CompareVersions(g.ResourceVersion, exactly) > 0
 	})
 	run := s.newRun(due, exactly, ghosts)
 	defer run.inventory.close()

@@ -135,6 +135,24 @@ func TestI4WhatOnlyOneSinkSawIsDeletedThere(t *testing.T) {
 		"deleted gone 20 unseen", "replaced there 260", "deleted lost 150 unseen to lake", "snapshot.end 300 gone")
 }
 
+// TestI4AFullSnapshotTellsOfWhatIsStranded, and leaves to the watch what the watch will bring.
+func TestI4AFullSnapshotTellsOfWhatIsStranded(t *testing.T) {
+	ghost := func(name, uid, version string, stranded bool) change.Ghost {
+		key := change.Key{Namespace: "n", Name: name}
+		return change.Ghost{Sink: "lake", Entry: change.Entry{Key: key, UID: uid, ResourceVersion: version}, Stranded: stranded}
+	}
+	server := script(t, 100)
+	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "again 50", "there 60") }
+	server.watch = func(_ url.Values, w *watchWriter) { w.hold() }
+	r := newRecorder("again 50", "there 60")
+	r.ghosts = []change.Ghost{ghost("again", "uid-before", "30", true), ghost("lost", "uid-lost", "130", true), ghost("there", "uid-there", "30", true), ghost("new", "uid-new", "130", false)}
+	stream := server.start(r, at(100))
+	stream.Request(change.Owed{Sink: "lake", Reason: change.Lost})
+	want(t, "records", r.wait(t, "snapshot.end 100 lost to lake"),
+		"gap 100 lost to lake", "snapshot.begin 100 lost to lake", "deleted again 30 unseen to lake", "sync again 50 to lake", "sync there 60 to lake",
+		"deleted lost 130 unseen to lake", "snapshot.end 100 lost to lake")
+}
+
 func TestI4ExpiredPagesStartOverAndRepeatNothing(t *testing.T) {
 	server := script(t, 100)
 	attempts := 0

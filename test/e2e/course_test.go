@@ -26,7 +26,7 @@ type course struct {
 	gap      *frame // announced, and its reconcile has not begun
 	open     *span
 	position uint64         // of the newest record of the watch, or of the newest finished reconcile
-	anew     int            // the place where the newest finished reconcile began that names all objects, behind others
+	anew     int            // the place where the newest finished reconcile began that was another exporter's first
 	lanes    map[int]uint64 // in place of position where there are partitions: of the newest record of the watch in each
 }
 
@@ -92,7 +92,7 @@ func (c *course) end(e *event) error {
 	if c.open == nil || c.open.id != e.Snapshot {
 		return fmt.Errorf("a reconcile ends that did not begin")
 	}
-	if r := c.open.reason; len(c.spans) > 0 && (r == "initial" || r == "lost") {
+	if len(c.spans) > 0 && c.open.reason == "initial" {
 		c.anew = c.open.place
 	}
 	c.spans = append(c.spans, *c.open)

@@ -19,7 +19,8 @@ type judge struct {
 	inherited map[string]told // what the sink had of the history before, by uid
 
 	// begunAnew is for logs that get a whole snapshot behind what they have: they lost their end, or another exporter took
-	// them over. An object that such a snapshot does not name is gone, and states come a second time.
+	// them over. States come a second time then, and what the first snapshot of another exporter does not name is gone: it
+	// knows nothing of deletes.
 	begunAnew bool
 
 	courses map[string]*course // by resource
@@ -271,7 +272,7 @@ func (j *judge) state() map[string]told {
 	return state
 }
 
-// forgotten says whether a whole snapshot begins behind the object's last event.
+// forgotten says whether another exporter's first snapshot begins behind the object's last event.
 func (j *judge) forgotten(events []told) bool {
 	if !j.begunAnew || len(events) == 0 {
 		return false

@@ -2,6 +2,9 @@ package kafka
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -34,6 +37,48 @@ func TestI4TopicMadeAgainWhileProducing(t *testing.T) {
 			mark = mustWrite(t, s, messagesOf(options.Topics[0], 3))
 			open(t, newTestSink(t, options), mark)
 		})
+	}
+}
+
+// TestI4RecallGivesAllThatALogHolds, in the order of each key, whatever the mark is.
+func TestI4RecallGivesAllThatALogHolds(t *testing.T) {
+	cluster := broker.Get(t)
+	for _, delivery := range []string{Idempotent, Transactional} {
+		options := testOptions(t, cluster, 2)
+		options.Delivery = delivery
+		if delivery == Transactional {
+			options.TransactionalID = options.Topics[0]
+		}
+		s := newTestSink(t, options)
+		s.tuning.records = 3
+		open(t, s, "")
+		messages := append(messagesOf(options.Topics[0], 40), messagesOf(options.Topics[1], 9)...)
+		for i := range messages {
+			messages[i].ID = fmt.Sprint(messages[i].Destination, "/", string(messages[i].Key), "/", i)
+		}
+		mustWrite(t, s, messages[:25])
+		mark := mustWrite(t, s, messages[25:])
+		next := newTestSink(t, options)
+		open(t, next, mark)
+		last := map[string]int{}
+		var got []string
+		if err := next.Recall(t.Context(), func(id string) error {
+			at := strings.LastIndex(id, "/")
+			number, err := strconv.Atoi(id[at+1:])
+			if before, found := last[id[:at]]; found && before >= number {
+				t.Errorf("%s comes after number %d", id, before)
+			}
+			last[id[:at]] = number
+			got = append(got, id)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		sameSet(t, delivery, got, idsOf(messages))
+		stop := errors.New("stop")
+		if err := next.Recall(t.Context(), func(string) error { return stop }); !errors.Is(err, stop) {
+			t.Errorf("the error of each became %v", err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -113,6 +114,24 @@ func (s *Sink) seen(name string, partition int32) int64 {
 		return t.partitions[partition].next
 	}
 	return 0
+}
+
+var _ sink.Recaller = (*Sink)(nil)
+
+// Recall is as in sink.Recaller. It reads the topics from their start, one partition after the other.
+func (s *Sink) Recall(ctx context.Context, each func(id string) error) error {
+	if !s.opened {
+		return errors.New("read the topics: the sink is not open: open it")
+	}
+	for _, name := range s.names {
+		for _, p := range s.topics[name].partitions {
+			t := tail{sink: s, partition: p, each: each}
+			if err := t.read(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // delivered reads the tails of all partitions.

@@ -26,7 +26,8 @@ type tail struct {
 	partition *partition
 	from      int64
 	ids       []string
-	open      map[int64][]string // by producer: ids of a transaction whose marker has not come
+	each      func(id string) error // takes the ids in their place, where it is set
+	open      map[int64][]string    // by producer: ids of a transaction whose marker has not come
 	decoder   *batch.Decoder
 }
 
@@ -118,7 +119,7 @@ func (t *tail) take(b *batch.Batch, from int64) error {
 	if b.Producer.Transactional {
 		t.open[b.Producer.ID] = append(t.open[b.Producer.ID], ids...)
 	} else {
-		t.ids = append(t.ids, ids...)
+		return errors.Join(t.damaged(err), t.keep(ids))
 	}
 	return t.damaged(err)
 }
@@ -129,9 +130,22 @@ func (t *tail) decide(b *batch.Batch) error {
 		return t.damaged(err)
 	}
 	if committed {
-		t.ids = append(t.ids, t.open[b.Producer.ID]...)
+		err = t.keep(t.open[b.Producer.ID])
 	}
 	delete(t.open, b.Producer.ID)
+	return err
+}
+
+func (t *tail) keep(ids []string) error {
+	if t.each == nil {
+		t.ids = append(t.ids, ids...)
+		return nil
+	}
+	for _, id := range ids {
+		if err := t.each(id); err != nil {
+			return &reopenError{err} // no broker's fault, so no reason to read again
+		}
+	}
 	return nil
 }
 

@@ -1,0 +1,136 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// stranded are the objects that a sink's log shows though they are gone: the log has lost its end, and their deletes with
+// it. Neither the inventory knows them, nor will the watch tell of them again. The next full snapshot does.
+//
+// They are found by reading the whole log. Only they are kept, and of the past no more than existed at one time.
+type stranded struct {
+	streams    func() []*change.Stream // those that there are now
+	store      *checkpoint.Store
+	foreign    func(change.ID) bool
+	clusterUID string
+
+	mu      sync.Mutex                             // guards the following: the listener tells, sources ask
+	objects map[string]map[change.Key]change.Entry // by stream, none that is empty
+}
+
+// recall reads the sink's log. A sink that cannot do that keeps what it has.
+func (l *listener) recall(ctx context.Context) error {
+	log, ok := l.Target.(sink.Recaller)
+	if !ok {
+		return nil
+	}
+	l.stranded.forget()
+	if err := log.Recall(ctx, l.stranded.note); err != nil {
+		return fmt.Errorf("read what the log of sink %s still holds: %w", l.Name, err)
+	}
+	return nil
+}
+
+// owesLost says whether the sink's log once lost records, and the snapshot after that is not complete.
+func (r *run) owesLost(name string) (bool, error) {
+	debts, err := r.Store.Debts()
+	return slices.ContainsFunc(debts, func(d checkpoint.Debt) bool { return d.Sink == name && d.Reason == change.Lost }), err
+}
+
+func (s *stranded) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects = nil
+}
+
+// note takes the ids of the log, oldest first.
+func (s *stranded) note(text string) error {
+	id, err := change.ParseID(text)
+	if err != nil || !id.Op.OfObject() || s.foreign(id) {
+		return nil
+	}
+	of := streamOf(s.streams(), id)
+	if of == nil {
+		return nil
+	}
+	stream, gone := of.String(), false
+	if id.Op != change.Deleted {
+		if gone, err = s.gone(id, stream); err != nil {
+			return fmt.Errorf("find %s in the saved state: %w", id, err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case id.Op == change.Deleted:
+		s.drop(stream, id.Key, id.UID)
+	case gone:
+		s.add(stream, change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion})
+	}
+	return nil
+}
+
+// gone says whether the saved state is behind the record, and does not have its object. What lies behind the position
+// comes again.
+func (s *stranded) gone(id change.ID, stream string) (bool, error) {
+	position, found, err := s.store.Position(stream)
+	here := change.Record{Stream: &change.Stream{}, Epoch: position.Epoch}
+	if err != nil || !found || id.Cluster == here.ID(s.clusterUID).Cluster && change.CompareVersions(id.ResourceVersion, position.ResourceVersion) > 0 {
+		return false, err
+	}
+	entry, found, err := s.store.Lookup(stream, id.Key)
+	return !found || entry.UID != id.UID, err
+}
+
+// add is for a caller that holds mu.
+func (s *stranded) add(stream string, entry change.Entry) {
+	if s.objects == nil {
+		s.objects = map[string]map[change.Key]change.Entry{}
+	}
+	if s.objects[stream] == nil {
+		s.objects[stream] = map[change.Key]change.Entry{}
+	}
+	s.objects[stream][entry.Key] = entry
+}
+
+// drop is for a caller that holds mu.
+func (s *stranded) drop(stream string, key change.Key, uid string) {
+	if s.objects[stream][key].UID != uid {
+		return
+	}
+	if delete(s.objects[stream], key); len(s.objects[stream]) == 0 {
+		delete(s.objects, stream)
+	}
+}
+
+// of are those of the stream.
+func (s *stranded) of(stream string) []change.Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.objects[stream]))
+}
+
+// told forgets what the sink has been told of. The end of the snapshot that was owed is the end of it, too.
+func (s *stranded) told(batch []*change.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.objects) == 0 {
+		return
+	}
+	for _, rec := range batch {
+		switch stream := rec.Stream.String(); {
+		case rec.Op == change.Deleted:
+			s.drop(stream, rec.Key, rec.UID)
+		case rec.Op == change.SnapshotEnd && rec.Sink != "" && rec.Snapshot.Reason == change.Lost:
+			delete(s.objects, stream)
+		}
+	}
+}

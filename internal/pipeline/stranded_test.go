@@ -1,0 +1,130 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// recaller is a memory whose log can be read.
+type recaller struct {
+	*memory
+	recalls int
+}
+
+func (r *recaller) Recall(_ context.Context, each func(string) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recalls++
+	for _, id := range r.log {
+		if err := each(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetLast loses the newest records.
+func (r *recaller) forgetLast(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log = r.log[:len(r.log)-n]
+}
+
+func deleted(name string, version int) *change.Record {
+	rec := update(pods(), name, version)
+	rec.Op = change.Deleted
+	return rec
+}
+
+// strandedIn are the stranded ghosts of the line, sorted.
+func strandedIn(line *Line) string {
+	var names []string
+	for _, ghost := range line.Ghosts(pods()) {
+		names = append(names, fmt.Sprintf("%s:%s@%s %t", ghost.Sink, ghost.Key.Name, ghost.ResourceVersion, ghost.Stranded))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// TestI4ObjectsWhoseDeletesWereLostAreStranded until the sink is told, over restarts, and nobody else is.
+func TestI4ObjectsWhoseDeletesWereLostAreStranded(t *testing.T) {
+	target, other := &recaller{memory: &memory{}}, &recaller{memory: &memory{}}
+	r := newRig(t, sinkOf("s", target), sinkOf("other", other))
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "there", 1), update(pods(), "gone", 2), update(pods(), "told", 3), update(pods(), "later", 4))
+		r.push(line, deleted("told", 5), update(pods(), "short", 6), deleted("gone", 7), deleted("short", 8))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	target.forgetLast(2)
+	want := "s:gone@2 true, s:short@6 true"
+	for life := range 2 { // the second one has a log that is as long as its mark says
+		if err := r.life(func(line *Line) {
+			if got := strandedIn(line); got != want {
+				t.Errorf("life %d: stranded are %q, want %q", life, got, want)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := update(pods(), "", 8)
+	end.Op, end.Sink, end.UID, end.Snapshot = change.SnapshotEnd, "s", "", &change.Snapshot{ID: "8.1", Reason: change.Lost}
+	gone := deleted("gone", 2)
+	gone.Sink, gone.FinalStateUnknown, gone.Snapshot = "s", true, end.Snapshot
+	gone.Position, end.Position = change.Position{}, change.Position{}
+	if err := r.life(func(line *Line) {
+		r.push(line, gone)
+		r.drain(line, pods())
+		if got, want := strandedIn(line), "s:short@6 true"; got != want {
+			t.Errorf("after a delete stranded are %q, want %q", got, want)
+		}
+		r.push(line, end)
+		r.drain(line, pods())
+		if got := strandedIn(line); got != "" {
+			t.Errorf("after the snapshot stranded are %q", got)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.life(func(*Line) {}); err != nil {
+		t.Fatal(err)
+	}
+	if target.recalls != 3 || other.recalls != 0 {
+		t.Errorf("the logs were read %d and %d times, want 3 and 0", target.recalls, other.recalls)
+	}
+}
+
+// TestI4AnEndThatIsLostWhileRunningStrands, and what the watch is still to bring is not stranded.
+func TestI4AnEndThatIsLostWhileRunningStrands(t *testing.T) {
+	target := &recaller{memory: &memory{}}
+	breaking := false
+	target.fault = func(context.Context, []sink.Message) error {
+		if !breaking {
+			return nil
+		}
+		breaking = false
+		target.forgetLast(1)
+		return errors.New("the broker has lost its disk")
+	}
+	r := newRig(t, sinkOf("s", target))
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 1), update(pods(), "b", 2), deleted("a", 3))
+		r.drain(line, pods())
+		breaking = true
+		r.push(line, update(pods(), "c", 4), deleted("c", 5))
+		r.drain(line, pods())
+		if got, want := strandedIn(line), "s:a@1 true"; got != want {
+			t.Errorf("stranded are %q, want %q", got, want)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
