@@ -281,7 +281,7 @@ func (l *life) sinks(uid string) []pipeline.Sink {
 			continue
 		}
 		all = append(all, pipeline.Sink{
-			Name: spec.Name, Target: &logSink{log: l.world.logs[spec.Name], life: l},
+			Name: spec.Name, Target: newLogSink(l.world.logs[spec.Name], l),
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
 			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },
 			Resync:  time.Duration(spec.Resync) * time.Second,

@@ -177,6 +177,41 @@ type logSink struct {
 	end     sink.Mark // where this sink left the log
 }
 
+// topicSink is one whose whole log can be read.
+type topicSink struct{ *logSink }
+
+func newLogSink(log *sinkLog, l *life) sink.Sink {
+	s := &logSink{log: log, life: l}
+	if log.readable() {
+		return topicSink{s}
+	}
+	return s
+}
+
+// readable says whether the log is one of those that can be read.
+func (g *sinkLog) readable() bool { return len(g.partitions) > 1 }
+
+// Recall is sink.Recaller's.
+func (s topicSink) Recall(ctx context.Context, each func(id string) error) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.life.linger(ctx, 0, 50); err != nil {
+		return err
+	}
+	s.life.world.mu.Lock()
+	held := s.log.all()
+	s.life.noteLocked("sink", fmt.Sprintf("%s recalls %d", s.log.name, len(held)))
+	s.life.world.mu.Unlock()
+	for _, m := range held {
+		if err := each(m.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // tooLarge is what a log that rejects does not take.
 const tooLarge = "7}"
 

@@ -336,9 +336,9 @@ func (v *verdict) present(key string, history []event, last *told, deleted bool)
 }
 
 // swept says whether the log lost what it was told of the object and a complete full snapshot came after it, which does not
-// have it: nobody else knows that the sink still has it.
+// have it: where the log cannot be read, nobody else knows that the sink still has it.
 func (v *verdict) swept(last *told) bool {
-	return v.damaged() && slices.ContainsFunc(v.frames, func(f told) bool {
+	return v.damaged() && !v.log.readable() && slices.ContainsFunc(v.frames, func(f told) bool {
 		return f.op == "snapshot.end" && f.reason == "lost" && last.order < f.order
 	})
 }
