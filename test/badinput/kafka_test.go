@@ -55,6 +55,8 @@ func TestKafkaMistakes(t *testing.T) {
 		noTransaction = "find the coordinator of transactional id kubecdc-dev-lake: Kafka's error 53 TRANSACTIONAL_ID_AUTHORIZATION_FAILED: " +
 			"Transactional Id authorization failed.: the user is not permitted, or the request does not name the transactional id of its batch: " +
 			"grant the user DESCRIBE on transactional id kubecdc-dev-lake"
+		noLookUp    = "look up topic few: Kafka's error 29 TOPIC_AUTHORIZATION_FAILED: the user is not permitted: grant the user DESCRIBE on topic few"
+		noWrite     = "write to topic few: the user is not permitted: grant WRITE on topic few"
 		fewReplicas = "open topic few: partition 0 has 1 replicas, and min.insync.replicas is 2, so no record can be acknowledged: " +
 			"lower min.insync.replicas of the topic, or give it more replicas"
 	)
@@ -81,10 +83,8 @@ func TestKafkaMistakes(t *testing.T) {
 				"send Metadata to Kafka: unexpected EOF: set kafka.sasl, or use the port of a listener without SASL in kafka.brokers", nil},
 		{"HTTP", nil, []string{web}, "",
 			"connect to " + web + ": this is not a Kafka broker, it answers with HTTP: set kafka.brokers to the port of a Kafka listener", nil},
-		{"no permission", nil, sasl, right + ", topic: few", noProducer,
-			[]string{"look up topic few: Kafka's error 29 TOPIC_AUTHORIZATION_FAILED: the user is not permitted: grant the user DESCRIBE on topic few", noProducer}},
-		{"no permission to write", allow(kmsg.ACLOperationDescribe), sasl, right + ", topic: few", noProducer,
-			[]string{"write to topic few: the user is not permitted: grant WRITE on topic few", noProducer}},
+		{"no permission", nil, sasl, right + ", topic: few", noLookUp + "; " + noProducer, []string{noLookUp, noProducer}},
+		{"no permission to write", allow(kmsg.ACLOperationDescribe), sasl, right + ", topic: few", noWrite + "; " + noProducer, []string{noWrite, noProducer}},
 		{"no permission for the transactional id", allow(kmsg.ACLOperationWrite), sasl, right + ", topic: few, delivery: transactional", noTransaction, nil},
 		{"no such topic", nil, plain, ", topic: none, create: false", "open topic none: it does not exist: create it, or let the exporter do it with kafka.create",
 			[]string{"look up topic none: it does not exist: create it, or let the exporter do it with kafka.create"}},
@@ -105,7 +105,7 @@ func TestKafkaMistakes(t *testing.T) {
 	t.Run("I4 a record that is larger than the topic takes", func(t *testing.T) { d.largeRecord(t, c) })
 }
 
-// topicsRefused is what only the brokers know when a topic is made, and so a check, which makes none, cannot.
+// topicsRefused is what only the brokers know. A check asks them, and makes no topic.
 func (d *desk) topicsRefused(t *testing.T, brokers []string) {
 	t.Helper()
 	for settings, want := range map[string]string{
@@ -114,7 +114,7 @@ func (d *desk) topicsRefused(t *testing.T, brokers []string) {
 		`, topicConfig: {retention.mss: "1"}`: "Kafka's error 40 INVALID_CONFIG: Unknown topic config name: retention.mss: Kafka does not take a setting of the topic: correct kafka.topicConfig",
 	} {
 		d.kafkaConfig(brokers, ", topic: none"+settings)
-		d.exporter(usual("-f", "config.yaml")...).fails(t, 1, "open sink lake: create topic none: "+want)
+		d.lakeFails(t, []string{"create topic none: " + want}, "create topic none: "+want)
 	}
 }
 

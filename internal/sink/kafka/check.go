@@ -46,7 +46,7 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 	known, err := s.cluster.Topic(ctx, name)
 	if wire.Code(err) == codeUnknownTopic {
 		if s.options.Create {
-			return nil
+			return checkError("create topic "+name, wire.Explain(s.cluster.Validate(ctx, s.options.spec(name))))
 		}
 		return permanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
 	}
@@ -58,7 +58,7 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 		return checkError("look up topic "+name, wire.Explain(err))
 	}
 	if identity.Operations.Lacks(wire.Write) {
-		return permanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", name, name)
+		return unwritable(name)
 	}
 	if identity.Operations.Lacks(wire.Read) {
 		notes.add("READ is not permitted on %s, so records may come twice after a crash, with the same id: grant READ", name)
@@ -75,6 +75,10 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 			name, settings.MaxMessageBytes>>10, int64(largestObject)>>10)
 	}
 	return acknowledges(known, settings)
+}
+
+func unwritable(topic string) error {
+	return permanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", topic, topic)
 }
 
 // checkProducer finds out whether the user may have a producer id. For a transactional id it ends a transaction of a

@@ -54,6 +54,11 @@ func TestCheckNamesTheCause(t *testing.T) {
 			cluster.AddACL(t, kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationAll, Resource: "k8s.", Prefix: true})
 		}, func(o *Options) { o.Topics = append(o.Topics, "k8s.none") }, []string{"topic k8s.none", "create"}, nil},
 		{"to be created", nil, func(o *Options) { o.Topics, o.Create = append(o.Topics, "k8s.none"), true }, nil, nil},
+		{"more replicas than brokers", nil, func(o *Options) { o.Topics, o.Create, o.Replication = append(o.Topics, "k8s.none"), true, 9 },
+			[]string{"create topic k8s.none", "INVALID_REPLICATION_FACTOR", "kafka.replication"}, nil},
+		{"no such setting", nil, func(o *Options) {
+			o.Topics, o.Create, o.Configs = append(o.Topics, "k8s.none"), true, map[string]string{"retention.mss": "1"}
+		}, []string{"create topic k8s.none", "retention.mss", "kafka.topicConfig"}, nil},
 		{"too few replicas", nil, func(o *Options) { o.Topics = []string{"k8s.few"} }, []string{"k8s.few", "min.insync.replicas is 2", "1 replicas"}, nil},
 		{"small batches", nil, func(o *Options) { o.Topics = []string{"k8s.small"} }, nil, []string{"k8s.small", "97 KiB", "max.message.bytes"}},
 	} {
@@ -138,7 +143,7 @@ func TestWithoutREADTheSinkGoesOn(t *testing.T) {
 
 	cluster.RemoveACL(t, kafkatest.ACL{User: "carol", Operation: kmsg.ACLOperationWrite, Resource: "k8s.unread"})
 	var permanent *sink.PermanentError
-	if _, err := s.Write(t.Context(), messagesOf("k8s.unread", 1)); !errors.As(err, &permanent) || !strings.Contains(err.Error(), "k8s.unread") {
+	if _, err := s.Write(t.Context(), messagesOf("k8s.unread", 1)); !errors.As(err, &permanent) || !strings.Contains(err.Error(), "grant the user WRITE on topic k8s.unread") {
 		t.Errorf("Write after WRITE was taken away: %v, want an error that ends the run", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 const (
 	codeUnknownTopic    = 3
 	codeTopicForbidden  = 29
+	codeNoProducer      = 31 // CLUSTER_AUTHORIZATION_FAILED
 	codeOutOfOrder      = 45
 	codeDuplicate       = 46
 	codeUnknownProducer = 59

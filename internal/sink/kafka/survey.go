@@ -66,7 +66,7 @@ func (s *Sink) examine(ctx context.Context, name string, needed bool) (*topic, e
 			return nil, nil
 		}
 	}
-	t, err := s.ensure(ctx, name)
+	t, err := s.ensure(ctx, name, needed)
 	if err != nil {
 		return nil, err
 	}

@@ -44,8 +44,8 @@ type frozen struct {
 // defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
 const defaultLimit = 1048588
 
-// ensure makes sure that a topic is there, and returns what is known of it.
-func (s *Sink) ensure(ctx context.Context, name string) (*topic, error) {
+// ensure makes sure that a topic is there, and, where it is needed, may be written to, and returns what is known of it.
+func (s *Sink) ensure(ctx context.Context, name string, needed bool) (*topic, error) {
 	known, err := s.cluster.Topic(ctx, name)
 	if wire.Code(err) == codeUnknownTopic {
 		if !s.options.Create {
@@ -60,6 +60,9 @@ func (s *Sink) ensure(ctx context.Context, name string) (*topic, error) {
 		return nil, err
 	}
 	identity, err := s.cluster.Identity(ctx, name)
+	if err == nil && needed && identity.Operations.Lacks(wire.Write) {
+		err = unwritable(name)
+	}
 	if err != nil {
 		return nil, err
 	}

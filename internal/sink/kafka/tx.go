@@ -2,6 +2,10 @@ package kafka
 
 import (
 	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
@@ -28,7 +32,7 @@ func (s *Sink) enroll(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return s.nameTopic(ctx, err)
 	}
 	s.inTx = false
 	for _, t := range s.topics {
@@ -37,6 +41,20 @@ func (s *Sink) enroll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// nameTopic adds to a producer id that is refused for want of a permission the topic that lacks it: Kafka's answer names none.
+func (s *Sink) nameTopic(ctx context.Context, err error) error {
+	if wire.Code(err) != codeNoProducer {
+		return err
+	}
+	for _, name := range s.options.Topics {
+		var wrong *sink.PermanentError
+		if errors.As(s.checkTopic(ctx, name, &notes{}), &wrong) {
+			return &sink.PermanentError{Err: fmt.Errorf("%w; %w", wrong, err)}
+		}
+	}
+	return err
 }
 
 func (s *Sink) tx() wire.Tx {

@@ -27,22 +27,37 @@ type TopicSpec struct {
 // Create makes a topic and waits until its partitions have leaders, 10 s at most. It returns nil where the topic is
 // there already, whatever its settings are.
 func (c *Cluster) Create(ctx context.Context, spec TopicSpec) error {
-	answer, err := c.askController(ctx, spec.request(c.options.Timeout))
+	err := c.create(ctx, spec, false)
+	switch {
+	case err == nil:
+		return c.awaitTopic(ctx, spec.Name)
+	case Code(err) == codeTopicExists:
+		return nil
+	}
+	return err
+}
+
+// Validate asks the brokers whether they would make the topic, and makes none (KIP-4, validate_only).
+func (c *Cluster) Validate(ctx context.Context, spec TopicSpec) error {
+	return c.create(ctx, spec, true)
+}
+
+func (c *Cluster) create(ctx context.Context, spec TopicSpec, validateOnly bool) error {
+	request := spec.request(c.options.Timeout)
+	request.ValidateOnly = validateOnly
+	answer, err := c.askController(ctx, request)
 	if err != nil {
 		return err
 	}
 	if len(answer.Topics) != 1 {
 		return fmt.Errorf("create topic %s: the answer has %d topics", spec.Name, len(answer.Topics))
 	}
-	switch made := answer.Topics[0]; made.ErrorCode {
-	case 0:
-		return c.awaitTopic(ctx, spec.Name)
-	case codeTopicExists:
+	made := answer.Topics[0]
+	if made.ErrorCode == 0 {
 		return nil
-	default:
-		return &Error{Code: made.ErrorCode, Message: made.ErrorMessage, Request: "create topic " + spec.Name,
-			Needs: fmt.Sprintf("CREATE on topic %s or on the cluster", spec.Name)}
 	}
+	return &Error{Code: made.ErrorCode, Message: made.ErrorMessage, Request: "create topic " + spec.Name,
+		Needs: fmt.Sprintf("CREATE on topic %s or on the cluster", spec.Name)}
 }
 
 func (s *TopicSpec) request(timeout time.Duration) *createtopics.Request {
