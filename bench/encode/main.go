@@ -33,7 +33,7 @@ func main() { os.Exit(harness.Main(nil, run)) }
 
 func run(context.Context, []string) error {
 	testing.Init()
-	pipeline.TuneCollector() // as the exporter does
+	pipeline.TuneCollector(32 << 20) // as the exporter does
 	all, err := contestants()
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ const manyStreams = 1000
 
 // runSource is the product up to the sink: the stream, and a line whose records are popped and dropped.
 func runSource(ctx context.Context, spec client.Spec, meter *harness.Meter) error {
-	pipeline.TuneCollector() // as the exporter does
+	pipeline.TuneCollector(32 << 20) // as the exporter does
 	streams := 1
 	if spec.HTTP2 {
 		streams = manyStreams

@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	pipeline.TuneCollector() // as the exporter does
+	pipeline.TuneCollector(32 << 20) // as the exporter does
 	set, err := newSetup(ctx, r)
 	if err != nil {
 		return err

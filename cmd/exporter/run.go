@@ -55,9 +55,17 @@ type console struct {
 	hangups <-chan os.Signal // each asks for a full snapshot; nil is none
 }
 
+// queueBytes is what all queues can hold.
+func queueBytes(cfg *config.Config) (sum int) {
+	for i := range cfg.Sinks {
+		sum += int(cfg.Sinks[i].Queue.Bytes)
+	}
+	return sum
+}
+
 // stream runs the whole line.
 func stream(ctx context.Context, f *flags, cfg *config.Config, terminal console) (err error) {
-	pipeline.TuneCollector()
+	pipeline.TuneCollector(queueBytes(cfg))
 	shown := newProgress(terminal.errOut, terminal.draws(cfg))
 	logger := newLogger(shown, cfg.Log)
 	shown.logger = logger
