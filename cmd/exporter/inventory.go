@@ -22,6 +22,8 @@ func newInventoryCommand() *cobra.Command {
 		Short: "Look up which objects the sinks have, and in which version",
 		Long: `inventory shows what the saved state knows of the objects that were delivered: their names, uids and resourceVersions,
 never the objects themselves. It asks a running exporter, and reads the state of a stopped one.`,
+		Example: `  exporter inventory list --resource pods -n shop
+  exporter inventory get --resource configmaps -n shop settings`,
 	}
 	onlyCommands(cmd)
 	cmd.AddCommand(newInventoryListCommand(), newInventoryGetCommand())

@@ -49,7 +49,7 @@ once, in order, and never silently lost.`,
 		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
 	})
 	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newVerifyCommand(), newTailCommand(),
-		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newVersionCommand())
+		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newVersionCommand(), newManCommand())
 	onlyCommands(root)
 	return root
 }
