@@ -25,7 +25,7 @@ func newCheckpointCommand() *cobra.Command {
 		Use:   "checkpoint",
 		Short: "Look at the saved state, or change that of a stopped exporter",
 		Example: `  exporter checkpoint show --state-dir ./state
-  exporter checkpoint reset --state-dir ./state`,
+  exporter checkpoint reset --state-dir ./state --yes`,
 	}
 	onlyCommands(cmd)
 	cmd.PersistentFlags().StringVar(&dir, "state-dir", defaultStateDir, "directory of the saved state")

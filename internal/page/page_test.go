@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -174,4 +175,35 @@ func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
 			t.Errorf("%s has the policy %q", path, got)
 		}
 	}
+}
+
+// TestI6AReaderThatReadsNothingIsDropped once its connection takes no more.
+func TestI6AReaderThatReadsNothingIsDropped(t *testing.T) {
+	p := New(Options{Status: func() any { return strings.Repeat("x", 32<<20) }, Private: func(*http.Request) string { return "" }})
+	server := httptest.NewServer(p.Handler())
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	await := func(what string, n int32) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		for p.readers.Load() != n {
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				t.Fatalf("the reader is not %s", what)
+			}
+		}
+	}
+	await("there", 1)
+	await("dropped", 0)
 }

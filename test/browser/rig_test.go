@@ -26,6 +26,7 @@ type tab struct {
 
 	mu       sync.Mutex // guards the following
 	problems []string   // what the browser complained of
+	forgiven string     // part of the complaints that the test has caused
 }
 
 // newTab starts a browser. The test fails if the page throws, or wants what its policy forbids.
@@ -70,7 +71,9 @@ func (b *tab) hear() {
 		stop()
 		listeners.Wait()
 		for _, problem := range b.problems {
-			b.t.Errorf("the browser complains: %s", problem)
+			if b.forgiven == "" || !strings.Contains(problem, b.forgiven) {
+				b.t.Errorf("the browser complains: %s", problem)
+			}
 		}
 	})
 }
@@ -79,6 +82,13 @@ func (b *tab) complain(problem string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.problems = append(b.problems, problem)
+}
+
+// forgive takes back the complaints that hold the text: the test has caused them.
+func (b *tab) forgive(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forgiven = text
 }
 
 func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {

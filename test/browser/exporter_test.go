@@ -1,0 +1,102 @@
+package browser
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubecdc/kubecdc/test/testcluster"
+)
+
+func TestMain(m *testing.M) {
+	testcluster.HearHangups()
+	os.Exit(m.Run())
+}
+
+// startExporter runs the program on the cluster's config maps, and returns the address of its page.
+func startExporter(t *testing.T, kubeconfig string) (url string, stop func()) {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "exporter"), "./cmd/exporter")
+	build.Dir = filepath.Join("..", "..")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the exporter: %v\n%s", err, output)
+	}
+	var log bytes.Buffer
+	cmd := exec.Command(filepath.Join(dir, "exporter"), "run", "--kubeconfig", kubeconfig, "--cluster", "seen", "--resources", "configmaps",
+		"--sink", "file://"+filepath.Join(dir, "out.ndjson"), "--state-dir", filepath.Join(dir, "state"), "--listen", "127.0.0.1:0")
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil || t.Failed() {
+			t.Logf("the exporter ended with %v:\n%s", err, log.String())
+		}
+	}
+	t.Cleanup(stop)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if text, err := os.ReadFile(filepath.Join(dir, "state", "address")); err == nil {
+			address, _, _ := strings.Cut(string(text), " ")
+			return "http://" + address, stop
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			t.Fatal("the exporter does not listen")
+		}
+	}
+}
+
+// TestThePageOfARunningExporter: a change comes as it is made, and the end of the exporter is told.
+func TestThePageOfARunningExporter(t *testing.T) {
+	Require(t)
+	cluster := testcluster.New(t, testcluster.Options{})
+	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, stop := startExporter(t, cluster.Kubeconfig())
+	b := newTab(t)
+	b.do(chromedp.Navigate(url))
+	b.await(`document.getElementById("health").textContent === "delivering" && document.title === "seen – kubecdc exporter"`)
+	b.await(`document.querySelector("#streamRows th .name")?.textContent === "configmaps" && document.querySelector("#sinkCards h3") !== null`)
+	for i := range 3 {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("shown-", i)}, Data: map[string]string{"key": "a-body-that-stays"}}
+		if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.await(`document.querySelector("#changeRows tr td:last-child")?.textContent === "default/shown-2" && document.querySelector("#changeRows .op").textContent === "added"`)
+	if body := ask[string](b, "document.documentElement.outerHTML"); strings.Contains(body, "a-body-that-stays") {
+		t.Error("an object's body is on the page")
+	}
+	b.picture("exporter.png")
+	stop()
+	b.await(`document.getElementById("health").textContent === "no connection"`)
+	b.forgive("net::ERR_")
+}
