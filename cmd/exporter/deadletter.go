@@ -26,6 +26,8 @@ func newDeadLetterCommand() *cobra.Command {
 		Short: "List, show and send again what sinks would not take",
 		Long: `deadletter is about the records that a sink will never take, such as objects above a broker's size limit. Each is kept
 whole in a file of its own, and a gap record with its id stands for it in the sink. A file may be deleted by hand.`,
+		Example: `  exporter deadletter list --state-dir ./state
+  exporter deadletter replay --state-dir ./state --sink bus`,
 	}
 	onlyCommands(cmd)
 	cmd.AddCommand(newDeadLetterListCommand(), newDeadLetterShowCommand(), newDeadLetterReplayCommand())
