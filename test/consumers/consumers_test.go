@@ -134,6 +134,7 @@ func (s *stage) play(t *testing.T) table {
 	x.stop(t)
 	w.forget(s.cluster)
 	x.start(t)
+	x.reconciles(t, "gone", len(resources()))
 	x.settle(t)
 	x.stop(t)
 	return w.list()

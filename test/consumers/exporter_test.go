@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -83,6 +84,34 @@ func (x *exporter) settle(t *testing.T) {
 			t.Fatalf("the exporter ended: %v\n%s", ended, x.log())
 		case <-ctx.Done():
 			t.Fatalf("exporter snapshot: %v: %s\n%s", err, &said, x.log())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// reconciles returns when so many streams have been reconciled for the reason. A full snapshot alone would not do: where the
+// server still has the state of an old position, it is a snapshot of that.
+func (x *exporter) reconciles(t *testing.T, reason string, streams int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	for {
+		text, err := os.ReadFile(filepath.Join(x.dir, "exporter.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := 0
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "msg=reconciled") && strings.Contains(line, "reason="+reason+" ") {
+				done++
+			}
+		}
+		if done >= streams {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%d of %d streams are reconciled\n%s", done, streams, x.log())
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
