@@ -38,7 +38,7 @@ type tail struct {
 	latest  map[change.Key]latest       // what is known of the order of an object's records
 	newest  string                      // the highest resourceVersion of the ids
 
-	corrected bool // some of it was found by a full snapshot, and comes again by nothing else
+	corrections map[change.Key]struct{} // what a full snapshot found, and comes again by nothing else
 }
 
 // latest is the highest resourceVersion that the tail holds of one key, less those of deletes: a delete that a reconcile told
@@ -93,7 +93,9 @@ func (d *deliveredSet) add(ids []string, spooled []*change.Record, clusterUID st
 		}
 		t := d.tailOf(e.stream.String())
 		t.add(e.id)
-		t.corrected = t.corrected || e.drift
+		if delete(t.corrections, e.id.Key); e.drift { // what the log has behind a correction comes again, or is saved
+			t.corrections[e.id.Key] = struct{}{}
+		}
 	}
 	return nil
 }
@@ -103,7 +105,7 @@ func (d *deliveredSet) corrected(stream *change.Stream) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.tails[stream.String()]
-	return t != nil && t.corrected
+	return t != nil && len(t.corrections) > 0
 }
 
 // clear forgets everything.
@@ -149,6 +151,7 @@ func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
 	if t == nil {
 		return
 	}
+	delete(t.corrections, id.Key)
 	known := t.objects[id.Key]
 	history := id.Op != change.Deleted && change.CompareVersions(known.ResourceVersion, id.ResourceVersion) > 0
 	if known.UID == id.UID && !history {
@@ -208,7 +211,7 @@ func (d *deliveredSet) tailOf(stream string) *tail {
 	if d.tails[stream] == nil {
 		d.tails[stream] = &tail{
 			ids: map[change.ID]struct{}{}, deletes: map[string]string{},
-			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{},
+			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{}, corrections: map[change.Key]struct{}{},
 		}
 	}
 	return d.tails[stream]

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -299,5 +300,33 @@ func TestI6RecordsThatAreNotSavedAreBounded(t *testing.T) {
 	}
 	if err := line.Push(t.Context(), bookmark()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection: a mark may lie far behind the positions, and the log after it then holds
+// what a reconcile found of an object whose delete is saved by now. Nothing is left to be looked for again.
+func TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection(t *testing.T) {
+	target := &memory{}
+	r := newRig(t, sinkOf("s", target))
+	gone := update(pods(), "a", 7)
+	gone.Op = change.Deleted
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "b", 1), found(update(pods(), "a", 2), change.Replaced, change.Gone, "5"), gone, bookmark(pods(), "9"))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	store, err := checkpoint.Open(t.Context(), r.dir, checkpoint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(store.Commit(checkpoint.Batch{Marks: map[string]sink.Mark{"s": "1"}}), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.life(func(line *Line) { r.push(line, update(pods(), "b", 10)); r.drain(line, pods()) }); err != nil {
+		t.Fatal(err)
+	}
+	if asked := r.requested(); asked != "" {
+		t.Errorf("asked for %s, want nothing", asked)
 	}
 }
