@@ -116,6 +116,36 @@ func frameCases() []frameCase {
 			want: pod(Added, "b"), json: `{"metadata":{"name":"a","uid":"u"},"metadata":{"name":"b"}}`, slow: true,
 		},
 		{
+			name: "brackets in the names of managed fields",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a","managedFields":[{"manager":"x}],","operation":"Update","fieldsV1":{"f:data":{"f:y}],":{},"f:z":{}}}}]},"spec":{}}}`,
+			want: pod(Added, "a"), json: `{"metadata":{"name":"a"},"spec":{}}`, slow: true,
+		},
+		{
+			name: "the end of the metadata in the name of a managed field",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a","managedFields":[{"manager":"m","fieldsV1":{"f:data":{"f:y}]},":{},"f:z":{}}}}]},"spec":{}}}`,
+			want: pod(Added, "a"), json: `{"metadata":{"name":"a"},"spec":{}}`, slow: true,
+		},
+		{
+			name: "the end of the frame in the name of a managed field",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a","managedFields":[{"manager":"m","fieldsV1":{"f:data":{"f:y}]}}}":{}}}}]},"spec":{}}}`,
+			want: pod(Added, "a"), json: `{"metadata":{"name":"a"},"spec":{}}`, slow: true,
+		},
+		{
+			name: "arrays in managed fields",
+			line: `{"type":"ADDED","object":{"metadata":{"managedFields":[{"a":{"b":[{}]},"z":{}}],"name":"a"},"spec":{}}}`,
+			want: pod(Added, "a"), json: `{"metadata":{"name":"a"},"spec":{}}`,
+		},
+		{
+			name: "kind behind the metadata",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a"},"kind":"Pod","spec":{"x":"}}}"},"status":{"a":{}}}}`,
+			want: pod(Added, "a"), json: `{"metadata":{"name":"a"},"kind":"Pod","spec":{"x":"}}}"},"status":{"a":{}}}`,
+		},
+		{
+			name: "more than type and object, behind what is looked at",
+			line: `{"type":"ADDED","object":{"metadata":{"name":"a"},"spec":{}},"more":1}`,
+			want: pod(Added, "a"), json: `{"metadata":{"name":"a"},"spec":{}}`, slow: true,
+		},
+		{
 			name: "keys twice",
 			line: `{"type":"ADDED","object":{"metadata":{"name":"a","name":"b","annotations":{"x":"y"},"annotations":{"` + lastApplied + `":"1","` + lastApplied + `":"2"},"managedFields":1,"managedFields":2}}}`,
 			want: pod(Added, "b"), json: `{"metadata":{"name":"a","name":"b","annotations":{"x":"y"},"annotations":{}}}`, slow: true,

@@ -88,6 +88,20 @@ func (c *cursor) skip() {
 	}
 }
 
+// entries is value for managedFields. An API server writes it as an array of objects that hold no array, so it ends at
+// the first bracket that is not in a string. One that is, in the name of a map's key, is found out: a comma behind it
+// would have to be followed by a key and a colon, and no string that an API server writes there begins with a colon.
+func (c *cursor) entries(place *span) {
+	text := c.data[c.pos:]
+	n := bytes.IndexByte(text, ']')
+	if place.found() || n < 1 || text[n-1] != '}' || text[0] != '[' || bytes.IndexByte(text[1:n], '[') >= 0 {
+		c.value(place)
+		return
+	}
+	*place = span{c.pos, c.pos + n + 1}
+	c.pos = place.end
+}
+
 // cut is what to take out with the member whose value the cursor is behind: the comma before it or, of the first
 // member, the one after it.
 func (c *cursor) cut() span {

@@ -150,13 +150,13 @@ func (l *list) nextItem() (item []byte, marked bool, err error) {
 	for len(l.held()) < l.length && l.fill() == nil {
 	}
 	m := &l.scanner.marks
-	if held := l.held(); l.scanner.fast(held, 0) {
+	if held := l.held(); l.scanner.fast(held, 0, 0) {
 		return held[:m.self.end], true, l.check(m.self.end)
 	}
 	if item, err = l.value(); err != nil {
 		return nil, false, err
 	}
-	return item, l.scanner.fast(item, 0) && m.self.end == len(item), nil
+	return item, l.scanner.fast(item, 0, 0) && m.self.end == len(item), nil
 }
 
 // object scans an item. An item on several lines is brought onto one, since it goes on as a line.

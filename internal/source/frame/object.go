@@ -35,8 +35,9 @@ type scanner struct {
 	slow  int // how often the fast scan was unsure
 }
 
-// fast marks the object that starts at start, and says whether it is sure.
-func (s *scanner) fast(data []byte, start int) bool {
+// fast marks the object that starts at start, and says whether it is sure. Where its end is known, 0 if not, what is
+// behind its metadata is stepped over without a look.
+func (s *scanner) fast(data []byte, start, end int) bool {
 	m := &s.marks
 	*m = marks{cuts: m.cuts[:0]}
 	c := cursor{data: data, pos: start}
@@ -50,6 +51,10 @@ func (s *scanner) fast(data []byte, start int) bool {
 		case "apiVersion":
 			c.value(&m.apiVersion)
 		default:
+			if end > 0 && m.meta.self.found() {
+				m.self = span{start, end}
+				return !c.unsure
+			}
 			c.skip()
 		}
 	}
@@ -78,7 +83,7 @@ func (s *scanner) fastMetadata(c *cursor) {
 		case "annotations":
 			s.fastAnnotations(c)
 		case "managedFields":
-			c.value(&m.managedFields)
+			c.entries(&m.managedFields)
 			s.cut(c, s.opts.KeepManagedFields)
 		default:
 			c.skip()

@@ -99,7 +99,11 @@ func (s *scanner) fastFrame(line []byte) Type {
 	if t == 0 || t == Error || !bytes.HasPrefix(line[end:], []byte(middle)) {
 		return 0
 	}
-	if !s.fast(line, end+len(middle)) || string(line[s.marks.self.end:]) != "}" {
+	known := 0
+	if bytes.HasSuffix(line, []byte("}}")) {
+		known = len(line) - len("}")
+	}
+	if !s.fast(line, end+len(middle), known) || string(line[s.marks.self.end:]) != "}" {
 		return 0
 	}
 	return t
