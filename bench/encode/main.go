@@ -50,7 +50,7 @@ func run(context.Context, []string) error {
 // contestant makes messages of events in its way.
 type contestant struct {
 	name          string
-	events        func(b *testing.B, n int)
+	events        func(b testing.TB, n int)
 	costs, allocs []float64 // of the rounds
 }
 
@@ -78,7 +78,7 @@ func contestants() ([]contestant, error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, contestant{name: strings.ReplaceAll(format, "-", "_") + rules.name, events: func(b *testing.B, n int) {
+			all = append(all, contestant{name: strings.ReplaceAll(format, "-", "_") + rules.name, events: func(b testing.TB, n int) {
 				encodeAll(encoder, s, n)
 				if failure != nil {
 					b.Fatal(failure)
@@ -127,7 +127,7 @@ func encodeAll(encoder *encode.Encoder, s *shape.Shape, n int) {
 }
 
 // roundTrip is the way through Go's maps.
-func roundTrip(b *testing.B, n int) {
+func roundTrip(b testing.TB, n int) {
 	object := pod()
 	for range n {
 		var value any

@@ -9,7 +9,7 @@ import (
 // Cost returns the CPU time, in nanoseconds, and the allocations of one event. The time is the whole process's, its garbage
 // collector's with it. The caller must have called testing.Init; events takes as many as it is told, and reports an error by
 // b.Fatal.
-func Cost(events func(b *testing.B, n int)) (cost, allocs float64) {
+func Cost(events func(b testing.TB, n int)) (cost, allocs float64) {
 	var cpu time.Duration
 	result := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()

@@ -35,12 +35,12 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	pipeline.TuneCollector(32 << 20) // as the exporter does
-	set, err := newSetup(ctx, r)
+	set, err := newSetup(ctx, r.Dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, set.close()) }()
-	read, err := set.read(*events)
+	read, err := read(ctx, r, *events)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string) (err error) {
 // stage is one of the line. Its benchmark takes as many events as it is told, and reports an error by b.Fatal.
 type stage struct {
 	name   string
-	events func(b *testing.B, n int)
+	events func(b testing.TB, n int)
 	// apart says that the stage is not on the way of a watch's event, and not in the sum.
 	apart bool
 }
@@ -80,10 +80,10 @@ func (s *setup) figures(read float64) (all []harness.Figure, sum float64) {
 }
 
 // read is what it costs to read an event from a connection, in nanoseconds: a client that discards it.
-func (s *setup) read(events int) (float64, error) {
-	spec := client.Spec{Host: s.rig.Address.Host(replay.World{Run: "read", Events: events}), CA: s.rig.Address.CA, Events: events}
+func read(ctx context.Context, r *rig.Rig, events int) (float64, error) {
+	spec := client.Spec{Host: r.Address.Host(replay.World{Run: "read", Events: events}), CA: r.Address.CA, Events: events}
 	var measured harness.Measured
-	if err := harness.Call(s.ctx, "copy", spec, &measured); err != nil {
+	if err := harness.Call(ctx, "copy", spec, &measured); err != nil {
 		return 0, err
 	}
 	return 1e9 / measured.PerCPUSecond(), nil
@@ -101,7 +101,7 @@ func (l *loop) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func fail(b *testing.B, what string, err error) {
+func fail(b testing.TB, what string, err error) {
 	if err != nil {
 		b.Fatal(fmt.Errorf("%s: %w", what, err))
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/bench"
-	"github.com/kubecdc/kubecdc/bench/rig"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/encode"
@@ -33,7 +32,6 @@ const (
 // setup is what the stages work on.
 type setup struct {
 	ctx     context.Context
-	rig     *rig.Rig
 	page    []byte // a list of pods
 	frames  []byte // the same pods as frames of a watch
 	records []change.Record
@@ -41,8 +39,9 @@ type setup struct {
 	log     sink.Sink
 }
 
-func newSetup(ctx context.Context, r *rig.Rig) (*setup, error) {
-	s := &setup{ctx: ctx, rig: r, page: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`)}
+// newSetup makes one whose files are in the directory.
+func newSetup(ctx context.Context, dir string) (*setup, error) {
+	s := &setup{ctx: ctx, page: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`)}
 	for i := range pods {
 		pod := strings.TrimSpace(strings.NewReplacer(
 			"__NAME__", fmt.Sprintf("web-7d4b9c6f5-%07d", i), "__UID__", fmt.Sprintf("3f1c2b7a-0d4e-4a52-9c11-%012d", i),
@@ -56,10 +55,10 @@ func newSetup(ctx context.Context, r *rig.Rig) (*setup, error) {
 		return nil, err
 	}
 	var err error
-	if s.store, err = checkpoint.Open(ctx, filepath.Join(r.Dir, "stages"), checkpoint.Options{}); err != nil {
+	if s.store, err = checkpoint.Open(ctx, filepath.Join(dir, "stages"), checkpoint.Options{}); err != nil {
 		return nil, err
 	}
-	if s.log, err = file.New(file.Options{Path: filepath.Join(r.Dir, "stages.ndjson")}); err != nil {
+	if s.log, err = file.New(file.Options{Path: filepath.Join(dir, "stages.ndjson")}); err != nil {
 		return nil, err
 	}
 	_, err = s.log.Open(ctx, "")
@@ -67,7 +66,8 @@ func newSetup(ctx context.Context, r *rig.Rig) (*setup, error) {
 }
 
 func (s *setup) decodeRecords() error {
-	stream := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
+	// The name is one that must not be made for each record: it has a group, and is longer than what fits on the stack.
+	stream := &change.Stream{Resource: change.Resource{Group: "benchmarks.kubecdc.example.com", Version: "v1", Name: "pods", Kind: "Pod"}}
 	reader := frame.NewReader(&loop{text: s.frames}, frame.Options{})
 	for range pods {
 		f, err := reader.Next()
@@ -104,7 +104,7 @@ func (s *setup) stages() []stage {
 }
 
 // decode scans frames of a watch.
-func (s *setup) decode(b *testing.B, n int) {
+func (s *setup) decode(b testing.TB, n int) {
 	reader := frame.NewReader(&loop{text: s.frames}, frame.Options{})
 	for range n {
 		_, err := reader.Next()
@@ -116,7 +116,7 @@ func (s *setup) decode(b *testing.B, n int) {
 var errEnough = errors.New("enough")
 
 // listDecode scans pages of a list.
-func (s *setup) listDecode(b *testing.B, n int) {
+func (s *setup) listDecode(b testing.TB, n int) {
 	each := func(frame.Object) error {
 		if n--; n == 0 {
 			return errEnough
@@ -132,7 +132,7 @@ func (s *setup) listDecode(b *testing.B, n int) {
 }
 
 // queue puts records in a queue and takes them out in batches.
-func (s *setup) queue(b *testing.B, n int) {
+func (s *setup) queue(b testing.TB, n int) {
 	queue := fifo.NewQueue(fifo.Limit{Bytes: 64 << 20, Records: 1 << 16})
 	var number fifo.Numberer
 	var batch []*change.Record
@@ -151,7 +151,7 @@ func (s *setup) queue(b *testing.B, n int) {
 
 // distribute runs a pipeline whose sink takes everything at once and whose records change no state: they name the sink
 // that they are for. It is the line, the queue, the listener and the tracker, and nothing of the disk.
-func (s *setup) distribute(b *testing.B, n int) {
+func (s *setup) distribute(b testing.TB, n int) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	stream := *s.records[0].Stream
@@ -205,7 +205,7 @@ func (nullEncoder) Encode(dst []sink.Message, _ *change.Record) []sink.Message {
 func (nullEncoder) Reset() {}
 
 // encode makes CloudEvents.
-func (s *setup) encode(_ *testing.B, n int) {
+func (s *setup) encode(_ testing.TB, n int) {
 	encoder := encode.NewEncoder(encode.Options{Cluster: "bench", ClusterUID: uid})
 	var messages []sink.Message
 	for i := range n {
@@ -218,7 +218,7 @@ func (s *setup) encode(_ *testing.B, n int) {
 }
 
 // append writes batches of CloudEvents to a file, each with its fsync.
-func (s *setup) append(b *testing.B, n int) {
+func (s *setup) append(b testing.TB, n int) {
 	encoder := encode.NewEncoder(encode.Options{Cluster: "bench", ClusterUID: uid})
 	var messages []sink.Message
 	for i := range batchSize {
@@ -233,7 +233,7 @@ func (s *setup) append(b *testing.B, n int) {
 }
 
 // commit saves records in batches, each with its fsync.
-func (s *setup) commit(b *testing.B, n int) {
+func (s *setup) commit(b testing.TB, n int) {
 	batch := make([]*change.Record, 0, batchSize)
 	for i := range n {
 		rec := &s.records[i%pods]

@@ -71,6 +71,14 @@ func (s Stream) String() string {
 	return s.Namespace + "/" + s.Resource.String()
 }
 
+// AppendString appends String to dst.
+func (s Stream) AppendString(dst []byte) []byte {
+	if s.Namespace != "" {
+		dst = append(append(dst, s.Namespace...), '/')
+	}
+	return s.Resource.AppendString(dst)
+}
+
 // Key names one object within its resource. Its order is the API server's list order: bytewise by the joined string,
 // in which '-' and '.' sort below '/'.
 type Key struct {

@@ -23,6 +23,7 @@ type Line struct {
 	mu      sync.Mutex // guards the following
 	number  fifo.Numberer
 	streams map[string]*progress
+	name    []byte             // of a stream, while it is looked for
 	marks   []checkpoint.Marks // by listener
 	held    []heldMark         // by listener
 	saved   []sink.Mark        // by listener: the mark that was given to the committer last
@@ -102,7 +103,10 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	defer l.mu.Unlock()
 	l.number.Number(rec)
 	l.images.note(rec)
-	p := l.progress(rec.Stream.String())
+	p := l.of(rec)
+	if p == nil {
+		p = l.progress(rec.Stream.String())
+	}
 	if err := p.tracker.Add(rec, wanted); err != nil {
 		return fmt.Errorf("track record %d of %s: %w", rec.Seq, rec.Stream, err)
 	}
@@ -132,7 +136,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 // before it, and a crash brings it again. The caller holds mu.
 func (l *Line) forgo(listener int, merged []*change.Record) error {
 	for _, rec := range merged {
-		if err := l.streams[rec.Stream.String()].tracker.Ack(listener, rec.Seq); err != nil {
+		if err := l.of(rec).tracker.Ack(listener, rec.Seq); err != nil {
 			return fmt.Errorf("leave out record %d of %s: %w", rec.Seq, rec.Stream, err)
 		}
 	}
@@ -232,6 +236,13 @@ func (l *Line) progress(stream string) *progress {
 	return p
 }
 
+// of returns the progress of the record's stream, nil of one that has none yet. It is asked several times a record, and
+// makes no string of the name. The caller holds mu.
+func (l *Line) of(rec *change.Record) *progress {
+	l.name = rec.Stream.AppendString(l.name[:0])
+	return l.streams[string(l.name)]
+}
+
 // wakeCommitter tells the committer that trackers moved, or should.
 func (l *Line) wakeCommitter() {
 	select {
@@ -250,7 +261,7 @@ func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
 		if lst.onDisk(rec) {
 			continue
 		}
-		if err := l.streams[rec.Stream.String()].tracker.Ack(listener, rec.Seq); err != nil {
+		if err := l.of(rec).tracker.Ack(listener, rec.Seq); err != nil {
 			return fmt.Errorf("acknowledge record %d of %s: %w", rec.Seq, rec.Stream, err)
 		}
 		seq = max(seq, rec.Seq)
@@ -371,7 +382,7 @@ func (l *Line) committed(batch []*change.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, rec := range batch {
-		l.streams[rec.Stream.String()].committed++
+		l.of(rec).committed++
 		l.window.Cancel(rec.Size())
 	}
 	n := min(len(batch), len(l.leaving)) // they come in the order in which advance gave them

@@ -25,7 +25,8 @@ func newStreamState(stream change.Stream, late bool) *streamState {
 
 // stream is what is known of a stream; of one that is forgotten, it is a state that nobody sees. The caller holds mu.
 func (t *Telemetry) stream(stream change.Stream) *streamState {
-	if s := t.streams[stream.String()]; s != nil {
+	t.name = stream.AppendString(t.name[:0]) // and no string, which would be one a record
+	if s := t.streams[string(t.name)]; s != nil {
 		return s
 	}
 	return newStreamState(stream, true)

@@ -42,6 +42,7 @@ type Telemetry struct {
 
 	mu        sync.Mutex // guards the following
 	streams   map[string]*streamState
+	name      []byte // of a stream, while it is looked for
 	sinks     map[string]*sinkState
 	commit    commitState
 	discovery discoveryState
