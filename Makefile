@@ -55,8 +55,11 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 		done; \
 	done
 
+BENCHES := source stages encode file scale snapshot restart idle kafka nats latency
+
 .PHONY: bench
-bench: bench-source bench-stages bench-encode bench-file bench-scale bench-snapshot bench-restart bench-idle bench-kafka bench-nats bench-latency ## all benchmarks, each beside its limit
+bench: ## all benchmarks, each beside its limit; their figures are written into bench/RESULTS.md
+	@set -e -o pipefail; for one in $(BENCHES); do $(MAKE) --no-print-directory bench-$$one; done | tee /dev/stderr | go run ./bench/report
 
 .PHONY: bench-source
 bench-source: ## watch -> records, beside reading and discarding the same bytes
