@@ -109,10 +109,21 @@ func (s *Sink) lingering(ctx context.Context, attempt func(context.Context) erro
 	return attempt(late)
 }
 
-// again tells of an error before the next attempt, and makes the wire look for the brokers anew.
+// again tells of an error, and of what may mend it, before the next attempt, and makes the wire look for the brokers anew.
 func (s *Sink) again(err error) {
 	s.cluster.Refresh()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.options.Retry(wire.Reason(err), err)
+	s.options.Retry(reason(err), wire.Explain(err))
+}
+
+// reason is a short word for an error, for a metric's label.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, errUnreplicated):
+		return "unreplicated"
+	case errors.Is(err, errUndecided):
+		return "undecided"
+	}
+	return wire.Reason(err)
 }

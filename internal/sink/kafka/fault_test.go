@@ -210,9 +210,7 @@ func unreplicated(t *testing.T, cluster *kafkatest.Cluster) {
 func unclean(t *testing.T, cluster *kafkatest.Cluster) {
 	options := testOptions(t, cluster, 1)
 	topic := options.Topics[0]
-	cluster.CreateTopic(t, topic, kafkatest.Topic{Partitions: 1, Replication: 2, Config: map[string]string{
-		"min.insync.replicas": "1", "unclean.leader.election.enable": "true",
-	}})
+	cluster.CreateTopic(t, topic, kafkatest.Topic{Partitions: 1, Replication: 2, Config: map[string]string{"min.insync.replicas": "1"}})
 	s := newTestSink(t, options)
 	open(t, s, "")
 	messages := messagesOf(topic, 30)

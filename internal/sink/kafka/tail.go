@@ -12,8 +12,8 @@ import (
 
 var (
 	errNothingRead  = errors.New("a fetch before the end of the log brought nothing")
-	errUnreplicated = errors.New("the leader has records that are not replicated yet")
-	errUndecided    = errors.New("the last transaction has no marker yet")
+	errUnreplicated = errors.New("the leader has records that are not replicated yet: if that lasts, start the brokers that are down")
+	errUndecided    = errors.New("the last transaction has no marker yet: if that lasts, start the brokers that are down")
 )
 
 // tail reads what one partition holds behind a mark.

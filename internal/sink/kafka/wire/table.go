@@ -95,7 +95,7 @@ func table() []row {
 		{48, "INVALID_TXN_STATE", Reopen, "the transaction has ended, or the partition is not part of it", "", measured},
 		{49, "INVALID_PRODUCER_ID_MAPPING", Reopen, "the coordinator no longer knows the producer (transactional.id.expiration.ms)", "", measured},
 		{50, "INVALID_TRANSACTION_TIMEOUT", Fatal, "the transaction's timeout is above the brokers' transaction.max.timeout.ms", "lower kafka.transactionTimeout", measured},
-		{51, "CONCURRENT_TRANSACTIONS", Retriable, "the transaction before is still ending", "", measured},
+		{51, "CONCURRENT_TRANSACTIONS", Retriable, "the transaction before is still ending", "if that lasts, start the brokers that are down: its end needs min.insync.replicas", measured},
 		{52, "TRANSACTION_COORDINATOR_FENCED", Retriable, "the coordinator has moved", "", javaDoc},
 		{codeTransactionalIDDenied, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", Fatal, "the user is not permitted, or the request does not name the transactional id of its batch", grant, measured},
 		{54, "SECURITY_DISABLED", Fatal, "the brokers have no authorizer", "", javaDoc},
