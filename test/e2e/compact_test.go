@@ -28,7 +28,7 @@ func kafkaCompacts(t *testing.T, c *kafka.Cluster) {
 	r.exporter.start(t)
 	r.writer.change(t, 20)
 	r.await(r.writer.finish(t)...)
-	r.exporter.stop(t)
+	r.stopIdle()
 	for _, resource := range r.resources() {
 		r.compareTable(resource, c.AwaitCompaction(t, topicOf(table.prefix, kubectlName(resource))))
 	}
@@ -36,7 +36,7 @@ func kafkaCompacts(t *testing.T, c *kafka.Cluster) {
 	r.writer.disturb(t)
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...)
-	r.exporter.stop(t)
+	r.stopIdle()
 	for _, resource := range r.resources() {
 		topic := topicOf(table.prefix, kubectlName(resource))
 		r.compareTable(resource, c.ConsumeFast(t, topic, kafka.JudgeOptions{ReadCommitted: true}))
@@ -86,7 +86,8 @@ func allKindsOfSinks(t *testing.T, c *kafka.Cluster) {
 	r.file.awaitMore(t, r.exporter, len(r.file.all(t))+100)
 	r.exporter.process.kill()
 	r.exporter.start(t)
-	r.settle()
-	r.exporter.stop(t)
+	r.writer.stop(t)
+	r.streaming()
+	r.stopIdle()
 	r.judge(true)
 }

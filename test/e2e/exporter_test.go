@@ -123,17 +123,38 @@ func (x *exporter) metric(t *testing.T, series string) float64 {
 }
 
 // status is what /statusz says of one stream.
-func (x *exporter) status(t *testing.T, stream string) (s streamStatus) {
+func (x *exporter) status(t *testing.T, stream string) streamStatus {
 	t.Helper()
-	var all struct{ Streams map[string]streamStatus }
+	return x.statuses(t).Streams[stream]
+}
+
+// sinkStatus is what /statusz says of one sink.
+func (x *exporter) sinkStatus(t *testing.T, sink string) sinkStatus {
+	t.Helper()
+	return x.statuses(t).Sinks[sink]
+}
+
+func (x *exporter) statuses(t *testing.T) (all statuses) {
+	t.Helper()
 	if err := json.Unmarshal([]byte(x.get(t, "/statusz")), &all); err != nil {
 		t.Fatal(err)
 	}
-	return all.Streams[stream]
+	return all
+}
+
+type statuses struct {
+	Streams map[string]streamStatus
+	Sinks   map[string]sinkStatus
+}
+
+type sinkStatus struct {
+	LastError            string
+	OldestUnackedSeconds float64
 }
 
 type streamStatus struct {
-	State     string
-	LastError string
-	LastGap   struct{ Reason string }
+	State           string
+	ResourceVersion string // the saved position
+	LastError       string
+	LastGap         struct{ Reason string }
 }

@@ -23,6 +23,7 @@ func TestKafka(t *testing.T) {
 		run  func(*testing.T, *kafka.Cluster)
 	}{
 		{"I3I5 brokers and exporter are killed, paused, moved", kafkaUnderFaults},
+		{"I1 in-sync replicas are missing", kafkaWaitsForReplicas},
 		{"I10 taken over by a second exporter", kafkaTakenOver},
 		{"I4 acknowledged data are lost", kafkaLosesData},
 		{"I2 a compacted topic is the cluster", kafkaCompacts},
@@ -48,7 +49,7 @@ func kafkaUnderFaults(t *testing.T, c *kafka.Cluster) {
 	kills := r.killUntil(changes(t))
 	r.settle()
 	t.Log(harm.stop(t))
-	r.exporter.stop(t)
+	r.stopIdle()
 	r.awaitTransactions(c, whole)
 	r.judge(false)
 	t.Logf("the exporter was killed %d times", kills)
@@ -126,7 +127,7 @@ func (h *harm) run(ctx context.Context) error {
 	calm := context.WithoutCancel(ctx) // what is begun is mended
 	for i := 0; ctx.Err() == nil; i++ {
 		fault := faults[i%len(faults)]
-		bounded, cancel := context.WithTimeout(calm, 2*time.Minute)
+		bounded, cancel := context.WithTimeout(calm, 5*time.Minute)
 		leader, err := h.cluster.LeaderOf(bounded, h.topics[h.random.IntN(len(h.topics))], h.random.IntN(3))
 		if err == nil {
 			err = fault.do(bounded, leader)

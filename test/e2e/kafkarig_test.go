@@ -34,7 +34,7 @@ func newKafkaRig(t *testing.T, c *kafka.Cluster, sinks ...kafkaSink) *rig {
 
 // sinkConfig is the file and the sinks in the cluster.
 func (r *rig) sinkConfig(c *kafka.Cluster, sinks []kafkaSink) string {
-	text := fmt.Sprintf("- {name: file, file: {path: %s}}\n", r.path())
+	text := fmt.Sprintf("- {name: file, file: {path: %q}}\n", r.path())
 	for _, s := range sinks {
 		text += s.config(c)
 	}
@@ -57,6 +57,21 @@ func (s *kafkaSink) topics(resources []string) []string {
 		}
 	}
 	return all
+}
+
+// stopIdle stops the exporter when nothing waits for a sink: brokers of a busy machine may take longer for the rest of other
+// partitions than a stop waits.
+func (r *rig) stopIdle() {
+	r.t.Helper()
+	eventually(r.t, deliveryLimit, "the sinks have everything", func() bool {
+		for _, sink := range r.exporter.statuses(r.t).Sinks {
+			if sink.OldestUnackedSeconds > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	r.exporter.stop(r.t)
 }
 
 // awaitTransactions returns when readers of committed records see all that was committed.

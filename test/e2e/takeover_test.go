@@ -19,8 +19,9 @@ func kafkaTakenOver(t *testing.T, c *kafka.Cluster) {
 	r.summon()
 	r.writer.populate(t)
 	r.exporter.start(t)
+	r.streaming() // the first snapshots are whole
 	r.writer.start(t)
-	r.topics[0].awaitMore(t, r.exporter, 300)
+	r.topics[0].awaitMore(t, r.exporter, len(r.topics[0].all(t))+100)
 	first := r.exporter
 	r.exporter = r.newExporter("second")
 	r.exporter.configure(t, bus.config(c))
@@ -36,8 +37,9 @@ func kafkaTakenOver(t *testing.T, c *kafka.Cluster) {
 		t.Errorf("the first exporter ended with code %d, want 1 and %q at the end of its log:\n%s", code, said, log)
 	}
 	r.topics[0].awaitMore(t, r.exporter, len(r.topics[0].all(t))+300)
-	r.settle()
-	r.exporter.stop(t)
+	r.writer.stop(t)
+	r.streaming()
+	r.stopIdle()
 	r.awaitTransactions(c, bus)
 	for _, j := range r.judge(false) {
 		for resource, course := range j.courses {

@@ -32,7 +32,7 @@ func kafkaRefusesLargeObjects(t *testing.T, c *kafka.Cluster) {
 	if out := r.command("deadletter", "replay"); strings.Count(out, "delivered") != 2 {
 		t.Errorf("replay says %s", out)
 	}
-	r.exporter.stop(t)
+	r.stopIdle()
 	r.awaitTransactions(c, whole)
 	for _, sink := range r.topics {
 		if got := r.toldTo(sink, huge); got != "gap, added current" {

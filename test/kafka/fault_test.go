@@ -74,7 +74,7 @@ func TestThreeBrokersUnderFaults(t *testing.T) {
 
 func uncleanElectionLoses(t *testing.T, ctx context.Context, c *Cluster) {
 	t.Helper()
-	c.CreateTopic(t, "unclean", Topic{Replication: 2, Config: map[string]string{"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}})
+	c.CreateTopic(t, "unclean", Topic{Replication: 2, Config: map[string]string{"min.insync.replicas": "1"}})
 	client := newProducer(t, c, kgo.DefaultProduceTopic("unclean"))
 	put := func(value string) error { return client.ProduceSync(ctx, kgo.StringRecord(value)).FirstErr() }
 	if err := put("kept"); err != nil {

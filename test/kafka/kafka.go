@@ -47,7 +47,7 @@ const (
 	startLimit = 10 * time.Minute
 
 	// callLimit bounds one helper within a test, such as the creation of a topic.
-	callLimit = time.Minute
+	callLimit = 3 * time.Minute
 )
 
 // Options describe a cluster. The zero value is one broker on PLAINTEXT.

@@ -152,6 +152,14 @@ func (c *Cluster) DeleteTopic(tb testing.TB, name string) {
 // what depends on it.
 func (c *Cluster) AlterTopicConfig(tb testing.TB, topic string, config map[string]string) {
 	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), callLimit)
+	defer cancel()
+	if err := c.alterTopicConfig(ctx, topic, config); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func (c *Cluster) alterTopicConfig(ctx context.Context, topic string, config map[string]string) error {
 	request := kmsg.NewPtrIncrementalAlterConfigsRequest()
 	resource := kmsg.NewIncrementalAlterConfigsRequestResource()
 	resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeTopic, topic
@@ -164,7 +172,7 @@ func (c *Cluster) AlterTopicConfig(tb testing.TB, topic string, config map[strin
 		resource.Configs = append(resource.Configs, change)
 	}
 	request.Resources = append(request.Resources, resource)
-	c.await(tb, "alter configuration of "+topic, func(ctx context.Context) error {
+	err := until(ctx, func(ctx context.Context) error {
 		response, err := request.RequestWith(ctx, c.client)
 		if err != nil {
 			return err
@@ -176,7 +184,10 @@ func (c *Cluster) AlterTopicConfig(tb testing.TB, topic string, config map[strin
 		}
 		return nil
 	})
-	c.await(tb, "wait for configuration of "+topic, func(ctx context.Context) error {
+	if err != nil {
+		return fmt.Errorf("alter configuration of %s: %w", topic, err)
+	}
+	err = until(ctx, func(ctx context.Context) error {
 		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
 			got, err := topicConfig(ctx, broker, topic)
 			for key, want := range config {
@@ -187,6 +198,10 @@ func (c *Cluster) AlterTopicConfig(tb testing.TB, topic string, config map[strin
 			return err
 		})
 	})
+	if err != nil {
+		return fmt.Errorf("wait for configuration of %s: %w", topic, err)
+	}
+	return nil
 }
 
 // DeleteRecords deletes a partition's records below an offset, as retention does;

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// kafkaWaitsForReplicas takes away a replica without which the topics take nothing: both deliveries wait, say why, and go on when it is
+// back, also where the exporter is killed meanwhile.
+func kafkaWaitsForReplicas(t *testing.T, c *kafka.Cluster) {
+	const all = ", partitions: 1, replication: 3, minInsyncReplicas: 3"
+	plain := kafkaSink{name: "idempotent", prefix: "wi.dev.", delivery: "idempotent", more: all}
+	whole := kafkaSink{name: "transactional", prefix: "wt.dev.", delivery: "transactional", more: all}
+	r := newKafkaRig(t, c, plain, whole)
+	r.summon()
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	begun := len(r.file.all(t))
+
+	if err := c.Kill(c.NodeIDs()[0]); err != nil {
+		t.Fatal(err)
+	}
+	r.writeUntaken("NOT_ENOUGH_REPLICAS")
+	r.expectUnsaved(begun, 1)
+	r.exporter.process.kill()
+	r.exporter.start(t)
+	r.writeUntaken("")
+	r.expectUnsaved(begun, 0) // a life that has saved nothing shows no position
+	if err := c.StartNodes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.await(r.writer.finish(t)...)
+	for _, sink := range r.topics {
+		eventually(t, deliveryLimit, sink.name+" is well again", func() bool { return r.exporter.sinkStatus(t, sink.name).LastError == "" })
+	}
+	r.stopIdle()
+	r.awaitTransactions(c, whole)
+	r.judge(false)
+}
+
+// writeUntaken makes changes that only the file takes. It returns when the sinks in Kafka name the cause, and what to do.
+func (r *rig) writeUntaken(cause string) {
+	r.t.Helper()
+	r.writer.disturb(r.t)
+	r.file.awaitObjects(r.t, r.exporter, r.writer.finish(r.t)...)
+	for _, sink := range r.topics {
+		said := ""
+		eventually(r.t, deliveryLimit, sink.name+" says "+cause+", and what to do", func() bool {
+			said = r.exporter.sinkStatus(r.t, sink.name).LastError
+			return strings.Contains(said, cause) && strings.Contains(said, "start the brokers that are down")
+		})
+		r.t.Logf("%s says: %s", sink.name, said)
+		if got := sink.read(r.t); len(got) > 0 {
+			r.t.Errorf("%s has %d events that too few replicas took, such as\n%s", sink.name, len(got), &got[0])
+		}
+	}
+}
+
+// expectUnsaved wants saved positions from least on, before all that the file has behind its first events (I1).
+func (r *rig) expectUnsaved(begun int, least uint64) {
+	r.t.Helper()
+	first := map[string]uint64{}
+	for _, e := range r.file.all(r.t)[begun:] {
+		if _, known := first[e.kind()]; !known {
+			first[e.kind()] = e.version()
+		}
+	}
+	if len(first) != len(r.names()) {
+		r.t.Errorf("%d resources were changed, want %d", len(first), len(r.names()))
+	}
+	for resource, version := range first {
+		if saved := parseVersion(r.exporter.status(r.t, resource).ResourceVersion); saved < least || saved >= version {
+			r.t.Errorf("%s: the saved position is %d, and version %d is not in all sinks", resource, saved, version)
+		}
+	}
+}
