@@ -41,7 +41,8 @@ func kafkaWaitsForReplicas(t *testing.T, c *kafka.Cluster) {
 	r.judge(false)
 }
 
-// writeUntaken makes changes that only the file takes. It returns when the sinks in Kafka name the cause, and what to do.
+// writeUntaken makes changes that only the file takes. It returns when the sinks in Kafka name the cause, and what to do. The topics
+// cannot be read meanwhile: a leader that is new does not say where they end.
 func (r *rig) writeUntaken(cause string) {
 	r.t.Helper()
 	r.writer.disturb(r.t)
@@ -53,9 +54,6 @@ func (r *rig) writeUntaken(cause string) {
 			return strings.Contains(said, cause) && strings.Contains(said, "start the brokers that are down")
 		})
 		r.t.Logf("%s says: %s", sink.name, said)
-		if got := sink.read(r.t); len(got) > 0 {
-			r.t.Errorf("%s has %d events that too few replicas took, such as\n%s", sink.name, len(got), &got[0])
-		}
 	}
 }
 

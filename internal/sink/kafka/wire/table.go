@@ -109,7 +109,7 @@ func table() []row {
 		{codeFencedLeaderEpoch, "FENCED_LEADER_EPOCH", Retriable, "the leader has moved", "", javaDoc},
 		{codeUnknownLeaderEpoch, "UNKNOWN_LEADER_EPOCH", Retriable, "the leader has moved", "", javaDoc},
 		{76, "UNSUPPORTED_COMPRESSION_TYPE", Fatal, "the topic does not take the compression", "change kafka.compression", javaDoc},
-		{78, "OFFSET_NOT_AVAILABLE", Retriable, "the new leader does not know the log's end yet", "", javaDoc},
+		{78, "OFFSET_NOT_AVAILABLE", Retriable, "the new leader does not know yet how much of its log is replicated", "if that lasts, start the brokers that are down", measured},
 		{87, "INVALID_RECORD", Invalid, "the topic does not take a record, such as one without a key where cleanup.policy is compact", "", measured},
 		{89, "THROTTLING_QUOTA_EXCEEDED", Retriable, "the brokers' quota for such requests is used up", "raise controller_mutation_rate for the user", javaDoc},
 		{90, "PRODUCER_FENCED", Fenced, "another producer has taken the transactional id, or the transaction timed out", "let one exporter at a time use kafka.transactionalId", measured},
