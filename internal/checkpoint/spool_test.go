@@ -66,11 +66,19 @@ func TestI1SpooledRecordsReadBackAsTheyWere(t *testing.T) {
 		{Stream: pods, Op: change.Sync, Key: change.Key{Name: "b"}, Snapshot: snapshot, Sink: "lake", Epoch: "other", Object: []byte(`{}`)},
 		{Stream: pods, Op: change.Sync, Key: change.Key{Name: "c"}, Snapshot: snapshot, Sink: "lake", Object: []byte{}},
 		{Stream: pods, Op: change.SnapshotEnd, Snapshot: &ended, Position: change.Position{ResourceVersion: "9", Complete: true, Epoch: "x", Selector: "s"}},
+		{Stream: pods, Op: change.Updated, Key: change.Key{Name: "d"}, Object: []byte(`{"v":2}`), Before: []byte(`{"v":1}`)},
+		{Stream: pods, Op: change.Deleted, Key: change.Key{Name: "d"}, Before: []byte(`{"v":2}`), FinalStateUnknown: true},
+		{Stream: pods, Op: change.Replaced, Key: change.Key{Name: "e"}, Snapshot: snapshot, Object: []byte(`{}`), Before: []byte{}, Last: true},
+		{Stream: pods, Op: change.Updated, Key: change.Key{Name: "f"}, Object: []byte(`{}`), Withheld: "filter", Received: time.Unix(7, 8)},
+		{Stream: pods, Op: change.Added, Key: change.Key{Name: "g"}, Object: []byte(`{"v":3}`), Before: []byte(`{}`), Withheld: "redact", Last: true},
 	}
 	value, err := s.Encode(records)
 	must(t, err)
 	read, err := s.codec.decode(nil, value)
 	must(t, err)
+	if len(read) != len(records) {
+		t.Fatalf("read %d records of %d", len(read), len(records))
+	}
 	for i, rec := range records {
 		if want, got := fmt.Sprintf("%+v", *rec), fmt.Sprintf("%+v", *read[i]); !reflect.DeepEqual(rec.Stream, read[i].Stream) || !reflect.DeepEqual(rec.Key, read[i].Key) ||
 			!same(rec.Snapshot, read[i].Snapshot) || !sameButPointers(*rec, *read[i]) {
@@ -95,8 +103,11 @@ func sameButPointers(a, b change.Record) bool {
 	if !a.Received.Equal(b.Received) || (a.Object == nil) != (b.Object == nil) || !bytes.Equal(a.Object, b.Object) {
 		return false
 	}
-	a.Stream, a.Snapshot, a.Received, a.Object = nil, nil, time.Time{}, nil
-	b.Stream, b.Snapshot, b.Received, b.Object = nil, nil, time.Time{}, nil
+	if (a.Before == nil) != (b.Before == nil) || !bytes.Equal(a.Before, b.Before) {
+		return false
+	}
+	a.Stream, a.Snapshot, a.Received, a.Object, a.Before = nil, nil, time.Time{}, nil, nil
+	b.Stream, b.Snapshot, b.Received, b.Object, b.Before = nil, nil, time.Time{}, nil, nil
 	return reflect.DeepEqual(a, b)
 }
 

@@ -1,0 +1,101 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// farewell is what a stream that is over tells last: a delete that no watch saw.
+func farewell(name string, version int) *change.Record {
+	rec := update(widgets(), name, version)
+	rec.Op, rec.Object, rec.FinalStateUnknown = change.Deleted, nil, true
+	return rec
+}
+
+// departed is a rig in whose only life so far a stream came, and left while all that it told was on disk: its sink takes nothing
+// yet. What follows in the same life is up to then.
+func departed(t *testing.T, target *memory, then func(r *rig, line *Line)) *rig {
+	t.Helper()
+	r := newRig(t, spooling("s", target, 4))
+	rosters, left := r.follow()
+	if err := r.life(func(line *Line) {
+		g := newGuest(r)
+		if err := (<-rosters).Join(g.source()); err != nil {
+			t.Fatal(err)
+		}
+		<-g.began
+		for i := 1; i <= 10; i++ {
+			r.push(line, update(pods(), "a", i))
+		}
+		r.push(line, update(widgets(), "w", 11), farewell("w", 11))
+		r.drain(line, pods(), widgets())
+		close(g.end)
+		<-left
+		if target.short() != "" {
+			t.Errorf("the sink took %s before the stream left", target.short())
+		}
+		r.forgotten(widgets())
+		then(r, line)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.config.Follow = nil
+	return r
+}
+
+// TestI4WhatAStreamToldBeforeItLeftIsGivenFromDisk to a sink that was away meanwhile: in the same life, in the next one, and
+// once where the process dies behind the write.
+func TestI4WhatAStreamToldBeforeItLeftIsGivenFromDisk(t *testing.T) {
+	want := numbers(1, 10) + " w/11/updated w/11/deleted"
+	t.Run("same life", func(t *testing.T) {
+		target := &memory{}
+		release := target.hang()
+		departed(t, target, func(r *rig, _ *Line) {
+			release()
+			r.await("the rest", func() bool { return target.short() == want })
+		})
+		if target.short() != want {
+			t.Errorf("the log is %s", target.short())
+		}
+	})
+	t.Run("next life", func(t *testing.T) {
+		target := &memory{}
+		target.hang()
+		r := departed(t, target, func(*rig, *Line) {})
+		target.fault = nil
+		r.givesTheRest(target, want)
+	})
+	t.Run("the process dies behind the write", func(t *testing.T) {
+		target := &memory{}
+		target.hang()
+		r := departed(t, target, func(*rig, *Line) {})
+		target.fault = func(_ context.Context, batch []sink.Message) error {
+			target.append(batch)
+			return &sink.PermanentError{Err: errors.New("killed")}
+		}
+		if err := r.life(func(*Line) { r.await("a write", func() bool { return target.short() != "" }) }); err == nil {
+			t.Fatal("the life did not die")
+		}
+		target.fault = nil
+		r.givesTheRest(target, want)
+	})
+}
+
+// givesTheRest is a life at whose end the log is as wanted, and one more record that is pushed.
+func (r *rig) givesTheRest(target *memory, want string) {
+	r.t.Helper()
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 12))
+		r.await("the last", func() bool { return strings.HasSuffix(target.short(), "a/12/updated") })
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+	if want += " a/12/updated"; target.short() != want {
+		r.t.Errorf("the log is\n%s, want\n%s", target.short(), want)
+	}
+}
