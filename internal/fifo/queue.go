@@ -70,6 +70,9 @@ func (q *Queue) ReserveFor(rec *change.Record) bool {
 	return q.Reserve(size)
 }
 
+// Overdraw takes room that the queue does not have. The caller bounds by other means what is queued.
+func (q *Queue) Overdraw(size int) { q.take(size) }
+
 func (q *Queue) take(size int) {
 	q.used.Bytes += size
 	q.used.Records++

@@ -104,6 +104,11 @@ func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 			l.mu.Unlock()
 			return nil
 		}
+		if l.spool.lent {
+			l.queue.Overdraw(rec.Size())
+			l.mu.Unlock()
+			return nil
+		}
 		freed := l.freed
 		l.spool.active = l.spool.limit > 0
 		spools := l.spool.active

@@ -17,6 +17,7 @@ import (
 type spool struct {
 	limit  int64 // bytes on disk; 0 is a listener that never spools
 	active bool  // what is queued goes to disk
+	lent   bool  // the queue may exceed its limit, since another listener keeps what is in it from going to disk
 
 	saved  checkpoint.Spool // as the state has it
 	next   [2]uint64        // the number of the next chunk, by part
@@ -104,6 +105,16 @@ func (l *listener) spooling() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.spool.takes()
+}
+
+// lend says whether other listeners, which do not spool, keep the positions from moving and so the queue from going to disk. Their
+// queues have room, so this one may not be what holds up the line: what all hold together is bounded by the line's window (I6).
+func (l *listener) lend(stuck bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spool.lent = stuck && l.spool.takes(); l.spool.lent {
+		l.signalFreed()
+	}
 }
 
 // isBehind says whether records on disk, or on their way there, are not delivered.

@@ -223,3 +223,40 @@ func TestI4LateSinkIsOwedASnapshotWhereSomebodyAskedForItsGhosts(t *testing.T) {
 		})
 	}
 }
+
+// Neither of two sinks that are away keeps the other's policy from working: what waits for the one that is not spooled for cannot
+// go to disk for the other.
+func TestI3ASinkThatSpoolsHoldsUpNobodyBesideOneThatDoesNot(t *testing.T) {
+	for _, coalesces := range []bool{true, false} {
+		t.Run(fmt.Sprintf("the other coalesces %t", coalesces), func(t *testing.T) {
+			slow, other, fast := &memory{}, &memory{}, &memory{}
+			second := sinkOf("other", other)
+			second.Coalesce = coalesces
+			r := newRig(t, spooling("slow", slow, 4), second, sinkOf("fast", fast))
+			releaseSlow, releaseOther := slow.hang(), other.hang()
+			if err := r.life(func(line *Line) {
+				pushed := make(chan error, 1)
+				go func() {
+					var err error
+					for i := 1; i <= 40 && err == nil; i++ {
+						err = line.Push(t.Context(), update(pods(), "a", i))
+					}
+					pushed <- err
+				}()
+				r.await("the third sink", func() bool { return fast.short() == numbers(1, 40) })
+				releaseOther()
+				if err := <-pushed; err != nil {
+					t.Error(err)
+				}
+				r.drain(line, pods()) // to disk
+				releaseSlow()
+				r.await("the first sink", func() bool { return slow.short() == numbers(1, 40) })
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if slow.short() != numbers(1, 40) || !strings.HasSuffix(other.short(), "a/40/updated") {
+				t.Errorf("the logs are %s and %s", slow.short(), other.short())
+			}
+		})
+	}
+}
