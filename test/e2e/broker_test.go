@@ -87,8 +87,9 @@ func (b *broker) address() string { return net.JoinHostPort("127.0.0.1", strconv
 
 // streamLog reads the stream with a connection and consumers of its own.
 type streamLog struct {
-	nc *nats.Conn
-	js jetstream.JetStream
+	nc   *nats.Conn
+	js   jetstream.JetStream
+	name string
 }
 
 // open connects to the server; the connection ends with the test.
@@ -103,12 +104,12 @@ func (b *broker) open() *streamLog {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return &streamLog{nc: nc, js: js}
+	return &streamLog{nc: nc, js: js, name: streamName}
 }
 
 // read returns the events from the sequence on, up to the stream's present end.
 func (s *streamLog) read(ctx context.Context, first uint64) ([]event, error) {
-	stream, err := s.js.Stream(ctx, streamName)
+	stream, err := s.js.Stream(ctx, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
