@@ -34,7 +34,7 @@ func serveBroker(dir, port string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	server, err := embedded.Start(embedded.Options{StoreDir: dir, Port: number})
+	server, err := embedded.Start(embedded.Options{StoreDir: dir, Port: number, MaxPayload: 8 << 20})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

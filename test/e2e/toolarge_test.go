@@ -13,8 +13,8 @@ import (
 // what was refused is there when the limit is raised, while the exporter runs.
 func kafkaRefusesLargeObjects(t *testing.T, c *kafka.Cluster) {
 	const limited = threeReplicas + ", compression: none, topicConfig: {max.message.bytes: '%d'}"
-	plain := kafkaSink{name: "idempotent", prefix: "li.dev.", delivery: "idempotent", more: fmt.Sprintf(limited, narrow)}
-	whole := kafkaSink{name: "transactional", prefix: "lt.dev.", delivery: "transactional", more: fmt.Sprintf(limited, narrow)}
+	plain := kafkaSink{name: "idempotent", prefix: "li.dev.", delivery: "idempotent", more: fmt.Sprintf(limited, 1<<20)}
+	whole := kafkaSink{name: "transactional", prefix: "lt.dev.", delivery: "transactional", more: fmt.Sprintf(limited, 1<<20)}
 	r := newKafkaRig(t, c, plain, whole)
 	r.writer.populate(t)
 	r.exporter.start(t)

@@ -15,6 +15,8 @@ type Options struct {
 	StoreDir string // where the streams are; needed
 	Host     string // "" is 127.0.0.1
 	Port     int    // 0 is any that is free
+	// MaxPayload is the size in bytes of the largest message that the server takes; 0 is its own default, 1 MiB.
+	MaxPayload int32
 }
 
 // Server is a running server.
@@ -27,7 +29,7 @@ func Start(options Options) (*Server, error) {
 	}
 	config := &server.Options{
 		Host: options.Host, Port: options.Port, StoreDir: options.StoreDir,
-		JetStream: true, NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
+		MaxPayload: options.MaxPayload, JetStream: true, NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
 	}
 	if config.Host == "" {
 		config.Host = "127.0.0.1"
