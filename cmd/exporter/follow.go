@@ -88,6 +88,14 @@ func notServed(catalog *source.Catalog, resource change.Resource) string {
 	return "the API server does not serve " + resource.String()
 }
 
+// runWith is run for a pipeline that the telemetry looks into.
+func (f *follower) runWith(t *telemetry.Telemetry) func(context.Context, *pipeline.Roster) error {
+	return func(ctx context.Context, roster *pipeline.Roster) error {
+		t.Follow(roster.Unsaved)
+		return f.run(ctx, roster)
+	}
+}
+
 // run asks what is served until ctx ends.
 func (f *follower) run(ctx context.Context, roster *pipeline.Roster) error {
 	f.tell(f.catalog)

@@ -161,7 +161,7 @@ func (a *assembly) run(ctx context.Context) error {
 	a.logger.Info("exporter starts", "version", version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images,
-		Requests: requests, Replays: letters.replays, StopTimeout: stopTimeout, Follow: f.run, Observer: pipelineObserver(t, f.nudge),
+		Requests: requests, Replays: letters.replays, StopTimeout: stopTimeout, Follow: f.runWith(t), Observer: pipelineObserver(t, f.nudge),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"sort"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -44,6 +45,14 @@ func (t *Tracker) First() (seq uint64, ok bool) {
 		return 0, false
 	}
 	return t.at(0).rec.Seq, true
+}
+
+// Since is when the oldest record was received that Advance has not given back, false where there is none.
+func (t *Tracker) Since() (received time.Time, ok bool) {
+	if t.length == 0 {
+		return time.Time{}, false
+	}
+	return t.at(0).rec.Received, true
 }
 
 // Add appends a record that the listeners in the bit mask wanted must acknowledge; 0 is a record that nobody waits

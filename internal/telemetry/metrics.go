@@ -60,7 +60,7 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 
 // gauges describes what is read from the state at each collection.
 type gauges struct {
-	positionAge, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, deadLetters *prometheus.Desc
+	positionAge, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, deadLetters *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -69,6 +69,7 @@ func newGauges() gauges {
 	}
 	return gauges{
 		positionAge:   desc("position_age_seconds", "Time since the saved position of the resource last moved or was confirmed.", "resource"),
+		historyLeft:   desc("history_left_seconds", "Estimate of how long the API server's history still holds what the saved position of the resource needs; 300 where nothing waits.", "resource"),
 		inventory:     desc("inventory_objects", "Objects that the sinks have, as the saved state knows it.", "resource"),
 		queueBytes:    desc("queue_bytes", "Bytes waiting for the sink.", "sink"),
 		queueRecords:  desc("queue_records", "Records waiting for the sink or being written.", "sink"),
@@ -94,10 +95,11 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 			gauge(t.gauges.deadLetters, float64(n), name)
 		}
 	}
-	now := time.Now()
+	now, unsaved := time.Now(), t.unsaved()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, s := range t.streams {
+		gauge(t.gauges.historyLeft, historyLeft(now, unsaved[name]).Seconds(), name)
 		if !s.confirmed.IsZero() {
 			gauge(t.gauges.positionAge, now.Sub(s.confirmed).Seconds(), name)
 		}

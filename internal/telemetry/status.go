@@ -27,6 +27,7 @@ type streamState struct {
 	State              string          `json:"state"`
 	ResourceVersion    string          `json:"resourceVersion"`
 	PositionAgeSeconds float64         `json:"positionAgeSeconds"`
+	HistoryLeftSeconds float64         `json:"historyLeftSeconds"` // an estimate
 	Records            int             `json:"records"`
 	Gaps               int             `json:"gaps"`
 	LastGap            *gapState       `json:"lastGap,omitempty"`
@@ -137,7 +138,7 @@ type Status struct {
 
 // Status is how things stand now.
 func (t *Telemetry) Status() Status {
-	now := time.Now()
+	now, unsaved := time.Now(), t.unsaved()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	status := Status{
@@ -148,6 +149,7 @@ func (t *Telemetry) Status() Status {
 	for name, s := range t.streams {
 		shown := *s
 		shown.PositionAgeSeconds = age(now, s.confirmed)
+		shown.HistoryLeftSeconds = historyLeft(now, unsaved[name]).Seconds()
 		status.Streams[name] = shown
 	}
 	for name, s := range t.sinks {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,6 +40,8 @@ type Telemetry struct {
 	metrics  *metrics
 	gauges   gauges
 	started  time.Time
+
+	waiting atomic.Pointer[func() map[string]time.Time] // nil before the pipeline runs
 
 	mu        sync.Mutex // guards the following
 	streams   map[string]*streamState
