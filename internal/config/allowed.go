@@ -28,8 +28,8 @@ func Ops() []string { return []string{"added", "updated", "deleted"} }
 // FilterFailures are the values of Resource.FilterFailure; the first is what "" means.
 func FilterFailures() []string { return []string{"pass", WithholdFailed} }
 
-// WithholdFailed puts a gap in the place of a record whose filter fails.
-const WithholdFailed = "gap"
+// WithholdFailed makes a dead letter of a record whose filter fails, and a gap record stands for it.
+const WithholdFailed = "deadletter"
 
 // Keepables are the values of Resource.Keep.
 func Keepables() []string { return []string{KeepManagedFields, KeepLastApplied} }

@@ -113,8 +113,8 @@ func TestOneProblem(t *testing.T) {
 		{"resync backwards", sinkWith("resync: -1h"), `sinks[0].resync (line 4): want a length of time such as 10h or 1h30m, have "-1h"`},
 		{"resource that is not watched", "resources: [pods, jobs.batch]\nsinks:\n- {file: {path: /f}, resources: [pods, po]}\n", `sinks[0].resources[1] (line 3): "po" is not watched; write it as in resources: jobs.batch, pods`},
 
-		{"failure of a filter", "resources: [{resource: pods, filter: 'true', filterFailure: drop}]", `resources[0].filterFailure (line 1): unknown value "drop"; allowed: pass, gap`},
-		{"failure of no filter", "resources: [{resource: pods, filterFailure: gap}]", "resources[0].filterFailure (line 1): there is no filter that could fail; add filter, or leave it out"},
+		{"failure of a filter", "resources: [{resource: pods, filter: 'true', filterFailure: drop}]", `resources[0].filterFailure (line 1): unknown value "drop"; allowed: pass, deadletter`},
+		{"failure of no filter", "resources: [{resource: pods, filterFailure: deadletter}]", "resources[0].filterFailure (line 1): there is no filter that could fail; add filter, or leave it out"},
 		{"word for before", "resources: [{resource: pods, before: always}]", `resources[0].before (line 1): want true or false, have "always"`},
 
 		{"no path", "sinks: [{file: }]\n", "sinks[0].file.path (line 1): missing; want a file such as /var/log/changes.ndjson, or \"-\" for standard output"},

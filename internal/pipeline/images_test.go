@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -86,23 +88,59 @@ func TestI5SavingARecordLeavesTheNewerOneNoted(t *testing.T) {
 	}
 }
 
-// A record that no sink may have leaves a gap in its place, in the inventory its version, and of its object nothing.
-func TestI4WithheldRecordLeavesAGap(t *testing.T) {
-	target := &memory{}
-	r := newRig(t, sinkOf("s", target))
-	err := r.life(func(line *Line) {
-		line.images = NewImages(r.store)
-		withheld := keptUpdate("a", 2)
-		withheld.Withheld = "filter"
-		r.push(line, keptUpdate("a", 1), withheld, keptUpdate("b", 3))
-		r.drain(line, pods())
-		r.wantLast(line.images, "a", `true uid-a {"v":1}`)
-		if entry, _, err := r.store.Lookup("pods", withheld.Key); err != nil || entry.ResourceVersion != "2" {
+// A record that no sink may have is a dead letter before a gap stands in its place; in the inventory is its version, and of
+// what is kept of objects it changes nothing. Its letter is sent again as any other.
+func TestI1I4WithheldRecordIsKeptBeforeItsNote(t *testing.T) {
+	p := newPost(t)
+	p.target.before = func(m *sink.Message) error {
+		if m.Op == "gap" && p.kept() != "a/2/filter" {
+			t.Errorf("the note goes out, and the letters are %q", p.kept())
+		}
+		return nil
+	}
+	withheld := keptUpdate("a", 2)
+	withheld.Withheld = "filter"
+	p.live(func(line *Line) {
+		line.images = NewImages(p.store)
+		p.push(line, keptUpdate("a", 1), withheld, keptUpdate("b", 3))
+		p.drain(line, pods())
+		p.wantLast(line.images, "a", `true uid-a {"v":1}`)
+		if entry, _, err := p.store.Lookup("pods", withheld.Key); err != nil || entry.ResourceVersion != "2" {
 			t.Errorf("inventory has %+v, %v", entry, err)
 		}
+		p.expect("a/1/updated a/2/gap b/3/updated", "a/2/filter")
+		l := p.only()
+		if string(l.Object) != `{"v":2}` || !bytes.Contains(l.Value, l.Object) || !strings.Contains(l.Error, "filterFailure") {
+			t.Errorf("the letter has %s in %s, because %s", l.Object, l.Value, l.Error)
+		}
+		if err := p.replay(l, false); err != nil || !strings.Contains(p.target.last(), `"replayed":"current"`) {
+			t.Errorf("sent again: %v, as %s", err, p.target.last())
+		}
+		p.drain(line, pods())
 	})
-	if want := "a/1/updated a/2/gap b/3/updated"; err != nil || target.short() != want {
-		t.Errorf("%v; log %s, want %s", err, target.short(), want)
+	p.expect("a/1/updated a/2/gap b/3/updated a/2/updated", "")
+}
+
+// What waits on disk is withheld there, too: it becomes a letter when its turn comes.
+func TestI4WithheldRecordFromDiskIsKept(t *testing.T) {
+	p, release := newSpoolingPost(t)
+	var want []string
+	p.live(func(line *Line) {
+		for i := 1; i <= 12; i++ {
+			rec := update(pods(), "a", i)
+			if i%2 == 0 {
+				rec.Withheld = "filter"
+				want = append(want, fmt.Sprintf("a/%d/filter", i))
+			}
+			p.push(line, rec)
+		}
+		p.drain(line, pods()) // to disk
+		release()
+		p.await("the last note", func() bool { return strings.HasSuffix(p.target.short(), "a/12/gap") })
+	})
+	got := strings.Fields(p.kept())
+	if slices.Sort(want); !slices.Equal(slices.Sorted(slices.Values(got)), want) || strings.Count(p.target.short(), "gap") != len(want) {
+		t.Errorf("the letters are %q, want %q, and the log %s", got, want, p.target.short())
 	}
 }
 

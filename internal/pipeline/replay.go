@@ -56,7 +56,7 @@ func (r *run) replay(ctx context.Context, replay *Replay) error {
 	if !rec.Op.OfObject() {
 		return errors.New("it frames a snapshot that is over, and is of no use again: delete the letter, and ask for another with exporter snapshot")
 	}
-	configured := slices.ContainsFunc(r.Sources, func(s Source) bool { return s.Stream.String() == rec.Stream.String() })
+	configured := slices.ContainsFunc(r.sources(), func(s Source) bool { return s.Stream.String() == rec.Stream.String() })
 	at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == rec.Sink })
 	if !configured || at < 0 || r.listeners[at].DeadLetters == nil || !r.listeners[at].takes(rec.Stream) {
 		return fmt.Errorf("sink %s does not take %s any more: configure it again, or delete the letter", rec.Sink, rec.Stream)

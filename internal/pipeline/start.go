@@ -59,8 +59,8 @@ func (r *run) open(ctx context.Context) error {
 // resumeCorrections repeats the full snapshots whose corrections the sink has and the saved state does not know. A resync is no
 // debt, so that its next turn would tell of them once more, when the sink's tail is forgotten (I3).
 func (r *run) resumeCorrections(l *listener) {
-	for i := range r.Sources {
-		if s := &r.Sources[i]; l.delivered.corrected(&s.Stream) {
+	for _, s := range r.sources() {
+		if l.delivered.corrected(&s.Stream) {
 			s.Request(change.Owed{Sink: l.Name, Reason: change.Resync})
 		}
 	}

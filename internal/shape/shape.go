@@ -17,7 +17,7 @@ type Options struct {
 	Ops    []string // "added", "updated", "deleted"; none is all. What a snapshot finds goes with the first two
 	Filter string   // in CEL; "" is all
 	Before bool     // records have the object as it was delivered last
-	// WithholdFailed keeps a record from all sinks whose filter fails; otherwise it goes on. A gap stands in its place.
+	// WithholdFailed keeps a record from all sinks whose filter fails; otherwise it goes on. It becomes a dead letter.
 	WithholdFailed bool
 	Rules          transform.Rules
 	Key            []byte // of the hashes; needed where there are rules

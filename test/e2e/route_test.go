@@ -17,7 +17,7 @@ import (
 func TestLabelsRouteAndAChangedLabelSplitsTheHistory(t *testing.T) {
 	r := newRig(t, nil)
 	config := fmt.Sprintf(`
-resources: [{resource: configmaps, before: true, filter: 'object.metadata.namespace == "default" && object.data.n >= "0"', filterFailure: gap}, namespaces]
+resources: [{resource: configmaps, before: true, filter: 'object.metadata.namespace == "default" && object.data.n >= "0"', filterFailure: deadletter}, namespaces]
 sinks: [{name: bus, nats: {url: "nats://%s", stream: %s, subject: "k8s.{resource}.{label:a.b/team}.{name}", subjects: {namespaces: "ns.{name}"}}}]
 `, r.broker.address(), streamName)
 	path := filepath.Join(t.TempDir(), "config.yaml")

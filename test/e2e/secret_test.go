@@ -131,10 +131,17 @@ func (p *plant) config(name string) {
 
 func (p *plant) create(resource schema.GroupVersionResource, manifest map[string]any) {
 	p.t.Helper()
-	object := &unstructured.Unstructured{Object: manifest}
-	if _, err := p.r.client.Resource(resource).Namespace("default").Create(p.t.Context(), object, metav1.CreateOptions{}); err != nil {
+	p.createIn("default", resource, manifest)
+}
+
+// createIn returns the object's uid.
+func (p *plant) createIn(namespace string, resource schema.GroupVersionResource, manifest map[string]any) string {
+	p.t.Helper()
+	made, err := p.r.client.Resource(resource).Namespace(namespace).Create(p.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.CreateOptions{})
+	if err != nil {
 		p.t.Fatal(err)
 	}
+	return string(made.GetUID())
 }
 
 // metadata has a copy of the values in the annotation of kubectl apply.
