@@ -29,7 +29,10 @@ type Options struct {
 var ErrNoBefore = errors.New("it speaks of oldObject, and nothing is kept of these objects: add before: true")
 
 // Filter is a compiled expression. It is safe for concurrent use.
-type Filter struct{ program cel.Program }
+type Filter struct {
+	program    cel.Program
+	expression string
+}
 
 // New compiles the expression, which sees:
 //
@@ -53,7 +56,7 @@ func New(expression string, options Options) (*Filter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile filter: %w", err)
 	}
-	return &Filter{program}, nil
+	return &Filter{program, expression}, nil
 }
 
 func compile(expression string, before bool) (*cel.Env, *cel.Ast, error) {
@@ -73,20 +76,21 @@ func compile(expression string, before bool) (*cel.Env, *cel.Ast, error) {
 }
 
 // Passes says whether the record goes on. A record that speaks of no object always does, and so does a delete whose last
-// state is not known: a reader must hear of it. An error is of this object, such as a field that it does not have.
+// state is not known: a reader must hear of it. An error is of this object, such as a field that it does not have; it quotes
+// nothing of the object's values.
 func (f *Filter) Passes(rec *change.Record) (bool, error) {
 	if !rec.Op.OfObject() || rec.Object == nil {
 		return true, nil
 	}
 	var object any
 	if err := json.Unmarshal(rec.Object, &object); err != nil {
-		return false, fmt.Errorf("read the object: %w", err)
+		return false, errors.New("read the object: it is no JSON, or has a number that is too large")
 	}
 	result, _, err := f.program.Eval(map[string]any{
 		"object": object, "op": rec.Op.String(), "oldObject": func() any { return before(rec) },
 	})
 	if err != nil {
-		return false, fmt.Errorf("evaluate filter: %w", err)
+		return false, fmt.Errorf("evaluate filter: %w", withoutValues(err, f.expression))
 	}
 	passes, ok := result.(types.Bool)
 	if !ok {
@@ -102,7 +106,7 @@ func before(rec *change.Record) any {
 	}
 	var object any
 	if err := json.Unmarshal(rec.Before, &object); err != nil {
-		return types.NewErr("read the object as it was: %v", err)
+		return types.NewErr("%s: %v", unreadable, err)
 	}
 	return object
 }

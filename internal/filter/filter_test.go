@@ -2,6 +2,7 @@ package filter
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -121,5 +122,47 @@ func TestOldObjectNeedsToBeKept(t *testing.T) {
 		if _, err := f.Passes(&change.Record{Op: change.Updated, Object: []byte(pod), Before: []byte(old)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("before %s: error %v, want one with %q", old, err, want)
 		}
+	}
+}
+
+// A filter sees what is redacted later, and its errors are logged.
+func TestI9ErrorsQuoteNothingOfTheObject(t *testing.T) {
+	const secret = `{"data":{"p":"s3cr3t","n":77177,"m":{"a":1}}}`
+	for expression, want := range map[string]string{
+		`int(object.data.p) > 1`:                                              errQuoting.Error(),
+		`timestamp(object.data.p) > timestamp(0)`:                             errQuoting.Error(),
+		`duration(object.data.p) > duration("1s")`:                            errQuoting.Error(),
+		`quantity(object.data.p).isGreaterThan(quantity("1"))`:                errQuoting.Error(),
+		`url(object.data.p).getHost() == ""`:                                  errQuoting.Error(),
+		`ip(object.data.p).family() == 4`:                                     errQuoting.Error(),
+		`cidr(object.data.p).prefixLength() == 4`:                             errQuoting.Error(),
+		`bool(object.data.p)`:                                                 errQuoting.Error(),
+		`object.data.p.charAt(object.data.n) == ""`:                           "index out of range",
+		`[1][object.data.n] == 1`:                                             "index out of bounds",
+		`object.data.m[object.data.p] == 1`:                                   "no such key",
+		`object.data.m["b"] == 1 || object.data.q == ""`:                      "no such key: ",
+		`object.data.p.matches("(" + object.data.p)`:                          errQuoting.Error(),
+		`object.data.p > object.data.n`:                                       "no such overload",
+		`object.data.n / (object.data.n - 77177) == 1`:                        "division by zero",
+		`object.data.n * 9223372036854775807 > 0`:                             "integer overflow",
+		`object.data.p.format([]) == ""`:                                      "",
+		`format.named(object.data.p).value().validate("") == optional.none()`: "",
+	} {
+		f, err := New(expression, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", expression, err)
+			continue
+		}
+		_, err = f.Passes(&change.Record{Op: change.Added, Object: []byte(secret)})
+		if text := fmt.Sprint(err); err == nil && want != "" || !strings.Contains(text, want) || strings.Contains(text, "s3cr3t") || strings.Contains(text, "77177") {
+			t.Errorf("%s: error %v, want %q and nothing of the object", expression, err, want)
+		}
+	}
+	f, err := New("object.data.p == 1", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = f.Passes(&change.Record{Op: change.Added, Object: []byte(`{"data":{"p":s3cr3t}}`)}); err == nil || strings.Contains(err.Error(), "'s'") {
+		t.Errorf("of what is no JSON: %v", err)
 	}
 }
