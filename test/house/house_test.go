@@ -45,6 +45,9 @@ func arrows() map[string][]string {
 		"internal/sink/kafka":       {"internal/sink", "internal/sink/kafka/batch", "internal/sink/kafka/wire"},
 		"internal/sink/kafka/batch": {},
 		"internal/sink/kafka/wire":  {"internal/sink"},
+
+		"internal/reference":          {"internal/config"},
+		"internal/reference/generate": {"internal/reference"},
 	}
 }
 

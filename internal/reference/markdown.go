@@ -1,0 +1,93 @@
+package reference
+
+import (
+	"fmt"
+	"strings"
+)
+
+const head = `<!-- Made from the types in internal/config by make docs. Change the sentences in internal/reference. -->
+
+# Configuration
+
+The exporter reads one YAML file, ` + "`exporter run -f FILE`" + `; without one, flags say the most important things
+(` + "`exporter run --help`" + `), and a flag wins over the file. Only ` + "`resources` and `sinks`" + ` are needed.
+[deploy/config.example.yaml](../deploy/config.example.yaml) is one file with every key in it.
+
+` + "`${NAME}`" + ` in a value is replaced by that environment variable after the YAML was read; ` + "`$${`" + ` stands for ` + "`${`" + `.
+A variable that is not set, an unknown key, a key given twice and a value of the wrong type are errors, and all of them are reported at once, each with its path and line.
+
+| type | how it is written |
+|---|---|
+| size | bytes, with one of Ki, Mi, Gi, Ti, k, M, G, T: ` + "`64Mi`" + `, ` + "`4096`" + ` |
+| duration | as Go writes it: ` + "`10s`, `1h30m`" + ` |
+| secret | a string that is shown nowhere; give it as ` + "`${NAME}`" + ` |
+| number, boolean | also in quotes, so that they may come from a variable |
+
+A default of – means that there is none; the sentence says what happens without the key.
+`
+
+// Markdown is the page.
+func Markdown() ([]byte, error) {
+	keys, err := Keys()
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.WriteString(head)
+	section := "?"
+	for _, key := range keys {
+		if at := parent(key.Path); at != section {
+			section = at
+			heading(&b, section, keys)
+		}
+		row(&b, key)
+	}
+	return []byte(b.String()), nil
+}
+
+// parent is the section that a key stands in, "" at the top.
+func parent(path string) string {
+	i := strings.LastIndex(path, ".")
+	return path[:max(i, 0)]
+}
+
+func last(path string) string { return path[strings.LastIndex(path, ".")+1:] }
+
+func heading(b *strings.Builder, section string, keys []Key) {
+	title := "Top level"
+	if section != "" {
+		title = "`" + section + "`"
+	}
+	fmt.Fprintf(b, "\n## %s\n\n", title)
+	for _, key := range keys {
+		if key.Path == section {
+			fmt.Fprintf(b, "%s\n\n", key.Text)
+		}
+	}
+	b.WriteString("| key | type | default | |\n|---|---|---|---|\n")
+}
+
+func row(b *strings.Builder, key Key) {
+	name, text, value := "`"+strings.TrimSuffix(last(key.Path), "[]")+"`", key.Text, "–"
+	if key.Section {
+		text = fmt.Sprintf("See [%s](#%s).", key.Path, anchor(key.Path))
+	}
+	if len(key.Allowed) > 0 {
+		text += " Allowed: `" + strings.Join(key.Allowed, "`, `") + "`."
+	}
+	if key.Default != "" {
+		value = "`" + key.Default + "`"
+	}
+	fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, key.Type, value, strings.ReplaceAll(text, "|", `\|`))
+}
+
+// anchor is the heading's name in the way of GitHub: lower case, and nothing but letters, digits, - and _.
+func anchor(path string) string {
+	keep := func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}
+	return strings.Map(keep, strings.ToLower(path))
+}
