@@ -1,0 +1,81 @@
+package docs
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+)
+
+// narrow is a stream's largest message before its limit is raised.
+const narrow = 20_000
+
+// events are what happens to the world before some commands.
+func (w *world) events() map[string]func() {
+	return map[string]func(){
+		"an object is too large":  w.refuse,
+		"the limit is raised":     w.widen,
+		"the exporter is stopped": w.stop,
+		"the exporter runs":       w.start,
+		"the sink differs":        w.plant,
+	}
+}
+
+// resize changes the largest message of the stream; -1 is any.
+func (w *world) resize(size int32) {
+	w.t.Helper()
+	stream, err := w.stream.Stream(w.t.Context(), "K8S")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	config.MaxMsgSize = size
+	if _, err := w.stream.UpdateStream(w.t.Context(), config); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// refuse leaves a dead letter.
+func (w *world) refuse() {
+	w.t.Helper()
+	w.resize(narrow)
+	w.put("dump", strings.Repeat("x", 2*narrow))
+	w.await("a dead letter is there", func() bool {
+		letters, err := filepath.Glob(w.path("state/deadletters/bus/*"))
+		return err == nil && len(letters) > 0
+	})
+}
+
+// widen lets the stream take what it refused, which it has done before.
+func (w *world) widen() {
+	w.t.Helper()
+	if letters, _ := filepath.Glob(w.path("state/deadletters/bus/*")); len(letters) == 0 {
+		w.refuse()
+	}
+	w.resize(-1)
+}
+
+// plant stops the exporter and puts an object into the stream that the cluster does not have.
+func (w *world) plant() {
+	w.t.Helper()
+	w.stop()
+	stream, err := w.stream.Stream(w.t.Context(), "K8S")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	message, err := stream.GetLastMsgForSubject(w.t.Context(), "k8s.dev.core.configmaps.shop.settings-1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	forged := nats.NewMsg("k8s.dev.core.configmaps.shop.ghost")
+	forged.Data = bytes.ReplaceAll(message.Data, []byte("/settings-1/"), []byte("/ghost/"))
+	for name, values := range message.Header {
+		if strings.HasPrefix(name, "kubecdc") {
+			forged.Header[name] = []string{strings.ReplaceAll(values[0], "/settings-1/", "/ghost/")}
+		}
+	}
+	if _, err := w.stream.PublishMsg(w.t.Context(), forged); err != nil {
+		w.t.Fatal(err)
+	}
+}

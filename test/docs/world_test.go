@@ -1,0 +1,217 @@
+package docs
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+)
+
+// limit bounds what another process does, on a busy machine.
+const limit = 2 * time.Minute
+
+// world is what a page's commands meet: a real cluster with namespace shop, an exporter that streams it to JetStream and
+// to a file, and a directory with its configuration, in which the commands run.
+type world struct {
+	t          *testing.T
+	dir        string
+	kubeconfig string
+	client     kubernetes.Interface
+	nats       *embedded.Server
+	stream     jetstream.JetStream
+	exporter   *exec.Cmd
+	log        bytes.Buffer
+}
+
+const configuration = `cluster: dev
+resources:
+  - {resource: configmaps, namespaces: [shop]}
+  - {resource: deployments.apps, namespaces: [shop]}
+sinks:
+  - {name: bus, nats: {url: "%s", stream: K8S}}
+  - {name: archive, file: {path: changes.ndjson}}
+state: {dir: state}
+listen: 127.0.0.1:0
+`
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	cluster := shared.Get(t)
+	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, dir: t.TempDir(), client: client}
+	w.kubeconfig, err = filepath.Abs(cluster.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.nats = startNATS(t, w.path("jetstream"))
+	connection, err := nats.Connect(w.nats.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connection.Close)
+	if w.stream, err = jetstream.New(connection); err != nil {
+		t.Fatal(err)
+	}
+	w.furnish()
+	w.populate()
+	t.Cleanup(func() {
+		w.stop()
+		if t.Failed() {
+			t.Logf("the exporter said:\n%s", w.log.String())
+		}
+	})
+	w.start()
+	w.put("settings-1", "green")
+	w.await("a change is in the file", func() bool { return bytes.Contains(w.read("changes.ndjson"), []byte("dev.kubecdc.updated")) })
+	return w
+}
+
+func startNATS(t *testing.T, dir string) *embedded.Server {
+	t.Helper()
+	server, err := embedded.Start(embedded.Options{StoreDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	return server
+}
+
+// furnish makes the directory look as the project's does, with a configuration beside.
+func (w *world) furnish() {
+	w.t.Helper()
+	w.write("config.yaml", fmt.Sprintf(configuration, w.nats.URL()))
+	absolute, err := filepath.Abs(root)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for link, target := range map[string]string{"deploy": filepath.Join(absolute, "deploy"), "bin": filepath.Dir(binary(w.t))} {
+		if err := os.Symlink(target, w.path(link)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) populate() {
+	w.t.Helper()
+	_, err := w.client.CoreV1().Namespaces().Create(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		w.t.Fatal(err)
+	}
+	for _, name := range []string{"settings-1", "settings-2", "settings-3"} {
+		w.put(name, "blue")
+	}
+	labels := map[string]string{"app": "web"}
+	_, err = w.client.AppsV1().Deployments("shop").Create(w.t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web"}}},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		w.t.Fatal(err)
+	}
+}
+
+// put makes or changes a config map.
+func (w *world) put(name, value string) {
+	w.t.Helper()
+	maps := w.client.CoreV1().ConfigMaps("shop")
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"colour": value}}
+	_, err := maps.Update(w.t.Context(), object, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = maps.Create(w.t.Context(), object, metav1.CreateOptions{})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+
+func (w *world) write(name, content string) {
+	w.t.Helper()
+	if err := os.WriteFile(w.path(name), []byte(content), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// read is a file's content, nothing where there is none.
+func (w *world) read(name string) []byte {
+	text, err := os.ReadFile(w.path(name))
+	if err != nil && !os.IsNotExist(err) {
+		w.t.Fatal(err)
+	}
+	return text
+}
+
+// start runs the exporter, unless it runs, and waits until it streams. It ends with the world.
+func (w *world) start() {
+	w.t.Helper()
+	if w.exporter != nil {
+		return
+	}
+	w.exporter = exec.Command(binary(w.t), "run", "-f", "config.yaml", "--kubeconfig", w.kubeconfig)
+	w.exporter.Dir, w.exporter.Stderr = w.dir, &w.log
+	if err := w.exporter.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.await("the exporter is ready", func() bool {
+		answer, err := http.Get(w.address() + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+	w.await("both snapshots are in the file", func() bool { return bytes.Count(w.read("changes.ndjson"), []byte("snapshot.end")) >= 4 })
+}
+
+// stop ends the exporter, if it runs, which must have delivered everything.
+func (w *world) stop() {
+	w.t.Helper()
+	if w.exporter == nil {
+		return
+	}
+	stopped := w.exporter
+	w.exporter = nil
+	if err := stopped.Process.Signal(syscall.SIGTERM); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := stopped.Wait(); err != nil {
+		w.t.Errorf("the exporter ended with %v", err)
+	}
+}
+
+// address is the URL at which the exporter listens.
+func (w *world) address() string {
+	address, _, _ := strings.Cut(string(w.read("state/address")), " ")
+	return "http://" + address
+}
+
+func (w *world) await(what string, holds func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(limit); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("not in %s: %s", limit, what)
+		}
+	}
+}
