@@ -68,8 +68,9 @@ func (w *world) play(b *block) {
 		}
 		happen()
 	}
-	for _, c := range b.commands() {
-		if b.notes["until"] != "" {
+	commands := b.commands()
+	for i, c := range commands {
+		if b.notes["until"] != "" && i == len(commands)-1 {
 			w.runUntil(c, b.notes["until"])
 		} else {
 			w.run(c, b.notes["exits"])
@@ -93,7 +94,7 @@ func (w *world) prepare(ctx context.Context, c command) *exec.Cmd {
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary(w.t))+":"+os.Getenv("PATH"), "KUBECONFIG="+w.kubeconfig, "NO_COLOR=1")
 	if strings.HasPrefix(text, "make ") { // of the project
 		cmd.Dir = root
-		cmd.Env = append(cmd.Env, "KUBECONFIG=") // make run starts an API server then
+		cmd.Env = append(cmd.Env, "KUBECONFIG=") // so make run starts an API server
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }

@@ -18,7 +18,7 @@ const root = "../.."
 //	<!-- needs TOOL -->       a command that is skipped where there is no such program
 //	<!-- before: EVENT -->    what happens before it, one of world.events
 //	<!-- exits N -->          its exit code, if it is not 0
-//	<!-- until: TEXT -->      it goes on for ever; it is interrupted when it has said TEXT
+//	<!-- until: TEXT -->      the last command goes on for ever; it is interrupted when it has said TEXT
 //	<!-- file: NAME -->       it is kept in a file of that name, for the commands behind it
 //	<!-- golden: PATH -->     it is this message of the encoder's tests
 type block struct {
