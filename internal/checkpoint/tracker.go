@@ -47,12 +47,13 @@ func (t *Tracker) First() (seq uint64, ok bool) {
 	return t.at(0).rec.Seq, true
 }
 
-// Since is when the oldest record was received that Advance has not given back, false where there is none.
-func (t *Tracker) Since() (received time.Time, ok bool) {
+// Waits is when the oldest record was received that Advance has not given back, and the listeners that have not acknowledged it;
+// false where there is none.
+func (t *Tracker) Waits() (received time.Time, missing uint64, ok bool) {
 	if t.length == 0 {
-		return time.Time{}, false
+		return time.Time{}, 0, false
 	}
-	return t.at(0).rec.Received, true
+	return t.at(0).rec.Received, t.at(0).missing, true
 }
 
 // Add appends a record that the listeners in the bit mask wanted must acknowledge; 0 is a record that nobody waits

@@ -348,10 +348,7 @@ func (l *Line) advance() []*part {
 	for _, p := range c.parts {
 		l.leaving = append(l.leaving, p.records...)
 	}
-	stuck := frontier <= l.number.Last()
-	for _, lst := range l.listeners {
-		lst.lend(stuck)
-	}
+	l.loosen(spooling)
 	last := c.last()
 	for i, lst := range l.listeners {
 		if !lst.isBehind() { // what is on disk is still to be compared

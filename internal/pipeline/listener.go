@@ -113,11 +113,14 @@ func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 		l.spool.active = l.spool.limit > 0
 		spools := l.spool.active
 		l.mu.Unlock()
+		var again <-chan time.Time
 		if spools {
 			l.line.wakeCommitter()
+			again = time.After(lendAfter)
 		}
 		select {
 		case <-freed:
+		case <-again:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

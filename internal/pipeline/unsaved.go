@@ -17,7 +17,7 @@ func (l *Line) waitSince() map[string]time.Time {
 		}
 	}
 	for name, p := range l.streams {
-		if since, waits := p.tracker.Since(); waits && oldest[name].IsZero() {
+		if since, _, waits := p.tracker.Waits(); waits && oldest[name].IsZero() {
 			oldest[name] = since
 		}
 	}
