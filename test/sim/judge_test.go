@@ -69,7 +69,7 @@ func (j *judge) pipelineObserver(l *life) pipeline.Observer {
 		}
 	}
 	o.Queued = func(name string, backlog pipeline.Backlog) {
-		if most := 2 * l.queueOf(name); backlog.Records > most {
+		if most := 2 * l.roomOf(name); backlog.Records > most {
 			j.world.violate("I6", "sink %s holds %d records, %d are allowed in its queue", name, backlog.Records, most/2)
 		}
 	}
@@ -78,13 +78,23 @@ func (j *judge) pipelineObserver(l *life) pipeline.Observer {
 	return o
 }
 
-func (l *life) queueOf(name string) int {
+// roomOf is how many records the sink may hold. One that spools may hold what others let in that keep it from going to disk: as
+// many as fit into their queues, or into the line's window where one merges what waits for it.
+func (l *life) roomOf(name string) (room int) {
+	all, spools := 0, false
 	for _, spec := range l.world.script.Sinks {
+		all += spec.Queue
+		if spec.Full == "coalesce" {
+			all += 1 << 14
+		}
 		if spec.Name == name {
-			return spec.Queue
+			room, spools = spec.Queue, spec.Full == "spool"
 		}
 	}
-	return 0
+	if spools {
+		return all
+	}
+	return room
 }
 
 // committed judges what was reported as saved: it is the next in line (I2), and every sink that wants it has it (I1).
