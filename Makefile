@@ -59,7 +59,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 		done; \
 	done
 
-BENCHES := source stages encode file scale snapshot restart idle kafka nats latency
+BENCHES := source stages encode file scale snapshot restart idle kafka nats spool latency
 
 .PHONY: bench
 bench: ## all benchmarks, each beside its limit; their figures are written into bench/RESULTS.md
@@ -104,6 +104,10 @@ bench-kafka: ## watch -> a real Apache Kafka, beside reading and discarding the 
 .PHONY: bench-nats
 bench-nats: ## watch -> a real nats-server with streams on disk, beside reading and discarding the same bytes
 	go run ./bench/nats
+
+.PHONY: bench-spool
+bench-spool: ## a file sink beside one that hangs and is spooled for: delivery latencies, the cost of spooling and draining, bytes on disk
+	go run ./bench/spool
 
 .PHONY: bench-latency
 bench-latency: ## from a write that a real API server acknowledged to a JetStream consumer, beside a bare client-go watch

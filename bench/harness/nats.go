@@ -84,3 +84,9 @@ func awaitListener(ctx context.Context, address string) error {
 		}
 	}
 }
+
+// Pause makes it answer nobody, as a machine that hangs, until Resume.
+func (n *NATS) Pause() error { return n.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume lets it go on.
+func (n *NATS) Resume() error { return n.cmd.Process.Signal(syscall.SIGCONT) }
