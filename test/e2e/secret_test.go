@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,24 +26,33 @@ import (
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// secretSinks are all formats, to files and to streams.
+// secretSinks are all formats, to files, to streams and to a bucket. What a stream cannot take at once waits on disk.
 const secretSinks = `
 sinks:
   - {name: events, file: {path: %[1]s/events.ndjson}}
   - {name: envelopes, file: {path: %[1]s/envelopes.ndjson}, format: debezium}
-  - {name: s1, nats: {url: "nats://%[2]s", stream: S1, subject: "s1.{resource}.{name}"}}
-  - {name: s2, nats: {url: "nats://%[2]s", stream: S2, subject: "s2.{resource}.{name}"}, format: cloudevents-binary}
-  - {name: s3, nats: {url: "nats://%[2]s", stream: S3, subject: "s3.{resource}.{name}"}, format: debezium}
-  - {name: s4, nats: {url: "nats://%[2]s", stream: S4, subject: "s4.{resource}.{name}"}, format: object}
+  - {name: s1, nats: {url: "nats://%[2]s", stream: S1, subject: "s1.{resource}.{name}"}, queue: {records: 4, full: spool}}
+  - {name: s2, nats: {url: "nats://%[2]s", stream: S2, subject: "s2.{resource}.{name}"}, format: cloudevents-binary, queue: {records: 4, full: spool}}
+  - {name: s3, nats: {url: "nats://%[2]s", stream: S3, subject: "s3.{resource}.{name}"}, format: debezium, queue: {records: 4, full: spool}}
+  - {name: s4, nats: {url: "nats://%[2]s", stream: S4, subject: "s4.{resource}.{name}"}, format: object, queue: {records: 4, full: spool}}
+  - {name: kv, nats: {url: "nats://%[2]s", kv: KV}, format: object, queue: {records: 4, full: spool}}
 `
 
+// secretStreams are the names of the sinks in secretSinks that are streams, and of the streams; secretLogs of all sinks.
+func secretStreams() map[string]string {
+	return map[string]string{"s1": "S1", "s2": "S2", "s3": "S3", "s4": "S4", "kv": "KV_KV"}
+}
+
+func secretLogs() []string { return []string{"events", "envelopes", "s1", "s2", "s3", "s4", "kv"} }
+
 // TestI9NoValueOfASecretLeaves plants values, lets everything happen to them, and looks for them wherever the exporter
-// writes: in the sinks, the state, the log and on the status pages.
+// writes and whatever it shows: in the sinks, the state with its spool and the objects that it keeps, dead letters, the log,
+// the status pages, and what each command says.
 func TestI9NoValueOfASecretLeaves(t *testing.T) {
 	r := newRig(t, nil)
 	config := fmt.Sprintf(`
 resources:
-  - {resource: secrets, keep: [managedFields, lastApplied], before: true}
+  - {resource: secrets, keep: [managedFields, lastApplied], before: true, filter: '!has(object.metadata.labels) || int(object.data.a) > 0', filterFailure: deadletter}
   - {resource: configmaps, redact: [.data.token], before: true}
 listen: %q
 state: {dir: %s}
@@ -62,7 +75,13 @@ log: {level: debug}
 	planted.update(core("configmaps"), "settings")
 	planted.remove("gone")
 	events.await(t, r.exporter, "the delete", func(e *event) bool { return e.op() == "deleted" && e.Name == "gone" })
+	planted.letters(events)
+	planted.spool(events)
 	r.exporter.process.kill()
+	if found := planted.searchState(); found.chunks == 0 || found.images == 0 {
+		t.Errorf("the state has %d chunks of the spool and %d objects with hashes: nothing was looked at", found.chunks, found.images)
+	}
+	r.broker.start()
 	planted.update(secrets(), "kept")
 	planted.update(core("configmaps"), "settings")
 	planted.secret("missed")
@@ -76,25 +95,114 @@ log: {level: debug}
 	planted.secret("last")
 	events.await(t, r.exporter, "the last Secret", func(e *event) bool { return e.Name == "last" })
 	r.command("snapshot", "--wait")
-	for _, page := range []string{"/statusz", "/metrics", "/inventory", "/checkpoint"} {
+	planted.searchEvents("last")
+	planted.sendLettersAgain()
+	for _, page := range []string{"/", "/statusz", "/metrics", "/inventory", "/checkpoint", "/snapshot"} {
 		planted.search(page, []byte(r.exporter.get(t, page)))
+	}
+	if diffs := planted.searchCommands(path, secretLogs()); !strings.Contains(diffs, `"(redacted)" -> "(redacted)"`) {
+		t.Errorf("tail shows no change of a redacted value: %.3000s", diffs)
 	}
 	r.exporter.stop(t)
 
+	planted.searchState()
 	planted.searchObjects()
 	hashes := 0
-	for i := range 4 {
-		planted.searchStream(fmt.Sprintf("S%d", i+1))
+	for _, stream := range secretStreams() {
+		planted.searchStream(stream)
 	}
 	planted.wantBefore(events.all(t))
 	planted.searchFiles(func(name string, text []byte) {
 		if strings.HasSuffix(name, ".ndjson") {
-			hashes += bytes.Count(text, []byte(`"hmac-sha256:`))
+			hashes += bytes.Count(text, []byte(hashed))
 		}
 	})
 	if hashes == 0 {
 		t.Error("no file has a hash: nothing was redacted, or nothing was written")
 	}
+}
+
+// letters makes Secrets that are kept as dead letters: one that the streams do not take, and one whose filter fails.
+func (p *plant) letters(events *follower) {
+	p.t.Helper()
+	p.narrow(2 << 10)
+	p.restart() // the sinks know the limit
+	p.create(secrets(), map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": p.metadata("huge"), "data": map[string]any{"a": "MQ=="}, "stringData": p.many(64),
+	})
+	failing := p.metadata("failing")
+	failing["labels"] = map[string]any{"a": "b"}
+	p.create(secrets(), map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": failing, "data": map[string]any{"a": base64.StdEncoding.EncodeToString([]byte(p.value()))},
+	})
+	events.await(p.t, p.r.exporter, "the Secret whose filter fails", func(e *event) bool { return e.op() == "gap" && e.Name == "failing" })
+	eventually(p.t, deliveryLimit, "all letters are kept", func() bool { return len(p.r.letters()) >= len(secretLogs())+len(secretStreams()) })
+	p.searchLetters(secretLogs(), "filter")
+	p.searchLetters(slices.Sorted(maps.Keys(secretStreams())), "too_large")
+	if !strings.Contains(p.r.exporter.log(p.t), "it may quote the object") {
+		p.t.Error("the log tells of no filter that fails")
+	}
+}
+
+// sendLettersAgain brings the letters into the sinks.
+func (p *plant) sendLettersAgain() {
+	p.t.Helper()
+	p.narrow(-1)
+	p.restart()
+	p.searchCommand("deadletter", "replay", "--force")
+	if left := p.r.letters(); len(left) > 0 {
+		p.t.Errorf("letters are left: %+v", left)
+	}
+}
+
+// spool lets changes happen that no stream can take.
+func (p *plant) spool(events *follower) {
+	p.t.Helper()
+	p.r.broker.kill()
+	for range 12 {
+		p.update(secrets(), "kept")
+		p.update(core("configmaps"), "settings")
+	}
+	p.secret("spooled")
+	p.update(secrets(), "spooled")
+	p.remove("spooled")
+	events.await(p.t, p.r.exporter, "what the streams do not take", func(e *event) bool { return e.op() == "deleted" && e.Name == "spooled" })
+	for _, name := range slices.Sorted(maps.Keys(secretStreams())) {
+		p.spooled(name)
+	}
+}
+
+func (p *plant) restart() {
+	p.t.Helper()
+	p.r.exporter.stop(p.t)
+	p.r.exporter.start(p.t)
+	eventually(p.t, deliveryLimit, "the exporter is ready", func() bool { return p.r.exporter.answers(p.t.Context(), "/readyz") })
+}
+
+// narrow sets the largest message, in bytes, that the streams take; -1 is any.
+func (p *plant) narrow(limit int32) {
+	p.t.Helper()
+	js := p.r.broker.open().js
+	for _, name := range secretStreams() {
+		stream, err := js.Stream(p.t.Context(), name)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		config := stream.CachedInfo().Config
+		config.MaxMsgSize = limit
+		if _, err := js.UpdateStream(p.t.Context(), config); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// many are values that are large together.
+func (p *plant) many(n int) map[string]any {
+	values := map[string]any{}
+	for i := range n {
+		values[fmt.Sprintf("k%d", i)] = p.value()
+	}
+	return values
 }
 
 func secrets() schema.GroupVersionResource { return core("secrets") }
@@ -255,6 +363,9 @@ func (p *plant) searchStream(name string) {
 	}
 	for seq := state.FirstSeq; seq <= state.LastSeq; seq++ {
 		m, err := stream.GetMsg(ctx, seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue // a bucket has the newest of each key alone
+		}
 		if err != nil {
 			p.t.Fatal(err)
 		}
