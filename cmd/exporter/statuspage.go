@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/page"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
@@ -11,11 +12,14 @@ import (
 // observed is the telemetry of this run, and the page that shows it.
 func (a *assembly) observed(letters *letters) (*telemetry.Telemetry, *page.Page) {
 	var t *telemetry.Telemetry
-	queues := map[string]int{}
+	queues, spools := map[string]int{}, map[string]int64{}
 	for _, s := range a.cfg.Sinks {
 		queues[s.Name] = int(s.Queue.Bytes)
+		if s.Queue.Full == config.FullSpool {
+			spools[s.Name] = int64(s.Queue.Spool)
+		}
 	}
-	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Private: control.Refusal})
+	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Spools: spools, Private: control.Refusal})
 	options := a.telemetryOptions(letters)
 	options.Received = shown.Received
 	t = telemetry.New(options)

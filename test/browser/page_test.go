@@ -44,7 +44,7 @@ func scene(records int) map[string]any {
 			"certificates.cert-manager.io": failing, "nodes": stream("watching", 7, 12),
 		},
 		"sinks": map[string]any{
-			"lake":    map[string]any{"state": "failing", "records": records, "queueRecords": 5120, "queueBytes": 62 << 20, "spoolBytes": 400 << 20, "spoolLimitBytes": 1 << 30, "oldestUnackedSeconds": 73.0, "lastError": "produce to topic k8s.prod-eu1.pods partition 2: no broker answers: " + hostile},
+			"lake":    map[string]any{"state": "failing", "records": records, "queueRecords": 5120, "queueBytes": 62 << 20, "spoolBytes": 400 << 20, "oldestUnackedSeconds": 73.0, "lastError": "produce to topic k8s.prod-eu1.pods partition 2: no broker answers: " + hostile},
 			"bus":     map[string]any{"state": "open", "records": records, "queueRecords": 12, "queueBytes": 140 << 10, "note": "messages are sent fast"},
 			hostile:   map[string]any{"state": "open", "records": records, "queueRecords": 0, "queueBytes": 0, "gaps": 1, "lastGap": map[string]any{"reason": "policy", "time": ago(time.Minute)}},
 			"archive": map[string]any{"state": "open", "records": records, "queueRecords": 0, "queueBytes": 0},
@@ -58,7 +58,7 @@ func serveScene(t *testing.T) string {
 	records := 1_200_000
 	p := page.New(page.Options{
 		Status: func() any { records += 300 + records%7*120; return scene(records) },
-		Queues: map[string]int{"lake": 64 << 20, "bus": 64 << 20, "archive": 64 << 20}, Private: func(*http.Request) string { return "" },
+		Queues: map[string]int{"lake": 64 << 20, "bus": 64 << 20, "archive": 64 << 20}, Spools: map[string]int64{"lake": 1 << 30}, Private: func(*http.Request) string { return "" },
 	})
 	for i, op := range []change.Op{change.Added, change.Updated, change.Deleted, change.Gap, change.Replaced, change.Updated, change.Added} {
 		rec := &change.Record{Stream: &change.Stream{Resource: change.Resource{Group: "apps", Name: "deployments"}}, Op: op, Received: time.Now()}
@@ -97,14 +97,20 @@ func TestThePageInLightDarkAndOnAPhone(t *testing.T) {
 	for _, look := range []struct {
 		scheme string
 		width  int64
-	}{{"light", 1200}, {"dark", 1200}, {"light", 360}, {"dark", 360}} {
+	}{{"light", 1200}, {"dark", 1200}, {"light", 780}, {"light", 360}, {"dark", 360}} {
 		b.do(media("prefers-color-scheme", look.scheme), chromedp.EmulateViewport(look.width, 900), chromedp.Navigate(url))
 		b.await(drawn)
 		if wide := ask[int64](b, "document.documentElement.scrollWidth"); wide > look.width {
 			t.Errorf("%s at %d: the page is %d wide", look.scheme, look.width, wide)
 		}
-		if cut := ask[[]string](b, `[...document.querySelectorAll(".scroll")].filter((e) => innerWidth < 640 && e.scrollWidth > e.clientWidth).map((e) => e.innerText)`); len(cut) > 0 {
+		if cut := ask[[]string](b, `[...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText)`); len(cut) > 0 {
 			t.Errorf("%s at %d: must be scrolled sideways: %q", look.scheme, look.width, cut)
+		}
+		if broken := ask[[]string](b, `[...document.querySelectorAll("#streamRows th .name")].filter((e) => e.textContent.length < 20 && e.offsetHeight > 30).map((e) => e.textContent)`); len(broken) > 0 {
+			t.Errorf("%s at %d: short names are broken: %q", look.scheme, look.width, broken)
+		}
+		if spools := ask[int64](b, `[...document.querySelectorAll("#sinkCards .bar")].filter((e) => !e.hidden && e.innerText.includes("Spool")).length`); spools != 1 {
+			t.Errorf("%s at %d: %d sinks have a spool, and one spools", look.scheme, look.width, spools)
 		}
 		backgrounds[ask[string](b, "getComputedStyle(document.body).backgroundColor")] = true
 		b.picture(fmt.Sprintf("%s-%d.png", look.scheme, look.width))

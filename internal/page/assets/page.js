@@ -159,14 +159,13 @@ function fillBar(bar, used, limit, text) {
   setClass(track.firstChild, part > 0.9 && limit > 0 ? "full" : "");
 }
 
-function fillSink(card, sink, limit) {
+function fillSink(card, sink, limit, room) {
   pill(card.querySelector(".pill"), sink.state);
   setText(card.querySelector(".hint"), plural(sink.records, "record", "records") + " delivered" + (sink.note ? "; " + sink.note : ""));
   const [queue, spool] = card.querySelectorAll(".bar");
   fillBar(queue, sink.queueBytes || 0, limit, plural(sink.queueRecords || 0, "record", "records") + ", " + bytes(sink.queueBytes) + (limit ? " of " + bytes(limit) : ""));
-  const spooled = sink.spoolBytes ?? (sink.spool && sink.spool.bytes);
-  const room = sink.spoolLimitBytes ?? (sink.spool && sink.spool.limitBytes) ?? 0;
-  spool.hidden = spooled === undefined || spooled === null;
+  const spooled = sink.spoolBytes || 0;
+  spool.hidden = !room && !spooled;
   if (!spool.hidden) fillBar(spool, spooled, room, bytes(spooled) + (room ? " of " + bytes(room) : ""));
   const problem = card.querySelector(".problem");
   const texts = [];
@@ -208,7 +207,7 @@ function fillStream(row, stream) {
 // ---- events
 
 function showStatus(message) {
-  const { status: s, queues } = JSON.parse(message.data);
+  const { status: s, queues, spools } = JSON.parse(message.data);
   setText($("cluster"), s.cluster || "kubecdc");
   setText($("version"), "kubecdc exporter " + (s.version || ""));
   document.title = (s.cluster ? s.cluster + " – " : "") + "kubecdc exporter";
@@ -217,7 +216,7 @@ function showStatus(message) {
   showRate(s);
   showTiles(s);
   const sinks = s.sinks || {}, streams = s.streams || {};
-  keyed($("sinkCards"), Object.keys(sinks).sort(), makeSink, (card, name) => fillSink(card, sinks[name], (queues || {})[name] || 0));
+  keyed($("sinkCards"), Object.keys(sinks).sort(), makeSink, (card, name) => fillSink(card, sinks[name], (queues || {})[name] || 0, (spools || {})[name] || 0));
   const names = Object.keys(streams).sort();
   setText($("streamCount"), String(names.length));
   keyed($("streamRows"), names, makeStream, (row, name) => fillStream(row, streams[name]));
