@@ -30,9 +30,19 @@ func TestKafka(t *testing.T) {
 		{"I3 all kinds of sinks at once", allKindsOfSinks},
 		{"I4 what a topic does not take is kept and sent again", kafkaRefusesLargeObjects},
 	} {
-		t.Run(scenario.name, func(t *testing.T) { scenario.run(t, c) })
+		t.Run(scenario.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), scenarioLimit)
+			defer cancel()
+			if err := c.StartNodes(ctx); err != nil { // those that a scenario which failed has left dead
+				t.Fatal(err)
+			}
+			scenario.run(t, c)
+		})
 	}
 }
+
+// scenarioLimit bounds what is done to brokers in one scenario.
+const scenarioLimit = 10 * time.Minute
 
 // kafkaUnderFaults writes in both deliveries at once, so that one slows the other down and they share no excuse.
 func kafkaUnderFaults(t *testing.T, c *kafka.Cluster) {

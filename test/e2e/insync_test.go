@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -29,7 +30,9 @@ func kafkaWaitsForReplicas(t *testing.T, c *kafka.Cluster) {
 	r.exporter.start(t)
 	r.writeUntaken("")
 	r.expectUnsaved(begun, 0) // a life that has saved nothing shows no position
-	if err := c.StartNodes(t.Context()); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), scenarioLimit)
+	defer cancel()
+	if err := c.StartNodes(ctx); err != nil {
 		t.Fatal(err)
 	}
 	r.await(r.writer.finish(t)...)

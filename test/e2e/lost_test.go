@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"syscall"
 	"testing"
 
@@ -19,7 +20,9 @@ func kafkaLosesData(t *testing.T, c *kafka.Cluster) {
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...)
 
-	err := c.ElectUnclean(t.Context(), frail.prefix, 0, func() error {
+	ctx, cancel := context.WithTimeout(t.Context(), scenarioLimit)
+	defer cancel()
+	err := c.ElectUnclean(ctx, frail.prefix, 0, func() error {
 		r.writer.disturb(t)
 		r.await(r.writer.finish(t)...) // acknowledged, and read back
 		return nil
@@ -27,7 +30,7 @@ func kafkaLosesData(t *testing.T, c *kafka.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.AwaitISR(t.Context(), frail.prefix); err != nil {
+	if err := c.AwaitISR(ctx, frail.prefix); err != nil {
 		t.Fatal(err)
 	}
 	r.topics[0] = r.topics[0].again()
