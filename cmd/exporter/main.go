@@ -1,4 +1,4 @@
-// Command exporter streams every change of chosen Kubernetes resources to NATS JetStream and to files: once, in order,
+// Command exporter streams every change of chosen Kubernetes resources to Kafka, NATS JetStream and files: once, in order,
 // and never silently lost.
 package main
 
@@ -33,7 +33,7 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "exporter",
 		Short: "Change data capture for Kubernetes",
-		Long: `exporter streams every change of chosen Kubernetes resources to NATS JetStream and to files:
+		Long: `exporter streams every change of chosen Kubernetes resources to Kafka, NATS JetStream and files:
 once, in order, and never silently lost.`,
 		Example: `  exporter run -f config.yaml
   exporter check -f config.yaml
