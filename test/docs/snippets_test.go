@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/shape"
+	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
 // TestSnippetsAreWhatTheyLookLike holds every block that is no command.
@@ -93,6 +95,12 @@ func wrongConfig(text string) string {
 	}
 	if err != nil {
 		return err.Error()
+	}
+	for _, r := range c.Resources {
+		rules := transform.Rules{Drop: r.Drop, Keep: r.Only, Redact: r.Redact.Paths, Env: r.RedactEnv}
+		if _, err := shape.New(shape.Options{Filter: r.Filter, Before: r.Before, Rules: rules, Key: []byte("any")}); err != nil {
+			return r.Name + ": " + err.Error()
+		}
 	}
 	return ""
 }

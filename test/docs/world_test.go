@@ -24,7 +24,7 @@ import (
 )
 
 // limit bounds what another process does, on a busy machine.
-const limit = 2 * time.Minute
+const limit = 4 * time.Minute
 
 // world is what a page's commands meet: a real cluster with namespace shop, an exporter that streams it to JetStream and
 // to a file, and a directory with its configuration, in which the commands run.
