@@ -116,6 +116,10 @@ func (w *world) populate() {
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		w.t.Fatal(err)
 	}
+	// Another page's world may have left it.
+	if err := w.client.CoreV1().ConfigMaps("shop").Delete(w.t.Context(), "dump", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		w.t.Fatal(err)
+	}
 	for _, name := range []string{"settings-1", "settings-2", "settings-3"} {
 		w.put(name, "blue")
 	}
