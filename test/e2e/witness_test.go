@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,7 +36,7 @@ func newWitness(t *testing.T, client dynamic.Interface, from map[schema.GroupVer
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.done.Go(func() { w.follow(ctx, resource, watch) })
+		w.done.Go(func() { w.follow(ctx, client.Resource(resource), watch, version) })
 	}
 	return w
 }
@@ -49,7 +49,7 @@ func (w *witness) stop() {
 // await returns when the object of the uid was seen in a version, or the witness has failed.
 func (w *witness) await(t *testing.T, uid string) {
 	t.Helper()
-	eventually(t, 30*time.Second, "the witness has seen the end", func() bool {
+	eventually(t, deliveryLimit, "the witness has seen the end", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.err != nil {
@@ -62,7 +62,7 @@ func (w *witness) await(t *testing.T, uid string) {
 // awaitDeletes returns when the deletes of all uids were seen.
 func (w *witness) awaitDeletes(t *testing.T, uids []string) {
 	t.Helper()
-	eventually(t, 30*time.Second, "the witness has seen the deletes", func() bool {
+	eventually(t, deliveryLimit, "the witness has seen the deletes", func() bool {
 		deleted := w.deletions()
 		for _, uid := range uids {
 			if deleted[uid] == 0 {
@@ -86,19 +86,35 @@ func (w *witness) deletions() map[string]uint64 {
 	return deleted
 }
 
-func (w *witness) follow(ctx context.Context, resource schema.GroupVersionResource, from watch.Interface) {
+// follow goes on where a watch has ended, as API servers let each end after half an hour or more.
+func (w *witness) follow(ctx context.Context, client dynamic.ResourceInterface, from watch.Interface, version string) {
+	for {
+		err := w.listen(from, &version)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			from, err = client.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
+		}
+		if err != nil {
+			w.fail(fmt.Errorf("watch from version %s on: %w", version, err))
+			return
+		}
+	}
+}
+
+// listen notes what a watch tells until it ends, and moves the version on.
+func (w *witness) listen(from watch.Interface, version *string) error {
 	defer from.Stop()
 	for frame := range from.ResultChan() {
 		object, ok := frame.Object.(*unstructured.Unstructured)
 		if !ok || frame.Type == watch.Error {
-			w.fail(fmt.Errorf("watch of %s: %v", resource.Resource, frame.Object))
-			return
+			return apierrors.FromObject(frame.Object)
 		}
 		w.note(frame.Type, object)
+		*version = object.GetResourceVersion()
 	}
-	if ctx.Err() == nil {
-		w.fail(fmt.Errorf("watch of %s ended", resource.Resource))
-	}
+	return nil
 }
 
 func (w *witness) fail(err error) {
