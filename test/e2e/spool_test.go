@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,21 +29,30 @@ func TestI1I3SpoolIsCompleteInOrderAndOnceUnderKill9(t *testing.T) {
 	r.writer.populate(t)
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...)
-	r.writer.start(t)
 	r.broker.kill()
 	times := (kills(t, 10, 6) + 1) / 2
-	for range times {
-		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+200)
-		r.exporter.process.kill()
-		r.exporter.start(t)
-	}
+	r.killInTheMiddle(times, r.file)
 	r.broker.start()
-	for range times {
-		r.stream.awaitMore(t, r.exporter, len(r.stream.all(t))+60)
-		r.exporter.process.kill()
-		r.exporter.start(t)
-	}
-	r.settle()
+	r.killInTheMiddle(times, r.stream)
+	r.await(r.writer.finish(t)...)
 	r.exporter.stop(t)
 	r.judge(false)
+	t.Logf("%d kills while the spool was filled, and %d while it was drained", times, times)
+}
+
+// killInTheMiddle kills the exporter again and again when the sink has some of what there is to write. The writer waits for the lives
+// of the exporter, so that they do not fall behind the API server's history, however many they are.
+func (r *rig) killInTheMiddle(times int, sink *follower) {
+	r.t.Helper()
+	random := rand.New(rand.NewPCG(seed(r.t), 5000))
+	for i := range times {
+		before := len(sink.all(r.t))
+		r.writer.change(r.t, 15)
+		sink.awaitMore(r.t, r.exporter, before+1+random.IntN(100))
+		r.exporter.process.kill()
+		r.exporter.start(r.t)
+		if i%4 == 3 {
+			r.file.awaitObjects(r.t, r.exporter, r.writer.finish(r.t)...)
+		}
+	}
 }
