@@ -100,6 +100,9 @@ func (r *rig) expectBackPressure() {
 			r.t.Errorf("during the outage %s is %v, want %v or more", series, got, least)
 		}
 	}
+	if left := r.exporter.metric(r.t, `kubecdc_history_left_seconds{resource="configmaps"}`); left <= 0 || left >= 300 { // the sink of states holds the position
+		r.t.Errorf("during the outage %v s of history are left, want less than 300", left)
+	}
 }
 
 // expectStates holds what is in the stream of states: all that the file has, but for what was counted as merged; of each object the
