@@ -48,6 +48,35 @@ func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestStreamsThatJoinHaveRoutesOfTheirOwn by the templates of wildcards; one that is over keeps them for what is still on disk.
+func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
+	gears := change.Stream{Resource: change.Resource{Group: "example.com", Version: "v1", Name: "gears", Kind: "Gear"}}
+	c := routed()
+	start := c.chosen.Load()
+	topics, err := kafkaRoutes(&config.Kafka{Topic: "all", Topics: map[string]string{"*.example.com": "own.{resource}"}}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subjects, taken, err := natsRoutes(&config.NATS{Subject: "k8s.{resource}", Subjects: map[string]string{"*.example.com": "own.{resource}"}}, c)
+	if err != nil || !slices.Equal(taken, []string{"k8s.*", "own.*"}) {
+		t.Errorf("the stream is to take %q (%v), and takes what joins later", taken, err)
+	}
+	rec := &change.Record{Stream: &c.streams()[0].stream, Op: change.Added}
+	if got := topics.Of(rec); got != "all" {
+		t.Errorf("before it joins, pods go to %s", got)
+	}
+	joined := &choice{streams: append(slices.Clone(start.streams), selected{stream: gears, names: []string{"*.example.com"}})}
+	for step, chosen := range map[string]*choice{"joined": joined, "over": start} {
+		c.chosen.Store(chosen)
+		for stream, want := range map[*change.Stream][2]string{&gears: {"own.gears.example.com", "own.gears"}, &start.streams[0].stream: {"all", "k8s.pods"}} {
+			rec := &change.Record{Stream: stream, Op: change.Added}
+			if topic, subject := topics.Of(rec), string(subjects.Append(nil, rec)); topic != want[0] || subject != want[1] {
+				t.Errorf("%s: %s goes to topic %s and subject %s, want %s and %s", step, stream, topic, subject, want[0], want[1])
+			}
+		}
+	}
+}
+
 func TestResourcesHaveSubjectsOfTheirOwn(t *testing.T) {
 	n := &config.NATS{Subject: "k8s.{resource}.{name}", Subjects: map[string]string{"po": "pods.{label:app}", "nodes": "k8s.nodes.{name}"}}
 	routes, subjects, err := natsRoutes(n, routed())
