@@ -252,7 +252,7 @@ func TestI4AResourceThatIsBackIsANewStream(t *testing.T) {
 		r.over = make(chan struct{})
 		close(over)
 		if name := <-r.left; name == "pods" {
-			name = <-r.left
+			<-r.left
 		}
 		if r.roster.Holds("gears.example.com") {
 			t.Fatal("the pipeline still has the stream, and has told that it left")
