@@ -161,9 +161,9 @@ func TestI4AResourceThatComesAndGoes(t *testing.T) {
 	r.define("gear")
 	first := r.made("gear", "a")
 	r.arrives(first, "added", "replaced")
-	if n := r.exporter.metric(t, `kubecdc_inventory_objects{resource="gears.gadgets.example.com"}`); n != 1 {
-		t.Errorf("the inventory has %v objects", n)
-	}
+	r.eventuallyPage("the inventory has it", func(page) bool {
+		return r.exporter.metric(t, `kubecdc_inventory_objects{resource="gears.gadgets.example.com"}`) == 1
+	})
 
 	r.undefine("gear")
 	r.arrives(first, "deleted")
