@@ -171,7 +171,8 @@ func (v *verdict) object(key string, records []told) {
 				continue // the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
 			}
 			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
-			if (!noted && (deleted || t.uid != last.uid) || t.rev > last.rev && !v.damaged()) && !v.newEpoch(&last, &t) {
+			// The state that the delete names may be one that was merged away.
+			if (!noted && (deleted || t.uid != last.uid) || t.rev > last.rev && !v.damaged() && !v.coalesces()) && !v.newEpoch(&last, &t) {
 				v.violate("I3", "%s tells of a delete of what is not there: %s", t.id, last.id)
 			}
 			deleted, holds = true, false
