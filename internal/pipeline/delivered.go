@@ -246,8 +246,8 @@ func (d *deliveredSet) objects(stream string) []change.Entry {
 	return slices.Collect(maps.Values(d.tails[stream].objects))
 }
 
-// told notes that a delete of a ghost is in line. The sink may be told of it much later, when it takes again, and another
-// reconcile need not tell it once more.
+// told notes that a delete is in line. The sink may be told of it much later, when it takes again, or from disk, and another
+// reconcile must not tell it once more, perhaps behind the object that came next (I3).
 func (d *deliveredSet) told(rec *change.Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

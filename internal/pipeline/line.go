@@ -114,7 +114,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	wake := wanted == 0
 	for i, lst := range l.listeners {
 		if wanted&(1<<i) != 0 {
-			if rec.Op == change.Deleted && rec.Sink != "" {
+			if rec.Op == change.Deleted {
 				lst.delivered.told(rec)
 			}
 			merged, spools := lst.push(rec)
