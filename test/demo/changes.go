@@ -41,6 +41,11 @@ func makeChanges(ctx context.Context, kubeconfig string, waitFor func(ctx contex
 	return nil
 }
 
+// snapshots are the words of the lines after which the resources that are changed are watched.
+func snapshots() [][]string {
+	return [][]string{{"snapshot.end", "namespaces"}, {"snapshot.end", "configmaps"}, {"snapshot.end", "deployments.apps"}}
+}
+
 // changes are a deployment's life: created, scaled, deleted.
 func changes(client kubernetes.Interface) []change {
 	namespaces, deployments, configmaps := client.CoreV1().Namespaces(), client.AppsV1().Deployments(namespace), client.CoreV1().ConfigMaps(namespace)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -47,7 +48,11 @@ func run(ctx context.Context, exporter string, once bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, show.stop()) }()
-	if err := show.waitFor(ctx, "snapshot.end"); err != nil {
+	began := [][]string{{"snapshot.end"}}
+	if ours {
+		began = snapshots()
+	}
+	if err := show.waitForEach(ctx, began); err != nil {
 		return err
 	}
 	if ours {
@@ -121,17 +126,23 @@ func (s *shown) print(output io.Reader) {
 
 // waitFor returns when a line has come that holds all the words.
 func (s *shown) waitFor(ctx context.Context, words ...string) error {
+	return s.waitForEach(ctx, [][]string{words})
+}
+
+// waitForEach returns when, in any order, a line has come for each that holds all of its words.
+func (s *shown) waitForEach(ctx context.Context, each [][]string) error {
 	timeout := time.After(60 * time.Second)
 	for {
 		select {
 		case line := <-s.lines:
-			if containsAll(line, words) {
+			each = slices.DeleteFunc(each, func(words []string) bool { return containsAll(line, words) })
+			if len(each) == 0 {
 				return nil
 			}
 		case <-timeout:
-			return fmt.Errorf("wait for a line with %q: none came within a minute", words)
+			return fmt.Errorf("wait for a line with %q: none came within a minute", each[0])
 		case <-s.ended:
-			return fmt.Errorf("wait for a line with %q: the exporter ended", words)
+			return fmt.Errorf("wait for a line with %q: the exporter ended", each[0])
 		case <-ctx.Done():
 			return nil
 		}
