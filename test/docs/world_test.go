@@ -2,6 +2,7 @@ package docs
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -19,6 +20,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 )
@@ -213,9 +216,8 @@ func (w *world) address() string {
 
 func (w *world) await(what string, holds func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(limit); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("not in %s: %s", limit, what)
-		}
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, limit, true, func(context.Context) (bool, error) { return holds(), nil })
+	if err != nil {
+		w.t.Fatalf("%s: %v", what, err)
 	}
 }
