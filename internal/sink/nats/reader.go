@@ -105,14 +105,18 @@ func (r *Reader) follow(ctx context.Context) error {
 	return err
 }
 
-// stillness is how long a message may take before the consumer is asked whether there is one. A stream's last sequences
-// may be taken out of it, or be of others.
-const stillness = 2 * time.Second
+// How long a message may take before the stream is asked whether there is one: its last sequences may be taken out of it, or
+// be of others. soon is for when nothing says that a message is on its way.
+const (
+	stillness = 2 * time.Second
+	soon      = 20 * time.Millisecond
+)
 
 // take reads up to the sequence.
 func (r *Reader) take(ctx context.Context, last uint64, each func(*sink.Stored) error) error {
+	patience := soon
 	for r.last < last {
-		message, err := r.next(ctx)
+		message, err := r.next(ctx, patience)
 		if err != nil || message == nil {
 			return err
 		}
@@ -124,17 +128,18 @@ func (r *Reader) take(ctx context.Context, last uint64, each func(*sink.Stored) 
 		if err := each(r.stored(message, meta)); err != nil {
 			return err
 		}
-		if meta.NumPending == 0 {
-			return nil
+		patience = stillness
+		if meta.NumPending == 0 { // when it was sent, which may be long ago
+			patience = soon
 		}
 	}
 	return nil
 }
 
-// next is nil where the consumer has nothing more.
-func (r *Reader) next(ctx context.Context) (jetstream.Msg, error) {
+// next is nil where the stream has nothing more.
+func (r *Reader) next(ctx context.Context, patience time.Duration) (jetstream.Msg, error) {
 	for {
-		bounded, cancel := context.WithTimeout(ctx, stillness)
+		bounded, cancel := context.WithTimeout(ctx, patience)
 		message, err := r.messages.Next(jetstream.NextContext(bounded))
 		cancel()
 		switch {
@@ -145,11 +150,28 @@ func (r *Reader) next(ctx context.Context) (jetstream.Msg, error) {
 		case !errors.Is(err, context.DeadlineExceeded):
 			return nil, r.explain(err)
 		}
-		info, err := r.consumer.Info(ctx)
-		if err == nil && info.NumPending == 0 && info.NumAckPending == 0 {
+		if more, err := r.more(ctx); err == nil && !more {
 			return nil, nil
 		}
+		patience = stillness
 	}
+}
+
+// more says whether the stream has messages behind the one that was read last. What the reader's own consumer says of itself
+// leaves out what is on its way, so a new one is asked.
+func (r *Reader) more(ctx context.Context) (bool, error) {
+	config := jetstream.ConsumerConfig{
+		FilterSubjects: r.options.Subjects, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: stillness,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.last + 1,
+	}
+	if r.last == 0 && !r.start.Since.IsZero() {
+		config.DeliverPolicy, config.OptStartSeq, config.OptStartTime = jetstream.DeliverByStartTimePolicy, 0, &r.start.Since
+	}
+	consumer, err := r.stream.CreateConsumer(ctx, config)
+	if err != nil {
+		return false, err
+	}
+	return consumer.CachedInfo().NumPending > 0, nil
 }
 
 func (r *Reader) stored(message jetstream.Msg, meta *jetstream.MsgMetadata) *sink.Stored {

@@ -1,0 +1,98 @@
+package nats
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// newReader is a reader that is closed with the test.
+func newReader(t *testing.T, s *testServer, start sink.Start) *Reader {
+	t.Helper()
+	r, err := NewReader(s.options(), start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// wantRead reads on to the log's end.
+func wantRead(t *testing.T, r *Reader, want ...string) {
+	t.Helper()
+	var got []string
+	err := r.Read(t.Context(), func(m *sink.Stored) error {
+		got = append(got, m.Destination)
+		return nil
+	})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("read %q (%v), want %q", got, err, want)
+	}
+}
+
+// createStream makes the stream of the tests, with subjects of somebody else.
+func (s *testServer) createStream() jetstream.Stream {
+	s.t.Helper()
+	js, ctx := s.admin()
+	stream, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>", "theirs"}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return stream
+}
+
+// awaitSent returns when a consumer was sent the stream's message of that sequence.
+func awaitSent(t *testing.T, stream jetstream.Stream, sequence uint64) {
+	t.Helper()
+	ctx := within(t, time.Minute)
+	for ctx.Err() == nil {
+		for info := range stream.ListConsumers(ctx).Info() {
+			if info.Delivered.Stream >= sequence {
+				return
+			}
+		}
+	}
+	t.Fatalf("no consumer was sent sequence %d", sequence)
+}
+
+// A message says how many came behind it when it was sent, and a reader may look at it much later.
+func TestReaderReadsToTheEndThatIsThereNow(t *testing.T) {
+	s := startServer(t, nil)
+	stream := s.createStream()
+	r := newReader(t, s, sink.Start{})
+	s.publish("k8s.1", "")
+	wantRead(t, r, "k8s.1")
+	for i, subject := range []string{"k8s.2", "k8s.3", "k8s.4"} {
+		s.publish(subject, "")
+		awaitSent(t, stream, uint64(i)+2)
+	}
+	wantRead(t, r, "k8s.2", "k8s.3", "k8s.4")
+	wantRead(t, r)
+}
+
+// The last sequences of a shared stream are others', of which the reader is never told.
+func TestReaderEndsBeforeWhatIsNotForIt(t *testing.T) {
+	s := startServer(t, nil)
+	s.createStream()
+	empty := newReader(t, s, sink.Start{})
+	wantRead(t, empty)
+	s.publish("theirs", "")
+	wantRead(t, empty)
+	s.publish("k8s.1", "")
+	s.publish("theirs", "")
+	for _, r := range []*Reader{empty, newReader(t, s, sink.Start{}), newReader(t, s, sink.Start{Since: time.Now().Add(-time.Hour)})} {
+		wantRead(t, r, "k8s.1")
+		wantRead(t, r)
+	}
+	for _, r := range []*Reader{newReader(t, s, sink.Start{End: true}), newReader(t, s, sink.Start{Since: time.Now().Add(time.Hour)})} {
+		wantRead(t, r)
+	}
+}
