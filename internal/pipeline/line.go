@@ -116,6 +116,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 		if wanted&(1<<i) != 0 {
 			if rec.Op == change.Deleted {
 				lst.delivered.told(rec)
+				lst.stranded.told(rec)
 			}
 			merged, spools := lst.push(rec)
 			if err := l.forgo(i, merged); err != nil {

@@ -306,7 +306,7 @@ func (l *listener) run(ctx context.Context) error {
 // deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared once
 // with what an earlier process left in the sink's log, and after a failed write with what that has left there.
 func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
-	l.stranded.told(batch)
+	l.stranded.taken(batch)
 	batch, err := l.skip(batch, l.isDelivered)
 	if err == nil {
 		err = l.replaceWithheld(ctx, batch)

@@ -118,8 +118,16 @@ func (s *stranded) of(stream string) []change.Entry {
 	return slices.Collect(maps.Values(s.objects[stream]))
 }
 
-// told forgets what the sink has been told of. The end of the snapshot that was owed is the end of it, too.
-func (s *stranded) told(batch []*change.Record) {
+// told forgets what a record in line tells the sink, however much later: another snapshot must not tell it once more (I3).
+func (s *stranded) told(rec *change.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(rec.Stream.String(), rec.Key, rec.UID)
+}
+
+// taken forgets what is being written to the sink, which an earlier process may have left on disk. The end of the snapshot
+// that was owed is the end of everything.
+func (s *stranded) taken(batch []*change.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.objects) == 0 {
