@@ -36,6 +36,36 @@ func (l *listener) recall(ctx context.Context) error {
 	if err := log.Recall(ctx, l.stranded.note); err != nil {
 		return fmt.Errorf("read what the log of sink %s still holds: %w", l.Name, err)
 	}
+	return l.recallSpool()
+}
+
+// recallSpool forgets the objects whose deletes are on disk: the sink will be told. It reads what the state has now, which may
+// be more than the listener was told of: the deletes are saved with the positions that made their objects stranded.
+func (l *listener) recallSpool() error {
+	if l.stranded.none() {
+		return nil
+	}
+	spool, err := l.store.Spool(l.Name)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	for part, at := range l.spool.cursor {
+		spool[part].First = max(spool[part].First, at) // what is before was delivered, and lost
+	}
+	l.mu.Unlock()
+	most := batchLimit()
+	for !spool.Empty() {
+		records, err := l.store.ReadSpool(l.Name, &spool, most.Bytes, most.Records)
+		if err != nil {
+			return err
+		}
+		for _, rec := range records {
+			if rec.Op == change.Deleted {
+				l.stranded.told(rec)
+			}
+		}
+	}
 	return nil
 }
 
@@ -49,6 +79,12 @@ func (s *stranded) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.objects = nil
+}
+
+func (s *stranded) none() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.objects) == 0
 }
 
 // note takes the ids of the log, oldest first.

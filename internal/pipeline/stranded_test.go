@@ -111,6 +111,40 @@ func TestI4ObjectsWhoseDeletesWereLostAreStranded(t *testing.T) {
 	}
 }
 
+// TestI3AnObjectWhoseDeleteIsOnDiskIsNotStranded: another delete would come behind that one.
+func TestI3AnObjectWhoseDeleteIsOnDiskIsNotStranded(t *testing.T) {
+	target := &recaller{memory: &memory{}}
+	r := newRig(t, spooling("s", target, 2))
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 1), update(pods(), "b", 2), deleted("b", 3))
+		r.await("a delete", func() bool { return strings.HasSuffix(target.short(), "deleted") })
+	}); err != nil {
+		t.Fatal(err)
+	}
+	target.hang()
+	if err := r.life(func(line *Line) {
+		last := 4 + batchLimit().Records // the first batch from disk has no delete
+		for version := 4; version < last; version++ {
+			r.push(line, update(pods(), "c", version))
+		}
+		r.push(line, deleted("a", last))
+		r.drain(line, pods()) // to disk
+	}); err != nil {
+		t.Fatal(err)
+	}
+	target.forgetLast(1)
+	if err := r.life(func(line *Line) {
+		if got, want := strandedIn(line), "s:b@2 true"; got != want {
+			t.Errorf("stranded are %q, want %q", got, want)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if target.recalls != 1 {
+		t.Errorf("the log was read %d times, want 1", target.recalls)
+	}
+}
+
 // TestI4AnEndThatIsLostWhileRunningStrands, and what the watch is still to bring is not stranded.
 func TestI4AnEndThatIsLostWhileRunningStrands(t *testing.T) {
 	target := &recaller{memory: &memory{}}
