@@ -268,9 +268,12 @@ func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
 		seq = max(seq, rec.Seq)
 	}
 	// What is on disk is given again after a crash, until all that was taken with it is delivered: no mark may pass it.
-	spools := lst.spools()
+	// And what was written before lies before it, whatever its number: a batch from disk has none, and a queue that coalesces does
+	// not rise.
+	spools, held := lst.spools(), &l.held[listener]
+	held.seq = max(held.seq, seq)
 	if all := lst.settle(len(batch)); mark != "" && (all || !spools) {
-		l.held[listener] = heldMark{seq, mark}
+		held.mark = mark
 	}
 	l.wakeCommitter()
 	return nil
