@@ -21,10 +21,11 @@
 //
 // How many seeds it took to notice that a part of the line was taken out:
 //
-//	fsync before a commit returns            3    skip of what an earlier life delivered   3
-//	contiguous prefix of acknowledgements    2    skip of what a failed batch delivered    1
-//	draining before a reconcile              1    skip of what the inventory has           7
-//	tail read when a sink is opened         23    delete detection in the merge           13
-//	uid change detection                     2    a sink's ghosts                         11
-//	the gap record                           4    positions and inventory in one batch    20
+//	fsync before a commit returns            5    skip of what an earlier life delivered  32
+//	contiguous prefix of acknowledgements    1    skip of what a failed batch delivered    1
+//	draining before a reconcile              1    skip of what the inventory has           2
+//	tail read when a sink is opened         23    delete detection in the merge            3
+//	uid change detection                     2    a sink's ghosts                         23
+//	the gap record                           1    positions and inventory in one batch     1
+//	the order of a spool's two parts         1
 package sim
