@@ -1,6 +1,10 @@
 package fifo
 
-import "github.com/kubecdc/kubecdc/internal/change"
+import (
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
 
 // NewCoalescing returns an empty queue for a listener that wants state and not history: of each object it holds the
 // newest record alone, as client-go's DeltaFIFO compresses deltas (tools/cache, delta_fifo.go), and a delete before it where
@@ -15,7 +19,7 @@ import "github.com/kubecdc/kubecdc/internal/change"
 // forgets what it was not told of within a snapshot would forget it.
 func NewCoalescing(limit Limit) *Queue {
 	return &Queue{limit: limit, pending: &pending{
-		objects: map[object]waiting{}, barriers: map[change.Stream]uint64{},
+		objects: map[object]waiting{}, barriers: map[change.Stream]uint64{}, moved: map[uint64]uint64{},
 	}}
 }
 
@@ -23,6 +27,8 @@ func NewCoalescing(limit Limit) *Queue {
 type pending struct {
 	objects  map[object]waiting
 	barriers map[change.Stream]uint64 // the place that nothing of the stream which comes later moves before
+	moved    map[uint64]uint64        // by Seq of a record that is in the place of an older one: the order of that place
+	pushed   []uint64                 // Seqs, rising; those that are queued, and some that are not any more
 }
 
 type object struct {
@@ -40,6 +46,7 @@ type waiting struct{ deleted, current uint64 }
 
 // push queues the record in the place of what it supersedes.
 func (p *pending) push(q *Queue, rec *change.Record, again bool) (merged []*change.Record) {
+	p.noteSeq(q, rec.Seq)
 	if !merges(rec) {
 		if rec.Op == change.SnapshotBegin || rec.Op == change.Gap {
 			p.barriers[*rec.Stream] = rec.Seq
@@ -109,20 +116,57 @@ func (p *pending) supersede(q *Queue, order uint64, rec *change.Record) (place u
 	}
 	at := q.find(order)
 	old, at.rec = at.rec, rec
+	delete(p.moved, old.Seq)
+	p.moved[rec.Seq] = order
 	q.Cancel(old.Size())
 	return order, old
 }
 
-// drop takes a record out and frees its room.
+// drop takes out the record of the place and frees its room.
 func (q *Queue) drop(order uint64) *change.Record {
-	rec := q.Remove(order)
+	rec := q.removeAt(q.find(order))
 	q.Cancel(rec.Size())
+	delete(q.pending.moved, rec.Seq)
 	return rec
 }
 
-// popped forgets the place of a record that is queued no longer.
+// noteSeq notes that a record is pushed.
+func (p *pending) noteSeq(q *Queue, seq uint64) {
+	if len(p.pushed) >= max(64, 4*q.records) {
+		p.pushed = slices.DeleteFunc(p.pushed, func(seq uint64) bool { return q.queued(seq) == nil })
+	}
+	p.pushed = append(p.pushed, seq)
+}
+
+// oldest is the record with the lowest Seq, nil in an empty queue.
+func (p *pending) oldest(q *Queue) *change.Record {
+	for len(p.pushed) > 0 {
+		if at := q.queued(p.pushed[0]); at != nil {
+			return at.rec
+		}
+		p.pushed = p.pushed[1:]
+	}
+	return nil
+}
+
+// orderOf is the order of the place where the record with the Seq is, if it is queued.
+func (p *pending) orderOf(seq uint64) uint64 {
+	if p != nil {
+		if order, found := p.moved[seq]; found {
+			return order
+		}
+	}
+	return seq
+}
+
+// popped forgets the place of a record that is queued no longer: the sink is given it, or it is on disk, and either way the sink
+// may have its object from here on.
 func (p *pending) popped(rec *change.Record, order uint64) {
-	if p == nil || !merges(rec) {
+	if p == nil {
+		return
+	}
+	delete(p.moved, rec.Seq)
+	if !merges(rec) {
 		return
 	}
 	id := objectOf(rec)

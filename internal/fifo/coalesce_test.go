@@ -1,9 +1,11 @@
 package fifo
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -75,7 +77,9 @@ type course struct {
 	merging *consumer // is given what is popped
 	live    map[object]string
 	last    map[object]string // uids
-	state   map[uint64]string // of each Seq: queued, popped, merged
+	state   map[uint64]string // of each Seq: queued, spilled, popped, merged
+	disk    []*change.Record  // comes before what is queued
+	spilled int
 	uid     int
 	limit   Limit
 }
@@ -105,9 +109,40 @@ func (c *course) step(b, arg byte) {
 		} else {
 			c.pop(int(arg))
 		}
+	case 6:
+		if b&16 != 0 {
+			c.spill(int(arg))
+		} else {
+			c.pop(1 + int(arg&7))
+		}
 	default:
 		c.pop(1 + int(arg&7))
 	}
+}
+
+// spill takes the oldest records to disk: those that were pushed first, in the order of the queue.
+func (c *course) spill(n int) {
+	var chunk []*change.Record
+	order := map[*change.Record]uint64{}
+	for seq := uint64(1); seq <= c.number.Last() && n > 0; seq++ {
+		if c.state[seq] != "queued" {
+			continue
+		}
+		if n--; c.queue.Oldest().Seq != seq {
+			c.t.Fatalf("the oldest record is %d, want %d", c.queue.Oldest().Seq, seq)
+		}
+		at := c.queue.Order(seq)
+		rec := c.queue.Remove(seq)
+		if rec == nil || rec.Seq != seq || c.queue.Remove(seq) != nil {
+			c.t.Fatalf("record %d is queued, and %v was taken out", seq, rec)
+		}
+		c.queue.Cancel(rec.Size())
+		c.settle(rec, "spilled")
+		chunk, order[rec] = append(chunk, rec), at
+	}
+	slices.SortFunc(chunk, func(a, b *change.Record) int { return cmp.Compare(order[a], order[b]) })
+	c.disk = append(c.disk, chunk...)
+	c.spilled += len(chunk)
 }
 
 // write creates the object or changes it. One that was deleted may come back as it was: a selection does that.
@@ -174,14 +209,29 @@ func (c *course) push(rec *change.Record, id object) {
 }
 
 func (c *course) pop(n int) {
+	if len(c.disk) > 0 {
+		n = min(max(1, n), len(c.disk))
+		for _, rec := range c.disk[:n] {
+			c.state[rec.Seq] = "queued"
+			c.settle(rec, "popped")
+			c.merging.fold(rec)
+		}
+		c.disk = c.disk[n:]
+		c.judge()
+		return
+	}
 	for _, rec := range c.queue.Pop(nil, Limit{Bytes: 1 << 20, Records: max(1, n)}) {
 		c.settle(rec, "popped")
 		c.merging.fold(rec)
 	}
+	c.judge()
+}
+
+func (c *course) judge() {
 	if c.merging.err != nil {
 		c.t.Fatal(c.merging.err)
 	}
-	if c.queue.Len() == 0 && !c.full.same(c.merging) {
+	if c.queue.Len() == 0 && len(c.disk) == 0 && !c.full.same(c.merging) {
 		c.t.Fatalf("the queue is empty, and the consumer has\n%v\n%v, of all records it would have\n%v\n%v",
 			c.merging.objects, c.merging.uids, c.full.objects, c.full.uids)
 	}
@@ -199,12 +249,13 @@ func (c *course) run(script []byte) {
 		c.step(script[i], script[i+1])
 	}
 	c.pop(1 << 20)
+	c.pop(1 << 20) // behind what was on disk
 	for seq, state := range c.state {
-		if state == "queued" {
+		if state == "queued" || state == "spilled" {
 			c.t.Fatalf("record %d is neither popped nor merged", seq)
 		}
 	}
-	if len(c.queue.pending.objects) != 0 || c.queue.Used() != (Limit{}) {
+	if len(c.queue.pending.objects) != 0 || len(c.queue.pending.moved) != 0 || c.queue.Oldest() != nil || c.queue.Used() != (Limit{}) {
 		c.t.Fatalf("an empty queue remembers %d objects and uses %+v", len(c.queue.pending.objects), c.queue.Used())
 	}
 }
@@ -218,7 +269,7 @@ func FuzzI3CoalescedRecordsFoldToTheSameState(f *testing.F) {
 
 func TestI3CoalescedRecordsFoldToTheSameState(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	merged := 0
+	merged, spilled := 0, 0
 	for range 3000 {
 		script := make([]byte, 2*(1+rng.IntN(120)))
 		for i := range script {
@@ -226,14 +277,15 @@ func TestI3CoalescedRecordsFoldToTheSameState(t *testing.T) {
 		}
 		c := newCourse(t, Limit{Bytes: 3000 + rng.IntN(20_000), Records: 2 + rng.IntN(30)})
 		c.run(script)
+		spilled += c.spilled
 		for _, state := range c.state {
 			if state == "merged" {
 				merged++
 			}
 		}
 	}
-	if merged < 1000 {
-		t.Fatalf("only %d records were merged: the test shows nothing", merged)
+	if merged < 1000 || spilled < 1000 {
+		t.Fatalf("only %d records were merged, and %d spilled: the test shows nothing", merged, spilled)
 	}
 }
 

@@ -151,16 +151,34 @@ func (q *Queue) Pop(dst []*change.Record, most Limit) []*change.Record {
 }
 
 // Remove takes out the record that was pushed with the Seq and returns it, nil where it is not queued any more. Its room
-// stays taken until Cancel.
+// stays taken until Cancel. What comes later of its object is not merged with it.
 func (q *Queue) Remove(seq uint64) *change.Record {
-	p := q.find(seq)
-	if p == nil || p.rec == nil {
+	p := q.queued(seq)
+	if p == nil {
 		return nil
 	}
+	q.pending.popped(p.rec, p.order)
+	return q.removeAt(p)
+}
+
+// removeAt takes the record out of its place.
+func (q *Queue) removeAt(p *place) *change.Record {
 	rec := p.rec
 	p.rec = nil
 	q.records--
 	return rec
+}
+
+// Order is where in the queue the record with the Seq is, which is queued: records are popped in the order that rises.
+func (q *Queue) Order(seq uint64) uint64 { return q.pending.orderOf(seq) }
+
+// queued is the place of the record with the Seq, nil where it is not queued any more.
+func (q *Queue) queued(seq uint64) *place {
+	p := q.find(q.pending.orderOf(seq))
+	if p == nil || p.rec == nil || p.rec.Seq != seq {
+		return nil
+	}
+	return p
 }
 
 // find is the place of the order, nil where it is not in use any more.
@@ -178,8 +196,11 @@ func (q *Queue) Len() int { return q.records }
 // Used is what is reserved and queued.
 func (q *Queue) Used() Limit { return q.used }
 
-// Oldest is the record that is next, nil in an empty queue.
+// Oldest is the record that was pushed first, nil in an empty queue. Where the queue coalesces another one may be next.
 func (q *Queue) Oldest() *change.Record {
+	if q.pending != nil {
+		return q.pending.oldest(q)
+	}
 	for i := range q.length {
 		if rec := q.at(i).rec; rec != nil {
 			return rec
