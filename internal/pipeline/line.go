@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -162,14 +163,22 @@ func (l *Line) enter(ctx context.Context, rec *change.Record) error {
 	})
 }
 
-// await returns when reached says so, which is asked under mu now and whenever something was saved, or with ctx's error.
+// await returns when reached says so, which is asked under mu now and whenever something was saved, or with ctx's error. Meanwhile
+// it sees to it that nobody is waited for who can be spooled for.
 func (l *Line) await(ctx context.Context, reached func() bool) error {
+	var patience *time.Ticker
 	l.mu.Lock()
 	for !reached() {
 		changed := l.changed
 		l.mu.Unlock()
+		if patience == nil {
+			patience = time.NewTicker(lendAfter)
+			defer patience.Stop()
+		}
 		select {
 		case <-changed:
+		case <-patience.C:
+			l.relieve()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -350,8 +359,10 @@ func (l *Line) advance() []*part {
 		}
 	}
 	for _, p := range c.parts {
+		p.close(l.listeners)
 		l.leaving = append(l.leaving, p.records...)
 	}
+	l.relax()
 	l.loosen(spooling)
 	last := c.last()
 	for i, lst := range l.listeners {

@@ -66,7 +66,7 @@ func newListener(index int, s Sink, config *Config) *listener {
 			foreign: foreign(s.Shared, config.ClusterUID), shuffled: s.Coalesce,
 		},
 		store: config.Store,
-		spool: newSpool(s.Spool),
+		spool: newSpool(&s),
 		queue: newQueue(&s),
 		freed: make(chan struct{}),
 		ready: make(chan struct{}, 1),
@@ -110,8 +110,7 @@ func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 			return nil
 		}
 		freed := l.freed
-		l.spool.active = l.spool.limit > 0
-		spools := l.spool.active
+		spools := l.spool.start()
 		l.mu.Unlock()
 		var again <-chan time.Time
 		if spools {
@@ -149,6 +148,7 @@ func (l *listener) push(rec *change.Record) (merged []*change.Record, spools boo
 	} else {
 		merged = l.queue.Push(rec)
 	}
+	l.spool.press.newest = rec.Seq
 	l.observe()
 	l.signalReady()
 	return merged, l.spool.active
@@ -165,8 +165,9 @@ func (l *listener) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.finished = true
-	if l.cut == nil && l.spool.limit > 0 { // its sink never opened: what is queued need not be read again
-		l.spool.active = true
+	if l.cut == nil && l.spool.limit > 0 || l.spool.press.merges && l.spool.behind() { // what is queued need not be read again
+		l.spool.start() // its sink never opened, or does not take what comes before
+		l.line.wakeCommitter()
 	}
 	l.signalReady()
 	l.leaveRest()

@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -15,8 +17,9 @@ type part struct {
 	// compared are sinks whose log was compared with what is saved, as their mark says.
 	compared []string
 	chunks   []spoolChunk
-	bytes    int // of the chunks' records
-	objects  int // bytes of the objects that are kept
+	merged   []mergedRecord // that are to be in chunks; none when the part is made
+	bytes    int            // of the chunks' records
+	objects  int            // bytes of the objects that are kept
 }
 
 // spoolChunk is records that go to disk together.
@@ -62,11 +65,39 @@ func (c *collector) give(rec *change.Record, missing uint64) {
 			lst.giveBack(rec)
 			continue
 		}
-		chunk := p.chunk(lst, lst.spill(rec))
-		chunk.records = append(chunk.records, rec)
-		chunk.bytes += rec.Size()
+		part, order := lst.spill(rec)
 		p.bytes += rec.Size()
+		if lst.Coalesce {
+			p.merged = append(p.merged, mergedRecord{rec, listener, part, order})
+			continue
+		}
+		p.spool(lst, part, rec)
 	}
+}
+
+// spool puts the record into a chunk.
+func (p *part) spool(lst *listener, part checkpoint.SpoolPart, rec *change.Record) {
+	chunk := p.chunk(lst, part)
+	chunk.records = append(chunk.records, rec)
+	chunk.bytes += rec.Size()
+}
+
+// mergedRecord goes to disk out of a queue that coalesces.
+type mergedRecord struct {
+	rec      *change.Record
+	listener int
+	part     checkpoint.SpoolPart
+	order    uint64 // of its place in the queue
+}
+
+// close puts what goes to disk out of queues that coalesce into chunks, in the order of the queues: what has taken the place of
+// a snapshot's record stays within the snapshot's frames.
+func (p *part) close(listeners []*listener) {
+	slices.SortStableFunc(p.merged, func(a, b mergedRecord) int { return cmp.Compare(a.order, b.order) })
+	for _, m := range p.merged {
+		p.spool(listeners[m.listener], m.part, m.rec)
+	}
+	p.merged = nil
 }
 
 // takes says whether the batch is small enough for one more record, of whose object so many bytes are kept.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -17,6 +18,7 @@ import (
 type spool struct {
 	limit  int64 // bytes on disk; 0 is a listener that never spools
 	active bool  // what is queued goes to disk
+	press  press // of a queue that coalesces
 	lent   bool  // the queue may exceed its limit, since another listener keeps what is in it from going to disk
 
 	saved  checkpoint.Spool // as the state has it
@@ -34,7 +36,9 @@ type spool struct {
 // room: the position must move on well before the API server's history ends, after five minutes by default.
 const spoolAfter = 30 * time.Second
 
-func newSpool(limit int64) spool { return spool{limit: limit, ahead: map[uint64]struct{}{}} }
+func newSpool(s *Sink) spool {
+	return spool{limit: s.Spool, press: press{merges: s.Coalesce}, ahead: map[uint64]struct{}{}}
+}
 
 // load takes up what an earlier process has left.
 func (s *spool) load(saved checkpoint.Spool) {
@@ -43,7 +47,14 @@ func (s *spool) load(saved checkpoint.Spool) {
 		s.cursor[part], s.next[part] = extent.First, extent.Next
 	}
 	s.old = saved[checkpoint.Main].Next
-	s.active = s.limit > 0 && s.behind()
+	s.active = s.limit > 0 && s.behind() && !s.press.merges
+}
+
+// start begins to take what is queued to disk. It says whether there is a spool.
+func (s *spool) start() bool {
+	s.active = s.limit > 0
+	s.press.until = s.press.newest
+	return s.active
 }
 
 // behind says whether records are on disk, or on their way there, that are not delivered.
@@ -115,17 +126,12 @@ const lendAfter = time.Second
 // room, and what all hold together is bounded by the line's window (I6); spooling are the listeners that spool now. The caller
 // holds the line's mu.
 func (l *Line) loosen(spooling uint64) {
-	var holders uint64
+	var holders, merging uint64
 	if spooling != 0 {
-		now := time.Now()
-		for _, p := range l.streams {
-			if since, missing, waits := p.tracker.Waits(); waits && now.Sub(since) >= lendAfter {
-				holders |= missing &^ spooling
-			}
-		}
+		holders, merging = l.holders(lendAfter)&^spooling, l.merging()&^l.holders(mergeFor)
 	}
 	for i, lst := range l.listeners {
-		if holders&(1<<i) != 0 && lst.spoolsNow() {
+		if (holders&^merging)&(1<<i) != 0 && lst.spoolsNow() {
 			holders &^= 1 << i
 			l.wakeCommitter()
 		}
@@ -139,7 +145,7 @@ func (l *Line) loosen(spooling uint64) {
 func (l *listener) spoolsNow() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.spool.active = l.spool.limit > 0
+	l.spool.start()
 	return l.spool.takes()
 }
 
@@ -159,18 +165,23 @@ func (l *listener) isBehind() bool {
 	return l.spool.behind()
 }
 
-// spill takes the record out of the queue, for disk. Where it is not queued it is being written to the sink.
-func (l *listener) spill(rec *change.Record) checkpoint.SpoolPart {
+// spill takes the record out of the queue, for disk, and says where in the queue it was. Where it is not queued it is being
+// written to the sink.
+func (l *listener) spill(rec *change.Record) (part checkpoint.SpoolPart, order uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.spool.oldest.IsZero() {
 		l.spool.oldest = rec.Received
 	}
+	order = l.queue.Order(rec.Seq)
 	if l.queue.Remove(rec.Seq) != nil {
-		return checkpoint.Main // its room is free when it is saved
+		return checkpoint.Main, order // its room is free when it is saved
 	}
 	l.spool.ahead[rec.Seq] = struct{}{}
-	return checkpoint.Ahead
+	if l.Coalesce {
+		order = uint64(slices.Index(l.taken, rec))
+	}
+	return checkpoint.Ahead, order
 }
 
 // number gives the next chunk its number.
@@ -244,11 +255,15 @@ func (l *listener) leaveRest() {
 
 // unsaved is the number of records that are neither delivered nor spooled; the caller holds mu.
 func (l *listener) unsaved() int {
-	n := l.queue.Len()
-	if l.spool.flight == nil {
-		n += max(0, len(l.taken)-len(l.spool.ahead))
+	return l.queue.Len() + l.unsavedTaken()
+}
+
+// unsavedTaken is the number of those among them that are being written to the sink; the caller holds mu.
+func (l *listener) unsavedTaken() int {
+	if l.spool.flight != nil {
+		return 0
 	}
-	return n
+	return max(0, len(l.taken)-len(l.spool.ahead))
 }
 
 // overdue starts to spool where the sink has not taken its oldest record for too long; now is the time.
@@ -258,9 +273,8 @@ func (l *listener) overdue(now time.Time) bool {
 	if l.spool.limit == 0 || l.spool.active || now.IsZero() {
 		return false
 	}
-	oldest := l.oldest()
-	l.spool.active = !oldest.IsZero() && now.Sub(oldest) > spoolAfter
-	return l.spool.active
+	oldest := l.oldestUnsaved()
+	return !oldest.IsZero() && now.Sub(oldest) > spoolAfter && l.spool.start()
 }
 
 // oldest is when the oldest record was received that the sink does not have, zero where there is none; the caller holds mu.

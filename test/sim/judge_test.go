@@ -84,11 +84,11 @@ func (l *life) roomOf(name string) (room int) {
 	all, spools := 0, false
 	for _, spec := range l.world.script.Sinks {
 		all += spec.Queue
-		if spec.Full == "coalesce" {
+		if spec.coalesces() {
 			all += 1 << 14
 		}
 		if spec.Name == name {
-			room, spools = spec.Queue, spec.Full == "spool"
+			room, spools = spec.Queue, spec.spool() > 0
 		}
 	}
 	if spools {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -285,7 +286,7 @@ func (l *life) sinks(uid string) []pipeline.Sink {
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
 			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },
 			Resync:  time.Duration(spec.Resync) * time.Second,
-			Queue:   fifo.Limit{Bytes: 1 << 20, Records: spec.Queue}, Coalesce: spec.Full == "coalesce", Spool: spec.spool(),
+			Queue:   fifo.Limit{Bytes: 1 << 20, Records: spec.Queue}, Coalesce: spec.coalesces(), Spool: spec.spool(),
 		})
 	}
 	return all
@@ -293,7 +294,11 @@ func (l *life) sinks(uid string) []pipeline.Sink {
 
 // spool is the limit of the sink's spool in bytes, 0 where it has none.
 func (k sinkSpec) spool() int64 {
-	if k.Full != "spool" {
+	_, limit, given := strings.Cut(k.Full, "/")
+	if bytes, err := strconv.ParseInt(limit, 10, 64); given && err == nil {
+		return bytes
+	}
+	if k.Full == "block" {
 		return 0
 	}
 	return 1 << 20

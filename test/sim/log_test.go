@@ -32,6 +32,7 @@ type sinkLog struct {
 
 	// faults that the script has ordered, each for the next calls
 	before, after, partial, stall, openFails int
+	away                                     time.Time // until then nobody answers
 }
 
 func newSinkLog(spec sinkSpec) *sinkLog {
@@ -259,6 +260,9 @@ func (s *logSink) Open(ctx context.Context, mark sink.Mark) ([]string, error) {
 func (s *logSink) ready() bool {
 	s.life.world.mu.Lock()
 	defer s.life.world.mu.Unlock()
+	if s.written && time.Now().Before(s.log.away) { // a life begins when all answer: openFails are for late ones
+		return false
+	}
 	if take(&s.log.openFails) {
 		s.life.noteLocked("sink", s.log.name+" does not open")
 		return false
@@ -300,7 +304,26 @@ func (s *logSink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, e
 	if err := s.life.linger(ctx, pause[0], pause[1]); err != nil {
 		return "", err
 	}
+	if err := s.awaitBack(ctx, len(batch)); err != nil {
+		return "", err
+	}
 	return s.write(batch)
+}
+
+// awaitBack waits for a broker that is away.
+func (s *logSink) awaitBack(ctx context.Context, messages int) error {
+	for messages > 0 && !s.isBack() {
+		if err := s.life.linger(ctx, 500, 1500); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *logSink) isBack() bool {
+	s.life.world.mu.Lock()
+	defer s.life.world.mu.Unlock()
+	return !time.Now().Before(s.log.away)
 }
 
 func (s *logSink) write(batch []sink.Message) (sink.Mark, error) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,7 @@ type sinkSpec struct {
 	Queue      int    // records
 	Resync     int    // seconds; 0 is never
 	Rejects    bool
-	Full       string // what its full queue does: "block", "spool" or "coalesce"
+	Full       string // what its full queue does: "block", "spool" or "coalesce", and behind a slash how many bytes it may have on disk
 }
 
 // lifeSpec is one life of the exporter: what happens while it runs and, after a crash, while it does not.
@@ -127,13 +128,39 @@ func generate(seed uint64) script {
 	}
 	lives := 2 + g.IntN(3)
 	for i := range lives {
-		s.Lives = append(s.Lives, g.life(s.Sinks, i, i == lives-1))
+		l := g.life(s.Sinks, i, i == lives-1)
+		outage := generator{Rand: rand.New(rand.NewPCG(seed, 1000+uint64(i)))}
+		if outage.chance(40) {
+			l.Actions = slices.Insert(l.Actions, outage.IntN(len(l.Actions)+1), outage.outage(s.Sinks)...)
+		}
+		s.Lives = append(s.Lives, l)
 	}
 	return s
 }
 
+// outage is a sink that is away for long, and what happens meanwhile. It is chosen by a source of its own, too.
+func (g generator) outage(sinks []sinkSpec) []action {
+	key := pick(g, sinks...).Name
+	for _, k := range sinks {
+		if k.coalesces() && g.chance(60) {
+			key = k.Name
+		}
+	}
+	all := []action{{Do: "away", Key: key, N: pick(g, 3000, 20_000, 50_000, 150_000)}}
+	for range g.IntN(12) {
+		resource, name := pick(g, pods, pods, events), pick(g, keys()...)
+		all = append(all, action{Do: pick(g, "put", "put", "delete", "recreate"), Resource: resource, Key: name, N: pick(g, 0, 1, 8)})
+		if g.chance(30) {
+			all = append(all, pick(g, action{Do: "sleep", N: pick(g, 200, 6000, 31_000)}, action{Do: "restart", N: 0}, action{Do: "request"}, action{Do: "bookmark"}))
+		}
+	}
+	return all
+}
+
 // policies are chosen by a source of their own, so that a seed's other choices do not depend on them.
-func policies() []string { return []string{"block", "block", "spool", "spool", "coalesce"} }
+func policies() []string {
+	return []string{"block", "block", "block", "spool", "spool", "spool", "coalesce", "coalesce", "coalesce/600"}
+}
 
 type generator struct {
 	*rand.Rand
@@ -251,5 +278,8 @@ func (g generator) disaster() action {
 		action{Do: "another", N: pick(g, -20, -2, 3)},
 	)
 }
+
+// coalesces says whether the sink is told of the newest state alone.
+func (k sinkSpec) coalesces() bool { return strings.HasPrefix(k.Full, "coalesce") }
 
 func (k sinkSpec) takes(resource string) bool { return k.Takes == "both" || k.Takes == resource }

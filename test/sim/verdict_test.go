@@ -270,7 +270,7 @@ func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
 }
 
 // coalesces says whether the sink is told of the newest state alone, of what there is between two records.
-func (v *verdict) coalesces() bool { return v.spec.Full == "coalesce" }
+func (v *verdict) coalesces() bool { return v.spec.coalesces() }
 
 // damaged says whether the log has lost records: what they said is then missing here, too.
 func (v *verdict) damaged() bool { return len(v.log.lostIDs) > 0 }

@@ -135,7 +135,7 @@ func (w *world) heal() {
 	clear(s.drop)
 	clear(s.duplicate)
 	for _, g := range w.logs {
-		g.before, g.after, g.partial, g.stall, g.openFails = 0, 0, 0, 0, 0
+		g.before, g.after, g.partial, g.stall, g.openFails, g.away = 0, 0, 0, 0, 0, time.Time{}
 	}
 	w.life.fs.TestingSetDiskUsage(room())
 }
@@ -283,6 +283,8 @@ func (w *world) faultSink(a action) bool {
 		g.partial = a.N
 	case "stall":
 		g.stall = 1
+	case "away":
+		g.away = time.Now().Add(time.Duration(a.N) * time.Millisecond)
 	case "openfails":
 		g.openFails = a.N
 	case "truncate":
