@@ -3,7 +3,6 @@ package main
 import (
 	"net/http"
 
-	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/page"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
@@ -15,7 +14,7 @@ func (a *assembly) observed(letters *letters) (*telemetry.Telemetry, *page.Page)
 	queues, spools := map[string]int{}, map[string]int64{}
 	for _, s := range a.cfg.Sinks {
 		queues[s.Name] = int(s.Queue.Bytes)
-		if s.Queue.Full == config.FullSpool {
+		if s.Queue.Spool > 0 {
 			spools[s.Name] = int64(s.Queue.Spool)
 		}
 	}

@@ -70,7 +70,7 @@ func FullPolicies() []string { return []string{FullBlock, FullSpool, FullCoalesc
 const (
 	FullBlock    = "block"    // reading waits for the sink
 	FullSpool    = "spool"    // what it does not hold goes to disk, up to Queue.Spool
-	FullCoalesce = "coalesce" // it holds the newest record of each object alone, full or not, and then reading waits
+	FullCoalesce = "coalesce" // it holds the newest record of each object alone, full or not, and those go to disk, up to Queue.Spool
 )
 
 // OversizePolicies are the values of Sink.Oversize, what becomes of a record that is too large; the first is the default.

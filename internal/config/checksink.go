@@ -83,8 +83,8 @@ func (k *checker) queue(path string, q Queue) {
 		k.problem(path+".records", "want a whole number, at least 1, have %d", q.Records)
 	}
 	k.oneOf(path+".full", q.Full, FullPolicies())
-	if q.Spool != 0 && q.Full != FullSpool {
-		k.problem(path+".spool", "a size on disk needs full: %s; add it, or leave spool out", FullSpool)
+	if q.Spool != 0 && q.Full != FullSpool && q.Full != FullCoalesce {
+		k.problem(path+".spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", FullSpool, FullCoalesce)
 	}
 }
 

@@ -126,7 +126,7 @@ type Queue struct {
 	Bytes   Size   `json:"bytes"`
 	Records int    `json:"records"`
 	Full    string `json:"full"`           // one of FullPolicies
-	Spool   Size   `json:"spool,omitzero"` // on disk, about, where Full is FullSpool; reading waits above it
+	Spool   Size   `json:"spool,omitzero"` // on disk, about, where Full is FullSpool or FullCoalesce; reading waits above it
 }
 
 // Discovery is how the exporter learns what the API server serves.

@@ -39,7 +39,7 @@ func (s *Sink) fillIn() {
 	fill(&s.Queue.Bytes, defaultBytes)
 	fill(&s.Queue.Records, defaultRecords)
 	fill(&s.Queue.Full, FullPolicies()[0])
-	if s.Queue.Full == FullSpool {
+	if s.Queue.Full == FullSpool || s.Queue.Full == FullCoalesce {
 		fill(&s.Queue.Spool, defaultSpool)
 	}
 	fill(&s.Oversize, OversizePolicies()[0])

@@ -66,8 +66,8 @@ func sentences() map[string]string {
 
 		"sinks[].queue.bytes":   "Bound in bytes.",
 		"sinks[].queue.records": "Bound in records.",
-		"sinks[].queue.full":    "What a full queue does: reading waits, the rest goes to the state directory, or only the newest record of each object is kept.",
-		"sinks[].queue.spool":   "Bound of what is on disk, at least `1Mi`; above it reading waits. Only with `full: spool`.",
+		"sinks[].queue.full":    "What a full queue does: reading waits, the rest goes to the state directory, or only the newest record of each object is kept, and goes there when the sink is away.",
+		"sinks[].queue.spool":   "Bound of what is on disk, at least `1Mi`; above it reading waits. Only with `full: spool` and `full: coalesce`.",
 
 		"sinks[].file.path":   "Needed. The file; `-` is standard output.",
 		"sinks[].file.rotate": "Size above which a new file is begun. Without it, never.",

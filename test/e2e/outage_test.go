@@ -110,8 +110,7 @@ func (r *rig) expectBackPressure() {
 	}
 }
 
-// expectStates holds what is in the stream of states: all that the file has, but for what was counted as merged; of each object the
-// versions rise, and the last is as the API server has it.
+// expectStates holds what is in the stream of states: all that the file has, but for what was counted as merged, and that is right.
 func (r *rig) expectStates(states *follower) {
 	r.t.Helper()
 	told, full := states.all(r.t), r.file.all(r.t)
@@ -119,6 +118,13 @@ func (r *rig) expectStates(states *follower) {
 	if merged < 100 || len(told)+merged != len(full) {
 		r.t.Errorf("%d events, and %d merged, of %d; want at least 100 merged", len(told), merged, len(full))
 	}
+	r.expectRight(told)
+	r.t.Logf("%s: %s, %d merged", statesStream, figures(told), merged)
+}
+
+// expectRight holds what a sink of states was told: of each object the versions rise, and the last is as the API server has it.
+func (r *rig) expectRight(told []event) {
+	r.t.Helper()
 	j := newJudge(statesStream, r.ledger.histories, false)
 	newest := map[string]uint64{}
 	for i := range told {
@@ -131,7 +137,6 @@ func (r *rig) expectStates(states *follower) {
 	}
 	r.compareState(j)
 	j.verdict(r.t)
-	r.t.Logf("%s: %s, %d merged", statesStream, figures(told), merged)
 }
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
