@@ -16,7 +16,8 @@ type ledger struct {
 // position is the one that the log is compared with, and whether it is older than the inventory.
 func (l ledger) position(stream string) (position change.Position, old bool, err error) {
 	now, _, err := l.store.Position(stream)
-	if base, found := l.base[stream]; found && base != now {
+	// While a reconcile is under way the inventory moves and the position does not.
+	if base, found := l.base[stream]; found && (base != now || base.Selector == change.Interrupted) {
 		return base, true, err
 	}
 	return now, false, err
