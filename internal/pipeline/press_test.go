@@ -40,6 +40,16 @@ func aged(rec *change.Record, age time.Duration) *change.Record {
 	return rec
 }
 
+// within is for what would hang if it failed.
+func within(t *testing.T, do func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := do(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // hung pushes a record that the sink hangs in.
 func (r *rig) hung(line *Line, target *memory, rec *change.Record) (release func()) {
 	inside := make(chan struct{}, 100)
@@ -89,7 +99,7 @@ func TestI1ASinkThatCoalescesHoldsNobodyUp(t *testing.T) {
 		},
 		"a reconcile": func(r *rig, line *Line) {
 			r.push(line, aged(update(pods(), "a", 3), 10*time.Second))
-			r.drain(line, pods())
+			within(t, func(ctx context.Context) error { return line.Drain(ctx, pods()) })
 		},
 		"a full window": func(r *rig, line *Line) {
 			line.mu.Lock()
@@ -97,7 +107,7 @@ func TestI1ASinkThatCoalescesHoldsNobodyUp(t *testing.T) {
 			line.window.Overdraw(0) // what is in flight
 			line.mu.Unlock()
 			r.push(line, aged(update(pods(), "a", 2), 10*time.Second))
-			r.push(line, update(pods(), "a", 3)) // waits
+			within(t, func(ctx context.Context) error { return line.Push(ctx, update(pods(), "a", 3)) })
 			r.await("the other sink", func() bool { return r.position(pods()) >= "2" })
 		},
 		"a sink that spools": func(r *rig, line *Line) {
