@@ -79,12 +79,12 @@ func (j *judge) pipelineObserver(l *life) pipeline.Observer {
 }
 
 // roomOf is how many records the sink may hold. One that spools may hold what others let in that keep it from going to disk: as
-// many as fit into their queues, or into the line's window where one merges what waits for it.
+// many as fit into their queues, or into the line's window where one does not spool, or merges what waits for it.
 func (l *life) roomOf(name string) (room int) {
 	all, spools := 0, false
 	for _, spec := range l.world.script.Sinks {
 		all += spec.Queue
-		if spec.coalesces() {
+		if spec.Name != name && spec.Full != "spool" || spec.coalesces() {
 			all += 1 << 14
 		}
 		if spec.Name == name {
