@@ -29,18 +29,20 @@ func scene(records int) map[string]any {
 	ago := func(d time.Duration) string { return now.Add(-d).Format(time.RFC3339Nano) }
 	stream := func(state string, age float64, share int) map[string]any {
 		return map[string]any{
-			"state": state, "resourceVersion": fmt.Sprint(48_120_000 + records), "positionAgeSeconds": age, "records": records / share, "gaps": 0, "objects": 7, "unknown": []int{1},
+			"state": state, "resourceVersion": fmt.Sprint(48_120_000 + records), "positionAgeSeconds": age, "records": records / share, "gaps": 0, "objects": 7, "unknown": []int{1}, "historyLeftSeconds": 299.9,
 			"lastReconcile": map[string]any{"reason": "initial", "time": ago(3 * time.Hour), "replaced": 4211, "deleted": 0, "synced": 0},
 		}
 	}
 	gone := stream("watching", 2.5, 4)
 	gone["gaps"], gone["lastGap"] = 1, map[string]any{"reason": "gone", "stream": "events", "time": ago(26 * time.Minute), "lastDelivered": "1", "resourceVersion": "2"}
+	held := stream("watching", 131, 1)
+	held["historyLeftSeconds"] = 169.2
 	failing := stream("failing", 95, 9)
 	failing["lastError"] = hostile
 	return map[string]any{
 		"version": "v0.9.0", "cluster": "prod-eu1", "uptimeSeconds": 93_784.0, "healthy": true, "ready": true,
 		"streams": map[string]any{
-			"pods": stream("watching", 0.2, 1), "deployments.apps": stream("watching", 41, 6), "events": gone, "shop/secrets": stream("snapshot", 12, 30),
+			"pods": held, "deployments.apps": stream("watching", 41, 6), "events": gone, "shop/secrets": stream("snapshot", 12, 30),
 			"certificates.cert-manager.io": failing, "nodes": stream("watching", 7, 12),
 		},
 		"sinks": map[string]any{
@@ -111,6 +113,9 @@ func TestThePageInLightDarkAndOnAPhone(t *testing.T) {
 		}
 		if spools := ask[int64](b, `[...document.querySelectorAll("#sinkCards .bar")].filter((e) => !e.hidden && e.innerText.includes("Spool")).length`); spools != 1 {
 			t.Errorf("%s at %d: %d sinks have a spool, and one spools", look.scheme, look.width, spools)
+		}
+		if told := ask[[]string](b, `[...document.querySelectorAll("#streamRows td small, #waitingHint")].map((e) => e.innerText).filter((text) => text.includes("history"))`); !slices.Equal(told, []string{"the oldest for 73 s; history ends in about 3 min", "history ends in about 3 min"}) {
+			t.Errorf("%s at %d: of the stream that is held up the page says %q", look.scheme, look.width, told)
 		}
 		backgrounds[ask[string](b, "getComputedStyle(document.body).backgroundColor")] = true
 		b.picture(fmt.Sprintf("%s-%d.png", look.scheme, look.width))

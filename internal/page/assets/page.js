@@ -106,10 +106,11 @@ function showRate(s) {
 }
 
 function showTiles(s) {
-  let oldest = "", age = -1, gaps = 0, last = null;
+  let oldest = "", age = -1, gaps = 0, last = null, soonest = {};
   for (const [name, stream] of Object.entries(s.streams || {})) {
     if (stream.positionAgeSeconds > age) { age = stream.positionAgeSeconds; oldest = name; }
     gaps += stream.gaps || 0;
+    if (stream.historyLeftSeconds < (soonest.historyLeftSeconds ?? Infinity)) soonest = stream;
     if (stream.lastGap && (!last || stream.lastGap.time > last.time)) last = stream.lastGap;
   }
   setText($("age"), span(age));
@@ -120,7 +121,7 @@ function showTiles(s) {
     waiting = Math.max(waiting, sink.oldestUnackedSeconds || 0);
   }
   setText($("waiting"), count(records));
-  setText($("waitingHint"), records ? "the oldest for " + span(waiting) : "nothing is queued");
+  setText($("waitingHint"), [records ? "the oldest for " + span(waiting) : "nothing is queued", ends(soonest)].filter(Boolean).join("; "));
   setText($("gaps"), count(gaps));
   setText($("gapsHint"), last ? last.reason + ", " + last.stream + ", " + since(last.time) + " ago" : "none since the start");
 }
@@ -177,6 +178,13 @@ function fillSink(card, sink, limit, room) {
 
 // ---- streams
 
+// ends says when the API server's history does, for a stream that has been held up for a minute; five are all that it is.
+function ends(stream) {
+  const left = stream.historyLeftSeconds;
+  if (!(left < 240)) return "";
+  return left > 0 ? "history ends in about " + span(left) : "history may have ended";
+}
+
 function makeStream(name) {
   const row = roled("tr", "row");
   const title = roled("th", "rowheader");
@@ -189,6 +197,7 @@ function makeStream(name) {
     row.append(cell);
   }
   row.children[1].append(element("span", "pill wait"));
+  row.children[3].append(element("span"), element("small"));
   return row;
 }
 
@@ -197,7 +206,8 @@ function fillStream(row, stream) {
   setText(title.lastChild, stream.lastError || "");
   pill(state.firstChild, stream.state);
   setText(position, stream.resourceVersion || "–");
-  setText(age, stream.resourceVersion ? span(stream.positionAgeSeconds) : "–");
+  setText(age.firstChild, stream.resourceVersion ? span(stream.positionAgeSeconds) : "–");
+  setText(age.lastChild, ends(stream));
   setText(records, count(stream.records));
   const r = stream.lastReconcile;
   setText(reconcile, r ? r.reason + ", " + since(r.time) + " ago: " + count(r.replaced) + " replaced, " + count(r.deleted) + " deleted" + (r.synced ? ", " + count(r.synced) + " synced" : "") : "–");
