@@ -15,49 +15,69 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-// secretSinks are all formats, to files, to streams and to a bucket. What a stream cannot take at once waits on disk.
-const secretSinks = `
-sinks:
+// secretFiles are sinks of the rig's directory, and secretStreams of a NATS server: all formats, to streams and to a bucket.
+// What these cannot take at once waits on disk.
+const (
+	secretFiles = `
   - {name: events, file: {path: %[1]s/events.ndjson}}
   - {name: envelopes, file: {path: %[1]s/envelopes.ndjson}, format: debezium}
-  - {name: s1, nats: {url: "nats://%[2]s", stream: S1, subject: "s1.{resource}.{name}"}, queue: {records: 4, full: spool}}
-  - {name: s2, nats: {url: "nats://%[2]s", stream: S2, subject: "s2.{resource}.{name}"}, format: cloudevents-binary, queue: {records: 4, full: spool}}
-  - {name: s3, nats: {url: "nats://%[2]s", stream: S3, subject: "s3.{resource}.{name}"}, format: debezium, queue: {records: 4, full: spool}}
-  - {name: s4, nats: {url: "nats://%[2]s", stream: S4, subject: "s4.{resource}.{name}"}, format: object, queue: {records: 4, full: spool}}
-  - {name: kv, nats: {url: "nats://%[2]s", kv: KV}, format: object, queue: {records: 4, full: spool}}
 `
+	secretStreams = `
+  - {name: s1, nats: {url: "nats://%[1]s", stream: S1, subject: "s1.{resource}.{name}"}, queue: {records: 4, full: spool}}
+  - {name: s2, nats: {url: "nats://%[1]s", stream: S2, subject: "s2.{resource}.{name}"}, format: cloudevents-binary, queue: {records: 4, full: spool}}
+  - {name: s3, nats: {url: "nats://%[1]s", stream: S3, subject: "s3.{resource}.{name}"}, format: debezium, queue: {records: 4, full: spool}}
+  - {name: s4, nats: {url: "nats://%[1]s", stream: S4, subject: "s4.{resource}.{name}"}, format: object, queue: {records: 4, full: spool}}
+  - {name: kv, nats: {url: "nats://%[1]s", kv: KV}, format: object, queue: {records: 4, full: spool}}
+`
+)
 
-// secretStreams are the names of the sinks in secretSinks that are streams, and of the streams; secretLogs of all sinks.
-func secretStreams() map[string]string {
-	return map[string]string{"s1": "S1", "s2": "S2", "s3": "S3", "s4": "S4", "kv": "KV_KV"}
+// outlet is a broker that the exporter writes to beside its files, and what a test does to it.
+type outlet struct {
+	config string            // its sinks
+	logs   map[string]string // of each sink the stream, or the topics without the resource
+	// narrow sets the largest message, in bytes, that it takes; -1 is any.
+	narrow      func(limit int)
+	kill, start func()
+	// search looks through all messages of a log, and their headers, and wants some.
+	search func(log string)
 }
 
-func secretLogs() []string { return []string{"events", "envelopes", "s1", "s2", "s3", "s4", "kv"} }
+func (o *outlet) sinks() []string { return slices.Sorted(maps.Keys(o.logs)) }
 
-// TestI9NoValueOfASecretLeaves plants values, lets everything happen to them, and looks for them wherever the exporter
-// writes and whatever it shows: in the sinks, the state with its spool and the objects that it keeps, dead letters, the log,
-// the status pages, and what each command says.
+// files are the names of the sinks in secretFiles.
+func files() []string { return []string{"events", "envelopes"} }
+
+// TestI9NoValueOfASecretLeaves to files and JetStream.
 func TestI9NoValueOfASecretLeaves(t *testing.T) {
 	r := newRig(t, nil)
+	p := &plant{t: t, r: r}
+	p.outlet = outlet{
+		config: fmt.Sprintf(secretStreams, r.broker.address()),
+		logs:   map[string]string{"s1": "S1", "s2": "S2", "s3": "S3", "s4": "S4", "kv": "KV_KV"},
+		narrow: p.narrowStreams, kill: r.broker.kill, start: r.broker.start, search: p.searchStream,
+	}
+	p.noValueLeaves()
+}
+
+// noValueLeaves plants values, lets everything happen to them, and looks for them wherever the exporter
+// writes and whatever it shows: in the sinks, the state with its spool and the objects that it keeps, dead letters, the log,
+// the status pages, and what each command says.
+func (p *plant) noValueLeaves() {
+	t, r := p.t, p.r
 	config := fmt.Sprintf(`
 resources:
   - {resource: secrets, keep: [managedFields, lastApplied], before: true, filter: '!has(object.metadata.labels) || int(object.data.a) > 0', filterFailure: deadletter}
   - {resource: configmaps, redact: [.data.token], before: true}
 listen: %q
-state: {dir: %s}
+state: {dir: %q}
 log: {level: debug}
-`, r.exporter.listen, filepath.Join(r.dir, "state")) + fmt.Sprintf(secretSinks, r.dir, r.broker.address())
+sinks:
+`, r.exporter.listen, filepath.Join(r.dir, "state")) + fmt.Sprintf(secretFiles, r.dir) + p.outlet.config
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -66,53 +86,52 @@ log: {level: debug}
 	r.exporter.start(t)
 	events := followFile(filepath.Join(r.dir, "events.ndjson"))
 
-	planted := plant{t: t, r: r}
-	planted.secret("kept")
-	planted.secret("gone")
-	planted.config("settings")
+	p.secret("kept")
+	p.secret("gone")
+	p.config("settings")
 	events.await(t, r.exporter, "the Secret", func(e *event) bool { return e.Name == "gone" })
-	planted.update(secrets(), "gone")
-	planted.update(core("configmaps"), "settings")
-	planted.remove("gone")
+	p.update(secrets(), "gone")
+	p.update(core("configmaps"), "settings")
+	p.remove("gone")
 	events.await(t, r.exporter, "the delete", func(e *event) bool { return e.op() == "deleted" && e.Name == "gone" })
-	planted.letters(events)
-	planted.spool(events)
+	p.letters(events)
+	p.spool(events)
 	r.exporter.process.kill()
-	if found := planted.searchState(); found.chunks == 0 || found.images == 0 {
+	if found := p.searchState(); found.chunks == 0 || found.images == 0 {
 		t.Errorf("the state has %d chunks of the spool and %d objects with hashes: nothing was looked at", found.chunks, found.images)
 	}
-	r.broker.start()
-	planted.update(secrets(), "kept")
-	planted.update(core("configmaps"), "settings")
-	planted.secret("missed")
+	p.outlet.start()
+	p.update(secrets(), "kept")
+	p.update(core("configmaps"), "settings")
+	p.secret("missed")
 	r.exporter.start(t)
 	events.await(t, r.exporter, "the missed Secret", func(e *event) bool { return e.Name == "missed" })
 	r.exporter.stop(t)
-	planted.remove("missed")
-	planted.forget()
+	p.remove("missed")
+	p.forget()
 	r.exporter.start(t)
 	events.await(t, r.exporter, "the missed delete", func(e *event) bool { return e.Name == "missed" && e.FinalStateUnknown })
-	planted.secret("last")
+	p.secret("last")
 	events.await(t, r.exporter, "the last Secret", func(e *event) bool { return e.Name == "last" })
 	r.command("snapshot", "--wait")
-	planted.searchEvents("last")
-	planted.sendLettersAgain()
+	p.searchEvents("last")
+	p.sendLettersAgain()
 	for _, page := range []string{"/", "/statusz", "/metrics", "/inventory", "/checkpoint", "/snapshot"} {
-		planted.search(page, []byte(r.exporter.get(t, page)))
+		p.search(page, []byte(r.exporter.get(t, page)))
 	}
-	if diffs := planted.searchCommands(path, secretLogs()); !strings.Contains(diffs, `"(redacted)" -> "(redacted)"`) {
+	if diffs := p.searchCommands(path, append(files(), p.outlet.sinks()...)); !strings.Contains(diffs, `"(redacted)" -> "(redacted)"`) {
 		t.Errorf("tail shows no change of a redacted value: %.3000s", diffs)
 	}
 	r.exporter.stop(t)
 
-	planted.searchState()
-	planted.searchObjects()
+	p.searchState()
+	p.searchObjects()
 	hashes := 0
-	for _, stream := range secretStreams() {
-		planted.searchStream(stream)
+	for _, log := range p.outlet.logs {
+		p.outlet.search(log)
 	}
-	planted.wantBefore(events.all(t))
-	planted.searchFiles(func(name string, text []byte) {
+	p.wantBefore(events.all(t))
+	p.searchFiles(func(name string, text []byte) {
 		if strings.HasSuffix(name, ".ndjson") {
 			hashes += bytes.Count(text, []byte(hashed))
 		}
@@ -122,13 +141,13 @@ log: {level: debug}
 	}
 }
 
-// letters makes Secrets that are kept as dead letters: one that the streams do not take, and one whose filter fails.
+// letters makes Secrets that are kept as dead letters: one that the broker does not take, and one whose filter fails.
 func (p *plant) letters(events *follower) {
 	p.t.Helper()
-	p.narrow(2 << 10)
+	p.outlet.narrow(2 << 10)
 	p.restart() // the sinks know the limit
 	p.create(secrets(), map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": p.metadata("huge"), "data": map[string]any{"a": "MQ=="}, "stringData": p.many(64),
+		"apiVersion": "v1", "kind": "Secret", "metadata": p.metadata("huge"), "data": map[string]any{"a": "MQ=="}, "stringData": p.many(128),
 	})
 	failing := p.metadata("failing")
 	failing["labels"] = map[string]any{"a": "b"}
@@ -136,9 +155,9 @@ func (p *plant) letters(events *follower) {
 		"apiVersion": "v1", "kind": "Secret", "metadata": failing, "data": map[string]any{"a": base64.StdEncoding.EncodeToString([]byte(p.value()))},
 	})
 	events.await(p.t, p.r.exporter, "the Secret whose filter fails", func(e *event) bool { return e.op() == "gap" && e.Name == "failing" })
-	eventually(p.t, deliveryLimit, "all letters are kept", func() bool { return len(p.r.letters()) >= len(secretLogs())+len(secretStreams()) })
-	p.searchLetters(secretLogs(), "filter")
-	p.searchLetters(slices.Sorted(maps.Keys(secretStreams())), "too_large")
+	eventually(p.t, deliveryLimit, "all letters are kept", func() bool { return len(p.r.letters()) >= len(files())+2*len(p.outlet.logs) })
+	p.searchLetters(append(files(), p.outlet.sinks()...), "filter")
+	p.searchLetters(p.outlet.sinks(), "too_large")
 	if !strings.Contains(p.r.exporter.log(p.t), "it may quote the object") {
 		p.t.Error("the log tells of no filter that fails")
 	}
@@ -147,7 +166,7 @@ func (p *plant) letters(events *follower) {
 // sendLettersAgain brings the letters into the sinks.
 func (p *plant) sendLettersAgain() {
 	p.t.Helper()
-	p.narrow(-1)
+	p.outlet.narrow(-1)
 	p.restart()
 	p.searchCommand("deadletter", "replay", "--force")
 	if left := p.r.letters(); len(left) > 0 {
@@ -155,10 +174,10 @@ func (p *plant) sendLettersAgain() {
 	}
 }
 
-// spool lets changes happen that no stream can take.
+// spool lets changes happen that the broker cannot take.
 func (p *plant) spool(events *follower) {
 	p.t.Helper()
-	p.r.broker.kill()
+	p.outlet.kill()
 	for range 12 {
 		p.update(secrets(), "kept")
 		p.update(core("configmaps"), "settings")
@@ -166,8 +185,8 @@ func (p *plant) spool(events *follower) {
 	p.secret("spooled")
 	p.update(secrets(), "spooled")
 	p.remove("spooled")
-	events.await(p.t, p.r.exporter, "what the streams do not take", func(e *event) bool { return e.op() == "deleted" && e.Name == "spooled" })
-	for _, name := range slices.Sorted(maps.Keys(secretStreams())) {
+	events.await(p.t, p.r.exporter, "what the broker does not take", func(e *event) bool { return e.op() == "deleted" && e.Name == "spooled" })
+	for _, name := range p.outlet.sinks() {
 		p.spooled(name)
 	}
 }
@@ -179,103 +198,19 @@ func (p *plant) restart() {
 	eventually(p.t, deliveryLimit, "the exporter is ready", func() bool { return p.r.exporter.answers(p.t.Context(), "/readyz") })
 }
 
-// narrow sets the largest message, in bytes, that the streams take; -1 is any.
-func (p *plant) narrow(limit int32) {
+func (p *plant) narrowStreams(limit int) {
 	p.t.Helper()
 	js := p.r.broker.open().js
-	for _, name := range secretStreams() {
+	for _, name := range p.outlet.logs {
 		stream, err := js.Stream(p.t.Context(), name)
 		if err != nil {
 			p.t.Fatal(err)
 		}
 		config := stream.CachedInfo().Config
-		config.MaxMsgSize = limit
+		config.MaxMsgSize = int32(limit)
 		if _, err := js.UpdateStream(p.t.Context(), config); err != nil {
 			p.t.Fatal(err)
 		}
-	}
-}
-
-// many are values that are large together.
-func (p *plant) many(n int) map[string]any {
-	values := map[string]any{}
-	for i := range n {
-		values[fmt.Sprintf("k%d", i)] = p.value()
-	}
-	return values
-}
-
-func secrets() schema.GroupVersionResource { return core("secrets") }
-
-// plant puts values into the cluster that must not be seen again.
-type plant struct {
-	t      *testing.T
-	r      *rig
-	values []string
-}
-
-// value makes a new one.
-func (p *plant) value() string {
-	v := fmt.Sprintf("planted-%d-value", len(p.values))
-	p.values = append(p.values, v)
-	return v
-}
-
-func (p *plant) secret(name string) {
-	p.t.Helper()
-	p.create(secrets(), map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": p.metadata(name),
-		"data": map[string]any{"a": base64.StdEncoding.EncodeToString([]byte(p.value()))}, "stringData": map[string]any{"b": p.value()},
-	})
-}
-
-func (p *plant) config(name string) {
-	p.t.Helper()
-	p.create(core("configmaps"), map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "default"},
-		"data": map[string]any{"token": p.value(), "plain": "x"},
-	})
-}
-
-func (p *plant) create(resource schema.GroupVersionResource, manifest map[string]any) {
-	p.t.Helper()
-	p.createIn("default", resource, manifest)
-}
-
-// createIn returns the object's uid.
-func (p *plant) createIn(namespace string, resource schema.GroupVersionResource, manifest map[string]any) string {
-	p.t.Helper()
-	made, err := p.r.client.Resource(resource).Namespace(namespace).Create(p.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.CreateOptions{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return string(made.GetUID())
-}
-
-// metadata has a copy of the values in the annotation of kubectl apply.
-func (p *plant) metadata(name string) map[string]any {
-	return map[string]any{
-		"name": name, "namespace": "default",
-		"annotations": map[string]any{lastApplied: `{"data":{"a":"` + p.value() + `"}}`},
-	}
-}
-
-func (p *plant) update(resource schema.GroupVersionResource, name string) {
-	p.t.Helper()
-	patch := fmt.Sprintf(`{"stringData":{"b":%q}}`, p.value())
-	if resource.Resource == "configmaps" {
-		patch = fmt.Sprintf(`{"data":{"token":%q}}`, p.value())
-	}
-	_, err := p.r.client.Resource(resource).Namespace("default").Patch(p.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func (p *plant) remove(name string) {
-	p.t.Helper()
-	if err := p.r.client.Resource(secrets()).Namespace("default").Delete(p.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		p.t.Fatal(err)
 	}
 }
 
@@ -291,15 +226,6 @@ func (p *plant) wantBefore(events []event) {
 	if !updated || !missed {
 		p.t.Errorf("an update has a Secret as it was: %t; a missed delete has: %t; want both", updated, missed)
 	}
-}
-
-// forget lets the API server forget what it has not told yet.
-func (p *plant) forget() {
-	p.t.Helper()
-	if _, err := p.r.cluster.Compact(p.t.Context()); err != nil {
-		p.t.Fatal(err)
-	}
-	p.r.restartAPIServer()
 }
 
 // searchObjects looks through the objects that the state keeps, which are packed in its files, and wants some.
