@@ -17,10 +17,15 @@ import (
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
-// newWildcardRig is a cluster and an exporter with a file for a sink, configured by the text.
+// newWildcardRig is a cluster and an exporter with a file for a sink, configured by the text. Its tests run in parallel.
 func newWildcardRig(t *testing.T, configured, context string) *rig {
 	t.Helper()
 	t.Parallel()
+	return wildcardRig(t, configured, context)
+}
+
+func wildcardRig(t *testing.T, configured, context string) *rig {
+	t.Helper()
 	r := &rig{t: t, dir: t.ArtifactDir(), ledger: newLedger(), began: time.Now()}
 	r.cluster = testcluster.New(t, testcluster.Options{})
 	r.client = connect(t, r.cluster.RESTConfig())

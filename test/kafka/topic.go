@@ -94,6 +94,23 @@ func describe(ctx context.Context, to kmsg.Requestor, name string) (kmsg.Metadat
 	return topic, nil
 }
 
+// Replicas returns how many each partition of the topic has.
+func (c *Cluster) Replicas(tb testing.TB, topic string) (replicas []int) {
+	tb.Helper()
+	c.await(tb, "ask for the replicas of "+topic, func(ctx context.Context) error {
+		known, err := describe(ctx, c.client, topic)
+		if err != nil {
+			return err
+		}
+		replicas = replicas[:0]
+		for _, p := range known.Partitions {
+			replicas = append(replicas, len(p.Replicas))
+		}
+		return nil
+	})
+	return replicas
+}
+
 // lookUp returns a topic's metadata; partitions may have no leader.
 func lookUp(ctx context.Context, to kmsg.Requestor, name string) (kmsg.MetadataResponseTopic, error) {
 	request := kmsg.NewPtrMetadataRequest()
