@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,9 +21,7 @@ func kafkaFollowsDefinitions(t *testing.T, c *kafka.Cluster) {
 	whole := kafkaSink{name: "transactional", prefix: "dt.dev.", delivery: "transactional", more: definedTopics}
 	own := whole // of its streams, by a wildcard
 	own.prefix, whole.more = "own.", definedTopics+`, topics: {"*.gadgets.example.com": "own.{resource}"}`
-	out := filepath.Join(t.ArtifactDir(), "out.ndjson")
-	r := wildcardRig(t, fmt.Sprintf("resources: ['*.gadgets.example.com']\nsinks:\n- {name: file, file: {path: %q}}\n%s%s", out, plain.config(c), whole.config(c)), "dev")
-	r.exporter.sinks, r.file = nil, followFile(out)
+	r := newRigOfWildcard(t, served{configured: "resources: ['*.gadgets.example.com']\n", sinks: plain.config(c) + whole.config(c), context: "dev"})
 	known := []string{"gears.gadgets.example.com", "cogs.gadgets.example.com"}
 	r.topics = []*follower{followTopics(c, plain, known), followTopics(c, own, known)}
 	r.starts()

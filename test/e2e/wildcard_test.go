@@ -17,31 +17,41 @@ import (
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
+// served is what a wildcard's rig is made of.
+type served struct {
+	cluster    testcluster.Options
+	configured string // all but the sinks
+	sinks      string // beside a file; entries of the configuration
+	context    string // of the kubeconfig
+}
+
 // newWildcardRig is a cluster and an exporter with a file for a sink, configured by the text. Its tests run in parallel.
 func newWildcardRig(t *testing.T, configured, context string) *rig {
 	t.Helper()
 	t.Parallel()
-	return wildcardRig(t, configured, context)
+	return newRigOfWildcard(t, served{configured: configured, context: context})
 }
 
-func wildcardRig(t *testing.T, configured, context string) *rig {
+func newRigOfWildcard(t *testing.T, w served) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.ArtifactDir(), ledger: newLedger(), began: time.Now()}
-	r.cluster = testcluster.New(t, testcluster.Options{})
+	r.cluster = testcluster.New(t, w.cluster)
 	r.client = connect(t, r.cluster.RESTConfig())
-	path := filepath.Join(r.dir, "config.yaml")
-	if err := os.WriteFile(path, []byte(configured+"discovery: {interval: 1s}\n"), 0o644); err != nil {
+	text := fmt.Sprintf("%sdiscovery: {interval: 1s}\nsinks:\n- {name: file, file: {path: %q}}\n%s", w.configured, r.path(), w.sinks)
+	if err := os.WriteFile(r.configPath(), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	x := &exporter{binary: exporterBinary(t), logPath: filepath.Join(r.dir, "exporter.log"), listen: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
 	x.args = []string{
-		"run", "--kubeconfig", r.cluster.Kubeconfig(), "--context", context, "--config", path,
+		"run", "--kubeconfig", r.cluster.Kubeconfig(), "--context", w.context, "--config", r.configPath(),
 		"--state-dir", filepath.Join(r.dir, "state"), "--listen", x.listen,
 	}
-	x.sinks = []string{"file://" + r.path()}
 	r.exporter, r.file = x, followFile(r.path())
 	return r
 }
+
+// configPath is of what a wildcard's rig is configured by.
+func (r *rig) configPath() string { return filepath.Join(r.dir, "config.yaml") }
 
 // gadgets are custom resources of the group, of which there may be any number of kinds.
 func gadgets(kind string) schema.GroupVersionResource {
