@@ -1,4 +1,4 @@
-// Package schema holds the JSON Schemas (draft 2020-12) of what the exporter writes, for those who read it. Operations
+// Package schema holds the JSON Schemas (draft 2020-12) of what the exporter writes and of what /statusz says, for those who read it. Operations
 // and reasons come from package change; the files in the directory schema of the repository are made of it.
 package schema
 
@@ -23,6 +23,7 @@ const (
 	SnapshotBegin     = "snapshot.begin"     // what a frame or a gap says of itself
 	SnapshotEnd       = "snapshot.end"
 	Gap               = "gap"
+	Status            = "statusz" // the document at /statusz
 )
 
 // definition is one schema, or a part of one.
@@ -57,6 +58,7 @@ func (b book) all() map[string]definition {
 	return map[string]definition{
 		CloudEvent: b.cloudEvent(), CloudEventHeaders: b.headers(), Debezium: b.debezium(), DebeziumKey: b.debeziumKey(),
 		Object: b.object(), SnapshotBegin: b.begin(), SnapshotEnd: b.end(), Gap: b.gap(),
+		Status: b.status(),
 	}
 }
 
@@ -93,13 +95,12 @@ func (b book) begin() definition {
 
 // end is what a snapshot did.
 func (b book) end() definition {
-	count := definition{"type": "integer", "minimum": 0}
 	return b.fields("a list was compared with what was delivered", definition{
 		"resourceVersion": described(version(), "of the list"),
 		"reason":          reasons(func(change.Reason) bool { return true }),
-		"replaced":        described(count, "objects that were new or changed"),
-		"deleted":         described(count, "objects that were gone"),
-		"synced":          described(count, "objects that were unchanged and sent again"),
+		"replaced":        described(count(), "objects that were new or changed"),
+		"deleted":         described(count(), "objects that were gone"),
+		"synced":          described(count(), "objects that were unchanged and sent again"),
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kubecdc/kubecdc/test/validate"
 )
 
 // running is an exporter that goes on until it is stopped.
@@ -109,7 +111,8 @@ type status struct {
 func (r *running) status() status {
 	r.t.Helper()
 	var s status
-	if err := json.Unmarshal([]byte(r.get("/statusz")), &s); err != nil {
+	text := []byte(r.get("/statusz"))
+	if err := errors.Join(validate.Status(text), json.Unmarshal(text, &s)); err != nil {
 		r.t.Fatal(err)
 	}
 	return s

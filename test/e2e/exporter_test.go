@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecdc/kubecdc/test/validate"
 )
 
 // exporter is the program under test: one command line that is started again and again.
@@ -103,6 +105,11 @@ func (x *exporter) get(t *testing.T, path string) string {
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
 		t.Fatalf("get %s: %s, %v: %s", path, answer.Status, err, body)
+	}
+	if path == "/statusz" {
+		if err := validate.Status(body); err != nil {
+			t.Error(err)
+		}
 	}
 	return string(body)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -71,6 +72,24 @@ func (v *Validator) Text(name string, text []byte) error {
 		return fmt.Errorf("%s: %s: %w", name, text, err)
 	}
 	return nil
+}
+
+// closed are the schemas of this very version.
+var closed = sync.OnceValues(func() (*Validator, error) {
+	files, err := schema.ClosedFiles()
+	if err != nil {
+		return nil, err
+	}
+	return New(files)
+})
+
+// Status holds what /statusz says against its schema. Whatever test reads the document asks it.
+func Status(text []byte) error {
+	v, err := closed()
+	if err != nil {
+		return err
+	}
+	return v.Text(schema.Status, text)
 }
 
 // Message says what of the message is not as the schemas of its format want it.

@@ -1,0 +1,97 @@
+package schema
+
+import "github.com/kubecdc/kubecdc/internal/change"
+
+// status is the document of /statusz. It is no record, but programs read it as well.
+func (b book) status() definition {
+	return b.fields("how a running exporter is, as /statusz says", definition{
+		"version":       described(definition{"type": "string"}, "of the exporter"),
+		"cluster":       described(definition{"type": "string"}, "the configured name"),
+		"clusterUid":    described(definition{"type": "string"}, "the uid of namespace kube-system when the exporter started, empty where there is none"),
+		"uptimeSeconds": seconds(),
+		"healthy":       described(definition{"type": "boolean"}, "false where a restart may help"),
+		"ready":         described(definition{"type": "boolean"}, "every sink is open, the state is saved, and each stream of the start has begun or failed to"),
+		"problems":      described(listOf(name()), "why it is not healthy"),
+		"streams":       described(mapOf(b.stream()), "by their names, such as pods, deployments.apps, shop/secrets"),
+		"sinks":         described(mapOf(b.sink()), "by their names"),
+		"state": b.fields("saving", definition{
+			"lastError":     described(name(), "missing while the state is saved"),
+			"lastErrorTime": moment(),
+		}, "lastError", "lastErrorTime"),
+		"discovery": b.fields("what the API server serves", definition{
+			"lastRead":      moment(),
+			"lastError":     described(name(), "of the newest attempt, or what the server could not tell"),
+			"lastErrorTime": described(moment(), "when it was heard first"),
+			"leftOut":       described(mapOf(name()), "resources and configured names that are not streamed, and why"),
+		}, "lastRead", "lastError", "lastErrorTime", "leftOut"),
+	}, "problems")
+}
+
+func (b book) stream() definition {
+	return b.fields("a stream", definition{
+		"state":              definition{"enum": []string{"starting", "snapshot", "watching", "waiting", "failing"}},
+		"resourceVersion":    described(definition{"type": "string"}, "the saved position, empty before the first"),
+		"positionAgeSeconds": described(seconds(), "since the position was known to be the server's newest, 0 before the first"),
+		"historyLeftSeconds": described(seconds(), "an estimate of how long the API server still has what follows the position; 300 where nothing waits"),
+		"records":            described(count(), "received since the start"),
+		"gaps":               described(count(), "since the start"),
+		"lastGap":            b.lastGap(),
+		"lastReconcile":      b.lastReconcile(),
+		"lastError":          name(),
+		"lastErrorTime":      moment(),
+	}, "lastGap", "lastReconcile", "lastError", "lastErrorTime")
+}
+
+func (b book) lastGap() definition {
+	return b.fields("a gap", definition{
+		"reason":          reasons(func(r change.Reason) bool { return r.Gap() || r == change.Policy }),
+		"stream":          name(),
+		"sinks":           described(listOf(name()), "whose gap it is; missing where it is everybody's"),
+		"object":          described(name(), "of a gap of reason policy"),
+		"lastDelivered":   definition{"type": "string"},
+		"resourceVersion": definition{"type": "string"},
+		"since":           described(moment(), "when the stream was last known to be whole"),
+		"time":            moment(),
+	}, "sinks", "object", "since")
+}
+
+func (b book) lastReconcile() definition {
+	return b.fields("a comparison with the cluster", definition{
+		"reason":          reasons(func(change.Reason) bool { return true }),
+		"sinks":           described(listOf(name()), "for whom it was; missing where it was for all"),
+		"resourceVersion": version(),
+		"replaced":        count(),
+		"deleted":         count(),
+		"synced":          count(),
+		"time":            moment(),
+	}, "sinks")
+}
+
+func (b book) sink() definition {
+	return b.fields("a sink", definition{
+		"state":                definition{"enum": []string{"starting", "open", "failing"}},
+		"records":              described(count(), "durable since the start"),
+		"queueRecords":         count(),
+		"queueBytes":           count(),
+		"spoolRecords":         count(),
+		"spoolBytes":           count(),
+		"oldestUnackedSeconds": seconds(),
+		"mark":                 described(definition{"type": "string"}, "its place in its own log, as the sink writes it"),
+		"note":                 described(name(), "how it works, where there is a choice"),
+		"gaps":                 described(count(), "of this sink alone"),
+		"lastGap":              b.lastGap(),
+		"lastError":            name(),
+		"lastErrorTime":        moment(),
+	}, "note", "lastGap", "lastError", "lastErrorTime")
+}
+
+func seconds() definition { return definition{"type": "number", "minimum": 0} }
+
+func count() definition { return definition{"type": "integer", "minimum": 0} }
+
+// moment has the zone and the digits that it was noted with.
+func moment() definition { return definition{"type": "string", "format": "date-time"} }
+
+func listOf(d definition) definition { return definition{"type": "array", "minItems": 1, "items": d} }
+
+func mapOf(d definition) definition { return definition{"type": "object", "additionalProperties": d} }

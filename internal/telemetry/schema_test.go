@@ -1,0 +1,110 @@
+package telemetry
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/schema"
+	"github.com/kubecdc/kubecdc/test/validate"
+)
+
+// full is a status document with all that there can be.
+func full() Status {
+	now := time.Now()
+	gap := &gapState{Reason: change.Policy, Stream: "pods", Sinks: []string{"bus"}, Object: "shop/web", From: "1", To: "2", Since: now, Time: now}
+	return Status{
+		Version: "v1", Cluster: "dev", ClusterUID: "u", UptimeSeconds: 1.5, Healthy: true, Ready: true, Problems: []string{"none"},
+		Streams: map[string]streamState{"pods": {
+			State: watching, ResourceVersion: "7", PositionAgeSeconds: 0.1, HistoryLeftSeconds: 300, Records: 1, Gaps: 1, LastGap: gap,
+			LastReconcile: &reconcileState{Reason: change.Initial, Sinks: []string{"bus"}, ResourceVersion: "7", Counts: change.Counts{Replaced: 1}, Time: now},
+			LastError:     "forbidden", LastErrorTime: now,
+		}},
+		Sinks: map[string]sinkState{"bus": {
+			State: open, Records: 1, QueueRecords: 1, QueueBytes: 1, SpoolRecords: 1, SpoolBytes: 1, OldestUnackedSeconds: 1, Mark: "1", Note: "fast",
+			Gaps: 1, LastGap: gap, LastError: "refused", LastErrorTime: now,
+		}},
+		State:     commitState{LastError: "full", LastErrorTime: &now},
+		Discovery: discoveryState{LastRead: now, LastError: "down", LastErrorTime: now, LeftOut: map[string]string{"secrets": "not by a wildcard"}},
+	}
+}
+
+// TestTheSchemaIsOfTheStatus: of a document that is full, of one of an exporter that has just started, and of every field.
+func TestTheSchemaIsOfTheStatus(t *testing.T) {
+	fresh := newTelemetry(new(bytes.Buffer))
+	for _, status := range []Status{full(), fresh.Status()} {
+		text, err := json.Marshal(status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate.Status(text); err != nil {
+			t.Error(err)
+		}
+	}
+	files, err := schema.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var node fields
+	if err := json.Unmarshal(files[schema.Status], &node); err != nil {
+		t.Fatal(err)
+	}
+	node.compare(t, reflect.TypeFor[Status](), "")
+}
+
+// fields is a part of a schema.
+type fields struct {
+	Enum       []string
+	Required   []string
+	Properties map[string]fields
+	Additional *fields `json:"additionalProperties"`
+}
+
+// compare wants the same fields in the schema as in the type, and the same of them to be optional.
+func (f *fields) compare(t *testing.T, of reflect.Type, path string) {
+	t.Helper()
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if of.Kind() == reflect.Map && f.Additional != nil {
+		f.Additional.compare(t, of.Elem(), path+".*")
+		return
+	}
+	if of.Kind() != reflect.Struct || of == reflect.TypeFor[time.Time]() {
+		return
+	}
+	have := map[string]bool{} // whether it is always there
+	for _, field := range reflect.VisibleFields(of) {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !field.IsExported() || field.Anonymous {
+			continue
+		}
+		have[name] = options == ""
+		part := f.Properties[name]
+		part.compare(t, field.Type, path+"."+name)
+	}
+	if got, want := slices.Sorted(maps.Keys(f.Properties)), slices.Sorted(maps.Keys(have)); !slices.Equal(got, want) {
+		t.Errorf("%s: the schema has the fields %q, the type %q", path, got, want)
+	}
+	for name, always := range have {
+		if slices.Contains(f.Required, name) != always {
+			t.Errorf("%s.%s: required by the schema: %t, always written: %t", path, name, !always, always)
+		}
+	}
+	if got := f.Properties["state"].Enum; got != nil && !slices.Equal(got, states(of)) {
+		t.Errorf("%s: the schema has the states %q, want %q", path, got, states(of))
+	}
+}
+
+func states(of reflect.Type) []string {
+	if of == reflect.TypeFor[sinkState]() {
+		return []string{starting, open, failing}
+	}
+	return []string{starting, snapshotting, watching, waiting, failing}
+}
