@@ -107,8 +107,8 @@ func TestCheckGoesOnWithoutACluster(t *testing.T) {
 func TestI9CheckOfEverythingHasNoSecrets(t *testing.T) {
 	d := newDesk(t)
 	r := d.exporter("check", "--kubeconfig", "kubeconfig", "--resources", "*", "--sink", "-")
-	if r.code != 0 || strings.Contains(r.stdout, "ok       resource secrets") {
-		t.Errorf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
+	if r.Code != 0 || strings.Contains(r.Stdout, "ok       resource secrets") {
+		t.Errorf("exit code %d:\n%s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	for _, line := range []string{
 		"ok       resource configmaps, of *",
@@ -116,8 +116,8 @@ func TestI9CheckOfEverythingHasNoSecrets(t *testing.T) {
 		"note     resource events.events.k8s.io is left out: its objects are those of events",
 		"note     resource componentstatuses is left out: it cannot be watched, its verbs are get, list",
 	} {
-		if !strings.Contains(r.stdout, line+"\n") {
-			t.Errorf("got\n%s\nwant in it %s", r.stdout, line)
+		if !strings.Contains(r.Stdout, line+"\n") {
+			t.Errorf("got\n%s\nwant in it %s", r.Stdout, line)
 		}
 	}
 }
@@ -163,10 +163,10 @@ func TestI4WildcardOfAnAPIServerThatCannotTellAll(t *testing.T) {
 	var r result
 	eventually(t, "the API server knows of the group", func() bool {
 		r = d.exporter("check", "--kubeconfig", "kubeconfig", "--resources", "*.apps", "--sink", "-")
-		return strings.Contains(r.stdout, "\nnote ")
+		return strings.Contains(r.Stdout, "\nnote ")
 	})
-	if r.code != 0 || !strings.Contains(r.stdout, note) {
-		t.Errorf("exit code %d\ngot:\n%s\nwant in it:\n%s", r.code, r.stdout, note)
+	if r.Code != 0 || !strings.Contains(r.Stdout, note) {
+		t.Errorf("exit code %d\ngot:\n%s\nwant in it:\n%s", r.Code, r.Stdout, note)
 	}
 	run := d.start(usual("--resources", "*.apps", "--sink", "file://"+d.path("out"), "--log-level", "info")...)
 	_, said, _ := strings.Cut(run.logs("cannot tell all"), " ")

@@ -124,8 +124,8 @@ func TestListenAddressInUse(t *testing.T) {
 func TestHelpIsNoMistake(t *testing.T) {
 	d := emptyDesk(t)
 	for _, line := range []string{"", "--help", "checkpoint", "inventory", "snapshot --help", "inventory get --help", "run --help", "checkpoint set --help"} {
-		if r := d.exporter(words(line)...); r.code != 0 || r.stderr != "" || r.stdout == "" {
-			t.Errorf("exporter %s: exit code %d, standard error %q", line, r.code, r.stderr)
+		if r := d.exporter(words(line)...); r.Code != 0 || r.Stderr != "" || r.Stdout == "" {
+			t.Errorf("exporter %s: exit code %d, standard error %q", line, r.Code, r.Stderr)
 		}
 	}
 	if _, err := os.Stat(d.path("state")); err == nil {

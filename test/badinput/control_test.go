@@ -35,8 +35,8 @@ func TestAddressThatAKilledExporterLeft(t *testing.T) {
 	}
 	d.exporter("snapshot", "--state-dir", "state").fails(t, 1,
 		"no exporter runs with the state in state: start it, or name its directory with --state-dir or its address with --server")
-	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.code != 0 || !strings.Contains(show.stdout, "configmaps") {
-		t.Errorf("exit code %d: %s%s", show.code, show.stdout, show.stderr)
+	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.Code != 0 || !strings.Contains(show.Stdout, "configmaps") {
+		t.Errorf("exit code %d: %s%s", show.Code, show.Stdout, show.Stderr)
 	}
 	again := d.started("--sink", "-")
 	d.exporter("snapshot", "--state-dir", "state", "--wait")
@@ -134,8 +134,8 @@ func TestOtherHostsAreRefused(t *testing.T) {
 	if response.StatusCode != http.StatusForbidden {
 		t.Errorf("a rebound name is answered with %s", response.Status)
 	}
-	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.code != 0 {
-		t.Errorf("exit code %d: %s", show.code, show.stderr)
+	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.Code != 0 {
+		t.Errorf("exit code %d: %s", show.Code, show.Stderr)
 	}
 	if code := r.stop(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, r.out)

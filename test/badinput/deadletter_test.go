@@ -105,11 +105,11 @@ func TestDeadLetterCommands(t *testing.T) {
 	r.logs(`msg="record rejected; a gap record stands in its place" sink=bus`)
 	d.exporter("deadletter", "replay", "--state-dir", "state", "--sink", "x").fails(t, 2, `no sink "x"; there are: bus`)
 	d.exporter("deadletter", "replay", "--state-dir", "state", "--id", "x").fails(t, 2, `no dead letter "x": see exporter deadletter list`)
-	if list := d.exporter("deadletter", "list", "--state-dir", "state"); list.code != 0 || !listTable.MatchString(list.stdout) {
-		t.Errorf("exit code %d: %s%s", list.code, list.stdout, list.stderr)
+	if list := d.exporter("deadletter", "list", "--state-dir", "state"); list.Code != 0 || !listTable.MatchString(list.Stdout) {
+		t.Errorf("exit code %d: %s%s", list.Code, list.Stdout, list.Stderr)
 	}
-	if again := d.exporter("deadletter", "replay", "--state-dir", "state"); again.code != 1 || !replayTable.MatchString(again.stdout) || again.stderr != "exporter: 1 of 1 letters are kept\n" {
-		t.Errorf("exit code %d: %s%s", again.code, again.stdout, again.stderr)
+	if again := d.exporter("deadletter", "replay", "--state-dir", "state"); again.Code != 1 || !replayTable.MatchString(again.Stdout) || again.Stderr != "exporter: 1 of 1 letters are kept\n" {
+		t.Errorf("exit code %d: %s%s", again.Code, again.Stdout, again.Stderr)
 	}
 	if code := r.stop(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, r.out)

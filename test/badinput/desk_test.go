@@ -1,9 +1,7 @@
 package badinput
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecdc/kubecdc/test/program"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
@@ -113,17 +112,14 @@ func usual(args ...string) []string {
 func words(line string) []string { return strings.Fields(line) }
 
 func (d *desk) command(ctx context.Context, args []string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, binary(d.t), args...)
+	cmd := exec.CommandContext(ctx, exporter.Path(d.t), args...)
 	cmd.Dir = d.dir
 	cmd.Env = []string{"HOME=" + d.dir, "PATH=/usr/bin:/bin"}
 	return cmd
 }
 
 // result is what a run of the exporter left behind.
-type result struct {
-	code           int
-	stdout, stderr string
-}
+type result struct{ program.Outcome }
 
 // limit is far above what any of the runs takes.
 const limit = 30 * time.Second
@@ -136,17 +132,9 @@ func (d *desk) exporter(args ...string) result {
 
 func (d *desk) finish(cmd *exec.Cmd) result {
 	d.t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	timer := time.AfterFunc(limit, func() { cmd.Cancel() })
-	defer timer.Stop()
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() < 0 {
-		d.t.Fatalf("run %q: %v\n%s", cmd.Args, err, stderr.String())
-	}
-	d.showsNoSecret(stdout.String() + stderr.String())
-	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	ended := program.Run(d.t, limit, cmd)
+	d.showsNoSecret(ended.Stdout + ended.Stderr)
+	return result{ended}
 }
 
 // showsNoSecret holds every output of every test to I9's word.
@@ -162,15 +150,15 @@ func (d *desk) showsNoSecret(output string) {
 // fails checks that the run said exactly this and nothing else.
 func (r result) fails(t *testing.T, code int, message string) {
 	t.Helper()
-	if want := "exporter: " + message + "\n"; r.code != code || r.stderr != want || r.stdout != "" {
-		t.Errorf("exit code %d, want %d\ngot  %s\nwant %s\n%s", r.code, code, r.stderr, want, r.stdout)
+	if want := "exporter: " + message + "\n"; r.Code != code || r.Stderr != want || r.Stdout != "" {
+		t.Errorf("exit code %d, want %d\ngot  %s\nwant %s\n%s", r.Code, code, r.Stderr, want, r.Stdout)
 	}
 }
 
 // prints checks a run that reports on standard output.
 func (r result) prints(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
-	if r.code != code || r.stdout != stdout || r.stderr != stderr {
-		t.Errorf("exit code %d, want %d\ngot:\n%s\nwant:\n%s\non standard error %q, want %q", r.code, code, r.stdout, stdout, r.stderr, stderr)
+	if r.Code != code || r.Stdout != stdout || r.Stderr != stderr {
+		t.Errorf("exit code %d, want %d\ngot:\n%s\nwant:\n%s\non standard error %q, want %q", r.Code, code, r.Stdout, stdout, r.Stderr, stderr)
 	}
 }

@@ -88,8 +88,8 @@ func TestI4FullDiskKeepsTheSinkWaiting(t *testing.T) {
 	}
 	d.growDisk("letters", "128m")
 	r.logs(`msg="record rejected; a gap record stands in its place" sink=bus`)
-	if list := d.exporter("deadletter", "list", "--dir", "letters"); list.code != 0 || !listTable.MatchString(list.stdout) {
-		t.Errorf("exit code %d: %s%s", list.code, list.stdout, list.stderr)
+	if list := d.exporter("deadletter", "list", "--dir", "letters"); list.Code != 0 || !listTable.MatchString(list.Stdout) {
+		t.Errorf("exit code %d: %s%s", list.Code, list.Stdout, list.Stderr)
 	}
 	if code := r.stop(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, r.out)

@@ -3,79 +3,21 @@
 package badinput
 
 import (
-	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
+	"github.com/kubecdc/kubecdc/test/program"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
-var shared testcluster.Shared
+var (
+	shared   testcluster.Shared
+	exporter program.Build
+)
 
 func TestMain(m *testing.M) {
 	testcluster.HearHangups()
 	code := shared.Main(m)
-	if build.dir != "" {
-		os.RemoveAll(build.dir)
-	}
+	exporter.Remove()
 	os.Exit(code)
-}
-
-// build is the exporter's binary, made by the first test that needs it.
-var build struct {
-	once sync.Once
-	dir  string
-	err  error
-}
-
-func binary(t *testing.T) string {
-	t.Helper()
-	build.once.Do(func() { build.dir, build.err = buildExporter() })
-	if build.err != nil {
-		t.Fatal(build.err)
-	}
-	return filepath.Join(build.dir, "exporter")
-}
-
-// buildExporter builds into a directory that other users may read: some tests run the program as nobody.
-func buildExporter() (string, error) {
-	dir, err := os.MkdirTemp("", "badinput-")
-	if err != nil {
-		return "", err
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return dir, err
-	}
-	root := filepath.Join("..", "..")
-	if err := lookAtSources(root); err != nil {
-		return dir, err
-	}
-	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "exporter"), "./cmd/exporter")
-	cmd.Dir = root
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("build the exporter: %w\n%s", err, output)
-	}
-	return dir, nil
-}
-
-// lookAtSources looks at every source of the exporter: go test notes which files a test has looked at, and would
-// otherwise call a result cached although the exporter has changed.
-func lookAtSources(root string) error {
-	for _, dir := range []string{"cmd", "internal", "go.mod"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
-			if err == nil && (strings.HasSuffix(path, ".go") || dir == "go.mod") {
-				_, err = os.Stat(path)
-			}
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("look at the exporter's sources: %w", err)
-		}
-	}
-	return nil
 }

@@ -181,7 +181,7 @@ func TestPasswordIsOnNoPage(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, r.out)
 	}
 	show := d.exporter("checkpoint", "show", "--state-dir", "state", "-o", "json")
-	if show.code != 0 || !slices.Contains(strings.Fields(show.stdout), `"configmaps":`) {
-		t.Errorf("exit code %d:\n%s%s", show.code, show.stdout, show.stderr)
+	if show.Code != 0 || !slices.Contains(strings.Fields(show.Stdout), `"configmaps":`) {
+		t.Errorf("exit code %d:\n%s%s", show.Code, show.Stdout, show.Stderr)
 	}
 }

@@ -38,8 +38,8 @@ func TestI10StateInUse(t *testing.T) {
 	r := d.started("--sink", "-")
 	want := fmt.Sprintf("open state state: in use by process %d: stop it, or choose another state.dir", r.cmd.Process.Pid)
 	d.exporter(again()...).fails(t, 1, want)
-	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.code != 0 || !strings.Contains(show.stdout, "configmaps") {
-		t.Errorf("show: exit code %d: %s%s", show.code, show.stdout, show.stderr)
+	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.Code != 0 || !strings.Contains(show.Stdout, "configmaps") {
+		t.Errorf("show: exit code %d: %s%s", show.Code, show.Stdout, show.Stderr)
 	}
 	for _, line := range []string{"set --stream configmaps --resource-version 1", "reset --yes"} {
 		t.Run(line, func(t *testing.T) {

@@ -17,25 +17,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kubecdc/kubecdc/test/program"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
+var exporter program.Build
+
 func TestMain(m *testing.M) {
 	testcluster.HearHangups()
-	os.Exit(m.Run())
+	code := m.Run()
+	exporter.Remove()
+	os.Exit(code)
 }
 
 // startExporter runs the program on the cluster's config maps, and returns the address of its page.
 func startExporter(t *testing.T, kubeconfig string) (url string, stop func()) {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "exporter"), "./cmd/exporter")
-	build.Dir = filepath.Join("..", "..")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the exporter: %v\n%s", err, output)
-	}
 	var log bytes.Buffer
-	cmd := exec.Command(filepath.Join(dir, "exporter"), "run", "--kubeconfig", kubeconfig, "--cluster", "seen", "--resources", "configmaps",
+	cmd := exec.Command(exporter.Path(t), "run", "--kubeconfig", kubeconfig, "--cluster", "seen", "--resources", "configmaps",
 		"--sink", "file://"+filepath.Join(dir, "out.ndjson"), "--state-dir", filepath.Join(dir, "state"), "--listen", "127.0.0.1:0")
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {

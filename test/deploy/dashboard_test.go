@@ -237,9 +237,9 @@ resources:
   - {resource: configmaps, filter: 'object.data.absent != "x"'}
   - serviceaccounts
 sinks:
-  - {name: out, file: {path: %s}}
+  - {name: out, file: {path: %q}}
   - {name: bus, nats: {url: "nats://127.0.0.1:%d"}}
-state: {dir: %s}
+state: {dir: %q}
 `, out, port, state))
 	args := []string{"-f", path, "--kubeconfig", shared.Get(t).Kubeconfig()}
 

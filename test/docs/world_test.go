@@ -106,7 +106,7 @@ func (w *world) furnish() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for link, target := range map[string]string{"deploy": filepath.Join(absolute, "deploy"), "bin": filepath.Dir(binary(w.t))} {
+	for link, target := range map[string]string{"deploy": filepath.Join(absolute, "deploy"), "bin": filepath.Dir(exporter.Path(w.t))} {
 		if err := os.Symlink(target, w.path(link)); err != nil {
 			w.t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func (w *world) start() {
 	if w.exporter != nil {
 		return
 	}
-	w.exporter = exec.Command(binary(w.t), "run", "-f", "config.yaml", "--kubeconfig", w.kubeconfig)
+	w.exporter = exec.Command(exporter.Path(w.t), "run", "-f", "config.yaml", "--kubeconfig", w.kubeconfig)
 	w.exporter.Dir, w.exporter.Stderr = w.dir, &w.log
 	if err := w.exporter.Start(); err != nil {
 		w.t.Fatal(err)

@@ -107,7 +107,7 @@ func (r *rig) newExporter(state string) *exporter {
 		r.gateway = newGateway(r.t, r.cluster)
 		kubeconfig = r.gateway.kubeconfig(r.t, kubeconfig, r.dir)
 	}
-	x := &exporter{binary: exporterBinary(r.t), logPath: filepath.Join(r.dir, state+".log"), listen: fmt.Sprintf("127.0.0.1:%d", freePort(r.t))}
+	x := &exporter{binary: built.Path(r.t), logPath: filepath.Join(r.dir, state+".log"), listen: fmt.Sprintf("127.0.0.1:%d", freePort(r.t))}
 	x.args = []string{
 		"run", "--kubeconfig", kubeconfig, "--context", r.world.context, "--resources", strings.Join(r.names(), ","),
 		"--state-dir", filepath.Join(r.dir, state), "--listen", x.listen,

@@ -24,8 +24,8 @@ import (
 // What these cannot take at once waits on disk.
 const (
 	secretFiles = `
-  - {name: events, file: {path: %[1]s/events.ndjson}}
-  - {name: envelopes, file: {path: %[1]s/envelopes.ndjson}, format: debezium}
+  - {name: events, file: {path: "%[1]s/events.ndjson"}}
+  - {name: envelopes, file: {path: "%[1]s/envelopes.ndjson"}, format: debezium}
 `
 	secretStreams = `
   - {name: s1, nats: {url: "nats://%[1]s", stream: S1, subject: "s1.{resource}.{name}"}, queue: {records: 4, full: spool}}

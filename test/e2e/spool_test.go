@@ -12,7 +12,7 @@ import (
 func (r *rig) configure(policy string) {
 	r.t.Helper()
 	path := filepath.Join(r.dir, "exporter.yaml")
-	text := fmt.Sprintf("sinks:\n- {name: nats, nats: {url: 'nats://%s', stream: %s}, queue: {records: 40, full: %s}}\n- {name: file, file: {path: %s}}\n",
+	text := fmt.Sprintf("sinks:\n- {name: nats, nats: {url: 'nats://%s', stream: %s}, queue: {records: 40, full: %s}}\n- {name: file, file: {path: %q}}\n",
 		r.broker.address(), streamName, policy, r.path())
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)

@@ -41,7 +41,7 @@ func newRigOfWildcard(t *testing.T, w served) *rig {
 	if err := os.WriteFile(r.configPath(), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	x := &exporter{binary: exporterBinary(t), logPath: filepath.Join(r.dir, "exporter.log"), listen: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
+	x := &exporter{binary: built.Path(t), logPath: filepath.Join(r.dir, "exporter.log"), listen: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
 	x.args = []string{
 		"run", "--kubeconfig", r.cluster.Kubeconfig(), "--context", w.context, "--config", r.configPath(),
 		"--state-dir", filepath.Join(r.dir, "state"), "--listen", x.listen,

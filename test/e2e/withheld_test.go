@@ -30,7 +30,7 @@ func TestI4I9ARecordWhoseFilterFailsIsKeptRedactedAndSentAgain(t *testing.T) {
 resources: [{resource: secrets, namespaces: [shop], before: true, filter: %q, filterFailure: deadletter, drop: [.metadata.annotations.cut]}]
 sinks:
 - {name: bus, nats: {url: "nats://` + r.broker.address() + `", stream: ` + streamName + `}}
-- {name: out, file: {path: ` + r.path() + `}}
+- {name: out, file: {path: "` + r.path() + `"}}
 `
 	r.configured(fmt.Sprintf(config, `object.metadata.labels["team"] == "a"`))
 	r.exporter.start(t)

@@ -3,7 +3,6 @@ package people
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/program"
 )
 
 // limit bounds what another process does, on a busy machine.
@@ -80,7 +80,7 @@ func (r *rig) write(name, content string) {
 // configure writes config.yaml: what is under resources and sinks, and the rest.
 func (r *rig) configure(name, resources, sinks string) {
 	r.t.Helper()
-	r.write(name, fmt.Sprintf("cluster: %s\nresources:\n%s\nsinks:\n%s\nstate: {dir: %s}\nlisten: 127.0.0.1:0\n", r.namespace, resources, sinks, r.path("state")))
+	r.write(name, fmt.Sprintf("cluster: %s\nresources:\n%s\nsinks:\n%s\nstate: {dir: %q}\nlisten: 127.0.0.1:0\n", r.namespace, resources, sinks, r.path("state")))
 }
 
 // resource is an entry of the configuration with the rig's namespace.
@@ -91,7 +91,7 @@ func (r *rig) resource(name, more string) string {
 // start runs the exporter, which ends with the test.
 func (r *rig) start() {
 	r.t.Helper()
-	r.exporter = exec.Command(binary(r.t), "run", "-f", r.path("config.yaml"), "--kubeconfig", r.path("kubeconfig"))
+	r.exporter = exec.Command(exporter.Path(r.t), "run", "-f", r.path("config.yaml"), "--kubeconfig", r.path("kubeconfig"))
 	r.exporter.Stderr = &r.log
 	if err := r.exporter.Start(); err != nil {
 		r.t.Fatal(err)
@@ -144,24 +144,13 @@ func (r *rig) stop() {
 }
 
 // outcome is what a command said.
-type outcome struct {
-	code        int
-	out, errOut string
-}
+type outcome struct{ program.Outcome }
 
 func (r *rig) run(args ...string) outcome {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary(r.t), args...)
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
+	cmd := exec.CommandContext(r.t.Context(), exporter.Path(r.t), args...)
 	cmd.Env = []string{"HOME=" + r.dir, "PATH=/usr/bin:/bin", "KUBECONFIG=" + r.path("kubeconfig")}
-	var exit *exec.ExitError
-	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
-		r.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, errOut.String())
-	}
-	return outcome{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+	return outcome{program.Run(r.t, limit, cmd)}
 }
 
 // put makes or changes a config map.

@@ -25,7 +25,7 @@ type following struct {
 func (r *rig) follow(args ...string) *following {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
-	cmd := exec.CommandContext(ctx, binary(r.t), append([]string{"tail"}, args...)...)
+	cmd := exec.CommandContext(ctx, exporter.Path(r.t), append([]string{"tail"}, args...)...)
 	cmd.Env = []string{"HOME=" + r.dir, "PATH=/usr/bin:/bin", "KUBECONFIG=" + r.path("kubeconfig")}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -81,7 +81,7 @@ func TestTailFollowsEverySink(t *testing.T) {
 	r.startNATS()
 	r.kafka = kafka.Start(t, kafka.Options{})
 	r.configure("config.yaml", r.resource("configmaps", "")+"\n"+r.resource("secrets", ", redact: none"), fmt.Sprintf(
-		"  - {name: file, file: {path: %s}}\n  - {name: bus, nats: {url: %q, stream: K8S}, format: cloudevents-binary}\n  - {name: bucket, nats: {url: %q, kv: NOW}}\n  - {name: lake, kafka: {brokers: [%q]}, format: debezium}",
+		"  - {name: file, file: {path: %q}}\n  - {name: bus, nats: {url: %q, stream: K8S}, format: cloudevents-binary}\n  - {name: bucket, nats: {url: %q, kv: NOW}}\n  - {name: lake, kafka: {brokers: [%q]}, format: debezium}",
 		r.path("out.ndjson"), r.nats, r.nats, r.kafka.Brokers()[0]))
 	r.put("early", "1")
 	r.start()
@@ -137,23 +137,23 @@ func (r *rig) tailOnce(t *testing.T) {
 	for _, sink := range []string{"file", "bus", "lake"} {
 		o := r.run("tail", "-f", r.path("config.yaml"), "--sink", sink, "--since", "start", "--follow=false", "-o", "json", "--resource", "configmaps", "--op", "added,deleted,updated", "--name", "ear*")
 		var ops []string
-		for line := range strings.Lines(o.out) {
+		for line := range strings.Lines(o.Stdout) {
 			var l struct{ Op, Resource, Namespace, Name, UID, ResourceVersion string }
 			if err := json.Unmarshal([]byte(line), &l); err != nil || l.Resource != "configmaps" || l.Name != "early" || l.UID == "" || l.ResourceVersion == "" {
 				t.Errorf("%s: %v in %s", sink, err, line)
 			}
 			ops = append(ops, l.Op)
 		}
-		if got := strings.Join(ops, " "); got != "updated deleted" || o.code != 0 {
-			t.Errorf("%s: found %q with code %d %s, want updated deleted", sink, got, o.code, o.errOut)
+		if got := strings.Join(ops, " "); got != "updated deleted" || o.Code != 0 {
+			t.Errorf("%s: found %q with code %d %s, want updated deleted", sink, got, o.Code, o.Stderr)
 		}
 	}
 	o := r.run("tail", "--state-dir", r.path("state"), "--since", "start", "--follow=false", "--op", "deleted")
-	if o.code != 0 || strings.Count(o.out, "\n") != 1 || !strings.Contains(o.out, "followed/early") {
-		t.Errorf("the exporter told %q with code %d %s", o.out, o.code, o.errOut)
+	if o.Code != 0 || strings.Count(o.Stdout, "\n") != 1 || !strings.Contains(o.Stdout, "followed/early") {
+		t.Errorf("the exporter told %q with code %d %s", o.Stdout, o.Code, o.Stderr)
 	}
 	o = r.run("tail", "--sink", "file://"+r.path("out.ndjson"), "--since", "start", "--follow=false", "--diff", "-n", "followed")
-	t.Logf("tail says:\n%s%s", o.out, o.errOut)
+	t.Logf("tail says:\n%s%s", o.Stdout, o.Stderr)
 	for args, want := range map[string]string{
 		"--diff":                      "exporter: --diff needs a sink, ",
 		"--op created":                "exporter: --op \"created\": want added, updated, ",
@@ -161,8 +161,8 @@ func (r *rig) tailOnce(t *testing.T) {
 		"--sink kafka://127.0.0.1:1":  "exporter: --resource is missing: ",
 		"-f " + r.path("config.yaml"): "exporter: the configuration has several sinks: choose one of file, bus, bucket, lake with --sink\n",
 	} {
-		if o := r.run(append([]string{"tail"}, strings.Fields(args)...)...); o.code != 2 || !strings.HasPrefix(o.errOut, want) {
-			t.Errorf("%s: code %d, %q, want 2 and %q", args, o.code, o.errOut, want)
+		if o := r.run(append([]string{"tail"}, strings.Fields(args)...)...); o.Code != 2 || !strings.HasPrefix(o.Stderr, want) {
+			t.Errorf("%s: code %d, %q, want 2 and %q", args, o.Code, o.Stderr, want)
 		}
 	}
 }

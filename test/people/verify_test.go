@@ -31,7 +31,7 @@ type verdict struct {
 func (o outcome) verdicts(t *testing.T) map[string]verdict {
 	t.Helper()
 	all := map[string]verdict{}
-	for line := range strings.Lines(o.out) {
+	for line := range strings.Lines(o.Stdout) {
 		var v verdict
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
 			t.Fatalf("%v in %s", err, line)
@@ -61,8 +61,8 @@ func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 	r.startNATS()
 	r.kafka = kafka.Start(t, kafka.Options{})
 	sinks := map[string]string{
-		"file":   fmt.Sprintf("file: {path: %s, rotate: 4Ki}", r.path("out.ndjson")),
-		"deb":    fmt.Sprintf("file: {path: %s}, format: debezium", r.path("deb.ndjson")),
+		"file":   fmt.Sprintf("file: {path: %q, rotate: 4Ki}", r.path("out.ndjson")),
+		"deb":    fmt.Sprintf("file: {path: %q}, format: debezium", r.path("deb.ndjson")),
 		"bus":    fmt.Sprintf("nats: {url: %q, stream: K8S}", r.nats),
 		"binary": fmt.Sprintf(`nats: {url: %q, stream: BIN, subject: "bin.{cluster}.{resource}.{namespace}.{name}"}, format: cloudevents-binary`, r.nats),
 		"bucket": fmt.Sprintf("nats: {url: %q, kv: NOW}", r.nats),
@@ -112,8 +112,8 @@ func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 	}
 	o := r.run("verify", "-f", r.path("config.yaml"), "-o", "json")
 	want := fmt.Sprintf("exporter: verify found %d differences\n", 4*len(sinks))
-	if o.code != 1 || o.errOut != want {
-		t.Errorf("exit code %d and %q, want 1 and %q", o.code, o.errOut, want)
+	if o.Code != 1 || o.Stderr != want {
+		t.Errorf("exit code %d and %q, want 1 and %q", o.Code, o.Stderr, want)
 	}
 	for name := range sinks {
 		v := o.verdicts(t)[name]
@@ -129,13 +129,13 @@ func (r *rig) textOf(t *testing.T) {
 	t.Helper()
 	o := r.run("verify", "-f", r.path("config.yaml"), "--sink", "bus", "--resource", "configmaps")
 	for _, want := range []string{"sink bus (nats): ", "STREAM", "planted/configmaps", "missing  planted/configmaps  planted/cut", "extra    planted/configmaps  planted/ghost"} {
-		if !strings.Contains(o.out, want) {
-			t.Errorf("the text has no %q:\n%s", want, o.out)
+		if !strings.Contains(o.Stdout, want) {
+			t.Errorf("the text has no %q:\n%s", want, o.Stdout)
 		}
 	}
-	t.Logf("verify says:\n%s%s", o.out, o.errOut)
-	if o = r.run("verify", "-f", r.path("config.yaml"), "--resource", "secrets"); o.code != 0 || strings.Count(o.out, "equal: 1 objects\n") < 6 {
-		t.Errorf("secrets differ, exit code %d: %s%s", o.code, o.out, o.errOut)
+	t.Logf("verify says:\n%s%s", o.Stdout, o.Stderr)
+	if o = r.run("verify", "-f", r.path("config.yaml"), "--resource", "secrets"); o.Code != 0 || strings.Count(o.Stdout, "equal: 1 objects\n") < 6 {
+		t.Errorf("secrets differ, exit code %d: %s%s", o.Code, o.Stdout, o.Stderr)
 	}
 }
 
@@ -143,8 +143,8 @@ func (r *rig) textOf(t *testing.T) {
 func (r *rig) equal(args ...string) outcome {
 	r.t.Helper()
 	o := r.run(args...)
-	if o.code != 0 || o.errOut != "" {
-		r.t.Errorf("verify ends with code %d: %s%s", o.code, o.out, o.errOut)
+	if o.Code != 0 || o.Stderr != "" {
+		r.t.Errorf("verify ends with code %d: %s%s", o.Code, o.Stdout, o.Stderr)
 	}
 	return o
 }
@@ -154,7 +154,7 @@ func TestVerifyTellsNoFalseDifferences(t *testing.T) {
 	r := newRig(t, "moving")
 	r.startNATS()
 	r.configure("config.yaml", r.resource("configmaps", ""), fmt.Sprintf(
-		"  - {name: file, file: {path: %s}}\n  - {name: bus, nats: {url: %q, stream: K8S}}\n  - {name: bucket, nats: {url: %q, kv: NOW}}", r.path("out.ndjson"), r.nats, r.nats))
+		"  - {name: file, file: {path: %q}}\n  - {name: bus, nats: {url: %q, stream: K8S}}\n  - {name: bucket, nats: {url: %q, kv: NOW}}", r.path("out.ndjson"), r.nats, r.nats))
 	for _, name := range []string{"same", "old", "cut", "gone"} {
 		r.put(name, "x")
 	}
@@ -182,7 +182,7 @@ func TestVerifyTellsNoFalseDifferences(t *testing.T) {
 	r.write("copy.ndjson", string(text[:strings.LastIndex(string(text), "\n")+1]))
 	stop()
 	writer.Wait()
-	r.configure("copied.yaml", r.resource("configmaps", ""), fmt.Sprintf("  - {name: file, file: {path: %s}}", r.path("out.ndjson")))
+	r.configure("copied.yaml", r.resource("configmaps", ""), fmt.Sprintf("  - {name: file, file: {path: %q}}", r.path("out.ndjson")))
 	r.equal("verify", "-f", r.path("copied.yaml"), "--timeout", "1m")
 	text, err = os.ReadFile(r.path("out.ndjson"))
 	if err != nil {
@@ -190,11 +190,11 @@ func TestVerifyTellsNoFalseDifferences(t *testing.T) {
 	}
 	r.write("copy.ndjson", string(text))
 	fileShelf(t, r.path("copy.ndjson")).plantAll(t)
-	r.configure("copied.yaml", r.resource("configmaps", ""), fmt.Sprintf("  - {name: file, file: {path: %s}}", r.path("copy.ndjson")))
+	r.configure("copied.yaml", r.resource("configmaps", ""), fmt.Sprintf("  - {name: file, file: {path: %q}}", r.path("copy.ndjson")))
 	o := r.run("verify", "-f", r.path("copied.yaml"), "-o", "json", "--timeout", "1m")
 	v := o.verdicts(t)["file"]
-	if said := v.said(); o.code != 1 || said != planted {
-		t.Errorf("found %s with code %d, want %s\n%s%s", said, o.code, planted, o.out, o.errOut)
+	if said := v.said(); o.Code != 1 || said != planted {
+		t.Errorf("found %s with code %d, want %s\n%s%s", said, o.Code, planted, o.Stdout, o.Stderr)
 	}
 }
 
@@ -221,7 +221,7 @@ func (r *rig) disturb(ctx context.Context) {
 func TestVerifyTakesFiltersAndOpsIntoAccount(t *testing.T) {
 	r := newRig(t, "filtered")
 	r.configure("config.yaml", r.resource("configmaps", `, filter: 'object.data.key != "no"', drop: [.data]`)+"\n"+r.resource("serviceaccounts", ", ops: [added, updated]"),
-		fmt.Sprintf("  - {name: file, file: {path: %s}}", r.path("out.ndjson")))
+		fmt.Sprintf("  - {name: file, file: {path: %q}}", r.path("out.ndjson")))
 	r.put("a", "yes")
 	r.put("b", "no")
 	r.put("c", "yes")
@@ -255,8 +255,8 @@ func TestVerifyWithoutAnExporter(t *testing.T) {
 	r.write("out.ndjson", "")
 	began := time.Now()
 	o := r.run("verify", "--resource", "configmaps", "--sink", "file://"+r.path("out.ndjson"), "--state-dir", r.path("state"), "--timeout", "1s")
-	if o.code != 1 || !strings.Contains(o.out, "note: no exporter's state was found, so the differences are what was there all of 1s") || !strings.Contains(o.out, "missing  configmaps  nobody/a") {
-		t.Errorf("exit code %d: %s%s", o.code, o.out, o.errOut)
+	if o.Code != 1 || !strings.Contains(o.Stdout, "note: no exporter's state was found, so the differences are what was there all of 1s") || !strings.Contains(o.Stdout, "missing  configmaps  nobody/a") {
+		t.Errorf("exit code %d: %s%s", o.Code, o.Stdout, o.Stderr)
 	}
 	if waited := time.Since(began); waited < time.Second {
 		t.Errorf("verify waited %s, want 1s or more", waited)
@@ -275,8 +275,8 @@ func TestVerifyCannotCompare(t *testing.T) {
 		{"-o yaml", "exporter: --output \"yaml\": want text or json\n"},
 	} {
 		o := r.run(append([]string{"verify", "-f", r.path("config.yaml")}, strings.Fields(c.args)...)...)
-		if o.code != 2 || !strings.HasPrefix(o.errOut, c.want) {
-			t.Errorf("%s: exit code %d and %q, want 2 and %q", c.args, o.code, o.errOut, c.want)
+		if o.Code != 2 || !strings.HasPrefix(o.Stderr, c.want) {
+			t.Errorf("%s: exit code %d and %q, want 2 and %q", c.args, o.Code, o.Stderr, c.want)
 		}
 	}
 }
