@@ -109,6 +109,10 @@ bench-nats: ## watch -> a real nats-server with streams on disk, beside reading 
 bench-spool: ## a file sink beside one that hangs and is spooled for: delivery latencies, the cost of spooling and draining, bytes on disk
 	go run ./bench/spool
 
+.PHONY: bench-sizing
+bench-sizing: ## what one exporter costs under a load, on a development API server; ARGS='-objects 10000 -rate 100 -sinks file,nats,kafka -before'
+	go run ./bench/sizing $(ARGS)
+
 .PHONY: bench-latency
 bench-latency: ## from a write that a real API server acknowledged to a JetStream consumer, beside a bare client-go watch
 	go run ./bench/latency
