@@ -16,6 +16,11 @@ func (s *Stream) farewell(ctx context.Context, line Line) error {
 	if err := line.Drain(ctx, s.stream); err != nil {
 		return fmt.Errorf("drain %s: %w", s.stream, err)
 	}
+	// What is told is of the history that was delivered, also where another cluster, which lacks the resource, has taken its place: so
+	// the ids are the same whenever that is noticed (I8).
+	if delivered := s.Saved.Epoch; delivered != "" && delivered != change.Interrupted {
+		s.epoch = delivered
+	}
 	ghosts := line.Ghosts(s.stream)
 	position := s.cursor.position.ResourceVersion
 	if position == "" && len(ghosts) == 0 && s.isEmpty() {

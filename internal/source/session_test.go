@@ -158,6 +158,26 @@ func TestI4AFarewellThatIsInterrupted(t *testing.T) {
 	}
 }
 
+// TestI8AFarewellIsOfTheHistoryThatWasDelivered, also in a life that another cluster's server is found in: what was told before the last
+// one ended has the same ids.
+func TestI8AFarewellIsOfTheHistoryThatWasDelivered(t *testing.T) {
+	for _, delivered := range []string{"epoch-0", "epoch-1", change.Interrupted} {
+		r := newRecorder("a 1")
+		r.position = at(5)
+		r.position.Epoch = delivered
+		s := startSession(t, quiet(t), r)
+		s.session.End()
+		<-s.ended
+		want := delivered
+		if delivered == change.Interrupted {
+			want = "epoch-1" // of the server
+		}
+		if r.epochs != want || !s.over {
+			t.Errorf("position of %s: over %t, the records are of %q, want %q", delivered, s.over, r.epochs, want)
+		}
+	}
+}
+
 // A stream of which nobody knows anything is over without a word, and one that nobody serves asks for nothing.
 func TestASessionThatWaits(t *testing.T) {
 	r := newRecorder()
