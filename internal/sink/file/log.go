@@ -12,8 +12,9 @@ import (
 )
 
 // chunk is how many bytes go into one write call, and a line more: so few are in the processor's cache still when the
-// kernel copies them, and a batch costs no memory of its own size.
-const chunk = 128 << 10
+// kernel copies them, and a batch costs no memory of its own size. Behind every call that takes long, Go's monitor of
+// blocked threads wakes some fifty times; with a quarter of the size that cost a tenth of all CPU time of a snapshot.
+const chunk = 512 << 10
 
 // keepLine bounds what a rare giant line leaves allocated.
 const keepLine = 1 << 20
