@@ -94,6 +94,14 @@ func (k Key) String() string {
 	return k.Namespace + "/" + k.Name
 }
 
+// AppendString appends String to dst.
+func (k Key) AppendString(dst []byte) []byte {
+	if k.Namespace != "" {
+		dst = append(append(dst, k.Namespace...), '/')
+	}
+	return append(dst, k.Name...)
+}
+
 // ParseKey is the inverse of Key.String. Neither part of a key can hold a slash (apimachinery, IsValidPathSegmentName).
 func ParseKey(joined string) Key {
 	namespace, name, found := strings.Cut(joined, "/")

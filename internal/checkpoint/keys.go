@@ -93,12 +93,7 @@ func streamPrefix(table byte, stream string) []byte {
 }
 
 // appendKey appends the joined key. It is not escaped: the database orders a stream's keys as the API server does.
-func appendKey(dst []byte, key change.Key) []byte {
-	if key.Namespace != "" {
-		dst = append(append(dst, key.Namespace...), '/')
-	}
-	return append(dst, key.Name...)
-}
+func appendKey(dst []byte, key change.Key) []byte { return key.AppendString(dst) }
 
 // inventoryStream is the stream whose inventory the key belongs to, false where the key is no inventory key.
 func inventoryStream(key []byte) (string, bool) {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"iter"
@@ -22,8 +23,9 @@ type merge struct {
 	stop    func()
 	entry   change.Entry // the first that no listed key has reached
 	more    bool         // entry is one
-	last    string       // the joined key listed last
+	last    []byte       // the joined key listed last
 	started bool
+	joined  []byte // reused for keys that are looked at
 
 	listed map[string]struct{} // the joined keys, only where the list is unsorted
 }
@@ -49,22 +51,23 @@ func (m *merge) find(key change.Key, gone func(change.Entry) error) (change.Entr
 		m.listed[key.String()] = struct{}{}
 		return m.lookup(key)
 	}
-	joined := key.String()
-	if joined <= m.last {
+	m.joined = key.AppendString(m.joined[:0])
+	if bytes.Compare(m.joined, m.last) <= 0 {
 		return change.Entry{}, false, errUnsorted
 	}
-	m.last = joined
+	m.last, m.joined = m.joined, m.last
 	for {
 		if err := m.peek(); err != nil || !m.more {
 			return change.Entry{}, false, err
 		}
-		at := m.entry.Key.String()
-		if at > joined {
+		m.joined = m.entry.Key.AppendString(m.joined[:0])
+		order := bytes.Compare(m.joined, m.last)
+		if order > 0 {
 			return change.Entry{}, false, nil
 		}
 		entry := m.entry
 		m.more = false
-		if at == joined {
+		if order == 0 {
 			return entry, true, nil
 		}
 		if err := gone(entry); err != nil {

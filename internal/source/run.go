@@ -20,8 +20,9 @@ type run struct {
 	inventory *merge
 	ghosts    map[change.Key][]change.Ghost
 	held      []*change.Record // shaped, and not in line yet: see last.go
-	newest    proof            // of what was listed
-	count     int              // objects listed
+	block     block
+	newest    proof // of what was listed
+	count     int   // objects listed
 }
 
 // part is a run as one sink sees it.
@@ -176,9 +177,10 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	r.correct(change.Correction{
 		Op: change.Replaced, Key: key, UID: object.UID, Version: object.ResourceVersion, Had: entry.UID, HadVersion: entry.ResourceVersion,
 	})
-	rec := r.record(change.Replaced, object)
+	rec := r.block.take()
+	*rec = r.record(change.Replaced, object)
 	rec.Snapshot = r.snapshot
-	return r.hold(ctx, &rec)
+	return r.hold(ctx, rec)
 }
 
 // emitSync gives an unchanged object to the sinks that are owed it.
@@ -190,13 +192,15 @@ func (r *run) emitSync(ctx context.Context, object *frame.Object) error {
 		return nil
 	}
 	for _, p := range r.parts {
-		rec := r.record(change.Sync, object)
-		if p.owed.After != "" && rec.Key.String() <= p.owed.After {
+		key := change.Key{Namespace: object.Namespace, Name: object.Name}
+		if p.owed.After != "" && key.String() <= p.owed.After {
 			continue
 		}
 		p.snapshot.Counts.Synced++
+		rec := r.block.take()
+		*rec = r.record(change.Sync, object)
 		rec.Snapshot, rec.Sink = p.snapshot, p.owed.Sink
-		if err := r.hold(ctx, &rec); err != nil {
+		if err := r.hold(ctx, rec); err != nil {
 			return err
 		}
 	}

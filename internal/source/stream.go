@@ -115,7 +115,7 @@ type Stream struct {
 	unsorted  bool   // the server's lists are not in the inventory's order
 	proof     proof
 	suspect   atomic.Bool // something failed since the proof was asked for
-	heard     time.Time   // when the last record went in line; zero in a life that had none yet
+	heard     time.Time   // when the last record in line was read; zero in a life that had none yet
 
 	listing sync.WaitGroup // lists that the Reflector no longer waits for
 
@@ -295,7 +295,9 @@ func (s *Stream) enter(ctx context.Context, rec *change.Record) error {
 	if err := s.line.Push(ctx, rec); err != nil {
 		return fmt.Errorf("put a record of %s in line: %w", s.stream, err)
 	}
-	s.heard = time.Now()
+	if s.heard = rec.Received; s.heard.IsZero() { // a bookmark
+		s.heard = time.Now()
+	}
 	return nil
 }
 
