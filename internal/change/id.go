@@ -85,15 +85,24 @@ func (id ID) appendInResource(dst []byte) []byte {
 
 func appendEscaped(dst []byte, s string) []byte {
 	const hex = "0123456789ABCDEF"
+	done := 0
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c <= ' ' || c >= 0x7f || c == '"' || c == '%' || c == '\\' || c == '/':
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
-		default:
-			dst = append(dst, c)
+		if c := s[i]; escapes[c] {
+			dst = append(append(dst, s[done:i]...), '%', hex[c>>4], hex[c&15])
+			done = i + 1
 		}
 	}
-	return dst
+	return append(dst, s[done:]...)
+}
+
+// escapes are the bytes that an id has percent-encoded.
+var escapes = escapedBytes()
+
+func escapedBytes() (is [256]bool) {
+	for c := range is {
+		is[c] = c <= ' ' || c >= 0x7f || c == '"' || c == '%' || c == '\\' || c == '/'
+	}
+	return is
 }
 
 // ErrForeignID is a text that is no id of ours.

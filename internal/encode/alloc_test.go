@@ -89,3 +89,17 @@ func BenchmarkEncode(b *testing.B) {
 		messages = encoder.Encode(messages[:0], rec)
 	}
 }
+
+// TestPlainIsWhatEachByteSays has every byte at every place of a word, before it and behind it.
+func TestPlainIsWhatEachByteSays(t *testing.T) {
+	for c := range 256 {
+		for at := range 20 {
+			text := []byte("team-017/web-7d4b9c6")
+			text[at] = byte(c)
+			want := c >= ' ' && c < 0x7f && c != '"' && c != '\\'
+			if got := isPlain(text); got != want {
+				t.Errorf("byte %#x at %d: plain is %v", c, at, got)
+			}
+		}
+	}
+}

@@ -14,16 +14,14 @@ func appendString(dst []byte, s string) []byte {
 // endString makes what is behind the quote at dst[start] a JSON string. Nearly all names are plain ASCII and stay as they
 // are; the rest takes the library's way.
 func endString(dst []byte, start int) []byte {
-	for _, c := range dst[start+1:] {
-		if c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
-			quoted, err := json.Marshal(string(dst[start+1:]))
-			if err != nil { // json.Marshal cannot fail on a string
-				panic(err)
-			}
-			return append(dst[:start], quoted...)
-		}
+	if isPlain(dst[start+1:]) {
+		return append(dst, '"')
 	}
-	return append(dst, '"')
+	quoted, err := json.Marshal(string(dst[start+1:]))
+	if err != nil { // json.Marshal cannot fail on a string
+		panic(err)
+	}
+	return append(dst[:start], quoted...)
 }
 
 // appendOptional appends name and value, or nothing where the value is empty: CloudEvents knows no empty attribute.

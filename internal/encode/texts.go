@@ -1,13 +1,21 @@
 package encode
 
-import "github.com/kubecdc/kubecdc/internal/sink"
+import (
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// textBlock is how many bytes of texts share one allocation, at most. Who keeps one of them keeps them all.
+const textBlock = 4 << 10
 
 // texts are the strings of one message that are made for it: its id, its destination, values of its headers. They share
-// one allocation.
+// one allocation with those of other messages.
 type texts struct {
 	bytes []byte
 	id    int // the id's length; it comes first
 	spans []span
+	made  strings.Builder // what was made until now; only its last part is written to
 }
 
 // span is one text and whose it is.
@@ -33,7 +41,13 @@ func (t *texts) share(place int) { t.spans = append(t.spans, span{0, t.id, place
 
 // end gives the message its texts.
 func (t *texts) end(msg *sink.Message) {
-	all := string(t.bytes)
+	if t.made.Cap()-t.made.Len() < len(t.bytes) {
+		t.made.Reset()
+		t.made.Grow(max(textBlock, len(t.bytes)))
+	}
+	start := t.made.Len()
+	t.made.Write(t.bytes)
+	all := t.made.String()[start:]
 	msg.ID = all[:t.id]
 	for _, s := range t.spans {
 		if s.place == placeOfDestination {
