@@ -11,7 +11,7 @@ import (
 
 // MaxObjects is about how many bytes of objects that are kept one Batch should hold, before compression, for the reason
 // of MaxRecords.
-const MaxObjects = 4 << 20
+const MaxObjects = 5 << 19
 
 // Object is the object of the key as it was delivered last, false where none is kept. The caller owns it.
 func (s *Store) Object(stream string, key change.Key) (change.Image, bool, error) {
