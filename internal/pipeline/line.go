@@ -25,6 +25,8 @@ type Line struct {
 	number  fifo.Numberer
 	streams map[string]*progress
 	name    []byte             // of a stream, while it is looked for
+	recent  *change.Stream     // the one that was looked for last
+	found   *progress          // what came of it; nil is none
 	marks   []checkpoint.Marks // by listener
 	held    []heldMark         // by listener
 	saved   []sink.Mark        // by listener: the mark that was given to the committer last
@@ -246,11 +248,14 @@ func (l *Line) progress(stream string) *progress {
 	return p
 }
 
-// of returns the progress of the record's stream, nil of one that has none yet. It is asked several times a record, and
-// makes no string of the name. The caller holds mu.
+// of returns the progress of the record's stream, nil of one that has none yet. It is asked several times a record, so it
+// makes no string of the name, and nearly always the stream is that of the record before. The caller holds mu.
 func (l *Line) of(rec *change.Record) *progress {
-	l.name = rec.Stream.AppendString(l.name[:0])
-	return l.streams[string(l.name)]
+	if rec.Stream != l.recent || l.found == nil {
+		l.name = rec.Stream.AppendString(l.name[:0])
+		l.recent, l.found = rec.Stream, l.streams[string(l.name)]
+	}
+	return l.found
 }
 
 // wakeCommitter tells the committer that trackers moved, or should.

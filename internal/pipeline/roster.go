@@ -135,6 +135,7 @@ func (l *Line) forget(stream string) {
 	defer l.mu.Unlock()
 	if p := l.streams[stream]; p != nil && p.added == p.committed {
 		delete(l.streams, stream)
+		l.found = nil
 	}
 }
 
