@@ -80,7 +80,8 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	if err := s.reconcileDue(ctx); err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(ctx)
+	run := ctx
+	ctx, stop := context.WithCancel(run)
 	if !s.mayWatch(stop) {
 		stop()
 		return nil, errReconcileDue()
@@ -95,7 +96,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	}
 	s.Observer.Watching(s.stream, from)
 	began := time.Now()
-	d := &decoder{stream: s, body: body, frames: frame.NewReader(body, s.frameOptions())}
+	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.frameOptions()), turn: make(chan struct{}, 1)}
 	d.ended = func(frames int) { stop(); s.watchEnded(frames, time.Since(began)) }
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{d, ctx, s}, reporter), nil

@@ -244,7 +244,7 @@ func (s *Stream) Run(ctx context.Context, line Line) error {
 	// The Reflector logs each failure again and again; the observer hears of them instead.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	discard := logr.Discard()
-	reflector := cache.NewReflectorWithOptions(s.listerWatcher(), nil, deltaStore{ctx, s}, cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(s.listerWatcher(), nil, nopStore{}, cache.ReflectorOptions{
 		Logger:          &discard,
 		Name:            s.stream.String(),
 		TypeDescription: s.stream.String(),

@@ -33,13 +33,6 @@ func (r *Reader) Next() (Frame, error) {
 	return f, nil
 }
 
-// Ready says whether another frame is held whole, so that Next need not read.
-func (r *Reader) Ready() bool {
-	held := r.window.held()
-	n := bytes.IndexByte(held, '\n')
-	return r.err == nil && n > 0 && len(bytes.TrimSpace(held[:n])) > 0
-}
-
 func (r *Reader) next() (Frame, error) {
 	for {
 		n, err := r.line()

@@ -1,0 +1,140 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// decoder is the watch.Decoder over the raw bytes of a watch. It puts the records in line itself, in the goroutine that has
+// just read them: to hand each to the Reflector would wake a goroutine, which for small objects costs more than all else that
+// is done for them. The Reflector learns of a watch that it has begun, and how it ended.
+type decoder struct {
+	ctx    context.Context // of Stream.Run
+	stream *Stream
+	body   io.ReadCloser
+	frames *frame.Reader
+	ended  func(frames int)
+
+	turn   chan struct{} // buffered 1, full while a record goes in line; guards the following
+	count  int           // frames
+	closed bool
+}
+
+// Decode puts the records of the watch in line. It returns the first frame, as a bookmark, so that the Reflector knows a watch
+// that works; an error that the server sends; and the end. It blocks until there is one of these.
+func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
+	for {
+		f, err := d.frames.Next()
+		if err != nil {
+			return "", nil, err
+		}
+		first := d.take(&f)
+		switch {
+		case f.Type == frame.Error:
+			status, err := decodeStatus(f.Status)
+			return watch.Error, status, err
+		case first:
+			version := metav1.ObjectMeta{ResourceVersion: strings.Clone(f.Object.ResourceVersion)}
+			return watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: version}, nil
+		}
+	}
+}
+
+// take puts the frame's record in line, but for replays, and says whether it is the watch's first. A record that could not be
+// judged makes a reconcile due: it would be missing otherwise (I4). What comes while a reconcile is due is left out, too:
+// the watch is being ended, and the position stays where the next one continues.
+func (d *decoder) take(f *frame.Frame) (first bool) {
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
+	d.count++
+	s := d.stream
+	if f.Type == frame.Error || d.closed || s.isDue() {
+		return d.count == 1
+	}
+	if err := d.push(f); err != nil && d.ctx.Err() == nil {
+		s.Observer.Failed(s.stream, err)
+		s.enqueue(change.Owed{Reason: change.Stale})
+	}
+	return d.count == 1
+}
+
+func (d *decoder) push(f *frame.Frame) error {
+	s := d.stream
+	if f.Type == frame.Bookmark { // it moves the position in line, behind the records before it
+		version := f.Object.ResourceVersion
+		return s.push(d.ctx, &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: s.cursor.moveTo(version)})
+	}
+	rec := s.record(opOf(f.Type), &f.Object)
+	fresh, err := s.cursor.admit(&rec, s.isDelivered)
+	if err == nil && fresh {
+		err = s.push(d.ctx, &rec)
+		s.prove(&rec)
+	}
+	return err
+}
+
+// opOf is the operation that a frame tells of.
+func opOf(t frame.Type) change.Op {
+	switch t {
+	case frame.Added:
+		return change.Added
+	case frame.Modified:
+		return change.Updated
+	}
+	return change.Deleted
+}
+
+// Close ends a Decode that is waiting, and waits for a record that is going in line: none follows, so that whoever ended the
+// watch may go on with the stream (I3). watch.StreamWatcher calls it once.
+func (d *decoder) Close() {
+	d.body.Close()
+	d.turn <- struct{}{}
+	d.closed = true
+	frames := d.count
+	<-d.turn
+	d.ended(frames)
+}
+
+func decodeStatus(text []byte) (*metav1.Status, error) {
+	status := new(metav1.Status)
+	if err := json.Unmarshal(text, status); err != nil {
+		return nil, fmt.Errorf("decode the server's error %.200q: %w", text, err)
+	}
+	return status, nil
+}
+
+// nopStore is the ReflectorStore of a stream, whose records the decoder and reconcile put in line.
+type nopStore struct{}
+
+func (nopStore) Add(any) error    { return nil }
+func (nopStore) Update(any) error { return nil }
+func (nopStore) Delete(any) error { return nil }
+
+// Replace is the Reflector's hand-over of a list. Ours has been put in line already, and is empty.
+func (nopStore) Replace([]any, string) error { return nil }
+
+// Resync is not used: the Reflector's own resync would be the same for all sinks.
+func (nopStore) Resync() error { return nil }
+
+// isDelivered says whether an earlier life of the process delivered the record, as the inventory tells. It is asked only
+// about records at the saved position, where the inventory is exact.
+func (s *Stream) isDelivered(rec *change.Record) (bool, error) {
+	entry, found, err := s.Inventory.Lookup(s.stream.String(), rec.Key)
+	if err != nil {
+		return false, fmt.Errorf("look up %s in the inventory of %s: %w", rec.Key, s.stream, err)
+	}
+	if rec.Op == change.Deleted {
+		return !found || entry.UID != rec.UID, nil
+	}
+	return found && entry.UID == rec.UID && change.CompareVersions(entry.ResourceVersion, rec.ResourceVersion) >= 0, nil
+}
