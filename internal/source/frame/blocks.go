@@ -29,6 +29,25 @@ func (b *balance) skipBlocks(p []byte) (n int, end bool) {
 	return n, false
 }
 
+// skipTextBlocks is skipEscaped for as much of p as can be looked at in blocks. What it leaves, a backslash before it may
+// escape.
+func (b *balance) skipTextBlocks(p []byte) (n int, end bool) {
+	if !canLook() {
+		return 0, false
+	}
+	var marked [blocks]block
+	for ; len(p)-n >= blocks*blockBytes; n += blocks * blockBytes {
+		look(&marked, &p[n])
+		for i := range marked {
+			m := &marked[i]
+			if quotes := m.quotes &^ b.escaped(m.backslashes); quotes != 0 {
+				return n + i*blockBytes + bits.TrailingZeros64(quotes) + 1, true
+			}
+		}
+	}
+	return n, false
+}
+
 // skipBlock steps over one block. If the value ends in it, it returns how many bytes belong to the value, else 0.
 func (b *balance) skipBlock(m *block) int {
 	quotes := m.quotes
