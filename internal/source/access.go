@@ -2,13 +2,12 @@ package source
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -17,7 +16,7 @@ import (
 // Access asks the server what a stream may do, and changes nothing.
 type Access struct {
 	host   string
-	typed  kubernetes.Interface
+	asker  *rest.RESTClient
 	stream *Client
 }
 
@@ -25,12 +24,12 @@ type Access struct {
 func NewAccess(config *rest.Config) (*Access, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	typed, err := kubernetes.NewForConfig(config)
+	asker, err := newRESTClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("build a client for %s: %w", config.Host, err)
+		return nil, err
 	}
 	stream, err := NewClient(config, 1)
-	return &Access{host: config.Host, typed: typed, stream: stream}, err
+	return &Access{host: config.Host, asker: asker, stream: stream}, err
 }
 
 // ForbiddenError says which verbs somebody would have to allow.
@@ -81,20 +80,22 @@ func (a *Access) list(ctx context.Context, stream *change.Stream, selection Sele
 }
 
 func (a *Access) allowed(ctx context.Context, verb string, stream *change.Stream) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: stream.Namespace, Verb: verb, Group: stream.Resource.Group, Version: stream.Resource.Version, Resource: stream.Resource.Name,
 		},
 	}}
-	answer, err := a.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	review.APIVersion, review.Kind = authorizationv1.SchemeGroupVersion.String(), "SelfSubjectAccessReview"
+	question, err := json.Marshal(&review)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("encode the access review: %w", err)
 	}
-	return answer.Status.Allowed, nil
+	answer := a.asker.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").Body(question).Do(ctx)
+	err = decodeAnswer(answer, &review)
+	return review.Status.Allowed, err
 }
 
 // NamespaceMissing says whether the namespace is known not to exist. A stream of it is silent until somebody creates it.
 func (a *Access) NamespaceMissing(ctx context.Context, name string) bool {
-	_, err := a.typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-	return apierrors.IsNotFound(err)
+	return apierrors.IsNotFound(a.asker.Get().AbsPath("/api/v1/namespaces", name).Do(ctx).Error())
 }

@@ -1,40 +1,34 @@
 package source
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Catalog is what an API server said at one moment that it serves. It is pure, and never changes.
 type Catalog struct {
-	served     []served // each resource once, by group and name
-	mapper     meta.RESTMapper
-	short      []shortName
-	versions   map[schema.GroupVersion][]metav1.APIResource
+	offered    []offered        // each resource in each version, those that a name stands for first come first
+	served     []*offered       // each resource once, by group and name, in the version that is preferred for it
 	untold     map[string]error // by group: the server could not tell all of it
 	incomplete error
 }
 
-// served is a resource in the version that is preferred for it.
-type served struct {
+// offered is a resource in one version.
+type offered struct {
 	change.Resource
-	verbs []string
+	singular     string
+	short, verbs []string
 }
 
-type shortName struct {
-	name     string
-	resource schema.GroupVersionResource
-}
+// isCalled says whether the name, in lower case, is the resource's.
+func (o *offered) isCalled(name string) bool { return name == o.Name || name == o.singular }
 
 // LeftOut is a resource that is not streamed, or a name that stands for none, and why.
 type LeftOut struct {
@@ -45,49 +39,44 @@ type LeftOut struct {
 // NewCatalog makes a catalog of a server's answers. incomplete says what it could not tell, nil is nothing: a group in
 // it is not gone, whatever else the answers say.
 func NewCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, incomplete error) *Catalog {
-	c := &Catalog{versions: map[schema.GroupVersion][]metav1.APIResource{}, untold: map[string]error{}, incomplete: incomplete}
-	var failed *discovery.ErrGroupDiscoveryFailed
+	c := &Catalog{untold: map[string]error{}, incomplete: incomplete}
+	var failed *IncompleteError
 	if errors.As(incomplete, &failed) {
-		for version, err := range failed.Groups {
+		for version, err := range failed.Versions {
 			c.untold[version.Group] = err
 		}
 	}
+	versions := map[string][]metav1.APIResource{}
 	for _, list := range lists {
-		if version, err := schema.ParseGroupVersion(list.GroupVersion); err == nil {
-			c.versions[version] = slices.DeleteFunc(slices.Clone(list.APIResources), isSubresource)
-		}
+		versions[list.GroupVersion] = list.APIResources
 	}
-	var mapped []*restmapper.APIGroupResources
+	groups = slices.Clone(groups)
+	slices.SortStableFunc(groups, func(a, b *metav1.APIGroup) int { return coreFirst(a) - coreFirst(b) })
 	for _, group := range groups {
-		mapped = append(mapped, c.addGroup(group))
+		c.addGroup(group, versions)
 	}
-	c.mapper = restmapper.NewDiscoveryRESTMapper(mapped)
-	slices.SortFunc(c.served, func(a, b served) int { return strings.Compare(a.String(), b.String()) })
+	c.choosePreferred()
 	return c
 }
 
-func isSubresource(r metav1.APIResource) bool { return strings.Contains(r.Name, "/") }
+// coreFirst sorts the core group before the others, which are in the server's order: so kubectl reads a name.
+func coreFirst(group *metav1.APIGroup) int { return min(len(group.Name), 1) }
 
-// addGroup takes each resource of the group in the first version that has it: the server sorts them by preference, and
-// says which one is the first of all.
-func (c *Catalog) addGroup(group *metav1.APIGroup) *restmapper.APIGroupResources {
-	mapped := &restmapper.APIGroupResources{Group: *group, VersionedResources: map[string][]metav1.APIResource{}}
+// addGroup adds the group's resources, the preferred version first and then the others in the server's order, which is by
+// preference, too. A subresource is not served by itself.
+func (c *Catalog) addGroup(group *metav1.APIGroup, resources map[string][]metav1.APIResource) {
 	versions := slices.Clone(group.Versions)
 	slices.SortStableFunc(versions, func(a, b metav1.GroupVersionForDiscovery) int {
 		return rank(a, group) - rank(b, group)
 	})
-	seen := map[string]bool{}
 	for _, version := range versions {
 		at := schema.GroupVersion{Group: group.Name, Version: version.Version}
-		mapped.VersionedResources[version.Version] = c.versions[at]
-		for _, r := range c.versions[at] {
-			if !seen[r.Name] {
-				seen[r.Name] = true
-				c.add(at, r)
+		for _, r := range resources[at.String()] {
+			if !strings.Contains(r.Name, "/") {
+				c.offered = append(c.offered, offer(at, r))
 			}
 		}
 	}
-	return mapped
 }
 
 func rank(version metav1.GroupVersionForDiscovery, group *metav1.APIGroup) int {
@@ -97,13 +86,24 @@ func rank(version metav1.GroupVersionForDiscovery, group *metav1.APIGroup) int {
 	return 1
 }
 
-func (c *Catalog) add(at schema.GroupVersion, r metav1.APIResource) {
-	c.served = append(c.served, served{verbs: r.Verbs, Resource: change.Resource{
-		Group: at.Group, Version: at.Version, Name: r.Name, Kind: r.Kind, ClusterScoped: !r.Namespaced,
-	}})
-	for _, short := range r.ShortNames {
-		c.short = append(c.short, shortName{short, at.WithResource(r.Name)})
+func offer(at schema.GroupVersion, r metav1.APIResource) offered {
+	return offered{
+		Resource: change.Resource{Group: at.Group, Version: at.Version, Name: r.Name, Kind: r.Kind, ClusterScoped: !r.Namespaced},
+		singular: cmp.Or(r.SingularName, strings.ToLower(r.Kind)), short: r.ShortNames, verbs: r.Verbs,
 	}
+}
+
+// choosePreferred takes each resource in the first version that has it.
+func (c *Catalog) choosePreferred() {
+	seen := map[schema.GroupResource]bool{}
+	for i := range c.offered {
+		o := &c.offered[i]
+		if id := (schema.GroupResource{Group: o.Group, Resource: o.Name}); !seen[id] {
+			seen[id] = true
+			c.served = append(c.served, o)
+		}
+	}
+	slices.SortFunc(c.served, func(a, b *offered) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // Incomplete says what the server could not tell: resources that a wildcard may stand for and that are not in the
@@ -112,7 +112,7 @@ func (c *Catalog) Incomplete() error { return c.incomplete }
 
 // Serves says whether the resource is served, in any version.
 func (c *Catalog) Serves(resource change.Resource) bool {
-	return slices.ContainsFunc(c.served, func(s served) bool { return s.Group == resource.Group && s.Name == resource.Name })
+	return slices.ContainsFunc(c.served, func(s *offered) bool { return s.Group == resource.Group && s.Name == resource.Name })
 }
 
 // Tells says whether the server could tell all of the group, so that what is not in the catalog is not served.
@@ -128,56 +128,36 @@ func (c *Catalog) Resolve(name string) ([]change.Resource, error) {
 	if IsWildcard(name) {
 		return c.resolveAll(name), nil
 	}
-	kind, err := c.kindOf(name)
-	if err != nil {
-		return nil, err
+	found := c.find(name)
+	if found == nil {
+		return nil, &UnknownResourceError{Name: name, Cause: c.incomplete}
 	}
-	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return nil, fmt.Errorf("resource %q: %w", name, err)
+	if !watchable(found.verbs) {
+		return nil, &UnwatchableError{Name: name, Verbs: found.verbs}
 	}
-	if err := c.checkVerbs(name, mapping.Resource); err != nil {
-		return nil, err
-	}
-	return []change.Resource{{
-		Group: mapping.Resource.Group, Version: mapping.Resource.Version, Name: mapping.Resource.Resource,
-		Kind: mapping.GroupVersionKind.Kind, ClusterScoped: mapping.Scope.Name() == meta.RESTScopeNameRoot,
-	}}, nil
+	return []change.Resource{found.Resource}, nil
 }
 
-// kindOf follows kubectl's order: resource.version.group first, then resource.group; then the short names.
-func (c *Catalog) kindOf(name string) (schema.GroupVersionKind, error) {
+// find follows kubectl's order: resource.version.group first, then resource.group, of which the group may be cut short; then
+// the short names. It returns nil where there is no such resource.
+func (c *Catalog) find(name string) *offered {
 	full, partial := schema.ParseResourceArg(strings.ToLower(name))
-	if full != nil {
-		if kind, err := c.mapper.KindFor(*full); err == nil {
-			return kind, nil
-		}
-	}
-	kind, err := c.mapper.KindFor(partial.WithVersion(""))
-	if !meta.IsNoMatchError(err) {
-		return kind, named(name, err)
-	}
-	for _, s := range c.short {
-		if s.name == partial.Resource && strings.HasPrefix(s.resource.Group, partial.Group) {
-			kind, err := c.mapper.KindFor(s.resource)
-			return kind, named(name, err)
-		}
-	}
-	return kind, &UnknownResourceError{Name: name, Cause: c.incomplete}
-}
-
-func named(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("resource %q: %w", name, err)
-}
-
-// checkVerbs returns an error where the resource cannot be listed and watched.
-func (c *Catalog) checkVerbs(name string, resource schema.GroupVersionResource) error {
-	for _, r := range c.versions[resource.GroupVersion()] {
-		if r.Name == resource.Resource && !watchable(r.Verbs) {
-			return &UnwatchableError{Name: name, Verbs: r.Verbs}
+	for _, fits := range []func(*offered) bool{
+		func(o *offered) bool {
+			return full != nil && o.isCalled(full.Resource) && o.Version == full.Version && (o.Group == full.Group || full.Group == "")
+		},
+		func(o *offered) bool { return o.isCalled(partial.Resource) && o.Group == partial.Group },
+		func(o *offered) bool {
+			return o.isCalled(partial.Resource) && strings.HasPrefix(o.Group, partial.Group)
+		},
+		func(o *offered) bool {
+			return slices.Contains(o.short, partial.Resource) && strings.HasPrefix(o.Group, partial.Group)
+		},
+	} {
+		for i := range c.offered {
+			if fits(&c.offered[i]) {
+				return &c.offered[i]
+			}
 		}
 	}
 	return nil
@@ -241,10 +221,17 @@ func (c *Catalog) refusal(wildcard string, resource change.Resource) string {
 // stands for: events.k8s.io serves the core group's Events again, and servers before 1.22 had in extensions what apps
 // and networking.k8s.io have.
 func Twin(resource change.Resource) (twin change.Resource, found bool) {
-	home := map[string]string{
-		"events.events.k8s.io": "", "daemonsets.extensions": "apps", "deployments.extensions": "apps", "replicasets.extensions": "apps",
-		"ingresses.extensions": "networking.k8s.io", "networkpolicies.extensions": "networking.k8s.io", "podsecuritypolicies.extensions": "policy",
+	twin = change.Resource{Name: resource.Name}
+	switch resource.String() {
+	case "events.events.k8s.io":
+	case "daemonsets.extensions", "deployments.extensions", "replicasets.extensions":
+		twin.Group = "apps"
+	case "ingresses.extensions", "networkpolicies.extensions":
+		twin.Group = "networking.k8s.io"
+	case "podsecuritypolicies.extensions":
+		twin.Group = "policy"
+	default:
+		return change.Resource{}, false
 	}
-	group, found := home[resource.String()]
-	return change.Resource{Group: group, Name: resource.Name}, found
+	return twin, true
 }

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -45,9 +44,9 @@ func told(t *testing.T, down []string, resources ...string) *Catalog {
 	}
 	var incomplete error
 	if len(down) > 0 {
-		failed := &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{}}
+		failed := &IncompleteError{Versions: map[schema.GroupVersion]error{}}
 		for _, group := range down {
-			failed.Groups[schema.GroupVersion{Group: group, Version: "v1"}] = errors.New("it is down")
+			failed.Versions[schema.GroupVersion{Group: group, Version: "v1"}] = errors.New("it is down")
 		}
 		incomplete = failed
 	}

@@ -1,7 +1,9 @@
 package source
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -49,22 +51,33 @@ const maxRequests = 200
 // between HTTP/1.1 and HTTP/2.
 func NewClient(config *rest.Config, streams int) (*Client, error) {
 	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = maxRequests, 2*maxRequests
+	config.Timeout = 0
+	if streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
+		config.NextProtos = []string{"http/1.1"}
+	}
+	client, err := newRESTClient(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{rest: client}, nil
+}
+
+// newRESTClient returns a client that sends and takes JSON. It is client-go's generic one: the typed clients, and that of
+// discovery, bring the code of all types of Kubernetes with them, a fifth of the binary.
+func newRESTClient(config *rest.Config) (*rest.RESTClient, error) {
+	config = rest.CopyConfig(config)
 	config.ContentConfig = rest.ContentConfig{
 		AcceptContentTypes:   runtime.ContentTypeJSON,
 		ContentType:          runtime.ContentTypeJSON,
 		GroupVersion:         &schema.GroupVersion{Version: "v1"},
 		NegotiatedSerializer: statusCodec(),
 	}
-	config.QPS, config.Burst = maxRequests, 2*maxRequests
-	config.Timeout = 0
-	if streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
-		config.NextProtos = []string{"http/1.1"}
-	}
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("build a client for %s: %w", config.Host, err)
 	}
-	return &Client{rest: client}, nil
+	return client, nil
 }
 
 // statusCodec decodes the one type that is ever decoded: the metav1.Status of a failed request.
@@ -72,6 +85,18 @@ func statusCodec() runtime.NegotiatedSerializer {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	return serializer.NewCodecFactory(scheme).WithoutConversion()
+}
+
+// decodeAnswer decodes the JSON of the answer. Of what is no JSON the error is client-go's, which names its type.
+func decodeAnswer(answer rest.Result, into any) error {
+	body, err := answer.Raw()
+	if err != nil {
+		return answer.Error() // with the server's own words
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return cmp.Or(answer.Into(new(runtime.Unknown)), err)
+	}
+	return nil
 }
 
 // request is a GET of the stream's collection. The reflector has rules of its own for what to try again, so the client

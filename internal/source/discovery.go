@@ -2,22 +2,25 @@ package source
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Discovery asks an API server what it serves, again and again. Two requests do, where the server knows aggregated
-// discovery (KEP-3352), and an answer that has not changed is not sent again (RFC 9110, If-None-Match).
+// discovery (KEP-3352), and an answer that has not changed is not sent again (RFC 9110, If-None-Match). One goroutine at a
+// time uses it.
 type Discovery struct {
 	host   string
-	client *discovery.DiscoveryClient
+	client *rest.RESTClient
+	last   *Catalog             // what was told last, where two documents told all of it
+	sums   [2][sha256.Size]byte // of these documents
 }
 
 // NewDiscovery returns a Discovery that has asked nothing yet.
@@ -26,35 +29,48 @@ func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	config.QPS = -1 // one caller, in sequence
 	config.Timeout = askTime
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newRevalidator(next) })
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	client, err := newRESTClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("build a discovery client for %s: %w", config.Host, err)
+		return nil, err
 	}
 	return &Discovery{host: config.Host, client: client}, nil
 }
 
 // Read asks for everything. Where a part cannot be told, such as the group of an aggregated API server that is down, the
-// catalog says so; an error is that nothing was told.
+// catalog says so; an error is that nothing was told. While nothing changes the catalog is the same one.
 func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
-	groups, lists, err := d.client.ServerGroupsAndResourcesWithContext(ctx)
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+	documents, err := d.ask(ctx)
+	if err != nil {
 		return nil, ExplainServerError(d.host, err)
 	}
-	if len(groups) == 0 {
+	sums := [2][sha256.Size]byte{sha256.Sum256(documents[0].body), sha256.Sum256(documents[1].body)}
+	if d.last != nil && d.sums == sums {
+		return d.last, nil
+	}
+	told, err := d.readAll(ctx, documents)
+	if err != nil {
+		return nil, ExplainServerError(d.host, err)
+	}
+	if len(told.groups) == 0 {
 		return nil, fmt.Errorf("ask the API server %s what it serves: it names no group: check any proxy before it", d.host)
 	}
-	return NewCatalog(groups, lists, err), nil
+	catalog := NewCatalog(told.groups, told.lists, told.incomplete())
+	d.last, d.sums = nil, sums
+	if documents[0].aggregated && documents[1].aggregated {
+		d.last = catalog
+	}
+	return catalog, nil
 }
 
 // IsGone says whether a resource that a catalog lacks is not served any more: the server is ready, which it is not for a
 // moment after its start, and knows nothing at the resource's path. An aggregated API server that is down is not gone: its
 // paths answer 503.
 func (d *Discovery) IsGone(ctx context.Context, resource change.Resource) bool {
-	ready := d.client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	ready := d.client.Get().AbsPath("/readyz").Do(ctx).Error()
 	if ready != nil && !apierrors.IsForbidden(ready) && !apierrors.IsNotFound(ready) {
 		return false
 	}
-	err := d.client.RESTClient().Get().AbsPath(resource.Path("")).Param("limit", "1").MaxRetries(0).Do(ctx).Error()
+	err := d.client.Get().AbsPath(resource.Path("")).Param("limit", "1").MaxRetries(0).Do(ctx).Error()
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) // rights are looked at before paths
 }
 

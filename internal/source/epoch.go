@@ -2,12 +2,12 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -91,13 +91,13 @@ func (c *Client) look(ctx context.Context, s *Stream, key change.Key, exactly st
 
 // clusterUID is the uid of namespace kube-system, which is the cluster's.
 func (c *Client) clusterUID(ctx context.Context) (string, error) {
-	body, err := c.rest.Get().AbsPath("/api/v1/namespaces", metav1.NamespaceSystem).MaxRetries(0).Do(ctx).Raw()
-	if err != nil {
-		return "", err
-	}
+	return readClusterUID(ctx, c.rest.Get().MaxRetries(0))
+}
+
+func readClusterUID(ctx context.Context, request *rest.Request) (string, error) {
 	var namespace metav1.PartialObjectMetadata
-	if err := json.Unmarshal(body, &namespace); err != nil {
-		return "", fmt.Errorf("decode namespace %s: %w", metav1.NamespaceSystem, err)
+	if err := decodeAnswer(request.AbsPath("/api/v1/namespaces", metav1.NamespaceSystem).Do(ctx), &namespace); err != nil {
+		return "", err
 	}
 	if namespace.UID == "" {
 		return "", fmt.Errorf("namespace %s has no uid", metav1.NamespaceSystem)

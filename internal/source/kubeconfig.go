@@ -15,8 +15,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -94,15 +92,15 @@ func hideLogin(config *rest.Config) {
 func ClusterUID(ctx context.Context, config *rest.Config) (string, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = askTime
-	client, err := kubernetes.NewForConfig(config)
+	client, err := newRESTClient(config)
 	if err != nil {
-		return "", fmt.Errorf("build a client for %s: %w", config.Host, err)
+		return "", err
 	}
-	namespace, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	uid, err := readClusterUID(ctx, client.Get())
 	if err != nil {
 		return "", ExplainServerError(config.Host, err)
 	}
-	return string(namespace.UID), nil
+	return uid, nil
 }
 
 // ExplainServerError says in a person's words why the API server could not be asked, and what to do.

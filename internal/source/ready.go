@@ -7,7 +7,6 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
@@ -16,12 +15,12 @@ import (
 func AwaitReady(ctx context.Context, config *rest.Config) error {
 	config = rest.CopyConfig(config)
 	config.Timeout = askTime
-	client, err := kubernetes.NewForConfig(config)
+	client, err := newRESTClient(config)
 	if err != nil {
-		return fmt.Errorf("build a client for %s: %w", config.Host, err)
+		return err
 	}
 	ask := func() error {
-		err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		err := client.Get().AbsPath("/readyz").Do(ctx).Error()
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 			return nil // a server that does not tell is taken to be ready
 		}

@@ -55,6 +55,9 @@ func arrows() map[string][]string {
 func brands() map[string][]string {
 	return map[string][]string{
 		"k8s.io/client-go/tools/cache":   {"internal/source"},
+		"k8s.io/client-go/kubernetes":    {"test/", "bench"}, // with the code of every type of Kubernetes
+		"k8s.io/client-go/discovery":     {"test/", "bench"}, // the same
+		"k8s.io/client-go/restmapper":    {"test/", "bench"}, // the same
 		"k8s.io/":                        {"internal/source", "internal/filter", "cmd/", "test/", "bench"},
 		"github.com/google/cel-go/":      {"internal/filter"},
 		"github.com/prometheus/":         {"internal/telemetry", "test/", "bench"},

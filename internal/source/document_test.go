@@ -1,0 +1,233 @@
+package source
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// servedDocuments is an API server: documents by path. Those that have an items field are sent where aggregated discovery is
+// asked for, in its version.
+type servedDocuments struct {
+	version   string // of aggregated discovery; "" is a server that does not know it
+	documents map[string]string
+	down      map[string]int // status by path
+}
+
+func (s *servedDocuments) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	path := request.URL.Path
+	if s.down[path] != 0 {
+		w.WriteHeader(s.down[path])
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if s.version != "" && strings.Contains(request.Header.Get("Accept"), "v="+s.version+";as=APIGroupDiscoveryList") {
+		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v="+s.version+";as=APIGroupDiscoveryList")
+		path += " aggregated"
+	}
+	fmt.Fprint(w, s.documents[path])
+}
+
+func (s *servedDocuments) start(t *testing.T) *rest.Config {
+	t.Helper()
+	server := httptest.NewServer(s)
+	transport := &http.Transport{}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+	})
+	return &rest.Config{Host: server.URL, Transport: transport}
+}
+
+// usualDocuments are a small server's, which has the same to tell in both forms.
+func usualDocuments() map[string]string {
+	return map[string]string{
+		"/api":    `{"kind":"APIVersions","versions":["v1"]}`,
+		"/api/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["list","watch"],"shortNames":["po"]},{"name":"pods/status","namespaced":true,"kind":"Pod","verbs":["get"]},{"name":"nodes","singularName":"","namespaced":false,"kind":"Node","verbs":["list","watch"]}]}`,
+		"/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[
+			{"name":"apps","versions":[{"groupVersion":"apps/v1beta1","version":"v1beta1"},{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}},
+			{"name":"example.com","versions":[{"groupVersion":"example.com/v1","version":"v1"}],"preferredVersion":{"groupVersion":"example.com/v1","version":"v1"}}]}`,
+		"/apis/apps/v1":        `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1","resources":[{"name":"deployments","singularName":"deployment","namespaced":true,"kind":"Deployment","verbs":["list","watch"],"shortNames":["deploy"]}]}`,
+		"/apis/apps/v1beta1":   `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1beta1","resources":[{"name":"deployments","singularName":"deployment","namespaced":true,"kind":"Deployment","verbs":["list","watch"],"shortNames":["deploy"]},{"name":"oddities","singularName":"oddity","namespaced":true,"kind":"Oddity","verbs":["list"]}]}`,
+		"/apis/example.com/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"example.com/v1","resources":[{"name":"gears","singularName":"gear","namespaced":false,"kind":"Gear","verbs":["list","watch"]}]}`,
+
+		"/api aggregated": `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":""},"versions":[{"version":"v1","freshness":"Current","resources":[
+			{"resource":"pods","responseKind":{"group":"","version":"v1","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["list","watch"],"shortNames":["po"],"subresources":[{"subresource":"status","responseKind":{"group":"","version":"v1","kind":"Pod"},"verbs":["get"]}]},
+			{"resource":"nodes","responseKind":{"group":"","version":"v1","kind":"Node"},"scope":"Cluster","singularResource":"","verbs":["list","watch"]}]}]}]}`,
+		"/apis aggregated": `{"kind":"APIGroupDiscoveryList","items":[
+			{"metadata":{"name":"apps"},"versions":[{"version":"v1","freshness":"Current","resources":[{"resource":"deployments","responseKind":{"group":"apps","version":"v1","kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment","verbs":["list","watch"],"shortNames":["deploy"]}]},
+				{"version":"v1beta1","freshness":"Current","resources":[{"resource":"deployments","responseKind":{"group":"apps","version":"v1beta1","kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment","verbs":["list","watch"],"shortNames":["deploy"]},{"resource":"oddities","responseKind":{"group":"apps","version":"v1beta1","kind":"Oddity"},"scope":"Namespaced","singularResource":"oddity","verbs":["list"]},{"resource":"parents","scope":"Namespaced","singularResource":"","verbs":[],"subresources":[{"subresource":"scale","responseKind":{"group":"apps","version":"v1beta1","kind":"Scale"},"verbs":["get"]}]}]}]},
+			{"metadata":{"name":"example.com"},"versions":[{"version":"v1","freshness":"Current","resources":[{"resource":"gears","responseKind":{"group":"example.com","version":"v1","kind":"Gear"},"scope":"Cluster","singularResource":"gear","verbs":["list","watch"]}]}]}]}`,
+	}
+}
+
+// told by client-go is the oracle of what ours reads.
+func toldByClientGo(t *testing.T, config *rest.Config) (*Catalog, []*restmapper.APIGroupResources) {
+	t.Helper()
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, lists, err := client.ServerGroupsAndResourcesWithContext(t.Context())
+	var failed *discovery.ErrGroupDiscoveryFailed
+	var incomplete error
+	if discovery.IsGroupDiscoveryFailedError(err) {
+		failed = err.(*discovery.ErrGroupDiscoveryFailed)
+		incomplete = &IncompleteError{Versions: failed.Groups}
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	var resources []*restmapper.APIGroupResources
+	for _, group := range groups {
+		versioned := map[string][]metav1.APIResource{}
+		for _, list := range lists {
+			if at, err := schema.ParseGroupVersion(list.GroupVersion); err == nil && at.Group == group.Name {
+				versioned[at.Version] = list.APIResources
+			}
+		}
+		resources = append(resources, &restmapper.APIGroupResources{Group: *group, VersionedResources: versioned})
+	}
+	return NewCatalog(groups, lists, incomplete), resources
+}
+
+// text is all that a catalog says.
+func text(t *testing.T, c *Catalog) string {
+	t.Helper()
+	var parts []string
+	for _, o := range c.offered {
+		line, err := json.Marshal([]any{o.Resource, o.singular, o.short, o.verbs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, string(line))
+	}
+	for _, s := range c.served {
+		parts = append(parts, "served "+s.APIVersion()+" "+s.Name)
+	}
+	return strings.Join(parts, "\n") + fmt.Sprintf("\n%v", c.incomplete)
+}
+
+// TestI4DiscoveryIsReadAsClientGoReadsIt, in both forms, and where parts of it are down.
+func TestI4DiscoveryIsReadAsClientGoReadsIt(t *testing.T) {
+	stale := usualDocuments()
+	stale["/apis aggregated"] = strings.Replace(stale["/apis aggregated"], `"version":"v1","freshness":"Current","resources":[{"resource":"gears"`, `"version":"v1","freshness":"Stale","resources":[{"resource":"gears"`, 1)
+	for name, server := range map[string]*servedDocuments{
+		"aggregated":                  {version: "v2", documents: usualDocuments()},
+		"aggregated, a group is down": {version: "v2", documents: stale},
+		"not aggregated":              {documents: usualDocuments()},
+		"not aggregated, one is down": {documents: usualDocuments(), down: map[string]int{"/apis/example.com/v1": 503}},
+		"no core group":               {version: "v2", documents: usualDocuments(), down: map[string]int{"/api": 404}},
+		"no core group, of old":       {documents: usualDocuments(), down: map[string]int{"/api": 404}},
+	} {
+		config := server.start(t)
+		want, _ := toldByClientGo(t, config)
+		d, err := NewDiscovery(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.Read(t.Context())
+		if err != nil || text(t, got) != text(t, want) {
+			t.Errorf("%s: %v, got\n%s\nwant\n%s", name, err, text(t, got), text(t, want))
+		}
+	}
+}
+
+// TestI4TheOlderAggregatedDiscoveryTellsTheSame: client-go does not ask for it any more.
+func TestI4TheOlderAggregatedDiscoveryTellsTheSame(t *testing.T) {
+	var told []string
+	for _, version := range []string{"v2", "v2beta1"} {
+		server := &servedDocuments{version: version, documents: usualDocuments(), down: map[string]int{"/api/v1": 500, "/apis/apps/v1": 500}}
+		d, err := NewDiscovery(server.start(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := d.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, text(t, c))
+	}
+	if told[0] != told[1] {
+		t.Errorf("got\n%s\nwant\n%s", told[1], told[0])
+	}
+}
+
+// TestTheCatalogIsMadeAnewOnlyWhereSomethingChanged, and always where two documents do not tell all.
+func TestTheCatalogIsMadeAnewOnlyWhereSomethingChanged(t *testing.T) {
+	server := &servedDocuments{version: "v2", documents: usualDocuments()}
+	d, err := NewDiscovery(server.start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() *Catalog {
+		c, err := d.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := read()
+	if read() != first {
+		t.Error("the same documents gave two catalogs")
+	}
+	server.documents["/apis aggregated"] = `{"kind":"APIGroupDiscoveryList","items":[]}`
+	if second := read(); second == first || second.Serves(gears()) {
+		t.Errorf("gears are still served: %s", text(t, second))
+	}
+	server.version = ""
+	if third := read(); !third.Serves(gears()) {
+		t.Error("gears are not served again")
+	}
+	server.documents["/apis/example.com/v1"] = `{"kind":"APIResourceList","apiVersion":"v1","resources":[]}`
+	if fourth := read(); fourth.Serves(gears()) {
+		t.Error("gears are still served, although their version's document lacks them")
+	}
+}
+
+// TestNamesAreResolvedAsByClientGosMapper, with and without version and group, but for kinds that are none of the server's.
+func TestNamesAreResolvedAsByClientGosMapper(t *testing.T) {
+	server := &servedDocuments{version: "v2", documents: usualDocuments()}
+	c, resources := toldByClientGo(t, server.start(t))
+	mapper := restmapper.NewDiscoveryRESTMapper(resources)
+	for _, name := range []string{"pods", "pod", "nodes", "node", "deployments", "deployment", "oddities", "gears", "gear", "nothing"} {
+		for _, suffix := range []string{"", ".apps", ".app", ".v1.apps", ".v1beta1.apps", ".v2.apps", ".example.com", ".v1.example.com", ".v1."} {
+			want := "nothing"
+			full, partial := schema.ParseResourceArg(name + suffix)
+			var kind schema.GroupVersionKind
+			err := fmt.Errorf("no version")
+			if full != nil {
+				kind, err = mapper.KindFor(*full)
+			}
+			if err != nil {
+				kind, err = mapper.KindFor(partial.WithVersion(""))
+			}
+			if err == nil {
+				mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = mapping.Resource.String()
+			}
+			got := "nothing"
+			if o := c.find(name + suffix); o != nil {
+				got = schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Name}.String()
+			}
+			if got != want {
+				t.Errorf("%s is %s, want %s", name+suffix, got, want)
+			}
+		}
+	}
+	if !slices.IsSortedFunc(c.served, func(a, b *offered) int { return strings.Compare(a.String(), b.String()) }) {
+		t.Error("what is served is not in the order of its names")
+	}
+}
