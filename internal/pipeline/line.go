@@ -36,6 +36,7 @@ type Line struct {
 	leaving []*change.Record   // given to the committer, and not part of the saved state yet
 	window  *fifo.Queue        // room for what is not saved yet; it only counts
 	wake    chan struct{}      // buffered 1: the committer has work
+	moved   chan struct{}      // buffered 1: a bookmark came, and the committer has work that can wait
 	changed chan struct{}      // closed and made anew when something was saved
 }
 
@@ -65,6 +66,7 @@ func newLine(listeners []*listener) *Line {
 		absent:    make([]map[string]bool, len(listeners)),
 		window:    fifo.NewQueue(windowLimit(listeners)),
 		wake:      make(chan struct{}, 1),
+		moved:     make(chan struct{}, 1),
 		changed:   make(chan struct{}),
 	}
 	for i := range listeners {
@@ -114,7 +116,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 		return fmt.Errorf("track record %d of %s: %w", rec.Seq, rec.Stream, err)
 	}
 	p.added++
-	wake := wanted == 0
+	wake := wanted == 0 && rec.Op != change.Bookmark
 	for i, lst := range l.listeners {
 		if wanted&(1<<i) != 0 {
 			if rec.Op == change.Deleted {
@@ -129,8 +131,11 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 		}
 		wake = lst.overdue(rec.Received) || wake
 	}
-	if wake {
+	switch {
+	case wake:
 		l.wakeCommitter()
+	case rec.Op == change.Bookmark:
+		signal(l.moved)
 	}
 	return nil
 }
@@ -259,9 +264,12 @@ func (l *Line) of(rec *change.Record) *progress {
 }
 
 // wakeCommitter tells the committer that trackers moved, or should.
-func (l *Line) wakeCommitter() {
+func (l *Line) wakeCommitter() { signal(l.wake) }
+
+// signal makes whoever receives of the channel, which is buffered 1, look once more.
+func signal(c chan<- struct{}) {
 	select {
-	case l.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -420,6 +428,7 @@ func (l *Line) Drain(ctx context.Context, stream change.Stream) error {
 	p := l.progress(stream.String())
 	goal := p.added
 	l.mu.Unlock()
+	l.wakeCommitter() // the last record may be a bookmark
 	return l.await(ctx, func() bool { return p.committed >= goal })
 }
 
