@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 )
@@ -18,7 +19,7 @@ const (
 const clusterUID = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
 
 // about answers what clients ask before they list or watch: who the server is and what it serves.
-func (s *session) about(w http.ResponseWriter, path string) {
+func (s *session) about(w http.ResponseWriter, request *http.Request, path string) {
 	switch path {
 	case countsPath:
 		writeJSON(w, http.StatusOK, s.countsNow())
@@ -34,41 +35,39 @@ func (s *session) about(w http.ResponseWriter, path string) {
 			ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: clusterUID, ResourceVersion: "3"},
 		})
 	case "/api":
-		writeJSON(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+		s.discover(w, request, "")
 	case "/apis":
-		writeJSON(w, http.StatusOK, s.groups())
-	case "/api/v1":
-		writeJSON(w, http.StatusOK, s.served(""))
-	case "/apis/" + group + "/v1":
-		writeJSON(w, http.StatusOK, s.served(group))
+		s.discover(w, request, group)
 	default:
 		writeStatus(w, http.StatusNotFound, "there is no "+path)
 	}
 }
 
-func (s *session) groups() metav1.APIGroupList {
-	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
-	if s.world.Kinds > 0 {
-		only := metav1.GroupVersionForDiscovery{GroupVersion: group + "/v1", Version: "v1"}
-		list.Groups = append(list.Groups, metav1.APIGroup{Name: group, Versions: []metav1.GroupVersionForDiscovery{only}, PreferredVersion: only})
+// discover answers with the group's resources, once to each client: they never change (KEP-3352).
+func (s *session) discover(w http.ResponseWriter, request *http.Request, group string) {
+	const tag = `"1"`
+	w.Header().Set("ETag", tag)
+	if request.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
 	}
-	return list
-}
-
-// served lists the group's resources.
-func (s *session) served(group string) metav1.APIResourceList {
-	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1"}
-	if group != "" {
-		list.GroupVersion = group + "/v1"
-	}
+	served := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
 	for _, res := range s.resources {
 		if res.group == group {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: res.name, Kind: res.kind, Namespaced: true, Verbs: metav1.Verbs{"get", "list", "watch"},
+			served.Resources = append(served.Resources, apidiscoveryv2.APIResourceDiscovery{
+				Resource: res.name, ResponseKind: &metav1.GroupVersionKind{Group: group, Version: "v1", Kind: res.kind},
+				Scope: apidiscoveryv2.ScopeNamespace, Verbs: []string{"get", "list", "watch"},
 			})
 		}
 	}
-	return list
+	list := apidiscoveryv2.APIGroupDiscoveryList{Items: []apidiscoveryv2.APIGroupDiscovery{}}
+	if len(served.Resources) > 0 {
+		list.Items = append(list.Items, apidiscoveryv2.APIGroupDiscovery{
+			ObjectMeta: metav1.ObjectMeta{Name: group}, Versions: []apidiscoveryv2.APIVersionDiscovery{served},
+		})
+	}
+	w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+	writeJSON(w, http.StatusOK, list)
 }
 
 func writeStatus(w http.ResponseWriter, code int, message string) {

@@ -113,7 +113,7 @@ func (s *session) serve(w http.ResponseWriter, r *http.Request, path string) {
 	w.Header().Set("Content-Type", "application/json")
 	switch res := s.resources[strings.TrimSuffix(path, "/")]; {
 	case res == nil:
-		s.about(w, path)
+		s.about(w, r, path)
 	case r.URL.Query().Has("watch"):
 		s.watch(w, r, res)
 	default:
