@@ -53,6 +53,13 @@ type proof struct {
 	deleted      bool
 }
 
+// detached is the proof without the memory that the record shares with others of its list, for streams that are quiet then.
+func (p proof) detached() proof {
+	p.key = change.Key{Namespace: strings.Clone(p.key.Namespace), Name: strings.Clone(p.key.Name)}
+	p.uid, p.version = strings.Clone(p.uid), strings.Clone(p.version)
+	return p
+}
+
 // prove remembers the record.
 func (s *Stream) prove(rec *change.Record) {
 	s.proof = proof{key: rec.Key, uid: rec.UID, version: rec.ResourceVersion, deleted: rec.Op == change.Deleted}

@@ -120,7 +120,7 @@ func (r *run) end(ctx context.Context) error {
 	if err := r.emitFrames(ctx, change.SnapshotEnd, position); err != nil {
 		return err
 	}
-	r.proof = r.newest
+	r.proof = r.newest.detached()
 	r.suspect.Store(false) // everything was compared
 	for _, p := range r.parts {
 		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced

@@ -83,9 +83,23 @@ func (s *scanner) frame(line []byte) (Frame, error) {
 	if t == Error {
 		return Frame{Type: t, Status: bytes.Clone(s.marks.self.in(line))}, nil
 	}
+	if t == Bookmark {
+		o, err := s.bookmark(line)
+		return Frame{Type: t, Object: o}, err
+	}
 	o, err := s.object(line, nil)
-	o.InitialEventsEnd = o.InitialEventsEnd && t == Bookmark
+	o.InitialEventsEnd = false
 	return Frame{Type: t, Object: o}, err
+}
+
+// bookmark copies the object into memory of its own: a quiet stream gets nothing but bookmarks, whose version stays, and
+// would keep a slab for that.
+func (s *scanner) bookmark(line []byte) (Object, error) {
+	objects := s.slab
+	s.slab = slab{free: make([]byte, len(line))}
+	o, err := s.object(line, nil)
+	s.slab = objects
+	return o, err
 }
 
 // fastFrame marks the object of a frame as API servers write it; it returns 0 for every other, and for errors.

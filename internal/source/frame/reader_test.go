@@ -248,6 +248,28 @@ func TestQuietStreamsAreSmall(t *testing.T) {
 	}
 }
 
+// TestI6ABookmarkKeepsNoSlab, also where its version is kept, and objects around it share theirs.
+func TestI6ABookmarkKeepsNoSlab(t *testing.T) {
+	bookmark := watchLine(Bookmark, `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7"}}`)
+	object := watchLine(Added, `{"metadata":{"name":"a","resourceVersion":"8"}}`)
+	r := NewReader(strings.NewReader(bookmark+object+bookmark+object), Options{})
+	var left []int
+	var versions []string
+	for range 4 {
+		f, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, versions = append(left, len(r.scanner.slab.free)), append(versions, f.Object.ResourceVersion)
+	}
+	if got := strings.Join(versions, " "); got != "7 8 7 8" {
+		t.Errorf("the versions became %q", got)
+	}
+	if left[0] != 0 || left[1] == 0 || left[2] != left[1] || left[3] >= left[2] {
+		t.Errorf("after each frame the slab has %v bytes free", left)
+	}
+}
+
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
