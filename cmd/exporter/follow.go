@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ type follower struct {
 	sessions  []*followed   // in the order in which they came
 	nudged    chan struct{} // buffered 1: something may have come or gone
 	warned    map[string]bool
+	gaveBack  bool // what the start needed
 }
 
 // followed is one stream of the pipeline.
@@ -105,6 +107,16 @@ func (f *follower) run(ctx context.Context, roster *pipeline.Roster) error {
 			return nil
 		}
 		next = f.look(ctx, roster)
+		f.giveBack()
+	}
+}
+
+// giveBack returns memory to the system, once, when all streams are watching. The lists before that need more than watches
+// do, and the collector would keep it: it gives back only what is above its next goal, and quiet streams do not reach one.
+func (f *follower) giveBack() {
+	if !f.gaveBack && f.telemetry.Settled() {
+		f.gaveBack = true
+		debug.FreeOSMemory()
 	}
 }
 

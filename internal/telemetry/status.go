@@ -181,6 +181,18 @@ func (t *Telemetry) unhealthy(now time.Time) []string {
 	return problems
 }
 
+// Settled says whether every sink is open and no stream that is served starts or is being reconciled.
+func (t *Telemetry) Settled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.streams {
+		if s.State == starting || s.State == snapshotting {
+			return false
+		}
+	}
+	return len(t.unready()) == 0
+}
+
 // unready says what has not started yet, or stands still: of the streams those that were there when the process started
 // and have neither begun nor failed to. One that is forbidden or not served is on /statusz, and holds nothing up. The caller
 // holds mu.
