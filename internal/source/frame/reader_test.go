@@ -251,7 +251,7 @@ func TestQuietStreamsAreSmall(t *testing.T) {
 // TestI6ABookmarkKeepsNoSlab, also where its version is kept, and objects around it share theirs.
 func TestI6ABookmarkKeepsNoSlab(t *testing.T) {
 	bookmark := watchLine(Bookmark, `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7"}}`)
-	object := watchLine(Added, `{"metadata":{"name":"a","resourceVersion":"8"}}`)
+	object := watchLine(Added, `{"metadata":{"name":"longer-than-the-whole-bookmark-before-it-in-the-slab","resourceVersion":"8"}}`)
 	r := NewReader(strings.NewReader(bookmark+object+bookmark+object), Options{})
 	var left []int
 	var versions []string
