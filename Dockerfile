@@ -14,7 +14,7 @@ COPY internal internal
 ARG TARGETOS TARGETARCH VERSION=devel
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} GOFLAGS=-mod=readonly \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=${VERSION}" -o /out/exporter ./cmd/exporter
+    go build -trimpath -buildvcs=false -tags noembedded -ldflags "-s -w -buildid= -X main.version=${VERSION}" -o /out/exporter ./cmd/exporter
 
 FROM ${BASE_IMAGE}
 ARG SOURCE_DATE_EPOCH VERSION=devel

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Build builds the product as it is released, into the directory, and returns the binary's path.
+// Build builds the product as it is in the image, into the directory, and returns the binary's path.
 func Build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "exporter")
-	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", binary, "./cmd/exporter")
+	build := exec.CommandContext(ctx, "go", "build", "-tags", "noembedded", "-ldflags", "-s -w", "-o", binary, "./cmd/exporter")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the exporter: %w: %s", err, out)

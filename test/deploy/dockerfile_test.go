@@ -161,3 +161,15 @@ func sum(t *testing.T, path string) string {
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(content))
 }
+
+// TestImageHasNoServerInside: exporter dev is not for the image, and says so; what only it needs is no part of the binary.
+func TestImageHasNoServerInside(t *testing.T) {
+	binary := exporterBinary(t)
+	said, err := exec.Command(binary, "dev", "--nats-listen", "127.0.0.1:0").CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "there is none in this binary") {
+		t.Errorf("exporter dev: %v, %s", err, said)
+	}
+	if content, err := os.ReadFile(binary); err != nil || bytes.Contains(content, []byte("nats-server/v2/server.(*Server)")) {
+		t.Errorf("a NATS server is in the binary: %v", err)
+	}
+}

@@ -1,4 +1,5 @@
-// Package embedded runs a NATS server with JetStream inside the process, for development: the sink itself needs none.
+//go:build !noembedded
+
 package embedded
 
 import (
@@ -9,15 +10,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
 )
-
-// Options configures a server.
-type Options struct {
-	StoreDir string // where the streams are; needed
-	Host     string // "" is 127.0.0.1
-	Port     int    // 0 is any that is free
-	// MaxPayload is the size in bytes of the largest message that the server takes; 0 is its own default, 1 MiB.
-	MaxPayload int32
-}
 
 // Server is a running server.
 type Server struct{ inner *server.Server }

@@ -1,0 +1,26 @@
+//go:build noembedded
+
+package embedded
+
+import (
+	"errors"
+
+	natsgo "github.com/nats-io/nats.go"
+)
+
+// Server is a server that cannot be.
+type Server struct{}
+
+// Start returns an error: there is no server in this binary.
+func Start(Options) (*Server, error) {
+	return nil, errors.New("start nats server: there is none in this binary, as in that of the image: build the exporter without the tag noembedded, or name a server with --sink nats://HOST")
+}
+
+// URL is where clients connect.
+func (*Server) URL() string { return "" }
+
+// Option changes nothing of a client.
+func (*Server) Option() natsgo.Option { return func(*natsgo.Options) error { return nil } }
+
+// Shutdown does nothing.
+func (*Server) Shutdown() {}
