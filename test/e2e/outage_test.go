@@ -93,7 +93,7 @@ func (r *rig) expectBackPressure() {
 	r.exporter.get(r.t, "/readyz")
 	r.exporter.get(r.t, "/healthz")
 	for series, least := range map[string]float64{
-		`kubecdc_queue_records{sink="states"}`: 1,
+		`kubecdc_queue_records{sink="states"}`:        1,
 		`kubecdc_oldest_unacked_seconds{sink="nats"}`: 1, `kubecdc_oldest_unacked_seconds{sink="states"}`: 1,
 	} {
 		if got := r.exporter.metric(r.t, series); got < least || math.IsNaN(got) {
