@@ -7,7 +7,7 @@ func (b book) status() definition {
 	return b.fields("how a running exporter is, as /statusz says", definition{
 		"version":       described(definition{"type": "string"}, "of the exporter"),
 		"cluster":       described(definition{"type": "string"}, "the configured name"),
-		"clusterUid":    described(definition{"type": "string"}, "the uid of namespace kube-system when the exporter started, empty where there is none"),
+		"clusterUid":    described(definition{"type": "string"}, "the uid of namespace kube-system, empty where there is none"),
 		"uptimeSeconds": seconds(),
 		"healthy":       described(definition{"type": "boolean"}, "false where a restart may help"),
 		"ready":         described(definition{"type": "boolean"}, "every sink is open, the state is saved, and each stream of the start has begun or failed to"),
