@@ -90,16 +90,29 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// TestPlainIsWhatEachByteSays has every byte at every place of a word, before it and behind it.
+// TestPlainIsWhatEachByteSays has every byte at every place of a word, before it and behind it, and then pairs of bytes side by
+// side, of which none may hide the other.
 func TestPlainIsWhatEachByteSays(t *testing.T) {
+	check := func(text []byte) {
+		want := true
+		for _, c := range text {
+			want = want && c >= ' ' && c < 0x7f && c != '"' && c != '\\'
+		}
+		if got := isPlain(text); got != want {
+			t.Errorf("%q is plain: %v", text, got)
+		}
+	}
+	const plain = "team-017/web-7d4b9c6"
 	for c := range 256 {
-		for at := range 20 {
-			text := []byte("team-017/web-7d4b9c6")
+		for at := range len(plain) {
+			text := []byte(plain)
 			text[at] = byte(c)
-			want := c >= ' ' && c < 0x7f && c != '"' && c != '\\'
-			if got := isPlain(text); got != want {
-				t.Errorf("byte %#x at %d: plain is %v", c, at, got)
-			}
+			check(text)
+		}
+		for next := range 256 {
+			text := []byte(plain)
+			text[3], text[4] = byte(c), byte(next)
+			check(text)
 		}
 	}
 }
