@@ -28,7 +28,9 @@ type follower struct {
 	sessions  []*followed   // in the order in which they came
 	nudged    chan struct{} // buffered 1: something may have come or gone
 	warned    map[string]bool
-	gaveBack  bool // what the start needed
+	chosen    *choice // of the catalog
+	stale     bool    // what sinks and operators see is not what is followed
+	gaveBack  bool    // what the start needed
 }
 
 // followed is one stream of the pipeline.
@@ -142,19 +144,30 @@ func (f *follower) look(ctx context.Context, roster *pipeline.Roster) time.Durat
 		}
 		return interval
 	}
-	f.catalog = catalog
 	f.clear(roster)
-	chosen, errs := choose(catalog, f.cfg.Resources)
-	f.warn(errs)
-	for _, s := range chosen.streams {
+	f.choose(catalog)
+	for _, s := range f.chosen.streams {
 		f.see(s, roster)
 	}
-	f.publish(chosen.left)
+	if f.stale {
+		f.publish()
+	}
 	f.tell(catalog)
 	if f.doubt(ctx) {
 		return min(pause, interval)
 	}
 	return interval
+}
+
+// choose chooses of the catalog, which is the same one while nothing has changed.
+func (f *follower) choose(catalog *source.Catalog) {
+	if f.chosen != nil && f.catalog == catalog {
+		return
+	}
+	f.catalog, f.stale = catalog, true
+	var errs []error
+	f.chosen, errs = choose(catalog, f.cfg.Resources)
+	f.warn(errs)
 }
 
 // warn says once what is wrong with an entry of the configuration now that other resources are served. A name that stands
@@ -172,7 +185,9 @@ func (f *follower) warn(errs []error) {
 
 // clear drops the streams that are over and forgotten.
 func (f *follower) clear(roster *pipeline.Roster) {
+	before := len(f.sessions)
 	f.sessions = slices.DeleteFunc(f.sessions, func(s *followed) bool { return s.ended && !roster.Holds(s.stream.String()) })
+	f.stale = f.stale || len(f.sessions) != before
 }
 
 // see goes on with a stream that is served, in the version that is preferred now, or adds it.
@@ -203,21 +218,22 @@ func (f *follower) join(s selected, roster *pipeline.Roster) error {
 	}
 	before := f.sessions
 	f.sessions = append(f.sessions, &followed{selected: s, session: session})
-	f.publish(f.cluster.chosen.Load().left) // sinks are asked whether they want it
+	f.publish() // sinks are asked whether they want it
 	if err := roster.Join(made); err != nil {
-		f.sessions = before
+		f.sessions, f.stale = before, true
 		return err
 	}
 	return nil
 }
 
 // publish makes the streams those that sinks and operators see.
-func (f *follower) publish(left []source.LeftOut) {
-	now := &choice{left: left}
+func (f *follower) publish() {
+	now := &choice{left: f.chosen.left}
 	for _, s := range f.sessions {
 		now.streams = append(now.streams, s.selected)
 	}
 	f.cluster.chosen.Store(now)
+	f.stale = false
 }
 
 // doubt looks at the streams whose resource the catalog lacks, and ends those that are certainly not served: they are

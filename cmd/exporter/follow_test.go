@@ -276,3 +276,27 @@ func TestAResourceGoesOnInAnotherVersion(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatIsFollowedIsPublishedWhereItChanged, with the catalog or without it, and stays the same choice otherwise.
+func TestWhatIsFollowedIsPublishedWhereItChanged(t *testing.T) {
+	follow(t, &scripted{versions: []string{"v1"}}, func(r *followRig) {
+		published := func() *choice { return r.f.cluster.chosen.Load() }
+		r.look("at first", "gears pods")
+		first := published()
+		r.look("again", "gears pods")
+		if published() != first {
+			t.Error("the same choice was published twice")
+		}
+		r.versions = nil
+		r.look("gone", "gears? pods")
+		r.look("certainly gone", "gears??! pods")
+		before := published()
+		close(r.over)
+		for <-r.left != "gears.example.com" { // pods share the end of the streams
+		}
+		r.look("forgotten", "pods")
+		if now := published(); now == before || len(now.streams) != 1 {
+			t.Errorf("published are %d streams, want 1", len(now.streams))
+		}
+	})
+}
