@@ -289,6 +289,9 @@ func TestWhatIsFollowedIsPublishedWhereItChanged(t *testing.T) {
 		}
 		r.versions = nil
 		r.look("gone", "gears? pods")
+		if published() == first {
+			t.Error("nothing was published of another catalog")
+		}
 		r.look("certainly gone", "gears??! pods")
 		before := published()
 		close(r.over)
