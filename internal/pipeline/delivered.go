@@ -144,8 +144,8 @@ func spooledAgain(ids []string, spooled []*change.Record, clusterUID string) map
 }
 
 // settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is no
-// ghost, and what an earlier one deleted came back, as in an etcd that was restored. A dead letter that was sent again as
-// history tells nothing of what is newer.
+// ghost, nor is what the record took the place of, though a watch never told of its end; and what an earlier one deleted came
+// back, as in an etcd that was restored. A dead letter that was sent again as history tells nothing of what is newer.
 func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
 	t := d.tails[stream.String()]
 	if t == nil {
@@ -154,10 +154,11 @@ func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
 	delete(t.corrections, id.Key)
 	known := t.objects[id.Key]
 	history := id.Op != change.Deleted && change.CompareVersions(known.ResourceVersion, id.ResourceVersion) > 0
-	if known.UID == id.UID && !history {
+	exists := id.Op.OfObject() && id.Op != change.Deleted
+	if (known.UID == id.UID || exists) && !history {
 		delete(t.objects, id.Key)
 	}
-	if id.Op.OfObject() && id.Op != change.Deleted {
+	if exists {
 		delete(t.deletes, id.UID)
 	}
 }

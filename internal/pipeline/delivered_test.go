@@ -230,3 +230,26 @@ func TestI3FullSnapshotLeavesWhatAReconcileWillTellAgain(t *testing.T) {
 		t.Errorf("log is %s, want %s", got, want)
 	}
 }
+
+// A watch never told that an object is gone, and told of the next one of its name: the log has both, and a mark before them.
+func TestI3WhatAnotherObjectTookThePlaceOfIsNoGhost(t *testing.T) {
+	target := &memory{}
+	next := update(pods(), "a", 8)
+	next.UID = "another"
+	r := newRig(t, sinkOf("s", target))
+	if err := r.life(func(line *Line) {
+		r.push(line, next)
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	before := found(update(pods(), "a", 4), change.Replaced, change.Initial, "6")
+	target.log = append(target.log, idOf(before), idOf(next))
+	if err := r.life(func(line *Line) {
+		if ghosts := line.Ghosts(pods()); len(ghosts) > 0 {
+			t.Errorf("there are ghosts: %+v", ghosts)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
