@@ -116,20 +116,9 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 		return fmt.Errorf("track record %d of %s: %w", rec.Seq, rec.Stream, err)
 	}
 	p.added++
-	wake := wanted == 0 && rec.Op != change.Bookmark
-	for i, lst := range l.listeners {
-		if wanted&(1<<i) != 0 {
-			if rec.Op == change.Deleted {
-				lst.delivered.told(rec)
-				lst.stranded.told(rec)
-			}
-			merged, spools := lst.push(rec)
-			if err := l.forgo(i, merged); err != nil {
-				return err
-			}
-			wake = wake || spools || len(merged) > 0
-		}
-		wake = lst.overdue(rec.Received) || wake
+	wake, err := l.hand(rec, wanted)
+	if err != nil {
+		return err
 	}
 	switch {
 	case wake:
@@ -138,6 +127,26 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 		signal(l.moved)
 	}
 	return nil
+}
+
+// hand queues the record for the listeners that want it, and says whether the committer has work. The caller holds mu.
+func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
+	wake = wanted == 0 && rec.Op != change.Bookmark
+	for i, lst := range l.listeners {
+		if wanted&(1<<i) != 0 {
+			if rec.Op == change.Deleted {
+				lst.delivered.told(rec)
+				lst.stranded.told(rec)
+			}
+			merged, spools := lst.push(rec)
+			if err := l.forgo(i, merged); err != nil {
+				return false, err
+			}
+			wake = wake || spools || len(merged) > 0
+		}
+		wake = lst.overdue(rec.Received) || wake
+	}
+	return wake, nil
 }
 
 // forgo acknowledges records that a newer one of the same object has made superfluous for the listener, and which its sink
