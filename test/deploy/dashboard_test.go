@@ -278,11 +278,16 @@ state: {dir: %q}
 	}
 	create(t, namespace, "ConfigMap", "last")
 	lineWith(t, out, namespace+"/configmaps/last")
-	written := regexp.MustCompile(`kubecdc_sink_records_total\{resource="configmaps",sink="bus"\} (\d+)`)
-	eventually(t, "the sinks have written more", func() bool {
+	counters := []*regexp.Regexp{
+		regexp.MustCompile(`kubecdc_sink_records_total\{resource="configmaps",sink="bus"\} (\d+)`),
+		regexp.MustCompile(`kubecdc_commit_seconds_count (\d+)`),
+	}
+	eventually(t, "the sinks have written more, and it is saved", func() bool {
 		after = string(x.get("/metrics"))
-		was, is := written.FindStringSubmatch(before), written.FindStringSubmatch(after)
-		return was != nil && is != nil && was[1] != is[1]
+		return !slices.ContainsFunc(counters, func(counter *regexp.Regexp) bool {
+			was, is := counter.FindStringSubmatch(before), counter.FindStringSubmatch(after)
+			return was == nil || is == nil || was[1] == is[1]
+		})
 	})
 	x.stop()
 	return before, after
