@@ -247,12 +247,16 @@ func (d *deliveredSet) objects(stream string) []change.Entry {
 	return slices.Collect(maps.Values(d.tails[stream].objects))
 }
 
-// told notes that a delete is in line. The sink may be told of it much later, when it takes again, or from disk, and another
-// reconcile must not tell it once more, perhaps behind the object that came next (I3).
+// told notes that a record is in line. The sink may take it much later, or from disk, and another reconcile must not tell once
+// more that its object is gone, perhaps behind the object that came next, nor that an older one of its key is (I3).
 func (d *deliveredSet) told(rec *change.Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t := d.tails[rec.Stream.String()]; t != nil && t.objects[rec.Key].UID == rec.UID {
+	t := d.tails[rec.Stream.String()]
+	if t == nil || !rec.Op.OfObject() {
+		return
+	}
+	if rec.Sink == "" && rec.Op != change.Deleted || t.objects[rec.Key].UID == rec.UID {
 		delete(t.objects, rec.Key)
 	}
 }

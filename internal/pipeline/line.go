@@ -134,8 +134,8 @@ func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 	wake = wanted == 0 && rec.Op != change.Bookmark
 	for i, lst := range l.listeners {
 		if wanted&(1<<i) != 0 {
+			lst.delivered.told(rec)
 			if rec.Op == change.Deleted {
-				lst.delivered.told(rec)
 				lst.stranded.told(rec)
 			}
 			merged, spools := lst.push(rec)
