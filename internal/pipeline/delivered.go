@@ -249,16 +249,26 @@ func (d *deliveredSet) objects(stream string) []change.Entry {
 
 // told notes that a record is in line. The sink may take it much later, or from disk, and another reconcile must not tell once
 // more that its object is gone, perhaps behind the object that came next, nor that an older one of its key is (I3).
-func (d *deliveredSet) told(rec *change.Record) {
+func (d *deliveredSet) told(rec *change.Record, clusterUID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.tails[rec.Stream.String()]
 	if t == nil || !rec.Op.OfObject() {
 		return
 	}
-	if rec.Sink == "" && rec.Op != change.Deleted || t.objects[rec.Key].UID == rec.UID {
+	ghost, found := t.objects[rec.Key]
+	if !found {
+		return
+	}
+	if rec.Op == change.Deleted && ghost.UID == rec.UID || t.isKnownBy(rec, &ghost, clusterUID) {
 		delete(t.objects, rec.Key)
 	}
+}
+
+// isKnownBy says whether the state will know what became of the ghost: the record tells of it, or of what took its place later.
+func (t *tail) isKnownBy(rec *change.Record, ghost *change.Entry, clusterUID string) bool {
+	return rec.Op != change.Deleted && rec.Sink == "" && t.latest[rec.Key].cluster == rec.ID(clusterUID).Cluster &&
+		change.CompareVersions(rec.ResourceVersion, ghost.ResourceVersion) >= 0
 }
 
 // take says whether the sink has the record, and forgets it then. What a stream has left is forgotten when its position

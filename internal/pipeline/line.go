@@ -134,7 +134,7 @@ func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 	wake = wanted == 0 && rec.Op != change.Bookmark
 	for i, lst := range l.listeners {
 		if wanted&(1<<i) != 0 {
-			lst.delivered.told(rec)
+			lst.delivered.told(rec, lst.clusterUID)
 			if rec.Op == change.Deleted {
 				lst.stranded.told(rec)
 			}
