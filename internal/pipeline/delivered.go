@@ -252,8 +252,11 @@ func (d *deliveredSet) objects(stream string) []change.Entry {
 func (d *deliveredSet) told(rec *change.Record, clusterUID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if len(d.tails) == 0 || !rec.Op.OfObject() {
+		return
+	}
 	t := d.tails[rec.Stream.String()]
-	if t == nil || !rec.Op.OfObject() {
+	if t == nil {
 		return
 	}
 	ghost, found := t.objects[rec.Key]
