@@ -98,12 +98,27 @@ func clusterEnv(options Options, networks []*proxy, admin jetstream.JetStream) *
 
 func deleteStream(t *testing.T, admin jetstream.JetStream) {
 	t.Helper()
-	for ctx := within(t, 20*time.Second); ; pause(ctx, 50*time.Millisecond, nil) {
+	insist(t, func(ctx context.Context) error {
 		err := admin.DeleteStream(ctx, testStream)
-		if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
+// insist asks until it is answered. During an election nobody answers, and a server that just lost it swallows the question,
+// so that each attempt has a deadline of its own.
+func insist(t *testing.T, ask func(context.Context) error) {
+	t.Helper()
+	for all := within(t, 2*time.Minute); ; pause(all, 50*time.Millisecond, nil) {
+		ctx, cancel := context.WithTimeout(all, 10*time.Second)
+		err := ask(ctx)
+		cancel()
+		if err == nil {
 			return
 		}
-		if ctx.Err() != nil {
+		if all.Err() != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,17 +127,12 @@ func deleteStream(t *testing.T, admin jetstream.JetStream) {
 // storedIn reads the stream's leader, which may just be elected.
 func storedIn(t *testing.T, admin jetstream.JetStream) []sinktest.Stored {
 	t.Helper()
-	ctx := within(t, 20*time.Second)
-	for {
-		all, err := readStream(ctx, admin)
-		if err == nil {
-			return all
-		}
-		if ctx.Err() != nil {
-			t.Fatal(err)
-		}
-		pause(ctx, 50*time.Millisecond, nil)
-	}
+	var all []sinktest.Stored
+	insist(t, func(ctx context.Context) (err error) {
+		all, err = readStream(ctx, admin)
+		return err
+	})
+	return all
 }
 
 func readStream(ctx context.Context, admin jetstream.JetStream) ([]sinktest.Stored, error) {
@@ -188,9 +198,8 @@ func TestI3ClusterChangesItsLeader(t *testing.T) {
 // readAll reads the ids of a stream that has n messages, from replicas that may be behind.
 func readAll(t *testing.T, admin jetstream.JetStream, n int) []string {
 	t.Helper()
-	ctx := within(t, 60*time.Second)
 	ids := make([]string, 0, n)
-	for len(ids) < n {
+	insist(t, func(ctx context.Context) error {
 		stream, err := admin.Stream(ctx, testStream)
 		for err == nil && len(ids) < n {
 			var m *jetstream.RawStreamMsg
@@ -198,24 +207,25 @@ func readAll(t *testing.T, admin jetstream.JetStream, n int) []string {
 				ids = append(ids, m.Header.Get(sink.HeaderID))
 			}
 		}
-		if ctx.Err() != nil {
-			t.Fatalf("after %d messages: %v", len(ids), err)
+		if err != nil {
+			return fmt.Errorf("after %d messages: %w", len(ids), err)
 		}
-		if err == nil && stream.CachedInfo().State.LastSeq != uint64(n) {
-			t.Fatalf("%d messages, want %d", stream.CachedInfo().State.LastSeq, n)
+		if last := stream.CachedInfo().State.LastSeq; last != uint64(n) {
+			t.Fatalf("%d messages, want %d", last, n)
 		}
-		pause(ctx, 10*time.Millisecond, nil)
-	}
+		return nil
+	})
 	return ids
 }
 
 // leader is a server that is not the first one, to which the admin is connected.
 func leader(t *testing.T, servers []*testServer, admin jetstream.JetStream) *testServer {
 	t.Helper()
-	stream, err := admin.Stream(t.Context(), testStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var stream jetstream.Stream
+	insist(t, func(ctx context.Context) (err error) {
+		stream, err = admin.Stream(ctx, testStream)
+		return err
+	})
 	for _, s := range servers[1:] {
 		if s.opts.ServerName == stream.CachedInfo().Cluster.Leader {
 			return s
