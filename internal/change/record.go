@@ -80,6 +80,8 @@ type Record struct {
 	Received time.Time
 	// FinalStateUnknown marks a delete that no watch saw (cache.DeletedFinalStateUnknown).
 	FinalStateUnknown bool
+	// Aside marks a record that one listener has put in: it was in no queue, and nobody waits for it.
+	Aside bool
 	// Snapshot is the reconcile that the record belongs to, nil for a record of the watch.
 	Snapshot *Snapshot
 	// Sink names the only sink that the record is for; "" is all.

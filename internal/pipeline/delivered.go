@@ -39,6 +39,7 @@ type tail struct {
 	newest  string                      // the highest resourceVersion of the ids
 
 	corrections map[change.Key]struct{} // what a full snapshot found, and comes again by nothing else
+	ghosts      ghosts                  // what becomes of the objects
 }
 
 // latest is the highest resourceVersion that the tail holds of one key, less those of deletes: a delete that a reconcile told
@@ -213,6 +214,7 @@ func (d *deliveredSet) tailOf(stream string) *tail {
 		d.tails[stream] = &tail{
 			ids: map[change.ID]struct{}{}, deletes: map[string]string{},
 			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{}, corrections: map[change.Key]struct{}{},
+			ghosts: newGhosts(),
 		}
 	}
 	return d.tails[stream]
@@ -247,61 +249,46 @@ func (d *deliveredSet) objects(stream string) []change.Entry {
 	return slices.Collect(maps.Values(d.tails[stream].objects))
 }
 
-// told notes that a record is in line. The sink may take it much later, or from disk, and another reconcile must not tell once
-// more that its object is gone, perhaps behind the object that came next, nor that an older one of its key is (I3).
-func (d *deliveredSet) told(rec *change.Record, clusterUID string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.tails) == 0 || !rec.Op.OfObject() {
-		return
-	}
-	t := d.tails[rec.Stream.String()]
-	if t == nil {
-		return
-	}
-	ghost, found := t.objects[rec.Key]
-	if !found {
-		return
-	}
-	if rec.Op == change.Deleted && ghost.UID == rec.UID || t.isKnownBy(rec, &ghost, clusterUID) {
-		delete(t.objects, rec.Key)
-	}
-}
-
-// isKnownBy says whether the state will know what became of the ghost: the record tells of it, or of what took its place later.
-func (t *tail) isKnownBy(rec *change.Record, ghost *change.Entry, clusterUID string) bool {
-	return rec.Op != change.Deleted && rec.Sink == "" && t.latest[rec.Key].cluster == rec.ID(clusterUID).Cluster &&
-		change.CompareVersions(rec.ResourceVersion, ghost.ResourceVersion) >= 0
-}
-
-// take says whether the sink has the record, and forgets it then. What a stream has left is forgotten when its position
-// has passed it. An old record was saved by an earlier process: what it ends was over before the tail began.
-func (d *deliveredSet) take(rec *change.Record, clusterUID string, old bool) bool {
+// take says whether the sink has the record, and forgets it then; gone are the ghosts that are to be told of before it. What a
+// stream has left is forgotten when its position has passed it.
+func (d *deliveredSet) take(rec *change.Record, now *taking) (found bool, gone []change.Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stream := rec.Stream.String()
-	if len(d.again) > 0 {
-		id := rec.ID(clusterUID)
-		if _, found := d.again[id]; found {
-			delete(d.again, id)
-			return true
-		}
+	if d.isAgain(rec, now.clusterUID) {
+		delete(d.again, rec.ID(now.clusterUID))
+		return true, nil
 	}
 	t := d.tails[stream]
 	if t == nil {
-		return false
+		return false, nil
 	}
-	id := rec.ID(clusterUID)
-	found := t.take(rec, id) || t.takeNote(rec, id) || t.isOlder(rec, id)
+	id := rec.ID(now.clusterUID)
+	found = t.take(rec, id) || t.takeNote(rec, id) || t.isOlder(rec, id)
+	if !found {
+		gone, now.frame = t.endGhosts(rec, id, now.gone), t.ghosts.frame
+	}
 	switch {
+	case rec.Op == change.SnapshotBegin && rec.Sink == "":
+		t.ghosts.frame = rec.Snapshot
 	case rec.Op == change.Deleted:
+		t.ghosts.told(&id, t.objects[id.Key].UID == id.UID)
 		t.gone(id) // also if the attempt that tells it is repeated
 	case rec.Op.OfObject() && !found:
 		delete(t.deletes, id.UID) // it is written now, and may be deleted once more
 	}
-	if len(t.ids) == 0 || !d.shuffled && t.isPassed(rec) || !old && endsReconcile(rec) {
-		delete(d.tails, stream)
+	if len(t.ids) == 0 || !d.shuffled && t.isPassed(rec) || !now.old && endsReconcile(rec) {
+		d.drop(stream, now.behind)
 	}
+	return found, gone
+}
+
+// isAgain says whether the record is one on disk that the log holds; the caller holds mu.
+func (d *deliveredSet) isAgain(rec *change.Record, clusterUID string) bool {
+	if len(d.again) == 0 {
+		return false
+	}
+	_, found := d.again[rec.ID(clusterUID)]
 	return found
 }
 
@@ -315,7 +302,7 @@ func (d *deliveredSet) pass(records []*change.Record) {
 	}
 	for _, rec := range records {
 		if stream := rec.Stream.String(); d.tails[stream] != nil && d.tails[stream].isPassed(rec) {
-			delete(d.tails, stream)
+			d.drop(stream, false)
 		}
 	}
 }

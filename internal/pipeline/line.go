@@ -31,7 +31,6 @@ type Line struct {
 	held    []heldMark         // by listener
 	saved   []sink.Mark        // by listener: the mark that was given to the committer last
 	based   []bool             // by listener: its log is compared with positions of its own until a mark is saved
-	absent  []map[string]bool  // by listener: streams whose ghosts were asked for before its sink was open; nil once it is
 	skipped []uint64           // by listener: the highest Seq that may be in the log before the marks, or clears what is there
 	leaving []*change.Record   // given to the committer, and not part of the saved state yet
 	window  *fifo.Queue        // room for what is not saved yet; it only counts
@@ -63,14 +62,10 @@ func newLine(listeners []*listener) *Line {
 		durable:   make([]sink.Mark, len(listeners)),
 		skipped:   make([]uint64, len(listeners)),
 		based:     make([]bool, len(listeners)),
-		absent:    make([]map[string]bool, len(listeners)),
 		window:    fifo.NewQueue(windowLimit(listeners)),
 		wake:      make(chan struct{}, 1),
 		moved:     make(chan struct{}, 1),
 		changed:   make(chan struct{}),
-	}
-	for i := range listeners {
-		l.absent[i] = map[string]bool{}
 	}
 	return l
 }
@@ -133,9 +128,15 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 	wake = wanted == 0 && rec.Op != change.Bookmark
 	for i, lst := range l.listeners {
+		if wanted&(1<<i) != 0 || rec.Op == change.SnapshotEnd {
+			lst.delivered.enters(rec)
+		}
+		if rec.Op == change.SnapshotEnd { // whoever it is for, the reconcile has told of all ghosts
+			lst.delivered.enters(rec)
+		}
 		if wanted&(1<<i) != 0 {
-			lst.delivered.told(rec, lst.clusterUID)
 			if rec.Op == change.Deleted {
+				lst.delivered.enters(rec)
 				lst.stranded.told(rec)
 			}
 			merged, spools := lst.push(rec)
@@ -160,6 +161,9 @@ func (l *Line) forgo(listener int, merged []*change.Record) error {
 	}
 	if len(merged) > 0 {
 		lst := l.listeners[listener]
+		for _, rec := range merged {
+			lst.delivered.leaves(rec)
+		}
 		lst.observer.Coalesced(lst.Name, len(merged))
 	}
 	return nil
@@ -303,7 +307,7 @@ func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
 	// not rise.
 	spools, held := lst.spools(), &l.held[listener]
 	held.seq = max(held.seq, seq)
-	if all := lst.settle(len(batch)); mark != "" && (all || !spools) {
+	if all := lst.settle(queued(batch)); mark != "" && (all || !spools) {
 		held.mark = mark
 	}
 	l.wakeCommitter()
@@ -389,6 +393,7 @@ func (l *Line) advance() []*part {
 	last := c.last()
 	for i, lst := range l.listeners {
 		if !lst.isBehind() { // what is on disk is still to be compared
+			lst.delivered.dropOver()
 			for _, p := range c.parts {
 				lst.delivered.pass(p.records)
 			}
@@ -451,16 +456,9 @@ func (l *Line) behind(stream change.Stream) uint64 {
 
 // Ghosts are the stream's objects that a sink's log holds and the saved state does not know, or no longer.
 func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
-	l.mu.Lock()
-	for _, absent := range l.absent {
-		if absent != nil {
-			absent[stream.String()] = true
-		}
-	}
-	l.mu.Unlock()
 	var ghosts []change.Ghost
 	for _, lst := range l.listeners {
-		for _, entry := range lst.delivered.objects(stream.String()) {
+		for _, entry := range lst.delivered.ask(stream.String()) {
 			ghosts = append(ghosts, change.Ghost{Sink: lst.Name, Entry: entry})
 		}
 		for _, entry := range lst.stranded.of(stream.String()) {
@@ -468,16 +466,4 @@ func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
 		}
 	}
 	return ghosts
-}
-
-// admit notes that the listener's sink is open.
-func (l *Line) admit(lst *listener) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for stream := range l.absent[lst.index] {
-		if len(lst.delivered.objects(stream)) > 0 {
-			lst.missed = append(lst.missed, stream)
-		}
-	}
-	l.absent[lst.index] = nil
 }

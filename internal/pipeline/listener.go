@@ -29,7 +29,8 @@ type listener struct {
 	clusterUID string
 	observer   Observer
 
-	lost func(mark sink.Mark) error // sees to a full snapshot for this sink, whose mark is to be saved with it
+	lost  func(mark sink.Mark) error // sees to a full snapshot for this sink, whose mark is to be saved with it
+	shape func(rec *change.Record)   // decides whether a record goes on that the listener makes
 
 	// The following belong to the goroutine of open and run.
 	mark         sink.Mark
@@ -46,7 +47,6 @@ type listener struct {
 	opening  chan openedSink // what came of opening the sink; nil before that began
 	joined   bool            // that was received; of the goroutine of start, and then of run
 	compared atomic.Bool     // what the log holds is known
-	missed   []string        // streams of which somebody asked for ghosts before the log was read
 
 	mu       sync.Mutex // guards the following
 	spool    spool
@@ -308,21 +308,45 @@ func (l *listener) run(ctx context.Context) error {
 // with what an earlier process left in the sink's log, and after a failed write with what that has left there.
 func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
 	l.stranded.taken(batch)
-	batch, err := l.skip(batch, l.isDelivered)
+	batch, err := l.skipDelivered(batch)
 	if err == nil {
 		err = l.replaceWithheld(ctx, batch)
 	}
 	for err == nil && len(batch) > 0 {
 		if batch, err = l.write(ctx, batch); err == nil {
-			batch, err = l.skip(batch, l.isRetried)
+			batch, err = l.skipRetried(batch)
 		}
 	}
 	return err
 }
 
-// skip acknowledges the records that the sink's log holds already, and returns the others.
-func (l *listener) skip(batch []*change.Record, isHeld func(*change.Record) bool) ([]*change.Record, error) {
-	if l.delivered.empty() && len(l.retried) == 0 {
+// skipDelivered acknowledges the records that an earlier process wrote, in whatever shape, and returns the others, with what they
+// prove of the sink's ghosts before them.
+func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
+	if l.delivered.empty() || len(batch) == 0 {
+		return batch, nil
+	}
+	l.line.compare(l.index, highest(batch))
+	var known, fresh []*change.Record
+	for _, rec := range batch {
+		now, err := l.taking(rec)
+		if err != nil {
+			return nil, err
+		}
+		found, gone := l.delivered.take(rec, now)
+		fresh = l.appendGone(fresh, gone, rec, now.frame)
+		if found {
+			known = append(known, rec)
+		} else {
+			fresh = append(fresh, rec)
+		}
+	}
+	return fresh, l.acknowledged(known, "")
+}
+
+// skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others.
+func (l *listener) skipRetried(batch []*change.Record) ([]*change.Record, error) {
+	if len(l.retried) == 0 {
 		return batch, nil
 	}
 	if len(batch) > 0 {
@@ -330,7 +354,7 @@ func (l *listener) skip(batch []*change.Record, isHeld func(*change.Record) bool
 	}
 	var known, fresh []*change.Record
 	for _, rec := range batch {
-		if isHeld(rec) {
+		if l.isRetried(rec) {
 			known = append(known, rec)
 		} else {
 			fresh = append(fresh, rec)
@@ -345,11 +369,6 @@ func highest(batch []*change.Record) (seq uint64) {
 		seq = max(seq, rec.Seq)
 	}
 	return seq
-}
-
-// isDelivered says whether an earlier process wrote the record, in whatever shape.
-func (l *listener) isDelivered(rec *change.Record) bool {
-	return l.delivered.take(rec, l.clusterUID, l.isOld())
 }
 
 // isRetried says whether the record is one of a failed batch that the log holds.

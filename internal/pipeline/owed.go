@@ -69,12 +69,3 @@ func (r *run) oweLost(l *listener, mark sink.Mark) error {
 	r.line.durable[l.index] = mark
 	return nil
 }
-
-// oweGhosts makes sure that a sink which opened late hears of what is gone: a reconcile that ran meanwhile did not know which
-// objects its log alone holds. A full snapshot tells of them.
-func (r *run) oweGhosts(l *listener) error {
-	if len(l.missed) == 0 {
-		return nil
-	}
-	return r.owe(r.debts(l.Name, change.Requested, func(s *change.Stream) bool { return slices.Contains(l.missed, s.String()) }), nil)
-}

@@ -63,6 +63,9 @@ type Source struct {
 	// Request asks for full snapshots, each for one sink. It returns at once. What is asked for at once and for the same
 	// reason may share a list.
 	Request func(owed ...change.Owed)
+	// Shape, where set, decides whether a record goes on that the pipeline makes itself: a delete without its object. It may mark it
+	// as filtered. It must be safe for concurrent use.
+	Shape func(rec *change.Record)
 }
 
 // Sink is one destination and what it wants.
@@ -152,6 +155,7 @@ func newRun(config *Config) *run {
 	for i, s := range config.Sinks {
 		l := newListener(i, s, config)
 		l.lost = func(mark sink.Mark) error { return r.oweLost(l, mark) }
+		l.shape = r.shape
 		r.listeners = append(r.listeners, l)
 	}
 	r.line = newLine(r.listeners)

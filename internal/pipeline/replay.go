@@ -191,7 +191,11 @@ func (l *Line) superseded(rec *change.Record, saved ledger) (now string, err err
 // unsaved is the newest record of the object that is not part of the saved state, nil where there is none. What is for
 // one sink alone tells nothing new.
 func (l *Line) unsaved(stream string, key change.Key) *change.Record {
-	chosen := func(rec *change.Record) bool { return rec.Key == key && rec.Sink == "" && rec.Op.OfObject() }
+	return l.newest(stream, func(rec *change.Record) bool { return rec.Key == key && rec.Sink == "" && rec.Op.OfObject() })
+}
+
+// newest is the newest record of the stream that is chosen and not part of the saved state, nil where there is none.
+func (l *Line) newest(stream string, chosen func(*change.Record) bool) *change.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if rec := l.progress(stream).tracker.Newest(chosen); rec != nil {

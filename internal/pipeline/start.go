@@ -79,7 +79,7 @@ func (r *run) awaitOpen(l *listener) (bool, error) {
 		return false, err
 	}
 	r.resumeCorrections(l)
-	return true, r.oweGhosts(l)
+	return true, nil
 }
 
 // closeUnopened waits for the sinks that are still being opened, when the run ends before it began.
@@ -134,7 +134,6 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
 	}
 	r.line.durable[l.index] = l.mark
-	r.line.admit(l)
 	return nil
 }
 

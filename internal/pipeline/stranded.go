@@ -45,6 +45,15 @@ func (l *listener) recallSpool() error {
 	if l.stranded.none() {
 		return nil
 	}
+	return l.eachSpooled(func(rec *change.Record) {
+		if rec.Op == change.Deleted {
+			l.stranded.told(rec)
+		}
+	})
+}
+
+// eachSpooled gives each the records on disk that are not delivered.
+func (l *listener) eachSpooled(each func(rec *change.Record)) error {
 	spool, err := l.store.Spool(l.Name)
 	if err != nil {
 		return err
@@ -61,9 +70,7 @@ func (l *listener) recallSpool() error {
 			return err
 		}
 		for _, rec := range records {
-			if rec.Op == change.Deleted {
-				l.stranded.told(rec)
-			}
+			each(rec)
 		}
 	}
 	return nil

@@ -1,0 +1,246 @@
+package pipeline
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// ghosts is what becomes of the objects that a tail leaves in existence. A reconcile asks for them and tells which are gone. One
+// that ran before the sink was open did not know them: the listener itself tells then, where the records prove it, as the
+// reconcile would have done (I4). A record of another object under the key of a ghost proves it, and so does the end of a
+// reconcile that neither told of the ghost nor left it in the state. Both may happen for the same ghost, and the sink is told
+// once (I3): so a tail is not forgotten while the delete of a ghost that the sink was told of may still come.
+type ghosts struct {
+	asked  map[string]struct{} // uids that a reconcile under way was given
+	inLine map[string]struct{} // uids whose deletes are in line
+	ended  map[string]struct{} // uids of which the sink was told
+	frame  *change.Snapshot    // of the reconcile whose records the sink takes
+	over   bool                // the tail is of use for what ended only
+}
+
+func newGhosts() ghosts {
+	return ghosts{asked: map[string]struct{}{}, inLine: map[string]struct{}{}, ended: map[string]struct{}{}}
+}
+
+// told notes that the sink takes a delete, whether it is of a ghost.
+func (g *ghosts) told(id *change.ID, ghost bool) {
+	delete(g.inLine, id.UID)
+	if delete(g.ended, id.UID); ghost {
+		g.ended[id.UID] = struct{}{}
+	}
+}
+
+// expects says whether the delete of a ghost that the sink was told of may come again: behind is that records are on disk.
+func (g *ghosts) expects(behind bool) bool {
+	maps.DeleteFunc(g.ended, func(uid string, _ struct{}) bool {
+		_, asked := g.asked[uid]
+		_, inLine := g.inLine[uid]
+		return !asked && !inLine && !behind
+	})
+	return len(g.ended) > 0
+}
+
+// ask returns the ghosts of the stream, for a reconcile that is to tell which are gone. Those whose deletes are in line are told by
+// those.
+func (d *deliveredSet) ask(stream string) []change.Entry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.tails[stream]
+	if t == nil {
+		return nil
+	}
+	var entries []change.Entry
+	clear(t.ghosts.asked)
+	for _, entry := range t.objects {
+		if _, inLine := t.ghosts.inLine[entry.UID]; !inLine {
+			t.ghosts.asked[entry.UID] = struct{}{}
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// enters notes what the record, which goes in line, tells of ghosts. The sink may take a delete much later, or from disk, and another
+// reconcile must not tell it once more, perhaps behind the object that came next (I3).
+func (d *deliveredSet) enters(rec *change.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.tails[rec.Stream.String()]
+	if t == nil {
+		return
+	}
+	switch _, ended := t.ghosts.ended[rec.UID]; {
+	case rec.Op == change.SnapshotEnd:
+		clear(t.ghosts.asked)
+	case rec.Op == change.Deleted && (ended || t.objects[rec.Key].UID == rec.UID):
+		t.ghosts.inLine[rec.UID] = struct{}{}
+	}
+}
+
+// leaves notes that the delete will not come: the queue has left it out.
+func (d *deliveredSet) leaves(rec *change.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t := d.tails[rec.Stream.String()]; t != nil && rec.Op == change.Deleted {
+		delete(t.ghosts.inLine, rec.UID)
+	}
+}
+
+// drop forgets the tail, less what may still come a second time; the caller holds mu.
+func (d *deliveredSet) drop(stream string, behind bool) {
+	t := d.tails[stream]
+	if !t.ghosts.expects(behind) {
+		delete(d.tails, stream)
+		return
+	}
+	maps.DeleteFunc(t.deletes, func(uid, _ string) bool {
+		_, ended := t.ghosts.ended[uid]
+		return !ended
+	})
+	t.ghosts.over = true
+	clear(t.ids)
+	clear(t.objects)
+	clear(t.latest)
+	clear(t.corrections)
+}
+
+// dropOver forgets what may not come a second time any more: nothing is on disk.
+func (d *deliveredSet) dropOver() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for stream, t := range d.tails {
+		if t.ghosts.over {
+			d.drop(stream, false)
+		}
+	}
+}
+
+// left are the ghosts that the record, if it is the end of a reconcile, leaves without a word, although its list is newer.
+func (d *deliveredSet) left(rec *change.Record, clusterUID string) []change.Entry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.tails[rec.Stream.String()]
+	if t == nil || !endsReconcile(rec) || d.isAgain(rec, clusterUID) {
+		return nil
+	}
+	cluster := rec.ID(clusterUID).Cluster
+	var entries []change.Entry
+	for _, entry := range t.objects {
+		if t.isBefore(&entry, cluster, rec.Snapshot.ResourceVersion) {
+			entries = append(entries, entry)
+		}
+	}
+	slices.SortFunc(entries, func(a, b change.Entry) int { return change.CompareVersions(a.ResourceVersion, b.ResourceVersion) })
+	return entries
+}
+
+// isBefore says whether the ghost is of the time before the version in the cluster's history.
+func (t *tail) isBefore(ghost *change.Entry, cluster, version string) bool {
+	return t.latest[ghost.Key].cluster != cluster || change.CompareVersions(ghost.ResourceVersion, version) <= 0
+}
+
+// endGhosts returns the ghosts that are gone before the record, and notes that the sink is told: those left at the end of a
+// reconcile, or the one whose key the record's object has.
+func (t *tail) endGhosts(rec *change.Record, id change.ID, left []change.Entry) []change.Entry {
+	gone := left
+	ghost, found := t.objects[id.Key]
+	if found && rec.Op.OfObject() && rec.Op != change.Deleted && ghost.UID != id.UID && t.isBefore(&ghost, id.Cluster, id.ResourceVersion) {
+		gone = append(gone, ghost)
+	}
+	for _, entry := range gone {
+		id := change.ID{Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion}
+		t.ghosts.ended[entry.UID] = struct{}{}
+		t.gone(id)
+	}
+	return gone
+}
+
+// taking is how the listener stands when it takes a record.
+type taking struct {
+	clusterUID string
+	old        bool           // the record was saved by an earlier process: what it ends was over before the tail began
+	behind     bool           // records are on disk
+	gone       []change.Entry // ghosts that the record proves to be gone
+
+	frame *change.Snapshot // of the reconcile that the record may belong to, nil where there is none
+}
+
+// taking finds out what the record proves. The state may be ahead of what the sink has, and then the rest is in line.
+func (l *listener) taking(rec *change.Record) (*taking, error) {
+	now := &taking{clusterUID: l.clusterUID, old: l.isOld(), behind: l.isBehind()}
+	for _, entry := range l.delivered.left(rec, l.clusterUID) {
+		known, err := l.knows(rec.Stream.String(), &entry)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			now.gone = append(now.gone, entry)
+		}
+	}
+	if len(now.gone) == 0 || !now.behind {
+		return now, nil
+	}
+	err := l.eachSpooled(func(waits *change.Record) {
+		now.gone = slices.DeleteFunc(now.gone, func(entry change.Entry) bool {
+			return waits.Sink == "" && waits.UID == entry.UID && waits.Key == entry.Key && waits.Stream.String() == rec.Stream.String()
+		})
+	})
+	return now, err
+}
+
+// knows says whether the state has the object, or a record of it for all sinks is in line and not saved.
+func (l *listener) knows(stream string, object *change.Entry) (bool, error) {
+	isSaved := func() (bool, error) {
+		entry, found, err := l.store.Lookup(stream, object.Key)
+		return found && entry.UID == object.UID, err
+	}
+	if saved, err := isSaved(); saved || err != nil {
+		return saved, err
+	}
+	of := func(rec *change.Record) bool {
+		return rec.Key == object.Key && rec.UID == object.UID && rec.Sink == "" && rec.Op.OfObject()
+	}
+	if l.line.newest(stream, of) != nil {
+		return true, nil
+	}
+	return isSaved() // by now
+}
+
+// appendGone puts the deletes of the ghosts into what is to be written before the record. Where that came of the watch and was merged
+// with what a reconcile had found, the reconcile is the one of the frame.
+func (l *listener) appendGone(batch []*change.Record, gone []change.Entry, before *change.Record, frame *change.Snapshot) []*change.Record {
+	for _, entry := range gone {
+		rec := &change.Record{
+			Stream: before.Stream, Op: change.Deleted, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion,
+			Received: time.Now(), FinalStateUnknown: true, Aside: true, Snapshot: cmp.Or(before.Snapshot, frame), Sink: l.Name, Epoch: before.Epoch,
+		}
+		l.stranded.told(rec)
+		if l.shape(rec); !rec.Filtered {
+			batch = append(batch, rec)
+		}
+	}
+	return batch
+}
+
+// queued is how many records of the batch were in the queue, or on disk.
+func queued(batch []*change.Record) (n int) {
+	for _, rec := range batch {
+		if !rec.Aside {
+			n++
+		}
+	}
+	return n
+}
+
+// shape decides whether a record goes on that a listener makes, as the stream's source decides it of its own.
+func (r *run) shape(rec *change.Record) {
+	for _, s := range r.sources() {
+		if s.Shape != nil && s.Stream.String() == rec.Stream.String() {
+			s.Shape(rec)
+		}
+	}
+}
