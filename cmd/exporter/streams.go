@@ -81,6 +81,7 @@ func (a *assembly) source(wanted *selected, m *means, f *follower) (pipeline.Sou
 			return err
 		},
 		Request: session.Request,
+		Shape:   shape,
 	}, session, nil
 }
 

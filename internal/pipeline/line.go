@@ -128,15 +128,11 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 	wake = wanted == 0 && rec.Op != change.Bookmark
 	for i, lst := range l.listeners {
-		if wanted&(1<<i) != 0 || rec.Op == change.SnapshotEnd {
-			lst.delivered.enters(rec)
-		}
-		if rec.Op == change.SnapshotEnd { // whoever it is for, the reconcile has told of all ghosts
+		if wanted&(1<<i) != 0 || rec.Op == change.SnapshotEnd { // whoever that is for, the reconcile has told of all ghosts
 			lst.delivered.enters(rec)
 		}
 		if wanted&(1<<i) != 0 {
 			if rec.Op == change.Deleted {
-				lst.delivered.enters(rec)
 				lst.stranded.told(rec)
 			}
 			merged, spools := lst.push(rec)

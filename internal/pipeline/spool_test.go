@@ -181,49 +181,6 @@ func (r *rig) await(what string, reached func() bool) {
 	r.t.Errorf("%s did not come", what)
 }
 
-// A reconcile that ran before the sink was open could not know what its log alone holds: the sink is owed a full snapshot of
-// that stream, which outlives the process, and of no other.
-func TestI4LateSinkIsOwedASnapshotWhereSomebodyAskedForItsGhosts(t *testing.T) {
-	for _, asked := range []bool{true, false} {
-		t.Run(fmt.Sprintf("asked %t", asked), func(t *testing.T) {
-			before := &memory{}
-			r := crashed(t, before, update(pods(), "a", 2), update(pods(), "ghost", 3), update(services(), "b", 2))
-			target := &late{may: make(chan struct{})}
-			target.log = before.log
-			r.config.Sinks[0].Target, r.config.OpenGrace = target, time.Millisecond
-			opened := make(chan struct{}, 1)
-			r.config.Observer.Opened = func(string, int) { opened <- struct{}{} }
-			want := ""
-			if err := r.life(func(line *Line) {
-				if asked {
-					want = "pods requested s"
-					if ghosts := line.Ghosts(pods()); len(ghosts) != 0 {
-						t.Errorf("before the log is read its ghosts are %v", ghosts)
-					}
-				}
-				close(target.may)
-				<-opened
-				r.push(line, update(pods(), "c", 4), update(services(), "b", 2))
-				r.drain(line, pods(), services())
-				if got := r.requested(); got != want {
-					t.Errorf("asked for %q, want %q", got, want)
-				}
-			}); err != nil {
-				t.Fatal(err)
-			}
-			r.requests = nil
-			if err := r.life(func(*Line) {
-				<-opened
-				if got := r.requested(); got != want {
-					t.Errorf("the next life asks for %q, want %q", got, want)
-				}
-			}); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-}
-
 // Neither of two sinks that are away keeps the other's policy from working: what waits for the one that is not spooled for cannot
 // go to disk for the other.
 func TestI3ASinkThatSpoolsHoldsUpNobodyBesideOneThatDoesNot(t *testing.T) {

@@ -260,7 +260,7 @@ func (s *logSink) Open(ctx context.Context, mark sink.Mark) ([]string, error) {
 func (s *logSink) ready() bool {
 	s.life.world.mu.Lock()
 	defer s.life.world.mu.Unlock()
-	if (s.written || *lateFlag) && time.Now().Before(s.log.away) {
+	if (s.written || s.life.world.script.Late) && time.Now().Before(s.log.away) {
 		return false
 	}
 	if take(&s.log.openFails) {

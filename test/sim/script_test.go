@@ -11,6 +11,7 @@ import (
 // read as text, so that the script of a bug outlives the generator that found it.
 type script struct {
 	Seed  uint64 // of the small choices: latencies, what of an unsynced disk survives
+	Late  bool   // a sink that is away when a life begins is opened late; otherwise it is only written to late
 	Sinks []sinkSpec
 	Lives []lifeSpec
 }
@@ -55,6 +56,9 @@ func (a action) pause() int {
 func (s script) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d\n", s.Seed)
+	if s.Late {
+		fmt.Fprintln(&b, "late")
+	}
 	for _, k := range s.Sinks {
 		fmt.Fprintf(&b, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t full=%s\n", k.Name, k.Partitions, k.Takes, k.Queue, k.Resync, k.Rejects, k.Full)
 	}
@@ -85,6 +89,8 @@ func parse(text string) (script, error) {
 		case line == "" || word[0] == '#':
 		case word == "seed":
 			_, err = fmt.Sscanf(line, "seed %d", &s.Seed)
+		case word == "late":
+			s.Late = true
 		case word == "sink":
 			k := sinkSpec{Full: "block"}
 			if strings.Contains(line, "full=") {
@@ -120,7 +126,7 @@ func keys() []string { return []string{"a/x", "a-b/x", "a/y", "a.b/x"} }
 func generate(seed uint64) script {
 	g := generator{Rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 	g.wild = g.chance(*wildFlag)
-	s := script{Seed: seed}
+	s := script{Seed: seed, Late: generator{Rand: rand.New(rand.NewPCG(seed, 2000))}.chance(50)}
 	for i := range 1 + g.IntN(3) {
 		k := g.sink(i)
 		k.Full = pick(generator{Rand: rand.New(rand.NewPCG(seed, uint64(i)))}, policies()...)

@@ -20,7 +20,6 @@ var (
 	seedsFlag = flag.Uint64("seeds", 1000, "how many seeds to play")
 	firstFlag = flag.Uint64("first", 1, "the first seed to play")
 	wildFlag  = flag.Int("wild", 10, "in how many percent of the worlds disasters happen: another cluster, a restored etcd, a log that loses records")
-	lateFlag  = flag.Bool("late", false, "sinks that are away when a life begins are opened late: deletes that only their own log asks for are then missing in some seeds")
 	timesFlag = flag.Int("times", 1, "how often -seed is played: what the goroutines do is not all the seed's")
 )
 

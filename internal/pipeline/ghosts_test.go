@@ -1,0 +1,324 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// blind is a reconcile at version 20 by somebody who did not know the ghosts: it finds a changed, and another b in the place of
+// the one that the state does not know.
+func blind() []*change.Record {
+	begin, end := found(update(pods(), "", 20), change.SnapshotBegin, change.Gone, "20"), found(update(pods(), "", 20), change.SnapshotEnd, change.Gone, "20")
+	begin.UID, end.UID, end.Position = "", "", change.Position{ResourceVersion: "20", Complete: true}
+	return []*change.Record{begin, found(update(pods(), "a", 2), change.Replaced, change.Gone, "20"), anotherB(15), end}
+}
+
+func anotherB(version int) *change.Record {
+	rec := found(update(pods(), "b", version), change.Replaced, change.Gone, "20")
+	rec.UID = "another"
+	return rec
+}
+
+const blindTold = "a/1/updated a/2/updated b/3/updated c/4/updated /20/snapshot.begin b/3/deleted b/15/replaced c/4/deleted /20/snapshot.end"
+
+// haunted is a rig whose sink's log holds a, b and c, which the state does not know, and which opens when it may.
+func haunted(t *testing.T, policy string) (*rig, *late) {
+	before := &memory{}
+	r := crashed(t, before, update(pods(), "a", 2), update(pods(), "b", 3), update(pods(), "c", 4))
+	target := &late{may: make(chan struct{})}
+	target.log = before.log
+	s := &r.config.Sinks[0]
+	s.Target, r.config.OpenGrace = target, time.Millisecond
+	if policy != "block" {
+		s.Spool, s.Coalesce = 1<<20, policy == "coalesce"
+	}
+	return r, target
+}
+
+// expectLog wants the ids in the log, and that no other life tells anything again.
+func (r *rig) expectLog(target *late, want string) {
+	r.t.Helper()
+	if got := target.short(); got != want {
+		r.t.Errorf("log is\n%s, want\n%s", got, want)
+	}
+	r.requests = nil
+	if err := r.life(func(line *Line) {
+		r.await("the open sink", func() bool { return line.listeners[0].compared.Load() })
+		r.drain(line, pods())
+		if ghosts := line.Ghosts(pods()); len(ghosts) > 0 {
+			r.t.Errorf("the next life knows of %+v", ghosts)
+		}
+	}); err != nil {
+		r.t.Error(err)
+	}
+	if got := target.short(); got != want || r.requested() != "" {
+		r.t.Errorf("the next life makes it\n%s, and asks for %q", got, r.requested())
+	}
+}
+
+// A reconcile ran before the sink was open whose log holds what the reconcile did not know. The sink hears of each delete once, where
+// the reconcile would have told it: before the next object of the name, and before the end.
+func TestI4LateSinkIsToldOfGhostsByTheRecordsOfAReconcileThatDidNotKnowThem(t *testing.T) {
+	for _, policy := range []string{"block", "spool", "coalesce"} {
+		t.Run(policy, func(t *testing.T) {
+			r, target := haunted(t, policy)
+			if err := r.life(func(line *Line) {
+				if ghosts := line.Ghosts(pods()); len(ghosts) != 0 {
+					t.Errorf("before the log is read its ghosts are %v", ghosts)
+				}
+				r.push(line, blind()...)
+				if policy == "spool" {
+					line.listeners[0].spoolsNow()
+					r.drain(line, pods())
+				}
+				close(target.may)
+				r.await("the end", func() bool { return strings.HasSuffix(target.short(), "end") })
+				r.drain(line, pods())
+			}); err != nil || r.requested() != "" {
+				t.Fatalf("%v; asked for %q", err, r.requested())
+			}
+			r.expectLog(target, blindTold)
+		})
+	}
+}
+
+// The reconcile is on disk when the process is killed. The next one opens the sink in time, and nobody asks any more.
+func TestI4GhostsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T) {
+	for _, policy := range []string{"spool", "coalesce"} {
+		t.Run(policy, func(t *testing.T) {
+			r, target := haunted(t, policy)
+			if err := r.life(func(line *Line) {
+				r.push(line, blind()...)
+				line.listeners[0].spoolsNow()
+				r.drain(line, pods())
+			}); err != nil {
+				t.Fatal(err)
+			}
+			close(target.may)
+			r.config.OpenGrace = time.Minute
+			if err := r.life(func(line *Line) {
+				r.await("the end", func() bool { return strings.HasSuffix(target.short(), "end") })
+				r.push(line, bookmark(pods(), "21"))
+				r.drain(line, pods())
+			}); err != nil {
+				t.Fatal(err)
+			}
+			r.expectLog(target, blindTold)
+		})
+	}
+}
+
+// The write that has the deletes fails behind the first of them, and then between a batch and its acknowledgement. Each is told once.
+func TestI3DeletesOfGhostsSurviveAFailedWriteOnce(t *testing.T) {
+	for kept := range 6 {
+		r, target := haunted(t, "block")
+		failed := false
+		target.fault = func(_ context.Context, batch []sink.Message) error {
+			if failed || len(batch) < 5 {
+				return nil
+			}
+			failed = true
+			target.append(batch[:min(kept, len(batch))])
+			return errors.New("connection lost")
+		}
+		if err := r.life(func(line *Line) {
+			r.push(line, blind()...)
+			close(target.may)
+			r.drain(line, pods())
+		}); err != nil || !failed {
+			t.Fatalf("%v; failed is %t", err, failed)
+		}
+		r.expectLog(target, blindTold)
+	}
+}
+
+// A sink that rejects the delete of a ghost has a note in its place, and what was queued is counted as before.
+func TestI1RejectedDeleteOfAGhostAcknowledgesNothing(t *testing.T) {
+	r, target := haunted(t, "block")
+	target.fault = func(_ context.Context, batch []sink.Message) error {
+		if at := slices.IndexFunc(batch, func(m sink.Message) bool { return strings.HasSuffix(m.ID, "b/uid-b/3/deleted") }); at >= 0 {
+			return &sink.RejectedError{Index: at, Reason: "invalid", Err: errors.New("no")}
+		}
+		return nil
+	}
+	if err := r.life(func(line *Line) {
+		r.push(line, blind()...)
+		close(target.may)
+		r.drain(line, pods())
+		if left := line.listeners[0].left(); left != 0 {
+			t.Errorf("%d records are left", left)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.expectLog(target, strings.Replace(blindTold, "b/3/deleted", "b/3/gap", 1))
+}
+
+// What the user does not want is not told of ghosts, either.
+func TestDeletesOfGhostsAreShapedAsOthers(t *testing.T) {
+	r, target := haunted(t, "block")
+	r.config.Sources[0].Shape = func(rec *change.Record) { rec.Filtered = rec.Op == change.Deleted }
+	if err := r.life(func(line *Line) {
+		r.push(line, blind()...)
+		close(target.may)
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.expectLog(target, strings.NewReplacer("b/3/deleted ", "", "c/4/deleted ", "").Replace(blindTold))
+}
+
+// An object that is there at the end of a reconcile is none that is gone: the state has it, it is in line though no sink wants it, or
+// what comes behind the reconcile, on disk as well, tells how it ended.
+func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
+	for _, policy := range []string{"block", "spool", "coalesce"} {
+		for _, then := range []string{"", "updated", "deleted"} {
+			t.Run(policy+" "+then, func(t *testing.T) {
+				r, target := haunted(t, policy)
+				same := found(update(pods(), "c", 4), change.Replaced, change.Gone, "20")
+				same.Filtered = true
+				records, want := slices.Insert(blind(), 3, same), strings.Replace(blindTold, " c/4/deleted", "", 1)
+				if then != "" {
+					after := update(pods(), "c", 21)
+					after.Op = change.ParseOp(then)
+					records, want = append(records, after), want+" c/21/"+then
+				}
+				if err := r.life(func(line *Line) {
+					r.push(line, records...)
+					if policy == "spool" {
+						line.listeners[0].spoolsNow()
+						r.drain(line, pods())
+					}
+					close(target.may)
+					r.await("the end", func() bool { return strings.HasSuffix(target.short(), want[len(want)-10:]) })
+					r.push(line, bookmark(pods(), "22"))
+					r.drain(line, pods())
+				}); err != nil {
+					t.Fatal(err)
+				}
+				r.expectLog(target, want)
+			})
+		}
+	}
+}
+
+// hauntedSet is what a log with a, b and c leaves.
+func hauntedSet(t *testing.T, use func(d *deliveredSet)) {
+	r := newRig(t, sinkOf("s", &memory{}))
+	if err := r.life(func(*Line) {
+		d := &deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: r.store}, foreign: foreign(false, clusterUID)}
+		ids := []string{idOf(update(pods(), "a", 2)), idOf(update(pods(), "b", 3)), idOf(update(pods(), "c", 4))}
+		if err := d.add(ids, nil, clusterUID); err != nil {
+			t.Fatal(err)
+		}
+		use(d)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// names are the objects' names in their order.
+func names(entries []change.Entry) string {
+	var all []string
+	for _, entry := range entries {
+		all = append(all, entry.Key.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// A list that is older than a ghost proves nothing of it; one of another history, whatever its version, does.
+func TestI3ReconcileProvesNothingOfWhatIsNewer(t *testing.T) {
+	hauntedSet(t, func(d *deliveredSet) {
+		for at, want := range map[string]string{"2": "a", "3": "a b", "20": "a b c"} {
+			end := found(update(pods(), "", 20), change.SnapshotEnd, change.Gone, at)
+			if got := names(d.left(end, clusterUID)); got != want {
+				t.Errorf("at the end of a list at %s %q are left, want %q", at, got, want)
+			}
+			if end.Epoch = change.NewEpoch(clusterUID, 7); names(d.left(end, clusterUID)) != "a b c" {
+				t.Errorf("at the end of a list of another history %q are left", names(d.left(end, clusterUID)))
+			}
+			if end.Sink = "s"; len(d.left(end, clusterUID)) > 0 {
+				t.Error("a full snapshot's end proves something")
+			}
+		}
+		for version, want := range map[int]string{2: "", 15: "b"} {
+			if _, gone := d.take(anotherB(version), &taking{clusterUID: clusterUID}); names(gone) != want {
+				t.Errorf("before another b of version %d %q is gone, want %q", version, names(gone), want)
+			}
+		}
+	})
+}
+
+// While the end of a reconcile that did not know the ghosts is on disk, another reconcile asks for them. Who comes first tells, and the
+// other does not; a queue that leaves the second delete out ends the wait as well.
+func TestI3GhostThatTwoTellOfIsToldOnce(t *testing.T) {
+	unseen := found(update(pods(), "c", 4), change.Deleted, change.Gone, "30")
+	unseen.FinalStateUnknown, unseen.Sink = true, "s"
+	end, over := found(update(pods(), "", 20), change.SnapshotEnd, change.Gone, "20"), found(update(pods(), "", 30), change.SnapshotEnd, change.Gone, "30")
+	for _, how := range []string{"asked", "in line", "on disk", "left out", "never told"} {
+		t.Run(how, func(t *testing.T) {
+			hauntedSet(t, func(d *deliveredSet) {
+				d.ask("pods")
+				if how != "asked" && how != "never told" {
+					d.enters(unseen)
+					d.enters(over)
+				}
+				if how == "on disk" { // an earlier process put it there
+					d.tails["pods"].ghosts = newGhosts()
+				}
+				now := &taking{clusterUID: clusterUID, behind: how == "on disk", gone: d.left(end, clusterUID)}
+				if _, gone := d.take(end, now); names(gone) != "a b c" {
+					t.Fatalf("%q are gone", names(gone))
+				}
+				if d.empty() {
+					t.Fatal("the tail is forgotten though a delete is to come")
+				}
+				switch how {
+				case "asked":
+					d.enters(unseen)
+					d.enters(over)
+				case "left out":
+					d.leaves(unseen)
+				case "never told":
+					d.enters(over)
+				}
+				if how != "on disk" {
+					d.dropOver()
+				}
+				if waits := how != "left out" && how != "never told"; waits == d.empty() {
+					t.Fatalf("the tail is forgotten: %t", d.empty())
+				}
+				if found, _ := d.take(unseen, &taking{clusterUID: clusterUID}); found == (how == "left out" || how == "never told") {
+					t.Errorf("the second delete is skipped: %t", found)
+				}
+				if d.dropOver(); !d.empty() {
+					t.Error("the tail is kept behind the second delete")
+				}
+			})
+		})
+	}
+}
+
+// A delete that is in line is not asked for again, whoever told it.
+func TestI3GhostWhoseDeleteIsInLineIsNotAskedForAgain(t *testing.T) {
+	hauntedSet(t, func(d *deliveredSet) {
+		gone := update(pods(), "b", 9)
+		gone.Op = change.Deleted
+		d.enters(gone)
+		entries := d.ask("pods")
+		slices.SortFunc(entries, func(a, b change.Entry) int { return strings.Compare(a.Key.Name, b.Key.Name) })
+		if names(entries) != "a c" {
+			t.Errorf("asked, it tells of %q", names(entries))
+		}
+		if names(d.left(found(update(pods(), "", 20), change.SnapshotEnd, change.Gone, "20"), clusterUID)) != "a b c" {
+			t.Error("a reconcile whose end comes before that delete does not look at the ghost")
+		}
+	})
+}
