@@ -255,9 +255,12 @@ func (d *deliveredSet) take(rec *change.Record, now *taking) (found bool, gone [
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stream := rec.Stream.String()
-	if d.isAgain(rec, now.clusterUID) {
-		delete(d.again, rec.ID(now.clusterUID))
-		return true, nil
+	if len(d.again) > 0 {
+		id := rec.ID(now.clusterUID)
+		if _, found := d.again[id]; found {
+			delete(d.again, id)
+			return true, nil
+		}
 	}
 	t := d.tails[stream]
 	if t == nil {
@@ -281,15 +284,6 @@ func (d *deliveredSet) take(rec *change.Record, now *taking) (found bool, gone [
 		d.drop(stream, now.behind)
 	}
 	return found, gone
-}
-
-// isAgain says whether the record is one on disk that the log holds; the caller holds mu.
-func (d *deliveredSet) isAgain(rec *change.Record, clusterUID string) bool {
-	if len(d.again) == 0 {
-		return false
-	}
-	_, found := d.again[rec.ID(clusterUID)]
-	return found
 }
 
 // pass forgets what records that are delivered, with all before them, have left behind. Bookmarks are nobody's to take,

@@ -124,7 +124,7 @@ func (d *deliveredSet) left(rec *change.Record, clusterUID string) []change.Entr
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.tails[rec.Stream.String()]
-	if t == nil || !endsReconcile(rec) || d.isAgain(rec, clusterUID) {
+	if t == nil || !endsReconcile(rec) {
 		return nil
 	}
 	cluster := rec.ID(clusterUID).Cluster

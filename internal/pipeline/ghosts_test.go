@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +16,24 @@ import (
 // blind is a reconcile at version 20 by somebody who did not know the ghosts: it finds a changed, and another b in the place of
 // the one that the state does not know.
 func blind() []*change.Record {
-	begin, end := found(update(pods(), "", 20), change.SnapshotBegin, change.Gone, "20"), found(update(pods(), "", 20), change.SnapshotEnd, change.Gone, "20")
-	begin.UID, end.UID, end.Position = "", "", change.Position{ResourceVersion: "20", Complete: true}
-	return []*change.Record{begin, found(update(pods(), "a", 2), change.Replaced, change.Gone, "20"), anotherB(15), end}
+	begin := found(update(pods(), "", 20), change.SnapshotBegin, change.Gone, "20")
+	begin.UID = ""
+	return []*change.Record{begin, found(update(pods(), "a", 2), change.Replaced, change.Gone, "20"), anotherB(15), endAt(20)}
+}
+
+// endAt ends a reconcile at the version.
+func endAt(version int) *change.Record {
+	at := strconv.Itoa(version)
+	end := found(update(pods(), "", version), change.SnapshotEnd, change.Gone, at)
+	end.UID, end.Position = "", change.Position{ResourceVersion: at, Complete: true}
+	return end
+}
+
+// unseenC tells the sink that c is gone, as a reconcile at version 30 does that knows of it.
+func unseenC() *change.Record {
+	rec := found(update(pods(), "c", 4), change.Deleted, change.Gone, "30")
+	rec.FinalStateUnknown, rec.Sink = true, "s"
+	return rec
 }
 
 func anotherB(version int) *change.Record {
@@ -89,13 +105,15 @@ func TestI4LateSinkIsToldOfGhostsByTheRecordsOfAReconcileThatDidNotKnowThem(t *t
 	}
 }
 
-// The reconcile is on disk when the process is killed. The next one opens the sink in time, and nobody asks any more.
+// The reconcile is on disk when the process is killed, and behind it another one that tells of a ghost itself. The next process opens
+// the sink in time, and nobody asks any more.
 func TestI4GhostsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T) {
 	for _, policy := range []string{"spool", "coalesce"} {
 		t.Run(policy, func(t *testing.T) {
 			r, target := haunted(t, policy)
 			if err := r.life(func(line *Line) {
 				r.push(line, blind()...)
+				r.push(line, unseenC(), endAt(30))
 				line.listeners[0].spoolsNow()
 				r.drain(line, pods())
 			}); err != nil {
@@ -104,13 +122,13 @@ func TestI4GhostsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T) {
 			close(target.may)
 			r.config.OpenGrace = time.Minute
 			if err := r.life(func(line *Line) {
-				r.await("the end", func() bool { return strings.HasSuffix(target.short(), "end") })
-				r.push(line, bookmark(pods(), "21"))
+				r.await("the end", func() bool { return strings.HasSuffix(target.short(), "/30/snapshot.end") })
+				r.push(line, bookmark(pods(), "31"))
 				r.drain(line, pods())
 			}); err != nil {
 				t.Fatal(err)
 			}
-			r.expectLog(target, blindTold)
+			r.expectLog(target, blindTold+" /30/snapshot.end")
 		})
 	}
 }
@@ -259,9 +277,7 @@ func TestI3ReconcileProvesNothingOfWhatIsNewer(t *testing.T) {
 // While the end of a reconcile that did not know the ghosts is on disk, another reconcile asks for them. Who comes first tells, and the
 // other does not; a queue that leaves the second delete out ends the wait as well.
 func TestI3GhostThatTwoTellOfIsToldOnce(t *testing.T) {
-	unseen := found(update(pods(), "c", 4), change.Deleted, change.Gone, "30")
-	unseen.FinalStateUnknown, unseen.Sink = true, "s"
-	end, over := found(update(pods(), "", 20), change.SnapshotEnd, change.Gone, "20"), found(update(pods(), "", 30), change.SnapshotEnd, change.Gone, "30")
+	unseen, end, over := unseenC(), endAt(20), endAt(30)
 	for _, how := range []string{"asked", "in line", "on disk", "left out", "never told"} {
 		t.Run(how, func(t *testing.T) {
 			hauntedSet(t, func(d *deliveredSet) {
@@ -304,6 +320,43 @@ func TestI3GhostThatTwoTellOfIsToldOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The delete that was in line before the sink was open tells of a ghost first, and a reconcile that asked meanwhile is second.
+func TestI3GhostIsToldOnceByARecordThatWasInLineBefore(t *testing.T) {
+	hauntedSet(t, func(d *deliveredSet) {
+		first, now := update(pods(), "c", 9), &taking{clusterUID: clusterUID}
+		first.Op = change.Deleted
+		d.ask("pods")
+		if found, _ := d.take(first, now); found {
+			t.Error("the log is said to have the delete")
+		}
+		d.take(endAt(20), now)
+		d.enters(unseenC())
+		d.enters(endAt(30))
+		if found, _ := d.take(unseenC(), now); !found {
+			t.Error("the delete is told twice")
+		}
+		if d.take(endAt(30), now); !d.empty() {
+			t.Error("the tail is kept behind the second delete")
+		}
+	})
+}
+
+// What the watch brought behind a reconcile may take the place of what that had found. The ghost's delete says all the same which
+// reconcile found it.
+func TestGhostBeforeAMergedRecordIsOfTheReconcile(t *testing.T) {
+	hauntedSet(t, func(d *deliveredSet) {
+		merged, now := anotherB(21), &taking{clusterUID: clusterUID}
+		merged.Op, merged.Snapshot = change.Updated, nil
+		begin := blind()[0]
+		d.take(begin, now)
+		l := listener{shape: func(*change.Record) {}}
+		_, gone := d.take(merged, now)
+		if batch := l.appendGone(nil, gone, merged, now.frame); len(batch) != 1 || batch[0].Snapshot != begin.Snapshot || batch[0].Key.Name != "b" {
+			t.Errorf("before it are %+v", batch)
+		}
+	})
 }
 
 // A delete that is in line is not asked for again, whoever told it.
