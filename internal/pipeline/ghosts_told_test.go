@@ -156,3 +156,24 @@ func TestI3GhostWhoseDeleteIsInLineIsNotAskedForAgain(t *testing.T) {
 		}
 	})
 }
+
+// The server lost the delete of an object, and the next one of its name is saved. A log that is read from before both has no ghost: the
+// delete would take the second object away.
+func TestI3ObjectWhoseNameAnotherHasInTheStateIsNoGhost(t *testing.T) {
+	r := newRig(t, sinkOf("s", &memory{}))
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 5))
+		r.drain(line, pods())
+		d := &deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: r.store}, foreign: foreign(false, clusterUID)}
+		first := found(update(pods(), "a", 3), change.Replaced, change.Initial, "4")
+		first.UID = "first"
+		if err := d.add([]string{idOf(first), idOf(update(pods(), "a", 5))}, nil, clusterUID); err != nil {
+			t.Fatal(err)
+		}
+		if ghosts := d.ask("pods"); len(ghosts) > 0 {
+			t.Errorf("the ghosts are %+v", ghosts)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
