@@ -226,3 +226,41 @@ func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
 		}
 	}
 }
+
+// A delete is in line from the moment it is pushed, and no longer where a queue that coalesces leaves it out.
+func TestI3ADeleteInLineIsNotAskedForUnlessItIsLeftOut(t *testing.T) {
+	r, target := haunted(t, "coalesce")
+	close(target.may)
+	r.config.OpenGrace = time.Minute
+	writes, release := make(chan struct{}, 100), make(chan struct{})
+	target.fault = func(context.Context, []sink.Message) error {
+		writes <- struct{}{}
+		<-release
+		return nil
+	}
+	ghosts := func(line *Line) string {
+		var all []string
+		for _, ghost := range line.Ghosts(pods()) {
+			all = append(all, ghost.Key.Name)
+		}
+		slices.Sort(all)
+		return strings.Join(all, " ")
+	}
+	if err := r.life(func(line *Line) {
+		defer close(release)
+		r.push(line, update(services(), "x", 3))
+		<-writes
+		gone := update(pods(), "c", 9)
+		gone.Op = change.Deleted
+		r.push(line, gone)
+		if got := ghosts(line); got != "a b" {
+			t.Errorf("while the delete of c is in line the ghosts are %q", got)
+		}
+		r.push(line, update(pods(), "c", 10))
+		if got := ghosts(line); got != "a b c" {
+			t.Errorf("when it is left out the ghosts are %q", got)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
