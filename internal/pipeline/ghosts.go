@@ -16,6 +16,7 @@ import (
 // once (I3): so a tail is not forgotten while the delete of a ghost that the sink was told of may still come.
 type ghosts struct {
 	asked  map[string]struct{} // uids that a reconcile under way was given
+	known  map[string]struct{} // uids under whose keys something is in line, so that no reconcile needs to be given them
 	inLine map[string]struct{} // uids whose deletes are in line
 	ended  map[string]struct{} // uids of which the sink was told
 	frame  *change.Snapshot    // of the reconcile whose records the sink takes
@@ -23,7 +24,7 @@ type ghosts struct {
 }
 
 func newGhosts() ghosts {
-	return ghosts{asked: map[string]struct{}{}, inLine: map[string]struct{}{}, ended: map[string]struct{}{}}
+	return ghosts{asked: map[string]struct{}{}, known: map[string]struct{}{}, inLine: map[string]struct{}{}, ended: map[string]struct{}{}}
 }
 
 // told notes that the sink takes a delete, whether it is of a ghost.
@@ -44,8 +45,8 @@ func (g *ghosts) expects(behind bool) bool {
 	return len(g.ended) > 0
 }
 
-// ask returns the ghosts of the stream, for a reconcile that is to tell which are gone. Those whose deletes are in line are told by
-// those.
+// ask returns the ghosts of the stream, for a reconcile that is to tell which are gone. Those of which something is in line are told
+// by that.
 func (d *deliveredSet) ask(stream string) []change.Entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,7 +57,7 @@ func (d *deliveredSet) ask(stream string) []change.Entry {
 	var entries []change.Entry
 	clear(t.ghosts.asked)
 	for _, entry := range t.objects {
-		if _, inLine := t.ghosts.inLine[entry.UID]; !inLine {
+		if !t.ghosts.isInLine(entry.UID) {
 			t.ghosts.asked[entry.UID] = struct{}{}
 			entries = append(entries, entry)
 		}
@@ -66,19 +67,35 @@ func (d *deliveredSet) ask(stream string) []change.Entry {
 
 // enters notes what the record, which goes in line, tells of ghosts. The sink may take a delete much later, or from disk, and another
 // reconcile must not tell it once more, perhaps behind the object that came next (I3).
-func (d *deliveredSet) enters(rec *change.Record) {
+func (d *deliveredSet) enters(rec *change.Record, clusterUID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.tails[rec.Stream.String()]
 	if t == nil {
 		return
 	}
+	ghost, found := t.objects[rec.Key]
 	switch _, ended := t.ghosts.ended[rec.UID]; {
 	case rec.Op == change.SnapshotEnd:
 		clear(t.ghosts.asked)
-	case rec.Op == change.Deleted && (ended || t.objects[rec.Key].UID == rec.UID):
+	case rec.Op == change.Deleted && (ended || ghost.UID == rec.UID):
 		t.ghosts.inLine[rec.UID] = struct{}{}
+	case found && rec.Op.OfObject() && t.isKnownBy(rec, &ghost, clusterUID):
+		t.ghosts.known[ghost.UID] = struct{}{}
 	}
+}
+
+// isInLine says whether something is in line of the ghost, or of what has taken its place.
+func (g *ghosts) isInLine(uid string) bool {
+	_, inLine := g.inLine[uid]
+	_, known := g.known[uid]
+	return inLine || known
+}
+
+// isKnownBy says whether the state will know what became of the ghost: the record tells of it, or of what took its place later.
+func (t *tail) isKnownBy(rec *change.Record, ghost *change.Entry, clusterUID string) bool {
+	return rec.Op != change.Deleted && rec.Sink == "" && t.latest[rec.Key].cluster == rec.ID(clusterUID).Cluster &&
+		change.CompareVersions(rec.ResourceVersion, ghost.ResourceVersion) >= 0
 }
 
 // leaves notes that the delete will not come: the queue has left it out.

@@ -64,8 +64,8 @@ func TestI3GhostThatTwoTellOfIsToldOnce(t *testing.T) {
 			hauntedSet(t, func(d *deliveredSet) {
 				d.ask("pods")
 				if how != "asked" && how != "never told" {
-					d.enters(unseen)
-					d.enters(over)
+					d.enters(unseen, clusterUID)
+					d.enters(over, clusterUID)
 				}
 				if how == "on disk" { // an earlier process put it there
 					d.tails["pods"].ghosts = newGhosts()
@@ -79,12 +79,12 @@ func TestI3GhostThatTwoTellOfIsToldOnce(t *testing.T) {
 				}
 				switch how {
 				case "asked":
-					d.enters(unseen)
-					d.enters(over)
+					d.enters(unseen, clusterUID)
+					d.enters(over, clusterUID)
 				case "left out":
 					d.leaves(unseen)
 				case "never told":
-					d.enters(over)
+					d.enters(over, clusterUID)
 				}
 				if how != "on disk" {
 					d.dropOver()
@@ -113,8 +113,8 @@ func TestI3GhostIsToldOnceByARecordThatWasInLineBefore(t *testing.T) {
 			t.Error("the log is said to have the delete")
 		}
 		d.take(endAt(20), now)
-		d.enters(unseenC())
-		d.enters(endAt(30))
+		d.enters(unseenC(), clusterUID)
+		d.enters(endAt(30), clusterUID)
 		if found, _ := d.take(unseenC(), now); !found {
 			t.Error("the delete is told twice")
 		}
@@ -145,7 +145,7 @@ func TestI3GhostWhoseDeleteIsInLineIsNotAskedForAgain(t *testing.T) {
 	hauntedSet(t, func(d *deliveredSet) {
 		gone := update(pods(), "b", 9)
 		gone.Op = change.Deleted
-		d.enters(gone)
+		d.enters(gone, clusterUID)
 		entries := d.ask("pods")
 		slices.SortFunc(entries, func(a, b change.Entry) int { return strings.Compare(a.Key.Name, b.Key.Name) })
 		if names(entries) != "a c" {

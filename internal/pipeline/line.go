@@ -129,7 +129,7 @@ func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 	wake = wanted == 0 && rec.Op != change.Bookmark
 	for i, lst := range l.listeners {
 		if wanted&(1<<i) != 0 || rec.Op == change.SnapshotEnd { // whoever that is for, the reconcile has told of all ghosts
-			lst.delivered.enters(rec)
+			lst.delivered.enters(rec, lst.clusterUID)
 		}
 		if wanted&(1<<i) != 0 {
 			if rec.Op == change.Deleted {

@@ -177,7 +177,7 @@ func (v *verdict) object(key string, records []told) {
 				v.violate("I3", "%s tells of a delete of what is not there: %s", t.id, last.id)
 			}
 			deleted, holds = true, false
-			last.id, last.op = t.id, t.op
+			last.id, last.op, last.cluster = t.id, t.op, t.cluster
 			if slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.undone }) {
 				last.foreign = true // what comes may be of another timeline
 			}
