@@ -70,6 +70,9 @@ func (d *deliveredSet) ask(stream string) []change.Entry {
 func (d *deliveredSet) enters(rec *change.Record, clusterUID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if len(d.tails) == 0 {
+		return // nearly always, and a stream's name would be made for each record
+	}
 	t := d.tails[rec.Stream.String()]
 	if t == nil {
 		return
