@@ -167,7 +167,7 @@ func (v *verdict) object(key string, records []told) {
 	deleted, holds := true, false // holds: the sink has some state of the object, older or newer than a gap
 	for _, t := range records {
 		if t.op == "deleted" && t.unseen {
-			if (v.coalesces() || v.damaged() || v.owed(t.order) || v.noted[t.uid]) && (deleted || t.uid != last.uid) {
+			if (v.coalesces() || v.damaged() || v.owed(&t) || v.noted[t.uid]) && (deleted || t.uid != last.uid) {
 				continue // the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
 			}
 			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
@@ -194,11 +194,22 @@ func (v *verdict) object(key string, records []told) {
 	v.present(key, history, &last, deleted || !holds && last.op == "gap")
 }
 
-// owed says whether the sink was still to get a full snapshot when the record came.
-func (v *verdict) owed(order int) bool {
-	return slices.ContainsFunc(v.frames, func(t told) bool {
-		return t.op == "snapshot.end" && (t.reason == "newsink" || t.reason == "lost") && t.order > order
+// owed says whether the sink was still to get a full snapshot when the reconcile ran that the record is of. The order of arrival
+// does not say so: a batch that breaks may be written in one partition and not yet in another.
+func (v *verdict) owed(t *told) bool {
+	return slices.ContainsFunc(v.frames, func(end told) bool {
+		return end.op == "snapshot.end" && (end.reason == "newsink" || end.reason == "lost") && began(end.snapshot) >= began(t.snapshot)
 	})
+}
+
+// began is when the snapshot of the id began, in ms.
+func began(snapshot string) int {
+	_, text, _ := strings.Cut(snapshot, ".")
+	ms, err := strconv.Atoi(text)
+	if err != nil {
+		panic(fmt.Sprintf("snapshot %q has no time", snapshot))
+	}
+	return ms
 }
 
 // newEpoch says whether another timeline was announced between the records: versions say nothing then.
