@@ -118,8 +118,11 @@ func (r *run) forget(s Source) error {
 	r.resyncer.leave(name)
 	batch := checkpoint.Batch{Over: []string{name}}
 	for _, l := range r.listeners {
-		batch.OnDisk = batch.OnDisk || l.isBehind()
-		l.delivered.leave(name)
+		if l.isBehind() { // the end of the stream's last reconcile is on disk, and tells of what only the log knows
+			batch.OnDisk = true
+		} else {
+			l.delivered.leave(name)
+		}
 		batch.Left = append(batch.Left, checkpoint.Share{Sink: l.Name, Stream: name})
 	}
 	if err := r.Store.Commit(batch); err != nil {
@@ -139,17 +142,23 @@ func (l *Line) forget(stream string) {
 	}
 }
 
-// join makes the stream one of those whose records are looked for in the sink's log.
+// join makes the stream one of those whose records are looked for in the sink's log. It may be one still.
 func (d *deliveredSet) join(stream change.Stream) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.streams = append(d.streams, &stream)
+	if !slices.ContainsFunc(d.streams, isNamed(stream.String())) {
+		d.streams = append(d.streams, &stream)
+	}
 }
 
 // leave forgets what the log tells of the stream: nothing of it comes again, and marks need not wait for it.
 func (d *deliveredSet) leave(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.streams = slices.DeleteFunc(d.streams, func(s *change.Stream) bool { return s.String() == name })
+	d.streams = slices.DeleteFunc(d.streams, isNamed(name))
 	delete(d.tails, name)
+}
+
+func isNamed(name string) func(*change.Stream) bool {
+	return func(s *change.Stream) bool { return s.String() == name }
 }

@@ -162,6 +162,50 @@ func TestI2AStreamThatIsOverHoldsNoMarkBack(t *testing.T) {
 	}
 }
 
+// A resource ends while a sink is away whose log's end is not saved. What is on disk for the sink tells it of everything, also of
+// what only its log knows, and also where the resource comes back meanwhile.
+func TestI4AStreamEndsWhileASinkIsAwayThatHasMoreOfIt(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		r, target := haunted(t, "spool")
+		rosters, left := r.follow()
+		over, pod := make(chan struct{}), r.config.Sources[0]
+		r.config.Sources[0].Run = func(ctx context.Context, line *Line) error {
+			r.line <- line
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-over:
+				return errors.Join(line.Drain(ctx, pods()), ErrOver)
+			}
+		}
+		last := found(update(pods(), "a", 1), change.Deleted, change.Gone, "20")
+		last.FinalStateUnknown = true
+		records, want := []*change.Record{blind()[0], last, endAt(20)}, "a/1/updated a/2/updated b/3/updated c/4/updated /20/snapshot.begin a/1/deleted b/3/deleted c/4/deleted /20/snapshot.end"
+		if err := r.life(func(line *Line) {
+			roster := <-rosters
+			r.push(line, records...)
+			line.listeners[0].spoolsNow()
+			close(over)
+			<-left
+			if again {
+				if err := roster.Join(pod); err != nil {
+					t.Fatal(err)
+				}
+				<-r.line
+				r.push(line, update(pods(), "d", 30))
+				want += " d/30/updated"
+			}
+			close(target.may)
+			r.await("all", func() bool { return target.short() == want || len(target.short()) > len(want) })
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := target.short(); got != want {
+			t.Errorf("again is %t: log is\n%s, want\n%s", again, got, want)
+		}
+	}
+}
+
 // marked is the mark that the state has.
 func (m *memory) marked(t *testing.T, r *rig) string {
 	t.Helper()
