@@ -30,75 +30,63 @@ type deliveredSet struct {
 	again   map[change.ID]struct{} // of records on disk that the log holds
 }
 
-// tail is one stream's part.
-type tail struct {
-	ids     map[change.ID]struct{}
-	deletes map[string]string           // by uid: the resourceVersion
-	objects map[change.Key]change.Entry // what the records leave in existence
-	latest  map[change.Key]latest       // what is known of the order of an object's records
-	newest  string                      // the highest resourceVersion of the ids
-
-	corrections map[change.Key]struct{} // what a full snapshot found, and comes again by nothing else
-	ghosts      ghosts                  // what becomes of the objects
-}
-
-// latest is the highest resourceVersion that the tail holds of one key, less those of deletes: a delete that a reconcile told
-// of may carry a version of another cluster.
-type latest struct {
-	cluster string // the one that the version is of
-	version string
-	uid     string
-}
-
 // add takes ids as text, oldest first. Those that are no record of one of the streams, or that are saved, are left out. The
 // spooled are the first records on disk, which are saved and come again all the same.
 func (d *deliveredSet) add(ids []string, spooled []*change.Record, clusterUID string) error {
 	again, streams := spooledAgain(ids, spooled, clusterUID), d.present()
-	type entry struct {
-		id      change.ID
-		stream  *change.Stream
-		settled bool
-		drift   bool // a correction that is not saved
-	}
-	var entries []entry // the state is read without the lock: a sink that opens late holds up nobody
-	for _, text := range ids {
-		id, err := change.ParseID(text)
-		if err != nil || d.foreign(id) {
-			continue
-		}
-		stream := streamOf(streams, id)
-		if stream == nil {
-			continue
-		}
-		_, settled := again[id]
-		if !settled {
-			if settled, err = d.ledger.settled(id, stream); err != nil {
-				return fmt.Errorf("find %s in the saved state: %w", id, err)
-			}
-		}
-		correction := false
-		if !settled {
-			if correction, err = d.ledger.isCorrection(id, stream); err != nil {
-				return fmt.Errorf("find %s in the saved state: %w", id, err)
-			}
-		}
-		entries = append(entries, entry{id, stream, settled, correction})
+	found, err := d.read(ids, streams, again) // without the lock: a sink that opens late holds up nobody
+	if err != nil {
+		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.again = again
-	for _, e := range entries {
+	for _, e := range found {
 		if e.settled {
 			d.settle(e.id, e.stream)
 			continue
 		}
 		t := d.tailOf(e.stream.String())
 		t.add(e.id)
-		if delete(t.corrections, e.id.Key); e.drift { // what the log has behind a correction comes again, or is saved
+		if delete(t.corrections, e.id.Key); e.correction { // what the log has behind a correction comes again, or is saved
 			t.corrections[e.id.Key] = struct{}{}
 		}
 	}
 	return nil
+}
+
+// logged is one record of the log as the saved state sees it.
+type logged struct {
+	id         change.ID
+	stream     *change.Stream
+	settled    bool
+	correction bool // and not saved
+}
+
+// read looks each id of one of the streams up in the saved state.
+func (d *deliveredSet) read(ids []string, streams []*change.Stream, again map[change.ID]struct{}) ([]logged, error) {
+	var all []logged
+	for _, text := range ids {
+		id, err := change.ParseID(text)
+		if err != nil || d.foreign(id) {
+			continue
+		}
+		one := logged{id: id, stream: streamOf(streams, id)}
+		if one.stream == nil {
+			continue
+		}
+		if _, one.settled = again[id]; !one.settled {
+			one.settled, err = d.ledger.settled(id, one.stream)
+		}
+		if err == nil && !one.settled {
+			one.correction, err = d.ledger.isCorrection(id, one.stream)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find %s in the saved state: %w", id, err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // corrected says whether the log holds a correction of the stream that the saved state does not know.
@@ -206,20 +194,6 @@ func streamOf(streams []*change.Stream, id change.ID) *change.Stream {
 	return nil
 }
 
-func (d *deliveredSet) tailOf(stream string) *tail {
-	if d.tails == nil {
-		d.tails = map[string]*tail{}
-	}
-	if d.tails[stream] == nil {
-		d.tails[stream] = &tail{
-			ids: map[change.ID]struct{}{}, deletes: map[string]string{},
-			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{}, corrections: map[change.Key]struct{}{},
-			ghosts: newGhosts(),
-		}
-	}
-	return d.tails[stream]
-}
-
 // isOf says whether the id's record came from the stream.
 func isOf(id change.ID, stream *change.Stream) bool {
 	return id.Resource == stream.Resource.String() &&
@@ -301,105 +275,5 @@ func (d *deliveredSet) pass(records []*change.Record) {
 	}
 }
 
-// isPassed says whether nothing of the tail comes again after the record. A position that is complete at the tail's
-// newest version is behind it, too.
-func (t *tail) isPassed(rec *change.Record) bool {
-	if rec.Op == change.SnapshotBegin || rec.Snapshot != nil && rec.Snapshot.Reason.Full() {
-		return false // its position says that a reconcile is under way, or is that from before
-	}
-	order := change.CompareVersions(rec.Position.ResourceVersion, t.newest)
-	return order > 0 || order == 0 && rec.Position.Complete
-}
-
-// isOlder says whether the log holds something newer of the record's object than the record. What a watch sends is delivered
-// then, or lies in the gap that a reconcile has announced there. What a full snapshot found at its version would be false
-// behind a later record, and so would the delete of an object behind the one that took its place: the log was compacted
-// since, or no watch told of that delete.
-func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
-	known := t.latest[rec.Key]
-	if known.cluster != id.Cluster {
-		known = latest{}
-	}
-	deleted, gone := t.deletes[id.UID]
-	switch {
-	case !rec.Op.OfObject():
-		return false
-	case rec.Snapshot == nil:
-		return change.CompareVersions(newer(known.version, deleted), rec.ResourceVersion) > 0
-	case rec.Op == change.Deleted && known.uid != id.UID && change.CompareVersions(known.version, rec.ResourceVersion) > 0:
-		return true
-	}
-	return rec.Snapshot.Reason.Full() && (gone || change.CompareVersions(known.version, rec.Snapshot.ResourceVersion) > 0)
-}
-
 // endsReconcile says whether everything that a log's tail could tell of the stream was compared with the server.
 func endsReconcile(rec *change.Record) bool { return rec.Op == change.SnapshotEnd && rec.Sink == "" }
-
-// gone notes that the sink was told of the delete.
-func (t *tail) gone(id change.ID) {
-	t.deletes[id.UID] = newer(t.deletes[id.UID], id.ResourceVersion)
-	if t.objects[id.Key].UID == id.UID {
-		delete(t.objects, id.Key)
-	}
-}
-
-func (t *tail) add(id change.ID) {
-	t.ids[id] = struct{}{}
-	if id.Key.Name != "" && id.Op != change.Deleted {
-		t.order(id)
-	}
-	switch {
-	case id.Op == change.Deleted:
-		t.gone(id)
-	case id.Op.OfObject():
-		delete(t.deletes, id.UID) // it came back: an object can leave a selection and enter it again
-		t.objects[id.Key] = change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion}
-	}
-	t.newest = newer(t.newest, id.ResourceVersion)
-}
-
-// order notes the record's version among those of its key.
-func (t *tail) order(id change.ID) {
-	known := t.latest[id.Key]
-	if known.cluster != id.Cluster {
-		known = latest{cluster: id.Cluster}
-	}
-	if change.CompareVersions(id.ResourceVersion, known.version) >= 0 {
-		known.version, known.uid = id.ResourceVersion, id.UID
-	}
-	t.latest[id.Key] = known
-}
-
-func newer(a, b string) string {
-	if change.CompareVersions(a, b) > 0 {
-		return a
-	}
-	return b
-}
-
-// take finds the record in whatever shape it was delivered. An object that a reconcile finds is there when any record
-// of the same version is, one that a watch tells of when a reconcile found it, and a delete when any delete of the same uid is: a reconcile may have told of it before the watch.
-func (t *tail) take(rec *change.Record, id change.ID) bool {
-	switch {
-	case id.Op == change.Replaced:
-		return t.takeOp(id, change.Added) || t.takeOp(id, change.Updated) || t.takeOp(id, change.Replaced)
-	case id.Op == change.Deleted:
-		_, found := t.deletes[id.UID]
-		return t.takeOp(id, change.Deleted) || found
-	}
-	return t.takeOp(id, id.Op) || id.Op.OfObject() && id.Op != change.Sync && t.takeOp(id, change.Replaced)
-}
-
-// takeNote finds the gap that was written in the place of the record, which the sink had rejected. A delete that no watch saw
-// carries the version of the record before it, and so of that one's note.
-func (t *tail) takeNote(rec *change.Record, id change.ID) bool {
-	id.Snapshot = id.ResourceVersion
-	return id.Key.Name != "" && !rec.FinalStateUnknown && t.takeOp(id, change.Gap)
-}
-
-func (t *tail) takeOp(id change.ID, op change.Op) bool {
-	id.Op = op
-	_, found := t.ids[id]
-	delete(t.ids, id)
-	return found
-}

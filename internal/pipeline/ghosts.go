@@ -163,12 +163,20 @@ func (t *tail) isBefore(ghost *change.Entry, cluster, version string) bool {
 	return t.latest[ghost.Key].cluster != cluster || change.CompareVersions(ghost.ResourceVersion, version) <= 0
 }
 
+// isReplaced says whether the record proves that another object has taken the place of the ghost. A delete does so, too: where a queue
+// coalesces, it is all that is left of that object. But in another history it may be of an object that was there before.
+func (t *tail) isReplaced(ghost *change.Entry, id *change.ID) bool {
+	if !id.Op.OfObject() || ghost.UID == id.UID || !t.isBefore(ghost, id.Cluster, id.ResourceVersion) {
+		return false
+	}
+	return id.Op != change.Deleted || t.latest[ghost.Key].cluster == id.Cluster
+}
+
 // endGhosts returns the ghosts that are gone before the record, and notes that the sink is told: those left at the end of a
 // reconcile, or the one whose key the record's object has.
 func (t *tail) endGhosts(rec *change.Record, id change.ID, left []change.Entry) []change.Entry {
 	gone := left
-	ghost, found := t.objects[id.Key]
-	if found && rec.Op.OfObject() && rec.Op != change.Deleted && ghost.UID != id.UID && t.isBefore(&ghost, id.Cluster, id.ResourceVersion) {
+	if ghost, found := t.objects[id.Key]; found && t.isReplaced(&ghost, &id) {
 		gone = append(gone, ghost)
 	}
 	for _, entry := range gone {

@@ -55,6 +55,23 @@ func TestI3ReconcileProvesNothingOfWhatIsNewer(t *testing.T) {
 	})
 }
 
+// A queue that coalesces may leave nothing of the next object but its delete. In another history the object may be an older one.
+func TestI4DeleteOfTheNextObjectProvesThatTheGhostIsGone(t *testing.T) {
+	hauntedSet(t, func(d *deliveredSet) {
+		older, foreign, later := anotherB(2), anotherB(15), anotherB(15)
+		older.UID, foreign.UID, foreign.Epoch = "older", "foreign", change.NewEpoch(clusterUID, 7)
+		for _, step := range []struct {
+			rec  *change.Record
+			want string
+		}{{older, ""}, {foreign, ""}, {later, "b"}} {
+			step.rec.Op = change.Deleted
+			if _, gone := d.take(step.rec, &taking{clusterUID: clusterUID}); names(gone) != step.want {
+				t.Errorf("before the delete of %s %q is gone, want %q", step.rec.UID, names(gone), step.want)
+			}
+		}
+	})
+}
+
 // While the end of a reconcile that did not know the ghosts is on disk, another reconcile asks for them. Who comes first tells, and the
 // other does not; a queue that leaves the second delete out ends the wait as well.
 func TestI3GhostThatTwoTellOfIsToldOnce(t *testing.T) {

@@ -1,0 +1,118 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+)
+
+// batchLimit bounds one Write: large enough to amortise a sync, small enough that a sink's memory stays small beside
+// its queue.
+func batchLimit() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: 2048} }
+
+// run delivers until there is nothing more or ctx ends. It returns nil then, and an error only where no retry helps.
+func (l *listener) run(ctx context.Context) error {
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
+	l.mu.Lock()
+	l.cut = cut
+	l.leaveRest()
+	l.mu.Unlock()
+	var batch []*change.Record
+	for {
+		var err error
+		if batch, err = l.take(ctx, batch); err == nil && len(batch) == 0 {
+			return nil
+		}
+		if err == nil {
+			err = l.deliver(ctx, batch)
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("deliver to sink %s: %w", l.Name, err)
+		}
+		clear(batch) // the records are free
+	}
+}
+
+// deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared once
+// with what an earlier process left in the sink's log, and after a failed write with what that has left there.
+func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
+	l.stranded.taken(batch)
+	batch, err := l.skipDelivered(batch)
+	if err == nil {
+		err = l.replaceWithheld(ctx, batch)
+	}
+	for err == nil && len(batch) > 0 {
+		if batch, err = l.write(ctx, batch); err == nil {
+			batch, err = l.skipRetried(batch)
+		}
+	}
+	return err
+}
+
+// skipDelivered acknowledges the records that an earlier process wrote, in whatever shape, and returns the others, with what they
+// prove of the sink's ghosts before them.
+func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
+	if l.delivered.empty() || len(batch) == 0 {
+		return batch, nil
+	}
+	l.line.compare(l.index, highest(batch))
+	var known, fresh []*change.Record
+	for _, rec := range batch {
+		now, err := l.taking(rec)
+		if err != nil {
+			return nil, err
+		}
+		found, gone := l.delivered.take(rec, now)
+		fresh = l.appendGone(fresh, gone, rec, now.frame)
+		if found {
+			known = append(known, rec)
+		} else {
+			fresh = append(fresh, rec)
+		}
+	}
+	return fresh, l.acknowledged(known, "")
+}
+
+// skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others.
+func (l *listener) skipRetried(batch []*change.Record) ([]*change.Record, error) {
+	if len(l.retried) == 0 {
+		return batch, nil
+	}
+	if len(batch) > 0 {
+		l.line.compare(l.index, highest(batch))
+	}
+	var known, fresh []*change.Record
+	for _, rec := range batch {
+		if l.isRetried(rec) {
+			known = append(known, rec)
+		} else {
+			fresh = append(fresh, rec)
+		}
+	}
+	return fresh, l.acknowledged(known, "")
+}
+
+// highest is the highest Seq of the batch.
+func highest(batch []*change.Record) (seq uint64) {
+	for _, rec := range batch {
+		seq = max(seq, rec.Seq)
+	}
+	return seq
+}
+
+// isRetried says whether the record is one of a failed batch that the log holds.
+func (l *listener) isRetried(rec *change.Record) bool {
+	if len(l.retried) == 0 {
+		return false
+	}
+	id := rec.ID(l.clusterUID).String()
+	_, found := l.retried[id]
+	delete(l.retried, id)
+	return found
+}

@@ -1,0 +1,191 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// heldMark is the newest mark of a sink whose log still holds what comes again: it counts when that has passed.
+type heldMark struct {
+	seq  uint64
+	mark sink.Mark // "" is none
+}
+
+// progress is what is known of one stream's records.
+type progress struct {
+	tracker   *checkpoint.Tracker
+	added     uint64 // records put in
+	committed uint64 // records that are part of the saved state
+}
+
+// progress returns the stream's; the caller holds mu.
+func (l *Line) progress(stream string) *progress {
+	p := l.streams[stream]
+	if p == nil {
+		p = &progress{tracker: checkpoint.NewTracker()}
+		l.streams[stream] = p
+	}
+	return p
+}
+
+// of returns the progress of the record's stream, nil of one that has none yet. It is asked several times a record, so it
+// makes no string of the name, and nearly always the stream is that of the record before. The caller holds mu.
+func (l *Line) of(rec *change.Record) *progress {
+	if rec.Stream != l.recent || l.found == nil {
+		l.name = rec.Stream.AppendString(l.name[:0])
+		l.recent, l.found = rec.Stream, l.streams[string(l.name)]
+	}
+	return l.found
+}
+
+// ack records that the listener's sink holds the records durably (I1), and, with a mark, that its log stands there after
+// the last of them.
+func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lst, seq := l.listeners[listener], uint64(0)
+	for _, rec := range batch {
+		if lst.onDisk(rec) {
+			continue
+		}
+		if err := l.of(rec).tracker.Ack(listener, rec.Seq); err != nil {
+			return fmt.Errorf("acknowledge record %d of %s: %w", rec.Seq, rec.Stream, err)
+		}
+		seq = max(seq, rec.Seq)
+	}
+	// What is on disk is given again after a crash, until all that was taken with it is delivered: no mark may pass it.
+	// And what was written before lies before it, whatever its number: a batch from disk has none, and a queue that coalesces does
+	// not rise.
+	spools, held := lst.spools(), &l.held[listener]
+	held.seq = max(held.seq, seq)
+	if all := lst.settle(queued(batch)); mark != "" && (all || !spools) {
+		held.mark = mark
+	}
+	l.wakeCommitter()
+	return nil
+}
+
+// compare notes that the listener is about to compare records up to seq with what its sink's log held before. Those that
+// it holds lie before every mark that comes, also where a record with a lower Seq is written after them; and what the log
+// tells of is forgotten on behalf of records that are not delivered yet. So no such mark counts before they are saved.
+func (l *Line) compare(listener int, seq uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.skipped[listener] = max(seq, l.skipped[listener])
+}
+
+// release lets the listener's mark count, unless what is still to be replayed lies before it. Of what is taken and on disk some
+// may have been found before it, and after a crash all of it is compared again. The caller holds mu.
+func (l *Line) release(listener int) {
+	held, lst := &l.held[listener], l.listeners[listener]
+	if held.mark != "" && lst.delivered.empty() && !lst.spools() {
+		l.marks[listener].Written(max(held.seq, l.skipped[listener]), held.mark)
+		*held = heldMark{}
+	}
+}
+
+// save commits the batch, less the marks that a rewind has taken back since advance.
+func (l *Line) save(store *checkpoint.Store, batch checkpoint.Batch) error {
+	l.saving.Lock()
+	defer l.saving.Unlock()
+	l.mu.Lock()
+	for i, lst := range l.listeners {
+		if mark, found := batch.Marks[lst.Name]; found && mark != l.saved[i] {
+			delete(batch.Marks, lst.Name)
+		}
+	}
+	l.mu.Unlock()
+	if err := store.Commit(batch); err != nil {
+		return err
+	}
+	for i, lst := range l.listeners {
+		if mark, found := batch.Marks[lst.Name]; found {
+			l.durable[i] = mark
+		}
+	}
+	return nil
+}
+
+// savedMark is where a crash would find the listener's sink.
+func (l *Line) savedMark(listener int) sink.Mark {
+	l.saving.Lock()
+	defer l.saving.Unlock()
+	return l.durable[listener]
+}
+
+// rewind makes the mark the one to go on from, after a log has lost records.
+func (l *Line) rewind(listener int, mark sink.Mark) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.marks[listener], l.held[listener], l.saved[listener] = checkpoint.Marks{}, heldMark{}, mark
+	l.marks[listener].Written(0, mark)
+}
+
+// advance returns what may be saved now, in parts that each may be one batch: the records that every listener
+// acknowledged, or that go to disk for it, with all before them (I2), and with the last of them the marks up to which nothing
+// will be asked for again.
+func (l *Line) advance() []*part {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := collector{line: l}
+	frontier, spooling := l.number.Last()+1, l.spooling()
+	for _, p := range l.streams {
+		p.tracker.AdvanceOver(spooling, c.give)
+		if first, ok := p.tracker.First(); ok {
+			frontier = min(frontier, first)
+		}
+	}
+	for _, p := range c.parts {
+		p.close(l.listeners)
+		l.leaving = append(l.leaving, p.records...)
+	}
+	l.relax()
+	l.loosen(spooling)
+	last := c.last()
+	for i, lst := range l.listeners {
+		if !lst.isBehind() { // what is on disk is still to be compared
+			lst.delivered.dropOver()
+			for _, p := range c.parts {
+				lst.delivered.pass(p.records)
+			}
+		}
+		l.release(i)
+		if mark, ok := l.marks[i].At(frontier); ok && mark != l.saved[i] {
+			last.marks[lst.Name], l.saved[i] = mark, mark
+			if l.based[i] {
+				last.compared, l.based[i] = append(last.compared, lst.Name), false
+			}
+		}
+	}
+	return c.parts
+}
+
+// spooling are the listeners whose records may go to disk, as a bit mask; the caller holds mu.
+func (l *Line) spooling() (mask uint64) {
+	for i, lst := range l.listeners {
+		if lst.spooling() {
+			mask |= 1 << i
+		}
+	}
+	return mask
+}
+
+// committed tells those who wait that the records are part of the saved state.
+func (l *Line) committed(batch []*change.Record) {
+	l.images.saved(batch)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, rec := range batch {
+		l.of(rec).committed++
+		l.window.Cancel(rec.Size())
+	}
+	n := min(len(batch), len(l.leaving)) // they come in the order in which advance gave them
+	clear(l.leaving[:n])
+	if l.leaving = l.leaving[n:]; len(l.leaving) == 0 {
+		l.leaving = nil
+	}
+	l.signalChanged()
+}
