@@ -26,7 +26,7 @@ type listerWatcher struct{ *cache.ListWatch }
 func (listerWatcher) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (s *Stream) listerWatcher() listerWatcher {
-	return listerWatcher{&cache.ListWatch{ListWithContextFunc: s.listForReflector, WatchFuncWithContext: s.watchForReflector}}
+	return listerWatcher{&cache.ListWatch{ListWithContextFunc: s.listForReflector, WatchFuncWithContext: s.watchAside}}
 }
 
 // listForReflector runs the reconciles that are due and answers with an empty list at the stream's position: "nothing
@@ -68,6 +68,18 @@ func (s *Stream) reconcileDue(ctx context.Context) error {
 // errReconcileDue ends the Reflector's watch loop, so that it lists.
 func errReconcileDue() error {
 	return apierrors.NewResourceExpired("a reconcile is due before the next watch")
+}
+
+// watchAside is watchForReflector in a goroutine that ends with it. To open a watch takes a deep stack for a moment, and the
+// Reflector's goroutine, which then waits for as long as the watch lives, would keep it: 8 KiB a stream.
+func (s *Stream) watchAside(ctx context.Context, options metav1.ListOptions) (opened watch.Interface, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		opened, err = s.watchForReflector(ctx, options)
+	}()
+	<-done
+	return opened, err
 }
 
 // watchForReflector opens a watch at the stream's position. It runs what became due meanwhile: were it left to the next
