@@ -4,7 +4,7 @@ import "io"
 
 const (
 	// minWindow is what a quiet stream costs.
-	minWindow = 4 << 10
+	minWindow = 1 << 10
 	// recordWindow is a TLS record, the most that one Read gives; a stream that fills its window is worth as much.
 	recordWindow = 16 << 10
 	// keepWindow is the most that a stream holds on to once a large frame is through.
