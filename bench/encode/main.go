@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -23,8 +24,9 @@ import (
 )
 
 const (
-	rounds    = 3   // of which the median counts
-	batchSize = 450 // messages between two resets of the encoder
+	rounds    = 3       // of which the median counts
+	span      = "300ms" // of one; the shortest are of hundreds of events
+	batchSize = 450     // messages between two resets of the encoder
 	cluster   = "bench"
 	uid       = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
 )
@@ -33,6 +35,9 @@ func main() { os.Exit(harness.Main(nil, run)) }
 
 func run(context.Context, []string) error {
 	testing.Init()
+	if err := flag.Set("test.benchtime", span); err != nil {
+		return fmt.Errorf("set how long a round is: %w", err)
+	}
 	pipeline.TuneCollector(32 << 20) // as the exporter does
 	all, err := contestants()
 	if err != nil {

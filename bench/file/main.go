@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("file", flag.ExitOnError)
 	flags.Float64Var(&o.min, "min", 0, "fail below this ratio of the exporter to reading and discarding")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each client runs; the figures are medians")
-	flags.IntVar(&o.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent three times as many")
+	flags.IntVar(&o.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent twice as many")
 	flags.StringVar(&o.files.CPU, "cpuprofile", "", "only run the line inside a process and profile its CPU time into this file")
 	flags.StringVar(&o.files.Allocs, "memprofile", "", "with -cpuprofile: profile what is allocated into this file")
 	_ = flags.Parse(args) // it exits on an error
@@ -72,7 +72,7 @@ type match struct {
 }
 
 func (m *match) round(ctx context.Context, i int) error {
-	limit := client.Spec{CA: m.rig.Address.CA, Events: 3 * m.events}
+	limit := client.Spec{CA: m.rig.Address.CA, Events: 2 * m.events}
 	limit.Host = m.rig.Address.Host(replay.World{Run: fmt.Sprint("copy", i), Events: limit.Events})
 	var copied harness.Measured
 	if err := harness.Call(ctx, "copy", limit, &copied); err != nil {

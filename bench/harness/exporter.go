@@ -13,9 +13,13 @@ import (
 	"time"
 )
 
-// Build builds the product as it is in the image, into the directory, and returns the binary's path.
-func Build(ctx context.Context, dir string) (string, error) {
-	binary := filepath.Join(dir, "exporter")
+// Build builds the product as it is in the image, and returns the binary's path. It stays there for the next benchmark, for
+// which it is not linked again unless the code has changed.
+func Build(ctx context.Context) (string, error) {
+	binary, err := filepath.Abs("bin/bench/exporter")
+	if err != nil {
+		return "", fmt.Errorf("find the directory of the exporter's binary: %w", err)
+	}
 	build := exec.CommandContext(ctx, "go", "build", "-tags", "noembedded", "-ldflags", "-s -w", "-o", binary, "./cmd/exporter")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -34,8 +34,8 @@ func run(ctx context.Context, args []string) (err error) {
 	var o options
 	flags := flag.NewFlagSet("kafka", flag.ExitOnError)
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each client runs; the figures are medians")
-	flags.IntVar(&o.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent three times as many")
-	flags.IntVar(&o.baseline, "baseline", 4_000, "how many events the informer is sent in a round")
+	flags.IntVar(&o.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent twice as many")
+	flags.IntVar(&o.baseline, "baseline", 2_000, "how many events the informer is sent in a round")
 	_ = flags.Parse(args) // it exits on an error
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()

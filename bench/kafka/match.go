@@ -45,7 +45,7 @@ func (m *match) round(ctx context.Context, i int) error {
 }
 
 func (m *match) client(ctx context.Context, name string, i int) (err error) {
-	spec := client.Spec{CA: m.rig.Address.CA, Events: 3 * m.events, HTTP2: name != reader1}
+	spec := client.Spec{CA: m.rig.Address.CA, Events: 2 * m.events, HTTP2: name != reader1}
 	role := reader
 	if name == baseline {
 		role, spec.Events = baseline, m.baseline

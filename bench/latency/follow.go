@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -60,6 +61,7 @@ type followers struct {
 	ours, bare *arrivals
 	nc         *natsgo.Conn
 	watch      watch.Interface
+	ended      atomic.Bool // the watch
 	done       sync.WaitGroup
 }
 
@@ -70,7 +72,11 @@ func (f *followers) stop() {
 }
 
 func (f *followers) have(versions map[string]time.Time) (bool, error) {
-	return f.ours.have(versions) && f.bare.have(versions), nil
+	ended, all := f.ended.Load(), f.bare.have(versions)
+	if ended && !all {
+		return false, errors.New("the API server ended the bare watch: measure again on a quieter machine")
+	}
+	return all && f.ours.have(versions), nil
 }
 
 // follow starts both, the consumer when the exporter has made the stream.
@@ -87,6 +93,7 @@ func (c *course) follow(ctx context.Context) (f *followers, err error) {
 		return nil, fmt.Errorf("follow the changes: %w", err)
 	}
 	f.done.Go(func() {
+		defer f.ended.Store(true)
 		for event := range f.watch.ResultChan() {
 			if object, ok := event.Object.(*corev1.ConfigMap); ok {
 				f.bare.note(object.ResourceVersion)

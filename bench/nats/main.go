@@ -24,7 +24,7 @@ func run(ctx context.Context, args []string) (err error) {
 	var m match
 	flags := flag.NewFlagSet("nats", flag.ExitOnError)
 	rounds := flags.Int("rounds", 5, "how often each client runs; the figures are medians")
-	flags.IntVar(&m.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent three times as many")
+	flags.IntVar(&m.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent twice as many")
 	flags.IntVar(&m.size, "size", 8<<10, "about how many bytes an object has")
 	_ = flags.Parse(args) // it exits on an error
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)

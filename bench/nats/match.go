@@ -51,7 +51,7 @@ func (m *match) round(ctx context.Context, i int) error {
 }
 
 func (m *match) copy(ctx context.Context, name string, i int) error {
-	spec := client.Spec{CA: m.rig.Address.CA, Events: 3 * m.events, HTTP2: name == reader}
+	spec := client.Spec{CA: m.rig.Address.CA, Events: 2 * m.events, HTTP2: name == reader}
 	spec.Host = m.rig.Address.Host(replay.World{Run: fmt.Sprint(name, i), Events: spec.Events, ObjectBytes: m.size})
 	var measured harness.Measured
 	if err := harness.Call(ctx, reader, spec, &measured); err != nil {

@@ -57,7 +57,7 @@ func New(ctx context.Context) (*Rig, error) {
 		return nil, fmt.Errorf("make a directory: %w", err)
 	}
 	r := &Rig{Dir: dir}
-	if r.binary, err = harness.Build(ctx, dir); err != nil {
+	if r.binary, err = harness.Build(ctx); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	if r.server, r.Address, err = StartServer(ctx); err != nil {

@@ -62,7 +62,7 @@ func (s *site) close() (err error) {
 
 // start runs the exporter, whose state is empty.
 func (s *site) start(ctx context.Context, before bool) (*harness.Exporter, error) {
-	binary, err := harness.Build(ctx, s.dir)
+	binary, err := harness.Build(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("source", flag.ExitOnError)
 	flags.Float64Var(&o.min, "min", 0.60, "fail below this ratio of source to reading and discarding over HTTP/2")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often every client runs; the figures are medians")
-	flags.DurationVar(&o.span, "span", 2500*time.Millisecond, "how long a client reads in a round")
+	flags.DurationVar(&o.span, "span", 2*time.Second, "how long a client reads in a round")
 	flags.StringVar(&o.profile, "cpuprofile", "", "only profile the product's client, into this file")
 	_ = flags.Parse(args) // it exits on an error
 	server, address, err := rig.StartServer(ctx)
