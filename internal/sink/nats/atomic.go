@@ -58,9 +58,9 @@ func (p *publisher) sendWhole(ctx context.Context, end int) error {
 		}
 		if p.sent == end-1 {
 			p.envelope.set(headerBatchCommit, "1")
-			p.envelope.message.Reply = reply
+			p.envelope.reply = reply
 		}
-		if err := c.nc.PublishMsg(&p.envelope.message); err != nil {
+		if err := c.outbox.post(&p.envelope); err != nil {
 			return &refusal{index: p.sent, err: err}
 		}
 		p.bytes += p.batch[p.sent].Size()
@@ -70,6 +70,9 @@ func (p *publisher) sendWhole(ctx context.Context, end int) error {
 
 // committed waits for the acknowledgement of the batch that ends at end.
 func (p *publisher) committed(ctx context.Context, number uint64, end int) error {
+	if err := p.sink.conn.outbox.flush(); err != nil {
+		return err
+	}
 	m, err := p.await(ctx, number)
 	if err != nil {
 		return err

@@ -51,6 +51,9 @@ type connection struct {
 	timer   *time.Timer
 	reply   time.Duration
 	outage  time.Duration
+	flush   time.Duration
+	dialer  *dialer
+	outbox  outbox
 	fault   atomic.Pointer[error] // the last thing that went wrong with a server
 	wished  atomic.Pointer[wished]
 
@@ -70,11 +73,13 @@ func (s *Sink) connect(ctx context.Context) (*connection, error) {
 		timer:   time.NewTimer(time.Hour),
 		reply:   s.tuning.reply,
 		outage:  s.tuning.outage,
+		flush:   s.tuning.flush,
 	}
 	if s.options.Domain != "" {
 		c.api = "$JS." + s.options.Domain + ".API."
 	}
 	c.life, c.fail = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.dialer = &dialer{life: c.life, timeout: s.tuning.dial}
 	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
 	err := c.dial(s)
 	if !stop() {
@@ -108,6 +113,7 @@ func (c *connection) dial(s *Sink) error {
 		return connectError(c.servers, err)
 	}
 	c.inbox = c.nc.NewInbox() + "."
+	c.outbox.reset(c)
 	if _, err := c.nc.ChanSubscribe(c.inbox+">", c.replies); err != nil {
 		return err
 	}
@@ -118,7 +124,7 @@ func (c *connection) options(s *Sink) []natsgo.Option {
 	options := []natsgo.Option{
 		natsgo.Name(s.options.Name),
 		natsgo.Timeout(s.tuning.dial),
-		natsgo.SetCustomDialer(&dialer{life: c.life, timeout: s.tuning.dial}),
+		natsgo.SetCustomDialer(c.dialer),
 		natsgo.SkipHostLookup(), // the dialer does it, and ends with its context
 		natsgo.MaxReconnects(-1),
 		natsgo.CustomReconnectDelay(reconnectDelay),
@@ -131,6 +137,16 @@ func (c *connection) options(s *Sink) []natsgo.Option {
 		options = append(options, natsgo.CustomInboxPrefix(s.options.InboxPrefix))
 	}
 	return slices.Concat(options, s.options.login(), s.options.Extra, c.handlers())
+}
+
+// plain is the socket by which the library is connected, or nil if what goes through it is not the bare protocol. While the
+// library connects it says so, and a socket that it has given up takes nothing any more.
+func (c *connection) plain() *mortal {
+	m := c.dialer.last.Load()
+	if m == nil || !c.nc.IsConnected() || !c.nc.HeadersSupported() || !m.plain.Load() {
+		return nil
+	}
+	return m
 }
 
 // handlers are called by a goroutine of the library.

@@ -1,8 +1,11 @@
 package nats
 
 import (
+	"bytes"
 	"context"
 	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,6 +14,7 @@ import (
 type dialer struct {
 	life    context.Context
 	timeout time.Duration
+	last    atomic.Pointer[mortal] // the newest socket
 }
 
 // Dial is what the client library calls.
@@ -20,12 +24,44 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mortal{Conn: raw, stop: context.AfterFunc(d.life, func() { _ = raw.Close() })}, nil
+	m := &mortal{Conn: raw, stop: context.AfterFunc(d.life, func() { _ = raw.Close() })}
+	d.last.Store(m)
+	return m, nil
 }
 
 type mortal struct {
 	net.Conn
-	stop func() bool
+	stop  func() bool
+	plain atomic.Bool // what is written is NATS's protocol, neither TLS nor a websocket
+
+	writing sync.Mutex // held for a write, guards the following
+	spoke   bool
+}
+
+// Write is what the client library calls. Its first words are CONNECT, or they are of another protocol.
+func (m *mortal) Write(b []byte) (int, error) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	if !m.spoke {
+		m.spoke = true
+		m.plain.Store(bytes.HasPrefix(b, []byte("CONNECT ")))
+	}
+	return m.Conn.Write(b)
+}
+
+// send writes all parts, which it uses up, with nothing of the library's between them. A socket that takes nothing for so long
+// is dead. One that did not take all is closed, so that the library makes another.
+func (m *mortal) send(parts *net.Buffers, within time.Duration) error {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	err := m.SetWriteDeadline(time.Now().Add(within))
+	if err == nil {
+		_, err = parts.WriteTo(m.Conn)
+	}
+	if err != nil {
+		_ = m.Close() // it may be closed already
+	}
+	return err
 }
 
 func (m *mortal) Close() error {

@@ -88,7 +88,7 @@ func (f *fast) publish(i int) error {
 	}
 	f.envelope.fill(&f.sink.stream, &f.batch[i], f.reply(i-f.start+1, op))
 	f.envelope.expect(f.expected(i))
-	if err := f.sink.conn.nc.PublishMsg(&f.envelope.message); err != nil {
+	if err := f.sink.conn.outbox.post(&f.envelope); err != nil {
 		return &refusal{index: i, err: err}
 	}
 	f.bytes += f.batch[i].Size()
@@ -106,6 +106,9 @@ func (f *fast) reply(seq, op int) string {
 
 // receive waits for a reply, and takes those that came with it.
 func (f *fast) receive(ctx context.Context) error {
+	if err := f.sink.conn.outbox.flush(); err != nil {
+		return err
+	}
 	m, err := f.next(ctx)
 	for err == nil {
 		if err = f.take(m); err != nil {

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/textproto"
 	"strconv"
 	"strings"
-
-	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -115,33 +114,24 @@ func headerSize(m *sink.Message) int {
 	return size
 }
 
-// envelope is a message as the client library wants it, made again for each one in the same memory: the library has
-// copied it when Publish returns.
+// envelope is a message with what the way of sending adds, made again for each one in the same memory: the outbox has
+// copied all of it but the value when it returns.
 type envelope struct {
-	message natsgo.Msg
-	values  []string
+	subject, reply string
+	headers        []sink.Header
+	value          []byte
 }
 
 // fill makes it the message, without what the way of sending adds.
 func (e *envelope) fill(s *stream, m *sink.Message, reply string) {
-	if e.message.Header == nil {
-		e.message.Header = natsgo.Header{}
-	}
-	clear(e.message.Header)
-	if need := 4 + len(m.Headers); cap(e.values) < need {
-		e.values = make([]string, 0, 2*need)
-	}
-	e.values = e.values[:0]
-	for _, h := range m.Headers {
-		e.set(h.Name, h.Value)
-	}
+	e.subject, e.reply, e.value = m.Destination, reply, m.Value
+	e.headers = append(e.headers[:0], m.Headers...)
 	e.set(sink.HeaderID, m.ID)
 	e.set(sink.HeaderOp, m.Op)
 	e.set(sink.HeaderResourceVersion, m.ResourceVersion)
-	e.message.Subject, e.message.Reply, e.message.Data = m.Destination, reply, m.Value
 	if s.deletes(m) {
 		e.set(headerOperation, operationDelete)
-		e.message.Data = nil
+		e.value = nil
 	}
 }
 
@@ -149,11 +139,14 @@ func (e *envelope) fill(s *stream, m *sink.Message, reply string) {
 func (e *envelope) expect(seq uint64) { e.set(headerExpected, strconv.FormatUint(seq, 10)) }
 
 func (e *envelope) set(name, value string) {
-	if old, twice := e.message.Header[name]; twice {
-		e.message.Header[name] = append(old, value)
-		return
+	e.headers = append(e.headers, sink.Header{Name: name, Value: oneLine(value)})
+}
+
+// oneLine is the value with spaces instead of line breaks, behind which another header would begin. The client library does
+// the same.
+func oneLine(value string) string {
+	if strings.IndexByte(value, '\r') < 0 && strings.IndexByte(value, '\n') < 0 {
+		return value
 	}
-	e.values = append(e.values, value)
-	end := len(e.values)
-	e.message.Header[name] = e.values[end-1 : end : end]
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(textproto.TrimString(value))
 }

@@ -55,15 +55,14 @@ func (o *ordered) admits(i int) bool {
 }
 
 func (o *ordered) publish(i int) error {
-	c := o.sink.conn
-	_, reply := c.ask()
+	_, reply := o.sink.conn.ask()
 	o.envelope.fill(&o.sink.stream, &o.batch[i], reply)
 	if o.sink.stream.shared {
 		o.envelope.set(headerMessageID, o.batch[i].ID)
 	} else {
 		o.envelope.expect(o.expected(i))
 	}
-	if err := c.nc.PublishMsg(&o.envelope.message); err != nil {
+	if err := o.sink.conn.outbox.post(&o.envelope); err != nil {
 		return &refusal{index: i, err: err}
 	}
 	o.bytes += o.batch[i].Size()
@@ -73,6 +72,9 @@ func (o *ordered) publish(i int) error {
 
 // receive waits for a reply, and takes those that came with it.
 func (o *ordered) receive(ctx context.Context) error {
+	if err := o.sink.conn.outbox.flush(); err != nil {
+		return err
+	}
 	c := o.sink.conn
 	m, err := c.next(ctx, o.generation, c.reply)
 	for err == nil {

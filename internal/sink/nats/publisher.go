@@ -117,6 +117,7 @@ func (p *publisher) revive(err error) error {
 func (p *publisher) send(ctx context.Context) error {
 	p.start, p.sent, p.bytes = p.acked, p.acked, 0
 	p.base, p.generation = p.sink.stream.place.Seq, p.sink.conn.generation()
+	p.sink.conn.outbox.reset(p.sink.conn)
 	if len(p.batch)-p.start > 1 && !p.single { // one message needs no batch
 		switch p.sink.stream.way {
 		case wayFast:
