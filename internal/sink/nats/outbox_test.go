@@ -226,7 +226,8 @@ func TestI3SocketThatTakesNothing(t *testing.T) {
 		network.set(false)
 	}
 	publisher := newSink(t, options)
-	publisher.tuning.flush, publisher.tuning.bytes = 100*time.Millisecond, 64<<20
+	publisher.tuning.flush, publisher.tuning.bytes = 500*time.Millisecond, 64<<20
+	publisher.tuning.reply = 20 * time.Second // a socket that goes on with the wrong bytes is silent for so long
 	if _, err := publisher.Open(within(t, 20*time.Second), ""); err != nil {
 		t.Fatal(err)
 	}
