@@ -11,7 +11,7 @@ import (
 
 func check(t *testing.T, options Options) (string, error) {
 	t.Helper()
-	return newSink(t, options).Check(within(t, 20*time.Second))
+	return newSink(t, options).Check(within(t))
 }
 
 const smallNote = "the largest message is 1024 KiB, and objects can have 1536 KiB: a gap record will stand for one that is larger; " +
@@ -93,7 +93,7 @@ func TestCheckTriesOnce(t *testing.T) {
 	options := Options{URL: "nats://u:secret@" + address, Stream: testStream, Subjects: []string{"k8s.>"}}
 	silent := newSink(t, options)
 	silent.tuning.dial = 50 * time.Millisecond
-	_, err = silent.Check(within(t, 20*time.Second))
+	_, err = silent.Check(within(t))
 	wantError(t, err, "connect to nats://u:xxxxx@"+address+": no answer in time: check the URL, and that the server is up")
 	listener.Close()
 	_, err = check(t, options)

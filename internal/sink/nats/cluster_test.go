@@ -54,7 +54,7 @@ func TestClusterConformance(t *testing.T) {
 	admin, _ := servers[0].admin()
 	options := Options{URL: strings.Join(urls, ","), Stream: testStream, Subjects: []string{"k8s.>"}, Replicas: 3, Publish: PublishFast}
 	first := newSink(t, options)
-	if _, err := first.Open(within(t, 60*time.Second), ""); err != nil { // the servers found each other
+	if _, err := first.Open(within(t), ""); err != nil { // the servers found each other
 		t.Fatal(err)
 	}
 	if err := first.Close(t.Context()); err != nil {
@@ -111,7 +111,7 @@ func deleteStream(t *testing.T, admin jetstream.JetStream) {
 // so that each attempt has a deadline of its own.
 func insist(t *testing.T, ask func(context.Context) error) {
 	t.Helper()
-	for all := within(t, 2*time.Minute); ; pause(all, 50*time.Millisecond, nil) {
+	for all := within(t); ; pause(all, 50*time.Millisecond, nil) {
 		ctx, cancel := context.WithTimeout(all, 10*time.Second)
 		err := ask(ctx)
 		cancel()
@@ -171,7 +171,7 @@ func TestI3ClusterChangesItsLeader(t *testing.T) {
 		Retry: func(reason string, _ error) { retries[reason]++ },
 	})
 	publisher.tuning.reply = time.Second
-	if _, err := publisher.Open(within(t, 60*time.Second), ""); err != nil {
+	if _, err := publisher.Open(within(t), ""); err != nil {
 		t.Fatal(err)
 	}
 	admin, _ := servers[0].admin()

@@ -143,7 +143,7 @@ func TestI3BucketMirrorsTheCluster(t *testing.T) {
 // replay is what of the messages the bucket does not prove to be delivered.
 func replay(t *testing.T, s *Sink, saved sink.Mark, messages []sink.Message) []sink.Message {
 	t.Helper()
-	ids, err := s.Open(within(t, 20*time.Second), saved)
+	ids, err := s.Open(within(t), saved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestI4SweepTakesOutWhatNobodyRemembers(t *testing.T) {
 			mark := write(t, publisher, []sink.Message{
 				pods.message(change.SnapshotBegin, "", ""), pods.message(change.Replaced, "shop", "web"), pods.message(change.Replaced, "shop", "new"),
 			})
-			if _, err := publisher.Open(within(t, 20*time.Second), mark); err != nil { // the floor is in the mark
+			if _, err := publisher.Open(within(t), mark); err != nil { // the floor is in the mark
 				t.Fatal(err)
 			}
 			pods.snapshot.Reason = change.Gone
@@ -228,7 +228,7 @@ func TestI4SweepTakesOutWhatNobodyRemembers(t *testing.T) {
 			maps.Copy(want, nodes.state)
 			wantBucket(t, s, want)
 
-			ids, err := newSink(t, options).Open(within(t, 20*time.Second), before.text())
+			ids, err := newSink(t, options).Open(within(t), before.text())
 			if err != nil || len(ids) != 3+700 { // 699 old ones and one by hand
 				t.Fatalf("got %d ids, %v", len(ids), err)
 			}
@@ -262,7 +262,7 @@ func TestI4RejectionAfterASweep(t *testing.T) {
 	c.snapshot.Reason = change.Initial
 	batch := []sink.Message{c.message(change.SnapshotBegin, "", ""), c.message(change.SnapshotEnd, "", ""), c.message(change.Added, "", "a"), c.message(change.Added, "", "b")}
 	batch[3].Value = make([]byte, 6000)
-	_, err := publisher.Write(within(t, 20*time.Second), batch)
+	_, err := publisher.Write(within(t), batch)
 	var rejected *sink.RejectedError
 	if !errors.As(err, &rejected) || rejected.Index != 3 {
 		t.Fatalf("got %v", err)
@@ -272,7 +272,7 @@ func TestI4RejectionAfterASweep(t *testing.T) {
 func TestI4KeysThatClientsRefuseAreRejected(t *testing.T) {
 	s := startServer(t, nil)
 	publisher := openSink(t, bucketOptions(s.url()))
-	_, err := publisher.Write(within(t, 20*time.Second), []sink.Message{{ID: "c/pods/a/x/u/1/added", Destination: "$KV." + bucket + ".a:b"}})
+	_, err := publisher.Write(within(t), []sink.Message{{ID: "c/pods/a/x/u/1/added", Destination: "$KV." + bucket + ".a:b"}})
 	var rejected *sink.RejectedError
 	if !errors.As(err, &rejected) || rejected.Reason != "invalid" {
 		t.Fatalf("got %v", err)

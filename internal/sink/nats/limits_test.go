@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -49,7 +48,7 @@ func TestI4RejectionSaysWhy(t *testing.T) {
 	} {
 		bad := sink.Message{ID: "c/pods/a/x/u/1/added", Op: "added", ResourceVersion: "1", Destination: "one"}
 		test.change(&bad)
-		_, err := publisher.Write(within(t, 20*time.Second), []sink.Message{bad})
+		_, err := publisher.Write(within(t), []sink.Message{bad})
 		var rejected *sink.RejectedError
 		if !errors.As(err, &rejected) || rejected.Reason != test.reason || rejected.Index != 0 {
 			t.Fatalf("got %#v, want %s", err, test.want)
@@ -85,7 +84,7 @@ func TestI4LimitLoweredMeanwhile(t *testing.T) {
 		maker := newMaker()
 		batch := append(maker.Batch(3), maker.Message(6000))
 		batch = append(batch, maker.Batch(3)...)
-		mark, err := publisher.Write(within(t, 20*time.Second), batch)
+		mark, err := publisher.Write(within(t), batch)
 		var rejected *sink.RejectedError
 		if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" || mark != publisher.stream.place.text() {
 			t.Fatalf("got %v, %v", mark, err)
@@ -112,11 +111,11 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 				}
 			}
 			resize(5000)
-			if _, err := publisher.Open(within(t, 20*time.Second), ""); err != nil { // the sink knows the limit
+			if _, err := publisher.Open(within(t), ""); err != nil { // the sink knows the limit
 				t.Fatal(err)
 			}
 			large := newMaker().Message(6000)
-			_, err := publisher.Write(within(t, 20*time.Second), []sink.Message{large})
+			_, err := publisher.Write(within(t), []sink.Message{large})
 			var rejected *sink.RejectedError
 			if !errors.As(err, &rejected) || rejected.Reason != "too_large" {
 				t.Fatalf("got %v", err)

@@ -19,7 +19,7 @@ import (
 // openError is the PermanentError that the first Open ends with.
 func openError(t *testing.T, options Options, text sink.Mark) error {
 	t.Helper()
-	_, err := newSink(t, options).Open(within(t, 20*time.Second), text)
+	_, err := newSink(t, options).Open(within(t), text)
 	var permanent *sink.PermanentError
 	if !errors.As(err, &permanent) {
 		t.Fatalf("got %v, want a PermanentError", err)
@@ -179,7 +179,7 @@ func TestI4MarkOfAnotherStreamIsLost(t *testing.T) {
 	old := first.stream.place
 	s.deleteStream()
 	again := newSink(t, s.options())
-	ids, err := again.Open(within(t, 20*time.Second), old.text())
+	ids, err := again.Open(within(t), old.text())
 	var lost *sink.LostError
 	if !errors.As(err, &lost) || ids != nil {
 		t.Fatalf("got %q and %v, want a LostError", ids, err)
@@ -227,7 +227,7 @@ func TestI1OpenSkipsDeletedMessages(t *testing.T) {
 		}
 		want = slices.Delete(want, int(seq)-1, int(seq))
 	}
-	ids, err := newSink(t, s.options()).Open(within(t, 20*time.Second), before)
+	ids, err := newSink(t, s.options()).Open(within(t), before)
 	if err != nil {
 		t.Fatal(err)
 	}

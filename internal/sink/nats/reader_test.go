@@ -52,7 +52,7 @@ func (s *testServer) createStream() jetstream.Stream {
 // awaitSent returns when a consumer was sent the stream's message of that sequence.
 func awaitSent(t *testing.T, stream jetstream.Stream, sequence uint64) {
 	t.Helper()
-	ctx := within(t, time.Minute)
+	ctx := within(t)
 	for ctx.Err() == nil {
 		for info := range stream.ListConsumers(ctx).Info() {
 			if info.Delivered.Stream >= sequence {

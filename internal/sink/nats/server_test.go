@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testStream = "K8S"
+const (
+	testStream = "K8S"
+	limit      = 2 * time.Minute // for what does not end by itself if it fails
+)
 
 // testServer is a real server with its streams on disk, which can be restarted at its address.
 type testServer struct {
@@ -51,7 +55,7 @@ func (s *testServer) start() {
 		s.t.Fatal(err)
 	}
 	inner.Start()
-	if !inner.ReadyForConnections(20 * time.Second) {
+	if !inner.ReadyForConnections(limit) {
 		s.t.Fatal("server is not ready")
 	}
 	s.inner = inner
@@ -68,30 +72,36 @@ func (s *testServer) url() string { return s.inner.ClientURL() }
 // admin is a connection that the sink knows nothing of.
 func (s *testServer) admin(options ...natsgo.Option) (jetstream.JetStream, context.Context) {
 	s.t.Helper()
-	nc, err := natsgo.Connect(s.url(), options...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	js := s.connect(options)
+	s.t.Cleanup(js.Conn().Close)
 	return js, s.t.Context()
+}
+
+// connect waits longer for the server than the library does by itself: two seconds for a connection, five for an answer.
+func (s *testServer) connect(options []natsgo.Option) jetstream.JetStream {
+	s.t.Helper()
+	nc, err := natsgo.Connect(s.url(), append(options, natsgo.Timeout(limit))...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(limit))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return js
 }
 
 // stored reads the stream as somebody would who knows nothing of the sink.
 func (s *testServer) stored(options ...natsgo.Option) []sinktest.Stored {
 	s.t.Helper()
-	nc, err := natsgo.Connect(s.url(), options...)
+	js := s.connect(options)
+	defer js.Conn().Close()
+	stream, err := js.Stream(s.t.Context(), testStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil // not made yet
+	}
 	if err != nil {
 		s.t.Fatal(err)
-	}
-	defer nc.Close()
-	js, _ := jetstream.New(nc)
-	stream, err := js.Stream(s.t.Context(), testStream)
-	if err != nil {
-		return nil // not made yet
 	}
 	state := stream.CachedInfo().State
 	var all []sinktest.Stored
@@ -196,21 +206,22 @@ func newSink(t testing.TB, options Options) *Sink {
 func openSink(t testing.TB, options Options) *Sink {
 	t.Helper()
 	s := newSink(t, options)
-	if _, err := s.Open(within(t, 20*time.Second), ""); err != nil {
+	if _, err := s.Open(within(t), ""); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func within(t testing.TB, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), d)
+// within ends after far more time than anything here takes on a busy machine.
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	return ctx
 }
 
 func write(t testing.TB, s *Sink, batch []sink.Message) sink.Mark {
 	t.Helper()
-	mark, err := s.Write(within(t, 60*time.Second), batch)
+	mark, err := s.Write(within(t), batch)
 	if err != nil {
 		t.Fatalf("Write: %v", err)
 	}

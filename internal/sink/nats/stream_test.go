@@ -69,7 +69,7 @@ func TestI3TwoWritersOnASharedStream(t *testing.T) {
 	want = append(append(want, idsOf(batch[10:])...), idsOf(more)...)
 	wantIDs(t, s.ids(), want)
 	for at, tail := range map[sink.Mark][]sink.Message{before: append(batch, more...), mark: more} {
-		ids, err := newSink(t, options).Open(within(t, 20*time.Second), at)
+		ids, err := newSink(t, options).Open(within(t), at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestI4PurgedStreamIsLost(t *testing.T) {
 			} else if err := stream.Purge(ctx, keep(test.keep)...); err != nil {
 				t.Fatal(err)
 			}
-			_, err := newSink(t, options).Open(within(t, 20*time.Second), mark)
+			_, err := newSink(t, options).Open(within(t), mark)
 			var lost *sink.LostError
 			if errors.As(err, &lost) != test.lost || err != nil && !test.lost {
 				t.Fatalf("got %v, want lost: %t", err, test.lost)
@@ -140,7 +140,7 @@ func TestI4StreamThatBeginsLaterIsNotLost(t *testing.T) {
 	}
 	publisher := openSink(t, s.options())
 	mark := write(t, publisher, nil)
-	if _, err := publisher.Open(within(t, 20*time.Second), mark); err != nil || publisher.stream.place.Seq != 999 {
+	if _, err := publisher.Open(within(t), mark); err != nil || publisher.stream.place.Seq != 999 {
 		t.Fatalf("got %d, %v", publisher.stream.place.Seq, err)
 	}
 }

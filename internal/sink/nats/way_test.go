@@ -47,7 +47,7 @@ func TestModeSaysWhichAndWhy(t *testing.T) {
 			options.Publish, options.Notice = test.publish, func(text string) { told = append(told, text) }
 			publisher := openSink(t, options)
 			mark := write(t, publisher, newMaker().Batch(3))
-			if _, err := publisher.Open(within(t, 20*time.Second), mark); err != nil {
+			if _, err := publisher.Open(within(t), mark); err != nil {
 				t.Fatal(err)
 			}
 			if publisher.Mode() != test.want || len(told) != 1 || told[0] != "messages are sent "+test.want {
@@ -165,7 +165,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 	open.tuning.pending = 2 // an acknowledgement for every message
 	batch := newMaker().Batch(4)
 	f := newFast(&publisher{sink: open, batch: batch})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t)
 	for i := range 2 {
 		if err := f.publish(i); err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
 	f.sent++ // and lost
 	f.bytes += f.batch[1].Size()
 	var err error
-	for ctx := within(t, 20*time.Second); err == nil; {
+	for ctx := within(t); err == nil || errors.Is(err, errSilent); { // on a busy machine the server takes its time
 		err = f.receive(ctx)
 	}
 	if !errors.Is(err, errGap) || f.acked != 1 {
@@ -226,19 +226,21 @@ func TestI3ForgottenBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx := within(t, 20*time.Second)
+	ctx := within(t)
 	var err error
 	for codeOf(err) != codeUnknownBatch {
 		pause(ctx, 50*time.Millisecond, nil)
 		if err = f.ping(); err == nil {
 			err = f.receive(ctx)
 		}
-		if err != nil && codeOf(err) != codeUnknownBatch {
+		if ctx.Err() != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.attempt(ctx); err != nil {
-		t.Fatal(err)
+	for err = p.attempt(ctx); err != nil; err = p.attempt(ctx) { // the other one may be forgotten just as well
+		if final := open.final(ctx, "write to", err); final != nil {
+			t.Fatal(final)
+		}
 	}
 	wantIDs(t, s.ids(), idsOf(batch))
 }

@@ -141,12 +141,12 @@ func (r *rig) endsWith(ctx context.Context, call func() error) {
 	select {
 	case err = <-returned:
 	case <-ctx.Done():
-		timer := time.NewTimer(promptness)
+		timer := time.NewTimer(r.prompt)
 		defer timer.Stop()
 		select {
 		case err = <-returned:
 		case <-timer.C:
-			r.Fatalf("did not return within %s after the end of its context", promptness)
+			r.Fatalf("did not return within %s after the end of its context", r.prompt)
 		}
 	}
 	if err != nil && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
@@ -161,7 +161,7 @@ func oneWriter(r *rig) {
 	mark := r.write(older, want)
 
 	younger := r.newSink()
-	ctx, cancel := context.WithTimeout(r.ctx, promptness)
+	ctx, cancel := context.WithTimeout(r.ctx, r.prompt)
 	defer cancel()
 	if _, err := younger.Open(ctx, mark); err != nil {
 		batch := r.maker.Batch(3) // the older one is the owner, and undisturbed

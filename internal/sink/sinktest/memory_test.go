@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -165,8 +166,12 @@ func (m *memory) env(*testing.T) *Env {
 	running := make(chan struct{})
 	close(running)
 	m.stalled = running
+	var prompt time.Duration
+	if m.lie != "" {
+		prompt = 2 * time.Second // what it is to catch takes as long
+	}
 	return &Env{
-		Fenced: true, SeesLoss: true, Pairs: true, TooLarge: tooLarge,
+		Prompt: prompt, Fenced: true, SeesLoss: true, Pairs: true, TooLarge: tooLarge,
 		Sink:        func(*testing.T) sink.Sink { return &memorySink{log: m} },
 		Messages:    func(*testing.T) []Stored { return append([]Stored(nil), m.stored...) },
 		Destination: func(number int) string { return "subject." + strconv.Itoa(number%3) },

@@ -10,6 +10,7 @@ package sinktest
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -47,6 +48,8 @@ type Env struct {
 	TooLarge int
 	// MaxValue is the size of the largest value that the log is tried with, 0 for 1 MiB.
 	MaxValue int
+	// Prompt is how soon a call must return when its context has ended, 0 for a minute.
+	Prompt time.Duration
 	// Leaks lists goroutines of the environment that may outlive a sink, such as those of a server in this process.
 	Leaks []goleak.Option
 

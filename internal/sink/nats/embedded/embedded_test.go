@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestI1EmbeddedServerKeepsTheStream writes without a socket, and finds it again after a restart, through a socket.
 func TestI1EmbeddedServerKeepsTheStream(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	options := embedded.Options{StoreDir: t.TempDir()}
 	server := start(t, options)
