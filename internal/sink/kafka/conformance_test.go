@@ -84,7 +84,7 @@ func newTestSink(t *testing.T, options Options) *Sink {
 	}
 	s.tuning.gone = 300 * time.Millisecond
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		if err := s.Close(ctx); err != nil {
 			t.Error(err)
@@ -123,14 +123,17 @@ func exists(t *testing.T, cluster *kafkatest.Cluster, topic string) bool {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_, err = c.Topic(t.Context(), topic)
-	if wire.Code(err) == codeUnknownTopic {
-		return false
+	ctx := within(t)
+	for {
+		switch _, err = c.Topic(ctx, topic); {
+		case err == nil:
+			return true
+		case wire.Code(err) == codeUnknownTopic:
+			return false
+		case ctx.Err() != nil || wire.Classify(err) != wire.Retriable:
+			t.Fatal(err)
+		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return true
 }
 
 func produce(t *testing.T, cluster *kafkatest.Cluster, records ...*kgo.Record) {

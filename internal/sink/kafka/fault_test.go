@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -186,23 +188,50 @@ func unreplicated(t *testing.T, cluster *kafkatest.Cluster) {
 	if err := cluster.Pause(follower); err != nil {
 		t.Fatal(err)
 	}
-	resumed := time.AfterFunc(1500*time.Millisecond, func() {
+	resume := sync.OnceFunc(func() {
 		if err := cluster.Resume(follower); err != nil {
 			t.Error(err)
 		}
 	})
-	defer resumed.Stop()
+	defer resume()
 	messages := messagesOf(topic, 5)[1:]
-	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if _, err := s.Write(short, messages); err == nil {
+	given, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	written := make(chan error, 1)
+	go func() {
+		_, err := s.Write(given, messages)
+		written <- err
+	}()
+	awaitAppended(t, options, 5)
+	giveUp()
+	if err := <-written; err == nil {
 		t.Skip("the follower had it all the same")
 	}
+	defer time.AfterFunc(time.Second, resume).Stop() // while the tail is read
 	s.topics, s.names = nil, nil // the process is gone, with all that it knew
 	again := newTestSink(t, options)
 	sameSet(t, "tail", open(t, again, mark), idsOf(messages))
 	if err := cluster.AwaitISR(t.Context(), topic); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// awaitAppended returns when the leader of the topic's only partition has n records, replicated or not.
+func awaitAppended(t *testing.T, options Options, n int64) {
+	t.Helper()
+	c, err := wire.New(options.Wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for ctx := within(t); ; pause(ctx, 10*time.Millisecond) {
+		ends, err := c.LogEnds(ctx, options.Topics[0], []int32{0})
+		if err == nil && ends[0] >= n {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the leader has %d records, want %d: %v", ends[0], n, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,6 +11,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
+
+// limit is far more than anything takes here on a busy machine.
+const limit = 2 * time.Minute
+
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
 
 func testOptions(t *testing.T, cluster *kafkatest.Cluster, topics int) Options {
 	t.Helper()

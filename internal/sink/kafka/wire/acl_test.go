@@ -45,7 +45,7 @@ func TestMissingACLsAreNamed(t *testing.T) {
 		{"fetch", func() error { _, err := bob.Fetch(ctx, FetchRequest{Topic: topic}); return err }, 29, "grant the user READ on topic " + topic},
 		{"ends", func() error { _, err := bob.Bounds(ctx, topic, []int32{0}, false); return err }, 29, "grant the user DESCRIBE on topic " + topic},
 	} {
-		err := test.do()
+		err := answered(ctx, test.do)
 		if Code(err) != test.code || Classify(err) != Fatal || !strings.Contains(Explain(err).Error(), test.want) {
 			t.Errorf("%s: %v; want code %d and %q", test.name, Explain(err), test.code, test.want)
 		}

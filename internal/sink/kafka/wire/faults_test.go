@@ -69,7 +69,8 @@ func TestI3FaultsOfLeaders(t *testing.T) {
 			t.Errorf("record %d is %q at offset %d", i, record.Value, record.Offset)
 		}
 	}
-	if bounds, err := c.Bounds(t.Context(), topic, []int32{0}, false); err != nil || bounds[0].End != int64(sequence) {
+	bounds, err := settle(t.Context(), func() (map[int32]Bounds, error) { return c.Bounds(t.Context(), topic, []int32{0}, false) })
+	if err != nil || bounds[0].End != int64(sequence) {
 		t.Errorf("the log ends at %v, %v; want %d", bounds, err, sequence)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -61,7 +62,9 @@ func topicName(t *testing.T) string {
 func made(t *testing.T, c *Cluster, partitions int32, configs map[string]string) string {
 	t.Helper()
 	name := topicName(t)
-	if err := c.Create(t.Context(), TopicSpec{Name: name, Partitions: partitions, Configs: configs}); err != nil {
+	if _, err := settle(t.Context(), func() (bool, error) {
+		return true, c.Create(t.Context(), TopicSpec{Name: name, Partitions: partitions, Configs: configs})
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -69,19 +72,42 @@ func made(t *testing.T, c *Cluster, partitions int32, configs map[string]string)
 
 func producer(t *testing.T, c *Cluster) Producer {
 	t.Helper()
-	p, err := c.InitProducer(t.Context(), "", 0, NoProducer())
+	p, err := settle(t.Context(), func() (Producer, error) { return c.InitProducer(t.Context(), "", 0, NoProducer()) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// settle repeats what brokers put off for a moment after a topic or a transaction was made.
+// limit is far more than anything takes here on a busy machine.
+const limit = 2 * time.Minute
+
+// settle repeats what brokers put off for a moment after a topic or a transaction was made, and what they did not answer in
+// time.
 func settle[T any](ctx context.Context, attempt func() (T, error)) (T, error) {
+	return repeated(ctx, func(err error) bool { return Classify(err) == Retriable }, attempt)
+}
+
+// answered repeats what the brokers did not answer in time.
+func answered(ctx context.Context, attempt func() error) error {
+	_, err := repeated(ctx, func(err error) bool { return Code(err) == 0 && Classify(err) == Retriable }, func() (bool, error) {
+		return true, attempt()
+	})
+	return err
+}
+
+func repeated[T any](ctx context.Context, again func(error) bool, attempt func() (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	for {
 		result, err := attempt()
-		if code := Code(err); ctx.Err() != nil || code == 0 || Classify(err) != Retriable {
+		if err == nil || !again(err) {
 			return result, err
+		}
+		select {
+		case <-ctx.Done():
+			return result, err
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestLeaderMovesAreFollowed(t *testing.T) {
 }
 
 func TestLostAnswers(t *testing.T) {
-	fake, c := scripted(t, 1, Options{Timeout: 500 * time.Millisecond})
+	fake, c := scripted(t, 1, Options{Timeout: 2 * time.Second})
 	p := producer(t, c)
 	for i, test := range []struct {
 		reason string
@@ -95,7 +95,7 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("answer lost: %v, %s; want it retriable, %s", err, Reason(err), test.reason)
 		}
 		c.Refresh()
-		if _, err := c.Produce(t.Context(), request(p, int32(i))); err != nil {
+		if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), request(p, int32(i))) }); err != nil {
 			t.Errorf("after %s: %v", test.reason, err)
 		}
 	}

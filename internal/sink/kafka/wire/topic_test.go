@@ -59,7 +59,7 @@ func TestTopicsThatCannotBe(t *testing.T) {
 		{"no partitions", create(TopicSpec{Name: "x", Partitions: -5}), 37, "kafka.partitions"},
 		{"bad setting", create(TopicSpec{Name: "x", Configs: map[string]string{"cleanup.policy": "burn"}}), 40, "burn"},
 	} {
-		if err := test.do(); Code(err) != test.code || !strings.Contains(Explain(err).Error(), test.want) {
+		if err := answered(ctx, test.do); Code(err) != test.code || !strings.Contains(Explain(err).Error(), test.want) {
 			t.Errorf("%s: %v; want code %d and %q", test.name, Explain(err), test.code, test.want)
 		}
 	}
