@@ -122,7 +122,7 @@ func (d *desk) command(ctx context.Context, args []string) *exec.Cmd {
 type result struct{ program.Outcome }
 
 // limit is far above what any of the runs takes.
-const limit = 30 * time.Second
+const limit = 2 * time.Minute
 
 // exporter runs the program to its end.
 func (d *desk) exporter(args ...string) result {

@@ -127,15 +127,8 @@ func TestI4AccountOutOfStorage(t *testing.T) {
 // has says whether a message of the stream has the text.
 func (b *broker) has(login nats.Option, text string) bool {
 	b.t.Helper()
-	nc, err := nats.Connect(b.url(), login) // nil is no login
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	nc, js := b.connect(login)
 	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	stream, err := js.Stream(b.t.Context(), "K8S")
 	if err != nil {
 		b.t.Fatal(err)

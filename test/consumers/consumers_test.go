@@ -222,7 +222,7 @@ func (s *stage) messages(t *testing.T, stream string) []*nats.RawStreamMsg {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	conn, err := nats.Connect(s.nats.URL())
+	conn, err := nats.Connect(s.nats.URL(), nats.Timeout(limit))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,12 +66,12 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.nats = startNATS(t, w.path("jetstream"))
-	connection, err := nats.Connect(w.nats.URL())
+	connection, err := nats.Connect(w.nats.URL(), nats.Timeout(limit))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(connection.Close)
-	if w.stream, err = jetstream.New(connection); err != nil {
+	if w.stream, err = jetstream.New(connection, jetstream.WithDefaultTimeout(limit)); err != nil {
 		t.Fatal(err)
 	}
 	w.furnish()

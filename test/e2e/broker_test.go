@@ -68,7 +68,7 @@ func (b *broker) start() {
 	b.t.Helper()
 	env := []string{brokerDirVariable + "=" + filepath.Join(b.dir, "jetstream"), brokerPortVariable + "=" + strconv.Itoa(b.port)}
 	b.process = startProcess(b.t, filepath.Join(b.dir, "broker.log"), env, os.Args[0])
-	eventually(b.t, 30*time.Second, "the NATS server takes connections", func() bool {
+	eventually(b.t, patience, "the NATS server takes connections", func() bool {
 		if !b.process.running() {
 			b.t.Fatalf("the NATS server ended: see %s", b.dir)
 		}
@@ -95,12 +95,12 @@ type streamLog struct {
 // open connects to the server; the connection ends with the test.
 func (b *broker) open() *streamLog {
 	b.t.Helper()
-	nc, err := nats.Connect("nats://"+b.address(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	nc, err := nats.Connect("nats://"+b.address(), nats.Timeout(patience), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(30*time.Second)) // less than the tests' own, since servers are killed
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func (r *rig) redefineWidgets(description string) {
 	if _, err := r.client.Resource(definitions()).Patch(r.t.Context(), "widgets.example.com", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		r.t.Fatal(err)
 	}
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	for open := true; open; {
 		select {
 		case _, open = <-watch.ResultChan():

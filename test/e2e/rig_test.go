@@ -91,7 +91,7 @@ func newWorld(t *testing.T, w world) *rig {
 	r := &rig{t: t, dir: t.ArtifactDir(), world: w, ledger: newLedger(), began: time.Now()}
 	r.cluster = testcluster.New(t, w.cluster)
 	config := r.cluster.RESTConfig()
-	config.Timeout = 10 * time.Second // of one request of the writer
+	config.Timeout = 30 * time.Second // of one request of the writer
 	r.client = connect(t, config)
 	r.prepare(r.ledger, r.ledger.found)
 	r.file = followFile(r.path())
@@ -148,7 +148,7 @@ func (r *rig) prepare(ledger *ledger, note func(resource string, object *unstruc
 func (r *rig) defineWidgets() {
 	r.t.Helper()
 	r.make(definitions(), widgetDefinition())
-	eventually(r.t, 30*time.Second, "widgets are served", func() bool {
+	eventually(r.t, patience, "widgets are served", func() bool {
 		_, err := r.client.Resource(widgets()).List(r.t.Context(), metav1.ListOptions{})
 		return err == nil
 	})

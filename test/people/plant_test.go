@@ -85,12 +85,12 @@ func fileShelf(t *testing.T, path string) *shelf {
 
 func streamShelf(t *testing.T, url, stream string) *shelf {
 	t.Helper()
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, nats.Timeout(limit))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(limit))
 	if err != nil {
 		t.Fatal(err)
 	}

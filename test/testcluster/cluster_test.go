@@ -156,13 +156,16 @@ func TestBuildIsCached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
+	before, err := os.Stat(first)
+	if err != nil {
+		t.Fatal(err)
+	}
 	second, err := Build(t.Context())
 	if err != nil || first != second {
 		t.Fatalf("second build: got %s, %v, want %s", second, err, first)
 	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("second build took %s, want next to nothing", took)
+	if after, err := os.Stat(second); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the second build is another file (%v), want the first one's", err)
 	}
 }
 
@@ -286,12 +289,13 @@ func status(t *testing.T, config *rest.Config, path string) int {
 
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	const limit = 2 * time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for !holds() {
 		select {
 		case <-ctx.Done():
-			t.Fatal("not within 5s")
+			t.Fatalf("not within %s", limit)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
