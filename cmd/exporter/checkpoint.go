@@ -42,8 +42,8 @@ func newShowCommand(dir *string) *cobra.Command {
 		Example: "  exporter checkpoint show --state-dir ./state -o json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return usageError{fmt.Errorf("--output %q: want text or json", output)}
+			if err := checkOutput(output, "text"); err != nil {
+				return err
 			}
 			return show(cmd.Context(), *dir, output, cmd.OutOrStdout())
 		},

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -51,9 +53,13 @@ func (s *shelf) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("dir") && cmd.Flags().Changed("state-dir") {
 		return usageError{errors.New("--dir and --state-dir: give one of them")}
 	}
-	if s.dir == "" {
-		s.dir = lettersDir(s.stateDir)
+	if s.dir != "" {
+		return nil // made for the first letter
 	}
+	if _, err := os.Stat(s.stateDir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("open state %s: there is no state: check the path, or start the exporter once", s.stateDir)
+	}
+	s.dir = lettersDir(s.stateDir)
 	return nil
 }
 
@@ -98,8 +104,8 @@ func newDeadLetterListCommand() *cobra.Command {
   exporter deadletter list --state-dir ./state -o json | jq -r 'select(.reason == "too_large").id'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "table" && output != "json" {
-				return usageError{fmt.Errorf("--output %q: want table or json", output)}
+			if err := checkOutput(output, "table"); err != nil {
+				return err
 			}
 			if err := s.check(cmd); err != nil {
 				return err

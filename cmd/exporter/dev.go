@@ -71,7 +71,10 @@ func dev(ctx context.Context, f *flags, natsAddress string, out, errOut io.Write
 func checkFree(ctx context.Context, address string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	var wrong *net.AddrError
+	var noPort *net.DNSError
 	switch {
+	case errors.As(err, &noPort):
+		return usageError{fmt.Errorf("--nats-listen %q: %s: want host:port", address, noPort.Err)}
 	case errors.As(err, &wrong):
 		return usageError{fmt.Errorf("--nats-listen %q: %s: want host:port", address, wrong.Err)}
 	case err != nil:

@@ -46,8 +46,8 @@ func (l *lookup) register(cmd *cobra.Command) {
 }
 
 func (l *lookup) check(cmd *cobra.Command) error {
-	if l.output != "table" && l.output != "json" {
-		return usageError{fmt.Errorf("--output %q: want table or json", l.output)}
+	if err := several("command line", checkOutput(l.output, "table"), checkNamespaceFilter(l.query.Namespace)); err != nil {
+		return err
 	}
 	return l.target.check(cmd)
 }

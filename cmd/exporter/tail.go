@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -110,19 +109,19 @@ func (t *tailer) run(ctx context.Context, cmd *cobra.Command) error {
 }
 
 func (t *tailer) checkFlags(cmd *cobra.Command) (since time.Time, err error) {
-	if t.output != "text" && t.output != "json" {
-		return since, usageError{fmt.Errorf("--output %q: want text or json", t.output)}
+	for i, name := range t.resources {
+		t.resources[i] = strings.ToLower(name)
 	}
-	for _, op := range t.filter.ops {
-		if !slices.Contains(opNames(), op) {
-			return since, usageError{fmt.Errorf("--op %q: want %s", op, strings.Join(opNames(), ", "))}
-		}
+	t.filter.resources = t.resources
+	if err := several("command line", checkOutput(t.output, "text"), checkResourceFilter(t.resources),
+		checkNamespaceFilter(t.filter.namespace), checkNamePattern(t.filter.name), checkOps(t.filter.ops)); err != nil {
+		return since, err
+	}
+	if t.sink == "" && cmd.Flags().Changed("sink") {
+		return since, usageError{errors.New("--sink is empty: give the name of a configured sink, or without --config its URL")}
 	}
 	if t.diff && t.sink == "" && t.file == "" {
 		return since, usageError{errors.New("--diff needs a sink, which has the objects: a running exporter tells names alone: give --sink, or --config")}
-	}
-	for _, name := range t.resources {
-		t.filter.resources = append(t.filter.resources, strings.ToLower(name))
 	}
 	if since, err = parseSince(t.since, time.Now()); err != nil {
 		return since, usageError{fmt.Errorf("--since %q: want a duration such as 10m, a time such as 2026-11-21T02:33:14Z, or start", t.since)}

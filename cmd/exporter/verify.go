@@ -106,13 +106,13 @@ func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
 
 // configuration is the file's, with the sinks that are asked for.
 func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
-	if v.output != "text" && v.output != "json" {
-		return nil, fmt.Errorf("--output %q: want text or json", v.output)
-	}
-	if err := v.check(cmd); err != nil {
+	if err := several("command line", checkOutput(v.output, "text"), checkTimeout(v.timeout), v.check(cmd)); err != nil {
 		return nil, err
 	}
 	if v.file == "" {
+		if err := several("command line", v.checkChosen()...); err != nil {
+			return nil, err
+		}
 		v.config.Resources, v.config.Sinks = v.resources, v.sinks
 	}
 	v.config.StateDir = ""
@@ -127,6 +127,22 @@ func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
 		return cfg, nil
 	}
 	return cfg, keepSinks(cfg, v.sinks)
+}
+
+// checkChosen is for what a configuration would say.
+func (v *verifier) checkChosen() (errs []error) {
+	if len(v.resources) == 0 {
+		errs = append(errs, usageError{errors.New("--resource is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config")})
+	}
+	for _, name := range v.resources {
+		if err := config.CheckResource(name); err != nil {
+			errs = append(errs, usageError{fmt.Errorf("--resource: %w", err)})
+		}
+	}
+	if len(v.sinks) == 0 {
+		errs = append(errs, usageError{errors.New("--sink is missing: give the URL of a sink as for exporter run, or the exporter's --config")})
+	}
+	return errs
 }
 
 // keepSinks leaves the named sinks in the configuration.

@@ -24,7 +24,7 @@ func (k *checker) exclusions(path string, r *Resource) {
 		k.problem(path+".exclude", "%s is one resource; only of * and *.GROUP something can be left out", shorten(r.Name))
 	}
 	for j, name := range r.Exclude {
-		if err := checkResourceName(name); err != nil {
+		if err := CheckResource(name); err != nil {
 			k.problem(item(path+".exclude", j), "%v", err)
 		} else if name == "*" || name == r.Name {
 			k.problem(item(path+".exclude", j), "%s leaves nothing; leave the whole entry out", name)

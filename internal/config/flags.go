@@ -50,7 +50,7 @@ func (f Flags) check() []Problem {
 		k.problem("--listen", "want an address such as :8080 or 127.0.0.1:8080, have %q", shorten(f.Listen))
 	}
 	for _, name := range splitNames(f.Resources) {
-		if err := checkResourceName(name); err != nil {
+		if err := CheckResource(name); err != nil {
 			k.problem("--resources", "%v", err)
 		}
 	}

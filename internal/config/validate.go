@@ -80,7 +80,7 @@ func (k *checker) resources(resources []Resource) {
 	first := make(map[string]string)
 	for i, r := range resources {
 		path := item("resources", i)
-		if err := checkResourceName(r.Name); err != nil {
+		if err := CheckResource(r.Name); err != nil {
 			k.problem(path, "%v", err)
 		} else if before := first[r.Name]; before != "" {
 			// Two streams of one resource would share their saved position.
@@ -107,15 +107,23 @@ func (k *checker) resources(resources []Resource) {
 
 func (k *checker) namespaces(path string, namespaces []string) {
 	for j, namespace := range namespaces {
-		if !consistsOf(namespace, lower+digits+"-") {
-			k.problem(item(path, j), "%q cannot be a namespace; want lower case letters, digits and -", shorten(namespace))
+		if err := CheckNamespace(namespace); err != nil {
+			k.problem(item(path, j), "%v", err)
 		}
 	}
 }
 
-// checkResourceName takes what kubectl takes: pods, deployments.apps, deployments.v1.apps, and with * for every name,
+// CheckNamespace takes what a namespace may be called. Whether it is there is not known here.
+func CheckNamespace(name string) error {
+	if !consistsOf(name, lower+digits+"-") {
+		return fmt.Errorf("%q cannot be a namespace; want lower case letters, digits and -", shorten(name))
+	}
+	return nil
+}
+
+// CheckResource takes what kubectl takes: pods, deployments.apps, deployments.v1.apps, and with * for every name,
 // *.apps and *. Whether it is served is not known here.
-func checkResourceName(name string) error {
+func CheckResource(name string) error {
 	plural, group, grouped := strings.Cut(name, ".")
 	if plural != "*" && !consistsOf(plural, lower+digits+"-") || grouped && !isGroup(group) {
 		return fmt.Errorf("%q cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *", shorten(name))

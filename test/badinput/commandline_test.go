@@ -48,6 +48,23 @@ func TestWrongCommandLineExits2(t *testing.T) {
 		{"version that is none", "checkpoint set --stream pods --resource-version latest",
 			`--resource-version "latest": want a number, as an object's metadata.resourceVersion is`},
 		{"reset without confirmation", "checkpoint reset --state-dir state", "reset removes the state in state for good: confirm it with --yes"},
+		{"port that is none", "dev --nats-listen :nats-port", `--nats-listen ":nats-port": unknown port: want host:port`},
+		{"resource of a namespace to tail", "tail --resource shop/pods", `--resource "shop/pods": want a resource without a namespace, a version and *: pods or deployments.apps`},
+		{"wildcard to tail", "tail --sink file:///a --resource *.apps", `--resource "*.apps": want a resource without a namespace, a version and *: pods or deployments.apps`},
+		{"version to tail", "tail --sink file:///a --resource deployments.v1.apps", `--resource "deployments.v1.apps": want a resource without a namespace, a version and *: pods or deployments.apps`},
+		{"several mistakes of tail", "tail --sink file:///a --namespace Shop --name a[ --op made -o xml", "command line: 4 problems:\n" +
+			"  --output \"xml\": want text or json\n" +
+			"  --namespace: \"Shop\" cannot be a namespace; want lower case letters, digits and -\n" +
+			"  --name \"a[\": want an object's name, in which * stands for any text\n" +
+			"  --op \"made\": want added, updated, deleted, replaced, sync, snapshot.begin, snapshot.end, gap"},
+		{"empty sink of tail", "tail --sink=", "--sink is empty: give the name of a configured sink, or without --config its URL"},
+		{"nothing to verify", "verify", "command line: 2 problems:\n" +
+			"  --resource is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config\n" +
+			"  --sink is missing: give the URL of a sink as for exporter run, or the exporter's --config"},
+		{"resource of a namespace to verify", "verify --resource shop/pods --sink file:///a",
+			`--resource: "shop/pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
+		{"no time to verify", "verify --resource pods --sink file:///a --timeout -5s", "--timeout -5s: want 0 or more"},
+		{"namespace of the inventory", "inventory list -n Shop", `--namespace: "Shop" cannot be a namespace; want lower case letters, digits and -`},
 		{"address of the embedded server", "dev --nats-listen 4222", `--nats-listen "4222": missing port in address: want host:port`},
 	} {
 		t.Run(c.name, func(t *testing.T) { d.exporter(words(c.line)...).fails(t, 2, c.want) })
