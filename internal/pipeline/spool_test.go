@@ -172,7 +172,7 @@ func TestSinkThatIsNotOpenHoldsUpNobody(t *testing.T) {
 // await polls: what it waits for is told by no call.
 func (r *rig) await(what string, reached func() bool) {
 	r.t.Helper()
-	for range 20_000 {
+	for range 120_000 { // two minutes at least
 		if reached() {
 			return
 		}

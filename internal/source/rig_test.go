@@ -206,7 +206,7 @@ func (r *recorder) await(t *testing.T, n int) {
 
 func (r *recorder) until(t *testing.T, what string, reached func() bool) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	stop := context.AfterFunc(ctx, r.changed.Broadcast)
 	defer stop()
