@@ -88,74 +88,14 @@ func (s *spool) delivered() {
 	}
 }
 
-// flight is what was read from disk and is being written to the sink.
-type flight struct {
-	cursor [2]uint64 // behind it
-	size   size      // of Main
-	old    bool      // some of it was saved by an earlier process
-}
-
-func isEmpty(e checkpoint.Extent) bool { return e.First == e.Next }
-
 // size is bytes on disk and records.
 type size struct{ bytes, records int64 }
-
-// flightOf is what was read, by the extents before and after.
-func flightOf(before, after *checkpoint.Spool) *flight {
-	return &flight{
-		cursor: [2]uint64{after[checkpoint.Ahead].First, after[checkpoint.Main].First},
-		size: size{
-			before[checkpoint.Main].Bytes - after[checkpoint.Main].Bytes,
-			before[checkpoint.Main].Records - after[checkpoint.Main].Records,
-		},
-	}
-}
 
 // spooling says whether what the sink has not acknowledged may be saved as spooled.
 func (l *listener) spooling() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.spool.takes()
-}
-
-// lendAfter is how long a queue that is to go to disk waits for others that keep the positions from moving.
-const lendAfter = time.Second
-
-// loosen sees to it that a queue which is to go to disk gets there, or at least holds up nobody, although sinks that are not spooled
-// for have not taken what is before it. Those that can be spooled for are, then. Where others hold the position, their queues have
-// room, and what all hold together is bounded by the line's window (I6); spooling are the listeners that spool now. The caller
-// holds the line's mu.
-func (l *Line) loosen(spooling uint64) {
-	var holders, merging uint64
-	if spooling != 0 {
-		holders, merging = l.holders(lendAfter)&^spooling, l.merging()&^l.holders(mergeFor)
-	}
-	for i, lst := range l.listeners {
-		if (holders&^merging)&(1<<i) != 0 && lst.spoolsNow() {
-			holders &^= 1 << i
-			l.wakeCommitter()
-		}
-	}
-	for _, lst := range l.listeners {
-		lst.lend(holders != 0)
-	}
-}
-
-// spoolsNow starts to spool, where the listener can; false is that it cannot.
-func (l *listener) spoolsNow() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.spool.start()
-	return l.spool.takes()
-}
-
-// lend lets the queue exceed its limit, or no longer.
-func (l *listener) lend(stuck bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.spool.lent = stuck && l.spool.takes(); l.spool.lent {
-		l.signalFreed()
-	}
 }
 
 // isBehind says whether records on disk, or on their way there, are not delivered.
@@ -289,106 +229,4 @@ func (l *listener) oldest() time.Time {
 		return rec.Received
 	}
 	return time.Time{}
-}
-
-// readSpool takes the oldest records from disk. Those of streams that the sink does not take any more are left out: what is
-// not configured must not leave (I9).
-func (l *listener) readSpool() ([]*change.Record, error) {
-	l.mu.Lock()
-	before := l.spool.saved
-	l.mu.Unlock()
-	left := before
-	most := batchLimit()
-	records, err := l.store.ReadSpool(l.Name, &left, most.Bytes, most.Records)
-	if err != nil {
-		return nil, err
-	}
-	if records, err = l.stillTaken(records); err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.spool.flight = flightOf(&before, &left)
-	l.spool.flight.old = !isEmpty(before[checkpoint.Ahead]) || before[checkpoint.Main].First < l.spool.old
-	l.taken = append(l.taken[:0], records...)
-	if len(records) > 0 {
-		l.spool.oldest = records[0].Received
-	}
-	l.observe()
-	return records, nil
-}
-
-// stillTaken are the records of streams that the sink takes.
-func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error) {
-	taken := records[:0]
-	for _, rec := range records {
-		stream, err := l.streamOnDisk(rec.Stream.String())
-		if err != nil {
-			return nil, err
-		}
-		if stream != nil && l.takes(stream) {
-			rec.Stream = stream
-			taken = append(taken, rec)
-		}
-	}
-	clear(records[len(taken):])
-	return taken, nil
-}
-
-// streamOnDisk is the stream of the name, nil where it is not configured any more. One that is over since has left its
-// resource: the sink is still to be told how it ended.
-func (l *listener) streamOnDisk(name string) (*change.Stream, error) {
-	if stream := l.delivered.streamNamed(name); stream != nil {
-		return stream, nil
-	}
-	_, positioned, err := l.store.Position(name)
-	if err != nil || positioned {
-		return nil, err
-	}
-	stream, found, err := l.store.Resource(name)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &stream, nil
-}
-
-// takeSpooled reads the oldest records from disk, those that the sink still takes.
-func (l *listener) takeSpooled() ([]*change.Record, error) {
-	records, err := l.readSpool()
-	if err != nil || len(records) > 0 {
-		return records, err
-	}
-	return nil, l.acknowledged(nil, "")
-}
-
-// loadSpool takes up what an earlier process has left, before the sink is opened. What that process may have written without
-// noting it is the first batch.
-func (l *listener) loadSpool() error {
-	saved, err := l.store.Spool(l.Name)
-	if err != nil {
-		return err
-	}
-	first, most := saved, batchLimit()
-	records, err := l.store.ReadSpool(l.Name, &first, most.Bytes, most.Records)
-	if err != nil {
-		return err
-	}
-	if l.spooledFirst, err = l.stillTaken(records); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.spool.load(saved)
-	if len(l.spooledFirst) > 0 {
-		l.spool.oldest = l.spooledFirst[0].Received
-	}
-	l.observe()
-	return nil
-}
-
-// isOld says whether what is taken was saved by an earlier process.
-func (l *listener) isOld() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.spool.flight != nil && l.spool.flight.old
 }

@@ -1,0 +1,128 @@
+package pipeline
+
+import (
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+// flight is what was read from disk and is being written to the sink.
+type flight struct {
+	cursor [2]uint64 // behind it
+	size   size      // of Main
+	old    bool      // some of it was saved by an earlier process
+}
+
+func isEmpty(e checkpoint.Extent) bool { return e.First == e.Next }
+
+// flightOf is what was read, by the extents before and after.
+func flightOf(before, after *checkpoint.Spool) *flight {
+	return &flight{
+		cursor: [2]uint64{after[checkpoint.Ahead].First, after[checkpoint.Main].First},
+		size: size{
+			before[checkpoint.Main].Bytes - after[checkpoint.Main].Bytes,
+			before[checkpoint.Main].Records - after[checkpoint.Main].Records,
+		},
+	}
+}
+
+// readSpool takes the oldest records from disk. Those of streams that the sink does not take any more are left out: what is
+// not configured must not leave (I9).
+func (l *listener) readSpool() ([]*change.Record, error) {
+	l.mu.Lock()
+	before := l.spool.saved
+	l.mu.Unlock()
+	left := before
+	most := batchLimit()
+	records, err := l.store.ReadSpool(l.Name, &left, most.Bytes, most.Records)
+	if err != nil {
+		return nil, err
+	}
+	if records, err = l.stillTaken(records); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spool.flight = flightOf(&before, &left)
+	l.spool.flight.old = !isEmpty(before[checkpoint.Ahead]) || before[checkpoint.Main].First < l.spool.old
+	l.taken = append(l.taken[:0], records...)
+	if len(records) > 0 {
+		l.spool.oldest = records[0].Received
+	}
+	l.observe()
+	return records, nil
+}
+
+// stillTaken are the records of streams that the sink takes.
+func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error) {
+	taken := records[:0]
+	for _, rec := range records {
+		stream, err := l.streamOnDisk(rec.Stream.String())
+		if err != nil {
+			return nil, err
+		}
+		if stream != nil && l.takes(stream) {
+			rec.Stream = stream
+			taken = append(taken, rec)
+		}
+	}
+	clear(records[len(taken):])
+	return taken, nil
+}
+
+// streamOnDisk is the stream of the name, nil where it is not configured any more. One that is over since has left its
+// resource: the sink is still to be told how it ended.
+func (l *listener) streamOnDisk(name string) (*change.Stream, error) {
+	if stream := l.delivered.streamNamed(name); stream != nil {
+		return stream, nil
+	}
+	_, positioned, err := l.store.Position(name)
+	if err != nil || positioned {
+		return nil, err
+	}
+	stream, found, err := l.store.Resource(name)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &stream, nil
+}
+
+// takeSpooled reads the oldest records from disk, those that the sink still takes.
+func (l *listener) takeSpooled() ([]*change.Record, error) {
+	records, err := l.readSpool()
+	if err != nil || len(records) > 0 {
+		return records, err
+	}
+	return nil, l.acknowledged(nil, "")
+}
+
+// loadSpool takes up what an earlier process has left, before the sink is opened. What that process may have written without
+// noting it is the first batch.
+func (l *listener) loadSpool() error {
+	saved, err := l.store.Spool(l.Name)
+	if err != nil {
+		return err
+	}
+	first, most := saved, batchLimit()
+	records, err := l.store.ReadSpool(l.Name, &first, most.Bytes, most.Records)
+	if err != nil {
+		return err
+	}
+	if l.spooledFirst, err = l.stillTaken(records); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spool.load(saved)
+	if len(l.spooledFirst) > 0 {
+		l.spool.oldest = l.spooledFirst[0].Received
+	}
+	l.observe()
+	return nil
+}
+
+// isOld says whether what is taken was saved by an earlier process.
+func (l *listener) isOld() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.spool.flight != nil && l.spool.flight.old
+}
