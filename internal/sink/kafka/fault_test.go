@@ -208,7 +208,7 @@ func unreplicated(t *testing.T, cluster *kafkatest.Cluster) {
 		t.Skip("the follower had it all the same")
 	}
 	defer time.AfterFunc(time.Second, resume).Stop() // while the tail is read
-	s.topics, s.names = nil, nil // the process is gone, with all that it knew
+	s.topics, s.names = nil, nil                     // the process is gone, with all that it knew
 	again := newTestSink(t, options)
 	sameSet(t, "tail", open(t, again, mark), idsOf(messages))
 	if err := cluster.AwaitISR(t.Context(), topic); err != nil {
