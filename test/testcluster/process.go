@@ -13,7 +13,7 @@ import (
 )
 
 // stopLimit is how long a process may take to stop before it is killed.
-const stopLimit = 10 * time.Second
+const stopLimit = 2 * time.Minute
 
 // process is one running devcluster.
 type process struct {
