@@ -6,11 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kubecdc/kubecdc/test/child"
 )
 
 // limit bounds each step of the test on a slow machine.
@@ -20,8 +20,7 @@ const limit = 3 * time.Minute
 type exporter struct {
 	binary, dir string
 	config      []string // its arguments
-	cmd         *exec.Cmd
-	exited      chan error
+	process     *child.Process
 }
 
 // start returns when the process runs.
@@ -32,37 +31,23 @@ func (x *exporter) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	x.cmd, x.exited = exec.Command(x.binary, append([]string{"run"}, x.config...)...), make(chan error, 1)
-	x.cmd.Stdout, x.cmd.Stderr, x.cmd.SysProcAttr = log, log, dieWithParent()
-	started := make(chan error)
-	go func(cmd *exec.Cmd) {
-		runtime.LockOSThread() // it dies with the thread that started it
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			x.exited <- cmd.Wait()
-		}
-	}(x.cmd)
-	if err := <-started; err != nil {
+	cmd := exec.Command(x.binary, append([]string{"run"}, x.config...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if x.process, err = child.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { x.cmd.Process.Kill() })
+	t.Cleanup(x.process.Kill)
 }
 
 // stop ends the process as an operator does.
 func (x *exporter) stop(t *testing.T) {
 	t.Helper()
-	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	err := x.process.Terminate(limit)
+	if err == nil {
+		err = x.process.Err
 	}
-	select {
-	case err := <-x.exited:
-		if err != nil {
-			t.Fatalf("the exporter ended: %v\n%s", err, x.log())
-		}
-	case <-time.After(limit):
-		t.Fatalf("the exporter does not end\n%s", x.log())
+	if err != nil {
+		t.Fatalf("the exporter ended: %v\n%s", err, x.log())
 	}
 }
 
@@ -80,8 +65,8 @@ func (x *exporter) settle(t *testing.T) {
 			return
 		}
 		select { // it may not listen yet
-		case ended := <-x.exited:
-			t.Fatalf("the exporter ended: %v\n%s", ended, x.log())
+		case <-x.process.Exited:
+			t.Fatalf("the exporter ended: %v\n%s", x.process.Ended(), x.log())
 		case <-ctx.Done():
 			t.Fatalf("exporter snapshot: %v: %s\n%s", err, &said, x.log())
 		case <-time.After(200 * time.Millisecond):

@@ -10,10 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/kubecdc/kubecdc/test/child"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/maven"
 )
@@ -86,12 +86,10 @@ func lookAtSources(dirs ...string) error {
 // output runs a program to its end, and returns its lines.
 func output(t *testing.T, command ...string) []string {
 	t.Helper()
-	runtime.LockOSThread() // the kernel takes the end of this thread for the end of the program's parent
-	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &stdout, &stderr, dieWithParent()
-	if err := cmd.Run(); err != nil {
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := child.Run(cmd); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, tail(stderr.String()))
 	}
 	return strings.Split(strings.TrimSuffix(stdout.String(), "\n"), "\n")

@@ -20,7 +20,7 @@ func TestI5BeforeIsWhatWasDeliveredLast(t *testing.T) {
 	r.writer.start(t)
 	r.exporter.start(t)
 	r.file.awaitMore(t, r.exporter, amount(900, 400))
-	r.exporter.process.kill()
+	r.exporter.process.Kill()
 	r.killAtRandom(kills(t, 20, 5))
 	r.settle()
 	r.exporter.stop(t)

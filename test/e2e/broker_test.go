@@ -69,7 +69,7 @@ func (b *broker) start() {
 	env := []string{brokerDirVariable + "=" + filepath.Join(b.dir, "jetstream"), brokerPortVariable + "=" + strconv.Itoa(b.port)}
 	b.process = startProcess(b.t, filepath.Join(b.dir, "broker.log"), env, os.Args[0])
 	eventually(b.t, patience, "the NATS server takes connections", func() bool {
-		if !b.process.running() {
+		if !b.process.Running() {
 			b.t.Fatalf("the NATS server ended: see %s", b.dir)
 		}
 		conn, err := net.Dial("tcp", b.address())
@@ -81,7 +81,7 @@ func (b *broker) start() {
 	})
 }
 
-func (b *broker) kill() { b.process.kill() }
+func (b *broker) kill() { b.process.Kill() }
 
 func (b *broker) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)) }
 

@@ -23,7 +23,7 @@ func TestI3I5ExactlyOnceInOrderWhileBothEndsAndTheNetworkFail(t *testing.T) {
 		if i%2 == 0 {
 			r.stream.await(t, r.exporter, "what the file has", func(e *event) bool { return e.ID == r.file.events[len(r.file.events)-1].ID })
 		}
-		r.exporter.process.kill()
+		r.exporter.process.Kill()
 	}
 	r.exporter.start(t)
 	r.file.awaitMore(t, r.exporter, changes)

@@ -84,7 +84,7 @@ func allKindsOfSinks(t *testing.T, c *kafka.Cluster) {
 	r.broker.kill()
 	r.broker.start()
 	r.file.awaitMore(t, r.exporter, len(r.file.all(t))+100)
-	r.exporter.process.kill()
+	r.exporter.process.Kill()
 	r.exporter.start(t)
 	r.writer.stop(t)
 	r.streaming()

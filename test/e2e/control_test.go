@@ -35,7 +35,7 @@ func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...)
 	r.command("snapshot")
-	r.exporter.process.kill()
+	r.exporter.process.Kill()
 	r.writer.disturb(t)
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...) // which also says that it streams
@@ -44,7 +44,7 @@ func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
 	for _, sink := range r.sinks() {
 		before[sink] = requested(sink.all(t))
 	}
-	if err := r.exporter.process.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+	if err := r.exporter.process.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	for _, resource := range r.resources() {

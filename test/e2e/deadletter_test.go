@@ -206,7 +206,7 @@ func TestI4AKillBetweenLetterAndNoteRepeatsNeither(t *testing.T) {
 	network.allow(0)
 	huge := r.huge("huge")
 	eventually(t, deliveryLimit, "there is a letter", func() bool { return len(r.letters()) == 1 })
-	r.exporter.process.kill()
+	r.exporter.process.Kill()
 	network.reset()
 	network.allow(-1)
 	if got := r.told(string(huge.GetUID())); got != "" {
@@ -214,7 +214,7 @@ func TestI4AKillBetweenLetterAndNoteRepeatsNeither(t *testing.T) {
 	}
 	r.exporter.start(t)
 	r.await(string(huge.GetUID()))
-	r.exporter.process.kill() // and once more, with the note in the log
+	r.exporter.process.Kill() // and once more, with the note in the log
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...)
 	r.exporter.stop(t)

@@ -38,7 +38,7 @@ func kafkaFollowsDefinitions(t *testing.T, c *kafka.Cluster) {
 
 	r.define("cog")
 	r.eventuallyPage("cogs have a stream", func(p page) bool { _, found := p.Streams["cogs.gadgets.example.com"]; return found })
-	r.exporter.process.kill()
+	r.exporter.process.Kill()
 	cog := r.made("cog", "a")
 	r.starts()
 	r.await(cog)

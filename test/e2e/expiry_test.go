@@ -39,7 +39,7 @@ func TestI2I5EventsThatExpireTogetherAreDeletedOnce(t *testing.T) {
 		network.allow(fewBytes)
 		r.exporter.start(t)
 		eventually(t, deliveryLimit, "the network is exhausted", network.exhausted)
-		r.exporter.process.kill()
+		r.exporter.process.Kill()
 		network.reset()
 		between += r.partlyDeleted()
 	}

@@ -48,7 +48,7 @@ func (x *exporter) configure(t *testing.T, sinks string) {
 	}
 }
 
-func (x *exporter) runs() bool { return x.process != nil && x.process.running() }
+func (x *exporter) runs() bool { return x.process != nil && x.process.Running() }
 
 // stop asks the exporter to end. It must have delivered everything then.
 func (x *exporter) stop(t *testing.T) {
@@ -85,7 +85,7 @@ func (x *exporter) lastLines(t *testing.T) string {
 // signal sends the exporter a signal: SIGSTOP freezes it, as a suspended machine would, and SIGCONT lets it go on.
 func (x *exporter) signal(t *testing.T, signal os.Signal) {
 	t.Helper()
-	if err := x.process.cmd.Process.Signal(signal); err != nil {
+	if err := x.process.Cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -54,7 +54,7 @@ func kafkaUnderFaults(t *testing.T, c *kafka.Cluster) {
 	r.writer.populate(t)
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...) // the topics are there
-	r.exporter.process.kill()
+	r.exporter.process.Kill()
 	harm := startHarm(t, c, append(plain.topics(r.names()), whole.topics(r.names())...))
 	r.writer.start(t)
 	kills := r.killUntil(changes(t))
@@ -93,10 +93,10 @@ func (r *rig) killUntil(changes int) int {
 		}
 		select {
 		case <-time.After(time.Duration(random.Int64N(int64(4 * time.Second)))):
-		case <-r.exporter.process.exited:
+		case <-r.exporter.process.Exited:
 			r.t.Fatalf("the exporter ended by itself:\n%s", r.exporter.lastLines(r.t))
 		}
-		r.exporter.process.kill()
+		r.exporter.process.Kill()
 	}
 }
 

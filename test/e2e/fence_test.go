@@ -31,12 +31,12 @@ func TestI10AnOlderExporterIsFenced(t *testing.T) {
 	older.signal(t, syscall.SIGCONT)
 	r.writer.start(t)
 	select {
-	case <-older.process.exited:
+	case <-older.process.Exited:
 	case <-time.After(deliveryLimit):
 		t.Fatalf("the older exporter runs beside the younger:\n%s", older.lastLines(t))
 	}
 	said := "another exporter writes to the stream"
-	if code := older.process.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(older.lastLines(t), said) {
+	if code := older.process.Cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(older.lastLines(t), said) {
 		t.Errorf("the older exporter ended with code %d, want 1 and %q:\n%s", code, said, older.lastLines(t))
 	}
 	r.settle()

@@ -69,7 +69,7 @@ func (f *follower) await(t *testing.T, x *exporter, what string, wanted func(*ev
 	looked := 0
 	deadline := time.Now().Add(deliveryLimit)
 	eventually(t, 2*deliveryLimit, what+" is in the sink "+f.name, func() bool {
-		ended := !x.process.running()
+		ended := !x.process.Running()
 		f.read(t)
 		for ; looked < len(f.events); looked++ {
 			if wanted(&f.events[looked]) {

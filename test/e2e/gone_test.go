@@ -166,7 +166,7 @@ func TestI3I4I5ExactlyOnceWhileEverythingIsKilled(t *testing.T) {
 			r.exporter.start(t)
 			select {
 			case <-time.After(100*time.Millisecond + time.Duration(random.Int64N(int64(time.Second)))):
-			case <-r.exporter.process.exited: // it started without an API server
+			case <-r.exporter.process.Exited: // it started without an API server
 				r.expectFailure()
 				ended++
 				<-time.After(100 * time.Millisecond) // as whoever restarts it would wait
@@ -175,7 +175,7 @@ func TestI3I4I5ExactlyOnceWhileEverythingIsKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r.exporter.process.kill()
+			r.exporter.process.Kill()
 		}
 	}
 	r.writer.check(t)
@@ -207,7 +207,7 @@ func (r *rig) restartSoon(delay time.Duration) <-chan error {
 // expectFailure wants an exporter that ended by itself to say that another start may help: it was no wrong usage.
 func (r *rig) expectFailure() {
 	r.t.Helper()
-	if code := r.exporter.process.cmd.ProcessState.ExitCode(); code != 1 {
+	if code := r.exporter.process.Cmd.ProcessState.ExitCode(); code != 1 {
 		r.t.Errorf("the exporter ended with code %d, want 1:\n%s", code, r.exporter.lastLines(r.t))
 	}
 }

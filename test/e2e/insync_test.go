@@ -26,7 +26,7 @@ func kafkaWaitsForReplicas(t *testing.T, c *kafka.Cluster) {
 	}
 	r.writeUntaken("NOT_ENOUGH_REPLICAS")
 	r.expectUnsaved(begun, 1)
-	r.exporter.process.kill()
+	r.exporter.process.Kill()
 	r.exporter.start(t)
 	r.writeUntaken("")
 	r.expectUnsaved(begun, 0) // a life that has saved nothing shows no position

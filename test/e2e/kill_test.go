@@ -80,7 +80,7 @@ func TestI5ASnapshotThatIsKilledIsTakenUpAgain(t *testing.T) {
 		before := len(r.file.all(t))
 		r.exporter.start(t)
 		r.file.awaitMore(t, r.exporter, before+1+random.IntN(200))
-		r.exporter.process.kill()
+		r.exporter.process.Kill()
 	}
 	r.exporter.start(t)
 	r.settle()
@@ -110,10 +110,10 @@ func (r *rig) killAtRandom(times int) {
 		}
 		select {
 		case <-time.After(time.Duration(random.Int64N(int64(longest)))):
-		case <-r.exporter.process.exited:
+		case <-r.exporter.process.Exited:
 			r.t.Fatalf("the exporter ended by itself:\n%s", r.exporter.lastLines(r.t))
 		}
-		r.exporter.process.kill()
+		r.exporter.process.Kill()
 		if len(r.file.read(r.t)) == 0 && len(r.file.events) == before {
 			fruitless++
 		}

@@ -39,7 +39,7 @@ func TestI1I3ACoalescingSinkThatIsAwayHoldsUpNobody(t *testing.T) {
 		t.Errorf("%v records were merged, want 50 or more", merged)
 	}
 	r.writer.change(t, 10)
-	r.exporter.process.kill()
+	r.exporter.process.Kill()
 	r.exporter.start(t)
 	r.writer.change(t, 20)
 	last := r.writer.finish(t)

@@ -24,7 +24,7 @@ func TestI3ABucketIsTheCluster(t *testing.T) {
 	r.writer.populate(t)
 	r.exporter.start(t)
 	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
-	r.exporter.process.kill() // before anything is deleted, so that the bucket is told of every object
+	r.exporter.process.Kill() // before anything is deleted, so that the bucket is told of every object
 	m := watchMirror(t, r.broker.open())
 	r.writer.start(t)
 	mend := network.resetEvery(betweenCuts(t))

@@ -144,7 +144,7 @@ var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 // peakMemory is the most memory that the process had, in MiB, where the system tells.
 func (x *exporter) peakMemory(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", x.process.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", x.process.Cmd.Process.Pid))
 	found := highWater.FindSubmatch(text)
 	if err != nil || found == nil {
 		return "an unknown amount"

@@ -113,11 +113,11 @@ func TestI10ASecondExporterIsKeptApart(t *testing.T) {
 	second.args = append(slices.Clone(second.args), "--listen", fmt.Sprintf("127.0.0.1:%d", freePort(t)))
 	second.start(t)
 	select {
-	case <-second.process.exited:
+	case <-second.process.Exited:
 	case <-time.After(deliveryLimit):
 		t.Fatalf("the second exporter runs beside the first:\n%s", second.lastLines(t))
 	}
-	if code := second.process.cmd.ProcessState.ExitCode(); code != 1 {
+	if code := second.process.Cmd.ProcessState.ExitCode(); code != 1 {
 		t.Errorf("the second exporter ended with code %d, want 1:\n%s", code, second.lastLines(t))
 	}
 	r.writer.change(t, 5)

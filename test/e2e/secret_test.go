@@ -96,7 +96,7 @@ sinks:
 	events.await(t, r.exporter, "the delete", func(e *event) bool { return e.op() == "deleted" && e.Name == "gone" })
 	p.letters(events)
 	p.spool(events)
-	r.exporter.process.kill()
+	r.exporter.process.Kill()
 	if found := p.searchState(); found.chunks == 0 || found.images == 0 {
 		t.Errorf("the state has %d chunks of the spool and %d objects with hashes: nothing was looked at", found.chunks, found.images)
 	}

@@ -49,7 +49,7 @@ func (r *rig) killInTheMiddle(times int, sink *follower) {
 		before := len(sink.all(r.t))
 		r.writer.change(r.t, 15)
 		sink.awaitMore(r.t, r.exporter, before+1+random.IntN(100))
-		r.exporter.process.kill()
+		r.exporter.process.Kill()
 		r.exporter.start(r.t)
 		if i%4 == 3 {
 			r.file.awaitObjects(r.t, r.exporter, r.writer.finish(r.t)...)

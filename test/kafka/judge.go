@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecdc/kubecdc/test/child"
 )
 
 // judgeLimit bounds the reading of one topic.
@@ -104,10 +105,8 @@ func (c *Cluster) judge(ctx context.Context, input string, take func(line string
 	command := c.install.java("512m", "warn", "Judge", args...)
 	var out, problem bytes.Buffer
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = strings.NewReader(input), &out, &problem, dieWithParent()
-	runtime.LockOSThread() // the JVM dies with the thread that started it
-	defer runtime.UnlockOSThread()
-	if err := cmd.Run(); err != nil {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &problem
+	if err := child.Run(cmd); err != nil {
 		return fmt.Errorf("%w: %s", errors.Join(err, ctx.Err()), problem.String())
 	}
 	text, complete := strings.CutSuffix(out.String(), "end\n")

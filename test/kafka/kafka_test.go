@@ -32,7 +32,7 @@ func TestStopLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-p.exited:
+	case <-p.Exited:
 	default:
 		t.Error("the broker runs after close")
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kubecdc/kubecdc/test/child"
 )
 
 // node is one broker, with its controller.
@@ -20,7 +22,7 @@ type node struct {
 	ports map[Listener]int
 
 	mu      sync.Mutex
-	process *process // nil while killed or stopped
+	process *child.Process // nil while killed or stopped
 }
 
 // createNodes settles the ports and the configuration of all brokers.
@@ -63,13 +65,13 @@ func (n *node) start(command []string) error {
 }
 
 // running returns the process, nil if there is none.
-func (n *node) running() *process {
+func (n *node) running() *child.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.process
 }
 
-func (n *node) take() *process {
+func (n *node) take() *child.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.process
@@ -79,7 +81,7 @@ func (n *node) take() *process {
 
 func (n *node) kill() {
 	if p := n.take(); p != nil {
-		p.kill()
+		p.Kill()
 	}
 }
 
@@ -112,7 +114,10 @@ func (c *Cluster) StopNode(id int) error {
 	if p == nil {
 		return nil
 	}
-	return p.stop()
+	if err := p.Terminate(stopLimit); err != nil {
+		return fmt.Errorf("stop broker: %w", err)
+	}
+	return nil
 }
 
 // Pause stops a broker's clock, as SIGSTOP does: its connections stay open and are silent.
@@ -130,7 +135,7 @@ func (c *Cluster) signal(id int, verb string, send func(*os.Process) error) erro
 	if p == nil {
 		return fmt.Errorf("%s broker %d: it does not run", verb, id)
 	}
-	if err := send(p.cmd.Process); err != nil {
+	if err := send(p.Cmd.Process); err != nil {
 		return fmt.Errorf("%s broker %d: %w", verb, id, err)
 	}
 	return nil
@@ -173,8 +178,8 @@ func (n *node) awaitReady(ctx context.Context) error {
 	}
 	err = until(ctx, func(ctx context.Context) error {
 		select {
-		case <-p.exited:
-			return permanent{p.err}
+		case <-p.Exited:
+			return permanent{p.Ended()}
 		default:
 		}
 		if err := n.answers(ctx, client); err != nil {

@@ -221,7 +221,7 @@ func (c *Cluster) args(role string) []string {
 
 func kill(p **process) {
 	if *p != nil {
-		(*p).kill()
+		(*p).Kill()
 		*p = nil
 	}
 }
