@@ -29,20 +29,7 @@ func runWriter(ctx context.Context, spec client.Spec, meter *harness.Meter) erro
 	written, failed := make(chan int), make(chan error, 1)
 	w := &kafkago.Writer{
 		Addr: kafkago.TCP(strings.Split(brokers, ",")...), Topic: name, Balancer: kafkago.Murmur2Balancer{},
-		RequiredAcks: kafkago.RequireAll, Compression: kafkago.Snappy, Async: true,
-		Completion: func(messages []kafkago.Message, err error) {
-			if err != nil {
-				select {
-				case failed <- fmt.Errorf("write to Kafka: %w", err):
-				default:
-				}
-				return
-			}
-			select {
-			case written <- len(messages):
-			case <-ctx.Done():
-			}
-		},
+		RequiredAcks: kafkago.RequireAll, Compression: kafkago.Snappy, Async: true, Completion: completion(ctx, written, failed),
 	}
 	defer w.Close()
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamicClient, 0, metav1.NamespaceAll, nil)
@@ -60,6 +47,23 @@ func runWriter(ctx context.Context, spec client.Spec, meter *harness.Meter) erro
 		case <-ctx.Done():
 			factory.Shutdown()
 			return nil
+		}
+	}
+}
+
+// completion tells of what is written, and of the first failure.
+func completion(ctx context.Context, written chan<- int, failed chan<- error) func([]kafkago.Message, error) {
+	return func(messages []kafkago.Message, err error) {
+		if err != nil {
+			select {
+			case failed <- fmt.Errorf("write to Kafka: %w", err):
+			default:
+			}
+			return
+		}
+		select {
+		case written <- len(messages):
+		case <-ctx.Done():
 		}
 	}
 }

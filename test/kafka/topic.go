@@ -204,7 +204,12 @@ func (c *Cluster) alterTopicConfig(ctx context.Context, topic string, config map
 	if err != nil {
 		return fmt.Errorf("alter configuration of %s: %w", topic, err)
 	}
-	err = until(ctx, func(ctx context.Context) error {
+	return c.awaitTopicConfig(ctx, topic, config)
+}
+
+// awaitTopicConfig returns when every broker has the configuration.
+func (c *Cluster) awaitTopicConfig(ctx context.Context, topic string, config map[string]string) error {
+	err := until(ctx, func(ctx context.Context) error {
 		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
 			got, err := topicConfig(ctx, broker, topic)
 			for key, want := range config {

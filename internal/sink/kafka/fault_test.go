@@ -195,16 +195,7 @@ func unreplicated(t *testing.T, cluster *kafkatest.Cluster) {
 	})
 	defer resume()
 	messages := messagesOf(topic, 5)[1:]
-	given, giveUp := context.WithCancel(t.Context())
-	defer giveUp()
-	written := make(chan error, 1)
-	go func() {
-		_, err := s.Write(given, messages)
-		written <- err
-	}()
-	awaitAppended(t, options, 5)
-	giveUp()
-	if err := <-written; err == nil {
+	if writeUnreplicated(t, s, options, messages) == nil {
 		t.Skip("the follower had it all the same")
 	}
 	defer time.AfterFunc(time.Second, resume).Stop() // while the tail is read
@@ -214,6 +205,20 @@ func unreplicated(t *testing.T, cluster *kafkatest.Cluster) {
 	if err := cluster.AwaitISR(t.Context(), topic); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// writeUnreplicated gives a Write up when the leader has all five records of the topic.
+func writeUnreplicated(t *testing.T, s *Sink, options Options, messages []sink.Message) error {
+	given, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	written := make(chan error, 1)
+	go func() {
+		_, err := s.Write(given, messages)
+		written <- err
+	}()
+	awaitAppended(t, options, 5)
+	giveUp()
+	return <-written
 }
 
 // awaitAppended returns when the leader of the topic's only partition has n records, replicated or not.
