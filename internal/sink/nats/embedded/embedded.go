@@ -34,7 +34,7 @@ func Start(options Options) (*Server, error) {
 		return nil, fmt.Errorf("start nats server: %w", err)
 	}
 	inner.Start() // returns; the server's goroutines end in Shutdown
-	if !inner.ReadyForConnections(10 * time.Second) {
+	if !inner.ReadyForConnections(time.Minute) {
 		inner.Shutdown()
 		inner.WaitForShutdown()
 		return nil, fmt.Errorf("start nats server: not ready on %s:%d: is the port in use?", config.Host, options.Port)
