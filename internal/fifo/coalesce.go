@@ -81,7 +81,8 @@ func (p *pending) pushCurrent(q *Queue, rec *change.Record, at waiting) (waiting
 }
 
 // pushDelete queues a delete. Behind another one it is left out, with what lies between: nobody was given the object that it is
-// about. Of two of the same object the one that knows the final state is kept.
+// about, but for a record that is for this sink alone: such an object only this sink was given. Of two of the same object the one
+// that knows the final state is kept.
 func (p *pending) pushDelete(q *Queue, rec *change.Record, at waiting, again bool) (waiting, []*change.Record) {
 	if at.deleted == 0 && at.current == 0 {
 		q.append(rec)
@@ -99,7 +100,7 @@ func (p *pending) pushDelete(q *Queue, rec *change.Record, at waiting, again boo
 		place, old := p.supersede(q, at.deleted, rec)
 		return waiting{deleted: place}, append(merged, old)
 	}
-	if again && q.find(at.deleted).rec.UID != rec.UID {
+	if (again || rec.Sink != "") && q.find(at.deleted).rec.UID != rec.UID {
 		q.append(rec) // and the first is no longer looked at
 		return waiting{deleted: rec.Seq}, merged
 	}

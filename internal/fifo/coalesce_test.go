@@ -289,15 +289,19 @@ func TestI3CoalescedRecordsFoldToTheSameState(t *testing.T) {
 	}
 }
 
-// pushed pushes records of the ops into a coalescing queue, of one object each where the name has no slash behind it, and
-// returns what it holds.
+// pushed pushes records of the ops into a coalescing queue, each with the name and the uid of its object and an exclamation mark
+// if it is for one sink alone, and returns what the queue holds.
 func pushed(t *testing.T, ops ...string) string {
 	t.Helper()
 	c := newCourse(t, Limit{Bytes: 1 << 20, Records: 100})
 	for i, text := range ops {
 		op, rest, _ := strings.Cut(text, " ")
 		name, uid, _ := strings.Cut(rest, "/")
+		uid, only := strings.CutSuffix(uid, "!")
 		rec := &change.Record{Op: change.ParseOp(op), UID: uid, Stream: &streams[0], Key: change.Key{Name: name}, Seq: uint64(i + 1)}
+		if only {
+			rec.Sink = "s"
+		}
 		if !c.queue.ReserveFor(rec) {
 			t.Fatal("no room")
 		}
@@ -320,6 +324,7 @@ func TestRulesOfCoalescing(t *testing.T) {
 		"a delete stays before another uid":           {[]string{"updated a/1", "deleted a/1", "added a/2", "updated a/2"}, "2:deleted 4:updated"},
 		"an object that is back was never away":       {[]string{"deleted a/1", "added a/1"}, "2:added"},
 		"two deletes are one":                         {[]string{"deleted a/1", "added a/2", "deleted a/2"}, "1:deleted"},
+		"only this sink was given what is gone":       {[]string{"deleted a/2", "deleted a/1!"}, "1:deleted 2:deleted"},
 		"nothing moves before a snapshot":             {[]string{"added a/1", "snapshot.begin /", "sync b/2", "sync a/1", "snapshot.end /"}, "2:snapshot.begin 3:sync 4:sync 5:snapshot.end"},
 		"nothing moves before a gap":                  {[]string{"added a/1", "gap /", "updated a/1"}, "2:gap 3:updated"},
 		"what a snapshot told of stays in its frames": {[]string{"snapshot.begin /", "sync a/1", "snapshot.end /", "updated a/1"}, "1:snapshot.begin 4:updated 3:snapshot.end"},

@@ -40,7 +40,7 @@ func FuzzOutbox(f *testing.F) {
 		select {
 		case m := <-messages:
 			return m
-		case <-within(t, 20*time.Second).Done():
+		case <-within(t).Done():
 			t.Fatal("a message did not arrive: ", open.conn.nc.LastError())
 			return nil
 		}
@@ -184,7 +184,7 @@ func TestI4TooLargeBehindOthers(t *testing.T) {
 		batch := newMaker().Batch(5)
 		batch[3].Value = make([]byte, 1<<20+1)
 		var rejected *sink.RejectedError
-		err := open.publish(within(t, 20*time.Second), batch)
+		err := open.publish(within(t), batch)
 		if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" {
 			t.Fatalf("got %v", err)
 		}
@@ -228,7 +228,7 @@ func TestI3SocketThatTakesNothing(t *testing.T) {
 	publisher := newSink(t, options)
 	publisher.tuning.flush, publisher.tuning.bytes = 500*time.Millisecond, 64<<20
 	publisher.tuning.reply = 20 * time.Second // a socket that goes on with the wrong bytes is silent for so long
-	if _, err := publisher.Open(within(t, 20*time.Second), ""); err != nil {
+	if _, err := publisher.Open(within(t), ""); err != nil {
 		t.Fatal(err)
 	}
 	defer network.stall()()
