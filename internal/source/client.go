@@ -53,6 +53,7 @@ func NewClient(config *rest.Config, streams int) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = maxRequests, 2*maxRequests
 	config.Timeout = 0
+	config.Dial = aheadDialer(config.Dial)
 	if streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
 		config.NextProtos = []string{"http/1.1"}
 	}
