@@ -32,7 +32,7 @@ func aheadDialer(dial dialFunc) dialFunc {
 }
 
 // aheadConn is a connection that takes all that is there, as far as it has room, and hands it out piece by piece. Its room
-// grows while it is filled. Read is for one goroutine at a time.
+// grows while it is filled, and shrinks while little comes. Read is for one goroutine at a time.
 type aheadConn struct {
 	net.Conn
 	buf  []byte // for the next read
@@ -55,10 +55,15 @@ func (c *aheadConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// fill reads once, and makes the room for the next time. It may block for hours, so nothing else stays in memory.
 func (c *aheadConn) fill() {
+	c.held = nil
 	n, err := c.Conn.Read(c.buf)
 	c.held, c.err = c.buf[:n], err
-	if n == len(c.buf) && n < maxAhead {
-		c.buf = make([]byte, 2*n)
+	switch size := len(c.buf); {
+	case n == size && size < maxAhead:
+		c.buf = make([]byte, 2*size)
+	case n < size/32 && size > minAhead:
+		c.buf = make([]byte, size/2)
 	}
 }

@@ -19,6 +19,7 @@ import (
 type readerConn struct {
 	net.Conn
 	reader io.Reader
+	before func()     // each Read; nil is nothing
 	mu     sync.Mutex // guards the following
 	asked  []int
 }
@@ -27,6 +28,9 @@ func (c *readerConn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	c.asked = append(c.asked, len(p))
 	c.mu.Unlock()
+	if c.before != nil {
+		c.before()
+	}
 	return c.reader.Read(p)
 }
 
@@ -62,37 +66,46 @@ func TestI4AConnectionThatIsReadAheadLosesNothing(t *testing.T) {
 	}
 }
 
-// TestAConnectionIsReadFurtherWhileItFillsItsRoom: a quiet one stays small, and no more is read before what is held is taken.
-func TestAConnectionIsReadFurtherWhileItFillsItsRoom(t *testing.T) {
-	endless := &readerConn{reader: endlessReader{}}
-	conn := readAhead(t, endless)
-	for range 4 * maxAhead / 1000 {
-		if n, err := conn.Read(make([]byte, 1000)); n == 0 || err != nil {
-			t.Fatal(n, err)
+// TestI6AConnectionIsReadFurtherWhileItFillsItsRoom: one that is quiet, or becomes so, is small; and no more is read before
+// what is held is taken.
+func TestI6AConnectionIsReadFurtherWhileItFillsItsRoom(t *testing.T) {
+	bare := &readerConn{}
+	conn := readAhead(t, bare)
+	bare.before = func() {
+		if conn.(*aheadConn).held != nil {
+			t.Error("a connection that is waited for keeps what was taken")
 		}
 	}
-	var want []int
-	for size, sum := minAhead, 0; sum < 4*maxAhead/1000*1000; size = min(2*size, maxAhead) {
-		want, sum = append(want, size), sum+size
-	}
-	if !slices.Equal(endless.asked, want) {
-		t.Errorf("a busy connection was asked for %v bytes, want %v", endless.asked, want)
-	}
-	quiet := &readerConn{reader: endlessReader{short: 1}}
-	for conn = readAhead(t, quiet); len(quiet.asked) < 8; {
-		if _, err := conn.Read(make([]byte, 1000)); err != nil {
-			t.Fatal(err)
+	for _, turn := range []struct {
+		name string
+		give int // bytes a read, at most
+		want []int
+	}{
+		{"quiet", minAhead - 1, []int{minAhead, minAhead, minAhead}},
+		{"busy", maxAhead, []int{8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 512 << 10}},
+		{"slow", maxAhead / 32, []int{512 << 10, 512 << 10, 512 << 10}},
+		{"quiet again", 100, []int{512 << 10, 256 << 10, 128 << 10, 64 << 10, 32 << 10, 16 << 10, 8 << 10, 8 << 10}},
+	} {
+		bare.reader, bare.asked = endlessReader{turn.give}, nil
+		for _, size := range turn.want {
+			p := make([]byte, min(size, turn.give))
+			if _, err := io.ReadFull(conn, p[:1]); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(conn, p[1:]); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if slices.Max(quiet.asked) != minAhead {
-		t.Errorf("a quiet connection was asked for %v bytes", quiet.asked)
+		if !slices.Equal(bare.asked, turn.want) {
+			t.Errorf("a connection that is %s was asked for %v bytes, want %v", turn.name, bare.asked, turn.want)
+		}
 	}
 }
 
-// endlessReader gives so many bytes less than it is asked for.
-type endlessReader struct{ short int }
+// endlessReader gives so many bytes at most.
+type endlessReader struct{ most int }
 
-func (r endlessReader) Read(p []byte) (int, error) { return len(p) - r.short, nil }
+func (r endlessReader) Read(p []byte) (int, error) { return min(len(p), r.most), nil }
 
 // TestADeadlineIsNotTheEndOfAConnection: the bytes before it come first, and what comes later is read.
 func TestADeadlineIsNotTheEndOfAConnection(t *testing.T) {
