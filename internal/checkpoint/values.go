@@ -65,30 +65,20 @@ func parseUUID(text string) (id [16]byte, ok bool) {
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return id, false
 	}
-	at := 0
-	for i := range len(text) {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			continue
-		}
-		digit := nibble(text[i])
-		if digit > 15 {
-			return id, false
-		}
-		id[at/2] = id[at/2]<<4 | digit
-		at++
+	var digits [32]byte
+	copy(digits[:8], text)
+	copy(digits[8:12], text[9:])
+	copy(digits[12:16], text[14:])
+	copy(digits[16:20], text[19:])
+	copy(digits[20:], text[24:])
+	lower := byte('a' - 'A') // the bit that of all hexadecimal digits A to F alone lack
+	for _, digit := range digits {
+		lower &= digit
+	}
+	if _, err := hex.Decode(id[:], digits[:]); err != nil || lower == 0 {
+		return [16]byte{}, false
 	}
 	return id, true
-}
-
-// nibble is the value of a lower-case hexadecimal digit, above 15 for any other byte.
-func nibble(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10
-	}
-	return 0xff
 }
 
 func formatUUID(id [16]byte) string {
