@@ -108,7 +108,9 @@ func (t *Telemetry) Received(rec *change.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.stream(*rec.Stream)
-	s.sign = time.Now()
+	if s.sign = rec.Received; s.sign.IsZero() { // a bookmark
+		s.sign = time.Now()
+	}
 	s.Records++
 	t.receivedOf(s, rec).Inc()
 	s.bytes.Add(float64(len(rec.Object)))
