@@ -1,0 +1,34 @@
+package telemetry
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// TestI4ASilentStreamIsToldAndABookmarkIsASign: a record that was received and a bookmark, which has no such time, are both
+// signs of life.
+func TestI4ASilentStreamIsToldAndABookmarkIsASign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		telemetry, both := quiet(), streams()
+		problems := func() int {
+			telemetry.mu.Lock()
+			defer telemetry.mu.Unlock()
+			return len(telemetry.unhealthy(time.Now()))
+		}
+		time.Sleep(silence + time.Second)
+		if n := problems(); n != len(both) {
+			t.Fatalf("%d streams are called silent, want %d", n, len(both))
+		}
+		telemetry.Received(&change.Record{Stream: &both[0], Op: change.Updated, Received: time.Now()})
+		if n := problems(); n != len(both)-1 {
+			t.Errorf("%d streams are called silent after a record of one, want %d", n, len(both)-1)
+		}
+		telemetry.Received(&change.Record{Stream: &both[1], Op: change.Bookmark})
+		if n := problems(); n != 0 {
+			t.Errorf("%d streams are called silent after a bookmark of the other, want 0", n)
+		}
+	})
+}
