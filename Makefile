@@ -63,7 +63,7 @@ BENCHES := source stages encode file scale snapshot restart idle kafka nats spoo
 
 .PHONY: bench
 bench: ## all benchmarks, each beside its limit; their figures are written into bench/RESULTS.md
-	@set -e -o pipefail; for one in $(BENCHES); do began=$$SECONDS; $(MAKE) --no-print-directory bench-$$one; echo "bench took.$$one $$((SECONDS - began)) s"; done | tee /dev/stderr | go run ./bench/report
+	@set -e -o pipefail; for one in $(BENCHES); do began=$$SECONDS; $(MAKE) --no-print-directory bench-$$one; echo "bench $${one/stages/stage}.took_seconds $$((SECONDS - began)) s"; done | tee /dev/stderr | go run ./bench/report
 
 .PHONY: bench-source
 bench-source: ## watch -> records, beside reading and discarding the same bytes
