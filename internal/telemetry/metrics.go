@@ -101,7 +101,7 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 	for name, s := range t.streams {
 		gauge(t.gauges.historyLeft, historyLeft(now, unsaved[name]).Seconds(), name)
 		if !s.confirmed.IsZero() {
-			gauge(t.gauges.positionAge, now.Sub(s.confirmed).Seconds(), name)
+			gauge(t.gauges.positionAge, age(now, s.confirmed), name)
 		}
 		if n, err := t.countObjects(name); err == nil {
 			gauge(t.gauges.inventory, float64(n), name)
@@ -115,10 +115,10 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// age is in seconds, 0 for no time.
+// age is in seconds, 0 for no time, and for one that came while the clock was read.
 func age(now, then time.Time) float64 {
 	if then.IsZero() {
 		return 0
 	}
-	return now.Sub(then).Seconds()
+	return max(0, now.Sub(then).Seconds())
 }

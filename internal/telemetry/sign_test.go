@@ -32,3 +32,13 @@ func TestI4ASilentStreamIsToldAndABookmarkIsASign(t *testing.T) {
 		}
 	})
 }
+
+// TestAnAgeIsNeverNegative, as what comes while a status is made is newer than the status.
+func TestAnAgeIsNeverNegative(t *testing.T) {
+	now := time.Now()
+	for then, want := range map[time.Time]float64{{}: 0, now.Add(-2 * time.Second): 2, now.Add(time.Microsecond): 0} {
+		if got := age(now, then); got != want {
+			t.Errorf("the age of %v at %v is %v s, want %v", then, now, got, want)
+		}
+	}
+}
