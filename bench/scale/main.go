@@ -20,7 +20,7 @@ const (
 	// podBytes is the size of the objects that come in many streams, that of the fixture.
 	podBytes = 12 << 10
 	// seconds is how long a rate is kept up.
-	seconds = 3
+	seconds = 5
 )
 
 // options are the command line's.

@@ -24,7 +24,7 @@ func run(ctx context.Context, args []string) (err error) {
 	var c course
 	flags := flag.NewFlagSet("spool", flag.ExitOnError)
 	flags.IntVar(&c.events, "events", 20_000, "how many events go to disk and back, as fast as they come")
-	flags.IntVar(&c.paced, "paced", 1_000, "how many events the latencies are taken of")
+	flags.IntVar(&c.paced, "paced", 2_000, "how many events the latencies are taken of")
 	flags.IntVar(&c.rate, "rate", 200, "how many of those come in a second")
 	flags.IntVar(&c.size, "size", 8<<10, "about how many bytes an object has")
 	_ = flags.Parse(args) // it exits on an error
