@@ -48,7 +48,7 @@ func sentences() map[string]string {
 		"resources[].keep":              "What is left in although it is cut otherwise: `metadata.managedFields`, and kubectl's last-applied annotation.",
 		"resources[].only":              "Paths, as in kubectl's JSONPath, of what is left in beside apiVersion, kind and identity. Without it, everything.",
 		"resources[].drop":              "Paths of what is left out.",
-		"resources[].redact":            "Paths whose values become keyed hashes. The values of Secrets always do, unless it is `none`.",
+		"resources[].redact":            "Paths whose values become keyed hashes. The values of Secrets and of their annotations always do, unless it is `none`.",
 		"resources[].redactEnv":         "Patterns of environment variables, such as `*PASSWORD*`, whose values in Pods and templates become keyed hashes.",
 
 		"sinks[].name":           "The sink's name in state, metrics and commands. Without it the kind's (`kafka`, `nats`, `file`, `stdout`), where the sink is the only one of its kind. Another name is another sink, which gets everything anew.",

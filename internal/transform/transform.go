@@ -33,12 +33,12 @@ func (r Rules) Empty() bool {
 	return len(r.Drop) == 0 && len(r.Keep) == 0 && len(r.Redact) == 0 && len(r.Env) == 0
 }
 
-// Secrets are the rules of core/v1 Secrets, unless somebody wants them bare: neither their values nor the annotation in
-// which kubectl apply keeps a copy of them.
+// Secrets are the rules of core/v1 Secrets, unless somebody wants them bare: neither their values nor what tools keep in
+// annotations, which may be a copy of them. kubectl's copy is long, and changes with every value: it is cut.
 func Secrets() Rules {
 	return Rules{
 		Drop:   []string{".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"},
-		Redact: []string{".data", ".stringData"},
+		Redact: []string{".data", ".stringData", ".metadata.annotations"},
 	}
 }
 

@@ -64,6 +64,7 @@ func TestRules(t *testing.T) {
 		"a variable":              {Rules{Env: []string{"*password*"}}, `{"spec":{"c":[{"env":[{"name":"DB_PASSWORD","value":"v"},{"value":"w","name":"USER"}]}]}}`, `{"spec":{"c":[{"env":[{"name":"DB_PASSWORD","value":` + h(`"v"`) + `},{"value":"w","name":"USER"}]}]}}`},
 		"a variable, name behind": {Rules{Env: []string{"P"}}, `{"env":[{"value":"v","name":"p"}]}`, `{"env":[{"value":` + h(`"v"`) + `,"name":"p"}]}`},
 		"no variable":             {Rules{Env: []string{"P"}}, `{"x":[{"value":"v","name":"P"}],"env":"P"}`, `{"x":[{"value":"v","name":"P"}],"env":"P"}`},
+		"a Secret's annotations":  {Secrets(), `{"metadata":{"annotations":{"kapp.k14s.io/original":"{\"data\":{\"p\":\"v\"}}","x":"","y":null},"labels":{"a":"b"}}}`, `{"metadata":{"annotations":{"kapp.k14s.io/original":` + h(`"{\"data\":{\"p\":\"v\"}}"`) + `,"x":` + h(`""`) + `,"y":null},"labels":{"a":"b"}}}`},
 		"a Secret":                {Secrets(), `{"data":{"p":"czNjcjN0"},"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"s3cr3t"}},"type":"Opaque"}`, `{"data":{"p":` + h(`"czNjcjN0"`) + `},"metadata":{"annotations":{}},"type":"Opaque"}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,11 @@ func (p *plant) createIn(namespace string, resource schema.GroupVersionResource,
 func (p *plant) metadata(name string) map[string]any {
 	return map[string]any{
 		"name": name, "namespace": "default",
-		"annotations": map[string]any{lastApplied: `{"data":{"a":"` + p.value() + `"}}`},
+		"annotations": map[string]any{
+			lastApplied:                      `{"data":{"a":"` + p.value() + `"}}`,
+			"kapp.k14s.io/original":          `{"data":{"a":"` + base64.StdEncoding.EncodeToString([]byte(p.value())) + `"}}`,
+			"objectset.rio.cattle.io/a-copy": p.value(),
+		},
 	}
 }
 
