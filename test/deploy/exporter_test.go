@@ -117,9 +117,10 @@ func (x *exporter) get(path string) []byte {
 // command runs another of its commands to its end.
 func command(t *testing.T, args ...string) (output string, code int) {
 	t.Helper()
+	binary := exporterBinary(t) // built by the first test that asks for it, which may take longer than the command may
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, exporterBinary(t), args...)
+	cmd := exec.CommandContext(ctx, binary, args...)
 	text, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)

@@ -41,16 +41,19 @@ func (w *world) refuse() {
 	w.t.Helper()
 	w.resize(narrow)
 	w.put("dump", strings.Repeat("x", 2*narrow))
-	w.await("a dead letter is there", func() bool {
-		letters, err := filepath.Glob(w.path("state/deadletters/bus/*"))
-		return err == nil && len(letters) > 0
-	})
+	w.await("a dead letter is there", w.hasLetter)
+}
+
+// hasLetter says whether a dead letter is there: its file, and not only the directory of those that are claimed beside it.
+func (w *world) hasLetter() bool {
+	letters, err := filepath.Glob(w.path("state/deadletters/bus/*.letter"))
+	return err == nil && len(letters) > 0
 }
 
 // widen lets the stream take what it refused, which it has done before.
 func (w *world) widen() {
 	w.t.Helper()
-	if letters, _ := filepath.Glob(w.path("state/deadletters/bus/*")); len(letters) == 0 {
+	if !w.hasLetter() {
 		w.refuse()
 	}
 	w.resize(-1)

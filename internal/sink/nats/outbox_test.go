@@ -84,11 +84,14 @@ func outerSpace(value string) bool {
 	return strings.Trim(value, " \t") != value
 }
 
-// TestI3LibraryWritesMeanwhile: what the client library sends comes between messages, never into one.
+// TestI3LibraryWritesMeanwhile: what the client library sends comes between messages, never into one. It is the library that
+// pings: a server that does so every few milliseconds may ping before it has answered the library's own first ping.
 func TestI3LibraryWritesMeanwhile(t *testing.T) {
 	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
-		s := startServer(t, func(o *server.Options) { o.PingInterval, o.MaxPingsOut = 5*time.Millisecond, 1<<20 })
-		open := openSink(t, s.options(publish))
+		s := startServer(t, nil)
+		options := s.options(publish)
+		options.Extra = append(options.Extra, natsgo.PingInterval(5*time.Millisecond), natsgo.MaxPingsOutstanding(1<<20))
+		open := openSink(t, options)
 		stop, stopped := make(chan struct{}), make(chan error, 1)
 		go func() {
 			body := make([]byte, 3000)
