@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/decode"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -16,6 +18,7 @@ type cluster struct {
 	rest      *rest.Config
 	name      string
 	uid       string
+	before    []string // uids of clusters that had the name before, as the saved state knows them
 	discovery *source.Discovery
 	// chosen is what is streamed now. While the exporter runs, it is replaced as a whole when streams come and go.
 	chosen atomic.Pointer[choice]
@@ -83,4 +86,14 @@ func (c *cluster) explain(err error) error {
 		return usageError{err}
 	}
 	return source.ExplainServerError(c.rest.Host, err)
+}
+
+// judge tells records of other clusters in a log; named says that its destinations have the cluster's name in them. It is nil
+// where nobody knows which cluster this is.
+func (c *cluster) judge(named bool) sink.Judge {
+	if c.uid == "" {
+		return nil
+	}
+	owner := decode.Owner{Cluster: c.name, UIDs: append([]string{c.uid}, c.before...), Named: named}
+	return owner.Judge
 }

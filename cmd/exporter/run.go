@@ -116,6 +116,7 @@ func claim(store *checkpoint.Store, dir string, c *cluster, logger *slog.Logger)
 		return usageError{err}
 	}
 	if match == checkpoint.NewEpoch {
+		c.before = append(c.before, saved.UID)
 		logger.Warn("another cluster is behind the name of the saved state's: everything is compared anew", "cluster", c.name, "uid", c.uid, "savedUid", saved.UID)
 		return store.SetCluster(now)
 	}

@@ -15,6 +15,9 @@ func NewEpoch(clusterUID string, found int64) string {
 // ClusterOf is the part of an epoch, or of an ID's Cluster, that names the cluster.
 func ClusterOf(epoch string) string { return epoch[:separatorOf(epoch)] }
 
+// SameCluster says whether the cluster of an ID may be the one with the uid.
+func SameCluster(ofID, uid string) bool { return ClusterOf(ofID) == uid[:min(len(uid), 8)] }
+
 // clusterOfID is what an id says of the epoch: the first eight characters of the uid, and the name of the history.
 func clusterOfID(epoch string) string { return string(appendClusterOfID(nil, epoch)) }
 

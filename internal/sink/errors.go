@@ -29,3 +29,20 @@ type LostError struct {
 func (e *LostError) Error() string {
 	return fmt.Sprintf("%s lost acknowledged records: it ends at %s, before the saved mark %s", e.Log, e.Have, e.Want)
 }
+
+// ForeignError says that a log holds a record of another cluster.
+type ForeignError struct {
+	Place   string // of the record: "topic k8s.pods partition 0 offset 12"
+	Cluster string // the other cluster's name in its configuration, "" where the record does not say
+	UID     string // what ids say of the uid of its namespace kube-system: the first eight characters
+	Ours    string // the name of our cluster
+	Same    bool   // it was written under our name, or may have been
+}
+
+func (e *ForeignError) Error() string {
+	if e.Same {
+		return fmt.Sprintf("%s is a record of another cluster, uid %s, which has our name %q: each would delete the other's objects for consumers: "+
+			"give each cluster a name of its own with the key cluster; if that cluster is gone for good, delete what it has written, or choose another name", e.Place, e.UID, e.Ours)
+	}
+	return fmt.Sprintf("%s is a record of another cluster, %q, uid %s, where ours is %q", e.Place, e.Cluster, e.UID, e.Ours)
+}
