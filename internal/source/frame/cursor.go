@@ -88,18 +88,27 @@ func (c *cursor) skip() {
 	}
 }
 
-// entries is value for managedFields. An API server writes it as an array of objects that hold no array, so it ends at
-// the first bracket that is not in a string. One that is, in the name of a map's key, is found out: a comma behind it
-// would have to be followed by a key and a colon, and no string that an API server writes there begins with a colon.
+// entries is value for managedFields. An API server writes it as an array of objects that hold no array, so it ends at the
+// first bracket that is not in a string. The names of maps' keys are in it as strings, and whoever writes objects chooses
+// them: so a bracket counts only where what follows proves that it is in no string.
 func (c *cursor) entries(place *span) {
 	text := c.data[c.pos:]
 	n := bytes.IndexByte(text, ']')
-	if place.found() || n < 1 || text[n-1] != '}' || text[0] != '[' || bytes.IndexByte(text[1:n], '[') >= 0 {
+	if place.found() || n < 1 || text[n-1] != '}' || text[0] != '[' || bytes.IndexByte(text[1:n], '[') >= 0 || !opensKey(text[n+1:]) {
 		c.value(place)
 		return
 	}
 	*place = span{c.pos, c.pos + n + 1}
 	c.pos = place.end
+}
+
+// opensKey says whether p begins, behind braces that close, with a comma, a quote and a letter. Were that within a string,
+// the quote, which no backslash escapes, would end it; but in compact JSON a string is never followed by a letter.
+func opensKey(p []byte) bool {
+	for len(p) > 0 && p[0] == '}' {
+		p = p[1:]
+	}
+	return len(p) > 2 && p[0] == ',' && p[1] == '"' && 'a' <= p[2] && p[2] <= 'z'
 }
 
 // cut is what to take out with the member whose value the cursor is behind: the comma before it or, of the first
