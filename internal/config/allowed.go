@@ -80,7 +80,7 @@ func OversizePolicies() []string { return []string{OversizeDeadLetter, OversizeT
 const (
 	OversizeDeadLetter = "deadletter" // it is kept aside, and a gap record stands for it
 	OversizeTrim       = "trim"       // it is cut until it fits; where it does not, it is kept aside
-	OversizeReject     = "reject"     // the exporter ends
+	OversizeReject     = "reject"     // the sink stops
 )
 
 // LogLevels are the values of Log.Level.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -33,10 +34,19 @@ func (l *listener) run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return fmt.Errorf("deliver to sink %s: %w", l.Name, err)
+			return l.ended(err)
 		}
 		clear(batch) // the records are free
 	}
+}
+
+// ended says which sink it was that ended the run.
+func (l *listener) ended(err error) error {
+	var end *endError
+	if errors.As(err, &end) || isPermanent(err) { // says so
+		return err
+	}
+	return fmt.Errorf("deliver to sink %s: %w", l.Name, err)
 }
 
 // deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared once

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
@@ -36,9 +38,11 @@ type listener struct {
 	trimming     trimming
 
 	store    *checkpoint.Store
-	opening  chan openedSink // what came of opening the sink; nil before that began
-	joined   bool            // that was received; of the goroutine of start, and then of run
-	compared atomic.Bool     // what the log holds is known
+	opening  chan openedSink             // what came of opening the sink; nil before that began
+	joined   bool                        // that was received; of the goroutine of start, and then of run
+	stops    *stops                      // of all sinks
+	seldom   *backoff.ExponentialBackOff // how long a sink waits that is stopped
+	compared atomic.Bool                 // what the log holds is known
 
 	mu       sync.Mutex // guards the following
 	spool    spool
@@ -46,6 +50,7 @@ type listener struct {
 	queue    *fifo.Queue
 	taken    []*change.Record // from the queue, and not acknowledged yet
 	finished bool             // nothing more will be pushed
+	halted   bool             // the sink is stopped
 	freed    chan struct{}    // closed and made anew when room was freed
 	ready    chan struct{}    // buffered 1: there is something to take, or nothing more will come
 }
@@ -57,7 +62,7 @@ func newListener(index int, s Sink, config *Config) *listener {
 			streams: references(config.streams()), ledger: ledger{store: config.Store},
 			foreign: foreign(s.Shared, config.ClusterUID), shuffled: s.Coalesce,
 		},
-		store: config.Store,
+		store: config.Store, seldom: retrySeldom(),
 		spool: newSpool(&s),
 		queue: newQueue(&s),
 		freed: make(chan struct{}),
@@ -157,9 +162,12 @@ func (l *listener) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.finished = true
-	if l.cut == nil && l.spool.limit > 0 || l.spool.press.merges && l.spool.behind() { // what is queued need not be read again
+	if (l.cut == nil || l.halted) && l.spool.limit > 0 || l.spool.press.merges && l.spool.behind() { // what is queued need not be read again
 		l.spool.start() // its sink never opened, or does not take what comes before
 		l.line.wakeCommitter()
+	} else if l.halted && l.cut != nil { // nobody will take what is queued
+		l.cut()
+		l.cut = nil
 	}
 	l.signalReady()
 	l.leaveRest()

@@ -18,6 +18,8 @@ type Observer struct {
 	Written func(sink string, batch []*change.Record, took time.Duration)
 	// Failed is told of a sink's error; the listener opens the sink again.
 	Failed func(sink string, err error)
+	// Stopped is told of a sink's error that only a person can mend. The sink is opened again now and then; the others go on.
+	Stopped func(sink string, err error)
 	// Rejected is told of a record that the sink will never take, and why.
 	Rejected func(sink string, rec *change.Record, reason string, err error)
 	// Coalesced is told of records that newer ones of the same object have made superfluous.
@@ -51,6 +53,7 @@ func NopObserver() Observer {
 		Opened:       func(string, int) {},
 		Written:      func(string, []*change.Record, time.Duration) {},
 		Failed:       func(string, error) {},
+		Stopped:      func(string, error) {},
 		Rejected:     func(string, *change.Record, string, error) {},
 		Coalesced:    func(string, int) {},
 		NotKept:      func(string, error) {},

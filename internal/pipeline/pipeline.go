@@ -158,6 +158,10 @@ func newRun(config *Config) *run {
 		l.shape = r.shape
 		r.listeners = append(r.listeners, l)
 	}
+	stopped := &stops{causes: make([]error, len(r.listeners))}
+	for _, l := range r.listeners {
+		l.stops = stopped
+	}
 	r.line = newLine(r.listeners)
 	r.line.images = config.Images
 	for _, l := range r.listeners {

@@ -25,7 +25,7 @@ type DeadLetters interface {
 
 // Oversize is what becomes of a record that is too large for the sink. The zero value makes a dead letter of it.
 type Oversize struct {
-	Reject bool   // the run ends
+	Reject bool   // the sink stops
 	Trims  []Trim // what is cut, one after the other, until it fits; where it never does it is a dead letter
 }
 
@@ -51,7 +51,7 @@ type trimming struct {
 func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejected *sink.RejectedError) ([]*change.Record, error) {
 	rec := batch[0]
 	if rec.Op == change.Gap {
-		return nil, &sink.PermanentError{Err: fmt.Errorf("sink %s rejects even the note of a rejected record: %w", l.Name, rejected)}
+		return batch, &sinkError{&sink.PermanentError{Err: fmt.Errorf("even the note of a rejected record is rejected: %w", rejected)}}
 	}
 	if rejected.Reason == tooLarge {
 		if smaller := l.trim(rec); smaller != nil {
@@ -64,7 +64,8 @@ func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 		return batch[1:], l.returned(rec, fmt.Errorf("rejected again: %w", rejected.Err))
 	}
 	if rejected.Reason == tooLarge && l.Oversize.Reject {
-		return nil, l.refusal(rec, rejected)
+		batch[0] = rec
+		return batch, &sinkError{l.refusal(rec, rejected)}
 	}
 	letter, err := l.keep(ctx, rec, rejected)
 	if err != nil {
@@ -162,7 +163,7 @@ func (l *listener) isTrimmed(rec *change.Record) bool {
 	return original != nil && original.Seq == rec.Seq && original.ID(l.clusterUID) == rec.ID(l.clusterUID)
 }
 
-// refusal ends the run. The record comes again at the next start.
+// refusal stops the sink. The record comes again when it is tried again.
 func (l *listener) refusal(rec *change.Record, rejected *sink.RejectedError) error {
 	return &sink.PermanentError{Err: fmt.Errorf("%s %s, uid %s, resourceVersion %s, an object of %d bytes, is too large for the sink: %w, or give sink %s oversize: deadletter or oversize: trim",
 		rec.Stream, rec.Key, rec.UID, rec.ResourceVersion, len(rec.Object), rejected.Err, l.Name)}

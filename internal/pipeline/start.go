@@ -24,24 +24,20 @@ type openedSink struct {
 }
 
 // open begins to open all sinks at their marks, waits a little for them, and finds out what each must be given. A sink that
-// cannot be opened for good ends the run.
+// cannot be opened for good is stopped.
 func (r *run) open(ctx context.Context) error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
 	for _, l := range r.listeners {
-		l.opening = make(chan openedSink, 1)
-		go func() {
-			lost, err := r.openSink(ctx, l)
-			l.opening <- openedSink{lost, err}
-		}()
+		r.beginOpen(ctx, l)
 	}
 	grace := time.NewTimer(cmp.Or(r.OpenGrace, openGrace))
 	defer grace.Stop()
 	for _, l := range r.listeners {
 		select {
 		case opened := <-l.opening:
-			if err := r.join(l, opened, r.note); err != nil {
+			if err := r.joinInTime(l, opened); err != nil {
 				return err
 			}
 		case <-grace.C:
@@ -56,6 +52,24 @@ func (r *run) open(ctx context.Context) error {
 	return r.requestOwed(func(checkpoint.Debt) bool { return true }) // from earlier lives, too
 }
 
+// beginOpen opens the sink in a goroutine of its own.
+func (r *run) beginOpen(ctx context.Context, l *listener) {
+	l.opening = make(chan openedSink, 1)
+	go func() {
+		lost, err := r.openSink(ctx, l)
+		l.opening <- openedSink{lost, err}
+	}()
+}
+
+// joinInTime takes a sink that was opened before the sources begin. One that cannot be is tried again later, unless it was the last.
+func (r *run) joinInTime(l *listener, opened openedSink) error {
+	if !isPermanent(opened.err) {
+		return r.join(l, opened, r.note)
+	}
+	l.opening <- opened // for its listener
+	return l.stops.stop(l.index, opened.err)
+}
+
 // resumeCorrections repeats the full snapshots whose corrections the sink has and the saved state does not know. A resync is no
 // debt, so that its next turn would tell of them once more, when the sink's tail is forgotten (I3).
 func (r *run) resumeCorrections(l *listener) {
@@ -66,15 +80,28 @@ func (r *run) resumeCorrections(l *listener) {
 	}
 }
 
-// awaitOpen waits until the sink is open, where it was not in time; false is that the run ends first.
+// awaitOpen waits until the sink is open, where it was not in time; false is that the run ends first. Meanwhile it is stopped where
+// only a person can help.
 func (r *run) awaitOpen(l *listener) (bool, error) {
 	if l.joined {
 		return true, nil
 	}
-	opened := <-l.opening
+	var opened openedSink
+	for {
+		opened = <-l.opening
+		if !isPermanent(opened.err) || r.opening.Err() != nil {
+			break
+		}
+		if err := l.halt(r.opening, opened.err); err != nil {
+			l.joined = true
+			return false, isEnd(err)
+		}
+		r.beginOpen(r.opening, l)
+	}
 	if l.joined = true; opened.err != nil && r.opening.Err() != nil {
 		return false, nil // it was told to give up
 	}
+	l.goOn()
 	if err := r.join(l, opened, r.owe); err != nil {
 		return false, err
 	}

@@ -11,8 +11,21 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// write makes one attempt with the batch and returns what is still to be written.
+// write makes one attempt with the batch and returns what is still to be written. Where the sink failed it is open again.
 func (l *listener) write(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
+	rest, err := l.attempt(ctx, batch)
+	var failure *sinkError
+	if !errors.As(err, &failure) {
+		return rest, err
+	}
+	return rest, l.mend(ctx, failure.error)
+}
+
+// sinkError is a failure of the sink's, which it could not mend by itself.
+type sinkError struct{ error }
+
+// attempt makes one attempt with the batch and returns what is still to be written.
+func (l *listener) attempt(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
 	messages := l.encode(batch)
 	began := time.Now()
 	mark, err := l.Target.Write(ctx, messages)
@@ -23,17 +36,16 @@ func (l *listener) write(ctx context.Context, batch []*change.Record) ([]*change
 	case errors.As(err, &rejected):
 		at := l.recordOf(rejected.Index)
 		if at == len(batch) {
-			return nil, &sink.PermanentError{Err: fmt.Errorf("message %d of %d is rejected: %w", rejected.Index, len(messages), err)}
+			return batch, &sinkError{&sink.PermanentError{Err: fmt.Errorf("message %d of %d is rejected: %w", rejected.Index, len(messages), err)}}
 		}
 		if err := l.wrote(batch[:at], mark, began); err != nil {
 			return nil, err
 		}
 		return l.rejected(ctx, batch[at:], rejected)
-	case isPermanent(err) || ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return nil, err
 	}
-	l.observer.Failed(l.Name, err)
-	return batch, l.reopen(ctx)
+	return batch, &sinkError{err}
 }
 
 // encode makes the messages of the batch; a record may have several.
@@ -57,6 +69,7 @@ func (l *listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time
 		return nil
 	}
 	l.mark = mark
+	l.seldom.Reset()
 	l.marked(batch)
 	l.observer.Written(l.Name, batch, time.Since(began))
 	return l.acknowledged(batch, mark)

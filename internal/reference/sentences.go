@@ -59,7 +59,7 @@ func sentences() map[string]string {
 		"sinks[].resources":      "Which of the configuration's resources the sink takes, written as there. Without it, all.",
 		"sinks[].queue":          "What waits in memory for this sink.",
 		"sinks[].resync":         "Time between two full snapshots of all that the sink takes, at least `1m`. Without it, never.",
-		"sinks[].oversize":       "What becomes of an object that is too large for the sink: it is kept as a dead letter with a gap record in its place, it is cut until it fits, or the exporter ends.",
+		"sinks[].oversize":       "What becomes of an object that is too large for the sink: it is kept as a dead letter with a gap record in its place, it is cut until it fits, or the sink stops, and the others go on.",
 		"sinks[].trim":           "Paths that `oversize: trim` cuts, in this order, after managedFields and last-applied.",
 		"sinks[].deadLetter":     "Where is kept what the sink will never take.",
 		"sinks[].deadLetter.dir": "Directory, with one of each sink in it. Without it, `deadletters` in `state.dir`.",

@@ -69,7 +69,7 @@ func (b book) lastReconcile() definition {
 
 func (b book) sink() definition {
 	return b.fields("a sink", definition{
-		"state":                definition{"enum": []string{"starting", "open", "failing"}},
+		"state":                definition{"enum": []string{"starting", "open", "failing", "stopped"}},
 		"records":              described(count(), "durable since the start"),
 		"queueRecords":         count(),
 		"queueBytes":           count(),

@@ -3,7 +3,7 @@ package sink
 import "fmt"
 
 // PermanentError is a failure that only a person can mend: wrong credentials, a missing permission, a configuration
-// that contradicts the broker's. The run ends with it.
+// that contradicts the broker's. The sink stops with it, alone: it is opened again minutes later, and the run ends when no other is left.
 type PermanentError struct{ Err error }
 
 func (e *PermanentError) Error() string { return e.Err.Error() }

@@ -60,7 +60,7 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 
 // gauges describes what is read from the state at each collection.
 type gauges struct {
-	positionAge, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, deadLetters *prometheus.Desc
+	positionAge, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, sinkStopped, deadLetters *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -75,6 +75,7 @@ func newGauges() gauges {
 		queueRecords:  desc("queue_records", "Records waiting for the sink or being written.", "sink"),
 		spoolBytes:    desc("spool_bytes", "Bytes spooled to disk for the sink.", "sink"),
 		oldestUnacked: desc("oldest_unacked_seconds", "Age of the oldest record that the sink has not acknowledged.", "sink"),
+		sinkStopped:   desc("sink_stopped", "1 while the sink is stopped by an error that only a person can mend, else 0.", "sink"),
 		deadLetters:   desc("dead_letters", "Records that the sink will never take, kept until they are sent again or deleted.", "sink"),
 	}
 }
@@ -112,7 +113,15 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 		gauge(t.gauges.queueRecords, float64(s.QueueRecords), name)
 		gauge(t.gauges.spoolBytes, float64(s.SpoolBytes), name)
 		gauge(t.gauges.oldestUnacked, age(now, s.oldest), name)
+		gauge(t.gauges.sinkStopped, oneIf(s.State == stopped), name)
 	}
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // age is in seconds, 0 for no time, and for one that came while the clock was read.

@@ -104,7 +104,7 @@ func (f *fields) compare(t *testing.T, of reflect.Type, path string) {
 
 func states(of reflect.Type) []string {
 	if of == reflect.TypeFor[sinkState]() {
-		return []string{starting, open, failing}
+		return []string{starting, open, failing, stopped}
 	}
 	return []string{starting, snapshotting, watching, waiting, failing}
 }

@@ -17,6 +17,7 @@ const (
 	waiting      = "waiting"
 	open         = "open"
 	failing      = "failing"
+	stopped      = "stopped"
 )
 
 // unknownCount is an inventory size that must be read from the store.
@@ -206,6 +207,9 @@ func (t *Telemetry) unready() []string {
 	for name, s := range t.sinks {
 		if s.State == starting {
 			missing = append(missing, "sink "+name+" is not open")
+		}
+		if s.State == stopped {
+			missing = append(missing, "sink "+name+" is stopped: "+s.LastError)
 		}
 	}
 	if t.commit.LastError != "" {

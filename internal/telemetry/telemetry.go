@@ -208,6 +208,17 @@ func (t *Telemetry) SinkFailed(name string, err error) {
 	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
 }
 
+// Stopped is told of a sink's error that only a person can mend. The same error is logged once, until a batch is written.
+func (t *Telemetry) Stopped(name string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.sinks[name]
+	if s.LastError != err.Error() {
+		t.Logger.Error("sink stopped, the others go on; mend what is wrong: it is tried again within ten minutes, and at the next start", "sink", name, "error", err)
+	}
+	s.State, s.LastError, s.LastErrorTime = stopped, err.Error(), time.Now()
+}
+
 // Retried is told of an attempt that a sink repeats by itself. The same error is logged once, until a batch is written.
 func (t *Telemetry) Retried(name, reason string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, reason).Inc()

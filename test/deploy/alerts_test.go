@@ -49,6 +49,7 @@ kubecdc_history_left_seconds{resource="pods"} 300 299 297x118
 kubecdc_inventory_objects{resource="pods"} 10x120
 kubecdc_oldest_unacked_seconds{sink="out"} 0 0.1 3 0x117
 kubecdc_spool_bytes{sink="out"} 0x120
+kubecdc_sink_stopped{sink="out"} 0x120
 kubecdc_delivery_seconds_bucket{sink="out",le="1"} 0+60x120
 kubecdc_delivery_seconds_bucket{sink="out",le="+Inf"} 0+60x120
 kubecdc_sink_retries_total{sink="out",reason="broker"} 0+1x3 3x117
@@ -79,6 +80,8 @@ kubecdc_commit_seconds_count{} 6x120
 		{"the exporter is gone", strings.ReplaceAll(old, "x120", "x30 stale"), map[int][]string{37: {"KubecdcAbsent"}, 120: {"KubecdcAbsent"}}},
 		{"a broker is down", old + of(`kubecdc_oldest_unacked_seconds{sink="out"} 0x30 60+60x30 0x60`),
 			map[int][]string{37: {"KubecdcSinkStuck"}, 60: {"KubecdcSinkStuck"}, 75: nil, 120: nil}},
+		{"a sink is stopped", old + of(`kubecdc_sink_stopped{sink="out"} 0x30 1x30 0x60`),
+			map[int][]string{37: {"KubecdcSinkStopped"}, 60: {"KubecdcSinkStopped"}, 75: nil, 120: nil}},
 		{"a sink holds a stream up", old + of(`kubecdc_history_left_seconds{resource="pods"} 300x30 240 180 120 60 0x30 300x60`),
 			map[int][]string{33: {"KubecdcHistoryEnds"}, 60: {"KubecdcHistoryEnds"}, 75: nil, 120: nil}},
 		{"a sink holds a stream up for a moment", old + of(`kubecdc_history_left_seconds{resource="pods"} 300x30 240 180 300x88`), nil},

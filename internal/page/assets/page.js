@@ -64,7 +64,7 @@ function keyed(parent, names, make, fill) {
 }
 
 function pill(e, state) {
-  const kind = { watching: "good", open: "good", failing: "bad" }[state] || "wait";
+  const kind = { watching: "good", open: "good", failing: "bad", stopped: "bad" }[state] || "wait";
   setText(e, state || "unknown");
   setClass(e, "pill " + kind);
 }
@@ -73,8 +73,10 @@ function pill(e, state) {
 
 function showHealth(s) {
   const e = $("health");
-  const failing = Object.values(s.sinks || {}).filter((k) => k.state === "failing").length;
+  const sinks = Object.values(s.sinks || {});
+  const failing = sinks.filter((k) => k.state === "failing").length, stopped = sinks.filter((k) => k.state === "stopped").length;
   if (!s.healthy) { setText(e, "unhealthy"); setClass(e, "pill bad"); }
+  else if (stopped) { setText(e, plural(stopped, "sink is stopped", "sinks are stopped")); setClass(e, "pill bad"); }
   else if (!s.ready) { setText(e, "starting"); setClass(e, "pill wait"); }
   else if (failing) { setText(e, plural(failing, "sink fails", "sinks fail")); setClass(e, "pill bad"); }
   else { setText(e, "delivering"); setClass(e, "pill good"); }

@@ -1,0 +1,117 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+)
+
+// A sink that fails for good, with a *sink.PermanentError, stops alone: its queue works on as it does for a sink that is away,
+// and it is opened again now and then, since somebody may have mended what is wrong. When no sink is left the run ends.
+
+// stops are the sinks that are stopped at the moment.
+type stops struct {
+	mu     sync.Mutex
+	causes []error // by listener; nil is one that goes on
+}
+
+// endError ends the run: every sink is stopped.
+type endError struct{ error }
+
+func (e *endError) Unwrap() error { return e.error }
+
+// isEnd is the error if it ends the run, and nil for one that only says that the run ends.
+func isEnd(err error) error {
+	if end := new(endError); errors.As(err, &end) {
+		return end
+	}
+	return nil
+}
+
+// stop notes why the listener's sink is stopped. It returns an *endError with all causes where no other is left.
+func (s *stops) stop(listener int, cause error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.causes[listener] = cause
+	for _, cause := range s.causes {
+		if cause == nil {
+			return nil
+		}
+	}
+	return &endError{errors.Join(s.causes...)}
+}
+
+func (s *stops) resume(listener int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.causes[listener] = nil
+}
+
+// retrySeldom waits a minute at first and ten at most.
+func retrySeldom() *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(time.Minute), backoff.WithRandomizationFactor(0.1), backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(10*time.Minute), backoff.WithMaxElapsedTime(0),
+	)
+}
+
+// mend opens the sink again after the error, however long that takes: at once what may be well by itself, and seldom what only a
+// person can mend.
+func (l *listener) mend(ctx context.Context, err error) error {
+	for {
+		if isPermanent(err) {
+			if err := l.halt(ctx, fmt.Errorf("deliver to sink %s: %w", l.Name, err)); err != nil {
+				return err
+			}
+		} else {
+			l.observer.Failed(l.Name, err)
+		}
+		if err = l.reopen(ctx); err == nil {
+			l.goOn()
+			return nil
+		}
+		if !isPermanent(err) {
+			return err
+		}
+	}
+}
+
+// halt stops the sink and returns when it is to be tried again. It returns an error where no sink is left, or the run ends.
+func (l *listener) halt(ctx context.Context, cause error) error {
+	l.observer.Stopped(l.Name, cause)
+	if err := l.stops.stop(l.index, cause); err != nil {
+		return err
+	}
+	if !l.setHalted(true) {
+		return cause
+	}
+	again := time.NewTimer(l.seldom.NextBackOff())
+	defer again.Stop()
+	select {
+	case <-again.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// goOn notes that the sink is open again.
+func (l *listener) goOn() {
+	l.stops.resume(l.index)
+	l.setHalted(false)
+}
+
+// setHalted notes whether the sink is stopped. It is false where the run ends already, and nothing is spooled: nobody waits then.
+func (l *listener) setHalted(halted bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.halted = halted
+	if l.finished && l.spool.start() {
+		l.line.wakeCommitter()
+	}
+	return !l.finished || l.spool.limit > 0
+}
