@@ -32,7 +32,7 @@ only something else is wrong, such as a broker that does not answer.`,
 				return err
 			}
 			newLogger(io.Discard, cfg.Log)
-			return check(cmd.Context(), f, cfg, cmd.OutOrStdout())
+			return check(cmd.Context(), f, cfg, stdout(cmd))
 		},
 	}
 	f.register(cmd)
@@ -156,8 +156,8 @@ type report struct {
 	problems []error
 }
 
-func (r *report) ok(what string)   { fmt.Fprintf(r.out, "ok       %s\n", what) }
-func (r *report) note(text string) { fmt.Fprintf(r.out, "note     %s\n", text) }
+func (r *report) ok(what string)   { fmt.Fprintf(r.out, "ok       %s\n", plain(what)) }
+func (r *report) note(text string) { fmt.Fprintf(r.out, "note     %s\n", plain(text)) }
 
 // problem prints each of several problems on a line of its own.
 func (r *report) problem(err error) {

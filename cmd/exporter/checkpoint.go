@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +44,7 @@ func newShowCommand(dir *string) *cobra.Command {
 			if err := checkOutput(output, "text"); err != nil {
 				return err
 			}
-			return show(cmd.Context(), *dir, output, cmd.OutOrStdout())
+			return show(cmd.Context(), *dir, output, stdout(cmd))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
@@ -85,21 +84,23 @@ func savedState(ctx context.Context, dir string) (state *control.State, err erro
 
 func printState(s *control.State, out io.Writer) error {
 	fmt.Fprintf(out, "cluster %s, uid %s\n\n", s.Cluster, s.ClusterUID)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "STREAM\tRESOURCEVERSION\tCOMPLETE\tOBJECTS\tSELECTOR")
+	table := newGrid(out)
+	table.row("STREAM", "RESOURCEVERSION", "COMPLETE", "OBJECTS", "SELECTOR")
 	for _, name := range slices.Sorted(maps.Keys(s.Streams)) {
 		p := s.Streams[name]
-		fmt.Fprintf(table, "%s\t%s\t%t\t%d\t%s\n", name, p.ResourceVersion, p.Complete, p.Objects, p.Selector)
+		table.row(name, p.ResourceVersion, p.Complete, p.Objects, p.Selector)
 	}
-	fmt.Fprintln(table, "\nSINK\tMARK")
+	table.gap()
+	table.row("SINK", "MARK")
 	for _, name := range slices.Sorted(maps.Keys(s.Marks)) {
-		fmt.Fprintf(table, "%s\t%s\n", name, s.Marks[name])
+		table.row(name, s.Marks[name])
 	}
 	if len(s.Owed) > 0 {
-		fmt.Fprintln(table, "\nSINK\tOWED SNAPSHOT OF\tREASON")
+		table.gap()
+		table.row("SINK", "OWED SNAPSHOT OF", "REASON")
 	}
 	for _, owed := range s.Owed {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", owed.Sink, owed.Stream, owed.Reason)
+		table.row(owed.Sink, owed.Stream, owed.Reason)
 	}
 	return table.Flush()
 }
@@ -117,7 +118,7 @@ The inventory stays as it is, so that the next reconcile finds what is missing.`
 			if err := checkSetFlags(stream, version); err != nil {
 				return err
 			}
-			return setPosition(cmd.Context(), *dir, stream, version, cmd.OutOrStdout())
+			return setPosition(cmd.Context(), *dir, stream, version, stdout(cmd))
 		},
 	}
 	cmd.Flags().StringVar(&stream, "stream", "", "stream as show prints it")
@@ -185,7 +186,7 @@ func newResetCommand(dir *string) *cobra.Command {
 			if !yes {
 				return usageError{fmt.Errorf("reset removes the state in %s for good: confirm it with --yes", *dir)}
 			}
-			return reset(cmd.Context(), *dir, cmd.OutOrStdout())
+			return reset(cmd.Context(), *dir, stdout(cmd))
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "really remove it")

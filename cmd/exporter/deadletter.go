@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,9 +109,9 @@ func newDeadLetterListCommand() *cobra.Command {
 			if err := s.check(cmd); err != nil {
 				return err
 			}
-			n, err := s.list(cmd.OutOrStdout(), output)
+			n, err := s.list(stdout(cmd), output)
 			if err == nil && n == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "no dead letters")
+				fmt.Fprintln(stderr(cmd), "no dead letters")
 			}
 			return err
 		},
@@ -124,7 +123,7 @@ func newDeadLetterListCommand() *cobra.Command {
 
 // list prints what can be read, and returns an error for what cannot.
 func (s *shelf) list(out io.Writer, output string) (n int, err error) {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := newGrid(out)
 	encoder := json.NewEncoder(out)
 	var damaged []error
 	for letter, err := range s.all() {
@@ -136,9 +135,9 @@ func (s *shelf) list(out io.Writer, output string) (n int, err error) {
 			err = encoder.Encode(letter.Letter)
 		default:
 			if n == 0 {
-				fmt.Fprintln(table, "ID\tSINK\tTIME\tREASON\tSTREAM\tOBJECT\tRESOURCEVERSION\tOP\tBYTES")
+				table.row("ID", "SINK", "TIME", "REASON", "STREAM", "OBJECT", "RESOURCEVERSION", "OP", "BYTES")
 			}
-			_, err = fmt.Fprintln(table, letter.row())
+			table.row(letter.cells()...)
 		}
 		if err != nil {
 			return n, fmt.Errorf("write the list: %w", err)
@@ -148,10 +147,8 @@ func (s *shelf) list(out io.Writer, output string) (n int, err error) {
 	return n, errors.Join(append(damaged, table.Flush())...)
 }
 
-func (f *found) row() string {
-	return strings.Join([]string{
-		f.ID, f.Sink, f.Time.Format(time.RFC3339), f.Reason, f.Stream, f.ObjectKey(), f.ResourceVersion, f.Op, strconv.Itoa(max(0, f.Body.Value)),
-	}, "\t")
+func (f *found) cells() []any {
+	return []any{f.ID, f.Sink, f.Time.Format(time.RFC3339), f.Reason, f.Stream, f.ObjectKey(), f.ResourceVersion, f.Op, max(0, f.Body.Value)}
 }
 
 func newDeadLetterShowCommand() *cobra.Command {
@@ -165,7 +162,7 @@ func newDeadLetterShowCommand() *cobra.Command {
 			if err := s.check(cmd); err != nil {
 				return err
 			}
-			return s.show(cmd.OutOrStdout())
+			return s.show(stdout(cmd))
 		},
 	}
 	s.register(cmd)
@@ -235,7 +232,7 @@ Without --sink and --id everything is sent. The exit code is 1 where a letter is
 			if err != nil {
 				return err
 			}
-			return requestReplay(cmd.Context(), client, request, console{out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()})
+			return requestReplay(cmd.Context(), client, request, console{out: stdout(cmd), errOut: stderr(cmd)})
 		},
 	}
 	t.register(cmd)
@@ -258,15 +255,15 @@ func requestReplay(ctx context.Context, client *control.Client, request control.
 		return nil
 	}
 	kept := 0
-	table := tabwriter.NewWriter(terminal.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tSINK\tSTREAM\tOBJECT\tRESOURCEVERSION\tRESULT")
+	table := newGrid(terminal.out)
+	table.row("ID", "SINK", "STREAM", "OBJECT", "RESOURCEVERSION", "RESULT")
 	for _, l := range replayed.Letters {
 		result := "delivered"
 		if !l.Delivered {
 			kept++
 			result = "kept: " + l.Kept
 		}
-		fmt.Fprintln(table, strings.Join([]string{l.ID, l.Sink, l.Stream, l.Object, l.ResourceVersion, result}, "\t"))
+		table.row(l.ID, l.Sink, l.Stream, l.Object, l.ResourceVersion, result)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the results: %w", err)

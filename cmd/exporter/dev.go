@@ -37,7 +37,7 @@ prints each one as it comes back out of the stream. Any NATS client can subscrib
   nats subscribe 'k8s.>' --server nats://127.0.0.1:4222`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return dev(cmd.Context(), f, natsAddress, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return dev(cmd.Context(), f, natsAddress, stdout(cmd), stderr(cmd))
 		},
 	}
 	f.register(cmd)

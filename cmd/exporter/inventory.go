@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -64,9 +63,9 @@ func newInventoryListCommand() *cobra.Command {
 			if err := l.check(cmd); err != nil {
 				return err
 			}
-			n, err := l.print(cmd.Context(), cmd.OutOrStdout())
+			n, err := l.print(cmd.Context(), stdout(cmd))
 			if err == nil && n == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "no objects")
+				fmt.Fprintln(stderr(cmd), "no objects")
 			}
 			return err
 		},
@@ -86,7 +85,7 @@ func newInventoryGetCommand() *cobra.Command {
 			if err := l.takeName(cmd, args); err != nil {
 				return err
 			}
-			n, err := l.print(cmd.Context(), cmd.OutOrStdout())
+			n, err := l.print(cmd.Context(), stdout(cmd))
 			if err == nil && n == 0 {
 				err = errors.New("the inventory has no such object: no sink was given it, or it is deleted")
 			}
@@ -165,15 +164,15 @@ func printLines(objects iter.Seq2[control.Object, error], out io.Writer) (n int,
 const alignEvery = 1000
 
 func printTable(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := newGrid(out)
 	for object, err := range objects {
 		if err != nil {
 			return n, errors.Join(err, table.Flush())
 		}
 		if n == 0 {
-			fmt.Fprintln(table, "STREAM\tNAMESPACE\tNAME\tUID\tRESOURCEVERSION")
+			table.row("STREAM", "NAMESPACE", "NAME", "UID", "RESOURCEVERSION")
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion)
+		table.row(object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion)
 		if n++; n%alignEvery == 0 {
 			if err := table.Flush(); err != nil {
 				return n, fmt.Errorf("write the inventory: %w", err)

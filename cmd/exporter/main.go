@@ -25,7 +25,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "exporter: %v\n", err)
+	fmt.Fprintf(screenOn(os.Stderr), "exporter: %v\n", err)
 	os.Exit(exitCode(err))
 }
 

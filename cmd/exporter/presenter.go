@@ -49,7 +49,7 @@ func (p *presenter) line(message []byte) (string, error) {
 		object = e.Namespace + "/" + e.Name
 	}
 	text := fmt.Sprintf("%s  %-14s  %-22s  %-38s  %s", e.Time.Local().Format("15:04:05.000"), op, resource, object, p.summary(op, &e))
-	return strings.TrimRight(text, " "), nil
+	return plain(strings.TrimRight(text, " ")), nil
 }
 
 // summary says what changed since the version before.

@@ -25,7 +25,7 @@ const (
 // progress shows how far snapshots are: on the last line of a terminal, or as a log line now and then. It is what log
 // lines are written through, so that both do not run into each other. It has no goroutine: each page of a list draws.
 type progress struct {
-	out    io.Writer
+	out    *screen
 	draw   bool // out is a terminal, and nobody else writes there
 	now    func() time.Time
 	logger *slog.Logger // set before the first snapshot
@@ -47,7 +47,7 @@ type listing struct {
 }
 
 func newProgress(out io.Writer, draw bool) *progress {
-	return &progress{out: out, draw: draw, now: time.Now}
+	return &progress{out: screenOn(out), draw: draw, now: time.Now}
 }
 
 // Write writes log lines above the progress.
@@ -140,7 +140,9 @@ func (p *progress) show(line string) {
 		return
 	}
 	p.line = line
-	fmt.Fprintf(p.out, "\r\x1b[K%s", line) // to a terminal that is gone, nothing needs to be shown
+	if p.out.act("\r\x1b[K") == nil { // to a terminal that is gone, nothing needs to be shown
+		fmt.Fprint(p.out, line)
+	}
 }
 
 // text is the line: the snapshot that runs for the longest time, and how many others do. It fits 80 columns.

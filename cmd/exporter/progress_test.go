@@ -24,8 +24,8 @@ func clocked(draw bool) (*progress, *bytes.Buffer, *time.Time) {
 	return p, out, &now
 }
 
-// screen is what a terminal shows, line by line.
-func screen(text string) []string {
+// shownBy is what a terminal shows, line by line.
+func shownBy(text string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
 		parts := strings.Split(line, "\r\x1b[K")
@@ -44,14 +44,14 @@ func TestProgressIsTheTerminalsLastLine(t *testing.T) {
 	*now = now.Add(time.Second)
 	p.listed("pods", 500, 4000)
 	want := []string{`level=INFO msg="something else"`, "snapshot of pods: 1000 of 5000 objects, 20%, 500/s, 8s left (+1)"}
-	if got := screen(out.String()); strings.Join(got, "|") != strings.Join(want, "|") {
+	if got := shownBy(out.String()); strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("the terminal shows %q\nwant %q", got, want)
 	}
 	p.end("pods")
 	p.listed("nodes", 3, -1)
 	p.end("nodes")
 	p.logger.Info("over")
-	if got := screen(out.String()); got[len(got)-2] != `level=INFO msg=over` || got[len(got)-1] != "" {
+	if got := shownBy(out.String()); got[len(got)-2] != `level=INFO msg=over` || got[len(got)-1] != "" {
 		t.Errorf("the terminal shows %q at the end", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestProgressOfAListThatStartsAgainCountsAnew(t *testing.T) {
 	p.begin("pods", change.Initial)
 	*now = now.Add(time.Second)
 	p.listed("pods", 7, -1)
-	if got := screen(out.String()); got[0] != "snapshot of pods: 7 objects, 7/s" {
+	if got := shownBy(out.String()); got[0] != "snapshot of pods: 7 objects, 7/s" {
 		t.Errorf("the terminal shows %q", got)
 	}
 }

@@ -41,7 +41,7 @@ SIGHUP makes it give every sink a full snapshot of all that it takes; see also e
 			}
 			hangups, ignore := notifyHangups()
 			defer ignore()
-			return stream(cmd.Context(), f, cfg, console{cmd.OutOrStdout(), cmd.ErrOrStderr(), hangups})
+			return stream(cmd.Context(), f, cfg, console{records(cmd), stderr(cmd), hangups})
 		},
 	}
 	f.register(cmd)

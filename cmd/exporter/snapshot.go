@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +70,7 @@ restarted before its end. It is asked for over the loopback interface: run this 
 			if err != nil {
 				return err
 			}
-			return requestSnapshot(cmd.Context(), client, request, wait, cmd.OutOrStdout())
+			return requestSnapshot(cmd.Context(), client, request, wait, stdout(cmd))
 		},
 	}
 	t.register(cmd)
@@ -101,11 +100,11 @@ func requestSnapshot(ctx context.Context, client *control.Client, request contro
 }
 
 func printReconciles(found map[string]control.Reconcile, out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "STREAM\tREASON\tRESOURCEVERSION\tSYNCED\tREPLACED\tDELETED")
+	table := newGrid(out)
+	table.row("STREAM", "REASON", "RESOURCEVERSION", "SYNCED", "REPLACED", "DELETED")
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		r := found[name]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\n", name, r.Reason, r.ResourceVersion, r.Synced, r.Replaced, r.Deleted)
+		table.row(name, r.Reason, r.ResourceVersion, r.Synced, r.Replaced, r.Deleted)
 	}
 	return table.Flush()
 }

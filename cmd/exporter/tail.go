@@ -98,8 +98,9 @@ func (t *tailer) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(cmd.OutOrStdout())
-	printer := newTailPrinter(out, t.output == "json", colourful(cmd.OutOrStdout(), os.LookupEnv), t.diff)
+	terminal := stdout(cmd)
+	out := bufio.NewWriter(terminal.to)
+	printer := newTailPrinter(out, t.output == "json", colourful(terminal, os.LookupEnv), t.diff)
 	if t.sink == "" && t.file == "" {
 		err = t.followExporter(ctx, since, printer)
 	} else {

@@ -5,13 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
-
-	"golang.org/x/term"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/decode"
@@ -23,6 +17,7 @@ const mostRemembered = 20_000
 // tailPrinter writes lines, and remembers the last version of each object where differences are shown.
 type tailPrinter struct {
 	out      *bufio.Writer
+	screen   *screen // on out
 	json     bool
 	colour   bool
 	versions map[string]any // by uid
@@ -31,7 +26,7 @@ type tailPrinter struct {
 }
 
 func newTailPrinter(out *bufio.Writer, asJSON, colour, diff bool) *tailPrinter {
-	p := &tailPrinter{out: out, json: asJSON, colour: colour}
+	p := &tailPrinter{out: out, screen: screenOn(out), json: asJSON, colour: colour}
 	if diff {
 		p.versions = map[string]any{}
 	}
@@ -43,11 +38,6 @@ func colourful(out io.Writer, lookup func(string) (string, bool)) bool {
 	no, set := lookup("NO_COLOR")
 	terminal, _ := lookup("TERM")
 	return isTerminal(out) && (!set || no == "") && terminal != "dumb"
-}
-
-func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // repeats says whether the change has the id of the one before.
@@ -102,35 +92,40 @@ func opColour(op string) string {
 	return faint
 }
 
-func (p *tailPrinter) paint(code, text string) string {
-	if !p.colour || text == "" {
-		return text
+// part is a text on a line, in a colour; "" is none.
+type part struct{ colour, text string }
+
+// write writes one line of the parts. The first error stays in the buffer, and comes back from flush.
+func (p *tailPrinter) write(parts ...part) {
+	for _, one := range parts {
+		paint := p.colour && one.colour != "" && one.text != ""
+		if paint {
+			p.screen.act("\x1b[" + one.colour + "m")
+		}
+		fmt.Fprint(p.screen, one.text)
+		if paint {
+			p.screen.act("\x1b[0m")
+		}
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	fmt.Fprintln(p.screen)
 }
 
 func (p *tailPrinter) print(l *tailLine) error {
 	if p.json {
-		text, err := json.Marshal(l)
-		if err != nil {
-			return err
-		}
-		_, err = p.out.Write(append(escapeJSON(text), '\n'))
-		return err
+		return json.NewEncoder(p.screen).Encode(l)
 	}
 	object := change.Key{Namespace: l.Namespace, Name: l.Name}.String()
 	if l.Name == "" {
 		object = l.Namespace
 	}
-	line := p.paint(faint, l.Time.Local().Format("15:04:05.000")) + "  " + p.paint(opColour(l.Op), fmt.Sprintf("%-14s", plain(l.Op))) +
-		fmt.Sprintf("  %-24s  %-40s  ", plain(l.Resource), plain(object)) + p.paint(faint, plain(strings.TrimSpace(l.ResourceVersion+"  "+l.Reason)))
-	if _, err := fmt.Fprintln(p.out, strings.TrimRight(line, " ")); err != nil {
-		return err
+	what := fmt.Sprintf("  %-24s  %-40s  ", plain(l.Resource), plain(object))
+	version := plain(strings.TrimSpace(l.ResourceVersion + "  " + l.Reason))
+	if version == "" {
+		what = strings.TrimRight(what, " ")
 	}
+	p.write(part{faint, l.Time.Local().Format("15:04:05.000")}, part{"", "  "}, part{opColour(l.Op), fmt.Sprintf("%-14s", plain(l.Op))}, part{"", what}, part{faint, version})
 	for _, d := range l.Diff {
-		if _, err := fmt.Fprintf(p.out, "    %s: %s -> %s\n", plain(d.Path), p.value(red, d.Old), p.value(green, d.New)); err != nil {
-			return err
-		}
+		p.write(part{"", "    " + plain(d.Path) + ": "}, value(red, d.Old), part{"", " -> "}, value(green, d.New))
 	}
 	return nil
 }
@@ -138,48 +133,22 @@ func (p *tailPrinter) print(l *tailLine) error {
 // mostValue is how many characters of a value a line shows.
 const mostValue = 160
 
-func (p *tailPrinter) value(code string, text json.RawMessage) string {
+func value(colour string, text json.RawMessage) part {
 	if text == nil {
-		return p.paint(faint, "none")
+		return part{faint, "none"}
 	}
 	shown := string(text)
 	if runes := []rune(shown); len(runes) > mostValue {
 		shown = string(runes[:mostValue-1]) + "…"
 	}
-	return p.paint(code, plain(shown))
+	return part{colour, plain(shown)}
 }
 
 // note tells what is no change. With JSON it is left out: each line is a change there.
 func (p *tailPrinter) note(format string, args ...any) {
 	if !p.json {
-		fmt.Fprintln(p.out, p.paint(yellow, "-- "+plain(fmt.Sprintf(format, args...)))) // an error comes back from flush
+		p.write(part{yellow, "-- " + plain(fmt.Sprintf(format, args...))})
 	}
 }
 
 func (p *tailPrinter) flush() error { return p.out.Flush() }
-
-// plain is the text without anything that a terminal would act on: control characters of all kinds, and those that turn
-// the direction of writing, are shown as their code.
-func plain(text string) string {
-	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text { // what is no UTF-8 comes as U+FFFD
-		if acts(r) {
-			for _, unit := range utf16.AppendRune(nil, r) {
-				fmt.Fprintf(&b, `\u%04x`, unit)
-			}
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func acts(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
-}
-
-// escapeJSON escapes what encoding/json leaves as it is, and a terminal may act on.
-func escapeJSON(text []byte) []byte { return []byte(plain(string(text))) }

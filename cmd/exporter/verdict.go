@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -108,31 +107,29 @@ func (v *verdicts) print(d *verdict) (err error) {
 }
 
 func (d *verdict) printStreams(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := newGrid(out)
 	changing, unjudged := 0, 0
 	for _, row := range d.Streams {
 		changing, unjudged = changing+row.Changing, unjudged+row.Unjudged
 	}
-	fmt.Fprint(table, "STREAM\tRESOURCEVERSION\tOBJECTS\tEQUAL\tMISSING\tSTALE\tEXTRA")
-	column(table, changing > 0, "\tCHANGING")
-	column(table, unjudged > 0, "\tUNJUDGED")
-	for _, row := range d.Streams {
-		fmt.Fprintf(table, "\n%s\t%s\t%d\t%d\t%d\t%d\t%d", row.Stream, row.ResourceVersion, row.Objects, row.Equal, row.Missing, row.Stale, row.Extra)
-		column(table, changing > 0, fmt.Sprintf("\t%d", row.Changing))
-		column(table, unjudged > 0, fmt.Sprintf("\t%d", row.Unjudged))
+	show := func(cells []any, ofChanging, ofUnjudged any) {
+		if changing > 0 {
+			cells = append(cells, ofChanging)
+		}
+		if unjudged > 0 {
+			cells = append(cells, ofUnjudged)
+		}
+		table.row(cells...)
 	}
-	fmt.Fprintln(table)
+	show([]any{"STREAM", "RESOURCEVERSION", "OBJECTS", "EQUAL", "MISSING", "STALE", "EXTRA"}, "CHANGING", "UNJUDGED")
+	for _, row := range d.Streams {
+		show([]any{row.Stream, row.ResourceVersion, row.Objects, row.Equal, row.Missing, row.Stale, row.Extra}, row.Changing, row.Unjudged)
+	}
 	return table.Flush()
 }
 
-func column(out io.Writer, there bool, text string) {
-	if there {
-		fmt.Fprint(out, text)
-	}
-}
-
 func (d *verdict) printDifferences(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := newGrid(out)
 	shown := 0
 	for _, row := range d.Streams {
 		for _, one := range row.Differences {
@@ -140,7 +137,7 @@ func (d *verdict) printDifferences(out io.Writer) error {
 				continue
 			}
 			key := change.Key{Namespace: one.Namespace, Name: one.Name}
-			fmt.Fprintf(table, "%s\t%s\t%s\tcluster %s\tsink %s\n", one.Kind, one.Stream, key, cmp.Or(one.ClusterVersion, "-"), cmp.Or(one.SinkVersion, "-"))
+			table.row(one.Kind, one.Stream, key, "cluster "+cmp.Or(one.ClusterVersion, "-"), "sink "+cmp.Or(one.SinkVersion, "-"))
 		}
 	}
 	if err := table.Flush(); err != nil {

@@ -101,7 +101,7 @@ func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return v.compareAll(ctx, cfg, c, streams, &verdicts{out: cmd.OutOrStdout(), json: v.output == "json"})
+	return v.compareAll(ctx, cfg, c, streams, &verdicts{out: stdout(cmd), json: v.output == "json"})
 }
 
 // configuration is the file's, with the sinks that are asked for.

@@ -14,7 +14,7 @@ func newVersionCommand() *cobra.Command {
 		Example: "  exporter version",
 		Args:    noArguments,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "exporter %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(stdout(cmd), "exporter %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		},
 	}
 }

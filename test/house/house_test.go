@@ -202,6 +202,23 @@ func isCall(n ast.Node, pkg, name string) bool {
 	return ok && ident.Name == pkg && selector.Sel.Name == name
 }
 
+// TestCommandsWriteThroughTheScreen: whatever a command prints may hold names that others chose.
+func TestCommandsWriteThroughTheScreen(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.dir != "cmd/exporter" || filepath.Base(s.name) == "screen.go" {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			for _, past := range []string{"OutOrStdout", "ErrOrStderr", "OutOrStderr", "Print", "Println", "Printf", "PrintErr", "PrintErrln", "PrintErrf"} {
+				if isMethodCall(n, past) {
+					t.Errorf("%s: %s writes past the screen: use stdout and stderr of screen.go", s.set.Position(n.Pos()), past)
+				}
+			}
+			return true
+		})
+	}
+}
+
 // TestGoroutinesAreListed holds DESIGN.md to the truth: it names every file that starts a goroutine.
 func TestGoroutinesAreListed(t *testing.T) {
 	design, err := os.ReadFile(filepath.Join("..", "..", "DESIGN.md"))

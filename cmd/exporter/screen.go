@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// screen is what everything goes through that a terminal may show. Names, versions and messages come from whoever may
+// create an object, and a terminal acts on more than letters: what it would act on is shown as its code, \u001b for an
+// escape. Within a JSON string that says the same as before. Newlines and tabs pass: they are the program's own, and a
+// text of others is made plain before it is put between them.
+type screen struct {
+	to   io.Writer
+	rest []byte // the beginning of a character whose end comes with the next Write
+}
+
+// stdout and stderr are where a command writes.
+func stdout(cmd *cobra.Command) *screen { return screenOn(cmd.OutOrStdout()) }
+func stderr(cmd *cobra.Command) *screen { return screenOn(cmd.ErrOrStderr()) }
+
+func screenOn(out io.Writer) *screen {
+	if s, already := out.(*screen); already {
+		return s
+	}
+	return &screen{to: out}
+}
+
+// Write returns how much of the text was taken.
+func (s *screen) Write(text []byte) (int, error) {
+	whole := append(s.rest, text...)
+	end := len(whole) - unfinished(whole)
+	shown := escape(string(whole[:end]), func(r rune) bool { return acts(r) && r != '\n' && r != '\t' })
+	s.rest = append([]byte(nil), whole[end:]...)
+	if _, err := io.WriteString(s.to, shown); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// act writes what the terminal is to act on. It is the program's own, and never made of what others wrote.
+func (s *screen) act(sequence string) error {
+	_, err := io.WriteString(s.to, sequence)
+	return err
+}
+
+// unfinished is how many bytes at the end are the beginning of a character.
+func unfinished(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
+			if utf8.FullRune(tail) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// isTerminal says whether a person looks at what is written.
+func isTerminal(out io.Writer) bool {
+	if s, ok := out.(*screen); ok {
+		out = s.to
+	}
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// records is where a run writes its records for standard output: as they are, unless a terminal shows them.
+func records(cmd *cobra.Command) io.Writer {
+	out := stdout(cmd)
+	if isTerminal(out) {
+		return out
+	}
+	return out.to
+}
+
+// plain is a text of others without anything that a terminal would act on, or that would end a line or a column: control
+// characters of all kinds, and those that turn the direction of writing, are shown as their code.
+func plain(text string) string { return escape(text, acts) }
+
+func escape(text string, acts func(rune) bool) string {
+	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text { // what is no UTF-8 comes as U+FFFD
+		if acts(r) {
+			for _, unit := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func acts(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
+}
+
+// grid is a table. A cell stays in its place, whatever is in it.
+type grid struct{ *tabwriter.Writer }
+
+func newGrid(out io.Writer) grid { return grid{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)} }
+
+// row writes one line. An error comes back from Flush.
+func (g grid) row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, cell := range cells {
+		texts[i] = plain(fmt.Sprint(cell))
+	}
+	fmt.Fprintln(g, strings.Join(texts, "\t"))
+}
+
+// gap leaves a line free, behind which columns are measured anew.
+func (g grid) gap() { fmt.Fprintln(g) }

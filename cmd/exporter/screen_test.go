@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/verify"
+)
+
+// hostile has what terminals act on: escape sequences of 7 and 8 bits, a bell, a return, DEL, what turns the direction of
+// writing, what nobody sees, and what is no UTF-8; and a line and a column that are not the program's.
+const hostile = "a\x1b]0;t\x07b\x9bc\u009b31md\x7fe\u202ef\u2066g\u200bh\ri\nforged\tcell\xff\u2028"
+
+// actsOn finds what a terminal would act on.
+func actsOn(text string) string {
+	for i, r := range text {
+		if r == '\n' || r == '\t' {
+			continue
+		}
+		if acts(r) || r == '\ufffd' && text[i] == 0xff {
+			return fmt.Sprintf("%q at %d", r, i)
+		}
+	}
+	return ""
+}
+
+func TestScreenShowsWhatATerminalWouldActOn(t *testing.T) {
+	for size := range 9 { // of the pieces that come; 0 is all at once
+		var shown bytes.Buffer
+		s := screenOn(&shown)
+		for rest := []byte(hostile + "é𝄞end"); len(rest) > 0; {
+			n := len(rest)
+			if size > 0 {
+				n = min(size, n)
+			}
+			if _, err := s.Write(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		const want = `a\u001b]0;t\u0007b` + "\ufffd" + `c\u009b31md\u007fe\u202ef\u2066g\u200bh\u000di` + "\nforged\tcell\ufffd" + `\u2028é𝄞end`
+		if shown.String() != want {
+			t.Errorf("in pieces of %d: %q, want %q", size, shown.String(), want)
+		}
+	}
+}
+
+// What is JSON says the same as before.
+func TestScreenLeavesJSONWhatItIs(t *testing.T) {
+	document := map[string]any{"name": strings.ToValidUTF8(hostile, ""), "tag": "\U000e0041"}
+	var shown bytes.Buffer
+	if err := json.NewEncoder(screenOn(&shown)).Encode(document); err != nil {
+		t.Fatal(err)
+	}
+	var read map[string]any
+	if err := json.Unmarshal(shown.Bytes(), &read); err != nil || !reflect.DeepEqual(read, document) {
+		t.Errorf("%v: read %q, want %q", err, read, document)
+	}
+	if found := actsOn(shown.String()); found != "" {
+		t.Errorf("%s in %q", found, shown.String())
+	}
+}
+
+// TestNamesStayInTheirPlace: a name is neither a line nor a column of its own.
+func TestNamesStayInTheirPlace(t *testing.T) {
+	d := &verdict{Sink: "s", Streams: []compareRow{{Result: verify.Result{Stream: "roles", Differences: []verify.Difference{{Kind: "missing", Stream: "roles", Name: hostile}}}}}}
+	objects := func(yield func(control.Object, error) bool) {
+		yield(control.Object{Stream: "roles", Name: hostile}, nil)
+	}
+	message := fmt.Sprintf(`{"type":"dev.kubecdc.added","resource":"roles","name":%q,"uid":"u","time":"2026-11-21T02:33:14Z"}`, `\u001b\u202e\n`)
+	message = strings.ReplaceAll(message, `\\`, `\`)
+	for name, print := range map[string]func(out *screen) (lines int, err error){
+		"verify":    func(out *screen) (int, error) { return 5, (&verdicts{out: out}).print(d) },
+		"inventory": func(out *screen) (int, error) { _, err := printTable(objects, out); return 2, err },
+		"dev": func(out *screen) (int, error) {
+			line, err := newPresenter().line([]byte(message))
+			fmt.Fprintln(out, line)
+			return 1, err
+		},
+		"snapshot": func(out *screen) (int, error) {
+			return 2, printReconciles(map[string]control.Reconcile{"roles": {Reason: hostile, Time: time.Now()}}, out)
+		},
+		"checkpoint": func(out *screen) (int, error) {
+			return 7, printState(&control.State{Cluster: "c", Streams: map[string]control.StreamState{"roles": {Selector: hostile}}}, out)
+		},
+	} {
+		var shown bytes.Buffer
+		lines, err := print(screenOn(&shown))
+		if found := actsOn(shown.String()); err != nil || found != "" || strings.Count(shown.String(), "\n") > lines {
+			t.Errorf("%s: %v, %s, %d lines in\n%s", name, err, found, strings.Count(shown.String(), "\n"), shown.String())
+		}
+	}
+}
