@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/decode"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -18,10 +20,11 @@ type cluster struct {
 	rest      *rest.Config
 	name      string
 	uid       string
-	before    []string // uids of clusters that had the name before, as the saved state knows them
 	discovery *source.Discovery
 	// chosen is what is streamed now. While the exporter runs, it is replaced as a whole when streams come and go.
 	chosen atomic.Pointer[choice]
+	// met are the uids of all clusters that had the name, as the saved state knows them; nil is none but uid.
+	met atomic.Pointer[[]string]
 }
 
 // streams are those that are streamed now.
@@ -94,6 +97,26 @@ func (c *cluster) judge(named bool) sink.Judge {
 	if c.uid == "" {
 		return nil
 	}
-	owner := decode.Owner{Cluster: c.name, UIDs: append([]string{c.uid}, c.before...), Named: named}
-	return owner.Judge
+	return func(m *sink.Stored) error {
+		owner := decode.Owner{Cluster: c.name, UIDs: []string{c.uid}, Named: named}
+		if met := c.met.Load(); met != nil {
+			owner.UIDs = append(owner.UIDs, *met...)
+		}
+		return owner.Judge(m)
+	}
+}
+
+// recall reads from the state which clusters had the name.
+func (c *cluster) recall(store *checkpoint.Store) error {
+	met, err := store.Clusters()
+	if err != nil {
+		return fmt.Errorf("read the clusters that had the name %s: %w", c.name, err)
+	}
+	c.met.Store(&met)
+	return nil
+}
+
+// meet returns what notes that another cluster has the name now.
+func (c *cluster) meet(store *checkpoint.Store) func(uid string) error {
+	return func(uid string) error { return errors.Join(store.MeetCluster(uid), c.recall(store)) }
 }

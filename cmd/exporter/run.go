@@ -88,6 +88,9 @@ func stream(ctx context.Context, f *flags, cfg *config.Config, terminal console)
 	if err := claim(store, cfg.State.Dir, c, logger); err != nil {
 		return err
 	}
+	if err := c.recall(store); err != nil {
+		return err
+	}
 	return (&assembly{cfg, c, catalog, store, logger, terminal, shown}).run(ctx)
 }
 
@@ -116,7 +119,6 @@ func claim(store *checkpoint.Store, dir string, c *cluster, logger *slog.Logger)
 		return usageError{err}
 	}
 	if match == checkpoint.NewEpoch {
-		c.before = append(c.before, saved.UID)
 		logger.Warn("another cluster is behind the name of the saved state's: everything is compared anew", "cluster", c.name, "uid", c.uid, "savedUid", saved.UID)
 		return store.SetCluster(now)
 	}

@@ -61,7 +61,6 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (pipel
 		Coalesce: s.Queue.Full == config.FullCoalesce,
 		Spool:    int64(s.Queue.Spool),
 		Resync:   time.Duration(s.Resync),
-		Shared:   s.NATS != nil && s.NATS.Shared,
 		Oversize: oversize,
 	}, nil
 }

@@ -1,6 +1,12 @@
 package checkpoint
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
 
 // Cluster is whose changes a state is about.
 type Cluster struct {
@@ -52,9 +58,47 @@ func (s *Store) Cluster() (Cluster, bool, error) {
 	return cluster, true, nil
 }
 
-// SetCluster saves the identity, durably.
+// SetCluster saves the identity, durably. The cluster that it takes the place of stays one of those that were met.
 func (s *Store) SetCluster(c Cluster) error {
+	before, found, err := s.Cluster()
+	if err != nil {
+		return err
+	}
 	return s.write(func(w *writer) error {
+		if found {
+			if err := w.batch.Set(uidKey(before.UID), nil, nil); err != nil {
+				return err
+			}
+		}
 		return w.batch.Set(clusterKey(), appendCluster(nil, c), nil)
 	})
+}
+
+// MeetCluster notes durably that the cluster of the uid is behind the name now, before anything is told of it.
+func (s *Store) MeetCluster(uid string) error {
+	return s.write(func(w *writer) error { return w.batch.Set(uidKey(uid), nil, nil) })
+}
+
+// Clusters are the uids of all clusters that were ever behind the name: what is told under another one is not ours.
+func (s *Store) Clusters() ([]string, error) {
+	var uids []string
+	saved, found, err := s.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		uids = append(uids, saved.UID)
+	}
+	err = s.each([]byte{tableUID}, func(key, _ []byte) error {
+		uids = append(uids, string(key[1:]))
+		return nil
+	})
+	positions, positionsErr := s.Positions() // of a state that older versions wrote
+	for _, position := range positions {
+		if position.Epoch != "" && position.Epoch != change.Interrupted {
+			uids = append(uids, change.ClusterOf(position.Epoch))
+		}
+	}
+	slices.Sort(uids)
+	return slices.Compact(uids), errors.Join(err, positionsErr)
 }

@@ -24,6 +24,7 @@ const (
 	tableShare     = 'S' // sink, terminator, stream        -> nothing
 	tablePosition  = 'P' // stream                           -> position
 	tableResource  = 'V' // stream                           -> version, kind, scope of its resource
+	tableUID       = 'U' // uid of a cluster                 -> nothing
 	tablesFirst    = 0x02
 	tablesEnd      = 0xff
 )
@@ -38,6 +39,8 @@ const (
 func formatKey() []byte { return []byte{tableFormat} }
 
 func clusterKey() []byte { return []byte{tableCluster} }
+
+func uidKey(uid string) []byte { return append([]byte{tableUID}, uid...) }
 
 func redactionKey() []byte { return []byte{tableRedaction} }
 

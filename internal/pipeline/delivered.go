@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
 // deliveredSet is what a sink's log held after its mark when the sink was opened: records that a crash kept from being
@@ -19,7 +20,7 @@ import (
 // is older than what the log holds of the same object is never written behind it (I3).
 type deliveredSet struct {
 	ledger  ledger
-	foreign func(change.ID) bool // ids of others, in a log that is shared
+	foreign func(change.ID) (bool, error) // ids of other clusters
 	// shuffled says that a queue which coalesces moves newer records before older ones of other objects: then only what is
 	// delivered with all before it passes a tail.
 	shuffled bool
@@ -68,7 +69,13 @@ func (d *deliveredSet) read(ids []string, streams []*change.Stream, again map[ch
 	var all []logged
 	for _, text := range ids {
 		id, err := change.ParseID(text)
-		if err != nil || d.foreign(id) {
+		if err != nil {
+			continue
+		}
+		if theirs, err := d.foreign(id); err != nil || theirs {
+			if err != nil {
+				return nil, fmt.Errorf("read the clusters that were behind the name: %w", err)
+			}
 			continue
 		}
 		one := logged{id: id, stream: streamOf(streams, id)}
@@ -152,10 +159,15 @@ func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
 	}
 }
 
-// foreign tells the ids of other clusters in a shared log. In a log of our own another cluster is an earlier epoch of ours.
-func foreign(shared bool, clusterUID string) func(change.ID) bool {
-	ours := (&change.Record{Stream: &change.Stream{}}).ID(clusterUID).Cluster
-	return func(id change.ID) bool { return shared && change.ClusterOf(id.Cluster) != ours }
+// foreign tells the ids of other clusters. One that was behind the name before, as the state knows, is an earlier epoch of ours.
+func foreign(store *checkpoint.Store, clusterUID string) func(change.ID) (bool, error) {
+	return func(id change.ID) (bool, error) {
+		if change.SameCluster(id.Cluster, clusterUID) {
+			return false, nil
+		}
+		ours, err := store.Clusters()
+		return !slices.ContainsFunc(ours, func(uid string) bool { return change.SameCluster(id.Cluster, uid) }), err
+	}
 }
 
 // references are to copies of the streams, which the set owns.

@@ -12,7 +12,7 @@ import (
 func hauntedSet(t *testing.T, use func(d *deliveredSet)) {
 	r := newRig(t, sinkOf("s", &memory{}))
 	if err := r.life(func(*Line) {
-		d := &deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: r.store}, foreign: foreign(false, clusterUID)}
+		d := &deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: r.store}, foreign: foreign(nil, clusterUID)}
 		ids := []string{idOf(update(pods(), "a", 2)), idOf(update(pods(), "b", 3)), idOf(update(pods(), "c", 4))}
 		if err := d.add(ids, nil, clusterUID); err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func TestI3ObjectWhoseNameAnotherHasInTheStateIsNoGhost(t *testing.T) {
 	if err := r.life(func(line *Line) {
 		r.push(line, update(pods(), "a", 5))
 		r.drain(line, pods())
-		d := &deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: r.store}, foreign: foreign(false, clusterUID)}
+		d := &deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: r.store}, foreign: foreign(nil, clusterUID)}
 		first := found(update(pods(), "a", 3), change.Replaced, change.Initial, "4")
 		first.UID = "first"
 		if err := d.add([]string{idOf(first), idOf(update(pods(), "a", 5))}, nil, clusterUID); err != nil {

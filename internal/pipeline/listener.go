@@ -60,7 +60,7 @@ func newListener(index int, s Sink, config *Config) *listener {
 		Sink: s, index: index, clusterUID: config.ClusterUID, observer: config.Observer,
 		delivered: deliveredSet{
 			streams: references(config.streams()), ledger: ledger{store: config.Store},
-			foreign: foreign(s.Shared, config.ClusterUID), shuffled: s.Coalesce,
+			foreign: foreign(config.Store, config.ClusterUID), shuffled: s.Coalesce,
 		},
 		store: config.Store, seldom: retrySeldom(),
 		spool: newSpool(&s),

@@ -76,8 +76,6 @@ type Sink struct {
 	// Wants says whether the sink takes the stream's records; nil is all.
 	Wants func(*change.Stream) bool
 	Queue fifo.Limit
-	// Shared says that exporters of other clusters may write to the sink's log, too.
-	Shared bool
 	// Coalesce makes the queue hold the newest record of each object alone.
 	Coalesce bool
 	// Spool is how many bytes on disk, about, take what a full queue does not; 0 makes the streams wait. A queue that coalesces goes

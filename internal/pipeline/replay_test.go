@@ -228,7 +228,7 @@ func TestHistoryInALogTakesNoGhostAway(t *testing.T) {
 	p.live(func(line *Line) {
 		p.push(line, update(pods(), "a", 5))
 		p.drain(line, pods())
-		d := deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: p.store}, foreign: foreign(false, clusterUID)}
+		d := deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: p.store}, foreign: foreign(nil, clusterUID)}
 		newest, old := update(pods(), "a", 7), update(pods(), "a", 3)
 		if err := d.add([]string{newest.ID(clusterUID).String(), old.ID(clusterUID).String()}, nil, clusterUID); err != nil {
 			t.Fatal(err)

@@ -169,6 +169,18 @@ func sinkOf(name string, target sink.Sink) Sink {
 	}
 }
 
+// meet notes in the state that another cluster was behind the name.
+func (r *rig) meet(uid string) {
+	r.t.Helper()
+	store, err := checkpoint.Open(r.t.Context(), r.dir, checkpoint.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := errors.Join(store.MeetCluster(uid), store.Close()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // life runs the pipeline while use feeds it, stops it, and returns Run's error.
 func (r *rig) life(use func(line *Line)) error {
 	r.t.Helper()

@@ -19,7 +19,7 @@ import (
 type stranded struct {
 	streams    func() []*change.Stream // those that there are now
 	store      *checkpoint.Store
-	foreign    func(change.ID) bool
+	foreign    func(change.ID) (bool, error)
 	clusterUID string
 
 	mu      sync.Mutex                             // guards the following: the listener tells, sources ask
@@ -97,8 +97,11 @@ func (s *stranded) none() bool {
 // note takes the ids of the log, oldest first.
 func (s *stranded) note(text string) error {
 	id, err := change.ParseID(text)
-	if err != nil || !id.Op.OfObject() || s.foreign(id) {
+	if err != nil || !id.Op.OfObject() {
 		return nil
+	}
+	if theirs, err := s.foreign(id); err != nil || theirs {
+		return err
 	}
 	of := streamOf(s.streams(), id)
 	if of == nil {

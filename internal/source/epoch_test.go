@@ -38,6 +38,9 @@ func TestI4AnotherClusterBehindTheAddressIsAnEpoch(t *testing.T) {
 	if at := r.position.Epoch; change.ClusterOf(at) != "epoch-2" || r.epochs != "epoch-1 "+at {
 		t.Errorf("position is of %s and records are of %s", at, r.epochs)
 	}
+	if r.met != "epoch-2 behind 1 " {
+		t.Errorf("the clusters that were noted are %q, want the new one before its gap", r.met)
+	}
 }
 
 // An etcd that was restored gives an object a version that it had before, and another body. Nothing that the inventory has

@@ -33,6 +33,7 @@ type recorder struct {
 	drift    []string
 	failures []string
 	epochs   string            // of the records, each once
+	met      string            // the clusters that are others, each with what was in line before
 	unsaved  bool              // something was pushed, and nobody waited for it since
 	room     int               // so many records are taken, if it is not 0; the rest is refused
 	after    map[string]string // by sink: how far the snapshots that it is owed came
@@ -40,6 +41,14 @@ type recorder struct {
 	images map[string]change.Image // of the joined keys; nil where no objects are kept
 	shape  func(*change.Record)    // nil is none
 	told   []string                // of each object's record, what lines do not say
+}
+
+// meet is Config.Meet.
+func (r *recorder) meet(uid string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.met += fmt.Sprint(uid, " behind ", len(r.lines), " ")
+	return nil
 }
 
 func newRecorder(entries ...string) *recorder {

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -66,6 +67,11 @@ func (s *Stream) newRun(due []change.Owed, version string, ghosts []change.Ghost
 // begin announces the gap, where there is one, and the reconcile that mends it (I4).
 func (r *run) begin(ctx context.Context) error {
 	r.Observer.Reconciling(r.stream, r.snapshot)
+	if r.snapshot.Reason == change.Epoch && r.Meet != nil {
+		if err := r.Meet(r.ClusterUID); err != nil {
+			return fmt.Errorf("save the uid of the cluster: %w", err)
+		}
+	}
 	if r.snapshot.Reason.Gap() {
 		if err := r.emitFrames(ctx, change.Gap, change.Position{}); err != nil {
 			return err

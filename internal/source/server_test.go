@@ -161,7 +161,7 @@ func (a *apiServer) start(r *recorder, saved change.Position) *Stream {
 		defer r.mu.Unlock()
 		r.failures = append(r.failures, err.Error())
 	}
-	config := Config{Client: client, Stream: pods(), Inventory: r, Saved: saved, ClusterUID: "epoch-1", Shape: r.shape, Observer: observer}
+	config := Config{Client: client, Stream: pods(), Inventory: r, Saved: saved, ClusterUID: "epoch-1", Meet: r.meet, Shape: r.shape, Observer: observer}
 	if r.images != nil {
 		config.Images = r
 	}

@@ -83,6 +83,9 @@ type Config struct {
 	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" is a server that
 	// has no such namespace, and is not asked for it.
 	ClusterUID string
+	// Meet, where set, is told of a cluster that is another one than ClusterUID, or another history of it, before any record
+	// of it goes in line. An error of it is worth another attempt.
+	Meet func(uid string) error
 	// Images, where set, is what each record's Before comes from; the records' objects are kept then. nil keeps none.
 	Images Images
 	// Shape, where set, decides what of each record goes on: it may replace its Object and mark it as filtered. One

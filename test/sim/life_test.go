@@ -263,7 +263,7 @@ func (l *life) sources(store *checkpoint.Store, uid string) ([]pipeline.Source, 
 			return nil, err
 		}
 		s := source.NewStream(source.Config{
-			Client: client, Stream: stream, Inventory: store, Saved: saved, ClusterUID: uid,
+			Client: client, Stream: stream, Inventory: store, Saved: saved, ClusterUID: uid, Meet: store.MeetCluster,
 			Observer: l.world.judge.sourceObserver(l),
 		})
 		all = append(all, pipeline.Source{
