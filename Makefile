@@ -44,11 +44,11 @@ schema: ## the JSON Schemas of what the exporter writes, in directory schema
 	go run ./internal/schema/generate schema
 
 .PHONY: docs
-docs: ## the reference of the configuration, docs/configuration.md, from its types
+docs: ## the reference of the configuration, docs/configuration.md, from its keys
 	go run ./internal/reference/generate docs/configuration.md
 
 .PHONY: manifests
-manifests: ## what is made from the chart and from the configuration's types: deploy/manifests, and a part of the values' schema
+manifests: ## what is made from the chart and from the configuration's keys: deploy/manifests, and a part of the values' schema
 	cd test/deploy && go run ./generate ../..
 
 .PHONY: fuzz

@@ -52,8 +52,8 @@ func natsOptions(s *config.Sink, subjects []string) nats.Options {
 }
 
 // natsTLS is nil where nothing is configured: the URL's scheme decides then.
-func natsTLS(tls config.TLS) *nats.TLS {
-	if tls == (config.TLS{}) {
+func natsTLS(tls config.NATSTLS) *nats.TLS {
+	if tls == (config.NATSTLS{}) {
 		return nil
 	}
 	return &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName, First: tls.First}

@@ -1,149 +1,125 @@
 package config
 
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
 // decoder turns nodes into a Config and collects what is wrong with them.
 type decoder struct {
 	env      func(string) (string, bool)
 	origin   origin
 	problems *Problems
 	settled  map[string]bool // paths that have a problem already
+	expanded int             // how often an alias or a merge was followed
 }
 
-// reader reads the value at a path. One that a problem was found with leaves its target alone.
-type reader func(path string, n *node)
-
-func (d *decoder) config(path string, n *node, c *Config) {
-	d.mapping(path, n, map[string]reader{
-		"cluster":   d.text(&c.Cluster),
-		"resources": listOf(d, &c.Resources, d.resource),
-		"sinks":     listOf(d, &c.Sinks, d.sink),
-		"state":     func(path string, n *node) { d.mapping(path, n, map[string]reader{"dir": d.text(&c.State.Dir)}) },
-		"listen":    d.text(&c.Listen),
-		"log":       d.log(&c.Log),
-		"redactKey": d.secret(&c.RedactKey),
-		"discovery": func(path string, n *node) {
-			d.mapping(path, n, map[string]reader{"interval": d.duration(&c.Discovery.Interval)})
-		},
-	})
-}
-
-func (d *decoder) log(into *Log) reader {
-	return func(path string, n *node) {
-		d.mapping(path, n, map[string]reader{
-			"level":  d.text(&into.Level),
-			"format": d.text(&into.Format),
-		})
-	}
-}
-
-func (d *decoder) resource(path string, n *node, r *Resource) {
-	if n == nil || n.kind == scalar {
-		d.required(path, n, d.text(&r.Name))
+// mapping gives each value of a mapping to its key. A null is a mapping without keys.
+func (d *decoder) mapping(path string, n *yaml.Node, keys []key) {
+	if n == nil {
 		return
 	}
-	if n.kind == sequence {
-		d.mismatch(path, n, "a resource such as pods or {resource: pods, namespaces: [shop]}")
+	if n.Kind != yaml.MappingNode {
+		d.mismatch(path, n, "a mapping with keys of "+join(names(keys)))
+		for _, k := range keys {
+			d.settled[under(path, k.name)] = true
+		}
 		return
 	}
-	d.mapping(path, n, map[string]reader{
-		"resource":      d.text(&r.Name),
-		"namespaces":    d.texts(&r.Namespaces),
-		"exclude":       d.texts(&r.Exclude),
-		"labelSelector": d.text(&r.LabelSelector),
-		"fieldSelector": d.text(&r.FieldSelector),
-		"ops":           d.texts(&r.Ops),
-		"filter":        d.text(&r.Filter),
-		"filterFailure": d.text(&r.FilterFailure),
-		"before":        d.boolean(&r.Before),
-		"keep":          d.texts(&r.Keep),
-		"only":          d.texts(&r.Only),
-		"drop":          d.texts(&r.Drop),
-		"redact":        d.redaction(&r.Redact),
-		"redactEnv":     d.texts(&r.RedactEnv),
-
-		"excludeNamespaces": d.texts(&r.ExcludeNamespaces),
-	})
-	if d.settled[under(path, "resource")] {
-		d.settled[path] = true // where check would miss the name
+	first := make(map[string]int)
+	for _, f := range d.fields(path, n) {
+		name, at := nameOf(f.key), f.key.Line
+		p := under(path, name)
+		if line, twice := first[name]; twice {
+			d.add(Problem{p, at, fmt.Sprintf("key given twice, first on line %d; leave one out", line)})
+			continue
+		}
+		first[name], d.origin.lines[p] = at, at
+		if i := slices.IndexFunc(keys, func(k key) bool { return k.name == name }); i >= 0 {
+			keys[i].value.read(d, p, d.present(p, f.value))
+		} else {
+			d.unknown(path, f, names(keys))
+		}
 	}
 }
 
-func (d *decoder) sink(path string, n *node, s *Sink) {
-	d.mapping(path, n, map[string]reader{
-		"name":      d.text(&s.Name),
-		"kafka":     func(path string, n *node) { s.Kafka = d.kafka(path, n) },
-		"nats":      func(path string, n *node) { s.NATS = d.nats(path, n) },
-		"file":      func(path string, n *node) { s.File = d.file(path, n) },
-		"format":    d.text(&s.Format),
-		"resources": d.texts(&s.Resources),
-		"queue":     d.queue(&s.Queue),
-		"resync":    d.duration(&s.Resync),
-		"oversize":  d.text(&s.Oversize),
-		"trim":      d.texts(&s.Trim),
-		"deadLetter": func(path string, n *node) {
-			d.mapping(path, n, map[string]reader{"dir": d.text(&s.DeadLetter.Dir)})
-		},
-	})
-}
-
-func (d *decoder) queue(into *Queue) reader {
-	return func(path string, n *node) {
-		d.mapping(path, n, map[string]reader{
-			"bytes":   d.size(&into.Bytes, 1),
-			"records": d.count(&into.Records, 1, unlimited),
-			"full":    d.text(&into.Full),
-			"spool":   d.size(&into.Spool, minSpool),
-		})
+func (d *decoder) unknown(path string, f field, allowed []string) {
+	text := "unknown key; "
+	if near := closest(nameOf(f.key), allowed); near != "" {
+		text += "did you mean " + near + "? "
+	}
+	d.problem(under(path, nameOf(f.key)), text+"allowed: "+join(allowed))
+	if f.value.Kind == yaml.MappingNode {
+		// It was meant as one of the allowed ones, which is then not missed as well.
+		d.settled[path] = true
 	}
 }
 
-func (d *decoder) file(path string, n *node) *File {
-	var f File
-	d.mapping(path, n, map[string]reader{
-		"path":   d.text(&f.Path),
-		"rotate": d.size(&f.Rotate, 0),
-		"keep":   d.count(&f.Keep, 0, unlimited),
-	})
-	return &f
+// items are the values of a list.
+func (d *decoder) items(path string, n *yaml.Node) []*yaml.Node {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		d.mismatch(path, n, "a list")
+		return nil
+	}
+	items := make([]*yaml.Node, len(n.Content))
+	for i, one := range n.Content {
+		if items[i] = d.present(item(path, i), one); items[i] != nil {
+			d.origin.lines[item(path, i)] = one.Line
+		}
+	}
+	return items
 }
 
-func (d *decoder) nats(path string, n *node) *NATS {
-	var to NATS
-	d.mapping(path, n, map[string]reader{
-		"url":         d.text(&to.URL),
-		"stream":      d.text(&to.Stream),
-		"subject":     d.text(&to.Subject),
-		"subjects":    d.dictionary(&to.Subjects),
-		"tls":         d.tls(&to.TLS),
-		"credentials": d.text(&to.Credentials),
-		"nkey":        d.text(&to.Nkey),
-		"user":        d.text(&to.User),
-		"password":    d.secret(&to.Password),
-		"token":       d.secret(&to.Token),
-		"kv":          d.text(&to.KV),
-		"publish":     d.text(&to.Publish),
-		"shared":      d.boolean(&to.Shared),
-		"domain":      d.text(&to.Domain),
-		"storage":     d.text(&to.Storage),
-		"maxBytes":    d.size(&to.MaxBytes, 0),
-		"discard":     d.text(&to.Discard),
-		"history":     d.count(&to.History, 1, maxHistory),
-		"replicas":    d.count(&to.Replicas, 1, maxReplicas),
-		"maxAge":      d.duration(&to.MaxAge),
-	})
-	if err := to.takeLogin(); err != nil {
-		d.problem(under(path, "url"), err.Error())
+// required reads an item of a list. A key may be left without a value, for its default; an item has none.
+func (d *decoder) required(path string, n *yaml.Node, into value) {
+	if n == nil {
+		d.mismatch(path, n, "a value")
+		return
 	}
-	return &to
+	into.read(d, path, n)
 }
 
-func (d *decoder) tls(into *TLS) reader {
-	return func(path string, n *node) {
-		d.mapping(path, n, map[string]reader{
-			"ca":         d.text(&into.CA),
-			"cert":       d.text(&into.Cert),
-			"key":        d.text(&into.Key),
-			"serverName": d.text(&into.ServerName),
-			"first":      d.boolean(&into.First),
-		})
+// word gets the text of a scalar. Where it need not be a plain string, a quoted number is one, too, so that it may come
+// from a variable. It is false where there is nothing to read on.
+func (d *decoder) word(path string, n *yaml.Node, want string, plain bool, into *string) bool {
+	switch {
+	case n == nil:
+		return false
+	case n.Kind != yaml.ScalarNode:
+		d.mismatch(path, n, want)
+		return false
+	case !isString(n) && plain:
+		d.problem(path, fmt.Sprintf("want a string, have %s; put it in quotes", describeNode(n)))
+		return false
+	case !isString(n):
+		*into = n.Value
+		return true
 	}
+	text, err := expand(n.Value, d.env)
+	if err != nil {
+		d.problem(path, err.Error())
+		return false
+	}
+	*into = text
+	return true
+}
+
+func (d *decoder) mismatch(path string, n *yaml.Node, want string) {
+	line := d.origin.line(path) // that of the key: the value may begin below it
+	if line == 0 && n != nil {
+		line = n.Line
+	}
+	d.add(Problem{path, line, fmt.Sprintf("want %s, have %s", want, describeNode(n))})
+}
+
+func (d *decoder) problem(path, text string) { d.add(Problem{path, d.origin.line(path), text}) }
+
+func (d *decoder) add(p Problem) {
+	d.settled[p.Path] = true
+	d.problems.add(p)
 }

@@ -32,7 +32,7 @@ discovery: {interval: 10ms}
 		`resources[0].exclude[1] (line 2): "Nope!" cannot be a resource`, "resources[0].exclude[2] (line 2): * leaves nothing",
 		`resources[0].excludeNamespaces[1] (line 2): "A" cannot be a namespace`, "resources[1].exclude[0] (line 3): *.apps leaves nothing",
 		"resources[1].excludeNamespaces (line 3): namespaces are chosen already", "resources[2].exclude (line 4): pods is one resource",
-		"discovery.interval (line 5): want 1s or more, have 10ms",
+		`discovery.interval (line 5): want a length of time of at least 1s, have "10ms"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got\n%v\nwant in it %s", err, want)

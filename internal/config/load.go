@@ -39,7 +39,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 		return nil, problems
 	}
 	d := decoder{env: env, origin: c.origin, problems: problems, settled: make(map[string]bool)}
-	d.config("", root, c)
+	d.mapping("", root, c.keys())
 	c.Default()
 	problems.List = append(problems.List, d.withoutFollowUps(c.check())...)
 	if err := problems.err(); err != nil {

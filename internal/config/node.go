@@ -1,132 +1,135 @@
 package config
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 
-	"go.yaml.in/yaml/v2"
+	"go.yaml.in/yaml/v3"
 )
 
-type kind int
+// maxExpanded bounds how often aliases and merges are followed, since each may double what is read.
+const maxExpanded = 10000
 
-const (
-	scalar kind = iota
-	sequence
-	mapping
-)
+// field is one key of a mapping, with its value.
+type field struct{ key, value *yaml.Node }
 
-// node is one YAML value together with its line, which the YAML library tells only in its errors. A null is a nil
-// node; aliases are followed.
-type node struct {
-	kind   kind
-	line   int
-	text   string // of a scalar, as written but without its quotes
-	value  any    // of a scalar: a string, bool or number
-	items  []*node
-	fields []field // in the order of their lines
+// present is the node, or that which an alias stands for; nil is null.
+func (d *decoder) present(path string, n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		if n = d.follow(path, n.Alias); n == nil {
+			return nil
+		}
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+		return nil
+	}
+	return n
 }
 
-// field is one key of a mapping, with its value. Neither keys nor values are unique.
-type field struct{ key, value *node }
-
-// UnmarshalYAML takes the value as whatever it turns out to be.
-func (n *node) UnmarshalYAML(unmarshal func(any) error) error {
-	line, err := findLine(unmarshal)
-	if err != nil {
-		return err
+// follow counts, so that a few lines cannot stand for more than memory holds, nor an alias for itself.
+func (d *decoder) follow(path string, n *yaml.Node) *yaml.Node {
+	if d.expanded++; d.expanded <= maxExpanded {
+		return n
 	}
-	n.line = line
-	// Keys are pointers, so that a key given twice stays twice. The price: a key that overrides a merged one (<<)
-	// is a key given twice, too.
-	fields := make(map[*node]*node)
-	if err = unmarshal(&fields); !isMismatch(err) {
-		n.kind, n.fields = mapping, inOrder(fields)
-		return err
+	if d.expanded == maxExpanded+1 {
+		d.problem(path, "too many aliases; an anchor may stand for itself")
 	}
-	if err = unmarshal(&n.items); !isMismatch(err) {
-		n.kind = sequence
-		return err
-	}
-	if err = unmarshal(&n.text); err != nil {
-		return err
-	}
-	return unmarshal(&n.value)
+	return nil
 }
 
-// findLine asks for a value that YAML cannot have: the refusal says in which line it stands.
-func findLine(unmarshal func(any) error) (int, error) {
-	var impossible chan struct{}
-	err := unmarshal(&impossible)
-	if !isMismatch(err) {
-		return 0, err
+// fields are the keys of a mapping and, behind them, those that it merges (<<) and does not have itself.
+func (d *decoder) fields(path string, n *yaml.Node) []field {
+	var own, merged []field
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		f := field{n.Content[i], n.Content[i+1]}
+		if f.key.ShortTag() != "!!merge" {
+			own = append(own, f)
+			continue
+		}
+		for _, from := range d.mergedFrom(path, f.value) {
+			merged = append(merged, d.fields(path, from)...)
+		}
 	}
-	return leadingLine(err.(*yaml.TypeError).Errors[0]), nil
-}
-
-// leadingLine reads the number out of "line 3: did not find expected key", 0 where there is none.
-func leadingLine(text string) int {
-	var line int
-	if _, err := fmt.Sscanf(text, "line %d:", &line); err != nil {
-		return 0
+	has := map[string]bool{}
+	for _, f := range own {
+		has[nameOf(f.key)] = true
 	}
-	return line
-}
-
-func isMismatch(err error) bool {
-	var mismatch *yaml.TypeError
-	return errors.As(err, &mismatch)
-}
-
-func inOrder(fields map[*node]*node) []field {
-	ordered := make([]field, 0, len(fields))
-	for key, value := range fields {
-		ordered = append(ordered, field{key, value})
+	for _, f := range merged {
+		if name := nameOf(f.key); !has[name] {
+			own, has[name] = append(own, f), true
+		}
 	}
-	slices.SortFunc(ordered, func(a, b field) int {
-		return cmp.Or(cmp.Compare(a.key.at(), b.key.at()), cmp.Compare(a.key.name(), b.key.name()))
-	})
-	return ordered
+	return own
 }
 
-func (n *node) at() int {
+// mergedFrom are the mappings that a merge key names: one, or a list of them.
+func (d *decoder) mergedFrom(path string, n *yaml.Node) []*yaml.Node {
+	var all []*yaml.Node
+	n = d.follow(path, n)
+	if n = d.presentOrNil(path, n); n == nil {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}}
+	}
+	for _, one := range n.Content {
+		one = d.presentOrNil(path, d.follow(path, one))
+		if one == nil || one.Kind != yaml.MappingNode {
+			d.add(Problem{path, n.Line, "<< wants a mapping, or a list of mappings"})
+			return nil
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func (d *decoder) presentOrNil(path string, n *yaml.Node) *yaml.Node {
 	if n == nil {
-		return 0
+		return nil
 	}
-	return n.line
+	return d.present(path, n)
 }
 
-// name is the node as a key.
-func (n *node) name() string {
-	if n == nil {
+// nameOf is the node as a key.
+func nameOf(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.AliasNode && n.Alias.Kind == yaml.ScalarNode:
+		return n.Alias.Value
+	case n.Kind != yaml.ScalarNode:
+		return describeNode(n)
+	case n.ShortTag() == "!!null":
 		return "null"
 	}
-	if n.kind != scalar {
-		return n.describe()
+	return n.Value
+}
+
+// isString says whether the scalar is one. What YAML 1.1 took for a boolean is none: a reader may still mean that.
+func isString(n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		return false
 	}
-	return n.text
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0 {
+		return true
+	}
+	switch n.Value {
+	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+		return false
+	}
+	return true
 }
 
-func (n *node) isString() bool {
-	_, is := n.value.(string)
-	return is
-}
-
-// describe shows the node as it was written, before any variable in it was replaced, so that no secret comes out.
-func (n *node) describe() string {
+// describeNode shows the node as it was written, before any variable in it was replaced, so that no secret comes out.
+func describeNode(n *yaml.Node) string {
 	switch {
 	case n == nil:
 		return "nothing"
-	case n.kind == mapping:
+	case n.Kind == yaml.MappingNode:
 		return "a mapping"
-	case n.kind == sequence:
+	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case n.isString():
-		return strconv.Quote(shorten(n.text))
+	case isString(n):
+		return strconv.Quote(shorten(n.Value))
 	}
-	return shorten(n.text)
+	return shorten(n.Value)
 }
 
 func shorten(text string) string {

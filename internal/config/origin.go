@@ -1,9 +1,7 @@
 package config
 
 import (
-	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 )
 
@@ -38,15 +36,3 @@ func (o origin) forget(path string) {
 		return under && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
 }
-
-func under(path, key string) string {
-	if !isWord(key) {
-		key = strconv.Quote(shorten(key))
-	}
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
-func item(path string, index int) string { return fmt.Sprintf("%s[%d]", path, index) }

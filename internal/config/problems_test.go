@@ -17,14 +17,16 @@ func TestOneProblem(t *testing.T) {
 		{"UTF-16", "\xff\xfec\x00", "line 1: not UTF-8; save the file as UTF-8"},
 		{"zero byte", "cluster: a\x00b\n", "not YAML: control characters are not allowed"},
 		{"tab", "state:\n\tdir: /d\n", "line 2: indented with a tab; YAML wants spaces"},
-		{"syntax", "cluster: a\nlisten: [b\nlog: c\n", "line 3: not YAML: did not find expected ',' or ']'"},
+		{"syntax", "cluster: a\nlisten: [b\nlog: c\n", "line 2: not YAML: did not find expected ',' or ']'"},
 		{"two documents", "cluster: a\n---\ncluster: b\n", "line 3: a second document; a configuration is one, without --- in between"},
 		{"syntax of the first line", "cluster: 'a' b\n", "line 1: not YAML: did not find expected key"},
 		{"syntax that a token breaks", "cluster: a\nstate:\n  dir: a\n  b: c: d\n", "line 4: not YAML: mapping values are not allowed in this context"},
 		{"indentation", "state:\n  dir: a\n log: b\n", "line 3: not YAML: did not find expected key"},
 		{"syntax of the second document", "cluster: a\n---\n[\n", "line 4: not YAML: did not find expected node content"},
-		{"a tag", "cluster: !!float a\n", "not YAML: a value that its tag (!!) does not fit; leave the tag out"},
-		{"endless alias", "cluster: &a [*a]\n", "not YAML: anchor 'a' value contains itself"},
+		{"a tag", "cluster: !!float a\n", "cluster (line 1): want a string, have a; put it in quotes"},
+		{"endless alias", "cluster: &a [*a]\n", "cluster (line 1): want a string, have a list"},
+		{"endless merge", "state: &a {<<: *a}\n", "state (line 1): too many aliases; an anchor may stand for itself"},
+		{"a word that is merged", "state: {<<: a}\n", "state (line 1): << wants a mapping, or a list of mappings"},
 		{"a list", "- pods\n", "line 1: want a mapping with keys of cluster, discovery, listen, log, redactKey, resources, sinks, state, have a list"},
 		{"a word", "pods", `line 1: want a mapping with keys of cluster, discovery, listen, log, redactKey, resources, sinks, state, have "pods"`},
 
@@ -108,7 +110,7 @@ func TestOneProblem(t *testing.T) {
 		{"format", sinkWith("format: avro"), `sinks[0].format (line 4): unknown value "avro"; allowed: cloudevents, cloudevents-binary, debezium, object`},
 		{"format without headers", sinkWith("format: object"), "sinks[0].format (line 4): object needs headers, which a file does not have; allowed here: cloudevents, debezium"},
 		{"policy", sinkWith("queue: {full: drop}"), `sinks[0].queue.full (line 4): unknown value "drop"; allowed: block, spool, coalesce`},
-		{"resync too often", sinkWith("resync: 30s"), "sinks[0].resync (line 4): want 0 (never), or a length of time of at least 1m, have 30s"},
+		{"resync too often", sinkWith("resync: 30s"), `sinks[0].resync (line 4): want a length of time of at least 1m, have "30s"`},
 		{"resync without a unit", sinkWith("resync: 10"), "sinks[0].resync (line 4): want a length of time such as 10h or 1h30m, have 10"},
 		{"resync backwards", sinkWith("resync: -1h"), `sinks[0].resync (line 4): want a length of time such as 10h or 1h30m, have "-1h"`},
 		{"resource that is not watched", "resources: [pods, jobs.batch]\nsinks:\n- {file: {path: /f}, resources: [pods, po]}\n", `sinks[0].resources[1] (line 3): "po" is not watched; write it as in resources: jobs.batch, pods`},
@@ -251,10 +253,10 @@ func TestValidateOfCode(t *testing.T) {
 	c.Default()
 	wantError(t, c.Validate(), `configuration: 7 problems:
   sinks[0].file.rotate: want a size of at least 0, have -1
-  sinks[0].file.keep: counts rotated files; give rotate a size, or leave it out
+  sinks[0].file.keep: want a whole number, at least 0, have -1
   sinks[0].queue.bytes: want a size of at least 1, have -1
   sinks[0].queue.records: want a whole number, at least 1, have -1
-  sinks[0].resync: want 0 (never), or a length of time of at least 1m, have -1ns
+  sinks[0].resync: want a length of time of at least 1m, have -1ns
   sinks[1].nats.replicas: want a whole number from 1 to 5, have -1
   sinks[1].nats.maxAge: want a length of time such as 10h or 1h30m, have -1ns`)
 }

@@ -92,7 +92,7 @@ func parseQuery(query string, allowed ...string) (url.Values, error) {
 	}
 	for key, given := range values {
 		if !slices.Contains(allowed, key) {
-			return nil, fmt.Errorf("unknown parameter behind the ?; allowed: %s", list(allowed))
+			return nil, fmt.Errorf("unknown parameter behind the ?; allowed: %s", join(allowed))
 		}
 		if len(given) > 1 {
 			return nil, fmt.Errorf("%s is given %d times behind the ?; leave one", key, len(given))

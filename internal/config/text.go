@@ -65,7 +65,7 @@ func step(rows [][]int, a, b string) int {
 	return least + 1
 }
 
-// list is the names as a sentence has them, in alphabetical order.
-func list(names []string) string {
+// join is the names as a sentence has them, in alphabetical order.
+func join(names []string) string {
 	return strings.Join(slices.Sorted(slices.Values(names)), ", ")
 }

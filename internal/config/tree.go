@@ -7,29 +7,29 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v2"
+	"go.yaml.in/yaml/v3"
 )
 
 // readTree reads the one YAML document that data has to be, or says what keeps it from being one.
-func readTree(data []byte) (*node, *Problem) {
+func readTree(data []byte) (*yaml.Node, *Problem) {
 	if line := firstLineNotUTF8(data); line != 0 {
 		return nil, &Problem{Line: line, Text: "not UTF-8; save the file as UTF-8"}
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var root, more *node
+	var root, more yaml.Node
 	if err := decoder.Decode(&root); err != nil && err != io.EOF {
 		return nil, syntaxProblem(data, err)
 	}
-	if root == nil {
+	if len(root.Content) == 0 || root.Content[0].ShortTag() == "!!null" {
 		return nil, &Problem{Text: "empty; want at least resources and sinks"}
 	}
 	switch err := decoder.Decode(&more); {
 	case err == nil:
-		return nil, &Problem{Line: more.at(), Text: "a second document; a configuration is one, without --- in between"}
+		return nil, &Problem{Line: more.Content[0].Line, Text: "a second document; a configuration is one, without --- in between"}
 	case err != io.EOF:
 		return nil, syntaxProblem(data, err)
 	}
-	return root, nil
+	return root.Content[0], nil
 }
 
 func firstLineNotUTF8(data []byte) int {
@@ -52,10 +52,6 @@ func syntaxProblem(data []byte, err error) *Problem {
 	text = strings.TrimPrefix(text, fmt.Sprintf("line %d: ", line))
 	if isGrammatical(text) {
 		line++
-	}
-	if isMismatch(err) || strings.Contains(text, "`") {
-		// The library quotes the value, which may be a secret.
-		text = "a value that its tag (!!) does not fit; leave the tag out"
 	}
 	return &Problem{Line: line, Text: "not YAML: " + text}
 }
@@ -83,4 +79,13 @@ func firstTabbedLine(data []byte) int {
 		}
 	}
 	return 0
+}
+
+// leadingLine reads the number out of "line 3: did not find expected key", 0 where there is none.
+func leadingLine(text string) int {
+	var line int
+	if _, err := fmt.Sscanf(text, "line %d:", &line); err != nil {
+		return 0
+	}
+	return line
 }

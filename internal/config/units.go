@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// Duration is a time.Duration that a file and the JSON form write as "10h".
+type Duration time.Duration
+
 // Size is a number of bytes.
 type Size int64
 

@@ -1,11 +1,14 @@
+// Package reference makes docs/configuration.md from the keys of internal/config.
 package reference
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/config"
 )
 
-const head = `<!-- Made from the types in internal/config by make docs. Change the sentences in internal/reference. -->
+const head = `<!-- Made from the keys in internal/config by make docs. Change the sentences there. -->
 
 # Configuration
 
@@ -27,11 +30,8 @@ A default of – means that there is none; the sentence says what happens withou
 `
 
 // Markdown is the page.
-func Markdown() ([]byte, error) {
-	keys, err := Keys()
-	if err != nil {
-		return nil, err
-	}
+func Markdown() []byte {
+	keys := config.Keys()
 	var b strings.Builder
 	b.WriteString(head)
 	section := "?"
@@ -42,7 +42,7 @@ func Markdown() ([]byte, error) {
 		}
 		row(&b, key)
 	}
-	return []byte(b.String()), nil
+	return []byte(b.String())
 }
 
 // parent is the section that a key stands in, "" at the top.
@@ -53,7 +53,7 @@ func parent(path string) string {
 
 func last(path string) string { return path[strings.LastIndex(path, ".")+1:] }
 
-func heading(b *strings.Builder, section string, keys []Key) {
+func heading(b *strings.Builder, section string, keys []config.Key) {
 	title := "Top level"
 	if section != "" {
 		title = "`" + section + "`"
@@ -67,7 +67,7 @@ func heading(b *strings.Builder, section string, keys []Key) {
 	b.WriteString("| key | type | default | |\n|---|---|---|---|\n")
 }
 
-func row(b *strings.Builder, key Key) {
+func row(b *strings.Builder, key config.Key) {
 	name, text, value := "`"+strings.TrimSuffix(last(key.Path), "[]")+"`", key.Text, "–"
 	if key.Section {
 		text = fmt.Sprintf("See [%s](#%s).", key.Path, anchor(key.Path))

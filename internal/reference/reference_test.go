@@ -15,10 +15,7 @@ import (
 
 // TestCommittedReferenceIsTheGenerators finds a page that was changed by hand, or not made again.
 func TestCommittedReferenceIsTheGenerators(t *testing.T) {
-	want, err := Markdown()
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := Markdown()
 	got, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("docs/configuration.md is not what the generator makes (%v): run make docs", err)
@@ -28,7 +25,7 @@ func TestCommittedReferenceIsTheGenerators(t *testing.T) {
 // TestKeysAreThoseThatAreRead asks the decoder of each section which keys it takes.
 func TestKeysAreThoseThatAreRead(t *testing.T) {
 	sections := map[string][]string{}
-	for _, key := range keys(t) {
+	for _, key := range config.Keys() {
 		at := parent(key.Path)
 		sections[at] = append(sections[at], strings.TrimSuffix(last(key.Path), "[]"))
 	}
@@ -47,7 +44,7 @@ func TestKeysAreThoseThatAreRead(t *testing.T) {
 
 // TestAllowedValuesAreThoseThatAreTaken gives each key that has a list another value, and asks what is allowed.
 func TestAllowedValuesAreThoseThatAreTaken(t *testing.T) {
-	for _, key := range keys(t) {
+	for _, key := range config.Keys() {
 		if key.Type != "string" && key.Type != "list of strings" || key.Section {
 			continue
 		}
@@ -64,7 +61,7 @@ func TestAllowedValuesAreThoseThatAreTaken(t *testing.T) {
 
 // TestDefaultsAreTaken writes each default down: nothing may be wrong with it.
 func TestDefaultsAreTaken(t *testing.T) {
-	for _, key := range keys(t) {
+	for _, key := range config.Keys() {
 		if key.Default == "" {
 			continue
 		}
@@ -72,15 +69,6 @@ func TestDefaultsAreTaken(t *testing.T) {
 			t.Errorf("%s: its default %s is a problem: %s", key.Path, key.Default, text)
 		}
 	}
-}
-
-func keys(t *testing.T) []Key {
-	t.Helper()
-	keys, err := Keys()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keys
 }
 
 // problem is what the configuration says of a value at a path, "" where it takes it. Of other paths it may say more.

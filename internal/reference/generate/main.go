@@ -13,11 +13,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: generate FILE")
 		os.Exit(2)
 	}
-	page, err := reference.Markdown()
-	if err == nil {
-		err = os.WriteFile(os.Args[1], page, 0o644)
-	}
-	if err != nil {
+	if err := os.WriteFile(os.Args[1], reference.Markdown(), 0o644); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}

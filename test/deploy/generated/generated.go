@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/test/deploy/chart"
-	"github.com/kubecdc/kubecdc/test/deploy/schema"
 )
 
 // Paths below the root of the project.
@@ -43,11 +43,7 @@ func Schema(root string) (path string, content []byte, err error) {
 	if err := json.Unmarshal(text, &values); err != nil {
 		return "", nil, fmt.Errorf("read the chart's schema: %w", err)
 	}
-	config, err := configSchema(root)
-	if err != nil {
-		return "", nil, err
-	}
-	if values.Keys["config"], err = json.Marshal(config); err != nil {
+	if values.Keys["config"], err = json.Marshal(configSchema()); err != nil {
 		return "", nil, err
 	}
 	var out bytes.Buffer
@@ -59,23 +55,20 @@ func Schema(root string) (path string, content []byte, err error) {
 }
 
 // configSchema is that of the exporter, and what a pod needs beside it.
-func configSchema(root string) (schema.Schema, error) {
-	config, err := schema.Config(filepath.Join(root, "internal", "config"))
-	if err != nil {
-		return nil, err
-	}
-	config["description"] = "The exporter's configuration, passed through as it is. Values may hold ${NAME}, of secretEnv."
-	config["required"] = []string{"resources", "sinks", "state", "listen"}
-	keys := config["properties"].(schema.Schema)
+func configSchema() config.Schema {
+	of := config.JSONSchema()
+	of["description"] = "The exporter's configuration, passed through as it is. Values may hold ${NAME}, of secretEnv."
+	of["required"] = []string{"resources", "sinks", "state", "listen"}
+	keys := of["properties"].(config.Schema)
 	for _, list := range []string{"resources", "sinks"} {
-		keys[list].(schema.Schema)["minItems"] = 1
+		keys[list].(config.Schema)["minItems"] = 1
 	}
 	// Probes and Prometheus come from outside of the pod, to a port that the manifests name.
-	keys["listen"].(schema.Schema)["pattern"] = `^(0\.0\.0\.0|\[::\])?:[1-9][0-9]{0,4}$`
-	state := keys["state"].(schema.Schema)
+	keys["listen"].(config.Schema)["pattern"] = `^(0\.0\.0\.0|\[::\])?:[1-9][0-9]{0,4}$`
+	state := keys["state"].(config.Schema)
 	state["required"] = []string{"dir"}
-	state["properties"].(schema.Schema)["dir"].(schema.Schema)["pattern"] = "^/.+"
-	return config, nil
+	state["properties"].(config.Schema)["dir"].(config.Schema)["pattern"] = "^/.+"
+	return of
 }
 
 // base are the objects that every cluster takes; monitoring has those of the Prometheus operator.

@@ -1,0 +1,186 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// NATS is a JetStream destination. At most one way to log in is set: Credentials, Nkey, both of them, User with Password,
+// or Token.
+type NATS struct {
+	URL     string // servers, comma separated; a login in it was moved to the fields below
+	Stream  string // created where missing; "" with KV
+	Subject string // template of Placeholders; "" with KV
+	// Subjects are templates of their own for some of the configuration's resources, by their spelling.
+	Subjects    map[string]string
+	KV          string // a bucket that holds the present state of each object, instead of a stream
+	Publish     string // one of Publishings
+	Shared      bool   // others write to the stream, too
+	Domain      string // of JetStream; "" is the server's
+	TLS         NATSTLS
+	Credentials string // path of a .creds file; of a JWT alone with Nkey
+	Nkey        string // path of a seed file
+	User        string
+	Password    Secret
+	Token       Secret
+
+	// The following are of a stream that is created.
+	Replicas int
+	Storage  string   // one of Storages
+	MaxAge   Duration // of messages; 0 keeps them
+	MaxBytes Size     // 0 is without limit
+	Discard  string   // one of Discards
+	History  int      // values that a key of a bucket keeps; 0 is 1
+}
+
+// JetStream's own limits.
+const (
+	maxReplicas = 5
+	maxHistory  = 64
+)
+
+func (n *NATS) keys() []key {
+	stream := n.KV == ""
+	return []key{
+		{"url", text(&n.URL),
+			"Needed. Servers with commas between: `nats://`, `tls://`, `ws://` or `wss://`. A login may stand in it."},
+		{"stream", orWhen(&n.Stream, texts(), "K8S", stream), "The stream, made where it is missing. Not with `kv`."},
+		{"subject", orWhen(&n.Subject, texts(), "k8s.{cluster}.{group}.{resource}.{namespace}.{name}", stream),
+			"Template of subjects, of the same placeholders as Kafka's topics, each one token. Not with `kv`."},
+		{"subjects", dictionary(&n.Subjects),
+			"Templates of their own for some of the configuration's resources, by their spelling there."},
+		{"kv", text(&n.KV), "A bucket that holds the present state of each object, instead of stream and subject."},
+		{"publish", firstOf(&n.Publish, Publishings()),
+			"How messages are sent: `auto` is fast batches where server and stream take them, and else ordered. `atomic` is " +
+				"for servers that sync every message."},
+		{"shared", flag(&n.Shared),
+			"Others write to the stream, too. Messages have ids then, and a second exporter is not fenced."},
+		{"domain", text(&n.Domain), "Of JetStream. Without it, the server's."},
+		{"tls", section(&n.TLS), "How the server is known, and how the client shows itself."},
+		{"credentials", text(&n.Credentials), "Path of a `.creds` file; with `nkey`, of a JWT alone."},
+		{"nkey", text(&n.Nkey), "Path of a file with the seed."},
+		{"user", text(&n.User), "Login by name, with `password`."},
+		{"password", secret(&n.Password), "The user's."},
+		{"token", secret(&n.Token), "Login by a token."},
+		{"replicas", or(&n.Replicas, counts(1, maxReplicas), "1"), "Of a stream that is made; 1 to 5."},
+		{"storage", firstOf(&n.Storage, Storages()), "Of a stream that is made."},
+		{"maxAge", durations(0).into(&n.MaxAge),
+			"Of messages, in a stream that is made. Without it they are kept. Not with `kv`."},
+		{"maxBytes", sizes(0).into(&n.MaxBytes), "Of a stream that is made. Without it there is no limit."},
+		{"discard", firstOf(&n.Discard, Discards()),
+			"What a stream at `maxBytes` does: drop the oldest messages, or take nothing, so that the sink waits."},
+		{"history", counts(1, maxHistory).into(&n.History),
+			"Values that a key of a bucket keeps, 1 to 64. Without it, 1. Only with `kv`."},
+	}
+}
+
+// TLS is how a server is known and how the client shows itself. The paths are of PEM files.
+type TLS struct {
+	CA         string // "" trusts the system's authorities
+	Cert       string
+	Key        string
+	ServerName string // "" is the URL's host
+}
+
+// NATSTLS is TLS to a NATS server.
+type NATSTLS struct {
+	TLS
+	First bool // handshake before the server's greeting
+}
+
+func (t *TLS) keys() []key {
+	return []key{
+		{"ca", text(&t.CA), "Path of a PEM file. Without it, the system's authorities."},
+		{"cert", text(&t.Cert), "Path of the client's certificate; with `key`."},
+		{"key", text(&t.Key), "Path of the client's key; with `cert`."},
+		{"serverName", text(&t.ServerName), "Name in the servers' certificates. Without it, the server's host."},
+	}
+}
+
+func (t *NATSTLS) keys() []key {
+	return append(t.TLS.keys(), key{"first", flag(&t.First), "Begin with TLS before the server's greeting."})
+}
+
+// isHalf says whether one of certificate and key is missing.
+func (t *TLS) isHalf() bool { return (t.Cert == "") != (t.Key == "") }
+
+func (k *checker) nats(path string, n *NATS) {
+	if n.URL == "" {
+		k.problem(path+".url", "missing; want servers such as nats://host:4222")
+	} else if _, err := parseServers(n.URL); err != nil {
+		k.problem(path+".url", "%v; have %q", err, withoutLogin(n.URL))
+	}
+	if n.KV == "" {
+		k.stream(path, n)
+	} else {
+		k.bucket(path, n)
+	}
+	if n.Discard == DiscardNew && n.MaxBytes == 0 {
+		k.problem(path+".discard", "a stream without a limit is never full; give maxBytes, or leave it out")
+	}
+	if n.Shared && (n.KV != "" || n.Publish == "fast" || n.Publish == "atomic") {
+		k.problem(path+".shared", "goes with a stream and publish ordered or auto only")
+	}
+	if n.TLS.isHalf() {
+		k.problem(path+".tls", "cert and key go together; give both or neither")
+	}
+	k.login(path, n)
+}
+
+func (k *checker) stream(path string, n *NATS) {
+	if !isStream(n.Stream) {
+		k.problem(path+".stream", "%q cannot be a stream; leave out white space and any of .*>/\\", shorten(n.Stream))
+	}
+	if err := checkSubject(n.Subject); err != nil {
+		k.problem(path+".subject", "%v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Subjects)) {
+		if err := checkSubject(n.Subjects[name]); err != nil {
+			k.problem(under(path+".subjects", name), "%v", err)
+		}
+	}
+	if n.History != 0 {
+		k.problem(path+".history", "is of a bucket; add kv, or leave it out")
+	}
+}
+
+func (k *checker) bucket(path string, n *NATS) {
+	if !consistsOf(n.KV, lower+upper+digits+"-_") {
+		k.problem(path+".kv", "%q cannot be a bucket; want letters, digits and any of -_", shorten(n.KV))
+	}
+	if n.Stream != "" {
+		k.problem(path+".stream", "a bucket has a stream of its own; leave out one of kv and stream")
+	}
+	if n.Subject != "" {
+		k.problem(path+".subject", "a bucket has subjects of its own; leave out one of kv and subject")
+	}
+	if len(n.Subjects) > 0 {
+		k.problem(path+".subjects", "a bucket has subjects of its own; leave out one of kv and subjects")
+	}
+	if n.MaxAge != 0 {
+		k.problem(path+".maxAge", "a bucket holds what is there, whatever its age; leave it out")
+	}
+}
+
+func (k *checker) login(path string, n *NATS) {
+	if keys := n.loginKeys(); len(keys) > 1 && !n.hasJWT() {
+		k.problem(path, "%d ways to log in, %s; leave all but one out", len(keys), strings.Join(keys, ", "))
+	}
+	if n.Password != "" && n.User == "" {
+		k.problem(path+".password", "a password without a user; add user")
+	}
+	if isSeed(n.Nkey) {
+		k.problem(path+".nkey", "want the path of a file that holds the seed, have a seed")
+	}
+}
+
+// isStream says whether JetStream takes the name: it becomes part of subjects and of file names.
+func isStream(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, isBlank) && !strings.ContainsAny(name, `.*>/\`)
+}
+
+// isSeed recognizes a key that was put where its file's path belongs, before anything prints it.
+func isSeed(text string) bool {
+	return len(text) == 58 && text[0] == 'S' && consistsOf(text, upper+digits)
+}

@@ -1,0 +1,98 @@
+package config
+
+// SASL is a login to Kafka.
+type SASL struct {
+	Mechanism    string // one of Mechanisms
+	User         string
+	Password     Secret
+	PasswordFile string // read again when it changes
+	OAuth        *OAuth // of OAUTHBEARER
+	Region       string // of AWS_MSK_IAM
+}
+
+// OAuth is where tokens come from, by the client credentials grant (RFC 6749, 4.4).
+type OAuth struct {
+	TokenURL         string
+	ClientID         string
+	ClientSecret     Secret
+	ClientSecretFile string // read again when it changes
+	Scopes           []string
+	Audience         string
+	CA               string            // of the token's server; "" trusts the system's authorities
+	Extensions       map[string]string // SASL extensions (KIP-342)
+}
+
+func (s *SASL) keys() []key {
+	return []key{
+		{"mechanism", word(&s.Mechanism, Mechanisms()), "Needed."},
+		{"user", text(&s.User), "Of PLAIN and SCRAM, needed there."},
+		{"password", secret(&s.Password), "Of PLAIN and SCRAM; this or `passwordFile` is needed there."},
+		{"passwordFile", text(&s.PasswordFile), "A file with the password, read again when it changes."},
+		{"oauth", optional(&s.OAuth),
+			"Where tokens come from, by the client credentials grant. Of OAUTHBEARER, needed there."},
+		{"region", text(&s.Region), "Of AWS_MSK_IAM. Without it, that of the AWS configuration."},
+	}
+}
+
+func (o *OAuth) keys() []key {
+	return []key{
+		{"tokenUrl", text(&o.TokenURL), "Needed. Address of the token endpoint."},
+		{"clientId", text(&o.ClientID), "Needed."},
+		{"clientSecret", secret(&o.ClientSecret), "This or `clientSecretFile` is needed."},
+		{"clientSecretFile", text(&o.ClientSecretFile), "A file with the secret, read again when it changes."},
+		{"scopes", list(&o.Scopes), "Scopes that the token is asked with."},
+		{"audience", text(&o.Audience), "Audience that the token is asked with."},
+		{"ca", text(&o.CA),
+			"Path of the PEM file that the token's server is known by. Without it, the system's authorities."},
+		{"extensions", dictionary(&o.Extensions), "SASL extensions (KIP-342)."},
+	}
+}
+
+// sasl checks that the login has what its mechanism needs, and nothing that another one needs.
+func (k *checker) sasl(path string, s *SASL) {
+	if s.Mechanism == "" {
+		k.oneOf(path+".mechanism", "", Mechanisms())
+	}
+	if oneOf(s.Mechanism, Mechanisms()) != nil {
+		return
+	}
+	token, region := s.Mechanism == OAuthBearer, s.Mechanism == MSKIAM
+	for _, f := range []struct {
+		key                    string
+		given, known, optional bool
+	}{
+		{"user", s.User != "", !token && !region, false},
+		{"password", s.Password != "" || s.PasswordFile != "", !token && !region, false},
+		{"oauth", s.OAuth != nil, token, false},
+		{"region", s.Region != "", region, true},
+	} {
+		switch {
+		case f.given && !f.known:
+			k.problem(path+"."+f.key, "mechanism %s has no %s; leave it out", s.Mechanism, f.key)
+		case !f.given && f.known && !f.optional:
+			k.problem(path+"."+f.key, "missing; mechanism %s needs it", s.Mechanism)
+		}
+	}
+	if s.Password != "" && s.PasswordFile != "" {
+		k.problem(path+".passwordFile", "a password here and in password; leave one out")
+	}
+	if s.OAuth != nil && token {
+		k.oauth(path+".oauth", s.OAuth)
+	}
+}
+
+func (k *checker) oauth(path string, o *OAuth) {
+	for _, f := range []struct {
+		key   string
+		given bool
+	}{
+		{"tokenUrl", o.TokenURL != ""}, {"clientId", o.ClientID != ""}, {"clientSecret", o.ClientSecret != "" || o.ClientSecretFile != ""},
+	} {
+		if !f.given {
+			k.problem(path+"."+f.key, "missing; a token is got with it")
+		}
+	}
+	if o.ClientSecret != "" && o.ClientSecretFile != "" {
+		k.problem(path+".clientSecretFile", "a secret here and in clientSecret; leave one out")
+	}
+}

@@ -1,0 +1,248 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Sink is one destination. Exactly one of Kafka, NATS and File is set in a valid one.
+type Sink struct {
+	Name      string
+	Kafka     *Kafka
+	NATS      *NATS
+	File      *File
+	Format    string   // one of Formats
+	Resources []string // of the configuration's resources, by their spelling; none is all
+	Queue     Queue
+	Resync    Duration // between two full snapshots of all that the sink takes; 0 is never
+
+	// What the sink will never take.
+	Oversize   string     // one of OversizePolicies
+	Trim       []string   // paths that OversizeTrim cuts, after what it cuts by itself
+	DeadLetter DeadLetter // where it is kept
+}
+
+// DeadLetter is where records go that a sink will never take.
+type DeadLetter struct {
+	Dir string // with a directory of each sink in it; "" is deadletters in State.Dir
+}
+
+// Queue bounds what waits in memory for one sink.
+type Queue struct {
+	Bytes   Size
+	Records int
+	Full    string // one of FullPolicies
+	Spool   Size   // on disk, about, where Full is FullSpool or FullCoalesce; reading waits above it
+}
+
+const (
+	minSpool  = 1 << 20               // less is of no use, and mostly a mistyped unit
+	minResync = Duration(time.Minute) // less would list the whole cluster without end
+)
+
+func (s *Sink) keys() []key {
+	return []key{
+		{"name", text(&s.Name),
+			"The sink's name in state, metrics and commands. Without it the kind's (`kafka`, `nats`, `file`, `stdout`), " +
+				"where the sink is the only one of its kind. Another name is another sink, which gets everything anew."},
+		{"kafka", optional(&s.Kafka), "A destination in Apache Kafka."},
+		{"nats", optional(&s.NATS).then(s.takeLogin),
+			"A destination in NATS JetStream: a stream of changes, or a bucket of present states. At most one way to log in " +
+				"may be given."},
+		{"file", optional(&s.File), "A file of one JSON value a line, or standard output."},
+		{"format", firstOf(&s.Format, Formats()),
+			"What a message looks like: [formats.md](formats.md). A file takes `cloudevents` and `debezium` alone."},
+		{"resources", list(&s.Resources),
+			"Which of the configuration's resources the sink takes, written as there. Without it, all."},
+		{"queue", section(&s.Queue), "What waits in memory for this sink."},
+		{"resync", durations(minResync).into(&s.Resync),
+			"Time between two full snapshots of all that the sink takes, at least `1m`. Without it, never."},
+		{"oversize", firstOf(&s.Oversize, OversizePolicies()),
+			"What becomes of an object that is too large for the sink: it is kept as a dead letter with a gap record in its " +
+				"place, it is cut until it fits, or the sink stops, and the others go on."},
+		{"trim", list(&s.Trim),
+			"Paths that `oversize: trim` cuts, in this order, after managedFields and last-applied."},
+		{"deadLetter", section(&s.DeadLetter), "Where is kept what the sink will never take."},
+	}
+}
+
+// takeLogin moves a login in the URL to the keys for it.
+func (s *Sink) takeLogin(d *decoder, path string) {
+	if err := s.NATS.takeLogin(); err != nil {
+		d.problem(under(path, "url"), err.Error())
+	}
+}
+
+func (d *DeadLetter) keys() []key {
+	return []key{{"dir", text(&d.Dir), "Directory, with one of each sink in it. Without it, `deadletters` in `state.dir`."}}
+}
+
+func (q *Queue) keys() []key {
+	return []key{
+		// A deeper queue makes nothing faster: it is taken from in batches of 4 MiB at most.
+		{"bytes", or(&q.Bytes, sizes(1), "32Mi"), "Bound in bytes."},
+		// At 512 bytes a record the two bounds meet; the count is there for the fixed cost of smaller ones.
+		{"records", or(&q.Records, counts(1, unlimited), "65536"), "Bound in records."},
+		{"full", firstOf(&q.Full, FullPolicies()),
+			"What a full queue does: reading waits, the rest goes to the state directory, or only the newest record of each " +
+				"object is kept, and goes there when the sink is away."},
+		{"spool", orWhen(&q.Spool, sizes(minSpool), "10Gi", q.spools()),
+			"Bound of what is on disk, at least `1Mi`; above it reading waits. Only with `full: spool` and `full: coalesce`."},
+	}
+}
+
+func (q *Queue) spools() bool { return q.Full == FullSpool || q.Full == FullCoalesce }
+
+// Kinds of Sink.
+const (
+	KindKafka  = "kafka"
+	KindNATS   = "nats"
+	KindFile   = "file"
+	KindStdout = "stdout"
+)
+
+// Kind says where the sink leads: KindKafka, KindNATS, KindFile or KindStdout, and "" where no destination is set.
+func (s *Sink) Kind() string {
+	switch {
+	case s.Kafka != nil:
+		return KindKafka
+	case s.NATS != nil:
+		return KindNATS
+	case s.File != nil && s.File.Path == Stdout:
+		return KindStdout
+	case s.File != nil:
+		return KindFile
+	}
+	return ""
+}
+
+// nameSinks gives a sink its kind's name where it is the only one of its kind without a name. A second one would have
+// to take its place in the list as its name, and then lose its saved position when the list is reordered.
+func (c *Config) nameSinks() {
+	nameless := c.namelessKinds()
+	for i := range c.Sinks {
+		s := &c.Sinks[i]
+		if s.Name == "" && nameless[s.Kind()] == 1 {
+			s.Name = s.Kind()
+		}
+	}
+}
+
+func (c *Config) namelessKinds() map[string]int {
+	count := make(map[string]int)
+	for i := range c.Sinks {
+		if c.Sinks[i].Name == "" {
+			count[c.Sinks[i].Kind()]++
+		}
+	}
+	return count
+}
+
+func (k *checker) sink(path string, s *Sink, resources []Resource) {
+	if s.Name != "" && !consistsOf(s.Name, lower+upper+digits+"-_.") {
+		k.problem(path+".name", "%q cannot be a name; want letters, digits and any of -_.", shorten(s.Name))
+	}
+	if s.Name != "" && strings.Trim(s.Name, ".") == "" {
+		k.problem(path+".name", "%q cannot be a name: a directory of the sink is called so; want a letter or a digit in it", shorten(s.Name))
+	}
+	switch kinds := s.destinations(); {
+	case len(kinds) == 0:
+		k.problem(path, "no destination; give it one of file, kafka, nats")
+	case len(kinds) > 1:
+		k.problem(path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
+	}
+	if s.Kafka != nil {
+		k.kafka(path+".kafka", s.Kafka)
+	}
+	if s.NATS != nil {
+		k.nats(path+".nats", s.NATS)
+	}
+	if s.File != nil {
+		k.file(path+".file", s)
+	}
+	if s.Queue.Spool != 0 && !s.Queue.spools() {
+		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", FullSpool, FullCoalesce)
+	}
+	k.rejected(path, s)
+	k.wanted(path+".resources", s.Resources, resources)
+	k.routed(path, s, resources)
+}
+
+// destinations are the keys of the destinations that are given.
+func (s *Sink) destinations() []string {
+	var keys []string
+	if s.File != nil {
+		keys = append(keys, "file")
+	}
+	if s.Kafka != nil {
+		keys = append(keys, "kafka")
+	}
+	if s.NATS != nil {
+		keys = append(keys, "nats")
+	}
+	return keys
+}
+
+// rejected checks what becomes of records that the sink will never take.
+func (k *checker) rejected(path string, s *Sink) {
+	if len(s.Trim) > 0 && s.Oversize != OversizeTrim {
+		k.problem(path+".trim", "is of use with oversize: trim alone; set that, or leave it out")
+	}
+	if strings.ContainsRune(s.DeadLetter.Dir, 0) {
+		k.problem(path+".deadLetter.dir", "a path cannot hold a zero byte")
+	}
+}
+
+// wanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what is.
+func (k *checker) wanted(path string, names []string, resources []Resource) {
+	if len(resources) == 0 {
+		return
+	}
+	watched := make(map[string]bool)
+	for _, r := range resources {
+		watched[r.Name] = true
+	}
+	for i, name := range names {
+		if !watched[name] {
+			k.problem(item(path, i), "%q is not watched; write it as in resources: %s", shorten(name), join(slices.Collect(maps.Keys(watched))))
+		}
+	}
+}
+
+// routed checks that templates are for what is watched.
+func (k *checker) routed(path string, s *Sink, resources []Resource) {
+	templates, key := map[string]string(nil), ""
+	switch {
+	case s.Kafka != nil:
+		templates, key = s.Kafka.Topics, path+".kafka.topics"
+	case s.NATS != nil:
+		templates, key = s.NATS.Subjects, path+".nats.subjects"
+	}
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		watched := func(r Resource) bool { return r.Name == name }
+		if len(resources) > 0 && !slices.ContainsFunc(resources, watched) {
+			k.problem(under(key, name), "%q is not watched; write it as in resources", shorten(name))
+		}
+	}
+}
+
+// sinkNames checks that each sink has a name of its own: positions and metrics are kept by it.
+func (k *checker) sinkNames(c *Config) {
+	nameless := c.namelessKinds()
+	first := make(map[string]string)
+	for i := range c.Sinks {
+		s, path := &c.Sinks[i], item("sinks", i)
+		switch before := first[s.Name]; {
+		case s.Name == "" && s.Kind() != "":
+			k.problem(path+".name", "missing; %d sinks of kind %s have none, give each a name", nameless[s.Kind()], s.Kind())
+		case s.Name == "":
+			// It has no destination either, and gets a name with one.
+		case before != "":
+			k.problem(path+".name", "%q is the name of %s already; give each sink its own", shorten(s.Name), before)
+		default:
+			first[s.Name] = path
+		}
+	}
+}
