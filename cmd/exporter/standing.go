@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
 )
@@ -44,7 +45,9 @@ func (r *verification) standing(ctx context.Context) (*standing, error) {
 	}
 	found := &standing{known: true, running: stopped == nil, positions: map[string]string{}, owed: state.Owed}
 	for name, stream := range state.Streams {
-		found.positions[name] = stream.ResourceVersion
+		if saved := (change.Position{Selector: stream.Selector}); !saved.Initial() { // else it proves nothing
+			found.positions[name] = stream.ResourceVersion
+		}
 	}
 	return found, nil
 }

@@ -25,6 +25,9 @@ func (r Reason) Gap() bool { return r == Gone || r == Stale || r == Epoch || r =
 // stream's position and gives them the unchanged objects, too.
 func (r Reason) Full() bool { return r == Resync || r == Requested || r == NewSink || r == Lost }
 
+// Exact says whether a reconcile of this reason lists at exactly the stream's position: the watch brings what came after.
+func (r Reason) Exact() bool { return r.Full() || r == Initial }
+
 // Owed is a full snapshot of one stream that one sink is to be given.
 type Owed struct {
 	Sink   string
@@ -47,7 +50,7 @@ type Snapshot struct {
 	// run in milliseconds since 1970, both decimal.
 	ID     string
 	Reason Reason
-	// From is the stream's position before the run, "" for a fresh state.
+	// From is the stream's position before the run, "" for a fresh state and its initial snapshot.
 	From string
 	// Since is when the exporter last heard of the stream before the run; zero where that was in an earlier life.
 	Since time.Time

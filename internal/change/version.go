@@ -1,6 +1,9 @@
 package change
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // CompareVersions orders two resourceVersions of one stream: negative, zero or positive as a is older than, the same
 // as, or newer than b. Both are decimal numbers without leading zeros (KEP-5504); "" is older than all. They are
@@ -56,3 +59,19 @@ func (p Position) ResumeVersion() string {
 // Interrupted is the selector, and in a new epoch the epoch, of a position whose stream is being reconciled: the inventory may be partly ahead of it, so
 // that nothing is true of the position any more. A stream that is found so needs a reconcile.
 const Interrupted = "(interrupted)"
+
+// initial precedes the selector of a position whose stream is still in its initial snapshot.
+const initial = "(initial)"
+
+// InitialPosition is that of a stream whose initial snapshot is under way: its list is of exactly the version. It is saved
+// before anything is told of the snapshot, so that whoever continues it, after whatever interruption, misses nothing behind
+// the version. How much of the list the sinks have, the inventory says.
+func InitialPosition(version, epoch, selector string) Position {
+	return Position{ResourceVersion: version, Complete: true, Epoch: epoch, Selector: initial + selector}
+}
+
+// Initial says whether the initial snapshot is under way: of what the position says, the sinks have a part.
+func (p Position) Initial() bool { return strings.HasPrefix(p.Selector, initial) }
+
+// UnderWay says whether a reconcile is under way, or was cut off: the inventory is not that of the position.
+func (p Position) UnderWay() bool { return p.Initial() || p.Selector == Interrupted }

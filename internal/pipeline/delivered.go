@@ -266,7 +266,7 @@ func (d *deliveredSet) take(rec *change.Record, now *taking) (found bool, gone [
 	case rec.Op.OfObject() && !found:
 		delete(t.deletes, id.UID) // it is written now, and may be deleted once more
 	}
-	if len(t.ids) == 0 || !d.shuffled && t.isPassed(rec) || !now.old && endsReconcile(rec) {
+	if len(t.ids) == 0 || !d.shuffled && t.isPassed(rec) || !now.old && t.isCompared(rec) {
 		d.drop(stream, now.behind)
 	}
 	return found, gone

@@ -17,7 +17,7 @@ type ledger struct {
 func (l ledger) position(stream string) (position change.Position, old bool, err error) {
 	now, _, err := l.store.Position(stream)
 	// While a reconcile is under way the inventory moves and the position does not.
-	if base, found := l.base[stream]; found && (base != now || base.Selector == change.Interrupted) {
+	if base, found := l.base[stream]; found && (base != now || base.UnderWay()) {
 		return base, true, err
 	}
 	return now, false, err
@@ -30,8 +30,8 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 		return true, nil // another reconcile has another id
 	}
 	position, old, err := l.position(stream.String())
-	if err != nil || position == (change.Position{}) {
-		return false, err
+	if err != nil || position == (change.Position{}) || position.Initial() {
+		return false, err // nothing that was told before the end of an initial snapshot is left out of its list
 	}
 	order := change.CompareVersions(id.ResourceVersion, position.ResourceVersion)
 	switch {
@@ -57,6 +57,6 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 // there.
 func (l ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
 	position, old, err := l.position(stream.String())
-	return !old && position != (change.Position{}) && id.Op.OfObject() && position.Selector != change.Interrupted &&
+	return !old && position != (change.Position{}) && id.Op.OfObject() && !position.UnderWay() &&
 		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) < 0, err
 }

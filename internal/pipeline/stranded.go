@@ -125,11 +125,11 @@ func (s *stranded) note(text string) error {
 }
 
 // gone says whether the saved state is behind the record, and does not have its object. What lies behind the position
-// comes again.
+// comes again, and so does all of an initial snapshot.
 func (s *stranded) gone(id change.ID, stream string) (bool, error) {
 	position, found, err := s.store.Position(stream)
 	here := change.Record{Stream: &change.Stream{}, Epoch: position.Epoch}
-	if err != nil || !found || id.Cluster == here.ID(s.clusterUID).Cluster && change.CompareVersions(id.ResourceVersion, position.ResourceVersion) > 0 {
+	if err != nil || !found || position.Initial() || id.Cluster == here.ID(s.clusterUID).Cluster && change.CompareVersions(id.ResourceVersion, position.ResourceVersion) > 0 {
 		return false, err
 	}
 	entry, found, err := s.store.Lookup(stream, id.Key)

@@ -39,15 +39,22 @@ func (d *deliveredSet) tailOf(stream string) *tail {
 // isPassed says whether nothing of the tail comes again after the record. A position that is complete at the tail's
 // newest version is behind it, too.
 func (t *tail) isPassed(rec *change.Record) bool {
-	if rec.Op == change.SnapshotBegin || rec.Snapshot != nil && rec.Snapshot.Reason.Full() {
-		return false // its position says that a reconcile is under way, or is that from before
+	if rec.Position.UnderWay() || rec.Snapshot != nil && rec.Snapshot.Reason.Full() {
+		return false // what the position says is still to come, or it is that from before
 	}
 	order := change.CompareVersions(rec.Position.ResourceVersion, t.newest)
 	return order > 0 || order == 0 && rec.Position.Complete
 }
 
+// isCompared says whether the record is the end of a reconcile that has compared everything that the tail tells. An initial
+// snapshot that goes on lists at a version that the log may be ahead of: the watch brings that again.
+func (t *tail) isCompared(rec *change.Record) bool {
+	return endsReconcile(rec) &&
+		(rec.Snapshot.Reason != change.Initial || change.CompareVersions(t.newest, rec.Snapshot.ResourceVersion) <= 0)
+}
+
 // isOlder says whether the log holds something newer of the record's object than the record. What a watch sends is delivered
-// then, or lies in the gap that a reconcile has announced there. What a full snapshot found at its version would be false
+// then, or lies in the gap that a reconcile has announced there. What a list at an exact version found would be false
 // behind a later record, and so would the delete of an object behind the one that took its place: the log was compacted
 // since, or no watch told of that delete.
 func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
@@ -55,7 +62,7 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	if known.cluster != id.Cluster {
 		known = latest{}
 	}
-	deleted, gone := t.deletes[id.UID]
+	deleted, gone := t.deletes[id.UID] // "" where it is not
 	switch {
 	case !rec.Op.OfObject():
 		return false
@@ -63,8 +70,10 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 		return change.CompareVersions(newer(known.version, deleted), rec.ResourceVersion) > 0
 	case rec.Op == change.Deleted && known.uid != id.UID && change.CompareVersions(known.version, rec.ResourceVersion) > 0:
 		return true
+	case rec.Snapshot.Reason.Full() && gone:
+		return true
 	}
-	return rec.Snapshot.Reason.Full() && (gone || change.CompareVersions(known.version, rec.Snapshot.ResourceVersion) > 0)
+	return rec.Snapshot.Reason.Exact() && change.CompareVersions(newer(known.version, deleted), rec.Snapshot.ResourceVersion) > 0
 }
 
 // gone notes that the sink was told of the delete.

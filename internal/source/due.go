@@ -44,6 +44,13 @@ func (s *Stream) isDue() bool {
 	return len(s.due) > 0
 }
 
+// isSuperseded says whether another reconcile for all sinks waits behind the one that runs.
+func (s *Stream) isSuperseded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.due[s.running:], func(o change.Owed) bool { return !o.Reason.Full() })
+}
+
 // begin returns the reconciles that are due first: one, or all full snapshots of one reason, which share a list. They stay
 // due until done says that they succeeded.
 func (s *Stream) begin() []change.Owed {

@@ -145,7 +145,8 @@ func TestI4CrashLoopOfAnInitialSnapshotEnds(t *testing.T) {
 	const objects, room = 60, 9
 	r := newRecorder()
 	lives := 0
-	for ; r.position.ResourceVersion == ""; lives++ {
+	complete := func() bool { return r.position == at(1000) }
+	for ; !complete(); lives++ {
 		if lives > objects/(room-2) {
 			t.Fatalf("the snapshot is not complete after %d lives:\n%s", lives, strings.Join(r.lines, "\n"))
 		}
@@ -153,8 +154,8 @@ func TestI4CrashLoopOfAnInitialSnapshotEnds(t *testing.T) {
 			server := script(t, 1000)
 			server.list = pages(1000, manyPods(objects))
 			r.room = room
-			server.start(r, change.Position{})
-			r.until(t, "the end of the life", func() bool { return r.room < 0 || r.position.ResourceVersion != "" })
+			server.start(r, r.position)
+			r.until(t, "the end of the life", func() bool { return r.room < 0 || complete() })
 		})
 	}
 	if n := strings.Count(strings.Join(r.lines, "\n"), "replaced"); n != objects {

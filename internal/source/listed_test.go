@@ -10,14 +10,14 @@ import (
 
 func TestListedTellsWhatRemains(t *testing.T) {
 	var told []string
-	s := NewStream(Config{Stream: pods(), Observer: Observer{Listed: func(stream change.Stream, n int, remaining int64) {
+	s := NewStream(Config{Stream: pods(), Inventory: newRecorder(), Observer: Observer{Listed: func(stream change.Stream, n int, remaining int64) {
 		told = append(told, fmt.Sprint(stream, " ", n, " ", remaining))
 	}}})
 	many := int64(700)
 	s.tellListed(500, &frame.ListMeta{Continue: "next", RemainingItemCount: &many})
 	s.tellListed(500, &frame.ListMeta{Continue: "next"})
 	s.tellListed(200, &frame.ListMeta{})
-	NewStream(Config{Stream: pods()}).tellListed(1, &frame.ListMeta{}) // nobody listens
+	NewStream(Config{Stream: pods(), Inventory: newRecorder()}).tellListed(1, &frame.ListMeta{}) // nobody listens
 	if got, want := fmt.Sprint(told), "[pods 500 700 pods 500 -1 pods 200 0]"; got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}

@@ -24,9 +24,15 @@ const maxRestarts = 5
 // It may be interrupted anywhere: what was acknowledged until then is in the inventory and is not emitted again. A full
 // snapshot goes on behind what its sink acknowledged.
 func (s *Stream) reconcile(ctx context.Context, due []change.Owed) error {
+	initial := due[0].Reason == change.Initial
+	if initial {
+		if goesOn, err := s.beginInitial(ctx); err != nil || !goesOn {
+			return err
+		}
+	}
 	for range maxRestarts {
 		exactly := ""
-		if due[0].Reason.Full() {
+		if due[0].Reason.Exact() {
 			exactly = s.cursor.position.ResourceVersion
 		}
 		err := s.reconcileOnce(ctx, due, exactly)
@@ -37,6 +43,9 @@ func (s *Stream) reconcile(ctx context.Context, due []change.Owed) error {
 			s.unsorted = true // for good: this server does not sort
 		case !isGone(err):
 			return err
+		case initial:
+			s.enqueue(change.Owed{Reason: change.Gone}) // what was changed since the snapshot began may be missing
+			return nil
 		case exactly != "" && s.cursor.position.ResourceVersion == exactly:
 			// The server no longer has the position: everybody has missed something.
 			if err := s.reconcile(ctx, []change.Owed{{Reason: change.Gone}}); err != nil {
@@ -50,8 +59,8 @@ func (s *Stream) reconcile(ctx context.Context, due []change.Owed) error {
 // reconcileOnce is one attempt. The list is of exactly one version, known before its first object: the given one, so
 // that no change after it is skipped, or with "" the server's present one.
 func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly string) error {
-	if err := s.line.Drain(ctx, s.stream); err != nil {
-		return fmt.Errorf("drain %s: %w", s.stream, err)
+	if err := s.drain(ctx); err != nil {
+		return err
 	}
 	if exactly == "" {
 		now, err := s.serverVersion(ctx)
@@ -62,7 +71,7 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 	}
 	// No watch will bring those again that are older than the list. Others come when it goes on behind the list.
 	ghosts := slices.DeleteFunc(s.line.Ghosts(s.stream), func(g change.Ghost) bool {
-		return !g.Stranded && due[0].Reason.Full() && change.CompareVersions(g.ResourceVersion, exactly) > 0
+		return !g.Stranded && due[0].Reason.Exact() && change.CompareVersions(g.ResourceVersion, exactly) > 0
 	})
 	run := s.newRun(due, exactly, ghosts)
 	defer run.inventory.close()
@@ -72,15 +81,43 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 	// That the inventory is not true of the position any more is saved before any difference is told: the next life might
 	// continue at the position, behind differences that it does not know of (I3), and once a restored server has overtaken
 	// the position nobody can tell its history from the old one (I4).
-	if !due[0].Reason.Full() {
-		if err := s.line.Drain(ctx, s.stream); err != nil {
-			return fmt.Errorf("drain %s: %w", s.stream, err)
+	if !due[0].Reason.Exact() {
+		if err := s.drain(ctx); err != nil {
+			return err
 		}
 	}
 	if err := run.list(ctx); err != nil {
 		return errors.Join(err, run.release(ctx)) // what is held was compared, and would be found again
 	}
 	return nil
+}
+
+// drain returns when everything that the stream pushed is delivered and saved.
+func (s *Stream) drain(ctx context.Context) error {
+	if err := s.line.Drain(ctx, s.stream); err != nil {
+		return fmt.Errorf("drain %s: %w", s.stream, err)
+	}
+	return nil
+}
+
+// beginInitial saves the version of the initial snapshot before anything is told of it, so that it goes on at that version
+// after every interruption, in this life or another: what is changed from here on is told or announced (I4). It goes on no
+// more where something else is due for all sinks, such as another epoch, which compares everything from that version on.
+func (s *Stream) beginInitial(ctx context.Context) (goesOn bool, err error) {
+	if s.cursor.position.ResourceVersion != "" {
+		return !s.isSuperseded(), nil
+	}
+	version, err := s.serverVersion(ctx)
+	if err != nil {
+		return false, err
+	}
+	position := change.InitialPosition(version, s.epoch, s.selection.String())
+	err = s.push(ctx, &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: position})
+	if err != nil {
+		return false, err
+	}
+	s.cursor.restart(position)
+	return true, s.drain(ctx)
 }
 
 // list compares the whole list, page by page.

@@ -38,9 +38,10 @@ type recorder struct {
 	room     int               // so many records are taken, if it is not 0; the rest is refused
 	after    map[string]string // by sink: how far the snapshots that it is owed came
 
-	images map[string]change.Image // of the joined keys; nil where no objects are kept
-	shape  func(*change.Record)    // nil is none
-	told   []string                // of each object's record, what lines do not say
+	images  map[string]change.Image // of the joined keys; nil where no objects are kept
+	shape   func(*change.Record)    // nil is none
+	drained func()                  // nil is none
+	told    []string                // of each object's record, what lines do not say
 }
 
 // meet is Config.Meet.
@@ -88,7 +89,9 @@ func (r *recorder) Push(ctx context.Context, rec *change.Record) error {
 	if rec.Sink != "" {
 		line += " to " + rec.Sink
 	}
-	r.lines, r.unsaved = append(r.lines, line), true
+	if r.unsaved = true; !rec.Position.Initial() { // else it is only saved
+		r.lines = append(r.lines, line)
+	}
 	if !strings.HasSuffix(r.epochs, rec.Epoch) {
 		r.epochs = strings.TrimSpace(r.epochs + " " + rec.Epoch)
 	}
@@ -167,6 +170,9 @@ func (r *recorder) Drain(ctx context.Context, _ change.Stream) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unsaved = false
+	if r.drained != nil {
+		r.drained()
+	}
 	return ctx.Err()
 }
 

@@ -50,6 +50,9 @@ func (s *Stream) newRun(due []change.Owed, version string, ghosts []change.Ghost
 		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted),
 		ghosts:    byKey,
 	}
+	if r.snapshot.Reason == change.Initial {
+		r.snapshot.From = ""
+	}
 	for _, owed := range due {
 		if owed.Sink != "" {
 			r.snapshot.Sinks = append(r.snapshot.Sinks, owed.Sink)
@@ -85,7 +88,7 @@ func (r *run) begin(ctx context.Context) error {
 // back.
 func (r *run) left() change.Position {
 	position := r.cursor.position
-	if r.snapshot.Reason.Full() || position.ResourceVersion == "" {
+	if r.snapshot.Reason.Exact() || position.ResourceVersion == "" {
 		return change.Position{}
 	}
 	position.Selector = change.Interrupted

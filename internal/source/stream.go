@@ -141,10 +141,14 @@ func NewStream(config Config) *Stream {
 		s.epoch = config.Saved.Epoch
 	}
 	switch {
+	case config.Saved.ResourceVersion == "" && !s.isEmpty(): // an initial snapshot whose version nobody saved
+		s.due = []change.Owed{{Reason: change.Stale}}
 	case config.Saved.ResourceVersion == "":
 		s.due = []change.Owed{{Reason: change.Initial}}
 	case !sameCluster:
 		s.due = []change.Owed{{Reason: change.Epoch}}
+	case config.Saved == change.InitialPosition(config.Saved.ResourceVersion, s.epoch, config.Selection.String()):
+		s.due = []change.Owed{{Reason: change.Initial}}
 	case config.Saved.Selector != config.Selection.String():
 		s.due = []change.Owed{{Reason: change.Stale}}
 	}

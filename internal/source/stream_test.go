@@ -154,22 +154,24 @@ func TestI4AFullSnapshotTellsOfWhatIsStranded(t *testing.T) {
 }
 
 func TestI4ExpiredPagesStartOverAndRepeatNothing(t *testing.T) {
-	server := script(t, 100)
+	server := script(t, 110)
 	attempts := 0
 	server.list = func(q url.Values) (int, string) {
 		switch {
 		case q.Get("continue") == "":
-			return http.StatusOK, podList(100, "next", "a 10")
+			return http.StatusOK, podList(110, "next", "a 10")
 		case attempts == 0:
 			attempts++
 			return http.StatusGone, expired()
 		}
-		return http.StatusOK, podList(100, "", "b 20")
+		return http.StatusOK, podList(110, "", "b 20")
 	}
+	saved := at(100)
+	saved.Selector = change.Interrupted
 	r := newRecorder()
-	server.start(r, change.Position{})
-	want(t, "records", r.wait(t, "snapshot.end 100 initial"),
-		"snapshot.begin 100 initial", "replaced a 10", "snapshot.begin 100 initial", "replaced b 20", "snapshot.end 100 initial")
+	server.start(r, saved)
+	want(t, "records", r.wait(t, "snapshot.end 110 stale"), "gap 110 stale", "snapshot.begin 110 stale", "replaced a 10",
+		"gap 110 stale", "snapshot.begin 110 stale", "replaced b 20", "snapshot.end 110 stale")
 }
 
 func TestI4ServerInThePastIsAnEpoch(t *testing.T) {

@@ -94,7 +94,7 @@ type commitState struct {
 
 // committed moves the saved position and keeps count of the objects.
 func (s *streamState) committed(rec *change.Record, now time.Time) {
-	if rec.Position.ResourceVersion != "" {
+	if rec.Position.ResourceVersion != "" && !rec.Position.Initial() {
 		s.ResourceVersion, s.confirmed = rec.Position.ResourceVersion, now
 	}
 	switch {

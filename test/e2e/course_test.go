@@ -26,6 +26,7 @@ type course struct {
 	gap      *frame // announced, and its reconcile has not begun
 	open     *span
 	position uint64         // of the newest record of the watch, or of the newest finished reconcile
+	first    uint64         // the version of the first initial snapshot: what was before it is no change
 	anew     int            // the place where the newest finished reconcile began that was another exporter's first
 	lanes    map[int]uint64 // in place of position where there are partitions: of the newest record of the watch in each
 }
@@ -64,7 +65,8 @@ func (c *course) begin(e *event) error {
 	if err != nil {
 		return err
 	}
-	if c.open != nil {
+	broken := c.open
+	if broken != nil {
 		c.broken++
 	}
 	c.open = &span{id: e.Snapshot, reason: f.Reason, place: e.place, to: parseVersion(f.ResourceVersion)}
@@ -74,8 +76,12 @@ func (c *course) begin(e *event) error {
 	case f.Reason == "resync" && !c.drift:
 		return fmt.Errorf("nobody asked for a resync")
 	case f.Reason == "newsink" && gap == nil:
+	case f.Reason == "initial" && gap == nil && broken != nil && broken.reason == "initial" && broken.to != c.open.to:
+		return fmt.Errorf("an initial snapshot of version %d goes on at version %d", broken.to, c.open.to)
 	case f.Reason == "initial" && gap == nil: // a second one is of another exporter, who takes over from the first
-		c.open.from = c.position
+		if c.open.from = c.position; c.first == 0 {
+			c.first = c.open.to
+		}
 	case !announced(f.Reason) && gap == nil:
 		c.open.from = c.open.to // it was all there before
 	case gap == nil:
@@ -128,7 +134,7 @@ func (c *course) object(e *event) error {
 
 // covered says whether a version may be missing.
 func (c *course) covered(version uint64) bool {
-	return slices.ContainsFunc(c.spans, func(s span) bool { return s.covers(version) })
+	return version <= c.first || slices.ContainsFunc(c.spans, func(s span) bool { return s.covers(version) })
 }
 
 // newest is the version up to which the last reconcile covers everything.

@@ -151,6 +151,7 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 		"an object of a reconcile stands outside it": func(t *trial) { t.correct() },
 		"version 13 is missing":                      func(t *trial) { t.drift = true; t.correct(); t.drop("replaced", 13); t.resync(18) },
 		"version 15 is missing, and was in":          func(t *trial) { t.drop("updated", 15); t.drift = true; t.resync(17) },
+		"of version 11 goes on at version 14":        func(t *trial) { t.drop("snapshot.end", 11); t.tell("snapshot.begin", "", 14, "initial") },
 		"no gap was announced":                       func(t *trial) { t.gone(); t.drop("gap", 14) },
 	} {
 		t.Run(want, func(t *testing.T) {

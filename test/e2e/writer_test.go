@@ -100,6 +100,15 @@ func (w *writer) bulk(t *testing.T, n int) {
 	w.together(t, w.bulks[first:], func(ctx context.Context, helper *worker) error { return helper.createAll(ctx) })
 }
 
+// stir makes those who made the bulks change their objects, too, from the next start on.
+func (w *writer) stir() {
+	for i, helper := range w.bulks {
+		helper.random = rand.New(rand.NewPCG(w.seed, uint64(100+i)))
+	}
+	w.workers = append(w.workers, w.bulks...)
+	w.bulks = nil
+}
+
 // revolve changes the objects of all bulks. Of each five one stays as it is, one is updated, one deleted, and two are
 // made again under their names, one of them with changes before and after; what was deleted before is made again. It
 // returns the uids of the deleted.

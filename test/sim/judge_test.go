@@ -130,11 +130,12 @@ func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 			return true
 		}
 	}
-	full := rec.Op.OfObject() && rec.Snapshot != nil && rec.Snapshot.Reason.Full() // a correction, too
+	exact := rec.Op.OfObject() && rec.Snapshot != nil && rec.Snapshot.Reason.Exact()
+	full := exact && rec.Snapshot.Reason.Full() // a correction, too
 	switch {
 	case (rec.Op == change.Deleted || full) && g.hasDelete(rec.UID):
 		return true
-	case full && g.hasNewer(rec, rec.Snapshot.ResourceVersion), rec.Snapshot == nil && g.hasNewer(rec, rec.ResourceVersion):
+	case exact && g.hasNewer(rec, rec.Snapshot.ResourceVersion), rec.Snapshot == nil && g.hasNewer(rec, rec.ResourceVersion):
 		return true // behind that it would be false
 	case rec.Op == change.Deleted && rec.FinalStateUnknown && g.hasSuccessor(rec):
 		return true // behind that it would be false

@@ -11,6 +11,7 @@ import (
 // read as text, so that the script of a bug outlives the generator that found it.
 type script struct {
 	Seed  uint64 // of the small choices: latencies, what of an unsynced disk survives
+	Many  int    // so many objects more are there before the first life, for an initial snapshot of many pages
 	Late  bool   // a sink that is away when a life begins is opened late; otherwise it is only written to late
 	Sinks []sinkSpec
 	Lives []lifeSpec
@@ -56,6 +57,9 @@ func (a action) pause() int {
 func (s script) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d\n", s.Seed)
+	if s.Many > 0 {
+		fmt.Fprintf(&b, "many %d\n", s.Many)
+	}
 	if s.Late {
 		fmt.Fprintln(&b, "late")
 	}
@@ -89,6 +93,8 @@ func parse(text string) (script, error) {
 		case line == "" || word[0] == '#':
 		case word == "seed":
 			_, err = fmt.Sscanf(line, "seed %d", &s.Seed)
+		case word == "many":
+			_, err = fmt.Sscanf(line, "many %d", &s.Many)
 		case word == "late":
 			s.Late = true
 		case word == "sink":
@@ -141,7 +147,42 @@ func generate(seed uint64) script {
 		}
 		s.Lives = append(s.Lives, l)
 	}
+	if many := (generator{Rand: rand.New(rand.NewPCG(seed, 3000))}); many.chance(15) {
+		many.interrupt(&s)
+	}
 	return s
+}
+
+// manyKeys are those of the objects that are there before the first life.
+func manyKeys(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("m/%02d", i))
+	}
+	return all
+}
+
+// interrupt puts lives in front in which the initial snapshot, of many pages, is interrupted while its objects change. It is
+// chosen by a source of its own.
+func (g generator) interrupt(s *script) {
+	s.Many = 6 + g.IntN(20)
+	all := append(manyKeys(s.Many), keys()...)
+	for range 1 + g.IntN(4) {
+		l := lifeSpec{Sinks: s.Lives[0].Sinks, End: pick(g, "api", "sink", "disk", "now", "stop", "stop")}
+		switch l.End {
+		case "api", "sink":
+			l.At = 1 + g.IntN(8+s.Many)
+		case "disk":
+			l.At = 1 + g.IntN(20+8*s.Many)
+		}
+		for range 1 + g.IntN(8) {
+			resource, key, pause := pick(g, pods, pods, events), pick(g, all...), pick(g, 0, 1, 4, 8, 15)
+			l.Actions = append(l.Actions, action{Do: pick(g, "put", "put", "put", "delete", "recreate"), Resource: resource, Key: key, N: pause})
+			if g.chance(10) {
+				l.Actions = append(l.Actions, pick(g, action{Do: "compact"}, action{Do: "fail", N: 1}, action{Do: "cutpage", N: 1}))
+			}
+		}
+		s.Lives = slices.Insert(s.Lives, 0, l)
+	}
 }
 
 // outage is a sink that is away for long, and what happens meanwhile. It is chosen by a source of its own, too.

@@ -125,8 +125,8 @@ func (v *verdict) stream(resource string) {
 		case t.resource != resource:
 		case t.key == "":
 			v.frames = append(v.frames, t)
-			if t.op != "gap" && (t.reason == "initial" || t.reason == "newsink") {
-				v.start = max(v.start, t.rev)
+			if t.op != "gap" && (t.reason == "initial" || t.reason == "newsink") && (v.start == 0 || t.rev < v.start) {
+				v.start = t.rev
 			}
 		default:
 			byKey[t.key] = append(byKey[t.key], t)
@@ -135,7 +135,7 @@ func (v *verdict) stream(resource string) {
 		}
 	}
 	v.announced()
-	for _, key := range keys() {
+	for _, key := range append(manyKeys(v.judge.world.script.Many), keys()...) {
 		v.object(key, byKey[key])
 	}
 }

@@ -45,6 +45,9 @@ func newWorld(s script) *world {
 		w.logs[spec.Name] = newSinkLog(spec)
 	}
 	w.server = newAPIServer(w)
+	for i, key := range manyKeys(s.Many) {
+		w.server.etcd.put([]string{pods, pods, events}[i%3], key)
+	}
 	w.judge = newJudge(w)
 	return w
 }

@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestI4NoChangeBehindTheFirstBeginIsMissing: kills and orderly stops interrupt the initial snapshot of thousands of
+// ConfigMaps, which are changed, deleted and made again meanwhile. A watch of the test's own knows every version behind the
+// first begin: each arrives once, in order, and nothing is a gap. E2E_KILLS is how many interruptions there are.
+func TestI4NoChangeBehindTheFirstBeginIsMissing(t *testing.T) {
+	r := newRig(t, nil)
+	r.summon()
+	r.many(amount(2400, 800))
+	r.writer.start(t)
+	random := rand.New(rand.NewPCG(seed(t), 8000))
+	times, stops := kills(t, 8, 4), 0
+	for range times {
+		r.startAndWait(random)
+		if random.IntN(3) > 0 {
+			r.exporter.process.Kill()
+			continue
+		}
+		stops++
+		r.exporter.stop(t)
+	}
+	r.exporter.start(t)
+	r.settle()
+	r.exporter.stop(t)
+	for _, j := range r.judge(false) {
+		c := j.course("configmaps")
+		if c.broken == 0 {
+			t.Errorf("sink %s: no snapshot of configmaps was interrupted, which proves nothing", j.sink)
+		}
+		t.Logf("sink %s: %d kills and %d stops interrupted the first snapshot of configmaps %d times", j.sink, times-stops, stops, c.broken)
+	}
+}
+
+// TestI4AnInitialSnapshotThatIsForgottenIsAGap from its begin on.
+func TestI4AnInitialSnapshotThatIsForgottenIsAGap(t *testing.T) {
+	r := newRig(t, nil)
+	r.many(400)
+	random := rand.New(rand.NewPCG(seed(t), 9000))
+	r.startAndWait(random)
+	r.exporter.process.Kill()
+	r.changeAndForget()
+	r.exporter.start(t)
+	r.streaming()
+	r.exporter.stop(t)
+	for _, j := range r.judge(true) {
+		c := j.course("configmaps")
+		if c.broken > 0 && (len(c.spans) != 1 || c.spans[0].reason != "gone" || c.spans[0].from != c.first) {
+			t.Errorf("sink %s: the spans are %+v, want one of reason gone, from %d on", j.sink, c.spans, c.first)
+		}
+		t.Logf("sink %s: %d snapshots of configmaps were interrupted", j.sink, c.broken)
+	}
+}
+
+// many makes all objects and so many ConfigMaps more. The exporter is not fast: its queues are short.
+func (r *rig) many(n int) {
+	r.t.Helper()
+	r.exporter.configure(r.t, fmt.Sprintf("- nats: {url: %q, stream: %s}\n  queue: {records: 8}\n- file: {path: %q}\n  queue: {records: 8}\n",
+		"nats://"+r.broker.address(), streamName, r.path()))
+	r.writer.populate(r.t)
+	r.writer.bulk(r.t, n)
+	r.writer.stir()
+}
+
+// startAndWait returns at some moment behind the first event of a life.
+func (r *rig) startAndWait(random *rand.Rand) {
+	r.t.Helper()
+	before := len(r.file.all(r.t))
+	r.exporter.start(r.t)
+	r.file.awaitMore(r.t, r.exporter, before+1)
+	select {
+	case <-time.After(time.Duration(random.Int64N(int64(300 * time.Millisecond)))):
+	case <-r.exporter.process.Exited:
+		r.t.Fatalf("the exporter ended by itself:\n%s", r.exporter.lastLines(r.t))
+	}
+}
