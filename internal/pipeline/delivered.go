@@ -128,10 +128,12 @@ func spooledAgain(ids []string, spooled []*change.Record, clusterUID string) map
 	later := map[object]bool{}
 	for _, rec := range slices.Backward(spooled) {
 		id, of := rec.ID(clusterUID), object{rec.Stream.String(), rec.Key}
-		note := id
-		note.Op, note.Snapshot = change.Gap, id.ResourceVersion
+		notes := notesOf(id)
 		_, found := held[id.String()]
-		_, noted := held[note.String()]
+		_, noted := held[notes[0].String()]
+		if !noted {
+			_, noted = held[notes[1].String()]
+		}
 		if found || noted && id.Key.Name != "" && !rec.FinalStateUnknown || later[of] && rec.Op.OfObject() {
 			again[id], later[of] = struct{}{}, true
 		}

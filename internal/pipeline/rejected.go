@@ -51,6 +51,10 @@ type trimming struct {
 func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejected *sink.RejectedError) ([]*change.Record, error) {
 	rec := batch[0]
 	if rec.Op == change.Gap {
+		if smaller := shorter(rec); smaller != nil {
+			batch[0] = smaller
+			return batch, nil
+		}
 		return batch, &sinkError{&sink.PermanentError{Err: fmt.Errorf("even the note of a rejected record is rejected: %w", rejected)}}
 	}
 	if rejected.Reason == tooLarge {
@@ -97,17 +101,6 @@ func (l *listener) replaceWithheld(ctx context.Context, batch []*change.Record) 
 
 // errWithheld is what a letter says of a record that was not offered to the sink.
 var errWithheld = errors.New("its filter failed, and filterFailure says that it goes nowhere: correct the filter, and send it again")
-
-// noteOf is the gap record that stands for a rejected one.
-func noteOf(rec *change.Record, reason, letter string) *change.Record {
-	note := *rec
-	note.Op, note.Object, note.Before, note.Withheld = change.Gap, nil, nil, ""
-	note.Marks = &change.Marks{Rejected: reason, Letter: letter}
-	note.Snapshot = &change.Snapshot{
-		ID: rec.ResourceVersion, Reason: change.Policy, From: rec.ResourceVersion, ResourceVersion: rec.ResourceVersion,
-	}
-	return &note
-}
 
 // keep makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by itself
 // when there is space.

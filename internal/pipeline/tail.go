@@ -134,8 +134,11 @@ func (t *tail) take(rec *change.Record, id change.ID) bool {
 // takeNote finds the gap that was written in the place of the record, which the sink had rejected. A delete that no watch saw
 // carries the version of the record before it, and so of that one's note.
 func (t *tail) takeNote(rec *change.Record, id change.ID) bool {
-	id.Snapshot = id.ResourceVersion
-	return id.Key.Name != "" && !rec.FinalStateUnknown && t.takeOp(id, change.Gap)
+	if id.Key.Name == "" || rec.FinalStateUnknown {
+		return false
+	}
+	notes := notesOf(id)
+	return t.takeOp(notes[0], change.Gap) || t.takeOp(notes[1], change.Gap)
 }
 
 func (t *tail) takeOp(id change.ID, op change.Op) bool {

@@ -42,7 +42,7 @@ func (b book) attributes() definition {
 		"version":         described(name(), "the served version that is watched"),
 		"resource":        described(name(), "the plural, in lower case"),
 		"namespace":       described(name(), "missing for what is cluster-scoped or of all namespaces"),
-		"name":            described(name(), "missing for what speaks of the stream"),
+		"name":            described(name(), "missing for what speaks of the stream; in a gap of reason policy %sha256- and a hash where the object's name is too long"),
 		"uid":             name(),
 		"resourceversion": described(version(), "of the object, or of the stream for what speaks of it"),
 		"snapshot":        described(name(), "the reconcile that the record belongs to; missing for a record of the watch"),

@@ -48,7 +48,7 @@ func (b book) source() definition {
 		"snapshot":        described(definition{"enum": []string{"true", "false", "last"}}, "whether a snapshot found it"),
 		"resource":        described(name(), "in kubectl's form, such as deployments.apps"),
 		"namespace":       described(name(), "missing for what is cluster-scoped or of all namespaces"),
-		"object":          described(name(), "the object's name; missing for what speaks of the stream"),
+		"object":          described(name(), "the object's name; missing for what speaks of the stream; in a gap of reason policy %sha256- and a hash where the name is too long"),
 		"uid":             name(),
 		"resourceVersion": described(version(), "of the object, or of the stream for what speaks of it"),
 		"trimmed":         trimmed(),

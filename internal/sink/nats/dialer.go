@@ -3,6 +3,7 @@ package nats
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,10 @@ type mortal struct {
 
 	writing sync.Mutex // held for a write, guards the following
 	spoke   bool
+
+	deadlines sync.Mutex // guards the following
+	sending   bool       // the deadline is that of send
+	theirs    time.Time  // the deadline for writes that the client library has set last
 }
 
 // Write is what the client library calls. Its first words are CONNECT, or they are of another protocol.
@@ -54,14 +59,40 @@ func (m *mortal) Write(b []byte) (int, error) {
 func (m *mortal) send(parts *net.Buffers, within time.Duration) error {
 	m.writing.Lock()
 	defer m.writing.Unlock()
-	err := m.SetWriteDeadline(time.Now().Add(within))
+	err := m.setSending(true, time.Now().Add(within))
 	if err == nil {
 		_, err = parts.WriteTo(m.Conn)
 	}
-	if err != nil {
+	if err = errors.Join(err, m.setSending(false, time.Time{})); err != nil {
 		_ = m.Close() // it may be closed already
 	}
 	return err
+}
+
+// setSending gives the socket the deadline of a send, or behind it the one that the library has set last.
+func (m *mortal) setSending(sending bool, deadline time.Time) error {
+	m.deadlines.Lock()
+	defer m.deadlines.Unlock()
+	if m.sending = sending; !sending {
+		deadline = m.theirs
+	}
+	return m.Conn.SetWriteDeadline(deadline)
+}
+
+// SetWriteDeadline is what the client library calls around each of its writes, also while another one goes on. Of a send it
+// leaves the deadline alone: the library clears its own in the end, and a send without one would wait for ever.
+func (m *mortal) SetWriteDeadline(deadline time.Time) error {
+	m.deadlines.Lock()
+	defer m.deadlines.Unlock()
+	if m.theirs = deadline; m.sending {
+		return nil
+	}
+	return m.Conn.SetWriteDeadline(deadline)
+}
+
+// SetDeadline is what the client library calls around the words of a new connection.
+func (m *mortal) SetDeadline(deadline time.Time) error {
+	return errors.Join(m.SetReadDeadline(deadline), m.SetWriteDeadline(deadline))
 }
 
 func (m *mortal) Close() error {

@@ -19,6 +19,20 @@ const headerMessageID = "Nats-Msg-Id"
 
 const maxHeaders = 64<<10 - 1 // the server's limit
 
+// A server cuts the connection of who sends a longer line, whatever the message is (max_control_line, 4096 by default). Most
+// clients take no longer ones either. Beside the subject a line has where to reply to: ours, or on its way to a consumer
+// "$JS.ACK." with the names of stream and consumer, of 255 characters at most.
+const (
+	maxControlLine = 4096
+	lineOfConsumer = 1024
+	lineOfBatch    = 128 // a reply behind our inbox, and sizes
+)
+
+// maxSubject is how long a subject may be where replies go to the inbox.
+func maxSubject(inbox string) int {
+	return min(maxControlLine-lineOfConsumer, maxControlLine-lineOfBatch-len(inbox))
+}
+
 // screen returns how many messages of the batch's front can be sent, and what is wrong with the one after them. The
 // server would refuse that one, too, but the limit that belongs to the connection it enforces by cutting it.
 func (s *Sink) screen(ctx context.Context, batch []sink.Message) (int, error) {
@@ -52,6 +66,9 @@ func (s *Sink) refresh(ctx context.Context) {
 
 func (s *stream) objection(m *sink.Message, payload int64) (reason string, err error) {
 	switch {
+	case len(m.Destination) > s.maxSubject:
+		return "invalid", fmt.Errorf("publish to a subject of %d characters, %.100s...: it may have %d, so that servers and clients take the line that it is in: leave {name} out of the subject",
+			len(m.Destination), m.Destination, s.maxSubject)
 	case !validSubject(m.Destination):
 		return "invalid", fmt.Errorf("publish to subject %q: it has empty parts, wildcards, spaces or control characters",
 			m.Destination)

@@ -82,7 +82,7 @@ func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
 	}
 	s.stream = newStream(info)
 	s.choose(&info.Config)
-	s.stream.shared = s.options.Shared
+	s.stream.shared, s.stream.maxSubject = s.options.Shared, maxSubject(conn.inbox)
 	if s.options.KV != "" {
 		s.stream.keys = bucketSubject + s.options.KV + "."
 	}

@@ -19,6 +19,7 @@ type stream struct {
 	keys       string // of a bucket: what its subjects start with
 	shared     bool   // others write to it, too
 	maxMessage int    // bytes of headers and value; negative is no limit
+	maxSubject int    // characters
 	way        way
 	confirmed  bool // a message of ours was stored since the sink was opened
 }
