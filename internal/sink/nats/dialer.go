@@ -63,7 +63,10 @@ func (m *mortal) send(parts *net.Buffers, within time.Duration) error {
 	if err == nil {
 		_, err = parts.WriteTo(m.Conn)
 	}
-	if err = errors.Join(err, m.setSending(false, time.Time{})); err != nil {
+	if after := m.setSending(false, time.Time{}); err == nil {
+		err = after
+	}
+	if err != nil {
 		_ = m.Close() // it may be closed already
 	}
 	return err

@@ -16,7 +16,8 @@ const burst = 256 << 10
 // outbox sends messages, in their order. The client library would copy every value, and make the headers of a map, which
 // costs more than all else that this sink does but for the system calls. So the outbox writes into the library's socket
 // itself: many messages with one call, and the values from where they are. What the library writes at once is whole
-// operations of the protocol, too, and a socket takes one write after the other, so neither cuts into the other's. Where the
+// operations of the protocol, too, and a socket takes one write after the other, so neither cuts into the other's. Each keeps its own
+// deadline (mortal.SetWriteDeadline). A test holds what is assumed of the library (TestLibraryWritesWholeOperations). Where the
 // socket carries TLS or a websocket, the library sends.
 type outbox struct {
 	nc      *natsgo.Conn
