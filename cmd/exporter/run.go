@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
@@ -91,7 +92,7 @@ func stream(ctx context.Context, f *flags, cfg *config.Config, terminal console)
 	if err := c.recall(store); err != nil {
 		return err
 	}
-	return (&assembly{cfg, c, catalog, store, logger, terminal, shown}).run(ctx)
+	return (&assembly{cfg, c, catalog, store, logger, terminal, shown, control.NewToken()}).run(ctx)
 }
 
 // openState opens the state, or makes it.
@@ -134,6 +135,7 @@ type assembly struct {
 	logger  *slog.Logger
 	console
 	progress *progress
+	token    control.Token // that an operator's questions have to show
 }
 
 func (a *assembly) run(ctx context.Context) error {

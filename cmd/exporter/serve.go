@@ -16,7 +16,7 @@ import (
 func (a *assembly) handler(telemetry http.Handler, functions control.Functions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", telemetry)
-	questions := control.Handler(functions)
+	questions := control.Handler(functions, a.token)
 	for _, path := range control.Paths() {
 		mux.Handle(path, questions)
 	}
@@ -33,11 +33,11 @@ func (a *assembly) serve(ctx context.Context, handler http.Handler) (stop func()
 	}
 	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx)) // also while the queues are emptied
 	open := &gate{handler: handler}
-	server := &http.Server{Handler: open, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return answering }}
+	server := newServer(open, answering)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(newPlaces(listener)); !errors.Is(err, http.ErrServerClosed) {
 			a.logger.Error("status server ended", "address", address, "error", err)
 		}
 	}()
@@ -52,15 +52,29 @@ func (a *assembly) serve(ctx context.Context, handler http.Handler) (stop func()
 	}, nil
 }
 
-// announce writes the address into the state directory, and returns what removes it. Without it the exporter works, and
-// the commands must be told where it listens.
+// newServer bounds what a connection may take: the port is open to whoever may reach the exporter.
+func newServer(handler http.Handler, answering context.Context) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return answering },
+	}
+}
+
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute // metrics are asked for every minute or more often
+	maxHeader  = 16 << 10        // bytes
+)
+
+// announce writes the address into the state directory, with what its questions have to show, and returns what removes
+// it. Without it the exporter works, and the commands cannot ask it.
 func (a *assembly) announce(address net.Addr) (withdraw func()) {
 	warn := func(err error) {
 		if err != nil {
-			a.logger.Warn("commands find this exporter only with --server", "error", err)
+			a.logger.Warn("commands cannot ask this exporter", "error", err)
 		}
 	}
-	remove, err := control.Announce(a.cfg.State.Dir, address)
+	remove, err := control.Announce(a.cfg.State.Dir, address, a.token)
 	if err != nil {
 		warn(err)
 		return func() {}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -13,6 +14,10 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/control"
 )
+
+// tokenVariable is the environment's variable with the token of an exporter at --server, which is the third word of the file
+// address in its state directory. A flag would show it to everybody on the host.
+const tokenVariable = "KUBECDC_TOKEN"
 
 // defaultStateDir is the configuration's default.
 const defaultStateDir = "/var/lib/kubecdc"
@@ -25,7 +30,7 @@ type target struct {
 
 func (t *target) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.stateDir, "state-dir", defaultStateDir, "state directory of the exporter, which says where it listens")
-	cmd.Flags().StringVar(&t.server, "server", "", "address of the exporter, instead of --state-dir: http://127.0.0.1:8080")
+	cmd.Flags().StringVar(&t.server, "server", "", "address of the exporter, instead of --state-dir: http://127.0.0.1:8080; needs "+tokenVariable)
 }
 
 // check refuses a command line that names two exporters.
@@ -41,7 +46,7 @@ func (t *target) client() (*control.Client, error) {
 	if t.server == "" {
 		return control.Locate(t.stateDir)
 	}
-	client, err := control.NewClient(t.server)
+	client, err := control.NewClient(t.server, os.Getenv(tokenVariable))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--server %q: %w", withoutLogin(t.server), err)}
 	}

@@ -13,16 +13,17 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// addressName is the file in the state directory that says where the exporter listens: address, space, process id. One
-// that an exporter left behind which was killed does no harm: it has another process's id, or nobody owns the directory.
+// addressName is the file in the state directory that says where the exporter listens: address, process id and token, with
+// spaces between. One that an exporter left behind which was killed does no harm: it has another process's id, or nobody
+// owns the directory. Only its owner may read it.
 const addressName = "address"
 
 // Announce writes where this process listens into its state directory, and returns what removes it.
-func Announce(dir string, listening net.Addr) (withdraw func() error, err error) {
+func Announce(dir string, listening net.Addr, token Token) (withdraw func() error, err error) {
 	path := filepath.Join(dir, addressName)
-	text := fmt.Sprintf("%s %d\n", listening, os.Getpid())
+	text := fmt.Sprintf("%s %d %s\n", listening, os.Getpid(), token.text)
 	// Renamed into place: a reader finds all of it or nothing.
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+	if err := writePrivate(path+".new", text); err != nil {
 		return nil, fmt.Errorf("write the address into the state directory: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
@@ -56,11 +57,21 @@ func Locate(dir string) (*Client, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read where the exporter listens: %w", err)
 	}
-	address, owner, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	if owner != strconv.Itoa(pid) {
+	part := strings.Fields(string(text)) // of an exporter of an earlier version two
+	if len(part) < 2 || part[1] != strconv.Itoa(pid) {
 		return nil, fmt.Errorf("process %d has the state in %s and does not listen yet, or no more: try again, or name its address with --server", pid, dir)
 	}
-	return newClient("http://" + dialable(address)), nil
+	client := newClient("http://" + dialable(part[0]))
+	client.token = Token{strings.Join(part[2:], "")}
+	return client, nil
+}
+
+// writePrivate makes the file anew, whatever mode one had that was there.
+func writePrivate(path, text string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
 }
 
 // dialable turns the address of a listener into one that can be connected to, over the loopback interface where the

@@ -21,12 +21,13 @@ const connectTime = 5 * time.Second
 
 // Client asks a running exporter.
 type Client struct {
-	base string // without a slash at its end
-	http *http.Client
+	base  string // without a slash at its end
+	http  *http.Client
+	token Token
 }
 
-// NewClient returns a client for an address such as http://127.0.0.1:8080 or 127.0.0.1:8080.
-func NewClient(server string) (*Client, error) {
+// NewClient returns a client for an address such as http://127.0.0.1:8080 or 127.0.0.1:8080, which shows the token.
+func NewClient(server, token string) (*Client, error) {
 	text := server
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -38,7 +39,9 @@ func NewClient(server string) (*Client, error) {
 	if parsed.Hostname() == "" {
 		parsed.Host = "127.0.0.1" + parsed.Host
 	}
-	return newClient("http://" + parsed.Host), nil
+	client := newClient("http://" + parsed.Host)
+	client.token = Token{token}
+	return client, nil
 }
 
 // newClient asks directly, whatever proxy the environment names.
@@ -131,6 +134,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	c.token.show(request)
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, c.unreachable(err)

@@ -7,7 +7,8 @@
 //	GET  /checkpoint   the saved state, as exporter checkpoint show prints it
 //	POST /deadletter/replay   dead letters, to be sent to their sinks again
 //
-// All of it is for the exporter's own host: only a loopback peer is answered. The same questions are answered of a
+// All of it is for the exporter's own host and user: only a loopback peer is answered that shows the token of the state
+// directory. The same questions are answered of a
 // stopped exporter's state by ReadState and Find.
 package control
 

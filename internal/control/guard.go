@@ -20,6 +20,9 @@ func Refusal(r *http.Request) string { return refusal(r) }
 // RFC 6454), and the name under which it found us (Host): with a name that is no loopback address, that is DNS rebinding.
 // The proxy of a service mesh hands connections of other hosts on from a loopback address, without a word and to the
 // pod's own address.
+//
+// A proxy on this host that says nothing of itself cannot be told from a program here. So what may be asked for, and
+// changed, wants a Token beside; the page does not, since a browser behind kubectl port-forward has none.
 func refusal(r *http.Request) string {
 	switch {
 	case !isLoopback(r.RemoteAddr) || isToOtherAddress(r):

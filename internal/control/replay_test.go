@@ -18,9 +18,9 @@ func replayer(t *testing.T, problem error) (*Client, *[]ReplayRequest) {
 		*asked = append(*asked, r)
 		return &Replayed{Letters: []ReplayedLetter{{Sink: "bus", ID: "1", Delivered: true}, {Sink: "bus", ID: "2", Kept: "superseded"}}}, problem
 	}}
-	server := httptest.NewServer(Handler(functions))
+	server := httptest.NewServer(Handler(functions, token))
 	t.Cleanup(server.Close)
-	client, err := NewClient(server.URL)
+	client, err := NewClient(server.URL, token.text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +62,7 @@ func TestWrongReplaysSendNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Content-Type", c.kind)
+		token.show(request)
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)

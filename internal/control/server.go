@@ -12,6 +12,8 @@ import (
 const (
 	// maxRequest is more than any list of resources needs, in bytes.
 	maxRequest = 1 << 20
+	// bodyTime is how long a request's body may take.
+	bodyTime = 10 * time.Second
 	// readerTime is how long a reader of the inventory may take for what was written since the last look. One that
 	// stands still would keep old files of the state alive.
 	readerTime = 30 * time.Second
@@ -19,8 +21,8 @@ const (
 	flushEvery = 512
 )
 
-// Handler serves the paths of the package, and nothing else.
-func Handler(f Functions) http.Handler {
+// Handler serves the paths of the package, and nothing else, to who shows the token.
+func Handler(f Functions, token Token) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /snapshot", f.serveSnapshot)
 	mux.HandleFunc("GET /snapshot", f.serveOwed)
@@ -30,6 +32,10 @@ func Handler(f Functions) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := refusal(r); why != "" {
 			fail(w, http.StatusForbidden, why)
+			return
+		}
+		if !token.shown(r) {
+			fail(w, http.StatusForbidden, withoutToken)
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -70,9 +76,16 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, such string) boo
 		fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
 		return false
 	}
+	controller := http.NewResponseController(w)
+	if !known(controller.SetReadDeadline(time.Now().Add(bodyTime))) {
+		return false
+	}
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(into)
+	if !known(controller.SetReadDeadline(time.Time{})) { // the answer may take longer
+		return false
+	}
 	if err == nil && decoder.More() {
 		err = errors.New("something follows it")
 	}
@@ -146,9 +159,11 @@ func writeObjects(w http.ResponseWriter, r *http.Request, objects iter.Seq2[Obje
 
 // awaitReader gives the reader time anew. It is false where there is no reader any more.
 func awaitReader(control *http.ResponseController) bool {
-	err := control.SetWriteDeadline(time.Now().Add(readerTime))
-	return err == nil || errors.Is(err, http.ErrNotSupported)
+	return known(control.SetWriteDeadline(time.Now().Add(readerTime)))
 }
+
+// known is false where a connection is gone. What has no deadlines is none.
+func known(err error) bool { return err == nil || errors.Is(err, http.ErrNotSupported) }
 
 // failWith tells the asker's mistakes from failures of ours.
 func failWith(w http.ResponseWriter, err error) {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -42,12 +44,16 @@ func post(body string) *http.Request {
 	r := httptest.NewRequest("POST", "http://127.0.0.1:8080/snapshot", strings.NewReader(body))
 	r.RemoteAddr = "127.0.0.1:50000"
 	r.Header.Set("Content-Type", "application/json")
+	token.show(r)
 	return r
 }
 
+// token is of the exporter that a test asks.
+var token = NewToken()
+
 func serve(f *fake, r *http.Request) *http.Response {
 	recorder := httptest.NewRecorder()
-	Handler(f.functions()).ServeHTTP(recorder, r)
+	Handler(f.functions(), token).ServeHTTP(recorder, r)
 	return recorder.Result()
 }
 
@@ -73,6 +79,9 @@ func TestOnlyThisHostIsAnswered(t *testing.T) {
 		{"localhost", func(r *http.Request) { r.Host = "LocalHost:9999" }, 202},
 		{"no port", func(r *http.Request) { r.Host = "[::1]" }, 202},
 		{"charset", func(r *http.Request) { r.Header.Set("Content-Type", "application/json; charset=utf-8") }, 202},
+		{"without the token", func(r *http.Request) { r.Header.Del("Authorization") }, 403},
+		{"with another token", func(r *http.Request) { NewToken().show(r) }, 403},
+		{"with a part of the token", func(r *http.Request) { Token{token.text[1:]}.show(r) }, 403},
 		{"another host", func(r *http.Request) { r.RemoteAddr = "10.0.0.7:50000" }, 403},
 		{"another host in IPv6", func(r *http.Request) { r.RemoteAddr = "[::ffff:10.0.0.7]:50000" }, 403},
 		{"through the proxy of a service mesh", func(r *http.Request) {
@@ -106,10 +115,48 @@ func TestOnlyThisHostIsAnswered(t *testing.T) {
 	}
 }
 
+// TestABareProxyOnThisHostIsRefused: one that says nothing of itself, as nginx' proxy_pass without another line, brings the
+// questions of other hosts from this one, under this one's name.
+func TestABareProxyOnThisHostIsRefused(t *testing.T) {
+	f := &fake{objects: func(yield func(Object, error) bool) { t.Error("the inventory is read") }}
+	exporter := httptest.NewServer(Handler(f.functions(), token))
+	defer exporter.Close()
+	to, err := url.Parse(exporter.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }})
+	defer proxy.Close()
+	for _, ask := range []func() (*http.Response, error){
+		func() (*http.Response, error) { return http.Get(proxy.URL + "/inventory") },
+		func() (*http.Response, error) { return http.Get(proxy.URL + "/checkpoint") },
+		func() (*http.Response, error) { return http.Get(proxy.URL + "/snapshot") },
+		func() (*http.Response, error) {
+			return http.Post(proxy.URL+"/snapshot", "application/json", strings.NewReader("{}"))
+		},
+		func() (*http.Response, error) {
+			return http.Post(proxy.URL+"/deadletter/replay", "application/json", strings.NewReader(`{"force":true}`))
+		},
+	} {
+		answer, err := ask()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := read(t, answer); answer.StatusCode != 403 || !strings.Contains(text, "--state-dir") {
+			t.Errorf("%s is answered %s: %s", answer.Request.URL, answer.Status, text)
+		}
+		answer.Body.Close()
+	}
+	if len(f.asked) > 0 {
+		t.Errorf("the proxy asked for %+v", f.asked)
+	}
+}
+
 func TestNothingIsReadFromAnotherHost(t *testing.T) {
 	for _, path := range []string{"/snapshot", "/inventory", "/checkpoint"} {
 		f := &fake{objects: func(func(Object, error) bool) { t.Error("the inventory is read") }}
 		r := httptest.NewRequest("GET", "http://127.0.0.1"+path, nil)
+		token.show(r)
 		r.RemoteAddr = "10.0.0.7:50000"
 		if response := serve(f, r); response.StatusCode != 403 {
 			t.Errorf("%s answers %d", path, response.StatusCode)
@@ -131,6 +178,7 @@ func TestWrongRequestsAreRefused(t *testing.T) {
 		}
 	}
 	r := httptest.NewRequest("GET", "http://localhost/inventory?namespce=a", nil)
+	token.show(r)
 	r.RemoteAddr = "127.0.0.1:1"
 	if response := serve(&fake{}, r); response.StatusCode != 400 {
 		t.Errorf("a misspelt filter gives %d", response.StatusCode)
@@ -144,9 +192,9 @@ func TestWrongRequestsAreRefused(t *testing.T) {
 // listen starts a server as the exporter does, and returns a client.
 func listen(t *testing.T, f *fake) *Client {
 	t.Helper()
-	server := httptest.NewServer(Handler(f.functions()))
+	server := httptest.NewServer(Handler(f.functions(), token))
 	t.Cleanup(server.Close)
-	client, err := NewClient(server.URL)
+	client, err := NewClient(server.URL, token.text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +302,7 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 			{{"out", "pods", "requested"}, {"bus", "pods", "requested"}},
 			{{"bus", "pods", "requested"}, {"out", "nodes", "requested"}, {"out", "pods", "resync"}},
 		}[min(asked-1, 1)]
-	})))
+	}), token))
 	mux.HandleFunc("/statusz", func(w http.ResponseWriter, _ *http.Request) {
 		looked++
 		at := began.Add(time.Duration(looked-2) * time.Minute).Format(time.RFC3339Nano)
@@ -262,7 +310,7 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	client, err := NewClient(server.URL)
+	client, err := NewClient(server.URL, token.text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,13 +334,13 @@ func TestServersAreNamedByAddress(t *testing.T) {
 		"http://127.0.0.1:8080": "http://127.0.0.1:8080", "http://localhost:8080/": "http://localhost:8080", "127.0.0.1:8080": "http://127.0.0.1:8080",
 		":8080": "http://127.0.0.1:8080", "[::1]:8080": "http://[::1]:8080",
 	} {
-		client, err := NewClient(text)
+		client, err := NewClient(text, "")
 		if err != nil || client.base != want {
 			t.Errorf("%s: %+v, %v", text, client, err)
 		}
 	}
 	for _, text := range []string{"", "https://h", "http://", "http://u:p@h", "http://h/path", "http://h?a=b", "h:p:q", "http://h:x"} {
-		if client, err := NewClient(text); err == nil {
+		if client, err := NewClient(text, ""); err == nil {
 			t.Errorf("%s is taken for %s", text, client.base)
 		}
 	}
@@ -300,7 +348,7 @@ func TestServersAreNamedByAddress(t *testing.T) {
 
 func TestWhatIsNoExporterIsSaid(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
-	client, err := NewClient(server.URL)
+	client, err := NewClient(server.URL, token.text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,10 +119,14 @@ func TestI10OnlyTheOwnerIsFound(t *testing.T) {
 	if client, err := Locate(dir); err == nil {
 		t.Errorf("found %s, which another process left", client.base)
 	}
-	withdraw, err := Announce(dir, listening)
+	must(t, os.WriteFile(filepath.Join(dir, addressName+".new"), nil, 0o644)) // of a start that was killed
+	withdraw, err := Announce(dir, listening, token)
 	must(t, err)
-	if client, err := Locate(dir); err != nil || client.base != "http://127.0.0.1:8080" {
+	if client, err := Locate(dir); err != nil || client.base != "http://127.0.0.1:8080" || client.token != token {
 		t.Errorf("found %+v, %v", client, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, addressName)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others may read the token: %v, %v", info.Mode(), err)
 	}
 	must(t, store.Close())
 	if client, err := Locate(dir); !errors.As(err, &stopped) {

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	maxReaders = 16
+	// maxReaders is how many there may be of this host, and of all others together, and perAddress of one of these.
+	maxReaders, perAddress = 16, 4
 	// tick is how often a reader is told of changes; every fourth time, of the status.
 	tick      = 250 * time.Millisecond
 	perStatus = 4
@@ -28,18 +29,19 @@ type Changes struct {
 // serveEvents writes server-sent events (HTML standard, 9.2) until the reader goes away, is too slow, or the exporter
 // stops: "status" with the status, "changes" with Changes, and "private" with why there are no changes.
 func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
-	if p.readers.Add(1) > maxReaders {
-		p.readers.Add(-1)
-		http.Error(w, fmt.Sprintf("%d readers are connected already: close one", maxReaders), http.StatusServiceUnavailable)
+	private := p.options.Private(r)
+	leave, why := p.readers.enter(r.RemoteAddr, private == "")
+	if why != "" {
+		http.Error(w, why, http.StatusServiceUnavailable)
 		return
 	}
-	defer p.readers.Add(-1)
+	defer leave()
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	reader := &reader{page: p, w: w, control: http.NewResponseController(w)}
-	if reader.private = p.options.Private(r); reader.private != "" {
+	if reader.private = private; reader.private != "" {
 		if reader.send("private", reader.private) != nil {
 			return
 		}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -34,7 +33,7 @@ type Options struct {
 type Page struct {
 	options Options
 	ring    ring
-	readers atomic.Int32
+	readers readers
 
 	mu     sync.Mutex // guards the following
 	status []byte

@@ -153,6 +153,45 @@ func TestI6ReadersAreBounded(t *testing.T) {
 	}
 }
 
+// TestI6OneAddressLeavesPlacesToOthers, and other hosts to this one.
+func TestI6OneAddressLeavesPlacesToOthers(t *testing.T) {
+	var r readers
+	enter := func(from string, here bool) func() {
+		leave, why := r.enter(from, here)
+		if (leave == nil) != (why != "") {
+			t.Fatalf("%s is let in and told %q", from, why)
+		}
+		return leave
+	}
+	var leave []func()
+	for host := range 4 {
+		for port := range perAddress {
+			leave = append(leave, enter(fmt.Sprintf("10.0.0.%d:%d", host, port), false))
+		}
+		if enter(fmt.Sprintf("10.0.0.%d:99", host), false) != nil {
+			t.Errorf("host %d has more than %d places", host, perAddress)
+		}
+	}
+	if enter("10.0.0.9:1", false) != nil {
+		t.Errorf("others have more than %d places", maxReaders)
+	}
+	for port := range maxReaders {
+		leave = append(leave, enter(fmt.Sprintf("127.0.0.1:%d", port), true))
+	}
+	if enter("127.0.0.1:99", true) != nil {
+		t.Errorf("this host has more than %d places", maxReaders)
+	}
+	for _, one := range leave {
+		if one == nil {
+			t.Fatal("a place was refused")
+		}
+		one()
+	}
+	if n := r.count(); n != 0 || len(r.of) != 0 {
+		t.Errorf("%d are counted when all are gone, of %v", n, r.of)
+	}
+}
+
 func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
 	_, server := start(t, "")
 	for _, path := range []string{"/", "/page.css", "/page.js"} {
@@ -190,13 +229,13 @@ func TestI6AReaderThatReadsNothingIsDropped(t *testing.T) {
 	if _, err := io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	await := func(what string, n int32) {
+	await := func(what string, n int) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		ticker := time.NewTicker(10 * time.Millisecond)
 		defer ticker.Stop()
-		for p.readers.Load() != n {
+		for p.readers.count() != n {
 			select {
 			case <-ticker.C:
 			case <-ctx.Done():

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -16,8 +17,17 @@ func (t *Telemetry) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", t.serveHealth)
 	mux.HandleFunc("GET /readyz", t.serveReady)
 	mux.HandleFunc("GET /statusz", t.serveStatus)
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
+		if err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return // the reader is gone
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
+
+// answerTime is how long a reader may take for an answer: one that stands still would keep it in memory.
+const answerTime = 30 * time.Second
 
 func (t *Telemetry) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	t.mu.Lock()

@@ -68,9 +68,13 @@ sinks:
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d.exporter(append(words(c.line), "--state-dir", "state")...).fails(t, 2, c.want)
-			d.exporter(append(words(c.line), "--server", address)...).fails(t, 2, c.want)
+			asked := d.command(t.Context(), append(words(c.line), "--server", address))
+			asked.Env = append(asked.Env, "KUBECDC_TOKEN="+d.token())
+			d.finish(asked).fails(t, 2, c.want)
 		})
 	}
+	d.exporter("inventory", "list", "--server", address).fails(t, 1, "ask the exporter at http://"+address+": this is answered to the exporter's own user alone: "+
+		"run the command with --state-dir on the exporter's host or in its pod, or give it with --server the token, which is the third word of the file address in the state directory, in the environment as KUBECDC_TOKEN")
 	d.exporter("inventory", "get", "--state-dir", "state", "--resource", "deployments", "-n", "shop", "web").fails(t, 1,
 		"the inventory has no such object: no sink was given it, or it is deleted")
 	d.exporter("inventory", "list", "--state-dir", "state", "--resource", "secret").prints(t, 0, "", "no objects\n")
@@ -78,6 +82,17 @@ sinks:
 	if code := r.stop(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, r.out)
 	}
+}
+
+// token is what the running exporter wants to be shown.
+func (d *desk) token() string {
+	d.t.Helper()
+	text, err := os.ReadFile(d.path("state/address"))
+	part := strings.Fields(string(text))
+	if err != nil || len(part) != 3 {
+		d.t.Fatalf("the address is %q, %v", text, err)
+	}
+	return part[2]
 }
 
 // TestExporterWhoseSinkIsNotOpen streams all the same, and owes the sink what is asked for.
