@@ -28,11 +28,9 @@ func kafkaOptions(s *config.Sink, c *cluster, topics encode.Routes, retry sink.R
 		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
 		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retry,
 	}
-	if k.Delivery == config.Transactional {
-		options.TransactionalID = k.TransactionalID
-		if options.TransactionalID == "" {
-			options.TransactionalID = "kubecdc-" + c.name + "-" + s.Name
-		}
+	options.TransactionalID = k.TransactionalID
+	if options.TransactionalID == "" {
+		options.TransactionalID = "kubecdc-" + c.name + "-" + s.Name
 	}
 	return options
 }

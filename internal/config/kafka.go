@@ -16,7 +16,7 @@ type Kafka struct {
 	Topics      map[string]string
 	Delivery    string // one of Deliveries
 	Compression string // one of Compressions
-	// TransactionalID fences an older exporter off; "" is made of cluster and sink. Only of transactional delivery.
+	// TransactionalID has the right to write, which the newest exporter with it has; "" is made of cluster and sink.
 	TransactionalID string
 	Tombstones      *bool // a message without a value behind each delete
 	TLS             *TLS  // nil is in the clear
@@ -55,12 +55,11 @@ func (k *Kafka) keys() []key {
 		{"topics", dictionary(&k.Topics),
 			"Templates of their own for some of the configuration's resources, by their spelling there."},
 		{"delivery", firstOf(&k.Delivery, Deliveries()),
-			"How records become durable once: a sequence of the producer (without a fence against a second exporter), or a " +
-				"transaction a batch (readers set `isolation.level=read_committed`)."},
+			"How records become durable once: a sequence of the producer, or a transaction a batch " +
+				"(readers set `isolation.level=read_committed`)."},
 		{"compression", firstOf(&k.Compression, Compressions()), "Codec of record batches."},
 		{"transactionalId", text(&k.TransactionalID),
-			"Only with `delivery: transactional`: an exporter that starts with the same one fences the older. Without it, " +
-				"`kubecdc-CLUSTER-SINK`."},
+			"An exporter that starts with the same one fences the older, in both deliveries. Without it, `kubecdc-CLUSTER-SINK`."},
 		{"tombstones", choice(&k.Tombstones),
 			"A record without a value behind each delete, so that a compacted topic forgets the object."},
 		{"tls", optional(&k.TLS), "TLS; the key alone trusts the system's authorities. Without it, in the clear."},
@@ -91,9 +90,6 @@ func (k *checker) kafka(path string, to *Kafka) {
 	k.topic(path+".topic", to.Topic, to)
 	for _, name := range slices.Sorted(maps.Keys(to.Topics)) {
 		k.topic(under(path+".topics", name), to.Topics[name], to)
-	}
-	if to.TransactionalID != "" && to.Delivery != Transactional {
-		k.problem(path+".transactionalId", "only delivery %s has one; leave it out, or change delivery", Transactional)
 	}
 	if to.TLS != nil && to.TLS.isHalf() {
 		k.problem(path+".tls", "cert and key go together; give both or neither")

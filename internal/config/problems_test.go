@@ -169,7 +169,6 @@ func TestOneProblem(t *testing.T) {
 		{"delivery", kafkaWith("delivery: once"), `sinks[0].kafka.delivery (line 1): unknown value "once"; allowed: idempotent, transactional`},
 		{"compression", kafkaWith("compression: brotli"), `sinks[0].kafka.compression (line 1): unknown value "brotli"; allowed: zstd, snappy, lz4, gzip, none`},
 		{"cleanup", kafkaWith("cleanup: never"), `sinks[0].kafka.cleanup (line 1): unknown value "never"; allowed: delete, compact, compact,delete`},
-		{"transactional id without transactions", kafkaWith("transactionalId: a"), "sinks[0].kafka.transactionalId (line 1): only delivery transactional has one; leave it out, or change delivery"},
 		{"no partitions", kafkaWith("partitions: 0"), "sinks[0].kafka.partitions (line 1): want a whole number, at least 1, have 0"},
 		{"replicas in sync", kafkaWith("replication: 2, minInsyncReplicas: 3"), "sinks[0].kafka.minInsyncReplicas (line 1): 3 of 2 replicas can never be in sync; lower it, or raise replication"},
 		{"word for a choice", kafkaWith("create: maybe"), `sinks[0].kafka.create (line 1): want true or false, have "maybe"`},

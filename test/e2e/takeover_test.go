@@ -31,7 +31,7 @@ func kafkaTakenOver(t *testing.T, c *kafka.Cluster) {
 	case <-time.After(deliveryLimit):
 		t.Fatalf("the first exporter goes on beside the second:\n%s", first.lastLines(t))
 	}
-	said := "\nexporter: deliver to sink bus: open transactional id only-one: another exporter has taken it over: stop it, or give each its own: "
+	said := "\nexporter: deliver to sink bus: open transactional id only-one: another exporter has taken it over: stop it, or give each its own kafka.transactionalId: "
 	code, log := first.process.Cmd.ProcessState.ExitCode(), first.lastLines(t)
 	if code != 1 || !strings.Contains(log, said) {
 		t.Errorf("the first exporter ended with code %d, want 1 and %q at the end of its log:\n%s", code, said, log)

@@ -37,7 +37,7 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	for _, name := range s.options.Topics {
 		problems = append(problems, s.checkTopic(bounded, name, notes))
 	}
-	problems = append(problems, s.checkProducer(bounded))
+	problems = append(problems, s.checkProducer(bounded, notes))
 	return notes.String(), errors.Join(problems...)
 }
 
@@ -81,13 +81,21 @@ func unwritable(topic string) error {
 	return permanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", topic, topic)
 }
 
-// checkProducer finds out whether the user may have a producer id. For a transactional id it ends a transaction of a
-// producer that nobody has, which the coordinator refuses for one reason or the other.
-func (s *Sink) checkProducer(ctx context.Context) error {
-	if s.options.Delivery == Idempotent {
-		_, err := s.cluster.InitProducer(ctx, "", 0, wire.NoProducer())
-		return checkError("get a producer id", wire.Explain(err))
+// checkProducer finds out whether the user may have a producer id.
+func (s *Sink) checkProducer(ctx context.Context, notes *notes) error {
+	if s.options.Delivery == Transactional {
+		return s.checkRight(ctx)
 	}
+	if s.options.TransactionalID != "" && wire.Classify(s.checkRight(ctx)) == wire.Fatal {
+		notes.texts = append(notes.texts, fmt.Sprintf("WRITE is not permitted on transactional id %s, so a second exporter on the same topics is not kept out: grant WRITE on it",
+			s.options.TransactionalID))
+	}
+	_, err := s.cluster.InitProducer(ctx, "", 0, wire.NoProducer())
+	return checkError("get a producer id", wire.Explain(err))
+}
+
+// checkRight ends a transaction of a producer that nobody has, which the coordinator refuses for one reason or the other.
+func (s *Sink) checkRight(ctx context.Context) error {
 	nobody := wire.Tx{TransactionalID: s.options.TransactionalID, Producer: wire.Producer{ID: 1<<63 - 1}}
 	verb := "use transactional id " + s.options.TransactionalID
 	// The first one ever makes the brokers create the topic of their coordinators, which takes a moment.

@@ -51,15 +51,13 @@ func newEnv(t *testing.T, cluster *kafkatest.Cluster, options Options) *sinktest
 	options.Topics = newTopics(2)
 	options.Create, options.Partitions = true, 2
 	options.Wire = wire.Options{Brokers: cluster.Brokers(), Dial: ways.dial, Timeout: 2 * time.Second}
-	if options.Delivery == Transactional {
-		options.TransactionalID = options.Topics[0]
-	}
+	options.TransactionalID = options.Topics[0]
 	return &sinktest.Env{
 		Sink:        func(t *testing.T) sink.Sink { return newTestSink(t, options) },
 		Messages:    func(t *testing.T) []sinktest.Stored { return stored(t, cluster, options.Topics...) },
 		Destination: func(number int) string { return options.Topics[number%2] },
 		Partitioned: true, Pairs: true,
-		Fenced:   options.Delivery == Transactional,
+		Fenced:   true,
 		SeesLoss: true,
 		MaxValue: 1<<20 - 4<<10,
 		Foreign: func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 // can know.
 const (
 	codeUnknownTopic    = 3
+	codeNoCoordinator   = 15
 	codeTopicForbidden  = 29
 	codeNoProducer      = 31 // CLUSTER_AUTHORIZATION_FAILED
 	codeOutOfOrder      = 45

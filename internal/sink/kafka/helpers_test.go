@@ -23,9 +23,13 @@ func within(t *testing.T) context.Context {
 
 func testOptions(t *testing.T, cluster *kafkatest.Cluster, topics int) Options {
 	t.Helper()
-	return Options{
+	options := Options{
 		Wire: wire.Options{Brokers: cluster.Brokers()}, Topics: newTopics(topics), Create: true, Partitions: 2, Compression: "none",
 	}
+	if topics > 0 {
+		options.TransactionalID = options.Topics[0]
+	}
+	return options
 }
 
 func message(topic, key, id string) sink.Message {

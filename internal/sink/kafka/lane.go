@@ -21,6 +21,9 @@ func (s *Sink) deliver(ctx context.Context, p plan) error {
 	if s.options.Delivery == Transactional {
 		return s.transact(ctx, p)
 	}
+	if err := s.hold(ctx); err != nil {
+		return err
+	}
 	return s.send(ctx, p, "")
 }
 

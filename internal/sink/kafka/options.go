@@ -30,8 +30,10 @@ type Options struct {
 	// before a mark with it is saved comes a second time, with the same id.
 	Topics []string
 
-	Delivery        string // Idempotent or Transactional; "" is Idempotent
-	TransactionalID string // for Transactional: whoever opened with it last is its only writer
+	Delivery string // Idempotent or Transactional; "" is Idempotent
+	// TransactionalID has the right to write: whoever opened with it last is the only writer. "" is for Idempotent alone, and
+	// keeps nobody out.
+	TransactionalID string
 	Compression     string // one of batch.Codecs; "" is "zstd"
 
 	// For topics that the sink makes. Those that are there already keep what they have.
@@ -81,8 +83,6 @@ func (o *Options) checkDelivery() error {
 		problems = append(problems, fmt.Errorf("option Delivery %q: use %s or %s", o.Delivery, Idempotent, Transactional))
 	case o.Delivery == Transactional && o.TransactionalID == "":
 		problems = append(problems, errors.New("option TransactionalID is empty: delivery transactional needs an id that no other exporter has"))
-	case o.Delivery == Idempotent && o.TransactionalID != "":
-		problems = append(problems, errors.New("option TransactionalID is set: leave it out, or set Delivery to transactional"))
 	}
 	if _, err := batch.ParseCodec(o.Compression); err != nil {
 		problems = append(problems, fmt.Errorf("option Compression: %w", err))
@@ -140,6 +140,8 @@ type tuning struct {
 	gone        time.Duration // a topic that nobody knows for so long is deleted, and not new
 	replication time.Duration // how long one attempt waits for the replicas
 	transaction time.Duration // after which the coordinator aborts
+	coordinator time.Duration // how long idempotent delivery waits for a coordinator before it goes on without a fence
+	renewal     time.Duration // after which the right to write is asked for again: coordinators forget ids after a week (transactional.id.expiration.ms)
 	parallel    int           // requests under way
 	bytes       int           // of a batch before compression, if it is not one large message
 	records     int           // of a batch
@@ -151,6 +153,7 @@ type tuning struct {
 func defaultTuning() tuning {
 	return tuning{
 		grace: time.Second, resend: time.Hour, gone: 3 * time.Second, replication: time.Second, transaction: time.Minute,
+		coordinator: 30 * time.Second, renewal: 12 * time.Hour,
 		parallel: 32, readers: 4, bytes: 1 << 20, records: 10_000, fetch: 1 << 20, contents: 256 << 20,
 	}
 }

@@ -20,7 +20,7 @@ func TestOptionsNameEveryProblem(t *testing.T) {
 		{"bad topics", func(o *Options) { o.Topics = []string{"a b", "", "..", strings.Repeat("x", 250)} }, []string{`"a b"`, `""`, `".."`, "249"}},
 		{"delivery", func(o *Options) { o.Delivery = "twice" }, []string{`"twice"`, "idempotent or transactional"}},
 		{"no id", func(o *Options) { o.Delivery = Transactional }, []string{"TransactionalID is empty"}},
-		{"id", func(o *Options) { o.TransactionalID = "x" }, []string{"TransactionalID is set"}},
+		{"id", func(o *Options) { o.TransactionalID = "x" }, nil},
 		{"codec", func(o *Options) { o.Compression = "brotli" }, []string{`"brotli"`, "none, gzip, snappy, lz4, zstd"}},
 		{"numbers", func(o *Options) { o.Partitions, o.Replication, o.Retention = -1, -2, time.Millisecond }, []string{"Partitions is -1", "Replication is -2", "Retention is 1ms"}},
 		{"cleanup", func(o *Options) { o.Cleanup = "never" }, []string{`"never"`, "compact,delete"}},

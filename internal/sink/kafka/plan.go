@@ -131,11 +131,14 @@ func (s *Sink) topicOf(ctx context.Context, name string) (*topic, error) {
 	}
 	var t *topic
 	err := s.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
-		t, err = s.examine(ctx, name, true)
-		return err
+		if t, err = s.examine(ctx, name, true); err != nil {
+			return err
+		}
+		return s.locateOne(ctx, t)
 	})
 	if err == nil {
 		s.learn(t)
+		s.fenced = false
 	}
 	return t, err
 }

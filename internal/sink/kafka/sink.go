@@ -7,7 +7,7 @@
 //
 // The topics are the sink's redo log: a mark is an offset for each partition, and opening at a mark reads what lies
 // behind it. In transactional delivery each Write is a transaction. Whoever opened last with the transactional id is
-// the only writer (I10). Idempotent delivery cannot keep a second exporter out: Kafka has nothing to fence it with.
+// the only writer, also in idempotent delivery (I10): an empty transaction fences the partitions, see fence.
 package kafka
 
 import (
@@ -37,6 +37,10 @@ type Sink struct {
 	reached  bool          // a broker has answered
 	opened   bool          // Write may be called
 	producer wire.Producer
+	owner    wire.Producer     // as which the sink had the transactional id last; NoProducer is that it never had
+	renewed  time.Time         // when it got it last
+	owned    bool              // the producer is the owner
+	fenced   bool              // and all topics are fenced, where they need it
 	inTx     bool              // a transaction may be open
 	topics   map[string]*topic // those that the mark has
 	names    []string          // of them, sorted
@@ -44,6 +48,7 @@ type Sink struct {
 	turn     uint64              // counts the calls of Write
 	refused  map[string]*refusal // by message id: what a broker has refused, and the next Write rejects
 	unread   bool                // it was told that reading is not permitted
+	unfenced bool                // it was told that there is no fence
 
 	mu    sync.Mutex // guards what the goroutines of a Write share
 	spare [][]byte   // memory of batches that nobody reads any more
@@ -66,7 +71,7 @@ func New(options Options) (*Sink, error) {
 		return nil, fmt.Errorf("configure kafka sink: %w", err)
 	}
 	s := &Sink{
-		options: options, tuning: defaultTuning(), now: time.Now, codec: codec, producer: wire.NoProducer(),
+		options: options, tuning: defaultTuning(), now: time.Now, codec: codec, producer: wire.NoProducer(), owner: wire.NoProducer(),
 		encoders: make(chan *batch.Encoder, runtime.GOMAXPROCS(0)),
 		topics:   map[string]*topic{}, refused: map[string]*refusal{},
 	}
@@ -97,9 +102,6 @@ func (s *Sink) Open(ctx context.Context, text sink.Mark) ([]string, error) {
 	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.enroll(ctx); err != nil {
-		return nil, err
-	}
 	ids, err := s.survey(ctx, want)
 	var lost *sink.LostError
 	if err == nil || errors.As(err, &lost) {
@@ -112,7 +114,9 @@ func (s *Sink) connect() error {
 	if s.cluster != nil {
 		return nil
 	}
-	cluster, err := wire.New(s.options.Wire)
+	options := s.options.Wire
+	options.Throttled = s.throttled
+	cluster, err := wire.New(options)
 	if err != nil {
 		return &sink.PermanentError{Err: fmt.Errorf("configure kafka sink: %w", err)}
 	}

@@ -13,13 +13,29 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// survey makes sure of all topics, compares them with the mark, and returns the ids of what lies behind it.
+// survey makes sure of all topics, compares them with the mark, takes the right to write to them, and returns the ids of what
+// lies behind the mark. What was lost is looked for before the fence, which makes the logs longer; the tails are read behind it,
+// when they are final. Where something was lost, the fence waits for the first record, so that the next life would find the same.
 func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
 	found, err := s.examineAll(ctx, want)
+	if err == nil {
+		err = s.locate(ctx, found)
+	}
 	if err != nil {
 		return nil, err
 	}
 	lost := s.compare(found, want)
+	if err := s.enroll(ctx); err != nil {
+		return nil, err
+	}
+	if s.fenced = lost == nil; s.fenced {
+		if err := s.fence(ctx, found); err != nil {
+			return nil, err
+		}
+		if err := s.locate(ctx, found); err != nil {
+			return nil, err
+		}
+	}
 	s.topics, s.names, s.lost = map[string]*topic{}, nil, nil
 	for _, t := range found {
 		s.learn(t)
@@ -31,6 +47,29 @@ func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
 		return nil, lost
 	}
 	return s.delivered(ctx, want)
+}
+
+// locate asks where the partitions end.
+func (s *Sink) locate(ctx context.Context, topics []*topic) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(s.tuning.parallel)
+	for _, t := range topics {
+		group.Go(func() error {
+			return s.persist(ctx, "read the ends of topic "+t.name, func(ctx context.Context) error { return s.locateOne(ctx, t) })
+		})
+	}
+	return group.Wait()
+}
+
+func (s *Sink) locateOne(ctx context.Context, t *topic) error {
+	ends, err := s.ends(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, p := range t.partitions {
+		p.next = ends[p.number].End
+	}
+	return nil
 }
 
 // examineAll looks at the configured topics, and at those that the mark or the sink know besides, if they still exist:
@@ -57,8 +96,7 @@ func (s *Sink) examineAll(ctx context.Context, want *mark) ([]*topic, error) {
 	return slices.DeleteFunc(found, func(t *topic) bool { return t == nil }), err
 }
 
-// examine looks at one topic and the ends of its partitions. It is nil for one that is not needed, and is not
-// there or not ours to look at any more.
+// examine looks at one topic. It is nil for one that is not needed, and is not there or not ours to look at any more.
 func (s *Sink) examine(ctx context.Context, name string, needed bool) (*topic, error) {
 	if !needed {
 		_, err := s.cluster.Topic(ctx, name)
@@ -66,18 +104,7 @@ func (s *Sink) examine(ctx context.Context, name string, needed bool) (*topic, e
 			return nil, nil
 		}
 	}
-	t, err := s.ensure(ctx, name, needed)
-	if err != nil {
-		return nil, err
-	}
-	ends, err := s.ends(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range t.partitions {
-		p.next = ends[p.number].End
-	}
-	return t, nil
+	return s.ensure(ctx, name, needed)
 }
 
 // compare finds a log that lacks what it once had (I4): what the mark says, or what the last Write learned, or that a

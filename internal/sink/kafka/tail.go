@@ -13,6 +13,7 @@ import (
 var (
 	errNothingRead  = errors.New("a fetch before the end of the log brought nothing")
 	errUnreplicated = errors.New("the leader has records that are not replicated yet: if that lasts, start the brokers that are down")
+	errThrottled    = errors.New("the quota of this client is used up, and the broker asks to wait: if that lasts, raise producer_byte_rate of the user or of client id kubecdc")
 	errUndecided    = errors.New("the last transaction has no marker yet: if that lasts, start the brokers that are down")
 )
 

@@ -16,6 +16,7 @@ type topic struct {
 	id         string // Kafka's, "" if it is not known
 	limit      atomic.Int64
 	partitions []*partition
+	fenced     bool // nobody who opened before can write to it any more
 
 	part  []byte // of the mark
 	moved bool   // part is not true any more

@@ -2,60 +2,9 @@ package kafka
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
-
-// enroll gets a producer id. In transactional delivery it comes before the tail is read: it ends the transaction that
-// a crash left open, and fences whoever had the id before.
-func (s *Sink) enroll(ctx context.Context) error {
-	id, verb := "", "get a producer id"
-	if s.options.Delivery == Transactional {
-		id, verb = s.options.TransactionalID, "open transactional id "+s.options.TransactionalID
-	}
-	previous := wire.NoProducer()
-	if id != "" {
-		previous = s.producer // our own, so that a newer owner is not fenced by us (KIP-360)
-	}
-	err := s.persist(ctx, verb, func(ctx context.Context) error {
-		producer, err := s.cluster.InitProducer(ctx, id, s.tuning.transaction, previous)
-		switch {
-		case err == nil:
-			s.producer = producer
-		case previous == wire.NoProducer():
-		case wire.Classify(err) == wire.Fenced:
-			return permanent("%s: another exporter has taken it over: stop it, or give each its own: %w", verb, err)
-		}
-		return err
-	})
-	if err != nil {
-		return s.nameTopic(ctx, err)
-	}
-	s.inTx = false
-	for _, t := range s.topics {
-		for _, p := range t.partitions {
-			p.sequence, p.frozen = 0, nil
-		}
-	}
-	return nil
-}
-
-// nameTopic adds to a producer id that is refused for want of a permission the topic that lacks it: Kafka's answer names none.
-func (s *Sink) nameTopic(ctx context.Context, err error) error {
-	if wire.Code(err) != codeNoProducer {
-		return err
-	}
-	for _, name := range s.options.Topics {
-		var wrong *sink.PermanentError
-		if errors.As(s.checkTopic(ctx, name, &notes{}), &wrong) {
-			return &sink.PermanentError{Err: fmt.Errorf("%w; %w", wrong, err)}
-		}
-	}
-	return err
-}
 
 func (s *Sink) tx() wire.Tx {
 	return wire.Tx{TransactionalID: s.options.TransactionalID, Producer: s.producer}

@@ -21,9 +21,13 @@ func transactional(t *testing.T, cluster *kafkatest.Cluster, topics int) Options
 
 // TestI10FencedOwnerStops is a second exporter, started by mistake on another state directory.
 func TestI10FencedOwnerStops(t *testing.T) {
-	cluster := broker.Get(t)
 	kafkatest.RequireReal(t)
-	options := transactional(t, cluster, 1)
+	t.Run(Transactional, func(t *testing.T) { fencedOwnerStops(t, transactional(t, broker.Get(t), 1)) })
+	t.Run(Idempotent, func(t *testing.T) { fencedOwnerStops(t, testOptions(t, broker.Get(t), 1)) })
+}
+
+func fencedOwnerStops(t *testing.T, options Options) {
+	cluster := broker.Get(t)
 	older, younger := newTestSink(t, options), newTestSink(t, options)
 	open(t, older, "")
 	first := messagesOf(options.Topics[0], 10)

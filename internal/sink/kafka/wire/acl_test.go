@@ -35,7 +35,7 @@ func TestMissingACLsAreNamed(t *testing.T) {
 		{"settings", func() error { _, err := bob.Settings(ctx, topic); return err }, 29, "grant the user DESCRIBE_CONFIGS on topic " + topic},
 		{"producer id", func() error { _, err := bob.InitProducer(ctx, "", 0, NoProducer()); return err }, 31, "grant the user WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"},
 		{"transactional producer id", func() error { _, err := bob.InitProducer(ctx, "tx", time.Minute, NoProducer()); return err }, 53, "grant the user WRITE on transactional id tx"},
-		{"coordinator", func() error { _, err := bob.InitProducer(ctx, "other", time.Minute, NoProducer()); return err }, 53, "grant the user DESCRIBE on transactional id other"},
+		{"coordinator", func() error { _, err := bob.InitProducer(ctx, "other", time.Minute, NoProducer()); return err }, 53, "grant the user WRITE on transactional id other"},
 		{"add", func() error { return bob.AddPartitions(ctx, tx, map[string][]int32{topic: {0}}) }, 53, "grant the user WRITE on transactional id tx"},
 		{"commit", func() error { return bob.EndTransaction(ctx, tx, true) }, 53, "grant the user WRITE on transactional id tx"},
 		{"produce", func() error {

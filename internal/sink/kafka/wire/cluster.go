@@ -40,13 +40,15 @@ const (
 var errClosed = errors.New("the connection to Kafka is closed")
 
 // Cluster is the way to the brokers of one cluster. Its methods can be called from many goroutines at once. Every
-// method that takes a context sends its request once, and returns within Options.Timeout if not said otherwise.
+// method that takes a context sends its request once, and returns within Options.Timeout if not said otherwise, but for
+// the time that a broker asks to wait before (KIP-219).
 type Cluster struct {
 	options   Options
 	address   net.Addr // of all bootstrap brokers
 	dialer    *dialer
 	transport *kafka.Transport
 	leaders   leaders
+	throttles throttles
 	serial    atomic.Int32 // correlation ids
 
 	broken    atomic.Bool // a connection failed since connections were closed

@@ -14,6 +14,7 @@ type Error struct {
 	Message string         // the broker's, mostly empty
 	Request string         // what was asked: "produce to topic t partition 3"
 	Needs   string         // the permission or the settings that the request depends on
+	Topic   string         // that the answer is about, where a request is about several
 	Records map[int]string // of a batch that was refused for some of its records: their indexes, and why
 }
 

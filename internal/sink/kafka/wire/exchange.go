@@ -86,11 +86,15 @@ func ask[Answer protocol.Message](ctx context.Context, c *Cluster, broker int32,
 	if !fits {
 		return none, fmt.Errorf("ask Kafka for %s: the answer is a %T", request.ApiKey(), answer)
 	}
+	c.throttles.note(broker, throttleOf(answer))
 	return typed, nil
 }
 
 // send does one exchange. All errors that are not answers of a broker come from here.
 func (c *Cluster) send(ctx context.Context, e *exchange) (protocol.Message, error) {
+	if err := c.awaitQuota(ctx, e.broker); err != nil {
+		return nil, err
+	}
 	bounded, done, err := c.begin(ctx, c.options.Timeout)
 	if err != nil {
 		return nil, err

@@ -53,6 +53,9 @@ func (c *Cluster) Fetch(ctx context.Context, request FetchRequest) (FetchResult,
 	if err != nil {
 		return FetchResult{}, err
 	}
+	if message, ok := answer.message.(*frame); ok {
+		c.throttles.note(answer.asked.leader, firstOf(message.body))
+	}
 	result, err := readFetched(answer, &request)
 	c.doubtLeader(answer.asked, err)
 	return result, err

@@ -49,6 +49,9 @@ func (c *Cluster) Identity(ctx context.Context, topic string) (Identity, error) 
 	if message.api != protocol.Metadata {
 		return Identity{Operations: unknownOperations}, nil // the broker is older
 	}
+	in := &input{rest: message.body}
+	in.tags() // of the header
+	c.throttles.note(anyBroker, in.int32())
 	return readIdentity(message.body, topic)
 }
 

@@ -140,7 +140,7 @@ func (c *Cluster) coordinator(ctx context.Context, transactionalID string) (int3
 	}
 	if answer.ErrorCode != 0 {
 		return 0, &Error{Code: answer.ErrorCode, Message: answer.ErrorMessage, Request: "find the coordinator of transactional id " + transactionalID,
-			Needs: "DESCRIBE on transactional id " + transactionalID}
+			Needs: writeOn(transactionalID)}
 	}
 	c.leaders.mu.Lock()
 	defer c.leaders.mu.Unlock()

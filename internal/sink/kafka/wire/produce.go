@@ -43,6 +43,9 @@ func (c *Cluster) Produce(ctx context.Context, request ProduceRequest) (ProduceR
 	if err != nil {
 		return ProduceResult{}, err
 	}
+	if message, ok := answer.message.(*versioned); ok {
+		c.throttles.note(answer.asked.leader, lastOf(message.body))
+	}
 	result, err := readProduced(answer, &request)
 	c.doubtLeader(answer.asked, err)
 	return result, err

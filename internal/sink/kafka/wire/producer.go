@@ -82,7 +82,7 @@ func addError(tx Tx, answer *addpartitionstotxn.Response) error {
 			if partition.ErrorCode == 0 || found != nil && found.Code != codeNotAttempted {
 				continue
 			}
-			found = &Error{Code: partition.ErrorCode, Needs: "WRITE on topic " + topic.Name,
+			found = &Error{Code: partition.ErrorCode, Needs: "WRITE on topic " + topic.Name, Topic: topic.Name,
 				Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Name, partition.PartitionIndex, tx.TransactionalID)}
 			if partition.ErrorCode == codeTransactionalIDDenied {
 				found.Needs = writeOn(tx.TransactionalID)

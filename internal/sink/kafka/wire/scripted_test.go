@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strings"
@@ -214,5 +215,56 @@ func TestSilentLoginsEnd(t *testing.T) {
 	c := open(t, Options{Brokers: []string{address}, SASL: &SASL{Mechanism: Plain, User: "a", Password: "b"}})
 	if err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "i/o timeout") {
 		t.Errorf("%v, want the connection's own timeout", err)
+	}
+}
+
+// TestI3AThrottledBrokerIsLeftAlone holds that nothing is sent to a broker before the time that it asked for is over: it reads
+// nothing meanwhile, and a request would lie there longer than the process lives (KIP-219).
+func TestI3AThrottledBrokerIsLeftAlone(t *testing.T) {
+	const wait = 500 * time.Millisecond
+	var told atomic.Int32
+	fake, c := scripted(t, 2, Options{Timeout: wait / 5, Throttled: func(time.Duration) { told.Add(1) }})
+	p := producer(t, c)
+	if err := fake.MoveTopicPartition("t", 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := fake.MoveTopicPartition("t", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	var answered, next atomic.Int64
+	fake.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		asked := r.(*kmsg.ProduceRequest)
+		answer := asked.ResponseKind().(*kmsg.ProduceResponse)
+		topic := kmsg.NewProduceResponseTopic()
+		topic.Topic, topic.Partitions = "t", append(topic.Partitions, kmsg.NewProduceResponseTopicPartition())
+		answer.Topics, answer.ThrottleMillis = append(answer.Topics, topic), int32(wait.Milliseconds())
+		answered.Store(time.Now().UnixNano())
+		return answer, nil, true
+	})
+	if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), request(p, 0)) }); err != nil {
+		t.Fatal(err)
+	}
+	other := request(p, 0)
+	other.Partition = 1
+	if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), other) }); err != nil {
+		t.Fatal(err)
+	}
+	if told.Load() > 0 {
+		t.Error("the other broker was waited for, too")
+	}
+	ended, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := c.Produce(ended, request(p, 0)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a request whose context ends meanwhile: %v", err)
+	}
+	fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		next.Store(time.Now().UnixNano())
+		return nil, nil, false
+	})
+	if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), request(p, 0)) }); err != nil {
+		t.Fatal(err)
+	}
+	if passed := time.Duration(next.Load() - answered.Load()); passed < wait || told.Load() == 0 {
+		t.Errorf("the next request came after %s, and it was told %d times; want %s at least", passed, told.Load(), wait)
 	}
 }

@@ -1,0 +1,287 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// TestI3NothingOfADeadExporterComesLate: a request lies in a socket, as that of a stopped or throttled broker, while the process
+// that sent it dies. Its successor writes newer states of the same objects. Then the broker finds the request.
+func TestI3NothingOfADeadExporterComesLate(t *testing.T) {
+	kafkatest.RequireReal(t)
+	cluster := broker.Get(t)
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) {
+			options := testOptions(t, cluster, 1)
+			options.Delivery = delivery
+			topic := options.Topics[0]
+			var ways limbo
+			dying := options
+			dying.Wire.Dial = ways.dial
+			old := newTestSink(t, dying)
+			old.tuning.grace = 10 * time.Millisecond
+			open(t, old, "")
+			mark := mustWrite(t, old, states(topic, "1"))
+			late := ways.hold(t)
+			given, giveUp := context.WithCancel(t.Context())
+			go func() {
+				late.await()
+				giveUp()
+			}()
+			if _, err := old.Write(given, states(topic, "2")); !errors.Is(err, context.Canceled) {
+				t.Fatalf("a Write that nobody answers: %v", err)
+			}
+			old.cluster.Close() // as a kill does it, without a word
+			old.cluster = nil
+
+			next := newTestSink(t, options)
+			if known := open(t, next, mark); len(known) > 0 {
+				t.Fatalf("%q is in the log already", known)
+			}
+			mustWrite(t, next, states(topic, "3"))
+			late.release()
+			newest := map[string]string{}
+			for _, r := range cluster.Consume(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+				newest[string(r.Key)] = string(r.Headers[0].Value)
+			}
+			for key, id := range newest {
+				if !strings.HasSuffix(id, "-3") {
+					t.Errorf("of %s the log ends with %s", key, id)
+				}
+			}
+			if len(newest) != 10 {
+				t.Errorf("the log has %d objects", len(newest))
+			}
+		})
+	}
+}
+
+// states are ten objects in a version.
+func states(topic, version string) []sink.Message {
+	all := messagesOf(topic, 10)
+	for i := range all {
+		all[i].ID = fmt.Sprintf("%s-%s", all[i].Key, version)
+	}
+	return all
+}
+
+// limbo is a network that can keep what was sent when its sender is gone.
+type limbo struct {
+	mu   sync.Mutex
+	held *held
+}
+
+// held is what the network keeps.
+type held struct {
+	sent    chan struct{} // gets one when something is kept
+	free    chan struct{} // closed to let it go
+	t       *testing.T
+	through sync.WaitGroup
+}
+
+func (l *limbo) hold(t *testing.T) *held {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = &held{sent: make(chan struct{}, 1), free: make(chan struct{}), t: t}
+	return l.held
+}
+
+func (h *held) await() {
+	select {
+	case <-h.sent:
+	case <-h.t.Context().Done():
+	}
+}
+
+// release returns when the brokers have answered all of it, and closed the connections.
+func (h *held) release() {
+	close(h.free)
+	h.through.Wait()
+}
+
+func (l *limbo) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	broker, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	client, inside := net.Pipe()
+	go func() {
+		_, _ = io.Copy(inside, broker)
+		_ = inside.Close()
+	}()
+	go l.forward(inside, broker)
+	return client, nil
+}
+
+// forward hands on what the client sends. What it sends while the network holds is sent when it lets go, and then the broker is
+// waited for.
+func (l *limbo) forward(inside, broker net.Conn) {
+	defer broker.Close()
+	buffer := make([]byte, 64<<10)
+	var kept []byte
+	var by *held
+	for {
+		n, err := inside.Read(buffer)
+		l.mu.Lock()
+		if n > 0 && by == nil && l.held != nil {
+			by = l.held
+			by.through.Add(1)
+			defer by.through.Done()
+		}
+		l.mu.Unlock()
+		switch {
+		case by != nil:
+			kept = append(kept, buffer[:n]...)
+			select {
+			case by.sent <- struct{}{}:
+			default:
+			}
+		case n > 0:
+			_, _ = broker.Write(buffer[:n])
+		}
+		if err != nil {
+			break
+		}
+	}
+	if by == nil {
+		return
+	}
+	<-by.free
+	_, _ = broker.Write(kept)
+	_ = broker.(*net.TCPConn).CloseWrite()
+	_, _ = io.Copy(io.Discard, broker)
+}
+
+// TestWithoutTheRightThereIsNoFence: a user who must not use the transactional id is told once, by Check and by Open.
+func TestWithoutTheRightThereIsNoFence(t *testing.T) {
+	kafkatest.RequireReal(t)
+	cluster := secured.Get(t)
+	cluster.CreateTopic(t, "k8s.unfenced", kafkatest.Topic{Config: map[string]string{"max.message.bytes": "2000000"}})
+	for _, operation := range []kmsg.ACLOperation{kmsg.ACLOperationWrite, kmsg.ACLOperationRead, kmsg.ACLOperationDescribeConfigs} {
+		cluster.AddACL(t, kafkatest.ACL{User: "carol", Operation: operation, Resource: "k8s.unfenced"})
+	}
+	var told []string
+	options := Options{
+		Wire:   wire.Options{Brokers: cluster.BrokersAt(kafkatest.SASL), SASL: &wire.SASL{Mechanism: wire.Plain, User: "carol", Password: "singer"}},
+		Topics: []string{"k8s.unfenced"}, TransactionalID: "the-id",
+		Retry: func(reason string, err error) { told = append(told, reason+" "+err.Error()) },
+	}
+	note, err := answeredCheck(t, options)
+	contains(t, "error", text(err), nil)
+	contains(t, "note", note, []string{"WRITE", "transactional id the-id", "second exporter"})
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mark := mustWrite(t, s, nil)
+	mustWrite(t, s, messagesOf("k8s.unfenced", 3))
+	sameSet(t, "tail", open(t, s, mark), idsOf(messagesOf("", 3)))
+	told = slices.DeleteFunc(told, func(line string) bool { return !strings.HasPrefix(line, "unfenced ") })
+	if len(told) != 1 || !strings.Contains(told[0], "grant the user WRITE on transactional id the-id") || !strings.Contains(told[0], "second exporter") {
+		t.Errorf("was told %q, want once that nobody is kept out", told)
+	}
+	cluster.AddACL(t, kafkatest.ACL{User: "carol", Operation: kmsg.ACLOperationWrite, Type: kmsg.ACLResourceTypeTransactionalId, Resource: "the-id"})
+	for ctx := within(t); !s.owned && ctx.Err() == nil; { // brokers take a moment to hear of it
+		open(t, s, mark)
+	}
+	older := s
+	younger := newTestSink(t, options)
+	open(t, younger, mark)
+	if _, err := older.Write(t.Context(), messagesOf("k8s.unfenced", 1)); err == nil {
+		t.Error("an exporter that was replaced writes on")
+	}
+}
+
+// TestI10TheRightIsRenewed before the coordinator forgets it, and a renewal finds out who has taken it.
+func TestI10TheRightIsRenewed(t *testing.T) {
+	cluster := broker.Get(t)
+	kafkatest.RequireReal(t)
+	options := testOptions(t, cluster, 1)
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mustWrite(t, s, messagesOf(options.Topics[0], 10))
+	first := s.producer
+	s.tuning.renewal = 0
+	mustWrite(t, s, messagesOf(options.Topics[0], 20)[10:])
+	if s.producer.ID != first.ID || s.producer.Epoch != first.Epoch+1 {
+		t.Errorf("the producer is %+v after %+v", s.producer, first)
+	}
+	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(messagesOf("", 20)))
+	other := newTestSink(t, options)
+	if _, err := connected(t, other).InitProducer(t.Context(), options.TransactionalID, time.Minute, wire.NoProducer()); err != nil {
+		t.Fatal(err)
+	}
+	var permanent *sink.PermanentError
+	if _, err := s.Write(t.Context(), messagesOf(options.Topics[0], 1)); !errors.As(err, &permanent) || !strings.Contains(err.Error(), "another exporter") {
+		t.Errorf("Write when somebody else has the right: %v", err)
+	}
+}
+
+func connected(t *testing.T, s *Sink) *wire.Cluster {
+	t.Helper()
+	if err := s.connect(); err != nil {
+		t.Fatal(err)
+	}
+	return s.cluster
+}
+
+// TestI4AFenceHidesNoLoss: a log that has lost its last record is one shorter than the mark, and the fence would make it as long
+// again. So the loss is found by each life that comes before it was noted.
+func TestI4AFenceHidesNoLoss(t *testing.T) {
+	cluster := broker.Get(t)
+	options := testOptions(t, cluster, 1)
+	options.Partitions = 1
+	topic := options.Topics[0]
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mark := mustWrite(t, s, messagesOf(topic, 5))
+	ahead := sink.Mark(strings.Replace(string(mark), `"next":[6]`, `"next":[7]`, 1))
+	if ahead == mark {
+		t.Fatalf("the mark is %s", mark)
+	}
+	var lost *sink.LostError
+	for range 3 {
+		if _, err := newTestSink(t, options).Open(t.Context(), ahead); !errors.As(err, &lost) {
+			t.Fatalf("Open: %v, want a LostError", err)
+		}
+	}
+	last := newTestSink(t, options)
+	if _, err := last.Open(t.Context(), ahead); !errors.As(err, &lost) {
+		t.Fatal(err)
+	}
+	mustWrite(t, last, messagesOf(topic, 7)[5:])
+	if _, err := s.Write(t.Context(), messagesOf(topic, 1)); err == nil {
+		t.Error("an older sink writes behind a newer one whose log had lost something")
+	}
+}
+
+// TestI3ATopicThatComesLaterIsFenced before its first record.
+func TestI3ATopicThatComesLaterIsFenced(t *testing.T) {
+	cluster := broker.Get(t)
+	kafkatest.RequireReal(t)
+	options := testOptions(t, cluster, 2)
+	later := options.Topics[1]
+	options.Topics = options.Topics[:1]
+	s, next := newTestSink(t, options), newTestSink(t, options)
+	open(t, s, "")
+	mustWrite(t, s, messagesOf(later, 5))
+	open(t, next, "")
+	mustWrite(t, next, messagesOf(later, 10)[5:])
+	if _, err := s.Write(t.Context(), messagesOf(later, 1)); err == nil {
+		t.Error("the older sink writes to the topic, too")
+	}
+	sameSet(t, "topic", storedIDs(t, cluster, later), idsOf(messagesOf("", 10)))
+}
