@@ -115,7 +115,7 @@ func sourceObserver(f *follower) source.Observer {
 	}
 	return source.Observer{
 		Watching: t.Watching, Failed: failed, Received: t.Received,
-		Reconciling: t.Reconciling, Reconciled: t.Reconciled, Corrected: t.Corrected,
+		Reconciling: t.Reconciling, Reconciled: t.Reconciled, Corrected: t.Corrected, Unreadable: t.Unreadable,
 	}
 }
 

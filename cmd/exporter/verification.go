@@ -213,7 +213,7 @@ func (r *verification) read(ctx context.Context, s *compared, exactly string) (*
 	list := &verify.List{Stream: s.stream, Deletes: s.tellsDeletes()}
 	query := source.Query{Stream: s.stream, Selection: s.selection, Exactly: exactly}
 	version, err := r.client.List(ctx, query, func() { list.Objects = map[change.Key]verify.Listed{} }, func(rec *change.Record) error {
-		list.Objects[rec.Key] = verify.Listed{UID: rec.UID, Version: rec.ResourceVersion, Optional: !s.takes(rec)}
+		list.Objects[rec.Key] = verify.Listed{UID: rec.UID, Version: rec.ResourceVersion, Optional: rec.Withheld != "" || !s.takes(rec)}
 		return nil
 	})
 	list.Version = version

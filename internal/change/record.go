@@ -96,8 +96,8 @@ type Record struct {
 	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory: what it is waited for by
 	// has no other form.
 	Replay *Replay
-	// Withheld, where not "", is why no sink may have the record: a gap stands in its place, and its object is for a
-	// person to look at.
+	// Withheld, where not "", is why no sink may have the record: a gap stands in its place, and its object, where there is
+	// one, is for a person to look at.
 	Withheld string
 	// Keep says that the object as it is delivered is kept, to be the Before of the next record.
 	Keep bool
@@ -106,6 +106,10 @@ type Record struct {
 	// Position, where not zero, is the stream's position once this record and all before it are delivered.
 	Position Position
 }
+
+// Unreadable is why a record is withheld, or the reason of a gap of a stream, where what the API server sent cannot be read.
+// Such a record has no object.
+const Unreadable = "unreadable"
 
 // overhead approximates what a Record costs in memory beside its object: the struct, its slot in queue and tracker.
 const overhead = 384

@@ -86,12 +86,14 @@ func (l *listener) replaceWithheld(ctx context.Context, batch []*change.Record) 
 		if rec.Withheld == "" {
 			continue
 		}
-		whole := *rec
-		whole.Withheld = ""
-		withheld := &sink.RejectedError{Reason: rec.Withheld, Err: errWithheld}
-		letter, err := l.keep(ctx, &whole, withheld)
-		if err != nil {
-			return err
+		withheld, letter := &sink.RejectedError{Reason: rec.Withheld, Err: errUnreadable}, ""
+		if rec.Withheld != change.Unreadable { // of which there is nothing to keep
+			whole := *rec
+			whole.Withheld, withheld.Err = "", errWithheld
+			var err error
+			if letter, err = l.keep(ctx, &whole, withheld); err != nil {
+				return err
+			}
 		}
 		l.observer.Rejected(l.Name, rec, withheld.Reason, withheld.Err)
 		batch[i] = noteOf(rec, withheld.Reason, letter)
@@ -99,8 +101,11 @@ func (l *listener) replaceWithheld(ctx context.Context, batch []*change.Record) 
 	return nil
 }
 
-// errWithheld is what a letter says of a record that was not offered to the sink.
-var errWithheld = errors.New("its filter failed, and filterFailure says that it goes nowhere: correct the filter, and send it again")
+// What is said of a record that was not offered to the sink.
+var (
+	errWithheld   = errors.New("its filter failed, and filterFailure says that it goes nowhere: correct the filter, and send it again")
+	errUnreadable = errors.New("the object cannot be read as the API server sent it: look at it with kubectl, and change or delete it")
+)
 
 // keep makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by itself
 // when there is space.

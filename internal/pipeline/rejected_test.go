@@ -294,3 +294,18 @@ func TestOversizeIsRefused(t *testing.T) {
 	}
 	p.expect("", "")
 }
+
+// TestI4WhatCannotBeReadIsANote: of it there is nothing to keep, and it is told where it happened.
+func TestI4WhatCannotBeReadIsANote(t *testing.T) {
+	p := newPost(t)
+	unread := update(pods(), "odd", 2)
+	unread.Object, unread.Withheld = nil, change.Unreadable
+	p.live(func(line *Line) {
+		p.push(line, update(pods(), "a", 1), unread, update(pods(), "b", 3))
+		p.drain(line, pods())
+	})
+	p.expect("a/1/updated odd/2/gap b/3/updated", "")
+	if want := `"rejected":"unreadable"}}`; !strings.HasSuffix(p.target.values[1], want) {
+		t.Errorf("the note is %s, want %s at its end", p.target.values[1], want)
+	}
+}

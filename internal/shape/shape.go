@@ -61,6 +61,10 @@ func (s *Shape) Apply(rec *change.Record) {
 	if !rec.Op.OfObject() {
 		return
 	}
+	if rec.Withheld != "" { // there is no object to look at
+		rec.Filtered = !s.wants(rec.Op)
+		return
+	}
 	if !s.passes(rec) {
 		rec.Filtered, rec.Object, rec.Before = true, nil, nil
 		return

@@ -77,6 +77,7 @@ func (d *decoder) push(f *frame.Frame) error {
 	rec := s.record(opOf(f.Type), &f.Object)
 	fresh, err := s.cursor.admit(&rec, s.isDelivered)
 	if err == nil && fresh {
+		s.tellUnreadable(&rec, f.Object.Err)
 		err = s.push(d.ctx, &rec)
 		s.prove(&rec)
 	}

@@ -91,7 +91,7 @@ func (c *Client) look(ctx context.Context, s *Stream, key change.Key, exactly st
 	p := page{limit: 1, exactly: exactly}
 	meta, err := c.listPage(ctx, c.request(&stream, selection), p, s.frameOptions(), func(listed frame.Object) error {
 		object, found = listed, true
-		return nil
+		return listed.Err
 	})
 	return object, found, meta.ResourceVersion, err
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -58,10 +59,17 @@ func (c *Client) listAll(ctx context.Context, q Query, each func(*change.Record)
 	p := page{limit: pageSize, exactly: q.Exactly}
 	for {
 		meta, err := c.listPage(ctx, c.request(&q.Stream, q.Selection), p, options, func(object frame.Object) error {
-			return each(&change.Record{
+			if object.Name == "" {
+				return cmp.Or(object.Err, errNoName)
+			}
+			rec := &change.Record{
 				Stream: &q.Stream, Op: change.Sync, Key: change.Key{Namespace: object.Namespace, Name: object.Name},
 				UID: object.UID, ResourceVersion: object.ResourceVersion, Object: object.JSON,
-			})
+			}
+			if object.Err != nil {
+				markUnreadable(rec)
+			}
+			return each(rec)
 		})
 		if err != nil {
 			return "", err

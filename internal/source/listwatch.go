@@ -137,6 +137,7 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 		return "", nil, io.EOF
 	case err != nil && err != io.EOF:
 		d.stream.suspect.Store(true)
+		d.stream.noteBroken(err)
 		d.stream.Observer.Failed(d.stream.stream, fmt.Errorf("read the watch of %s: %w", d.stream.stream, err))
 	case err == nil && event == watch.Error:
 		failure := apierrors.FromObject(object)

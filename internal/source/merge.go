@@ -27,6 +27,8 @@ type merge struct {
 	started bool
 	joined  []byte // reused for keys that are looked at
 
+	unknown bool // something was listed behind last of which nobody knows what it is
+
 	listed map[string]struct{} // the joined keys, only where the list is unsorted
 }
 
@@ -56,6 +58,7 @@ func (m *merge) find(key change.Key, gone func(change.Entry) error) (change.Entr
 		return change.Entry{}, false, errUnsorted
 	}
 	m.last, m.joined = m.joined, m.last
+	defer func() { m.unknown = false }()
 	for {
 		if err := m.peek(); err != nil || !m.more {
 			return change.Entry{}, false, err
@@ -70,11 +73,18 @@ func (m *merge) find(key change.Key, gone func(change.Entry) error) (change.Entr
 		if order == 0 {
 			return entry, true, nil
 		}
+		if m.unknown {
+			continue
+		}
 		if err := gone(entry); err != nil {
 			return change.Entry{}, false, err
 		}
 	}
 }
+
+// passUnknown says that something is listed of which nobody knows what it is. So none of the entries up to the next listed
+// key is known to be gone, and where the list is not sorted none at all.
+func (m *merge) passUnknown() { m.unknown = true }
 
 // peek makes entry the next of the inventory, if there is one.
 func (m *merge) peek() error {
@@ -95,7 +105,10 @@ func (m *merge) peek() error {
 
 // rest yields the entries that the list does not have.
 func (m *merge) rest() iter.Seq2[change.Entry, error] {
-	if m.listed != nil {
+	switch {
+	case m.unknown:
+		return func(func(change.Entry, error) bool) {}
+	case m.listed != nil:
 		return m.unlisted()
 	}
 	return func(yield func(change.Entry, error) bool) {

@@ -89,6 +89,9 @@ func (r *recorder) Push(ctx context.Context, rec *change.Record) error {
 	if rec.Sink != "" {
 		line += " to " + rec.Sink
 	}
+	if rec.Withheld != "" {
+		line += " withheld: " + rec.Withheld
+	}
 	if r.unsaved = true; !rec.Position.Initial() { // else it is only saved
 		r.lines = append(r.lines, line)
 	}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,6 +25,7 @@ type run struct {
 	block     block
 	newest    proof // of what was listed
 	count     int   // objects listed
+	nobody    int   // items without a name
 }
 
 // part is a run as one sink sees it.
@@ -159,6 +161,9 @@ func (r *run) emitUnlisted(ctx context.Context) error {
 // are owed a full snapshot. In another history the same version may be another state of the object, so there everything
 // goes to all sinks (I4).
 func (r *run) listed(ctx context.Context, object *frame.Object) error {
+	if object.Name == "" {
+		return r.listedNobody(ctx, cmp.Or(object.Err, errNoName))
+	}
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
 	if change.CompareVersions(object.ResourceVersion, r.newest.version) > 0 {
 		r.newest = proof{key: key, uid: object.UID, version: object.ResourceVersion}
@@ -189,6 +194,7 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	rec := r.block.take()
 	*rec = r.record(change.Replaced, object)
 	rec.Snapshot = r.snapshot
+	r.tellUnreadable(rec, object.Err)
 	return r.hold(ctx, rec)
 }
 

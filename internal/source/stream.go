@@ -56,6 +56,9 @@ type Observer struct {
 	Listed func(stream change.Stream, n int, remaining int64)
 	// Reconciled is told that a reconcile is complete.
 	Reconciled func(stream change.Stream, snapshot *change.Snapshot)
+	// Unreadable, where set, is told of the record that goes in line for what cannot be read, and why: one of an object, which
+	// is withheld, or a gap of the whole stream.
+	Unreadable func(rec *change.Record, err error)
 	// Corrected is told of each difference that a full snapshot finds at exactly the position: drift.
 	Corrected func(stream change.Stream, correction change.Correction)
 }
@@ -117,6 +120,7 @@ type Stream struct {
 	unsorted  bool   // the server's lists are not in the inventory's order
 	proof     proof
 	suspect   atomic.Bool // something failed since the proof was asked for
+	brokenAt  string      // the position at which the last watch brought what cannot be read, "" where it did not
 	heard     time.Time   // when the last record in line was read; zero in a life that had none yet
 
 	listing sync.WaitGroup // lists that the Reflector no longer waits for
@@ -220,7 +224,7 @@ func (s *Stream) enter(ctx context.Context, rec *change.Record) error {
 
 // record makes the record of an object.
 func (s *Stream) record(op change.Op, object *frame.Object) change.Record {
-	return change.Record{
+	rec := change.Record{
 		Stream: &s.stream, Op: op,
 		Key:             change.Key{Namespace: object.Namespace, Name: object.Name},
 		UID:             object.UID,
@@ -228,4 +232,8 @@ func (s *Stream) record(op change.Op, object *frame.Object) change.Record {
 		Object:          object.JSON,
 		Received:        time.Now(),
 	}
+	if object.Err != nil {
+		markUnreadable(&rec)
+	}
+	return rec
 }

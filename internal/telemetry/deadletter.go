@@ -16,6 +16,20 @@ func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err
 	t.noteGap(*rec.Stream, gap, rec.Key.String())
 }
 
+// Unreadable is told of what a stream cannot read. The gap of an object is counted for each sink that takes it, when its
+// record is there; that of a stream here.
+func (t *Telemetry) Unreadable(rec *change.Record, err error) {
+	t.Logger.Error("what the API server sent cannot be read; a gap record stands in its place", "resource", rec.Stream.String(),
+		"object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
+	if rec.Op != change.Gap {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	gap := &change.GapError{Reason: rec.Snapshot.Reason, Delivered: rec.Snapshot.From, Proven: rec.ResourceVersion, Since: rec.Received}
+	t.noteGap(*rec.Stream, gap, "")
+}
+
 func ofObject(sinkName string, rec *change.Record) []any {
 	return []any{"sink", sinkName, "resource", rec.Stream.String(), "object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion}
 }

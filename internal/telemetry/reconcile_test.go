@@ -84,6 +84,24 @@ func TestI4GapOfOneSinkIsShownWithIt(t *testing.T) {
 	}
 }
 
+// TestI4WhatCannotBeReadIsAGapOfItsStream where it is nobody's. That of an object is its sinks' gap.
+func TestI4WhatCannotBeReadIsAGapOfItsStream(t *testing.T) {
+	log := new(bytes.Buffer)
+	tel := newTelemetry(log)
+	stream, why := pods(), errors.New("no object")
+	tel.Unreadable(&change.Record{Stream: &stream, Op: change.Updated, Key: change.Key{Namespace: "n", Name: "odd"}, Withheld: change.Unreadable}, why)
+	if got := tel.Status().Streams["pods"]; got.Gaps != 0 || !strings.Contains(log.String(), "object=n/odd") {
+		t.Errorf("the stream shows %+v; log is %s", got, log)
+	}
+	tel.Unreadable(&change.Record{Stream: &stream, Op: change.Gap, ResourceVersion: "9", Snapshot: &change.Snapshot{Reason: change.Policy, From: "7"}}, why)
+	if got := tel.Status().Streams["pods"]; got.Gaps != 1 || got.LastGap.Reason != change.Policy || got.LastGap.From != "7" || got.LastGap.To != "9" {
+		t.Errorf("the stream shows %+v", got)
+	}
+	if !exposed(t, tel, `kubecdc_source_gaps_total{reason="policy",resource="pods"} 1`) {
+		t.Error("the gap is not counted once")
+	}
+}
+
 func TestReconcileWithoutAGapTellsNone(t *testing.T) {
 	log := new(bytes.Buffer)
 	tel := newTelemetry(log)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// ErrTooLarge is returned for a frame, or an item of a list, that is longer than Options.MaxBytes.
+// ErrTooLarge is the error of a frame, or an item of a list, that is longer than Options.MaxBytes.
 var ErrTooLarge = errors.New("scan JSON: longer than the limit")
 
 // SyntaxError says that what was read is no JSON, or not what a watch or a list consists of.
@@ -24,6 +24,12 @@ func (e *SyntaxError) Error() string {
 }
 
 func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// IsUnreadable says whether the error is of what was read, and not of reading it.
+func IsUnreadable(err error) bool {
+	_, syntax := errors.AsType[*SyntaxError](err)
+	return syntax || errors.Is(err, ErrTooLarge)
+}
 
 // syntaxError makes the error for data[at:]. base is where data starts in the stream.
 func syntaxError(data []byte, base int64, at int, err error) error {

@@ -11,6 +11,9 @@
 // cut off has no newline and is never scanned. For bytes that are not JSON, or for a frame with more in it, the answer is an
 // error or an object that is no JSON either, and never a panic. The slow path refuses what encoding/json refuses, with
 // it any nesting deeper than 10,000.
+//
+// An object that is refused, or too large to be held, is handed on without its JSON: nobody who writes objects can stop a
+// list or a watch with one.
 package frame
 
 // Type is what a watch frame says has happened.
@@ -68,6 +71,9 @@ type Object struct {
 	InitialEventsEnd bool
 	// JSON is the object on one line, less the cuts.
 	JSON []byte
+	// Err, where not nil, is why the object cannot be read: a *SyntaxError or ErrTooLarge. JSON is nil then, and of the names
+	// those are set that could be found.
+	Err error
 }
 
 // Options say what becomes of the objects. The zero value makes every cut.
@@ -79,7 +85,8 @@ type Options struct {
 	// Kind and APIVersion are put in front of an item of a list that has none, as the items of built-in types, so that
 	// an object looks the same from list and watch. A watch always has them.
 	Kind, APIVersion string
-	// MaxBytes is the longest frame, or item of a list, that is read; 0 is 64 MiB. API servers write up to 9.4 MB.
+	// MaxBytes is the longest frame, or item of a list, that is read; 0 is 64 MiB. API servers write up to 9.4 MB. Of what
+	// is longer, the names are looked for in so much of it.
 	MaxBytes int
 }
 

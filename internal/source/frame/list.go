@@ -16,9 +16,10 @@ type ListMeta struct {
 }
 
 // ScanList reads one page of a list from r and calls fn for each item, in the order of the page. No more than one item
-// is held in memory, and ListMeta may come after the items: only when ScanList returns no error were these all. A
-// page that ends early is io.ErrUnexpectedEOF, and what is no list, even a valid answer of another kind, is a
-// *SyntaxError: it must never look like an empty list. An error of fn ends the scan and is returned as it is.
+// is held in memory, and ListMeta may come after the items: only when ScanList returns no error were these all. An item
+// that cannot be read has its Err set. A page that ends early is io.ErrUnexpectedEOF, and what is no list, even a valid
+// answer of another kind, is a *SyntaxError: it must never look like an empty list. An error of fn ends the scan and is
+// returned as it is.
 func ScanList(r io.Reader, opts Options, fn func(Object) error) (ListMeta, error) {
 	l := &list{
 		tokens:  tokens{window{src: r, max: opts.maxBytes()}},
@@ -128,15 +129,27 @@ func (l *list) allItems() error {
 
 func (l *list) item() error {
 	item, marked, err := l.nextItem()
-	if err != nil {
+	switch {
+	case err == ErrTooLarge && l.held()[0] == '{':
+		return l.largeItem()
+	case err != nil:
 		return err
 	}
 	o, err := l.object(item, marked)
 	if err != nil {
-		return located(item, l.offset, err)
+		o = unreadableItem(item, located(item, l.offset, err))
 	}
 	l.length = len(item)
 	l.discard(len(item))
+	return l.fn(o)
+}
+
+// largeItem tells what it can of an item of which only the front is held, and steps over it.
+func (l *list) largeItem() error {
+	o := unreadableItem(l.held(), ErrTooLarge)
+	if err := l.passOver(); err != nil {
+		return err
+	}
 	return l.fn(o)
 }
 

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,7 +57,25 @@ func oracleFrame(line []byte, opts Options) (f Frame, err error) {
 	}
 	f.Object, err = oracleObject(top["object"])
 	f.Object.InitialEventsEnd = f.Object.InitialEventsEnd && f.Type == Bookmark
+	if err != nil && f.Type <= Deleted {
+		if f.Object = oracleNames(top["object"]); f.Object.Name != "" && f.Object.ResourceVersion != "" {
+			return f, nil
+		}
+	}
 	return f, err
+}
+
+// oracleNames is what is known of an object that is refused.
+func oracleNames(data []byte) Object {
+	o := Object{Err: errOracle}
+	top, _ := oracleRaws(data)
+	meta, _ := oracleRaws(top["metadata"])
+	for key, field := range map[string]*string{"namespace": &o.Namespace, "name": &o.Name, "uid": &o.UID, "resourceVersion": &o.ResourceVersion} {
+		if raw, ok := meta[key]; ok {
+			_ = json.Unmarshal(raw, field)
+		}
+	}
+	return o
 }
 
 func oracleObject(data []byte) (o Object, err error) {
@@ -90,6 +109,13 @@ func oracleObject(data []byte) (o Object, err error) {
 
 // compareObject says how got differs from want, which is uncut.
 func compareObject(got, want Object, opts Options) error {
+	if want.Err != nil {
+		got.Err, want.JSON = cmp.Or(checkExcerpt(got.Err), want.Err), nil
+		if !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("got %+v, want %+v", got, want)
+		}
+		return nil
+	}
 	if !json.Valid(got.JSON) {
 		return fmt.Errorf("the object is no JSON: %.2000s", got.JSON)
 	}
@@ -166,6 +192,8 @@ func checkFrame(line []byte, opts Options) error {
 		return fmt.Errorf("got %v %q, want %v %q", got.Type, got.Status, want.Type, want.Status)
 	case got.Type == Error:
 		return nil
+	case want.Object.Err != nil:
+		return compareObject(got.Object, want.Object, opts)
 	}
 	return errors.Join(compareObject(got.Object, want.Object, opts), checkSlow(line, got, opts))
 }
@@ -236,7 +264,7 @@ func oracleList(page []byte, opts Options) (meta ListMeta, items []Object, err e
 	for _, item := range raw {
 		o, err := oracleItem(item, opts)
 		if err != nil {
-			return meta, nil, err
+			o = oracleNames(item)
 		}
 		items = append(items, o)
 	}

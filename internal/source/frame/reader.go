@@ -19,15 +19,18 @@ func NewReader(r io.Reader, opts Options) *Reader {
 }
 
 // Next blocks until there is another frame. At the end of the watch it returns io.EOF; when the watch ends inside a
-// line, io.ErrUnexpectedEOF, and the line is dropped. A frame that cannot be scanned is a *SyntaxError or ErrTooLarge.
-// After an error there are no more frames: what was lost cannot be told.
+// line, io.ErrUnexpectedEOF, and the line is dropped. These stay. A frame that cannot be read has Object.Err set; where not
+// even its type and its object's name can be told, the error is a *SyntaxError or ErrTooLarge, and the next call goes on
+// behind it.
 func (r *Reader) Next() (Frame, error) {
 	if r.err != nil {
 		return Frame{}, r.err
 	}
 	f, err := r.next()
 	if err != nil {
-		r.err = err
+		if !IsUnreadable(err) {
+			r.err = err
+		}
 		return Frame{}, err
 	}
 	return f, nil
@@ -36,6 +39,9 @@ func (r *Reader) Next() (Frame, error) {
 func (r *Reader) next() (Frame, error) {
 	for {
 		n, err := r.line()
+		if err == ErrTooLarge {
+			return r.tooLarge()
+		}
 		if err != nil {
 			return Frame{}, err
 		}
@@ -46,11 +52,31 @@ func (r *Reader) next() (Frame, error) {
 		}
 		f, err := r.scanner.frame(line)
 		if err != nil {
-			return Frame{}, located(line, r.window.offset, err)
+			f, err = unreadableFrame(line, located(line, r.window.offset, err))
 		}
 		r.window.discard(n)
-		return f, nil
+		return f, err
 	}
+}
+
+// tooLarge tells what it can of a line of which only the front is held, and steps over it. A line without an end ends the
+// watch.
+func (r *Reader) tooLarge() (Frame, error) {
+	f, unreadable := unreadableFrame(r.window.held(), ErrTooLarge)
+	for limit := r.window.farthest(); r.window.offset < limit; {
+		held := r.window.held()
+		if n := bytes.IndexByte(held, '\n'); n >= 0 {
+			r.window.discard(n + 1)
+			return f, unreadable
+		}
+		r.window.discard(len(held))
+		if err := r.window.fill(); err == io.EOF {
+			return Frame{}, io.ErrUnexpectedEOF
+		} else if err != nil {
+			return Frame{}, err
+		}
+	}
+	return Frame{}, io.ErrNoProgress
 }
 
 // line waits until a whole line is held, and returns its length.

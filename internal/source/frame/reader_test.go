@@ -128,43 +128,85 @@ func TestReaderThatGivesNothing(t *testing.T) {
 	}
 }
 
-func TestErrorsStay(t *testing.T) {
-	text := watchLine(Added, `{}`) + `{"type":"ADDED","object":{"secret":"s3cr3t","x":tru}` + "\n" + watchLine(Added, `{}`)
+// TestI4WhatCannotBeReadEndsNoWatch: it is an error where nobody knows whose it is, and what comes behind it is read.
+func TestI4WhatCannotBeReadEndsNoWatch(t *testing.T) {
+	const named = `{"type":"MODIFIED","object":{"secret":"s3cr3t","metadata":{"uid":"u","n\u0061me":"b","resourceVersion":"7"},"x":tru}`
+	text := watchLine(Added, `{}`) + `{"type":"ADDED","object":{"secret":"s3cr3t","x":tru}` + "\n" + watchLine(Added, `{}`) + named + "\n" + watchLine(Added, `{}`)
 	// A scalar is not looked at by the fast scan: the missing bracket is what takes it to the slow one.
 	r := NewReader(strings.NewReader(text), Options{})
-	if _, err := r.Next(); err != nil {
-		t.Fatal(err)
+	next := func() (Frame, error) {
+		f, err := r.Next()
+		f.Object.JSON = nil
+		return f, err
+	}
+	plain := Frame{Type: Added}
+	if f, err := next(); err != nil || !reflect.DeepEqual(f, plain) {
+		t.Fatal(f, err)
+	}
+	_, err := next()
+	checkTrue(t, text, "tru}", err)
+	if f, err := next(); err != nil || !reflect.DeepEqual(f, plain) {
+		t.Fatal(f, err)
+	}
+	f, err := next()
+	checkTrue(t, text, `7"},"x":tru}`, f.Object.Err)
+	f.Object.Err = nil
+	if want := (Frame{Type: Modified, Object: Object{Name: "b", UID: "u", ResourceVersion: "7"}}); err != nil || !reflect.DeepEqual(f, want) {
+		t.Errorf("got %+v, %v", f, err)
+	}
+	if f, err := next(); err != nil || !reflect.DeepEqual(f, plain) {
+		t.Fatal(f, err)
 	}
 	for range 2 {
-		_, err := r.Next()
-		s, ok := errors.AsType[*SyntaxError](err)
-		if !ok {
-			t.Fatal(err)
-		}
-		if at := int64(strings.Index(text, "tru}")) + 3; s.Offset != at {
-			t.Errorf("the offset is %d, want %d", s.Offset, at)
-		}
-		if s.Excerpt != `x":{"xxxxxx":"x0xx0x","x":xxx}`[len(`x":{"xxxxxx":"x0xx0x","x":xxx}`)-25:] {
-			t.Errorf("the excerpt is %q", s.Excerpt)
-		}
-		if strings.Contains(err.Error(), "s3cr3t") {
-			t.Errorf("the error shows a value: %v", err)
+		if _, err := next(); err != io.EOF {
+			t.Error(err)
 		}
 	}
 }
 
-func TestTooLarge(t *testing.T) {
+// checkTrue wants the error to be at the end of "tru", which ends what stands at the place, and to show no value.
+func checkTrue(t *testing.T, text, place string, err error) {
+	t.Helper()
+	s, ok := errors.AsType[*SyntaxError](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	if at := int64(strings.Index(text, place) + len(place) - 1); s.Offset != at {
+		t.Errorf("the offset is %d, want %d", s.Offset, at)
+	}
+	if !strings.HasSuffix(s.Excerpt, `"x":xxx}`) || strings.Contains(err.Error(), "s3cr3t") {
+		t.Errorf("the excerpt is %q", s.Excerpt)
+	}
+}
+
+// TestI4WhatIsTooLargeEndsNoWatch: it is told of by its names, and the frames behind it come.
+func TestI4WhatIsTooLargeEndsNoWatch(t *testing.T) {
 	small := watchLine(Added, `{"metadata":{"name":"a"}}`)
-	large := watchLine(Added, `{"metadata":{"name":"a"},"data":"`+strings.Repeat("x", 20_000)+`"}`)
+	large := watchLine(Modified, `{"metadata":{"name":"b","namespace":"n","uid":"u","resourceVersion":"7"},"data":"`+strings.Repeat("x", 20_000)+`"}`)
 	for limit, ok := range map[int]bool{len(large) - 2: false, len(large) - 1: true, len(large): true} {
 		frames, err := readAll(NewReader(strings.NewReader(small+large+small), Options{MaxBytes: limit}))
-		if ok && (len(frames) != 3 || err != nil) || !ok && (len(frames) != 1 || err != ErrTooLarge) {
-			t.Errorf("limit %d of %d: %d frames, %v", limit, len(large), len(frames), err)
+		if err != nil || len(frames) != 3 || (frames[1].Object.Err == nil) != ok {
+			t.Fatalf("limit %d of %d: %d frames, %v", limit, len(large), len(frames), err)
+		}
+		got := frames[1]
+		got.Object.JSON = nil
+		want := Frame{Type: Modified, Object: Object{Namespace: "n", Name: "b", UID: "u", ResourceVersion: "7"}}
+		if !ok {
+			want.Object.Err = ErrTooLarge
+		}
+		if !reflect.DeepEqual(got, want) || frames[2].Object.Name != "a" {
+			t.Errorf("limit %d of %d: got %+v and %+v", limit, len(large), got, frames[2])
 		}
 	}
-	// Without an end, and with little memory.
-	_, err := NewReader(&loop{text: []byte("xxxxxxxx")}, Options{MaxBytes: 1 << 20}).Next()
-	if err != ErrTooLarge {
+	// Nobody's, and without an end, with little memory.
+	r := NewReader(strings.NewReader(strings.Repeat("x", 200)+"\n"+small), Options{MaxBytes: 100})
+	if _, err := r.Next(); err != ErrTooLarge {
+		t.Error(err)
+	}
+	if f, err := r.Next(); err != nil || f.Object.Name != "a" {
+		t.Error(f, err)
+	}
+	if _, err := NewReader(&loop{text: []byte("xxxxxxxx")}, Options{MaxBytes: 1 << 16}).Next(); err != io.ErrNoProgress {
 		t.Error(err)
 	}
 }

@@ -124,6 +124,25 @@ func (t *tokens) nested() ([]byte, error) {
 	}
 }
 
+// passOver steps over a value in brackets and holds a piece of it at a time.
+func (t *tokens) passOver() error {
+	var b balance
+	b.enter()
+	t.discard(1)
+	for limit := t.farthest(); t.offset < limit; {
+		held := t.held()
+		if n := b.skip(held); n >= 0 {
+			t.discard(n)
+			return nil
+		}
+		t.discard(len(held))
+		if err := t.more(); err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
 // flat is for strings and scalars, which are short where a list has them. A scalar ends before a byte that cannot be in
 // it, so that byte must be there.
 func (t *tokens) flat() ([]byte, error) {

@@ -9,6 +9,8 @@ const (
 	recordWindow = 16 << 10
 	// keepWindow is the most that a stream holds on to once a large frame is through.
 	keepWindow = 64 << 10
+	// passedOver is how many times what may be held is stepped over where it is too large, in search of its end.
+	passedOver = 64
 	// maxEmptyReads is how often in a row a reader may return nothing at all.
 	maxEmptyReads = 100
 )
@@ -40,6 +42,9 @@ func (w *window) check(n int) error {
 	}
 	return nil
 }
+
+// farthest is the offset up to which the end of what begins here is looked for.
+func (w *window) farthest() int64 { return w.offset + passedOver*int64(min(w.max, 1<<40)) }
 
 // fill reads more. It blocks until there is at least one byte more, and returns the reader's error when there is none.
 func (w *window) fill() error {
