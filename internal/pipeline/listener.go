@@ -36,6 +36,7 @@ type listener struct {
 	messages     []sink.Message
 	ends         []int // by record of the batch: how many messages it ends after
 	trimming     trimming
+	patience     patience // with the sink
 
 	store    *checkpoint.Store
 	opening  chan openedSink             // what came of opening the sink; nil before that began

@@ -63,11 +63,8 @@ func (l *listener) reopen(ctx context.Context) error {
 		if err == nil {
 			err = l.open(ctx, l.mark)
 		}
-		if err == nil || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || isPermanent(err) {
 			return err
-		}
-		if isPermanent(err) {
-			return backoff.Permanent(err)
 		}
 		l.observer.Failed(l.Name, err)
 		if errors.As(err, &lost) {
@@ -75,8 +72,40 @@ func (l *listener) reopen(ctx context.Context) error {
 		}
 		return err
 	}
-	return backoff.Retry(again, backoff.WithContext(retryForever(), ctx))
+	for {
+		if err := l.patience.wait(ctx); err != nil {
+			return err
+		}
+		if err := again(); err == nil || ctx.Err() != nil || isPermanent(err) {
+			return err
+		}
+	}
 }
+
+// patience is how long a sink that failed is left alone before it is opened again. That it opens proves nothing, so the waits
+// grow until it has taken a batch. The zero value is ready for use.
+type patience struct {
+	waits *backoff.ExponentialBackOff // nil: it did not fail since
+}
+
+// wait returns when the sink may be opened again, at once after the first failure, or with ctx's error.
+func (p *patience) wait(ctx context.Context) error {
+	if p.waits == nil {
+		p.waits = retryForever()
+		return ctx.Err()
+	}
+	timer := time.NewTimer(p.waits.NextBackOff())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// reset notes that the sink has taken a batch.
+func (p *patience) reset() { p.waits = nil }
 
 // makeGood is the answer to a log that lost records while running. The saved mark stays, if the log still reaches it. If it
 // does not, it goes back to the log's end: were it to stay, the log could grow to it again, and a crash would find nothing

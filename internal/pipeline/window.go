@@ -20,14 +20,15 @@ func windowLimit(listeners []*listener) fifo.Limit {
 	return limit
 }
 
-// aheadOfSinks is how many bytes that are not saved yet a snapshot leaves to the line: its list can be read again, and what
-// it has read further only takes memory, however large the queues are.
+// aheadOfSinks is how many bytes that are not saved yet a snapshot leaves to the line while the sinks take them: its list can be
+// read again, and what it has read further only takes memory, however large the queues are. Behind a sink that takes nothing it
+// goes on up to the queues' limits, for the others' sake.
 const aheadOfSinks = 4 << 20
 
 // enter takes room in the window of what is not saved yet.
 func (l *Line) enter(ctx context.Context, rec *change.Record) error {
 	return l.await(ctx, func() bool {
-		if rec.Snapshot != nil && l.window.Used().Bytes > aheadOfSinks {
+		if rec.Snapshot != nil && l.window.Used().Bytes > aheadOfSinks && l.holders(mergeFor) == 0 {
 			return false
 		}
 		return l.window.Reserve(rec.Size())

@@ -83,7 +83,9 @@ type sinkState struct {
 	LastError            string    `json:"lastError,omitempty"`
 	LastErrorTime        time.Time `json:"lastErrorTime,omitzero"`
 
-	oldest time.Time
+	oldest   time.Time
+	opened   bool // once
+	repeated bool // it failed again as before, which is not logged
 }
 
 // commitState is the store on /statusz.
@@ -205,7 +207,7 @@ func (t *Telemetry) unready() []string {
 		}
 	}
 	for name, s := range t.sinks {
-		if s.State == starting {
+		if !s.opened {
 			missing = append(missing, "sink "+name+" is not open")
 		}
 		if s.State == stopped {

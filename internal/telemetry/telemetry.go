@@ -160,8 +160,11 @@ func (t *Telemetry) Coalesced(name string, records int) {
 func (t *Telemetry) Opened(name string, replayed int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sinks[name].State = open
-	t.Logger.Info("sink open", "sink", name, "foundAfterMark", replayed)
+	s := t.sinks[name]
+	s.State, s.opened = open, true
+	if !s.repeated { // else whether it works the next batch tells
+		t.Logger.Info("sink open", "sink", name, "foundAfterMark", replayed)
+	}
 }
 
 // Written is told of a batch that is durable.
@@ -178,7 +181,10 @@ func (t *Telemetry) Written(name string, batch []*change.Record, took time.Durat
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.sinks[name]
-	s.State, s.LastError = open, ""
+	if s.repeated {
+		t.Logger.Info("sink takes records again", "sink", name)
+	}
+	s.State, s.LastError, s.repeated = open, "", false
 	s.Records += len(batch)
 }
 
@@ -198,14 +204,17 @@ func byStream(batch []*change.Record) iter.Seq2[*change.Stream, []*change.Record
 	}
 }
 
-// SinkFailed is told of a sink's error; the sink is opened again.
+// SinkFailed is told of a sink's error; the sink is opened again. The same error is logged once, until a batch is written.
 func (t *Telemetry) SinkFailed(name string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, "reopen").Inc()
-	t.Logger.Warn("sink failed; it is opened again", "sink", name, "error", err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.sinks[name]
+	s.repeated = s.LastError == err.Error()
 	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+	if !s.repeated {
+		t.Logger.Warn("sink failed; it is opened again", "sink", name, "error", err)
+	}
 }
 
 // Stopped is told of a sink's error that only a person can mend. The same error is logged once, until a batch is written.
