@@ -27,7 +27,7 @@ func makeDir(dir string) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := os.Mkdir(dir, privateDir); err != nil {
 		if errors.Is(err, os.ErrExist) {
 			return &os.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
 		}
@@ -46,7 +46,7 @@ func syncDir(dir string) error {
 
 // lockDir makes this process the directory's owner until the file is closed or the process ends, however it ends (I10).
 func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, privateFile)
 	if err != nil {
 		return nil, prepareError(dir, err)
 	}

@@ -51,7 +51,7 @@ func (o Options) withDefaults() Options {
 		o.Floor = DefaultFloor
 	}
 	if o.fs == nil {
-		o.fs = vfs.Default
+		o.fs = privateFS{vfs.Default}
 	}
 	if o.claim == nil {
 		o.claim = o.claimDir

@@ -108,6 +108,9 @@ func (s *Store) openDatabase() error {
 	if err := s.openSpools(); err != nil {
 		return errors.Join(err, db.Close())
 	}
+	if err := s.mend(); err != nil {
+		return errors.Join(err, db.Close())
+	}
 	s.gate.open()
 	return nil
 }

@@ -125,6 +125,7 @@ sinks:
 	r.exporter.stop(t)
 
 	p.searchState()
+	p.wantPrivate(filepath.Join(r.dir, "state"))
 	p.searchObjects()
 	hashes := 0
 	for _, log := range p.outlet.logs {
@@ -271,6 +272,26 @@ func (p *plant) searchFiles(also func(name string, text []byte)) {
 	})
 	if err != nil {
 		p.t.Fatal(err)
+	}
+}
+
+// wantPrivate wants that nobody but the exporter's user may read what is in the directory.
+func (p *plant) wantPrivate(dir string) {
+	p.t.Helper()
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 && path != dir {
+			p.t.Errorf("%s has the mode %s", path, info.Mode())
+		}
+		files++
+		return err
+	})
+	if err != nil || files < 5 {
+		p.t.Errorf("%d files in %s: %v", files, dir, err)
 	}
 }
 
