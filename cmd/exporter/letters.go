@@ -24,12 +24,13 @@ type letters struct {
 	names      []string // of the sinks, in the configuration's order
 	dirs       map[string]*deadletter.Dir
 	clusterUID string
+	forms      *forms
 	replays    chan pipeline.Replay
 	busy       sync.Mutex // held while letters are sent again
 }
 
-func lettersOf(cfg *config.Config, c *cluster) *letters {
-	all := &letters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.uid, replays: make(chan pipeline.Replay)}
+func lettersOf(cfg *config.Config, c *cluster, f *forms) *letters {
+	all := &letters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.uid, forms: f, replays: make(chan pipeline.Replay)}
 	for _, s := range cfg.Sinks {
 		dir := s.DeadLetter.Dir
 		if dir == "" {
@@ -37,7 +38,7 @@ func lettersOf(cfg *config.Config, c *cluster) *letters {
 		}
 		all.names = append(all.names, s.Name)
 		all.dirs[s.Name] = deadletter.New(deadletter.Options{
-			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.name, ClusterUID: c.uid,
+			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.name, ClusterUID: c.uid, Form: f.of,
 		})
 	}
 	return all
@@ -111,11 +112,15 @@ func (l *letters) send(ctx context.Context, head *deadletter.Letter, force bool)
 		return err
 	}
 	letter.Sink = head.Sink
+	rec := letter.Record(l.clusterUID)
+	if err := l.forms.reshape(rec); err != nil {
+		return fmt.Errorf("it was cut and redacted by other rules than today's, and cannot be shaped again: %w: delete it, and ask for the object as it is with exporter snapshot", err)
+	}
 	answer := make(chan error, 1)
 	opening, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	select {
-	case l.replays <- pipeline.Replay{Letter: letter.ID, Record: letter.Record(l.clusterUID), Force: force, Answer: answer}:
+	case l.replays <- pipeline.Replay{Letter: letter.ID, Record: rec, Force: force, Answer: answer}:
 	case <-opening.Done():
 		return control.ErrNotStreaming
 	}

@@ -139,9 +139,15 @@ type assembly struct {
 }
 
 func (a *assembly) run(ctx context.Context) error {
-	letters := lettersOf(a.cfg, a.cluster)
+	key, err := redactionKey(a.cfg, a.store)
+	if err != nil {
+		return err
+	}
+	forms := newForms(a.cluster, a.cfg, key)
+	a.store.SetForms(forms.of)
+	letters := lettersOf(a.cfg, a.cluster, forms)
 	images := pipeline.NewImages(a.store)
-	f, err := a.prepare(images)
+	f, err := a.prepare(images, key)
 	if err != nil {
 		return err
 	}
@@ -155,6 +161,7 @@ func (a *assembly) run(ctx context.Context) error {
 		return err
 	}
 	letters.keepFor(sinks)
+	a.reshapeLetters(letters, sinks, forms)
 	requests := make(chan pipeline.Request)
 	stopServing, err := a.serve(ctx, withPage(shown, a.handler(t.Handler(), a.controls(requests, letters))))
 	if err != nil {
@@ -165,7 +172,7 @@ func (a *assembly) run(ctx context.Context) error {
 	defer stopListening()
 	a.logger.Info("exporter starts", "version", version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images,
+		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
 		Requests: requests, Replays: letters.replays, StopTimeout: stopTimeout, Follow: f.runWith(t), Observer: pipelineObserver(t, f.nudge),
 	})
 	if err == nil {

@@ -14,11 +14,7 @@ import (
 )
 
 // prepare makes what follows the server, and has the streams of the start chosen.
-func (a *assembly) prepare(images *pipeline.Images) (*follower, error) {
-	key, err := redactionKey(a.cfg, a.store)
-	if err != nil {
-		return nil, err
-	}
+func (a *assembly) prepare(images *pipeline.Images, key []byte) (*follower, error) {
 	client, err := source.NewClient(a.cluster.rest, a.manyStreams())
 	if err != nil {
 		return nil, err

@@ -101,6 +101,8 @@ type Record struct {
 	Withheld string
 	// Keep says that the object as it is delivered is kept, to be the Before of the next record.
 	Keep bool
+	// Form is, of a record that comes from disk, by which rules its object was cut and redacted; "" is not known.
+	Form string
 	// Last marks the last record of a snapshot that speaks of an object.
 	Last bool
 	// Position, where not zero, is the stream's position once this record and all before it are delivered.

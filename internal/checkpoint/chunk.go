@@ -39,11 +39,13 @@ type codec struct {
 	writer *zstd.Encoder
 	reader *zstd.Decoder
 	err    error
+	forms  func(*change.Stream) string // nil where nobody asks for them; set before the first use
 }
 
 // shared is what the records of a chunk have in common.
 type shared struct {
 	Streams   []change.Stream   `json:"streams"`
+	Forms     []string          `json:"forms,omitempty"` // of the streams' records; none in chunks of earlier versions
 	Snapshots []change.Snapshot `json:"snapshots,omitempty"`
 }
 
@@ -64,7 +66,7 @@ func (c *codec) encode(records []*change.Record) ([]byte, error) {
 	if err := c.start(); err != nil {
 		return nil, err
 	}
-	w := chunkWriter{streams: map[change.Stream]int{}, snapshots: map[*change.Snapshot]int{}}
+	w := chunkWriter{forms: c.forms, streams: map[change.Stream]int{}, snapshots: map[*change.Snapshot]int{}}
 	for _, rec := range records {
 		w.record(rec)
 	}
@@ -81,6 +83,7 @@ func (c *codec) encode(records []*change.Record) ([]byte, error) {
 // chunkWriter collects records.
 type chunkWriter struct {
 	shared
+	forms     func(*change.Stream) string
 	streams   map[change.Stream]int
 	snapshots map[*change.Snapshot]int
 	body      []byte
@@ -138,6 +141,9 @@ func (w *chunkWriter) stream(stream *change.Stream) int {
 		at = len(w.Streams)
 		w.streams[*stream] = at
 		w.Streams = append(w.Streams, *stream)
+		if w.forms != nil {
+			w.Forms = append(w.Forms, w.forms(stream))
+		}
 	}
 	return at
 }
@@ -223,6 +229,9 @@ func (r *chunkReader) record() *change.Record {
 	rec := &change.Record{Op: change.Op(op), FinalStateUnknown: flags&finalStateUnknown != 0, Last: flags&isLast != 0}
 	if at := r.number(); r.err == nil && at < uint64(len(r.Streams)) {
 		rec.Stream = &r.Streams[at]
+		if at < uint64(len(r.Forms)) {
+			rec.Form = r.Forms[at]
+		}
 	} else {
 		r.err = errValue
 	}

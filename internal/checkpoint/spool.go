@@ -158,6 +158,10 @@ func (s *Store) ReadSpool(sinkName string, extent *Spool, bytes, records int) ([
 	return read, nil
 }
 
+// SetForms says by which rules the records of a stream are cut and redacted that are encoded from now on. It is called once,
+// before anything is spooled.
+func (s *Store) SetForms(of func(*change.Stream) string) { s.codec.forms = of }
+
 // Encode makes the value of a chunk.
 func (s *Store) Encode(records []*change.Record) ([]byte, error) { return s.codec.encode(records) }
 

@@ -29,6 +29,8 @@ type Options struct {
 	Sink       string
 	Cluster    string // the name
 	ClusterUID string // the uid of namespace kube-system
+	// Form says by which rules the stream's objects are cut and redacted; nil is not known.
+	Form func(*change.Stream) string
 
 	floor uint64 // bytes that stay free
 	usage func(dir string) (free uint64, known bool, err error)
@@ -67,21 +69,7 @@ func (d *Dir) keep(l *Letter) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	line, body, err := l.encode()
-	if err != nil {
-		return err
-	}
-	if err := d.checkSpace(len(line) + len(l.Value) + len(l.Object)); err != nil {
-		return err
-	}
-	temporary := d.claimed(l.ID) + unfinished
-	if err := writeFile(temporary, append([][]byte{line}, body...)); err != nil {
-		return errors.Join(err, remove(temporary))
-	}
-	if err := os.Rename(temporary, d.file(l.ID)); err != nil {
-		return errors.Join(err, remove(temporary))
-	}
-	return syncDir(d.Dir)
+	return d.write(l, d.file(l.ID))
 }
 
 // Claim notes durably that the letter is on its way to the sink, so that Settle can find out after a crash what became of

@@ -42,6 +42,8 @@ type Letter struct {
 	Received          time.Time `json:"received"`
 	FinalStateUnknown bool      `json:"finalStateUnknown,omitzero"`
 	Snapshot          *Snapshot `json:"snapshot,omitempty"`
+	// Form is by which rules the object was cut and redacted; "" is not known.
+	Form string `json:"form,omitzero"`
 
 	// The message.
 	Destination string   `json:"destination,omitzero"`
@@ -94,6 +96,9 @@ func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink
 		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown,
 		Destination: msg.Destination, Key: msg.Key, Value: msg.Value, Object: rec.Object,
 	}
+	if o.Form != nil {
+		l.Form = o.Form(rec.Stream)
+	}
 	if rec.Snapshot != nil {
 		l.Snapshot = &Snapshot{ID: rec.Snapshot.ID, Reason: rec.Snapshot.Reason}
 	}
@@ -125,7 +130,7 @@ func (l *Letter) Record(clusterUID string) *change.Record {
 			Namespace: l.Namespaced,
 		},
 		Op: change.ParseOp(l.Op), Key: l.key(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object,
-		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Sink: l.Sink,
+		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Sink: l.Sink, Form: l.Form,
 	}
 	if l.ClusterUID != clusterUID {
 		rec.Epoch = l.ClusterUID

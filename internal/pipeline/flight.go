@@ -62,12 +62,28 @@ func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error
 		}
 		if stream != nil && l.takes(stream) {
 			rec.Stream = stream
+			l.shapeAgain(rec)
 			taken = append(taken, rec)
 		}
 	}
 	clear(records[len(taken):])
 	return taken, nil
 }
+
+// shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What cannot be
+// is withheld; of a delete, its last state alone (I9).
+func (l *listener) shapeAgain(rec *change.Record) {
+	if l.reshape == nil || !rec.Op.OfObject() || rec.Object == nil && rec.Before == nil || l.reshape(rec) == nil {
+		return
+	}
+	rec.Object, rec.Before = nil, nil
+	if rec.Op != change.Deleted {
+		rec.Withheld = WithheldByForm
+	}
+}
+
+// WithheldByForm is why a record is withheld that was cut and redacted by other rules than today's.
+const WithheldByForm = "redaction"
 
 // streamOnDisk is the stream of the name, nil where it is not configured any more. One that is over since has left its
 // resource: the sink is still to be told how it ended.

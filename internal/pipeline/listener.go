@@ -39,6 +39,7 @@ type listener struct {
 	patience     patience // with the sink
 
 	store    *checkpoint.Store
+	reshape  func(*change.Record) error  // nil leaves what comes from disk as it is
 	opening  chan openedSink             // what came of opening the sink; nil before that began
 	joined   bool                        // that was received; of the goroutine of start, and then of run
 	stops    *stops                      // of all sinks
@@ -63,7 +64,7 @@ func newListener(index int, s Sink, config *Config) *listener {
 			streams: references(config.streams()), ledger: ledger{store: config.Store},
 			foreign: foreign(config.Store, config.ClusterUID), shuffled: s.Coalesce,
 		},
-		store: config.Store, seldom: retrySeldom(),
+		store: config.Store, reshape: config.Reshape, seldom: retrySeldom(),
 		spool: newSpool(&s),
 		queue: newQueue(&s),
 		freed: make(chan struct{}),

@@ -40,6 +40,9 @@ type Config struct {
 	Requests <-chan Request
 	// Replays are dead letters to be sent again; nil is none. Each is answered.
 	Replays <-chan Replay
+	// Reshape, where set, brings the object of a record that comes from disk into the form of today's rules. After an error
+	// no sink may have the object (I9).
+	Reshape func(rec *change.Record) error
 	// Follow, where set, runs beside the sources and adds further ones. It returns when ctx ends; an error ends the run.
 	Follow   func(ctx context.Context, roster *Roster) error
 	Observer Observer

@@ -86,8 +86,8 @@ func (l *listener) replaceWithheld(ctx context.Context, batch []*change.Record) 
 		if rec.Withheld == "" {
 			continue
 		}
-		withheld, letter := &sink.RejectedError{Reason: rec.Withheld, Err: errUnreadable}, ""
-		if rec.Withheld != change.Unreadable { // of which there is nothing to keep
+		withheld, letter := &sink.RejectedError{Reason: rec.Withheld, Err: nothingLeft(rec.Withheld)}, ""
+		if withheld.Err == nil {
 			whole := *rec
 			whole.Withheld, withheld.Err = "", errWithheld
 			var err error
@@ -105,7 +105,19 @@ func (l *listener) replaceWithheld(ctx context.Context, batch []*change.Record) 
 var (
 	errWithheld   = errors.New("its filter failed, and filterFailure says that it goes nowhere: correct the filter, and send it again")
 	errUnreadable = errors.New("the object cannot be read as the API server sent it: look at it with kubectl, and change or delete it")
+	errOtherForm  = errors.New("it lay on disk, cut and redacted by other rules than today's, and cannot be shaped again: exporter snapshot sends the object as it is now")
 )
+
+// nothingLeft is why a record is withheld of which there is nothing that a letter could keep, nil where there is something.
+func nothingLeft(withheld string) error {
+	switch withheld {
+	case change.Unreadable:
+		return errUnreadable
+	case WithheldByForm:
+		return errOtherForm
+	}
+	return nil
+}
 
 // keep makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by itself
 // when there is space.

@@ -111,7 +111,7 @@ func (b book) gap() definition {
 		"lastDelivered":   described(definition{"type": "string"}, "the version that was delivered last, empty where nothing was"),
 		"resourceVersion": described(version(), "the version from which on everything is delivered again"),
 		"since":           described(timestamp(), "when the stream was last known to be whole"),
-		"rejected":        described(name(), "of a record that is not in the sink: why, as too_large, invalid, filter or unreadable"),
+		"rejected":        described(name(), "of a record that is not in the sink: why, as too_large, invalid, filter, unreadable or redaction"),
 		"deadLetter":      described(name(), "of such a record: the id of the letter that keeps it"),
 	}, "since", "rejected", "deadLetter")
 }

@@ -67,7 +67,7 @@ func (r *rewriter) value(s scope) {
 	}
 	token := r.skip()
 	switch {
-	case s.hashed && string(token) != "null":
+	case s.hashed && string(token) != "null" && !(r.again && isHash(token)):
 		r.hash(token)
 	default:
 		r.out = append(r.out, token...)
@@ -167,9 +167,22 @@ func (r *rewriter) hash(token []byte) {
 		token = unquote(token)
 	}
 	mac.Write(token)
-	r.out = append(r.out, `"hmac-sha256:`...)
-	r.out = hex.AppendEncode(r.out, mac.Sum(nil)[:16])
 	r.out = append(r.out, '"')
+	r.out = append(r.out, hashPrefix...)
+	r.out = hex.AppendEncode(r.out, mac.Sum(nil)[:hashSize])
+	r.out = append(r.out, '"')
+}
+
+// hashPrefix is before the digits of a hash, and hashSize how many bytes these are of.
+const (
+	hashPrefix = "hmac-sha256:"
+	hashSize   = 16
+)
+
+// isHash says whether the token looks as hash writes one.
+func isHash(token []byte) bool {
+	digits, found := bytes.CutPrefix(token, []byte(`"`+hashPrefix))
+	return found && len(digits) == 2*hashSize+1 && len(bytes.Trim(digits[:2*hashSize], "0123456789abcdef")) == 0
 }
 
 // skip passes the value at at and returns it.

@@ -55,6 +55,14 @@ type Transform struct {
 	drop, keep, redact *node // nil where there is no rule of the kind
 	env                []string
 	key                []byte
+	again              bool // hashes of the key stay as they are
+}
+
+// Again is the transform for objects that went through one with the same key before: what is a hash stays that hash.
+func (t *Transform) Again() *Transform {
+	again := *t
+	again.again = true
+	return &again
 }
 
 // New parses the rules. The key is of the hashes; whoever has it can test guesses of what is behind one. An error names

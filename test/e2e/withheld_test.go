@@ -52,7 +52,7 @@ sinks:
 	}
 	for _, l := range letters {
 		shown := r.command("deadletter", "show", "--id", l.ID, "--sink", l.Sink)
-		for _, want := range []string{`"hmac-sha256:`, `"stays":"here"`, `"type":"Opaque"`} {
+		for _, want := range []string{`"hmac-sha256:`, `"stays":"hmac-sha256:`, `"type":"Opaque"`} {
 			if !strings.Contains(strings.ReplaceAll(shown, `": `, `":`), want) {
 				t.Errorf("the letter has no %s: %s", want, shown)
 			}
