@@ -1,9 +1,6 @@
 package change
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // CompareVersions orders two resourceVersions of one stream: negative, zero or positive as a is older than, the same
 // as, or newer than b. Both are decimal numbers without leading zeros (KEP-5504); "" is older than all. They are
@@ -20,14 +17,29 @@ func CompareVersions(a, b string) int {
 	return 0
 }
 
+// IsVersion says whether v can be ordered: a positive decimal number of any length, without leading zeros (KEP-5504).
+func IsVersion(v string) bool {
+	for i := range len(v) {
+		if v[i] < '0' || v[i] > '9' {
+			return false
+		}
+	}
+	return v != "" && v[0] != '0'
+}
+
 // VersionBelow is the resourceVersion directly before v, from which a watch sees everything at v again. It returns
-// v itself where v is no positive number.
+// v itself where v is no such version, or 1: a watch from 0 is a list.
 func VersionBelow(v string) string {
-	n, err := strconv.ParseUint(v, 10, 64)
-	if err != nil || n <= 1 {
+	if !IsVersion(v) || v == "1" {
 		return v
 	}
-	return strconv.FormatUint(n-1, 10)
+	below := []byte(v)
+	last := len(below) - 1
+	for ; below[last] == '0'; last-- {
+		below[last] = '9'
+	}
+	below[last]--
+	return strings.TrimPrefix(string(below), "0")
 }
 
 // Position is how far a stream is known to be delivered: "up to where is it safe to forget?"

@@ -2,6 +2,7 @@ package change
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -38,6 +39,18 @@ func TestNoVersionIsOlderThanAny(t *testing.T) {
 	}
 }
 
+// TestVersionsAreDecimals of any length (KEP-5504).
+func TestVersionsAreDecimals(t *testing.T) {
+	for version, want := range map[string]bool{
+		"1": true, "10": true, "18446744073709551616": true, strings.Repeat("9", 100): true,
+		"": false, "0": false, "01": false, "-1": false, "1.5": false, "abc": false, "1a": false, "١": false,
+	} {
+		if got := IsVersion(version); got != want {
+			t.Errorf("IsVersion(%q) is %t", version, got)
+		}
+	}
+}
+
 func TestI2ResumeSeesEverythingAtAVersionThatMayBeIncomplete(t *testing.T) {
 	for _, c := range []struct {
 		position Position
@@ -47,6 +60,10 @@ func TestI2ResumeSeesEverythingAtAVersionThatMayBeIncomplete(t *testing.T) {
 		{Position{ResourceVersion: "100"}, "99"},
 		{Position{ResourceVersion: "1"}, "1"}, // a watch from 0 would be a list
 		{Position{ResourceVersion: "opaque"}, "opaque"},
+		{Position{ResourceVersion: "1000"}, "999"},
+		{Position{ResourceVersion: "18446744073709551616"}, "18446744073709551615"}, // above 2^64
+		{Position{ResourceVersion: "100000000000000000000000000000"}, "99999999999999999999999999999"},
+		{Position{ResourceVersion: "010"}, "010"},
 	} {
 		if got := c.position.ResumeVersion(); got != c.want {
 			t.Errorf("%+v resumes at %q, want %q", c.position, got, c.want)

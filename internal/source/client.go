@@ -139,7 +139,11 @@ func (c *Client) listPage(ctx context.Context, request *rest.Request, p page, op
 		return frame.ListMeta{}, err
 	}
 	defer body.Close()
-	return frame.ScanList(body, options, each)
+	meta, err := frame.ScanList(body, options, each)
+	if err == nil && p.exactly != "" && meta.ResourceVersion != p.exactly {
+		err = &inexactError{p.exactly, meta.ResourceVersion}
+	}
+	return meta, err
 }
 
 // watch opens a watch from the version.

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -98,5 +99,46 @@ func TestEpochAndSelectorStayInThePosition(t *testing.T) {
 	admitted(t, &c, rec)
 	if rec.Position.Selector == "" || rec.Position.Epoch != "e" {
 		t.Errorf("epoch or selector are gone from the position: %+v", rec.Position)
+	}
+}
+
+// TestI6WhatIsSeenAtOneVersionIsBounded: what is not remembered may be told twice.
+func TestI6WhatIsSeenAtOneVersionIsBounded(t *testing.T) {
+	c := newCursor(change.Position{ResourceVersion: "10", Complete: true})
+	for i := range maxSeen + 10 {
+		if !admitted(t, &c, watched(change.Deleted, strconv.Itoa(i), "20")) {
+			t.Fatalf("delete %d was dropped", i)
+		}
+	}
+	if len(c.seen) != maxSeen {
+		t.Errorf("%d records are remembered, want %d", len(c.seen), maxSeen)
+	}
+	if admitted(t, &c, watched(change.Deleted, "1", "20")) || !admitted(t, &c, watched(change.Deleted, strconv.Itoa(maxSeen+1), "20")) {
+		t.Error("what is remembered was told twice, or what is not was dropped")
+	}
+}
+
+// TestI4OtherContentAtOneVersionIsNoReplay: within one watch it is an error, and in another one it is told.
+func TestI4OtherContentAtOneVersionIsNoReplay(t *testing.T) {
+	c := newCursor(change.Position{ResourceVersion: "10", Complete: true})
+	state := func(object string) *change.Record {
+		rec := watched(change.Updated, "a", "20")
+		rec.Object = []byte(object)
+		return rec
+	}
+	never := func(*change.Record) (bool, error) { return false, nil }
+	c.resume()
+	admitted(t, &c, state("one"))
+	if admitted(t, &c, state("one")) {
+		t.Error("the same was told twice")
+	}
+	if fresh, err := c.admit(state("two"), never); fresh || err != errSameVersion {
+		t.Errorf("another state: %t, %v", fresh, err)
+	}
+	if c.resume(); admitted(t, &c, state("one")) {
+		t.Error("after a reconnect the same is told again")
+	}
+	if c.resume(); !admitted(t, &c, state("two")) {
+		t.Error("after a reconnect another state is dropped")
 	}
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -62,6 +63,7 @@ func (d *decoder) take(f *frame.Frame) (first bool) {
 		return d.count == 1
 	}
 	if err := d.push(f); err != nil && d.ctx.Err() == nil {
+		err = s.refuse(d.ctx, err)
 		s.Observer.Failed(s.stream, err)
 		s.enqueue(change.Owed{Reason: change.Stale})
 	}
@@ -72,10 +74,19 @@ func (d *decoder) push(f *frame.Frame) error {
 	s := d.stream
 	if f.Type == frame.Bookmark { // it moves the position in line, behind the records before it
 		version := f.Object.ResourceVersion
+		if !change.IsVersion(version) {
+			return s.unordered("a bookmark has the resourceVersion %.40q", version)
+		}
 		return s.push(d.ctx, &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: s.cursor.moveTo(version)})
+	}
+	if err := s.checkVersion(&f.Object, ""); err != nil {
+		return err
 	}
 	rec := s.record(opOf(f.Type), &f.Object)
 	fresh, err := s.cursor.admit(&rec, s.isDelivered)
+	if errors.Is(err, errSameVersion) {
+		err = s.unordered("%s at %.40q: %v", rec.Key, rec.ResourceVersion, err)
+	}
 	if err == nil && fresh {
 		s.tellUnreadable(&rec, f.Object.Err)
 		err = s.push(d.ctx, &rec)

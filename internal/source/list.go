@@ -74,6 +74,7 @@ func (c *Client) listAll(ctx context.Context, q Query, each func(*change.Record)
 		if err != nil {
 			return "", err
 		}
+		p.exactly = meta.ResourceVersion // of all its pages
 		if p.token = meta.Continue; p.token == "" {
 			return meta.ResourceVersion, nil
 		}

@@ -46,6 +46,10 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 
 // reconcileDue runs what is due, now that it is known whose versions the server speaks of.
 func (s *Stream) reconcileDue(ctx context.Context) error {
+	if s.refused != nil {
+		s.fail(ctx, s.refused)
+		return s.refused
+	}
 	for s.isDue() {
 		err := s.checkServer(ctx)
 		var leave func()
@@ -58,6 +62,7 @@ func (s *Stream) reconcileDue(ctx context.Context) error {
 			leave()
 		}
 		if err != nil {
+			err = s.refuse(ctx, err)
 			s.fail(ctx, err)
 			return err
 		}
@@ -85,7 +90,7 @@ func (s *Stream) watchAside(ctx context.Context, options metav1.ListOptions) (op
 // watchForReflector opens a watch at the stream's position. It runs what became due meanwhile: were it left to the next
 // list, the Reflector's backoff, which is meant for failures, would hold up the stream for each.
 func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if err := s.checkServer(ctx); err != nil {
+	if err := s.checkServer(ctx); err != nil && s.refused == nil {
 		s.fail(ctx, err)
 		return nil, err
 	}
@@ -98,7 +103,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		stop()
 		return nil, errReconcileDue()
 	}
-	from := s.cursor.resumeVersion()
+	from := s.cursor.resume()
 	body, err := s.Client.watch(ctx, s, from, options.TimeoutSeconds)
 	if err != nil {
 		stop()

@@ -35,7 +35,7 @@ func (s *Stream) reconcile(ctx context.Context, due []change.Owed) error {
 		if due[0].Reason.Exact() {
 			exactly = s.cursor.position.ResourceVersion
 		}
-		err := s.reconcileOnce(ctx, due, exactly)
+		err := s.countInexact(s.reconcileOnce(ctx, due, exactly))
 		switch {
 		case err == nil:
 			return nil
@@ -138,9 +138,15 @@ func (r *run) list(ctx context.Context) error {
 
 // serverVersion asks where the server stands, by a list of one object.
 func (s *Stream) serverVersion(ctx context.Context) (string, error) {
-	meta, err := s.Client.list(ctx, s, page{limit: 1}, func(frame.Object) error { return nil })
-	if err != nil {
+	var first *frame.Object
+	meta, err := s.Client.list(ctx, s, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("ask the server for the version of %s: %w", s.stream, err)
+	case !change.IsVersion(meta.ResourceVersion):
+		return "", s.unordered("its list has the resourceVersion %.40q", meta.ResourceVersion)
+	case first != nil:
+		err = s.checkVersion(first, meta.ResourceVersion)
 	}
-	return meta.ResourceVersion, nil
+	return meta.ResourceVersion, err
 }

@@ -164,6 +164,9 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	if object.Name == "" {
 		return r.listedNobody(ctx, cmp.Or(object.Err, errNoName))
 	}
+	if err := r.checkVersion(object, r.snapshot.ResourceVersion); err != nil {
+		return err
+	}
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
 	if change.CompareVersions(object.ResourceVersion, r.newest.version) > 0 {
 		r.newest = proof{key: key, uid: object.UID, version: object.ResourceVersion}

@@ -27,6 +27,8 @@ type apiServer struct {
 	look func(q url.Values) (status int, body string)
 	// deny answers a request instead, where its status is not 0.
 	deny func() (status int, body string)
+	// answer, where set, changes a list of one object.
+	answer func(page string) string
 	// list answers a list of more than one.
 	list func(q url.Values) (status int, body string)
 	// watch writes frames; the watch ends when it returns.
@@ -71,7 +73,11 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	if q.Get("limit") == "1" {
-		fmt.Fprint(w, podList(a.version(), ""))
+		page := podList(a.version(), "")
+		if a.answer != nil {
+			page = a.answer(page)
+		}
+		fmt.Fprint(w, page)
 		return
 	}
 	a.note(strings.TrimSpace("list " + q.Get("resourceVersion") + " " + q.Get("continue")))
@@ -160,6 +166,7 @@ func (a *apiServer) start(r *recorder, saved change.Position) *Stream {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.failures = append(r.failures, err.Error())
+		r.changed.Broadcast()
 	}
 	config := Config{Client: client, Stream: pods(), Inventory: r, Saved: saved, ClusterUID: "epoch-1", Meet: r.meet, Shape: r.shape, Observer: observer}
 	if r.images != nil {

@@ -120,6 +120,8 @@ type Stream struct {
 	unsorted  bool   // the server's lists are not in the inventory's order
 	proof     proof
 	suspect   atomic.Bool // something failed since the proof was asked for
+	refused   error       // why the stream is not read any more; nil while it is
+	inexact   int         // so many lists in a row were not of the version that was asked for
 	brokenAt  string      // the position at which the last watch brought what cannot be read, "" where it did not
 	heard     time.Time   // when the last record in line was read; zero in a life that had none yet
 
