@@ -2,12 +2,14 @@ package pipeline
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,7 +49,7 @@ func newWorld(t *testing.T, pods int) *world {
 	return w
 }
 
-// ServeHTTP lists twenty pods a page, and holds watches open.
+// ServeHTTP lists at most twenty pods a page, with the tokens of kube-apiserver, and holds watches open.
 func (w *world) ServeHTTP(out http.ResponseWriter, request *http.Request) {
 	q := request.URL.Query()
 	switch {
@@ -57,17 +59,24 @@ func (w *world) ServeHTTP(out http.ResponseWriter, request *http.Request) {
 		out.(http.Flusher).Flush()
 		<-request.Context().Done()
 	default:
-		w.list(out, q.Get("continue"))
+		w.list(out, q)
 	}
 }
 
-func (w *world) list(out io.Writer, token string) {
+func (w *world) list(out io.Writer, q url.Values) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	from, _ := strconv.Atoi(token)
-	until, next := from+20, strconv.Itoa(from+20)
-	if until >= len(w.pods) {
-		until, next = len(w.pods), ""
+	token := func(until int) string {
+		return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"v":"meta.k8s.io/v1","rv":%d,"start":"/n/%s\u0000"}`, worldVersion, w.pods[until-1]))
+	}
+	limit, _ := strconv.Atoi(q.Get("limit"))
+	from := 0
+	for q.Get("continue") != "" && (from == 0 || token(from) != q.Get("continue")) {
+		from++
+	}
+	until, next := min(from+min(limit, 20), len(w.pods)), ""
+	if until < len(w.pods) {
+		next = token(until)
 	}
 	var items []string
 	for i, name := range w.pods[from:until] {

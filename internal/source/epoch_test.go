@@ -33,7 +33,7 @@ func TestI4AnotherClusterBehindTheAddressIsAnEpoch(t *testing.T) {
 	r := newRecorder("ours 90")
 	server.start(r, at(100))
 	want(t, "records", r.wait(t, "updated theirs 301"),
-		"updated ours 101", "gap 300 epoch", "snapshot.begin 300 epoch", "deleted ours 101 unseen", "replaced theirs 40", "snapshot.end 300 epoch",
+		"updated ours 101", "gap 300 epoch", "snapshot.begin 300 epoch", "replaced theirs 40", "deleted ours 101 unseen", "snapshot.end 300 epoch",
 		"updated theirs 301")
 	if at := r.position.Epoch; change.ClusterOf(at) != "epoch-2" || r.epochs != "epoch-1 "+at {
 		t.Errorf("position is of %s and records are of %s", at, r.epochs)
@@ -55,7 +55,7 @@ func TestI4EpochTrustsNoVersion(t *testing.T) {
 	r := newRecorder("newer 70", "same 40", "gone 60")
 	server.start(r, at(100))
 	want(t, "records", r.wait(t, "updated same 91"),
-		"gap 90 epoch", "snapshot.begin 90 epoch", "deleted gone 60 unseen", "replaced newer 80", "replaced same 40", "snapshot.end 90 epoch",
+		"gap 90 epoch", "snapshot.begin 90 epoch", "replaced newer 80", "replaced same 40", "deleted gone 60 unseen", "snapshot.end 90 epoch",
 		"updated same 91")
 	if at := r.position.Epoch; at == "epoch-1" || change.ClusterOf(at) != "epoch-1" || r.epochs != at {
 		t.Errorf("position is of %s and records are of %s, want another history of epoch-1", at, r.epochs)
@@ -90,7 +90,7 @@ func TestI4SnapshotThatIsOwedWaitsForTheEpoch(t *testing.T) {
 	r := newRecorder("ours 90")
 	server.start(r, at(100)).Request(change.Owed{Sink: "lake", Reason: change.Lost})
 	want(t, "records", r.wait(t, "snapshot.end 300 lost to lake"),
-		"gap 300 epoch", "snapshot.begin 300 epoch", "deleted ours 90 unseen", "replaced theirs 40", "snapshot.end 300 epoch",
+		"gap 300 epoch", "snapshot.begin 300 epoch", "replaced theirs 40", "deleted ours 90 unseen", "snapshot.end 300 epoch",
 		"gap 300 lost to lake", "snapshot.begin 300 lost to lake", "sync theirs 40 to lake", "snapshot.end 300 lost to lake")
 	if len(r.drift) > 0 {
 		t.Errorf("another cluster is told as drift: %q", r.drift)
@@ -149,7 +149,7 @@ func TestI4AccessThatIsGivenBackTooLateIsAGapAndTheDifference(t *testing.T) {
 	r := newRecorder("a 10", "same 20")
 	server.start(r, at(100))
 	want(t, "records", r.wait(t, "updated b 301"),
-		"updated a 110", "gap 300 gone", "snapshot.begin 300 gone", "deleted a 110 unseen", "replaced b 200", "snapshot.end 300 gone", "updated b 301")
+		"updated a 110", "gap 300 gone", "snapshot.begin 300 gone", "replaced b 200", "deleted a 110 unseen", "snapshot.end 300 gone", "updated b 301")
 }
 
 // The CRD is deleted: its objects' deletes come, the watch ends, and its path is not found. Then both are made again.

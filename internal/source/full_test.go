@@ -2,13 +2,13 @@ package source
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -36,10 +36,10 @@ func TestI4ResyncCorrectsDriftForAllAndGivesTheRestToThoseThatAsked(t *testing.T
 	s.Request(resync("lake", "bus")...)
 	want(t, "records", r.wait(t, "snapshot.end 100 resync to bus"),
 		"snapshot.begin 100 resync to lake", "snapshot.begin 100 resync to bus",
-		"sync a 10 to lake", "sync a 10 to bus", "deleted again 30 unseen", "replaced again 40", "replaced drifted 25", "deleted gone 15 unseen", "replaced new 50",
+		"sync a 10 to lake", "sync a 10 to bus", "deleted again 30 unseen", "replaced again 40", "replaced drifted 25", "replaced new 50", "deleted gone 15 unseen",
 		"snapshot.end 100 resync to lake", "snapshot.end 100 resync to bus")
 	want(t, "drift", strings.Join(r.drift, "\n"),
-		"deleted again 30 -> ", "replaced again  -> 40", "replaced drifted 20 -> 25", "deleted gone 15 -> ", "replaced new  -> 50")
+		"deleted again 30 -> ", "replaced again  -> 40", "replaced drifted 20 -> 25", "replaced new  -> 50", "deleted gone 15 -> ")
 	if asked := server.asked(); strings.Count(asked, "list 100") != 1 {
 		t.Errorf("requests are %s, want one list at exactly 100", asked)
 	}
@@ -121,13 +121,23 @@ func TestI4ResyncCorrectsWhatARestoredEtcdThatOvertookThePositionLeaves(t *testi
 		"snapshot.end 150 resync to lake")
 }
 
+// rangeToken is the token of a server that reads a range of etcd's keys.
+func rangeToken(version int, last string) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"v":"meta.k8s.io/v1","rv":%d,"start":"/%s\u0000"}`, version, last))
+}
+
 // pages serves names as a list at the version, three objects a page.
 func pages(version int, names []string) func(url.Values) (int, string) {
+	at := map[string]int{}
 	return func(q url.Values) (int, string) {
-		from, _ := strconv.Atoi(q.Get("continue"))
-		until, token := from+3, strconv.Itoa(from+3)
+		from := at[q.Get("continue")]
+		until, token := from+3, ""
 		if until >= len(names) {
-			until, token = len(names), ""
+			until = len(names)
+		} else {
+			last, _, _ := strings.Cut(names[until-1], " ")
+			token = rangeToken(version, "n/"+last)
+			at[token] = until
 		}
 		return http.StatusOK, podList(version, token, names[from:until]...)
 	}
@@ -164,7 +174,7 @@ func TestI4CrashLoopOfAnInitialSnapshotEnds(t *testing.T) {
 }
 
 func TestI4CrashLoopOfASnapshotForOneSinkEnds(t *testing.T) {
-	const objects, room = 150, orderProof + 4
+	const objects, room = 150, firstPage + 4
 	names := manyPods(objects)
 	r := newRecorder(names...)
 	complete := func() bool { return slices.Contains(r.lines, "snapshot.end 1000 newsink to lake") }

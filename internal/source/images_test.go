@@ -83,5 +83,5 @@ func TestNothingIsKeptWhereNobodyAsks(t *testing.T) {
 	r := newRecorder("gone 15")
 	gone(t, r, "new 20")
 	r.wait(t, "snapshot.end 300 stale")
-	want(t, "records", toldLines(r), "deleted gone 15", "replaced new 20 last")
+	want(t, "records", toldLines(r), "replaced new 20", "deleted gone 15 last")
 }

@@ -81,7 +81,7 @@ func TestI4AnInitialSnapshotThatIsForgottenIsAGap(t *testing.T) {
 	}
 	server.start(r, begunAt("100"))
 	want(t, "records", r.wait(t, "snapshot.end 200 gone"), "snapshot.begin 100 initial", "gap 200 gone", "snapshot.begin 200 gone",
-		"replaced a 150", "deleted b 20 unseen", "replaced c 30", "snapshot.end 200 gone")
+		"replaced a 150", "replaced c 30", "deleted b 20 unseen", "snapshot.end 200 gone")
 	if gap.Delivered != "100" || gap.Proven != "200" {
 		t.Errorf("the gap is %+v, want it from 100 to 200", gap)
 	}

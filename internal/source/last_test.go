@@ -44,7 +44,7 @@ func TestI3LastRecordIsEachSinksOwn(t *testing.T) {
 	for last, want := range map[string]string{
 		"same 20": "sync a 10 to lake, sync a 10 to bus, sync same 20 to lake last, sync same 20 to bus last",
 		"same 21": "sync a 10 to lake, sync a 10 to bus, replaced same 21 last",
-		"x 30":    "sync a 10 to lake last, sync a 10 to bus last, deleted same 20 to nobody, replaced x 30 to nobody",
+		"x 30":    "sync a 10 to lake last, sync a 10 to bus last, replaced x 30 to nobody, deleted same 20 to nobody",
 	} {
 		r := newRecorder("a 10", "same 20")
 		r.shape = func(rec *change.Record) {

@@ -123,6 +123,9 @@ func (s *Stream) beginInitial(ctx context.Context) (goesOn bool, err error) {
 // list compares the whole list, page by page.
 func (r *run) list(ctx context.Context) error {
 	p := page{limit: pageSize, exactly: r.snapshot.ResourceVersion}
+	if r.snapshot.Reason.Full() {
+		p.limit = firstPage
+	}
 	for {
 		n := 0
 		meta, err := r.Client.list(ctx, r.Stream, p, func(object frame.Object) error { n++; return r.listed(ctx, &object) })
@@ -130,8 +133,11 @@ func (r *run) list(ctx context.Context) error {
 			return err
 		}
 		r.tellListed(n, &meta)
-		if p.token = meta.Continue; p.token == "" {
+		if p.token, p.limit = meta.Continue, pageSize; p.token == "" {
 			return r.end(ctx)
+		}
+		if err := r.proveOrder(ctx, p.token); err != nil {
+			return err
 		}
 	}
 }

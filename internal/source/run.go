@@ -23,9 +23,10 @@ type run struct {
 	ghosts    map[change.Key][]change.Ghost
 	held      []*change.Record // shaped, and not in line yet: see last.go
 	block     block
-	newest    proof // of what was listed
-	count     int   // objects listed
-	nobody    int   // items without a name
+	newest    proof          // of what was listed
+	sorted    bool           // the list is proven to be in the inventory's order: see order.go
+	passed    []change.Entry // until then, those that the list has passed over
+	nobody    int            // items without a name
 }
 
 // part is a run as one sink sees it.
@@ -100,22 +101,6 @@ func (r *run) left() change.Position {
 	return position
 }
 
-// orderProof is how many objects in a row prove that a list has the order of its keys: by chance so many hardly ever do.
-// Another order that is always the same is found in the next life, too, and is then known not to be this one.
-const orderProof = 16
-
-// ordered says of the records from here on that they prove the order of the list, unless it has none.
-func (r *run) ordered() {
-	if r.unsorted {
-		return
-	}
-	for _, p := range r.parts {
-		snapshot := *p.snapshot // the records in line have the other one
-		snapshot.Ordered = true
-		p.snapshot = &snapshot
-	}
-}
-
 // end emits what the sinks have and was not listed, and moves the position. Also where the list was at exactly the
 // position, the position is complete then: whatever shares its version and the watch had not brought yet is corrected.
 func (r *run) end(ctx context.Context) error {
@@ -141,6 +126,9 @@ func (r *run) end(ctx context.Context) error {
 }
 
 func (r *run) emitUnlisted(ctx context.Context) error {
+	if err := r.emitPassed(ctx); err != nil {
+		return err
+	}
 	for entry, err := range r.inventory.rest() {
 		if err != nil {
 			return err
@@ -171,7 +159,7 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	if change.CompareVersions(object.ResourceVersion, r.newest.version) > 0 {
 		r.newest = proof{key: key, uid: object.UID, version: object.ResourceVersion}
 	}
-	entry, found, err := r.inventory.find(key, func(gone change.Entry) error { return r.emitDeleted(ctx, gone) })
+	entry, found, err := r.inventory.find(key, func(passed change.Entry) error { return r.pass(ctx, passed) })
 	if err != nil {
 		return err
 	}
@@ -183,9 +171,6 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	}
 	if err := r.emitGhosts(ctx, key, object.UID); err != nil {
 		return err
-	}
-	if r.count++; r.count == orderProof {
-		r.ordered()
 	}
 	if found && entry.ResourceVersion == object.ResourceVersion && r.snapshot.Reason != change.Epoch {
 		return r.emitSync(ctx, object)

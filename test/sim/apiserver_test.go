@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -173,10 +176,10 @@ func (s *apiServer) watch(l *life, request *http.Request, resource string, q url
 
 // list answers a list of all objects, or of the one with the key.
 func (s *apiServer) list(resource string, q url.Values, only string) *http.Response {
-	rev, start := s.etcd.rev, ""
+	rev, last := s.etcd.rev, ""
 	if token := q.Get("continue"); token != "" {
-		text, _ := base64.RawURLEncoding.DecodeString(token)
-		if _, err := fmt.Sscanf(string(text), "%d %s", &rev, &start); err != nil {
+		var err error
+		if rev, last, err = readToken(token); err != nil {
 			return status(400, "BadRequest", "continue key is not valid")
 		}
 	} else if version := q.Get("resourceVersion"); version != "" {
@@ -190,24 +193,66 @@ func (s *apiServer) list(resource string, q url.Values, only string) *http.Respo
 	}
 	limit, _ := strconv.Atoi(q.Get("limit"))
 	s.asked[resource] = true
-	return page(s, resource, rev, start, only, min(limit, pageLimit))
+	return page(s, resource, rev, last, only, min(limit, pageLimit))
 }
 
-func page(s *apiServer, resource string, rev int, start, only string, limit int) *http.Response {
+// token is how kube-apiserver continues a list: with the range of keys that follows.
+type token struct {
+	Version string `json:"v"`
+	Rev     int    `json:"rv"`
+	Start   string `json:"start"`
+}
+
+// tokenOf is the token of a page that ends with the key. Pods have those of kube-apiserver, Events those of a server of
+// another kind.
+func tokenOf(resource string, rev int, last string) string {
+	text := fmt.Appendf(nil, "%d %s", rev, last)
+	if resource == pods {
+		text, _ = json.Marshal(token{"meta.k8s.io/v1", rev, last + "\x00"}) // it has no type that could fail
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func readToken(text string) (rev int, last string, err error) {
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return 0, "", err
+	}
+	var t token
+	if json.Unmarshal(decoded, &t) == nil {
+		return t.Rev, strings.TrimSuffix(t.Start, "\x00"), nil
+	}
+	_, err = fmt.Sscanf(string(decoded), "%d %s", &rev, &last)
+	return rev, last, err
+}
+
+// compare is the order of the resource's lists.
+func (s *apiServer) compare(resource, a, b string) int {
+	if !s.world.script.Odd || resource != events {
+		return strings.Compare(a, b)
+	}
+	namespaceA, nameA, _ := strings.Cut(a, "/")
+	namespaceB, nameB, _ := strings.Cut(b, "/")
+	return cmp.Or(strings.Compare(namespaceA, namespaceB), strings.Compare(nameA, nameB))
+}
+
+func page(s *apiServer, resource string, rev int, last, only string, limit int) *http.Response {
 	var items []string
-	token := ""
-	for _, ev := range s.etcd.at(resource, rev) {
-		if ev.key < start || only != "" && ev.key != only {
+	next := ""
+	all := s.etcd.at(resource, rev)
+	slices.SortFunc(all, func(a, b event) int { return s.compare(resource, a.key, b.key) })
+	for _, ev := range all {
+		if last != "" && s.compare(resource, ev.key, last) <= 0 || only != "" && ev.key != only {
 			continue
 		}
 		if len(items) == limit {
-			token = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", rev, ev.key))
+			next = tokenOf(resource, rev, last)
 			break
 		}
-		items = append(items, itemJSON(&ev))
+		items, last = append(items, itemJSON(&ev)), ev.key
 	}
 	text := fmt.Sprintf(`{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"%d","continue":"%s"},"items":[%s]}`,
-		kindOf(resource), rev, token, strings.Join(items, ","))
+		kindOf(resource), rev, next, strings.Join(items, ","))
 	body := io.Reader(strings.NewReader(text))
 	if len(items) > 0 && take(&s.cutPage) {
 		body = io.MultiReader(strings.NewReader(text[:len(text)*3/4]), brokenReader{})

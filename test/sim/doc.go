@@ -7,6 +7,9 @@
 // that the server loses or sends twice, deletes that share a revision, compactions, restarts), the sinks' logs (plain ones
 // and partitioned ones, with every fault that the contract allows), and the disk, which loses what was not synced.
 //
+// Some worlds have an initial snapshot of many pages, which is interrupted again and again while its objects change: no change
+// behind its first begin is missing without a gap. Some have a server that lists by namespace and name.
+//
 // A seed makes a script: sinks, and lives of the exporter with what happens in them. Most lives end in a crash at one
 // numbered step of the line: a request, a page or frame, the begin, middle or end of a sink's write, an operation of the
 // disk. The last life is left in peace; then the judge reads the logs. It shares no code with the line but the values of
@@ -27,5 +30,7 @@
 //	tail read when a sink is opened         23    delete detection in the merge            3
 //	uid change detection                     2    a sink's ghosts                         23
 //	the gap record                           1    positions and inventory in one batch     1
-//	the order of a spool's two parts         1
+//	the order of a spool's two parts         1    the version of an initial snapshot       8
+//	the gap where that is forgotten         10    the tail behind its end                  4
+//	what supersedes it                     432    the proof of a list's order             74
 package sim

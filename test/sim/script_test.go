@@ -12,6 +12,7 @@ import (
 type script struct {
 	Seed  uint64 // of the small choices: latencies, what of an unsynced disk survives
 	Many  int    // so many objects more are there before the first life, for an initial snapshot of many pages
+	Odd   bool   // Events are listed in the order of namespace and name, which is not that of their keys
 	Late  bool   // a sink that is away when a life begins is opened late; otherwise it is only written to late
 	Sinks []sinkSpec
 	Lives []lifeSpec
@@ -60,6 +61,9 @@ func (s script) String() string {
 	if s.Many > 0 {
 		fmt.Fprintf(&b, "many %d\n", s.Many)
 	}
+	if s.Odd {
+		fmt.Fprintln(&b, "odd")
+	}
 	if s.Late {
 		fmt.Fprintln(&b, "late")
 	}
@@ -95,6 +99,8 @@ func parse(text string) (script, error) {
 			_, err = fmt.Sscanf(line, "seed %d", &s.Seed)
 		case word == "many":
 			_, err = fmt.Sscanf(line, "many %d", &s.Many)
+		case word == "odd":
+			s.Odd = true
 		case word == "late":
 			s.Late = true
 		case word == "sink":
@@ -150,6 +156,7 @@ func generate(seed uint64) script {
 	if many := (generator{Rand: rand.New(rand.NewPCG(seed, 3000))}); many.chance(15) {
 		many.interrupt(&s)
 	}
+	s.Odd = generator{Rand: rand.New(rand.NewPCG(seed, 4000))}.chance(15)
 	return s
 }
 
