@@ -46,6 +46,7 @@ func check(ctx context.Context, f *flags, cfg *config.Config, out io.Writer) err
 	c, err := findCluster(f, cfg)
 	if err == nil {
 		checkCluster(ctx, c, cfg, &r)
+		c.recallIfSaved(ctx, cfg.State.Dir)
 	} else {
 		r.problem(err)
 		c = &cluster{name: cmp.Or(cfg.Cluster, f.context, "kubernetes")} // sinks want a name

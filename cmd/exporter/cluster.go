@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -22,7 +25,8 @@ type cluster struct {
 	uid       string
 	discovery *source.Discovery
 	// chosen is what is streamed now. While the exporter runs, it is replaced as a whole when streams come and go.
-	chosen atomic.Pointer[choice]
+	chosen   atomic.Pointer[choice]
+	instance string // of the state, unlike that of any other state; "" where there is none
 	// met are the uids of all clusters that had the name, as the saved state knows them; nil is none but uid.
 	met atomic.Pointer[[]string]
 }
@@ -113,6 +117,29 @@ func (c *cluster) recall(store *checkpoint.Store) error {
 		return fmt.Errorf("read the clusters that had the name %s: %w", c.name, err)
 	}
 	c.met.Store(&met)
+	return nil
+}
+
+// recallIfSaved is recall for who only looks. Where the state cannot be read, whoever opens it next says why.
+func (c *cluster) recallIfSaved(ctx context.Context, dir string) {
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
+	if err != nil {
+		return
+	}
+	if errors.Join(c.recall(store), store.Close()) != nil {
+		c.met.Store(nil)
+	}
+}
+
+// embody gives the exporter the identity of its state, under which others see what it has sent.
+func (c *cluster) embody(store *checkpoint.Store) error {
+	key, err := store.RedactionKey()
+	if err != nil {
+		return fmt.Errorf("read the identity of the state: %w", err)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("instance"))
+	c.instance = hex.EncodeToString(mac.Sum(nil)[:8])
 	return nil
 }
 

@@ -118,7 +118,7 @@ func devConfig(f *flags, dir, url string) (*config.Config, error) {
 		f.config.Listen = "127.0.0.1:0"
 	}
 	return f.load(func(cfg *config.Config) {
-		embeddedSink := config.Sink{Name: "dev", NATS: &config.NATS{URL: url}}
+		embeddedSink := config.Sink{Name: "dev", NATS: &config.NATS{URL: url, Stream: formerStream}}
 		cfg.Sinks = append([]config.Sink{embeddedSink}, cfg.Sinks...)
 		cfg.Default()
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -34,7 +35,21 @@ func natsRoutes(n *config.NATS, c *cluster) (encode.Destination, []string, error
 	return routes, encode.Filters(all...), nil
 }
 
-func natsOptions(s *config.Sink, subjects []string) nats.Options {
+// formerStream was the default until streams had the cluster's name in theirs.
+const formerStream = "K8S"
+
+// namesCluster says whether every subject of the sink has the cluster's name in it. A bucket's keys have not.
+func namesCluster(n *config.NATS) bool {
+	named := func(template string) bool { return strings.Contains(template, "{cluster}") }
+	for _, template := range n.Subjects {
+		if !named(template) {
+			return false
+		}
+	}
+	return n.KV == "" && named(n.Subject)
+}
+
+func natsOptions(s *config.Sink, c *cluster, subjects []string) nats.Options {
 	n := s.NATS
 	options := nats.Options{
 		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Publish: n.Publish, Shared: n.Shared,
@@ -42,11 +57,18 @@ func natsOptions(s *config.Sink, subjects []string) nats.Options {
 		DiscardNew: n.Discard == config.DiscardNew,
 		TLS:        natsTLS(n.TLS), CredentialsFile: n.Credentials, NkeySeedFile: n.Nkey,
 		User: n.User, Password: n.Password.Reveal(), Token: n.Token.Reveal(),
+		Judge: c.judge(namesCluster(n)),
+	}
+	if c.instance != "" {
+		options.Writer = c.instance + "/" + s.Name
 	}
 	if n.KV != "" {
 		options.KV, options.History = n.KV, n.History
 	} else {
-		options.Stream, options.Subjects = n.Stream, subjects
+		options.Stream, options.Subjects = encode.StreamName(n.Stream, c.name), subjects
+	}
+	if n.Stream == config.DefaultStream {
+		options.Formerly = formerStream
 	}
 	return options
 }

@@ -38,7 +38,7 @@ func readerOf(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error)
 		if err != nil {
 			return nil, err
 		}
-		return nats.NewReader(natsOptions(s, subjects), start)
+		return nats.NewReader(natsOptions(s, c, subjects), start)
 	case config.KindStdout:
 		return nil, errors.New("what is written to standard output cannot be read back: choose another sink")
 	}

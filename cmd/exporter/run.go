@@ -89,7 +89,7 @@ func stream(ctx context.Context, f *flags, cfg *config.Config, terminal console)
 	if err := claim(store, cfg.State.Dir, c, logger); err != nil {
 		return err
 	}
-	if err := c.recall(store); err != nil {
+	if err := errors.Join(c.recall(store), c.embody(store)); err != nil {
 		return err
 	}
 	return (&assembly{cfg, c, catalog, store, logger, terminal, shown, control.NewToken()}).run(ctx)

@@ -101,7 +101,7 @@ func buildTarget(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (sin
 		if err != nil {
 			return nil, nil, err
 		}
-		options := natsOptions(s, subjects)
+		options := natsOptions(s, c, subjects)
 		options.Retry, options.Notice = retried(told, s.Name), func(text string) { told.Noticed(s.Name, text) }
 		target, err := nats.New(options)
 		return target, routes, err

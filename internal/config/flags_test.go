@@ -52,7 +52,7 @@ func TestFlagsAlone(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if c.Sinks[0].Name != "nats" || c.Sinks[0].NATS.Stream != "K8S" || c.State.Dir != "/var/lib/kubecdc" {
+	if c.Sinks[0].Name != "nats" || c.Sinks[0].NATS.Stream != "K8S_{cluster}" || c.State.Dir != "/var/lib/kubecdc" {
 		t.Errorf("have %+v", c)
 	}
 }

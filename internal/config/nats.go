@@ -10,7 +10,7 @@ import (
 // or Token.
 type NATS struct {
 	URL     string // servers, comma separated; a login in it was moved to the fields below
-	Stream  string // created where missing; "" with KV
+	Stream  string // created where missing, with {cluster} in it as in a subject; "" with KV
 	Subject string // template of Placeholders; "" with KV
 	// Subjects are templates of their own for some of the configuration's resources, by their spelling.
 	Subjects    map[string]string
@@ -34,6 +34,9 @@ type NATS struct {
 	History  int      // values that a key of a bucket keeps; 0 is 1
 }
 
+// DefaultStream has the cluster's name in it, so that two clusters with default settings do not write to one stream.
+const DefaultStream = "K8S_{cluster}"
+
 // JetStream's own limits.
 const (
 	maxReplicas = 5
@@ -45,7 +48,8 @@ func (n *NATS) keys() []key {
 	return []key{
 		{"url", text(&n.URL),
 			"Needed. Servers with commas between: `nats://`, `tls://`, `ws://` or `wss://`. A login may stand in it."},
-		{"stream", orWhen(&n.Stream, texts(), "K8S", stream), "The stream, made where it is missing. Not with `kv`."},
+		{"stream", orWhen(&n.Stream, texts(), DefaultStream, stream),
+			"The stream, made where it is missing; `{cluster}` is the cluster's name. A stream `K8S`, the default of older versions, is used on where it is this cluster's. Not with `kv`."},
 		{"subject", orWhen(&n.Subject, texts(), "k8s.{cluster}.{group}.{resource}.{namespace}.{name}", stream),
 			"Template of subjects, of the same placeholders as Kafka's topics, each one token. Not with `kv`."},
 		{"subjects", dictionary(&n.Subjects),

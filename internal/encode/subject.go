@@ -49,6 +49,11 @@ func (s *Subject) Append(b []byte, rec *change.Record) []byte {
 	return b
 }
 
+// StreamName is the template with the cluster's name in the place of "{cluster}", written as in a subject: no stream's name has a dot.
+func StreamName(template, cluster string) string {
+	return strings.ReplaceAll(template, "{cluster}", string(appendToken(nil, cluster)))
+}
+
 // Filter is the narrowest wildcard subject that covers every subject of the template.
 func (s *Subject) Filter() string { return s.wildcard() }
 

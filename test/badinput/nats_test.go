@@ -120,21 +120,22 @@ sinks:
 func TestNATSWithoutJetStream(t *testing.T) {
 	d := newDesk(t)
 	b := startBroker(t, func(o *server.Options) { o.JetStream = false })
-	d.refuses(t, b.url(), "look up stream K8S: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration")
+	d.refuses(t, b.url(), "look up stream K8S_dev: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration")
 }
 
 func TestStreamWhoseSubjectsAreTaken(t *testing.T) {
 	d := newDesk(t)
 	b := startBroker(t, nil)
 	b.create(jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"k8s.dev.core.configmaps.>"}})
-	d.refuses(t, b.url(), `create stream K8S: stream AUDIT takes subjects of ["k8s.dev.*.*.*.*"] already: name other subjects, or write to that stream`)
+	d.refuses(t, b.url(), `create stream K8S_dev: stream AUDIT takes subjects of ["k8s.dev.*.*.*.*"] already: name other subjects, or write to that stream`)
 }
 
 func TestStreamThatDoesNotTakeTheSubjects(t *testing.T) {
 	d := newDesk(t)
 	b := startBroker(t, nil)
 	b.create(jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>"}})
-	d.refuses(t, b.url(), `open stream K8S: it takes ["k8s.prod.>"], which does not cover "k8s.dev.*.*.*.*": add this to the stream's subjects`)
+	d.refuses(t, b.url()+"?stream=K8S", `open stream K8S: it takes ["k8s.prod.>"], which does not cover "k8s.dev.*.*.*.*": `+
+		"give each cluster a stream of its own with the key stream, or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects")
 }
 
 // TestNATSUnreachableAtTheStart keeps trying, says so once, and leaves when it is told to: nothing waits for the sink.

@@ -72,7 +72,7 @@ sinks:
 func (b *broker) told(namespace string) (names []string) {
 	b.t.Helper()
 	js := b.jetstream()
-	stream, err := js.Stream(b.t.Context(), "K8S")
+	stream, err := js.Stream(b.t.Context(), "K8S_dev")
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package badinput
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -33,7 +34,7 @@ func TestStreamThatCanBeNoLog(t *testing.T) {
 			config := jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}}
 			test.change(&config)
 			b.create(config)
-			d.refuses(t, b.url(), "open stream K8S: "+test.want)
+			d.refuses(t, b.url()+"?stream=K8S", "open stream K8S: "+test.want)
 		})
 	}
 }
@@ -47,7 +48,7 @@ func TestStreamThatIsSealed(t *testing.T) {
 	if _, err := b.jetstream().UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	d.refuses(t, b.url(), "open stream K8S: it is sealed: name another stream")
+	d.refuses(t, b.url()+"?stream=K8S", "open stream K8S: it is sealed: name another stream")
 }
 
 // tooLarge has a size in it that depends on the length of names.
@@ -129,7 +130,10 @@ func (b *broker) has(login nats.Option, text string) bool {
 	b.t.Helper()
 	nc, js := b.connect(login)
 	defer nc.Close()
-	stream, err := js.Stream(b.t.Context(), "K8S")
+	stream, err := js.Stream(b.t.Context(), "K8S") // made by hand
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = js.Stream(b.t.Context(), "K8S_dev")
+	}
 	if err != nil {
 		b.t.Fatal(err)
 	}

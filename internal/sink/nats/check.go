@@ -32,6 +32,9 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	}
 	s.conn = conn
 	defer s.shut(bounded)
+	if err := s.locate(bounded, nil); err != nil {
+		return "", s.checkError(ctx, err)
+	}
 	config, err := s.checkStream(bounded)
 	if err != nil {
 		return "", s.checkError(ctx, err)
@@ -55,6 +58,9 @@ func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error)
 		return nil, err
 	}
 	if err := s.suitable(&info.Config); err != nil {
+		return nil, err
+	}
+	if err := s.inspect(ctx, info); err != nil {
 		return nil, err
 	}
 	if s.wants(&info.Config) {
@@ -81,7 +87,7 @@ func (s *Sink) creatable(ctx context.Context) error {
 		}
 	}
 	if s.options.Replicas > 1 && s.conn.nc.ConnectedClusterName() == "" {
-		return permanent("create stream %s: %d replicas need a cluster of servers: use 1 replica", s.options.Stream, s.options.Replicas)
+		return permanent("create stream %s: %d replicas need a cluster of servers: use 1 replica", s.name, s.options.Replicas)
 	}
 	return nil
 }
@@ -97,7 +103,7 @@ func (s *Sink) checkError(ctx context.Context, err error) error {
 	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
 		return fmt.Errorf("connect to %s: no answer in time: check the URL, and that the server is up", s.options.servers())
 	case errors.Is(err, natsgo.ErrNoResponders):
-		return fmt.Errorf("look up stream %s: no server of the cluster answers for JetStream: check that JetStream is enabled and up", s.options.Stream)
+		return fmt.Errorf("look up stream %s: no server of the cluster answers for JetStream: check that JetStream is enabled and up", s.name)
 	}
 	return fmt.Errorf("%w: check the URL, and that the server is up", err)
 }

@@ -61,7 +61,8 @@ func TestCheckNamesWhatOpenWouldFailAt(t *testing.T) {
 		{"overlap", nil, &jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"k8s.prod.*"}}, nil,
 			`create stream K8S: stream OTHER takes subjects of ["k8s.>"] already: name other subjects, or write to that stream`},
 		{"subjects", nil, &jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>"}}, nil,
-			`open stream K8S: it takes ["k8s.prod.>"], which does not cover "k8s.>": add this to the stream's subjects`},
+			`open stream K8S: it takes ["k8s.prod.>"], which does not cover "k8s.>": give each cluster a stream of its own with the key stream, ` +
+				`or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects`},
 		{"replicas", nil, nil, func(o *Options) { o.Replicas = 3 },
 			"create stream K8S: 3 replicas need a cluster of servers: use 1 replica"},
 	} {

@@ -3,6 +3,7 @@ package nats
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/textproto"
 	"strconv"
@@ -80,7 +81,7 @@ func (s *stream) objection(m *sink.Message, payload int64) (reason string, err e
 	}
 	headers := headerSize(m)
 	if s.shared {
-		headers += len(headerMessageID) + len(m.ID) + len(": \r\n")
+		headers += len(headerMessageID) + base64.RawURLEncoding.EncodedLen(hashedBytes) + len("/") + len(m.ID) + len(": \r\n")
 	}
 	size := headers + len(m.Value)
 	if s.deletes(m) {

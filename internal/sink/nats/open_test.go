@@ -54,7 +54,8 @@ func TestOpenNamesWhatIsWrongWithTheStream(t *testing.T) {
 		{"overlap", jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"k8s.prod.*"}},
 			`create stream K8S: stream OTHER takes subjects of ["k8s.>"] already: name other subjects, or write to that stream`},
 		{"subjects", jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>", "x"}},
-			`open stream K8S: it takes ["k8s.prod.>" "x"], which does not cover "k8s.>": add this to the stream's subjects`},
+			`open stream K8S: it takes ["k8s.prod.>" "x"], which does not cover "k8s.>": give each cluster a stream of its own with the key stream, ` +
+				`or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects`},
 		{"mirror", jetstream.StreamConfig{Name: "K8S", Mirror: &jetstream.StreamSource{Name: "ORIGIN"}},
 			`open stream K8S: it mirrors stream ORIGIN: name the origin, or another stream`},
 		{"sources", jetstream.StreamConfig{Name: "K8S", Sources: []*jetstream.StreamSource{{Name: "ORIGIN"}}},

@@ -18,11 +18,19 @@ type Options struct {
 	URL  string // servers, separated by commas: "nats://a:4222,nats://b:4222"; also tls, ws and wss
 	Name string // of the client, as the server shows it; "" is "kubecdc"
 
-	Stream   string
+	Stream string
+	// Formerly is the name that the stream had by default in older versions, "" is none. A stream of that name which holds our
+	// records, or takes our subjects and holds nothing, is used instead of one of the name Stream that is not there.
+	Formerly string
 	Subjects []string // what the stream must take; the stream's subjects, if the sink makes it
 	Domain   string   // the JetStream domain; "" is that of the server
 	Publish  string   // how messages are sent, one of the constants; "" is PublishAuto
 	Shared   bool     // others may write to the stream, too; see package comment
+	// Writer tells this sink from all others that write to a shared stream, also from those of the same cluster; it stays the
+	// same for as long as the sink's marks are kept. "" is Name.
+	Writer string
+	// Judge tells records of other clusters; nil takes all for ours.
+	Judge sink.Judge
 
 	// KV is the name of a bucket, "" is none. With it, Stream is the bucket's and stays empty, and so does Subjects.
 	KV      string
@@ -59,6 +67,12 @@ type TLS struct {
 func (o *Options) complete() error {
 	if o.Name == "" {
 		o.Name = "kubecdc"
+	}
+	if o.Writer == "" {
+		o.Writer = o.Name
+	}
+	if o.Judge == nil {
+		o.Judge = func(*sink.Stored) error { return nil }
 	}
 	if o.Replicas == 0 {
 		o.Replicas = 1

@@ -58,7 +58,7 @@ func (o *ordered) publish(i int) error {
 	_, reply := o.sink.conn.ask()
 	o.envelope.fill(&o.sink.stream, &o.batch[i], reply)
 	if o.sink.stream.shared {
-		o.envelope.set(headerMessageID, o.batch[i].ID)
+		o.envelope.set(headerMessageID, messageID(o.sink.stream.place.Writer, o.batch[i].Destination, o.batch[i].ID))
 	} else {
 		o.envelope.expect(o.expected(i))
 	}

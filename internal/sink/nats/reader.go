@@ -85,7 +85,13 @@ func (r *Reader) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.stream, err = js.Stream(ctx, r.options.Stream); err != nil {
+	r.stream, err = js.Stream(ctx, r.options.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) && r.options.Formerly != "" {
+		if r.stream, err = js.Stream(ctx, r.options.Formerly); err == nil {
+			r.options.Stream = r.options.Formerly
+		}
+	}
+	if err != nil {
 		return err
 	}
 	config := jetstream.OrderedConsumerConfig{FilterSubjects: r.options.Subjects, DeliverPolicy: jetstream.DeliverAllPolicy}

@@ -3,7 +3,6 @@ package nats
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -104,7 +103,7 @@ func (c *connection) denied(err error) bool {
 	if last == nil || !strings.Contains(err.Error(), strconv.Quote(last.subject)) {
 		return false
 	}
-	last.deny(errors.New(permission(err)))
+	last.deny(&deniedError{permission(err)})
 	return true
 }
 

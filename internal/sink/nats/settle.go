@@ -108,7 +108,7 @@ func (p *publisher) prefix(entries []entry, rest []sink.Message) (int, error) {
 	for i, e := range entries {
 		switch {
 		case e.gone:
-		case i < len(rest) && e.id == rest[i].ID:
+		case i < len(rest) && e.id == rest[i].ID && e.subject == rest[i].Destination:
 			proven = i + 1
 		default:
 			return 0, p.foreign(e)

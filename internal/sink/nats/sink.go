@@ -7,14 +7,21 @@
 // A stream that the options call shared may have other writers. Then the messages have ids instead, which the server
 // remembers for two minutes or more. Each object's changes are still in order, and none is lost. A message is stored
 // twice only if its acknowledgement was lost and it could not be sent again within that time; both copies have one id.
-// A second exporter of the same cluster is not noticed, and what both send within that time is stored once.
+// The id that the server knows it by begins with a hash of the writer and the subject, so what another sink or exporter has
+// stored is never taken for ours, neither by the server nor in the tail.
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -26,12 +33,15 @@ type Sink struct {
 	options    Options
 	tuning     tuning
 	conn       *connection // nil while the sink is not open
+	name       string      // of the stream
 	stream     stream
-	opened     bool  // an Open succeeded: what is missing now was there once, and is worth waiting for
-	moved      int   // how often in a row somebody wrote between our Open and our first message
-	refused    error // why the stream could not be changed to take batches
+	looked     time.Time // when it was last compared with what it held before
+	opened     bool      // an Open succeeded: what is missing now was there once, and is worth waiting for
+	moved      int       // how often in a row somebody wrote between our Open and our first message
+	refused    error     // why the stream could not be changed to take batches
 	mode       atomic.Pointer[string]
-	generation uint64 // of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
+	goesOn     sync.Once // says that the stream is one of the former default name
+	generation uint64    // of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
 }
 
 // New checks the options and returns a sink that is not open.
@@ -39,7 +49,7 @@ func New(options Options) (*Sink, error) {
 	if err := options.complete(); err != nil {
 		return nil, fmt.Errorf("configure nats sink: %w", err)
 	}
-	return &Sink{options: options, tuning: defaultTuning()}, nil
+	return &Sink{options: options, name: options.Stream, tuning: defaultTuning()}, nil
 }
 
 // Open is as in sink.Sink.
@@ -76,6 +86,9 @@ func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
 		return nil, err
 	}
 	s.conn, s.generation = conn, conn.generation()
+	if err := s.locate(ctx, want); err != nil {
+		return nil, err
+	}
 	info, err := s.ensure(ctx)
 	if err != nil {
 		return nil, err
@@ -86,16 +99,46 @@ func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
 	if s.options.KV != "" {
 		s.stream.keys = bucketSubject + s.options.KV + "."
 	}
+	s.stream.place.Held, s.looked = hold(info, nil), time.Now()
+	if want == nil || s.options.Shared {
+		if err := s.inspect(ctx, info); err != nil {
+			return nil, err
+		}
+	}
 	if want == nil {
-		s.raiseFloor()
+		s.begin("")
 		return nil, nil
 	}
-	s.stream.place.Floor = want.Floor
-	if err := want.lostIn(info); err != nil {
-		s.raiseFloor()
+	return s.resume(ctx, info, want)
+}
+
+// resume finds what the stream holds behind the mark. Where it lost what was before that, the sink begins anew.
+func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mark) ([]string, error) {
+	place := &s.stream.place
+	lost := func(err error) ([]string, error) {
+		s.begin(strconv.FormatUint(info.State.FirstSeq, 10))
 		return nil, err
 	}
-	return s.delivered(ctx, want.Seq)
+	place.Floor, place.Writer = want.Floor, cmp.Or(want.Writer, s.writer(""))
+	if err := want.lostIn(info); err != nil {
+		return lost(err)
+	}
+	ids, unread, err := s.delivered(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	if missing := want.Held.missing(s.view(info, unread)); missing != "" {
+		return lost(&sink.LostError{Log: "stream " + s.name, Want: want.String(), Have: "less than it held, since it was purged: " + missing})
+	}
+	place.Held = hold(info, want.Held)
+	return ids, nil
+}
+
+// begin notes that nothing of what is there is known. The server may remember ids of messages that it has lost: ours are others from
+// now on.
+func (s *Sink) begin(life string) {
+	s.stream.place.Writer = s.writer(life)
+	s.raiseFloor()
 }
 
 // raiseFloor notes that nothing of what a bucket has is known.
@@ -108,15 +151,21 @@ func (s *Sink) raiseFloor() {
 // Write is as in sink.Sink. Any error but a rejection closes the sink.
 func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
 	if s.conn == nil {
-		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.options.Stream)
+		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.name)
+	}
+	err := s.look(ctx)
+	if err != nil {
+		s.shut(ctx)
+		return "", err
 	}
 	good, rejected := s.screen(ctx, batch)
-	err := s.deliver(ctx, batch[:good])
+	err = s.deliver(ctx, batch[:good])
 	if err == nil {
 		err = rejected
 	}
 	var final *sink.RejectedError
 	if err == nil || errors.As(err, &final) {
+		s.count(ctx)
 		return s.stream.place.text(), err
 	}
 	s.shut(ctx)
@@ -146,8 +195,8 @@ func (s *Sink) final(ctx context.Context, verb string, err error) error {
 	case ended == nil:
 		return nil
 	case errors.Is(err, ended):
-		return fmt.Errorf("%s stream %s: %w", verb, s.options.Stream, ended)
+		return fmt.Errorf("%s stream %s: %w", verb, s.name, ended)
 	default:
-		return fmt.Errorf("%s stream %s: %w: the last attempt failed: %w", verb, s.options.Stream, ended, err)
+		return fmt.Errorf("%s stream %s: %w: the last attempt failed: %w", verb, s.name, ended, err)
 	}
 }

@@ -58,11 +58,11 @@ func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 
 func (s *Sink) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
 	var info jetstream.StreamInfo
-	if err := s.conn.request(ctx, "STREAM.INFO."+s.options.Stream, nil, &info); err != nil {
+	if err := s.conn.request(ctx, "STREAM.INFO."+s.name, nil, &info); err != nil {
 		return nil, s.judge("look up", err)
 	}
 	if !ofLeader(info.Cluster) {
-		return nil, fmt.Errorf("look up stream %s: %w", s.options.Stream, errLeaderless)
+		return nil, fmt.Errorf("look up stream %s: %w", s.name, errLeaderless)
 	}
 	return &info, nil
 }
@@ -83,7 +83,7 @@ func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
 		return nil, err
 	}
 	var info jetstream.StreamInfo
-	err = s.conn.request(ctx, "STREAM.CREATE."+s.options.Stream, config, &info)
+	err = s.conn.request(ctx, "STREAM.CREATE."+s.name, config, &info)
 	switch codeOf(err) {
 	case codeNameInUse: // somebody was quicker
 		return s.lookup(ctx)
@@ -104,7 +104,7 @@ func (s *Sink) config() jetstream.StreamConfig {
 		return s.bucketConfig()
 	}
 	config := jetstream.StreamConfig{
-		Name:        s.options.Stream,
+		Name:        s.name,
 		Description: description,
 		Subjects:    s.options.Subjects,
 		Retention:   jetstream.LimitsPolicy,
@@ -144,7 +144,7 @@ func (s *Sink) overlap(ctx context.Context) error {
 		}
 	}
 	return permanent("create stream %s: %s takes subjects of %q already: name other subjects, or write to that stream",
-		s.options.Stream, owner, s.options.Subjects)
+		s.name, owner, s.options.Subjects)
 }
 
 // owner is the name of a stream that takes the subject, "" if there is none.
@@ -167,19 +167,19 @@ func (s *Sink) judge(verb string, err error) error {
 	switch codeOf(err) {
 	case codeNotEnabledAccount:
 		return permanent("%s stream %s: JetStream is not enabled for the account of the sink's user: enable it for the account",
-			verb, s.options.Stream)
+			verb, s.name)
 	case codeMaxBytesRequired:
-		return permanent("%s stream %s: %w: set a maximum size for the stream", verb, s.options.Stream, terse{err})
+		return permanent("%s stream %s: %w: set a maximum size for the stream", verb, s.name, terse{err})
 	case codeReplicas:
-		return permanent("%s stream %s: %w: use 1 replica", verb, s.options.Stream, terse{err})
+		return permanent("%s stream %s: %w: use 1 replica", verb, s.name, terse{err})
 	case codeMaxStreams, codeNoLimits, codeMaxBytesExceeded:
-		return permanent("%s stream %s: %w: raise the limits of the account", verb, s.options.Stream, terse{err})
+		return permanent("%s stream %s: %w: raise the limits of the account", verb, s.name, terse{err})
 	case codeStreamConfig:
-		return permanent("%s stream %s: %w: create the stream by hand", verb, s.options.Stream, terse{err})
+		return permanent("%s stream %s: %w: create the stream by hand", verb, s.name, terse{err})
 	}
 	if s.withoutJetStream(err) {
 		return permanent("%s stream %s: JetStream is not enabled on the server: "+
-			"start it with -js or with a jetstream {} block in its configuration", verb, s.options.Stream)
+			"start it with -js or with a jetstream {} block in its configuration", verb, s.name)
 	}
 	return err
 }

@@ -21,7 +21,8 @@ func (s *Sink) suitable(config *jetstream.StreamConfig) error {
 	}
 	for _, subject := range s.options.Subjects {
 		if !coveredByAny(config.Subjects, subject) {
-			return permanent("open stream %s: it takes %q, which does not cover %q: add this to the stream's subjects",
+			return permanent("open stream %s: it takes %q, which does not cover %q: give each cluster a stream of its own with the key stream, "+
+				"or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects",
 				config.Name, config.Subjects, subject)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -20,44 +19,39 @@ type entry struct {
 	id      string // of the header, "" if there is none
 	gone    bool   // deleted, expired, or taken by a consumer
 
+	messageID string // of the header by which the server knows it
+
 	operation string // of a bucket: what was done to the key, "" if it was put
 }
 
 // concurrency is how many reads are under way at once: each answer holds a whole message.
 const concurrency = 32
 
-// delivered is the ids of the messages after the sequence.
-func (s *Sink) delivered(ctx context.Context, after uint64) ([]string, error) {
-	var ids []string
-	last := s.stream.place.Seq
+// delivered is the ids of our messages after the mark, and how many messages there are gone.
+func (s *Sink) delivered(ctx context.Context, want *mark) (ids []string, gone uint64, err error) {
+	after, last := want.Seq, s.stream.place.Seq
 	for after < last {
 		n := int(min(concurrency, last-after))
 		entries, err := s.read(ctx, after+1, n)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		if ids, err = s.appendIDs(ids, entries); err != nil {
-			return nil, err
+		for i := range entries {
+			if entries[i].gone {
+				gone++
+				continue
+			}
+			ours, err := s.isOurs(ctx, &entries[i], want)
+			if err != nil {
+				return nil, 0, err
+			}
+			if ours {
+				ids = append(ids, entries[i].id)
+			}
 		}
 		after += uint64(n)
 	}
-	return ids, nil
-}
-
-func (s *Sink) appendIDs(ids []string, entries []entry) ([]string, error) {
-	for _, e := range entries {
-		_, err := change.ParseID(e.id)
-		switch {
-		case e.gone:
-		case err == nil:
-			ids = append(ids, e.id)
-		case !s.stream.shared:
-			return nil, permanent("open stream %s: message %d on subject %q is not from kubecdc: "+
-				"another writer publishes into the stream: give the exporter a stream of its own, or say that it is shared",
-				s.stream.name, e.seq, e.subject)
-		}
-	}
-	return ids, nil
+	return ids, gone, nil
 }
 
 // read returns the entries at n sequences. It asks the stream's leader: the replicas that answer direct gets may not
@@ -110,7 +104,7 @@ func parseEntry(m *natsgo.Msg) (entry, error) {
 	}
 	found := entry{seq: answer.Message.Seq, subject: answer.Message.Subject}
 	if headers, err := natsgo.DecodeHeadersMsg(answer.Message.Headers); err == nil {
-		found.id, found.operation = headers.Get(sink.HeaderID), headers.Get(headerOperation)
+		found.id, found.operation, found.messageID = headers.Get(sink.HeaderID), headers.Get(headerOperation), headers.Get(headerMessageID)
 	}
 	return found, nil
 }

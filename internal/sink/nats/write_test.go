@@ -280,7 +280,7 @@ func TestI3LateCopy(t *testing.T) {
 // TestI4GoneMessagesAreProvenOrSentAgain: consumers, limits and people take messages away before settle reads them.
 func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
 	rest := newMaker().Batch(4)
-	at := func(i int) entry { return entry{seq: uint64(i + 1), id: rest[i].ID} }
+	at := func(i int) entry { return entry{seq: uint64(i + 1), id: rest[i].ID, subject: rest[i].Destination} }
 	gone := entry{gone: true}
 	for _, test := range []struct {
 		entries []entry
@@ -297,7 +297,7 @@ func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
 			t.Errorf("%v: got %d and %v, want %d", test.entries, n, err, test.want)
 		}
 	}
-	for _, entries := range [][]entry{{at(1)}, {at(0), {seq: 2, id: "x"}}, {at(0), at(1), at(2), at(3), {seq: 5}}} {
+	for _, entries := range [][]entry{{at(1)}, {{seq: 1, id: rest[0].ID, subject: "k8s.other"}}, {at(0), {seq: 2, id: "x"}}, {at(0), at(1), at(2), at(3), {seq: 5}}} {
 		p := publisher{sink: &Sink{stream: stream{confirmed: true}}}
 		if _, err := p.prefix(entries, rest); err == nil {
 			t.Errorf("%v: want an error", entries)

@@ -1,0 +1,132 @@
+package nats
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// keyed are n messages of a bucket, each of a key of its own from first on.
+func keyed(first, n int) []sink.Message {
+	batch := newMaker().Batch(n)
+	for i := range batch {
+		batch[i].Destination, batch[i].Op = fmt.Sprintf("$KV.NOW.pods.%d", first+i), "updated"
+	}
+	return batch
+}
+
+// TestI4PurgeBehindWhichSomethingWasWritten is found by the next open, and by the running sink.
+func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*Options)
+		purge  []jetstream.StreamPurgeOpt
+		lost   bool
+	}{
+		{"a stream", nil, nil, true},
+		{"a part of a stream", nil, []jetstream.StreamPurgeOpt{jetstream.WithPurgeKeep(5)}, true},
+		{"a subject", nil, []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject("k8s.x")}, true},
+		{"a stream of an age", func(o *Options) { o.MaxAge = time.Hour }, nil, true},
+		{"a shared stream", func(o *Options) { o.Shared = true }, nil, true},
+		{"a shared stream, what may be others'", func(o *Options) { o.Shared = true }, []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject("k8s.x")}, false},
+		{"a stream of a size", func(o *Options) { o.MaxBytes = 1 << 20 }, nil, false}, // looks as if it was full
+		{"a bucket", func(o *Options) { o.Stream, o.Subjects, o.KV = "", nil, "NOW" }, nil, true},
+		{"a part of a bucket", func(o *Options) { o.Stream, o.Subjects, o.KV = "", nil, "NOW" }, []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject("$KV.NOW.pods.7")}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := startServer(t, nil)
+			options := s.options()
+			if test.change != nil {
+				test.change(&options)
+			}
+			messages := func(first, n int) []sink.Message {
+				if options.KV != "" {
+					return keyed(first, n)
+				}
+				return newMaker().Batch(n)
+			}
+			running := newSink(t, options)
+			opened := func(mark sink.Mark) error {
+				_, err := newSink(t, options).Open(within(t), mark)
+				return err
+			}
+			var lost *sink.LostError
+			if _, err := running.Open(within(t), ""); err != nil {
+				t.Fatal(err)
+			}
+			write(t, running, messages(0, 20))
+			running.looked = time.Time{}
+			write(t, running, nil)
+			if err := opened(running.stream.place.text()); err != nil {
+				t.Fatalf("before the purge: %v", err)
+			}
+			js, ctx := s.admin()
+			if err := must(js.Stream(ctx, running.name)).Purge(ctx, test.purge...); err != nil {
+				t.Fatal(err)
+			}
+			mark := running.stream.place.text()
+			if options.KV == "" { // which is looked at before each write
+				mark = write(t, running, messages(100, 1))
+			}
+			if err := opened(mark); errors.As(err, &lost) != test.lost || err != nil && !test.lost {
+				t.Fatalf("open: got %v, want lost: %t", err, test.lost)
+			}
+			running.looked = time.Time{}
+			_, err := running.Write(within(t), messages(200, 1))
+			if (err != nil) != test.lost {
+				t.Fatalf("a running sink: got %v, want lost: %t", err, test.lost)
+			}
+			if !test.lost {
+				return
+			}
+			if _, err := running.Open(within(t), mark); !errors.As(err, &lost) {
+				t.Fatalf("opened again: got %v", err)
+			}
+			if err := opened(write(t, running, messages(0, 3))); err != nil { // told once
+				t.Fatalf("behind the loss: %v", err)
+			}
+		})
+	}
+}
+
+// TestI4WhatALimitTookIsNotLost, nor is a key that was written again.
+func TestI4WhatALimitTookIsNotLost(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	info := func(change func(*jetstream.StreamInfo)) *jetstream.StreamInfo {
+		i := &jetstream.StreamInfo{TimeStamp: at.Add(time.Minute), State: jetstream.StreamState{Msgs: 10, FirstSeq: 91, LastSeq: 100, NumSubjects: 7}}
+		change(i)
+		return i
+	}
+	before := &held{Gone: 0, Keys: 7, Last: 50, Time: at}
+	for name, test := range map[string]struct {
+		change func(*jetstream.StreamInfo)
+		lost   bool
+	}{
+		"no limit":               {func(*jetstream.StreamInfo) {}, true},
+		"age":                    {func(i *jetstream.StreamInfo) { i.Config.MaxAge = time.Minute }, false},
+		"younger":                {func(i *jetstream.StreamInfo) { i.Config.MaxAge = time.Hour }, true},
+		"number":                 {func(i *jetstream.StreamInfo) { i.Config.MaxMsgs = 10 }, false},
+		"larger number":          {func(i *jetstream.StreamInfo) { i.Config.MaxMsgs = 51 }, true},
+		"size":                   {func(i *jetstream.StreamInfo) { i.Config.MaxBytes = 10 }, false},
+		"lives of messages":      {func(i *jetstream.StreamInfo) { i.Config.AllowMsgTTL = true }, false},
+		"age or number":          {func(i *jetstream.StreamInfo) { i.Config.MaxAge, i.Config.MaxMsgs = time.Hour, 10 }, false},
+		"a bucket":               {func(i *jetstream.StreamInfo) { i.Config.MaxMsgsPerSubject = 1 }, false},
+		"a bucket that has less": {func(i *jetstream.StreamInfo) { i.Config.MaxMsgsPerSubject, i.State.NumSubjects = 1, 6 }, true},
+		"a bucket that ages": {func(i *jetstream.StreamInfo) {
+			i.Config.MaxMsgsPerSubject, i.State.NumSubjects, i.Config.MaxAge = 1, 6, time.Hour
+		}, false},
+	} {
+		if missing := before.missing(view{info: info(test.change)}); (missing != "") != test.lost {
+			t.Errorf("%s: %q is missing, want lost: %t", name, missing, test.lost)
+		}
+	}
+	var unknown *held
+	if missing := unknown.missing(view{info: info(func(*jetstream.StreamInfo) {})}); missing != "" {
+		t.Errorf("a mark of an older version: %s", missing)
+	}
+}
