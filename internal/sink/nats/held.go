@@ -102,9 +102,11 @@ func (s *Sink) count(ctx context.Context) {
 }
 
 // look compares the stream with what it held, now and then. Where that fails, what follows finds out why. A bucket is looked at before
-// and behind each write, since new keys would stand for the ones that somebody took away.
-func (s *Sink) look(ctx context.Context) error {
-	if s.options.KV == "" && time.Since(s.looked) < s.tuning.look || !s.conn.nc.IsConnected() || ctx.Err() != nil {
+// and behind each write, since new keys would stand for the ones that somebody took away, and a shared stream also before the first
+// write, since another cluster's exporter may have begun at the same time.
+func (s *Sink) look(ctx context.Context, writes bool) error {
+	due := time.Since(s.looked) >= s.tuning.look || writes && (s.options.KV != "" || s.options.Shared && !s.stream.confirmed)
+	if !due || !s.conn.nc.IsConnected() || ctx.Err() != nil {
 		return nil
 	}
 	s.looked = time.Now()

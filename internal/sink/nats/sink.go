@@ -153,7 +153,7 @@ func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, erro
 	if s.conn == nil {
 		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.name)
 	}
-	err := s.look(ctx)
+	err := s.look(ctx, len(batch) > 0)
 	if err != nil {
 		s.shut(ctx)
 		return "", err
