@@ -11,6 +11,7 @@
 // order of each object, and that of each partition; the frames of a snapshot are told apart by its id.
 //
 // E2E_SEED changes what the tests do at random, E2E_KILLS and E2E_RESTARTS how often they kill the exporter and restart
-// the API server, E2E_CUTS how many milliseconds a connection lives on average; -short does less. With -artifacts, the
+// the API server, E2E_CUTS how many milliseconds a connection lives on average; E2E_TENANT is
+// how long a tenant does what it may, 30s without it; -short does less. With -artifacts, the
 // logs and what the sinks got are kept.
 package e2e

@@ -1,0 +1,345 @@
+package e2e
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// tenantTime is how long the tenant does what it may: E2E_TENANT, or half a minute.
+func tenantTime(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("E2E_TENANT")
+	if text == "" {
+		return 30 * time.Second
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("E2E_TENANT %q: %v", text, err)
+	}
+	return d
+}
+
+// TestI4ATenantStopsNothing: who may make and label pods, roles, config maps and custom resources in one namespace, and reach
+// the exporter's port, does everything at random that was ever found to hurt, while others write. Each sink ends with what the
+// API server has, but for what a gap of its key announces; the same process runs all the time, in bounded memory, and says that
+// it is well.
+func TestI4ATenantStopsNothing(t *testing.T) {
+	r := newRig(t, nil)
+	r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": tenantNamespace}})
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.writer.start(t)
+	crowd := &crowd{address: r.exporter.listen}
+	defer crowd.leave()
+	tenant := &tenant{t: t, r: r, random: rand.New(rand.NewPCG(seed(t), 99)), made: map[string]schema.GroupVersionResource{}}
+	deadline := time.Now().Add(tenantTime(t))
+	for n := 0; time.Now().Before(deadline); n++ {
+		tenant.act()
+		if n%20 == 0 {
+			crowd.come(t.Context())
+		}
+		if !r.exporter.runs() {
+			t.Fatalf("the exporter has ended:\n%s", r.exporter.lastLines(t))
+		}
+	}
+	r.settle()
+	tenant.wantMemory()
+	tenant.settle()
+	crowd.leave()
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if text := r.exporter.get(t, path); text != "ok\n" {
+			t.Errorf("%s says %s", path, text)
+		}
+	}
+	for _, name := range []string{"nats", "file"} {
+		gaps := tenant.judge(r.followerNamed(name))
+		if counted := r.exporter.metricSum(t, "kubecdc_sink_rejected_total", name); gaps > 0 && counted == 0 {
+			t.Errorf("sink %s has %d gaps of objects, and nothing is counted", name, gaps)
+		}
+	}
+	r.exporter.stop(t)
+}
+
+const tenantNamespace = "tenant"
+
+// mostMemory is far above what the queues of two sinks may take, 64 MiB each, in MiB.
+const mostMemory = 512
+
+func (a *tenant) wantMemory() {
+	a.t.Helper()
+	peak := a.r.exporter.peakMemory(a.t)
+	a.t.Logf("the tenant did %d things; the exporter's memory peaked at %s", a.acts, peak)
+	var mebibytes int
+	if n, err := fmt.Sscanf(peak, "%d MiB", &mebibytes); n == 1 && err == nil && mebibytes > mostMemory {
+		a.t.Errorf("the exporter took %s", peak)
+	}
+}
+
+// tenant is who has rights in one namespace.
+type tenant struct {
+	t      *testing.T
+	r      *rig
+	random *rand.Rand
+	made   map[string]schema.GroupVersionResource // by name
+	acts   int
+}
+
+// braces are keys and values that look like the end of what they are in.
+func braces() []string {
+	return []string{`{"a}]}},`, `}]}}`, `]}}`, `"}],"spec":{`, `{{{{`, `}`, "\\\"}]}", `a}]}},{"metadata":{"name":"x"}}`}
+}
+
+func (a *tenant) pick(of []string) string { return of[a.random.IntN(len(of))] }
+
+// name is of any kind where RBAC's objects are meant, which may be called almost anything.
+func (a *tenant) name(free bool) string {
+	if !free {
+		return fmt.Sprintf("t-%d", a.random.IntN(12))
+	}
+	switch a.random.IntN(5) {
+	case 0:
+		return fmt.Sprintf("long-%d-%s", a.random.IntN(3), strings.Repeat("x", []int{600, 5000, 40_000}[a.random.IntN(3)]))
+	case 1:
+		return a.pick([]string{"a\x1b]0;owned\x07", "b\u202egnp.exe", "c\u009b31m", "e\nforged line", "f\tg"})
+	case 2:
+		return a.pick(braces()[:5])
+	}
+	return fmt.Sprintf("t-%d", a.random.IntN(12))
+}
+
+func (a *tenant) metadata(name string) map[string]any {
+	return map[string]any{
+		"name": name, "namespace": tenantNamespace,
+		"labels":      map[string]any{"team": a.pick([]string{"a.b", "a_b", "a-b", "x", fmt.Sprint("t", a.random.IntN(1000))})},
+		"annotations": map[string]any{"note": a.pick(braces()) + a.pick([]string{"\x1b[2J", "\u202e", "é𝄞", ""}), "big": strings.Repeat(a.pick(braces()), a.random.IntN(2000))},
+	}
+}
+
+// object is a new one of any kind.
+func (a *tenant) object() (schema.GroupVersionResource, map[string]any) {
+	odd := map[string]any{a.pick(braces()): a.pick(braces()), "managedFields": []any{map[string]any{"manager": a.pick(braces())}}, "id": "x"}
+	switch a.random.IntN(4) {
+	case 0:
+		manifest := pod()
+		manifest["metadata"] = a.metadata(a.name(false))
+		manifest["spec"].(map[string]any)["volumes"] = []any{map[string]any{
+			"name": "v", "csi": map[string]any{"driver": "d.example.com", "volumeAttributes": map[string]any{a.pick(braces()): a.pick(braces())}},
+		}}
+		return core("pods"), manifest
+	case 1:
+		manifest := role()
+		manifest["metadata"] = a.metadata(a.name(true))
+		return rbac("roles"), manifest
+	case 2:
+		return core("configmaps"), map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": a.metadata(a.name(false)),
+			"data": map[string]any{"a": a.pick(braces()), "big": strings.Repeat(a.pick(braces()), a.random.IntN(50_000))},
+		}
+	}
+	manifest := widget()
+	manifest["metadata"], manifest[a.pick(braces())], manifest["id"], manifest["specversion"] = a.metadata(a.name(false)), odd, "not/mine", "1.0"
+	return widgets(), manifest
+}
+
+// act does one thing: it makes an object, changes it, or removes it.
+func (a *tenant) act() {
+	a.t.Helper()
+	resource, manifest := a.object()
+	object := &unstructured.Unstructured{Object: manifest}
+	client := a.r.client.Resource(resource).Namespace(tenantNamespace)
+	_, err := client.Create(a.t.Context(), object, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		switch a.random.IntN(3) {
+		case 0:
+			err = client.Delete(a.t.Context(), object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+		default:
+			if resource.Resource == "pods" { // of whose spec little may change
+				err = a.annotate(resource, object)
+			} else {
+				_, err = client.Update(a.t.Context(), object, metav1.UpdateOptions{})
+			}
+		}
+	}
+	if err != nil && !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) {
+		a.t.Fatalf("%s %.80q: %v", resource.Resource, object.GetName(), err)
+	}
+	a.acts++
+}
+
+func (a *tenant) annotate(resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	client := a.r.client.Resource(resource).Namespace(tenantNamespace)
+	now, err := client.Get(a.t.Context(), object.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	now.SetAnnotations(object.GetAnnotations())
+	now.SetLabels(object.GetLabels())
+	_, err = client.Update(a.t.Context(), now, metav1.UpdateOptions{})
+	return err
+}
+
+func tenantResources() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{core("pods"), core("configmaps"), rbac("roles"), widgets()}
+}
+
+// settle returns when each sink has the last change of each resource, and so everything before it.
+func (a *tenant) settle() {
+	a.t.Helper()
+	for _, resource := range tenantResources() {
+		manifest := map[string]func() map[string]any{"pods": pod, "configmaps": configMap, "roles": role, "widgets": widget}[resource.Resource]()
+		manifest["metadata"] = map[string]any{"name": "the-last", "namespace": tenantNamespace}
+		made, err := a.r.client.Resource(resource).Namespace(tenantNamespace).Create(a.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.CreateOptions{})
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		a.r.await(string(made.GetUID()))
+	}
+}
+
+// lastTold is what a sink says of an object last.
+type lastTold struct {
+	uid, version string
+	gap          bool
+}
+
+// judge folds the sink, compares it with the API server, and returns how many objects a gap stands for.
+func (a *tenant) judge(sink *follower) (gaps int) {
+	a.t.Helper()
+	fold := map[string]lastTold{}
+	for _, e := range sink.all(a.t) {
+		key := e.kind() + " " + e.key()
+		switch e.op() {
+		case "added", "updated", "replaced", "sync":
+			fold[key] = lastTold{e.UID, e.ResourceVersion, false}
+		case "deleted":
+			delete(fold, key)
+		case "gap":
+			if e.Name != "" {
+				fold[key] = lastTold{e.UID, e.ResourceVersion, true}
+			}
+		}
+	}
+	for _, resource := range a.r.resources() {
+		kind := kubectlName(resource)
+		a.r.eachListed(resource, func(object *unstructured.Unstructured) {
+			found := false
+			for _, name := range []string{object.GetName(), hashedName(object.GetName())} {
+				key := kind + " " + joined(object.GetNamespace(), name)
+				have, known := fold[key]
+				if delete(fold, key); !known {
+					continue
+				}
+				found = true
+				if have.gap {
+					gaps++
+				}
+				if have.version != object.GetResourceVersion() || have.uid != string(object.GetUID()) {
+					a.t.Errorf("sink %s has %.120q %s at %s, the API server at %s", sink.name, key, have.uid, have.version, object.GetResourceVersion())
+				}
+			}
+			if !found {
+				a.t.Errorf("sink %s does not have %s %.120q", sink.name, kind, joined(object.GetNamespace(), object.GetName()))
+			}
+		})
+	}
+	for key, have := range fold {
+		if have.gap {
+			continue // what it stood for is gone, and that it was never there was said
+		}
+		if kind, _, _ := strings.Cut(key, " "); a.r.streams(kind) {
+			a.t.Errorf("sink %s has %.120q %+v, which is gone", sink.name, key, have)
+		}
+	}
+	return gaps
+}
+
+// streams says whether the exporter streams the resource.
+func (r *rig) streams(kind string) bool {
+	for _, resource := range r.resources() {
+		if kubectlName(resource) == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// hashedName is what a note has of a name that is too long.
+func hashedName(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return "%sha256-" + hex.EncodeToString(sum[:])
+}
+
+func (r *rig) followerNamed(name string) *follower {
+	r.t.Helper()
+	for _, sink := range r.sinks() {
+		if sink.name == name {
+			return sink
+		}
+	}
+	r.t.Fatalf("no sink is called %s", name)
+	return nil
+}
+
+// metricSum is the sum of all series of the metric that are of the sink.
+func (x *exporter) metricSum(t *testing.T, metric, sink string) (sum float64) {
+	t.Helper()
+	for line := range strings.Lines(x.get(t, "/metrics")) {
+		if strings.HasPrefix(line, metric+"{") && strings.Contains(line, `sink="`+sink+`"`) {
+			var n float64
+			if _, err := fmt.Sscan(line[strings.LastIndexByte(strings.TrimSpace(line), ' '):], &n); err == nil {
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+// crowd is connections to the exporter's port that say nothing, or read nothing.
+type crowd struct {
+	address string
+	mu      sync.Mutex
+	conns   []net.Conn
+}
+
+func (c *crowd) come(ctx context.Context) {
+	for n := range 40 {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.address)
+		if err != nil {
+			continue // the next one may have a place
+		}
+		if n%4 == 0 {
+			io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n") // and it is never read
+		}
+		c.mu.Lock()
+		c.conns = append(c.conns, conn)
+		c.mu.Unlock()
+	}
+	if answer, err := http.Get("http://" + c.address + "/metrics"); err == nil {
+		answer.Body.Close()
+	}
+}
+
+func (c *crowd) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+	c.conns = nil
+}
