@@ -34,6 +34,17 @@ func newForms(c *cluster, cfg *config.Config, key []byte) *forms {
 	return &forms{cluster: c, cfg: cfg, key: key}
 }
 
+// forms are those of this run. What goes to disk from now on names them.
+func (a *assembly) forms() (*forms, error) {
+	key, err := redactionKey(a.cfg, a.store)
+	if err != nil {
+		return nil, err
+	}
+	f := newForms(a.cluster, a.cfg, key)
+	a.store.SetForms(f.of)
+	return f, nil
+}
+
 // today is nil where no rules of today are known: what is not configured has none.
 func (f *forms) today(stream *change.Stream) *shape.Today {
 	now, known := f.cluster.chosen.Load(), f.known.Load()

@@ -139,15 +139,13 @@ type assembly struct {
 }
 
 func (a *assembly) run(ctx context.Context) error {
-	key, err := redactionKey(a.cfg, a.store)
+	forms, err := a.forms()
 	if err != nil {
 		return err
 	}
-	forms := newForms(a.cluster, a.cfg, key)
-	a.store.SetForms(forms.of)
 	letters := lettersOf(a.cfg, a.cluster, forms)
 	images := pipeline.NewImages(a.store)
-	f, err := a.prepare(images, key)
+	f, err := a.prepare(images, forms.key)
 	if err != nil {
 		return err
 	}
