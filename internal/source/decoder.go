@@ -26,9 +26,10 @@ type decoder struct {
 	frames *frame.Reader
 	ended  func(frames int)
 
-	turn   chan struct{} // buffered 1, full while a record goes in line; guards the following
-	count  int           // frames
-	closed bool
+	turn    chan struct{} // buffered 1, full while a record goes in line; guards the following
+	count   int           // frames
+	orderly bool          // the server has ended the watch
+	closed  bool
 }
 
 // Decode puts the records of the watch in line. It returns the first frame, as a bookmark, so that the Reflector knows a watch
@@ -37,6 +38,7 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 	for {
 		f, err := d.frames.Next()
 		if err != nil {
+			d.over(err)
 			return "", nil, err
 		}
 		first := d.take(&f)
@@ -72,7 +74,7 @@ func (d *decoder) take(f *frame.Frame) (first bool) {
 
 func (d *decoder) push(f *frame.Frame) error {
 	s := d.stream
-	if f.Type == frame.Bookmark { // it moves the position in line, behind the records before it
+	if s.bookmarked = s.bookmarked || f.Type == frame.Bookmark; f.Type == frame.Bookmark { // it moves the position in line, behind the records before it
 		version := f.Object.ResourceVersion
 		if !change.IsVersion(version) {
 			return s.unordered("a bookmark has the resourceVersion %.40q", version)
@@ -104,6 +106,13 @@ func opOf(t frame.Type) change.Op {
 		return change.Updated
 	}
 	return change.Deleted
+}
+
+// over notes how the watch ended, unless it was closed.
+func (d *decoder) over(err error) {
+	d.turn <- struct{}{}
+	d.orderly = d.orderly || !d.closed && err == io.EOF
+	<-d.turn
 }
 
 // Close ends a Decode that is waiting, and waits for a record that is going in line: none follows, so that whoever ended the

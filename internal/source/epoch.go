@@ -39,6 +39,7 @@ func (s *Stream) checkServerVersion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.standing = now
 	if change.CompareVersions(now, s.cursor.position.ResourceVersion) < 0 || s.suspect.Load() && s.isOtherHistory(ctx) {
 		s.enqueue(change.Owed{Reason: change.Epoch})
 	}

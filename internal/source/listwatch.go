@@ -97,6 +97,10 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	if err := s.reconcileDue(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.moveQuiet(ctx); err != nil {
+		s.fail(ctx, err)
+		return nil, err
+	}
 	run := ctx
 	ctx, stop := context.WithCancel(run)
 	if !s.mayWatch(stop) {
@@ -104,7 +108,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		return nil, errReconcileDue()
 	}
 	from := s.cursor.resume()
-	body, err := s.Client.watch(ctx, s, from, options.TimeoutSeconds)
+	body, err := s.Client.watch(ctx, s, from, s.watchTime(options.TimeoutSeconds))
 	if err != nil {
 		stop()
 		s.noteGone(err)
@@ -112,9 +116,14 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		return nil, err
 	}
 	s.Observer.Watching(s.stream, from)
-	began := time.Now()
+	began, asked := time.Now(), s.standing
 	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.frameOptions()), turn: make(chan struct{}, 1)}
-	d.ended = func(frames int) { stop(); s.watchEnded(frames, time.Since(began)) }
+	d.ended = func(frames int) {
+		stop()
+		took := time.Since(began)
+		s.watchEnded(frames, took)
+		s.noteSilence(frames == 0 && d.orderly, took, asked)
+	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{d, ctx, s}, reporter), nil
 }

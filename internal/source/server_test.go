@@ -27,6 +27,8 @@ type apiServer struct {
 	look func(q url.Values) (status int, body string)
 	// deny answers a request instead, where its status is not 0.
 	deny func() (status int, body string)
+	// prepare, where set, changes the stream before it runs.
+	prepare func(*Stream)
 	// answer, where set, changes a list of one object.
 	answer func(page string) string
 	// list answers a list of more than one.
@@ -173,6 +175,9 @@ func (a *apiServer) start(r *recorder, saved change.Position) *Stream {
 		config.Images = r
 	}
 	s := NewStream(config)
+	if a.prepare != nil {
+		a.prepare(s)
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(a.t.Context()))
 	done := make(chan struct{})
 	go func() {

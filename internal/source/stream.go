@@ -120,10 +120,15 @@ type Stream struct {
 	unsorted  bool   // the server's lists are not in the inventory's order
 	proof     proof
 	suspect   atomic.Bool // something failed since the proof was asked for
+	standing  string      // where the server stood when it was asked last
 	refused   error       // why the stream is not read any more; nil while it is
 	inexact   int         // so many lists in a row were not of the version that was asked for
 	brokenAt  string      // the position at which the last watch brought what cannot be read, "" where it did not
 	heard     time.Time   // when the last record in line was read; zero in a life that had none yet
+
+	minSilence time.Duration // of a watch that proves something
+	silentUpTo string        // the version that the last watch proved silence up to, "" for none
+	bookmarked bool          // a watch of this life had a bookmark
 
 	listing sync.WaitGroup // lists that the Reflector no longer waits for
 
@@ -138,9 +143,10 @@ type Stream struct {
 func NewStream(config Config) *Stream {
 	s := &Stream{
 		Config: config, stream: config.Stream, selection: config.Selection,
-		cursor:    newCursor(config.Saved),
-		epoch:     config.ClusterUID,
-		stopWatch: func() {},
+		cursor:     newCursor(config.Saved),
+		epoch:      config.ClusterUID,
+		minSilence: minSilence,
+		stopWatch:  func() {},
 	}
 	sameCluster := change.ClusterOf(config.Saved.Epoch) == config.ClusterUID
 	if sameCluster {
