@@ -44,6 +44,7 @@ type listener struct {
 	joined   bool                        // that was received; of the goroutine of start, and then of run
 	stops    *stops                      // of all sinks
 	seldom   *backoff.ExponentialBackOff // how long a sink waits that is stopped
+	kept     atomic.Pointer[sink.Mark]   // the saved mark, if it is another one than the sink was told
 	compared atomic.Bool                 // what the log holds is known
 
 	mu       sync.Mutex // guards the following

@@ -1,7 +1,10 @@
 package pipeline
 
 import (
+	"context"
+	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -50,5 +53,38 @@ func TestI2AMarkWaitsForWhatWasWrittenBeforeIt(t *testing.T) {
 	acknowledge(1, "3", a)
 	if got := marks(); got["first"] != "2" {
 		t.Errorf("the mark is %q, want 2: all is saved", got["first"])
+	}
+}
+
+// keeper notes the marks that it is told are saved.
+type keeper struct {
+	memory
+	told []sink.Mark
+}
+
+func (k *keeper) Keep(saved sink.Mark) { k.told = append(k.told, saved) }
+
+// TestI1ASinkIsToldOfTheSavedMark, so that it removes nothing that will be asked for; and of no mark that is not saved yet.
+func TestI1ASinkIsToldOfTheSavedMark(t *testing.T) {
+	target := &keeper{}
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		slow := sinkOf("slow", &memory{fault: func(context.Context, []sink.Message) error { <-hang; return nil }})
+		r := newRig(t, sinkOf("s", target), slow)
+		if err := r.life(func(line *Line) {
+			for i := range 3 {
+				r.push(line, update(pods(), "a", i+1))
+				synctest.Wait()
+			}
+			close(hang)
+			r.drain(line, pods())
+			r.push(line, update(pods(), "a", 4))
+			r.drain(line, pods())
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got := fmt.Sprint(target.told); got != "[0 3]" {
+		t.Errorf("told %s, want the mark of the start, and that of the three records when both sinks had them", got)
 	}
 }

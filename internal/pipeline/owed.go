@@ -66,6 +66,6 @@ func (r *run) oweLost(l *listener, mark sink.Mark) error {
 	if err := r.owe(r.debts(l.Name, change.Lost, l.takes), map[string]sink.Mark{l.Name: mark}); err != nil {
 		return err
 	}
-	r.line.durable[l.index] = mark
+	r.line.isSaved(l.index, mark)
 	return nil
 }

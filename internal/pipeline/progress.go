@@ -103,10 +103,16 @@ func (l *Line) save(store *checkpoint.Store, batch checkpoint.Batch) error {
 	}
 	for i, lst := range l.listeners {
 		if mark, found := batch.Marks[lst.Name]; found {
-			l.durable[i] = mark
+			l.isSaved(i, mark)
 		}
 	}
 	return nil
+}
+
+// isSaved notes the mark that is saved; the caller holds saving.
+func (l *Line) isSaved(listener int, mark sink.Mark) {
+	l.durable[listener] = mark
+	l.listeners[listener].kept.Store(&mark)
 }
 
 // savedMark is where a crash would find the listener's sink.

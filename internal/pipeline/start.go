@@ -160,7 +160,7 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 	if err := save(debts, map[string]sink.Mark{l.Name: l.mark}); err != nil {
 		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
 	}
-	r.line.durable[l.index] = l.mark
+	r.line.isSaved(l.index, l.mark)
 	return nil
 }
 

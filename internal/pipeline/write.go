@@ -27,6 +27,7 @@ type sinkError struct{ error }
 // attempt makes one attempt with the batch and returns what is still to be written.
 func (l *listener) attempt(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
 	messages := l.encode(batch)
+	l.tellSaved()
 	began := time.Now()
 	mark, err := l.Target.Write(ctx, messages)
 	var rejected *sink.RejectedError
@@ -46,6 +47,14 @@ func (l *listener) attempt(ctx context.Context, batch []*change.Record) ([]*chan
 		return nil, err
 	}
 	return batch, &sinkError{err}
+}
+
+// tellSaved tells the sink of the saved mark, where it wants to know.
+func (l *listener) tellSaved() {
+	saved := l.kept.Swap(nil)
+	if keeper, ok := l.Target.(sink.Keeper); ok && saved != nil {
+		keeper.Keep(*saved)
+	}
 }
 
 // encode makes the messages of the batch; a record may have several.

@@ -50,6 +50,13 @@ type Recaller interface {
 	Recall(ctx context.Context, each func(id string) error) error
 }
 
+// Keeper is a Sink that removes old parts of its log by itself.
+type Keeper interface {
+	// Keep says which mark is saved. What lies behind it is asked for at the next start, so the sink must not remove it before
+	// it is told of another. It is called like Write.
+	Keep(saved Mark)
+}
+
 // Mark is a sink's place in its own log, in a text of its own that only the sink reads. "" is before everything.
 type Mark string
 

@@ -33,10 +33,14 @@ type Log struct {
 	dirty   bool   // the active file may be longer than size
 	newest  string // the name of the newest rotated file, "" if there never was one
 	renamed bool   // a rotation began: file has its new name, and nothing is at path yet
+	kept    *place // the saved mark; nil while none is known
 	buf     []byte
 }
 
-var _ sink.Sink = (*Log)(nil)
+var (
+	_ sink.Sink   = (*Log)(nil)
+	_ sink.Keeper = (*Log)(nil)
+)
 
 // Open is sink.Sink's. The last line is cut off if a crash left it without its newline or, after a failure of power,
 // with zeros in it: it lies behind the mark and was never acknowledged. Where no mark is found, nothing is known of

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // stamp sorts as text in the order of time.
@@ -95,17 +97,44 @@ func (l *Log) tryRotate() error {
 	return nil
 }
 
-// retain deletes the oldest files. What fails is tried again after the next rotation, and stops nothing.
+// Keep is sink.Keeper's.
+func (l *Log) Keep(saved sink.Mark) {
+	if p, ok := parsePlace(saved); ok {
+		l.kept = &p
+	}
+}
+
+// needless are the old ones of the rotated files, as far as they lie before the saved mark. Where no file has that any more it
+// protects none.
+func (l *Log) needless(old int, rotated []string) ([]string, error) {
+	if l.kept == nil || old == 0 {
+		return rotated[:old], nil
+	}
+	at, err := l.locate(*l.kept, rotated)
+	switch {
+	case errors.Is(err, errNoPlace):
+		return rotated[:old], nil
+	case err != nil:
+		return nil, err
+	}
+	return rotated[:min(old, at.file)], nil
+}
+
+// retain deletes the oldest files, as far as nobody will ask for them. What fails is tried again after the next rotation, and stops
+// nothing.
 func (l *Log) retain() {
 	if l.options.Keep == 0 {
 		return
 	}
 	names, err := l.rotated()
+	if err == nil {
+		names, err = l.needless(max(0, len(names)-l.options.Keep), names)
+	}
 	if err != nil {
 		l.options.Retry("retention", err)
 		return
 	}
-	for _, name := range names[:max(0, len(names)-l.options.Keep)] {
+	for _, name := range names {
 		if at, _ := l.rotatedAt(name); l.now().Sub(at) < young {
 			return
 		}

@@ -107,6 +107,37 @@ func TestKeepLeavesTheYoungestAndWhatAMarkMayNeed(t *testing.T) {
 	}
 }
 
+// TestI1RetentionKeepsWhatIsBehindTheSavedMark however old it is and however many files that are: removed, it would be a false loss.
+func TestI1RetentionKeepsWhatIsBehindTheSavedMark(t *testing.T) {
+	o, c := pathIn(t), startOfTime()
+	o.MaxBytes, o.Keep = 1, 2
+	l, _ := openRotating(t, o, c, "")
+	maker := sinktest.Maker{}
+	mustWrite(t, l, maker.Batch(3))
+	saved := mustWrite(t, l, maker.Batch(1))
+	l.Keep(saved)
+	behind := maker.Batch(6)
+	for i := range behind {
+		c.at = c.at.Add(young + time.Second)
+		mustWrite(t, l, behind[i:i+1])
+	}
+	if got := len(files(t, o.Path)); got != 7 {
+		t.Errorf("%d files, want the one with the mark and all behind it: %q", got, names(files(t, o.Path)))
+	}
+	mustClose(t, l)
+	l, ids := openRotating(t, o, c, saved)
+	if !slices.Equal(ids, idsOf(behind)) {
+		t.Errorf("found %q", ids)
+	}
+	later := mustWrite(t, l, maker.Batch(1))
+	l.Keep(later)
+	c.at = c.at.Add(young + time.Second)
+	mustWrite(t, l, maker.Batch(1))
+	if got := len(files(t, o.Path)); got != 3 {
+		t.Errorf("%d files when the mark has moved on, want 3: %q", got, names(files(t, o.Path)))
+	}
+}
+
 // The clock stands, so that the only difference between the two files of the mark at 0 is their order.
 func TestI1MarkOfAnEmptyFileSurvivesRotation(t *testing.T) {
 	o, c := pathIn(t), startOfTime()
