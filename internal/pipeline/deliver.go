@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
@@ -89,7 +90,8 @@ func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, erro
 	return fresh, l.acknowledged(known, "")
 }
 
-// skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others.
+// skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others. A bucket and a compacted
+// topic hold the newest of an object alone: what comes before that in the batch was written, too.
 func (l *listener) skipRetried(batch []*change.Record) ([]*change.Record, error) {
 	if len(l.retried) == 0 {
 		return batch, nil
@@ -97,14 +99,22 @@ func (l *listener) skipRetried(batch []*change.Record) ([]*change.Record, error)
 	if len(batch) > 0 {
 		l.line.compare(l.index, highest(batch))
 	}
+	type object struct {
+		stream string
+		key    change.Key
+	}
 	var known, fresh []*change.Record
-	for _, rec := range batch {
-		if l.isRetried(rec) {
-			known = append(known, rec)
+	newer := map[object]bool{}
+	for _, rec := range slices.Backward(batch) {
+		of := object{rec.Stream.String(), rec.Key}
+		if l.isRetried(rec) || newer[of] && rec.Op.OfObject() {
+			known, newer[of] = append(known, rec), true
 		} else {
 			fresh = append(fresh, rec)
 		}
 	}
+	slices.Reverse(known)
+	slices.Reverse(fresh)
 	return fresh, l.acknowledged(known, "")
 }
 

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -64,5 +66,34 @@ func TestMessageIsFoundInItsRecord(t *testing.T) {
 		if got := l.recordOf(message); got != want {
 			t.Errorf("message %d is of record %d, want %d", message, got, want)
 		}
+	}
+}
+
+// A bucket holds the newest record of an object alone. What of a failed batch was written before it does not come again behind it:
+// an object that is gone would be back.
+func TestI3NothingOfAFailedBatchComesBehindItsNewerRecord(t *testing.T) {
+	target, hold, failed := &memory{}, make(chan struct{}), false
+	target.fault = func(_ context.Context, batch []sink.Message) error {
+		<-hold // until all of them are queued
+		at := slices.IndexFunc(batch, func(m sink.Message) bool { return m.Op == "deleted" })
+		if failed || at < 0 {
+			return nil
+		}
+		failed = true
+		target.append(batch[at : at+1]) // both are written, and the delete takes the update's place
+		return errors.New("no answer")
+	}
+	r := newRig(t, sinkOf("s", target))
+	if err := r.life(func(line *Line) {
+		gone, next := update(pods(), "a", 3), update(pods(), "b", 4)
+		gone.Op = change.Deleted
+		r.push(line, update(pods(), "z", 1), update(pods(), "a", 2), gone, next)
+		close(hold)
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := target.short(); !failed || strings.Contains(got, "a/2") || strings.Count(got, " ") != 2 {
+		t.Errorf("log %s, want z/1, a/3 and b/4", got)
 	}
 }
