@@ -1,12 +1,12 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
@@ -20,13 +20,18 @@ func kafkaRoutes(k *config.Kafka, c *cluster) (encode.Routes, error) {
 	return c.routes(topic, k.Topics, func(template string) (encode.Destination, error) { return encode.NewTopic(template, c.name) })
 }
 
-func kafkaOptions(s *config.Sink, c *cluster, topics encode.Routes, retry sink.RetryFunc) kafka.Options {
+func kafkaOptions(s *config.Sink, c *cluster, topics encode.Routes, told hearer) kafka.Options {
 	k := s.Kafka
 	options := kafka.Options{
 		Wire:   wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
 		Topics: c.topicsOf(s, topics), Delivery: k.Delivery, Compression: k.Compression,
 		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
-		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retry,
+		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
+		Judge: c.judge(!severalClusters(s, c.name)), Notice: func(text string) { told.Noticed(s.Name, text) },
+	}
+	if hasLabels(k) {
+		options.LabelTopics = k.LabelTopics
+		options.Made = func(topics int) { told.LabelTopics(s.Name, topics) }
 	}
 	options.TransactionalID = k.TransactionalID
 	if options.TransactionalID == "" {
@@ -35,8 +40,16 @@ func kafkaOptions(s *config.Sink, c *cluster, topics encode.Routes, retry sink.R
 	return options
 }
 
+// hasLabels says whether labels choose topics.
+func hasLabels(k *config.Kafka) bool {
+	return slices.ContainsFunc(append(slices.Collect(maps.Values(k.Topics)), k.Topic), func(template string) bool {
+		topic, err := encode.NewTopic(template, "")
+		return err == nil && topic.Labelled()
+	})
+}
+
 // topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or label
-// tells.
+// tells. What frames their records has its topic without one.
 func (c *cluster) topicsOf(s *config.Sink, routes encode.Routes) []string {
 	wants := c.wantedBy(s)
 	var topics []string
@@ -47,9 +60,7 @@ func (c *cluster) topicsOf(s *config.Sink, routes encode.Routes) []string {
 		if !isTopic || wants != nil && !wants(stream) {
 			continue
 		}
-		if name, fixed := topic.Fixed(stream); fixed {
-			topics = append(topics, name)
-		}
+		topics = append(topics, topic.OfFrames(stream))
 	}
 	slices.Sort(topics)
 	return slices.Compact(topics)

@@ -32,7 +32,7 @@ func readerOf(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error)
 		if err := c.checkTopics(s, topics); err != nil {
 			return nil, err
 		}
-		return kafka.NewReader(kafkaOptions(s, c, topics, func(string, error) {}), start)
+		return kafka.NewReader(kafkaOptions(s, c, topics, deaf{}), start)
 	case config.KindNATS:
 		_, subjects, err := natsRoutes(s.NATS, c)
 		if err != nil {

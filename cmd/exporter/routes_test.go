@@ -39,7 +39,7 @@ func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
 			t.Errorf("%s goes to %s, want %s", rec.Stream, routes.Of(rec), want)
 		}
 	}
-	if got, want := c.topicsOf(s, routes), []string{"all", "wild.services"}; !slices.Equal(got, want) {
+	if got, want := c.topicsOf(s, routes), []string{"all", "pods.-", "wild.services"}; !slices.Equal(got, want) {
 		t.Errorf("topics that are known beforehand are %q, want %q", got, want)
 	}
 	s.Kafka.Topics["po"] = "a b"

@@ -21,6 +21,7 @@ import (
 type hearer interface {
 	Retried(name, reason string, err error)
 	Noticed(name, text string)
+	LabelTopics(name string, topics int)
 }
 
 // deaf hears nothing.
@@ -28,6 +29,7 @@ type deaf struct{}
 
 func (deaf) Retried(string, string, error) {}
 func (deaf) Noticed(string, string)        {}
+func (deaf) LabelTopics(string, int)       {}
 
 // buildSinks makes a sink of each configured one. Every one that is wrong is in the error.
 func buildSinks(cfg *config.Config, c *cluster, stdout io.Writer, told hearer) ([]pipeline.Sink, error) {
@@ -94,7 +96,7 @@ func buildTarget(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (sin
 		if err != nil {
 			return nil, nil, err
 		}
-		target, err := kafka.New(kafkaOptions(s, c, topics, retried(told, s.Name)))
+		target, err := kafka.New(kafkaOptions(s, c, topics, told))
 		return target, topics, err
 	case config.KindNATS:
 		routes, subjects, err := natsRoutes(s.NATS, c)

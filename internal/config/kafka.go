@@ -24,6 +24,7 @@ type Kafka struct {
 
 	// The following are of topics that are created.
 	Create            *bool // create what is missing
+	LabelTopics       int   // how many at most, because a label says so
 	Partitions        int
 	Replication       int
 	MinInsyncReplicas int
@@ -65,6 +66,8 @@ func (k *Kafka) keys() []key {
 		{"tls", optional(&k.TLS), "TLS; the key alone trusts the system's authorities. Without it, in the clear."},
 		{"sasl", optional(&k.SASL), "A login. Without it, none."},
 		{"create", choice(&k.Create), "Make topics that are missing. The keys below are of these."},
+		{"labelTopics", or(&k.LabelTopics, counts(1, unlimited), "100"),
+			"How many topics are made at most because a label in `topic` or `topics` says so. What belongs into others is a dead letter."},
 		{"partitions", counts(1, unlimited).into(&k.Partitions),
 			"Partitions of a topic that is made. Without it, the broker's default."},
 		{"replication", counts(1, unlimited).into(&k.Replication),

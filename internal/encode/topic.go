@@ -2,6 +2,7 @@ package encode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -70,8 +71,19 @@ func (t *Topic) Fixed(stream *change.Stream) (string, bool) {
 			return "", false
 		}
 	}
-	return t.Of(&change.Record{Stream: stream}), true
+	return t.OfFrames(stream), true
 }
+
+// Labelled says whether a label of the object chooses the topic.
+func (t *Topic) Labelled() bool {
+	return slices.ContainsFunc(t.parts, func(p part) bool {
+		_, isLabel := labelKey(p.placeholder)
+		return isLabel
+	})
+}
+
+// OfFrames is the topic of what speaks of the stream: its snapshots' begin and end, gaps, and whatever has no object.
+func (t *Topic) OfFrames(stream *change.Stream) string { return t.Of(&change.Record{Stream: stream}) }
 
 func appendTopic(dst []byte, value string) []byte {
 	if value == "" {

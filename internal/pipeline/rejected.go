@@ -50,6 +50,9 @@ type trimming struct {
 // out when the record is durable elsewhere (I1).
 func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejected *sink.RejectedError) ([]*change.Record, error) {
 	rec := batch[0]
+	if rec.Op == change.Gap && rejected.NoPlace {
+		return batch[1:], l.withoutNote(ctx, rec, rejected)
+	}
 	if rec.Op == change.Gap {
 		if smaller := shorter(rec); smaller != nil {
 			batch[0] = smaller
@@ -78,6 +81,18 @@ func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 	l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
 	batch[0] = noteOf(rec, rejected.Reason, letter)
 	return batch, nil
+}
+
+// withoutNote goes on without a gap record whose own place cannot be written to, so that nobody reads there: the letter, the log
+// and the metric tell of what it stands for. A gap of the stream has none yet.
+func (l *listener) withoutNote(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) error {
+	if rec.Marks == nil || rec.Marks.Rejected == "" {
+		if _, err := l.keep(ctx, rec, rejected); err != nil {
+			return err
+		}
+		l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
+	}
+	return l.acknowledged([]*change.Record{rec}, "")
 }
 
 // replaceWithheld puts a note in the place of each record of the batch that no sink may have.

@@ -30,7 +30,12 @@ func (n *narrow) Write(ctx context.Context, batch []sink.Message) (sink.Mark, er
 	mark := n.memory.append(nil)
 	for i := range batch {
 		if n.before != nil {
-			if err := n.before(&batch[i]); err != nil {
+			err := n.before(&batch[i])
+			if rejected := new(sink.RejectedError); errors.As(err, &rejected) {
+				rejected.Index = i
+				return mark, rejected
+			}
+			if err != nil {
 				return "", err
 			}
 		}
@@ -308,4 +313,21 @@ func TestI4WhatCannotBeReadIsANote(t *testing.T) {
 	if want := `"rejected":"unreadable"}}`; !strings.HasSuffix(p.target.values[1], want) {
 		t.Errorf("the note is %s, want %s at its end", p.target.values[1], want)
 	}
+}
+
+// A topic that a label has chosen may take nothing, not even the note: the letter is kept, and the next records go on.
+func TestI4ANoteWithoutAPlaceIsLeftOut(t *testing.T) {
+	p := newPost(t)
+	nowhere := func(m *sink.Message) error {
+		if strings.Contains(string(m.Key)+m.ID, "nowhere") {
+			return &sink.RejectedError{Reason: "topic", Err: errors.New("no such topic"), NoPlace: true}
+		}
+		return nil
+	}
+	p.target.before = nowhere
+	p.live(func(line *Line) {
+		p.push(line, update(pods(), "a", 1), update(pods(), "nowhere", 2), update(pods(), "b", 3))
+		p.drain(line, pods())
+	})
+	p.expect("a/1/updated b/3/updated", "nowhere/2/topic")
 }

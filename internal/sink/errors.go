@@ -12,8 +12,11 @@ func (e *PermanentError) Unwrap() error { return e.Err }
 // RejectedError names a message that the sink will never take, such as one above the broker's size limit.
 type RejectedError struct {
 	Index  int    // in the batch; the messages before it are durable
-	Reason string // short, for a metric's label: "too_large", "invalid"
+	Reason string // short, for a metric's label: "too_large", "invalid", "topic"
 	Err    error
+	// NoPlace says that nothing can be written to the message's own destination, which data chose, so neither can a note that has
+	// the same one.
+	NoPlace bool
 }
 
 func (e *RejectedError) Error() string { return fmt.Sprintf("message %d rejected: %v", e.Index, e.Err) }

@@ -23,6 +23,7 @@ type metrics struct {
 	reconciles    *prometheus.CounterVec
 	corrections   *prometheus.CounterVec
 	misshapen     *prometheus.CounterVec
+	labelTopics   *prometheus.GaugeVec
 }
 
 // latencyBuckets go from a quarter of a millisecond to 65 seconds in factors of four.
@@ -39,7 +40,10 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 		registry.MustRegister(vec)
 		return vec
 	}
+	labelTopics := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_sink_label_topics", Help: "Topics that were made because labels of objects said so."}, []string{"sink"})
+	registry.MustRegister(labelTopics)
 	return &metrics{
+		labelTopics:   labelTopics,
 		sourceRecords: counter("source_records_total", "Records read from the API server.", "resource", "op"),
 		sourceBytes:   counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
 		sourceGaps:    counter("source_gaps_total", "Gaps: times that intermediate changes may be missing.", "resource", "reason"),

@@ -249,6 +249,11 @@ func (t *Telemetry) Noticed(name, text string) {
 	t.Logger.Info("sink "+text, "sink", name)
 }
 
+// LabelTopics is told how many topics a sink has made because labels said so.
+func (t *Telemetry) LabelTopics(name string, topics int) {
+	t.metrics.labelTopics.WithLabelValues(name).Set(float64(topics))
+}
+
 // Committed is told of what is saved.
 func (t *Telemetry) Committed(batch []*change.Record, marks map[string]sink.Mark, took time.Duration) {
 	t.metrics.commit.Observe(took.Seconds())

@@ -277,3 +277,31 @@ func topicConfig(ctx context.Context, from kmsg.Requestor, topic string) (map[st
 	}
 	return config, nil
 }
+
+// AddPartitions raises the number of a topic's partitions, and returns when every broker knows them and their leaders.
+func (c *Cluster) AddPartitions(tb testing.TB, name string, count int) {
+	tb.Helper()
+	request := kmsg.NewPtrCreatePartitionsRequest()
+	t := kmsg.NewCreatePartitionsRequestTopic()
+	t.Topic, t.Count = name, int32(count)
+	request.Topics, request.TimeoutMillis = append(request.Topics, t), int32(attemptLimit.Milliseconds())
+	c.await(tb, "add partitions to topic "+name, func(ctx context.Context) error {
+		if known, err := describe(ctx, c.client, name); err == nil && len(known.Partitions) == count {
+			return nil
+		}
+		response, err := request.RequestWith(ctx, c.client)
+		if err != nil {
+			return err
+		}
+		return permanentUnlessRetriable(kerr.ErrorForCode(response.Topics[0].ErrorCode), response.Topics[0].ErrorMessage)
+	})
+	c.await(tb, "wait for the partitions of topic "+name, func(ctx context.Context) error {
+		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
+			known, err := describe(ctx, broker, name)
+			if err == nil && len(known.Partitions) != count {
+				err = fmt.Errorf("it knows %d", len(known.Partitions))
+			}
+			return err
+		})
+	})
+}

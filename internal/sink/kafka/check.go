@@ -74,11 +74,27 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 		notes.add("%s takes batches of %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max.message.bytes of the topic",
 			name, settings.MaxMessageBytes>>10, int64(largestObject)>>10)
 	}
-	return acknowledges(known, settings)
+	if err := acknowledges(known, settings); err != nil {
+		return err
+	}
+	return s.checkOwner(ctx, newTopic(known, identity, settings))
+}
+
+// checkOwner looks at the ends of the topic for records of another cluster.
+func (s *Sink) checkOwner(ctx context.Context, t *topic) error {
+	if s.options.Judge == nil {
+		return nil
+	}
+	verb := "look for other clusters in topic " + t.name
+	err := s.persist(ctx, verb, func(ctx context.Context) error { return s.locateOne(ctx, t) })
+	if err == nil {
+		err = s.inspect(ctx, []*topic{t}, nil)
+	}
+	return checkError(verb, err)
 }
 
 func unwritable(topic string) error {
-	return permanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", topic, topic)
+	return topicPermanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", topic, topic)
 }
 
 // checkProducer finds out whether the user may have a producer id.

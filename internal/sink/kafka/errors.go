@@ -15,14 +15,21 @@ import (
 // The codes of Kafka's errors (org.apache.kafka.common.protocol.Errors) that mean something else here than wire.Classify
 // can know.
 const (
-	codeUnknownTopic    = 3
-	codeNoCoordinator   = 15
-	codeTopicForbidden  = 29
-	codeNoProducer      = 31 // CLUSTER_AUTHORIZATION_FAILED
-	codeOutOfOrder      = 45
-	codeDuplicate       = 46
-	codeUnknownProducer = 59
-	codeProducerMapping = 49
+	codeUnknownTopic       = 3
+	codeOffsetOutOfRange   = 1
+	codeNoCoordinator      = 15
+	codeInvalidTopic       = 17
+	codeTopicForbidden     = 29
+	codeNoProducer         = 31 // CLUSTER_AUTHORIZATION_FAILED
+	codeInvalidPartitions  = 37
+	codeInvalidReplication = 38
+	codeInvalidAssignment  = 39
+	codeInvalidConfig      = 40
+	codePolicy             = 44 // POLICY_VIOLATION
+	codeOutOfOrder         = 45
+	codeDuplicate          = 46
+	codeUnknownProducer    = 59
+	codeProducerMapping    = 49
 )
 
 // reopenError ends a Write that only Open can go on from.

@@ -136,7 +136,7 @@ func (s *Sink) raiseEpoch(ctx context.Context, topics []*topic, partitions map[s
 // hold sees to it, before something is written, that nobody else can write: not to topics that are new here, and not because
 // the coordinator has forgotten who has the right.
 func (s *Sink) hold(ctx context.Context) error {
-	if !s.owned {
+	if !s.owned || s.options.Delivery == Transactional {
 		return nil
 	}
 	if !s.fenced {

@@ -18,11 +18,12 @@ func (s *Sink) deliver(ctx context.Context, p plan) error {
 	if len(p.touched) == 0 {
 		return nil
 	}
-	if s.options.Delivery == Transactional {
-		return s.transact(ctx, p)
-	}
 	if err := s.hold(ctx); err != nil {
 		return err
+	}
+	s.look(ctx)
+	if s.options.Delivery == Transactional {
+		return s.transact(ctx, p)
 	}
 	return s.send(ctx, p, "")
 }
@@ -81,7 +82,7 @@ func (l *lane) run(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return l.sink.forbidden(l.partition.topic.name, err)
 		}
 		l.rest = l.rest[n:]
 	}
@@ -279,7 +280,7 @@ func (s *Sink) settle(ctx context.Context) error {
 			}
 			err := s.transmit(ctx, p, "")
 			var again *reopenError
-			if errors.As(err, &again) || refused(err) {
+			if errors.As(err, &again) || refused(err) || refusesTopic(err) && s.chosen(name) {
 				p.frozen, err = nil, nil // it is not in the log, or cannot be told apart: the tail says which
 			}
 			if err != nil {

@@ -16,8 +16,9 @@ type mark struct {
 
 // topicMark has the offset of the next record, by partition.
 type topicMark struct {
-	ID   string  `json:"id,omitempty"` // Kafka's (KIP-516): a topic that is made again has another one
-	Next []int64 `json:"next"`
+	ID   string  `json:"id,omitempty"`   // Kafka's (KIP-516): a topic that is made again has another one
+	Made bool    `json:"made,omitempty"` // by the sink, because data chose it
+	Next []int64 `json:"next"`           // of as many partitions as are written to: those that are added later are left alone
 }
 
 // parseMark returns nil for the empty mark.
@@ -68,6 +69,9 @@ func (t *topic) text() []byte {
 	if t.id != "" {
 		b = strconv.AppendQuote(append(b, `"id":`...), t.id)
 		b = append(b, ',')
+	}
+	if t.made {
+		b = append(b, `"made":true,`...)
 	}
 	b = append(b, `"next":[`...)
 	for i, p := range t.partitions {

@@ -38,13 +38,17 @@ type Options struct {
 
 	// For topics that the sink makes. Those that are there already keep what they have.
 	Create      bool
+	LabelTopics int               // how many at most, of those that are none of Topics; 0 is any number
 	Partitions  int               // 0 is the broker's num.partitions
 	Replication int               // 0 is the broker's default.replication.factor
 	Cleanup     string            // "delete", "compact" or "compact,delete"; "" is the broker's
 	Retention   time.Duration     // 0 is the broker's, negative is for ever
 	Configs     map[string]string // further settings of topics, by Kafka's names
 
-	Retry sink.RetryFunc // nil is nobody
+	Judge  sink.Judge        // tells records of other clusters in topics that are to be written to; nil is that nobody looks
+	Retry  sink.RetryFunc    // nil is nobody
+	Notice func(text string) // is told how the sink works, where a person may want to know; nil is nobody
+	Made   func(topics int)  // is told how many of LabelTopics there are, in Open and with each new one; nil is nobody
 }
 
 // complete checks the options and fills in the defaults. It reports all problems at once.
@@ -53,6 +57,12 @@ func (o *Options) complete() error {
 	o.Compression = cmp.Or(o.Compression, batch.Zstd.String())
 	if o.Retry == nil {
 		o.Retry = func(string, error) {}
+	}
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
+	if o.Made == nil {
+		o.Made = func(int) {}
 	}
 	return errors.Join(o.checkTopics(), o.checkDelivery(), o.checkCreation())
 }
@@ -94,6 +104,9 @@ func (o *Options) checkCreation() error {
 	var problems []error
 	if o.Partitions < 0 || o.Partitions > 100_000 {
 		problems = append(problems, fmt.Errorf("option Partitions is %d: use 1 or more, or 0 for the broker's default", o.Partitions))
+	}
+	if o.LabelTopics < 0 {
+		problems = append(problems, fmt.Errorf("option LabelTopics is %d: use 1 or more, or 0 for any number", o.LabelTopics))
 	}
 	if o.Replication < 0 || o.Replication > 100 {
 		problems = append(problems, fmt.Errorf("option Replication is %d: use 1 or more, or 0 for the broker's default", o.Replication))
@@ -142,6 +155,8 @@ type tuning struct {
 	transaction time.Duration // after which the coordinator aborts
 	coordinator time.Duration // how long idempotent delivery waits for a coordinator before it goes on without a fence
 	renewal     time.Duration // after which the right to write is asked for again: coordinators forget ids after a week (transactional.id.expiration.ms)
+	closed      time.Duration // how long it is believed that a topic cannot be written to
+	look        time.Duration // between two times that partitions are counted
 	parallel    int           // requests under way
 	bytes       int           // of a batch before compression, if it is not one large message
 	records     int           // of a batch
@@ -153,7 +168,7 @@ type tuning struct {
 func defaultTuning() tuning {
 	return tuning{
 		grace: time.Second, resend: time.Hour, gone: 3 * time.Second, replication: time.Second, transaction: time.Minute,
-		coordinator: 30 * time.Second, renewal: 12 * time.Hour,
+		coordinator: 30 * time.Second, renewal: 12 * time.Hour, closed: 10 * time.Second, look: time.Minute,
 		parallel: 32, readers: 4, bytes: 1 << 20, records: 10_000, fetch: 1 << 20, contents: 256 << 20,
 	}
 }

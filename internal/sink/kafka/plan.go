@@ -55,7 +55,7 @@ func (s *Sink) plan(ctx context.Context, messages []sink.Message) (plan, *sink.R
 			return p, nil, err
 		}
 		if no != nil {
-			return p, &sink.RejectedError{Index: i, Reason: no.reason, Err: no.err}, nil
+			return p, &sink.RejectedError{Index: i, Reason: no.reason, Err: no.err, NoPlace: no.noPlace}, nil
 		}
 		p.add(t.partitionOf(messages[i].Key), s.turn, i, end)
 		if s.waits(t, &messages[i]) {
@@ -109,9 +109,9 @@ func (p *plan) end(t *topic, index int) {
 // place finds the topic of an atom, which is mostly that of the one before, and what speaks against writing it.
 func (s *Sink) place(ctx context.Context, t **topic, atom []sink.Message) (*refusal, error) {
 	if name := atom[0].Destination; *t == nil || (*t).name != name {
-		found, err := s.topicOf(ctx, name)
-		if err != nil || found == nil {
-			return &refusal{reason: "invalid", err: validTopic(name)}, err
+		found, no, err := s.topicOf(ctx, name)
+		if err != nil || no != nil {
+			return no, err
 		}
 		*t = found
 	}
@@ -121,25 +121,39 @@ func (s *Sink) place(ctx context.Context, t **topic, atom []sink.Message) (*refu
 	return s.oversize(*t, atom)
 }
 
-// topicOf is nil for a name that no topic can have. A topic that is none of Options.Topics is made or looked up now.
-func (s *Sink) topicOf(ctx context.Context, name string) (*topic, error) {
+// topicOf is the topic of the name. One that is none of Options.Topics is made or looked up now, or speaks against its messages.
+func (s *Sink) topicOf(ctx context.Context, name string) (*topic, *refusal, error) {
 	if t := s.topics[name]; t != nil {
-		return t, nil
+		return t, nil, nil
 	}
-	if validTopic(name) != nil {
-		return nil, nil
+	if err := validTopic(name); err != nil {
+		return nil, &refusal{reason: "invalid", err: err, noPlace: true}, nil
 	}
-	var t *topic
-	err := s.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
-		if t, err = s.examine(ctx, name, true); err != nil {
+	if no := s.closedTopic(name); no != nil {
+		return nil, no, nil
+	}
+	t, err := s.find(ctx, name)
+	switch {
+	case refusesTopic(err) && s.chosen(name):
+		s.close(name, err)
+		return nil, s.closedTopic(name), nil
+	case err != nil:
+		return nil, nil, err
+	}
+	s.learn(t)
+	s.fenced = false
+	s.options.Made(s.made())
+	return t, nil, nil
+}
+
+// find makes sure of a topic that was not known when the sink was opened.
+func (s *Sink) find(ctx context.Context, name string) (t *topic, err error) {
+	err = s.persist(ctx, "open topic "+name, func(ctx context.Context) error {
+		if t, err = s.ensure(ctx, name); err != nil {
 			return err
 		}
 		return s.locateOne(ctx, t)
 	})
-	if err == nil {
-		s.learn(t)
-		s.fenced = false
-	}
 	return t, err
 }
 

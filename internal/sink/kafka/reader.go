@@ -158,17 +158,10 @@ func (r *Reader) take(at place, p *progress, result *wire.FetchResult, each func
 }
 
 func (r *Reader) hand(at place, from int64, e *batch.Entry, each func(*sink.Stored) error) error {
-	stored := &sink.Stored{
-		Place:       fmt.Sprintf("topic %s partition %d offset %d", at.topic, at.number, e.Offset),
-		Destination: at.topic, Key: e.Key, Value: e.Value, Time: time.UnixMilli(e.Timestamp),
-	}
-	if e.Offset < from || stored.Time.Before(r.start.Since) {
+	if e.Offset < from || time.UnixMilli(e.Timestamp).Before(r.start.Since) {
 		return nil
 	}
-	for name, value := range e.Headers() {
-		stored.Headers = append(stored.Headers, sink.Header{Name: string(name), Value: string(value)})
-	}
-	return each(stored)
+	return each(storedOf(at.topic, at.number, e))
 }
 
 // Close is as in sink.Reader.

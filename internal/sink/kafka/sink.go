@@ -47,18 +47,24 @@ type Sink struct {
 	markSize int
 	turn     uint64              // counts the calls of Write
 	refused  map[string]*refusal // by message id: what a broker has refused, and the next Write rejects
+	told     map[string]int      // by topic: how many partitions it was told to have
+	looked   time.Time           // when partitions were counted
+	full     bool                // it was told that no more topics are made for labels
 	unread   bool                // it was told that reading is not permitted
 	unfenced bool                // it was told that there is no fence
 
-	mu    sync.Mutex // guards what the goroutines of a Write share
-	spare [][]byte   // memory of batches that nobody reads any more
-	lost  *sink.LostError
+	mu     sync.Mutex        // guards what the goroutines of a Write share
+	shut   map[string]closed // topics that data chose and that cannot be written to
+	making map[string]bool   // topics that data chose and that this sink has made
+	spare  [][]byte          // memory of batches that nobody reads any more
+	lost   *sink.LostError
 }
 
 // refusal is what a broker said of a message.
 type refusal struct {
-	reason string
-	err    error
+	reason  string
+	err     error
+	noPlace bool // nothing can be written to the message's topic
 }
 
 // New checks the options and returns a sink that is not open.
@@ -74,6 +80,7 @@ func New(options Options) (*Sink, error) {
 		options: options, tuning: defaultTuning(), now: time.Now, codec: codec, producer: wire.NoProducer(), owner: wire.NoProducer(),
 		encoders: make(chan *batch.Encoder, runtime.GOMAXPROCS(0)),
 		topics:   map[string]*topic{}, refused: map[string]*refusal{},
+		told: map[string]int{}, shut: map[string]closed{}, making: map[string]bool{},
 	}
 	for range cap(s.encoders) {
 		s.encoders <- nil

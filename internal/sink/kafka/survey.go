@@ -21,6 +21,9 @@ func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
 	if err == nil {
 		err = s.locate(ctx, found)
 	}
+	if err == nil {
+		err = s.inspect(ctx, found, want)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +43,7 @@ func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
 	for _, t := range found {
 		s.learn(t)
 	}
+	s.options.Made(s.made())
 	switch {
 	case want == nil:
 		return nil, nil
@@ -67,7 +71,7 @@ func (s *Sink) locateOne(ctx context.Context, t *topic) error {
 		return err
 	}
 	for _, p := range t.partitions {
-		p.next = ends[p.number].End
+		p.first, p.next = ends[p.number].First, ends[p.number].End
 	}
 	return nil
 }
@@ -87,24 +91,32 @@ func (s *Sink) examineAll(ctx context.Context, want *mark) ([]*topic, error) {
 	for i, name := range names {
 		group.Go(func() error {
 			return s.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
-				found[i], err = s.examine(ctx, name, slices.Contains(s.options.Topics, name))
+				found[i], err = s.examine(ctx, name)
 				return err
 			})
 		})
 	}
 	err := group.Wait()
-	return slices.DeleteFunc(found, func(t *topic) bool { return t == nil }), err
+	found = slices.DeleteFunc(found, func(t *topic) bool { return t == nil })
+	for _, t := range found {
+		s.keep(t, want)
+	}
+	return found, err
 }
 
-// examine looks at one topic. It is nil for one that is not needed, and is not there or not ours to look at any more.
-func (s *Sink) examine(ctx context.Context, name string, needed bool) (*topic, error) {
-	if !needed {
-		_, err := s.cluster.Topic(ctx, name)
-		if code := wire.Code(err); code == codeUnknownTopic || code == codeTopicForbidden {
+// examine looks at one topic. It is nil for one that data chose, and that is not there, or is not ours to write to, any more.
+func (s *Sink) examine(ctx context.Context, name string) (*topic, error) {
+	if s.chosen(name) {
+		if _, err := s.cluster.Topic(ctx, name); wire.Code(err) == codeUnknownTopic {
 			return nil, nil
 		}
 	}
-	return s.ensure(ctx, name, needed)
+	t, err := s.ensure(ctx, name)
+	if s.chosen(name) && refusesTopic(err) {
+		s.close(name, wire.Explain(err))
+		return nil, nil
+	}
+	return t, err
 }
 
 // compare finds a log that lacks what it once had (I4): what the mark says, or what the last Write learned, or that a

@@ -15,8 +15,10 @@ type topic struct {
 	name       string
 	id         string // Kafka's, "" if it is not known
 	limit      atomic.Int64
-	partitions []*partition
-	fenced     bool // nobody who opened before can write to it any more
+	partitions []*partition // those that are written to
+	fenced     bool         // nobody who opened before can write to it any more
+	made       bool         // by this sink, because data chose it
+	compacted  bool
 
 	part  []byte // of the mark
 	moved bool   // part is not true any more
@@ -26,6 +28,7 @@ type topic struct {
 type partition struct {
 	topic    *topic
 	number   int32
+	first    int64 // of the log, when it was looked at
 	next     int64 // the offset after what is known to be in the log
 	sequence int32 // of the next batch
 	frozen   *frozen
@@ -45,14 +48,11 @@ type frozen struct {
 // defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
 const defaultLimit = 1048588
 
-// ensure makes sure that a topic is there, and, where it is needed, may be written to, and returns what is known of it.
-func (s *Sink) ensure(ctx context.Context, name string, needed bool) (*topic, error) {
+// ensure makes sure that a topic is there and may be written to, and returns what is known of it.
+func (s *Sink) ensure(ctx context.Context, name string) (*topic, error) {
 	known, err := s.cluster.Topic(ctx, name)
 	if wire.Code(err) == codeUnknownTopic {
-		if !s.options.Create {
-			return nil, permanent("open topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
-		}
-		if err := s.cluster.Create(ctx, s.options.spec(name)); err != nil {
+		if err := s.create(ctx, name); err != nil {
 			return nil, err
 		}
 		known, err = s.cluster.Topic(ctx, name)
@@ -61,7 +61,7 @@ func (s *Sink) ensure(ctx context.Context, name string, needed bool) (*topic, er
 		return nil, err
 	}
 	identity, err := s.cluster.Identity(ctx, name)
-	if err == nil && needed && identity.Operations.Lacks(wire.Write) {
+	if err == nil && identity.Operations.Lacks(wire.Write) {
 		err = unwritable(name)
 	}
 	if err != nil {
@@ -74,7 +74,20 @@ func (s *Sink) ensure(ctx context.Context, name string, needed bool) (*topic, er
 	if err := acknowledges(known, settings); err != nil {
 		return nil, err
 	}
-	return newTopic(known, identity, settings), nil
+	t := newTopic(known, identity, settings)
+	t.made = s.isMade(name)
+	return t, nil
+}
+
+// create makes a topic, where that is allowed.
+func (s *Sink) create(ctx context.Context, name string) error {
+	if !s.options.Create {
+		return topicPermanent("open topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
+	}
+	if err := s.admit(name); err != nil {
+		return err
+	}
+	return s.cluster.Create(ctx, s.options.spec(name))
 }
 
 // settings are Kafka's defaults where they must not be read.
@@ -87,7 +100,7 @@ func (s *Sink) settings(ctx context.Context, name string) (wire.Settings, error)
 }
 
 func newTopic(known wire.Topic, identity wire.Identity, settings wire.Settings) *topic {
-	t := &topic{name: known.Name, id: identity.ID}
+	t := &topic{name: known.Name, id: identity.ID, compacted: isCompacted(settings.CleanupPolicy)}
 	t.limit.Store(int64(settings.MaxMessageBytes))
 	for i := range known.Partitions {
 		t.partitions = append(t.partitions, &partition{topic: t, number: int32(i)})
@@ -99,7 +112,7 @@ func newTopic(known wire.Topic, identity wire.Identity, settings wire.Settings) 
 func acknowledges(known wire.Topic, settings wire.Settings) error {
 	for _, p := range known.Partitions {
 		if have, need := len(p.Replicas), settings.MinInsyncReplicas; have > 0 && have < need {
-			return permanent("open topic %s: partition %d has %d replicas, and min.insync.replicas is %d, so no record can be acknowledged: "+
+			return topicPermanent("open topic %s: partition %d has %d replicas, and min.insync.replicas is %d, so no record can be acknowledged: "+
 				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.ID, have, need)
 		}
 	}

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
@@ -43,6 +44,10 @@ func (s *Sink) transact(ctx context.Context, p plan) error {
 	if err == nil {
 		s.inTx = false
 		return nil
+	}
+	var answer *wire.Error
+	if errors.As(err, &answer) {
+		err = s.forbidden(answer.Topic, err)
 	}
 	if decided(err) || ctx.Err() != nil {
 		return err

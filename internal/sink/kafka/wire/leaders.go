@@ -109,6 +109,24 @@ func (c *Cluster) askTopic(ctx context.Context, name string) (Topic, error) {
 	return topicOf(&answer.Topics[0])
 }
 
+// Partitions is how many each of the topics has; those that nobody knows, or that the user must not see, are left out.
+func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]int, error) {
+	counts := make(map[string]int, len(names))
+	if len(names) == 0 {
+		return counts, nil
+	}
+	answer, err := ask[*metadata.Response](ctx, c, anyBroker, &metadata.Request{TopicNames: names})
+	if err != nil {
+		return nil, err
+	}
+	for i := range answer.Topics {
+		if answer.Topics[i].ErrorCode == 0 {
+			counts[answer.Topics[i].Name] = len(answer.Topics[i].Partitions)
+		}
+	}
+	return counts, nil
+}
+
 func topicOf(answer *metadata.ResponseTopic) (Topic, error) {
 	topic := Topic{Name: answer.Name, Partitions: make([]Partition, len(answer.Partitions))}
 	for i := range topic.Partitions {

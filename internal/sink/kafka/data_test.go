@@ -1,0 +1,111 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// TestI4WhatSpeaksAgainstATopicOfDataIsTheMessages: a topic that a label has chosen collides with another one's name, is missing,
+// or must not be written to. The message is rejected, without a place for a note, and the others go on.
+func TestI4WhatSpeaksAgainstATopicOfDataIsTheMessages(t *testing.T) {
+	kafkatest.RequireReal(t)
+	cluster := secured.Get(t)
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) {
+			prefix := "data-" + delivery
+			cluster.CreateTopic(t, prefix, kafkatest.Topic{})
+			cluster.CreateTopic(t, prefix+".a.b", kafkatest.Topic{})
+			cluster.CreateTopic(t, prefix+".revoked", kafkatest.Topic{})
+			revoked := kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationAll, Resource: prefix + ".revoked"}
+			cluster.AddACL(t, revoked)
+			cluster.AddACL(t, kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationAll, Resource: prefix})
+			cluster.AddACL(t, kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationAll, Resource: prefix + ".a", Prefix: true})
+			cluster.AddACL(t, kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationAll, Resource: prefix + ".missing"})
+			cluster.AddACL(t, kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationWrite, Type: kmsg.ACLResourceTypeTransactionalId, Resource: prefix})
+			options := Options{
+				Wire:   wire.Options{Brokers: cluster.BrokersAt(kafkatest.SASL), SASL: &wire.SASL{Mechanism: wire.Plain, User: "bob", Password: "builder"}},
+				Topics: []string{prefix}, Create: true, Delivery: delivery, TransactionalID: prefix,
+			}
+			s := newTestSink(t, options)
+			open(t, s, "")
+			rejects(t, s, prefix, prefix+".a_b", "collides")
+			rejects(t, s, prefix, "else-where", "DESCRIBE on topic else-where")
+			rejects(t, s, prefix, prefix+"."+strings.Repeat("x", 300), "249")
+			mark := mustWrite(t, s, messagesOf(prefix+".revoked", 3))
+			s.options.Create = false
+			rejects(t, s, prefix, prefix+".missing", "does not exist")
+
+			cluster.RemoveACL(t, revoked)
+			_, err := s.Write(t.Context(), messagesOf(prefix+".revoked", 3))
+			for ctx := within(t); err == nil && ctx.Err() == nil; { // brokers take a moment to hear of it
+				_, err = s.Write(t.Context(), messagesOf(prefix+".revoked", 3))
+			}
+			var permanent *sink.PermanentError
+			if err == nil || errors.As(err, &permanent) {
+				t.Fatalf("a topic that must not be written to any more: %v", err)
+			}
+			open(t, s, mark)
+			rejects(t, s, prefix, prefix+".revoked", "on topic "+prefix+".revoked")
+			next := newTestSink(t, options)
+			open(t, next, mark)
+			rejects(t, next, prefix, prefix+".revoked", "on topic "+prefix+".revoked")
+		})
+	}
+}
+
+// rejects writes one message to the topic between others to a good one.
+func rejects(t *testing.T, s *Sink, good, topic, why string) {
+	t.Helper()
+	messages := messagesOf(good, 4)
+	messages[1].Destination, messages[2].Destination = topic, topic
+	for range 2 { // the second time out of memory
+		var rejected *sink.RejectedError
+		_, err := s.Write(t.Context(), messages)
+		if !errors.As(err, &rejected) || rejected.Index != 1 || !rejected.NoPlace || !strings.Contains(err.Error(), why) {
+			t.Fatalf("a message for topic %.50s: %v, want it rejected without a place, because %q", topic, err, why)
+		}
+	}
+	mustWrite(t, s, messages[3:])
+}
+
+// TestI6LabelsMakeSoManyTopics and no more, also over restarts. Topics that somebody else made do not count.
+func TestI6LabelsMakeSoManyTopics(t *testing.T) {
+	cluster := broker.Get(t)
+	options := testOptions(t, cluster, 1)
+	var made int
+	var told []string
+	options.LabelTopics = 3
+	options.Made = func(topics int) { made = topics }
+	options.Notice = func(text string) { told = append(told, text) }
+	label := func(n int) string { return fmt.Sprint(options.Topics[0], ".label-", n) }
+	cluster.CreateTopic(t, label(0), kafkatest.Topic{})
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mustWrite(t, s, messagesOf(label(0), 1))
+	mustWrite(t, s, messagesOf(label(1), 1))
+	mark := mustWrite(t, s, messagesOf(label(2), 1))
+	if made != 2 {
+		t.Errorf("%d topics were made, want 2", made)
+	}
+	next := newTestSink(t, options)
+	open(t, next, mark)
+	mustWrite(t, next, messagesOf(label(3), 1))
+	for n := range 3 {
+		rejects(t, next, options.Topics[0], label(4+n), "kafka.labelTopics")
+	}
+	if made != 3 {
+		t.Errorf("%d topics were made, want 3", made)
+	}
+	expectTold(t, told, "3 topics for labels")
+	if exists(t, cluster, label(4)) {
+		t.Error("a fourth one was made")
+	}
+}

@@ -1,0 +1,75 @@
+package kafka
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// TestI10ATopicOfAnotherClusterIsRefused by Check and by Open, before anybody is fenced.
+func TestI10ATopicOfAnotherClusterIsRefused(t *testing.T) {
+	cluster := broker.Get(t)
+	for _, c := range []struct {
+		name           string
+		same           bool
+		cleanup, wants string
+	}{
+		{"our name", true, "delete", "the key cluster"},
+		{"another name", false, "delete", ""},
+		{"another name, compacted", false, "compact", "put {cluster} into kafka.topic"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			theirs := testOptions(t, cluster, 1)
+			theirs.Cleanup = c.cleanup
+			topic := theirs.Topics[0]
+			other := newTestSink(t, theirs)
+			open(t, other, "")
+			written := messagesOf(topic, 20)
+			for i := range written {
+				written[i].ID = "theirs-" + written[i].ID
+			}
+			mustWrite(t, other, written)
+			ours := theirs
+			ours.Judge = judgeOf(c.same)
+			_, err := answeredCheck(t, ours)
+			expectRefusal(t, "check", err, c.wants)
+			_, err = newTestSink(t, ours).Open(t.Context(), "")
+			expectRefusal(t, "open", err, c.wants)
+			if c.wants == "" {
+				return
+			}
+			mark := mustWrite(t, other, messagesOf(topic, 3)) // nobody was fenced
+			s := newTestSink(t, ours)
+			if _, err := s.Open(t.Context(), mark); err != nil {
+				t.Errorf("open at a mark behind which nothing is: %v", err)
+			}
+			other = newTestSink(t, theirs)
+			open(t, other, mark)
+			mustWrite(t, other, written[:1])
+			_, err = newTestSink(t, ours).Open(t.Context(), mark)
+			expectRefusal(t, "open at a mark", err, c.wants)
+		})
+	}
+}
+
+func judgeOf(same bool) sink.Judge {
+	return func(m *sink.Stored) error {
+		if strings.HasPrefix(m.Header(sink.HeaderID), "theirs-") {
+			return &sink.ForeignError{Place: m.Place, Cluster: "theirs", UID: "cccccccc", Ours: "ours", Same: same}
+		}
+		return nil
+	}
+}
+
+func expectRefusal(t *testing.T, what string, err error, wants string) {
+	t.Helper()
+	var permanent *sink.PermanentError
+	switch {
+	case wants == "" && err != nil:
+		t.Errorf("%s: %v", what, err)
+	case wants != "" && (!errors.As(err, &permanent) || !strings.Contains(err.Error(), wants)):
+		t.Errorf("%s: %v, want an error that says %q", what, err, wants)
+	}
+}
