@@ -31,6 +31,7 @@ func TestBadValuesAreRefusedByTheirNames(t *testing.T) {
 		{"secret without key", "secretEnv: {A: {name: x}}", "at '/secretEnv/A': missing property 'key'"},
 		{"variable", "secretEnv: {A-B: {name: x, key: password}}", "invalid propertyName 'A-B'"},
 		{"file of nothing", "files: [{path: /x}]", "at '/files/0': minProperties: got 1, want 2"},
+		{"cluster without a name", "config: {cluster: ''}", "at '/config/cluster': '' does not match pattern"},
 		{"no sinks", "config: {sinks: []}", "at '/config/sinks': minItems: got 0, want 1"},
 		{"no resources", "config: {resources: null}", "at '/config': missing property 'resources'"},
 		{"loopback", "config: {listen: \"127.0.0.1:8080\"}", "at '/config/listen': '127.0.0.1:8080' does not match pattern"},
@@ -49,6 +50,15 @@ func TestBadValuesAreRefusedByTheirNames(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestI10TheChartNeedsTheClustersName: the same name for two clusters mixes up their objects.
+func TestI10TheChartNeedsTheClustersName(t *testing.T) {
+	nameless := release("x", "")
+	nameless.Cluster = ""
+	if _, err := chart.Render(nameless); err == nil || !strings.Contains(err.Error(), "at '/config': missing property 'cluster'") {
+		t.Errorf("without a name: %v", err)
 	}
 }
 
@@ -100,6 +110,12 @@ func TestEveryValueIsDescribed(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(values), &given); err != nil {
 			t.Fatal(err)
 		}
+		of, _ := given["config"].(map[string]any)
+		if of == nil {
+			of, given = map[string]any{}, map[string]any{"config": given["config"]}
+			given["config"] = of
+		}
+		of["cluster"] = "test"
 		for _, message := range lint.RunAll(root+"/"+generated.Chart, given, "kubecdc").Messages {
 			if message.Severity >= support.WarningSev {
 				t.Errorf("lint, %s: %s", set, message)

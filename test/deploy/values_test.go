@@ -82,7 +82,7 @@ func render(t *testing.T, namespace, values string) []*unstructured.Unstructured
 }
 
 func release(namespace, values string) chart.Release {
-	return chart.Release{Dir: root + "/" + generated.Chart, Name: "kubecdc", Namespace: namespace, Values: values}
+	return chart.Release{Dir: root + "/" + generated.Chart, Name: "kubecdc", Namespace: namespace, Values: values, Cluster: "test"}
 }
 
 // find is the only object of the kind.

@@ -24,6 +24,7 @@ type Release struct {
 	Name      string
 	Namespace string
 	Values    string // YAML, over the chart's own
+	Cluster   string // is config.cluster where the values have none
 }
 
 // Render returns the objects in the order of their files. The error is Helm's: a value that the schema refuses is named
@@ -37,6 +38,7 @@ func Render(r Release) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the values: %w", err)
 	}
+	r.name(given)
 	options := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
 	values, err := util.ToRenderValues(loaded, given, options, common.DefaultCapabilities)
 	if err != nil {
@@ -47,6 +49,21 @@ func Render(r Release) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	return decodeAll(files)
+}
+
+// name gives the cluster its name.
+func (r *Release) name(values common.Values) {
+	if r.Cluster == "" {
+		return
+	}
+	of, given := values["config"].(map[string]any)
+	if !given && values["config"] == nil {
+		of = map[string]any{}
+		values["config"] = of
+	}
+	if _, named := of["cluster"]; of != nil && !named {
+		of["cluster"] = r.Cluster
+	}
 }
 
 func decodeAll(files map[string]string) ([]*unstructured.Unstructured, error) {

@@ -58,8 +58,11 @@ func Schema(root string) (path string, content []byte, err error) {
 func configSchema() config.Schema {
 	of := config.JSONSchema()
 	of["description"] = "The exporter's configuration, passed through as it is. Values may hold ${NAME}, of secretEnv."
-	of["required"] = []string{"resources", "sinks", "state", "listen"}
+	of["required"] = []string{"cluster", "resources", "sinks", "state", "listen"}
 	keys := of["properties"].(config.Schema)
+	// In a pod there is no kubeconfig with a name, and two clusters of one name mix up their objects for every consumer.
+	keys["cluster"].(config.Schema)["description"] = "The exporter's cluster: a name that no other cluster has. It is in every record and in topics and subjects."
+	keys["cluster"].(config.Schema)["pattern"] = `\S`
 	for _, list := range []string{"resources", "sinks"} {
 		keys[list].(config.Schema)["minItems"] = 1
 	}
@@ -77,7 +80,7 @@ func base(kind string) bool { return kind != "ServiceMonitor" && kind != "Promet
 // Kustomize returns the manifests by their paths: what the chart renders with its own values, in namespace kubecdc.
 func Kustomize(root string) (map[string][]byte, error) {
 	objects, err := chart.Render(chart.Release{
-		Dir: filepath.Join(root, Chart), Name: "kubecdc", Namespace: "kubecdc",
+		Dir: filepath.Join(root, Chart), Name: "kubecdc", Namespace: "kubecdc", Cluster: "change-me",
 		Values: "serviceMonitor: {enabled: true}\nprometheusRule: {enabled: true}\n",
 	})
 	if err != nil {
@@ -152,7 +155,7 @@ metadata:
 `
 
 func kustomization(resources []string) string {
-	text := note + `# In an overlay, replace config.yaml, and in rbac.yaml the rules that follow from its resources.
+	text := note + `# In an overlay, replace config.yaml, whose cluster must be a name that no other cluster has, and in rbac.yaml the rules that follow from its resources.
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: kubecdc
