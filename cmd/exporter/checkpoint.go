@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ func newCheckpointCommand() *cobra.Command {
 	}
 	onlyCommands(cmd)
 	cmd.PersistentFlags().StringVar(&dir, "state-dir", defaultStateDir, "directory of the saved state")
-	cmd.AddCommand(newShowCommand(&dir), newSetCommand(&dir), newResetCommand(&dir))
+	cmd.AddCommand(newShowCommand(&dir), newSetCommand(&dir), newForgetSinkCommand(&dir), newResetCommand(&dir))
 	return cmd
 }
 
@@ -101,6 +102,13 @@ func printState(s *control.State, out io.Writer) error {
 	}
 	for _, owed := range s.Owed {
 		table.row(owed.Sink, owed.Stream, owed.Reason)
+	}
+	if len(s.Absent) > 0 {
+		table.gap()
+		table.row("SINK", "MISSES", "SINCE")
+	}
+	for _, absent := range s.Absent {
+		table.row(absent.Sink, absent.Stream, absent.Since.Format(time.RFC3339))
 	}
 	return table.Flush()
 }

@@ -5,7 +5,7 @@ import "time"
 // Reason says why a reconcile ran.
 type Reason string
 
-// The reasons of a reconcile; Gone, Stale, Epoch and Lost come with a gap.
+// The reasons of a reconcile; Gone, Stale, Epoch, Lost and Absent come with a gap.
 const (
 	Initial   Reason = "initial"   // a fresh state
 	Gone      Reason = "gone"      // the API server no longer has the position (HTTP 410)
@@ -15,15 +15,18 @@ const (
 	Epoch     Reason = "epoch"     // another cluster, or an etcd restored to the past
 	NewSink   Reason = "newsink"   // a sink that the state does not know
 	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
+	Absent    Reason = "absent"    // a sink failed for good, or was not configured, for a while
 	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
 )
 
 // Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
-func (r Reason) Gap() bool { return r == Gone || r == Stale || r == Epoch || r == Lost }
+func (r Reason) Gap() bool { return r == Gone || r == Stale || r == Epoch || r == Lost || r == Absent }
 
 // Full says whether a reconcile of this reason is a full snapshot for the sinks that it names: it lists at exactly the
 // stream's position and gives them the unchanged objects, too.
-func (r Reason) Full() bool { return r == Resync || r == Requested || r == NewSink || r == Lost }
+func (r Reason) Full() bool {
+	return r == Resync || r == Requested || r == NewSink || r == Lost || r == Absent
+}
 
 // Exact says whether a reconcile of this reason lists at exactly the stream's position: the watch brings what came after.
 func (r Reason) Exact() bool { return r.Full() || r == Initial }
@@ -38,6 +41,10 @@ type Owed struct {
 	// After is the joined key up to which the sink has the objects already, at some version that the stream has passed
 	// since; "" is none.
 	After string
+	// From and Since, in ms since 1970, are the stream's resourceVersion and the time when the sink left, where the reason is Absent and
+	// they are known.
+	From  string
+	Since int64
 }
 
 // Same says whether both are the same debt of one stream, of whatever generation.

@@ -25,6 +25,10 @@ type Batch struct {
 	Debts []Debt
 	// Taken are the shares that sinks have from now on, Left those that they no longer have, with their debts.
 	Taken, Left []Share
+	// Absent are the sinks that miss streams from the records behind this batch on; From and Returning are not read. Held is what the
+	// logs hold of sinks that come back.
+	Absent []Absence
+	Held   []Held
 	// Chunks are spooled, and the spools of the sinks by name are then as the extents say: what is not in them is gone.
 	Chunks []Chunk
 	Spools map[string]Spool
@@ -62,7 +66,7 @@ func (s *Store) Commit(b Batch) error {
 
 // apply writes the parts of the batch, in the order in which they build on each other.
 func (w *writer) apply(b *Batch) error {
-	steps := []func(*Batch) error{w.records, w.marks, w.shares, w.resources, w.owed, w.spools, w.bases, w.positions, w.over}
+	steps := []func(*Batch) error{w.records, w.marks, w.shares, w.absent, w.resources, w.owed, w.spools, w.bases, w.positions, w.over}
 	for _, step := range steps {
 		if err := step(b); err != nil {
 			return err
@@ -122,8 +126,7 @@ func (s *Store) SetPosition(stream string, position change.Position) error {
 	})
 }
 
-// Retain forgets all sinks but the named ones: a sink that comes back later has missed what came between, and must be
-// new.
+// Retain forgets all sinks but the named ones: one that comes back later is new.
 func (s *Store) Retain(sinks []string) error {
 	known, err := s.Sinks()
 	if err != nil {
@@ -160,7 +163,8 @@ func (s *Store) Sinks() ([]string, error) {
 
 // forget removes all that is known of a sink.
 func (w *writer) forget(sinkName string) error {
-	for _, table := range []byte{tableShare, tableDebt, tableSpool, tableBase} {
+	w.absentChanged = true
+	for _, table := range []byte{tableShare, tableDebt, tableSpool, tableBase, tableAbsent, tableMissed, tableFresh} {
 		prefix := sinkPrefix(table, sinkName)
 		if err := w.batch.DeleteRange(prefix, after(prefix), nil); err != nil {
 			return err
@@ -180,6 +184,9 @@ func (w *writer) shares(b *Batch) error {
 		}
 	}
 	for _, share := range b.Left {
+		if err := w.endAbsence(share); err != nil {
+			return err
+		}
 		debts := append(append(sinkPrefix(tableDebt, share.Sink), share.Stream...), terminator)
 		if err := w.batch.DeleteRange(debts, after(debts), nil); err != nil {
 			return err
@@ -210,6 +217,7 @@ func (w *writer) drop(stream string) error {
 // Reset forgets everything but the format: positions, inventory, marks, debts and the cluster's identity.
 func (s *Store) Reset() error {
 	return s.write(func(w *writer) error {
+		w.absentChanged = true
 		return w.batch.DeleteRange([]byte{tablesFirst}, []byte{tablesEnd}, nil)
 	})
 }

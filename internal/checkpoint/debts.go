@@ -76,7 +76,11 @@ func (w *writer) owe(debt Debt) error {
 
 // towards notes how far a record of a snapshot for one sink brings its debt: its end pays it, and an object in order
 // moves the cursor.
-func (w *writer) towards(rec *change.Record, stream string) error {
+func (w *writer) towards(rec *change.Record, in *streamWrite) error {
+	stream := in.name
+	if w.isAbsent(rec.Sink, in) {
+		return nil // the sink was not given it
+	}
 	end, object := rec.Op == change.SnapshotEnd, rec.Op == change.Sync && rec.Snapshot.Ordered
 	if !end && !object {
 		return nil

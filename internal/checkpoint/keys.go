@@ -11,6 +11,9 @@ import (
 // The tables are told apart by a key's first byte. The format's key is below all of them, so that a reset is one range.
 const (
 	tableFormat    = 0x01
+	tableAbsent    = 'A' // sink, terminator, stream         -> whether it returns, since when, position
+	tableMissed    = 'G' // sink, terminator, stream, terminator, joined key -> epoch of a version that is ahead, uid, resourceVersion
+	tableFresh     = 'N' // sink, terminator, stream, terminator, joined key -> nothing
 	tableCluster   = 'C' // no key                           -> name, uid
 	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
 	tableForm      = 'F' // stream                           -> the form in which its objects are kept

@@ -40,6 +40,7 @@ type Store struct {
 	mu        sync.Mutex // held by one writer at a time, and by Close
 	closed    bool
 	reclaimed map[string]*reclaimed // by sink
+	absent    map[string][]Absence  // by stream
 }
 
 // Open opens the state in the directory and creates what is missing, unless it is opened read-only. It never resets a
@@ -105,7 +106,7 @@ func (s *Store) openDatabase() error {
 	if err := s.checkFormat(); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	if err := s.openSpools(); err != nil {
+	if err := errors.Join(s.openSpools(), s.loadAbsences()); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	if err := s.mend(); err != nil {

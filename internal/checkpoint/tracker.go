@@ -92,6 +92,15 @@ func (t *Tracker) Ack(listener int, seq uint64) error {
 	return nil
 }
 
+// Excuse makes the tracker wait for the listener no more.
+func (t *Tracker) Excuse(listener int) {
+	for i := range t.length {
+		slot := t.at(i)
+		slot.wanted &^= 1 << listener
+		slot.missing &^= 1 << listener
+	}
+}
+
 // Advance removes the records that are delivered together with all before them (I2), and appends them to dst.
 func (t *Tracker) Advance(dst []*change.Record) []*change.Record {
 	t.AdvanceOver(0, func(rec *change.Record, _ uint64) { dst = append(dst, rec) })

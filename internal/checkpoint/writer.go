@@ -32,16 +32,22 @@ func (s *Store) write(fill func(*writer) error) error {
 	if err := w.batch.Commit(pebble.Sync); err != nil {
 		return s.failed("commit", err)
 	}
+	if w.absentChanged {
+		return s.loadAbsences()
+	}
 	return nil
 }
 
 // writer fills one batch.
 type writer struct {
-	store      *Store
-	batch      *pebble.Batch
-	debts      map[Debt]*debtWrite // by what they are the same by: no generation, no cursor
-	byPointer  map[*change.Stream]*streamWrite
-	byName     map[string]*streamWrite
+	store     *Store
+	batch     *pebble.Batch
+	debts     map[Debt]*debtWrite // by what they are the same by: no generation, no cursor
+	byPointer map[*change.Stream]*streamWrite
+	byName    map[string]*streamWrite
+
+	absentChanged bool // the store has other absences after the batch
+
 	key, value []byte // reused: the batch copies them
 }
 
@@ -51,6 +57,7 @@ type streamWrite struct {
 	prefix   []byte // of its inventory
 	objects  []byte // of what is kept of them
 	position change.Position
+	absent   *absences // nil until they are asked for
 }
 
 // record applies one record to the inventory and notes its position.
@@ -59,8 +66,13 @@ func (w *writer) record(rec *change.Record) error {
 	if rec.Position != (change.Position{}) {
 		stream.position = rec.Position
 	}
+	if len(w.store.absent[stream.name]) > 0 {
+		if err := w.miss(rec, stream); err != nil {
+			return err
+		}
+	}
 	if rec.Sink != "" && rec.Snapshot != nil {
-		return w.towards(rec, stream.name)
+		return w.towards(rec, stream)
 	}
 	if !changesInventory(rec) {
 		return nil

@@ -1,6 +1,10 @@
 package control
 
-import "github.com/kubecdc/kubecdc/internal/checkpoint"
+import (
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
 
 // State is the document of exporter checkpoint show -o json, and of GET /checkpoint.
 type State struct {
@@ -9,6 +13,14 @@ type State struct {
 	Streams    map[string]StreamState `json:"streams"`
 	Marks      map[string]string      `json:"marks"`
 	Owed       []Owed                 `json:"owed,omitempty"`
+	Absent     []Absent               `json:"absent,omitempty"`
+}
+
+// Absent is a stream that a sink misses, and what is kept for the day when it is back.
+type Absent struct {
+	Sink   string    `json:"sink"`
+	Stream string    `json:"stream"`
+	Since  time.Time `json:"since"`
 }
 
 // Owed is a full snapshot that a sink is to be given, and has not acknowledged to its end.
@@ -55,6 +67,13 @@ func ReadState(store *checkpoint.Store) (*State, error) {
 	}
 	for name, mark := range marks {
 		state.Marks[name] = string(mark)
+	}
+	absences, err := store.Absences()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range absences {
+		state.Absent = append(state.Absent, Absent{Sink: a.Sink, Stream: a.Stream, Since: a.Since.UTC()})
 	}
 	state.Owed, err = ReadOwed(store)
 	return state, err

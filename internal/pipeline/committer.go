@@ -15,6 +15,8 @@ type committer struct {
 	line     *Line
 	store    *checkpoint.Store
 	observer Observer
+	// leave takes a sink out of the line, which holds up others.
+	leave func(*listener) error
 }
 
 // bookmarkWait is how long a bookmark may wait to be saved together with others. Hundreds of quiet streams get one a minute
@@ -47,6 +49,21 @@ func (c *committer) run(ctx context.Context) error {
 func (c *committer) commit(ctx context.Context) error {
 	for _, p := range c.line.advance() {
 		if err := c.save(ctx, p); err != nil {
+			return err
+		}
+	}
+	for _, lst := range c.line.listeners {
+		if !lst.isLeaving() {
+			continue
+		}
+		attempt := func() error {
+			err := c.leave(lst)
+			if err != nil && ctx.Err() == nil {
+				c.observer.CommitFailed(err)
+			}
+			return err
+		}
+		if err := backoff.Retry(attempt, backoff.WithContext(retryForever(), ctx)); err != nil {
 			return err
 		}
 	}

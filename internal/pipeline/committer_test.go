@@ -28,7 +28,7 @@ func TestI5BookmarksAreSavedTogether(t *testing.T) {
 			saved = append(saved, fmt.Sprintf("%d after %v", len(batch), time.Since(start)))
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		c, ended := &committer{newLine(nil), store, observer}, make(chan error)
+		c, ended := &committer{newLine(nil), store, observer, nil}, make(chan error)
 		go func() { ended <- c.run(ctx) }()
 		push := func(stream change.Stream, op change.Op, version string) {
 			rec := &change.Record{Stream: &stream, Op: op, Filtered: op != change.Bookmark, Position: change.Position{ResourceVersion: version, Complete: true}}

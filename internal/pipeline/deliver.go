@@ -44,7 +44,7 @@ func (l *listener) run(ctx context.Context) error {
 // ended says which sink it was that ended the run.
 func (l *listener) ended(err error) error {
 	var end *endError
-	if errors.As(err, &end) || isPermanent(err) { // says so
+	if errors.As(err, &end) || isPermanent(err) || errors.Is(err, errLeft) { // says so
 		return err
 	}
 	return fmt.Errorf("deliver to sink %s: %w", l.Name, err)

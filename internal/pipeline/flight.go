@@ -118,22 +118,36 @@ func (l *listener) loadSpool() error {
 	if err != nil {
 		return err
 	}
-	first, most := saved, batchLimit()
-	records, err := l.store.ReadSpool(l.Name, &first, most.Bytes, most.Records)
-	if err != nil {
-		return err
-	}
-	if l.spooledFirst, err = l.stillTaken(records); err != nil {
+	l.mu.Lock()
+	l.spool.load(saved)
+	l.mu.Unlock()
+	if err := l.firstSpooled(); err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.spool.load(saved)
 	if len(l.spooledFirst) > 0 {
 		l.spool.oldest = l.spooledFirst[0].Received
 	}
 	l.observe()
 	return nil
+}
+
+// firstSpooled reads the first batch on disk that is not delivered.
+func (l *listener) firstSpooled() error {
+	l.mu.Lock()
+	first := l.spool.saved
+	for part, at := range l.spool.cursor {
+		first[part].First = max(first[part].First, at)
+	}
+	l.mu.Unlock()
+	most := batchLimit()
+	records, err := l.store.ReadSpool(l.Name, &first, most.Bytes, most.Records)
+	if err != nil {
+		return err
+	}
+	l.spooledFirst, err = l.stillTaken(records)
+	return err
 }
 
 // isOld says whether what is taken was saved by an earlier process.

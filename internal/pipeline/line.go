@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -33,6 +34,7 @@ type Line struct {
 	skipped []uint64           // by listener: the highest Seq that may be in the log before the marks, or clears what is there
 	leaving []*change.Record   // given to the committer, and not part of the saved state yet
 	window  *fifo.Queue        // room for what is not saved yet; it only counts
+	anyAway atomic.Bool        // some listener misses some stream, or did
 	wake    chan struct{}      // buffered 1: the committer has work
 	moved   chan struct{}      // buffered 1: a bookmark came, and the committer has work that can wait
 	changed chan struct{}      // closed and made anew when something was saved
@@ -81,6 +83,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	if p == nil {
 		p = l.progress(rec.Stream.String())
 	}
+	wanted = l.admits(rec, p, wanted)
 	if err := p.tracker.Add(rec, wanted); err != nil {
 		return fmt.Errorf("track record %d of %s: %w", rec.Seq, rec.Stream, err)
 	}
@@ -108,6 +111,7 @@ func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 		if wanted&(1<<i) != 0 {
 			if rec.Op == change.Deleted {
 				lst.stranded.told(rec)
+				lst.missed.told(rec)
 			}
 			merged, spools := lst.push(rec)
 			if err := l.forgo(i, merged); err != nil {
@@ -151,6 +155,11 @@ func (l *Line) wanted(rec *change.Record) uint64 {
 			mask |= 1 << i
 		}
 	}
+	if mask != 0 && l.anyAway.Load() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		mask &^= l.awayFrom(rec)
+	}
 	return mask
 }
 
@@ -184,14 +193,18 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// Drain returns when everything that the stream pushed before is delivered and saved, or with ctx's error.
+// Drain returns when everything that the stream pushed before is delivered and saved, or with ctx's error. What sinks that come back
+// have missed is known then.
 func (l *Line) Drain(ctx context.Context, stream change.Stream) error {
 	l.mu.Lock()
 	p := l.progress(stream.String())
 	goal := p.added
 	l.mu.Unlock()
 	l.wakeCommitter() // the last record may be a bookmark
-	return l.await(ctx, func() bool { return p.committed >= goal })
+	if err := l.await(ctx, func() bool { return p.committed >= goal }); err != nil {
+		return err
+	}
+	return l.recallMissed(stream.String())
 }
 
 // behind is how many records of the stream are not delivered and saved.
@@ -206,12 +219,18 @@ func (l *Line) behind(stream change.Stream) uint64 {
 func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
 	var ghosts []change.Ghost
 	for _, lst := range l.listeners {
-		for _, entry := range lst.delivered.ask(stream.String()) {
-			ghosts = append(ghosts, change.Ghost{Sink: lst.Name, Entry: entry})
+		told := map[string]bool{} // by uid
+		add := func(entries []change.Entry, stranded bool) {
+			for _, entry := range entries {
+				if !told[entry.UID] {
+					ghosts = append(ghosts, change.Ghost{Sink: lst.Name, Entry: entry, Stranded: stranded})
+				}
+				told[entry.UID] = true
+			}
 		}
-		for _, entry := range lst.stranded.of(stream.String()) {
-			ghosts = append(ghosts, change.Ghost{Sink: lst.Name, Entry: entry, Stranded: true})
-		}
+		add(lst.missed.of(stream.String()), true)
+		add(lst.stranded.of(stream.String()), true)
+		add(lst.delivered.ask(stream.String()), false)
 	}
 	return ghosts
 }

@@ -30,6 +30,8 @@ type listener struct {
 	mark         sink.Mark
 	delivered    deliveredSet
 	stranded     stranded
+	missed       stranded            // while it was absent
+	behindMark   []string            // ids that the log holds, when it was opened first
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
 	opened       bool                // in this process
 	retried      map[string]struct{} // ids of the batch that failed, and that the log holds all the same
@@ -54,6 +56,9 @@ type listener struct {
 	taken    []*change.Record // from the queue, and not acknowledged yet
 	finished bool             // nothing more will be pushed
 	halted   bool             // the sink is stopped
+	leaving  bool             // it is to leave the line
+	away     bool             // it has left the line
+	gone     chan struct{}    // closed when it leaves
 	freed    chan struct{}    // closed and made anew when room was freed
 	ready    chan struct{}    // buffered 1: there is something to take, or nothing more will come
 }
@@ -68,7 +73,7 @@ func newListener(index int, s Sink, config *Config) *listener {
 		store: config.Store, reshape: config.Reshape, seldom: retrySeldom(),
 		spool: newSpool(&s),
 		queue: newQueue(&s),
-		freed: make(chan struct{}),
+		freed: make(chan struct{}), gone: make(chan struct{}),
 		ready: make(chan struct{}, 1),
 	}
 	l.stranded = stranded{
@@ -104,13 +109,14 @@ func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 			l.mu.Unlock()
 			return nil
 		}
-		if l.spool.lent {
+		if l.spool.lent || l.away {
 			l.queue.Overdraw(rec.Size())
 			l.mu.Unlock()
 			return nil
 		}
 		freed := l.freed
 		spools := l.spool.start()
+		l.burdens()
 		l.mu.Unlock()
 		var again <-chan time.Time
 		if spools {

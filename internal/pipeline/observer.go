@@ -20,6 +20,9 @@ type Observer struct {
 	Failed func(sink string, err error)
 	// Stopped is told of a sink's error that only a person can mend. The sink is opened again now and then; the others go on.
 	Stopped func(sink string, err error)
+	// Absent is told that a sink which is stopped has left the line: the others wait for it no more, and it is to be given a gap and a
+	// full snapshot of everything when it is open again.
+	Absent func(sink string)
 	// Rejected is told of a record that the sink will never take, and why.
 	Rejected func(sink string, rec *change.Record, reason string, err error)
 	// Coalesced is told of records that newer ones of the same object have made superfluous.
@@ -54,6 +57,7 @@ func NopObserver() Observer {
 		Written:      func(string, []*change.Record, time.Duration) {},
 		Failed:       func(string, error) {},
 		Stopped:      func(string, error) {},
+		Absent:       func(string) {},
 		Rejected:     func(string, *change.Record, string, error) {},
 		Coalesced:    func(string, int) {},
 		NotKept:      func(string, error) {},

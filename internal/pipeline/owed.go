@@ -43,10 +43,15 @@ func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
 	if err != nil {
 		return fmt.Errorf("read the snapshots that are owed: %w", err)
 	}
+	absences, err := r.Store.Absences()
+	if err != nil {
+		return fmt.Errorf("read which sinks were absent: %w", err)
+	}
+	since(debts, absences)
 	for _, s := range r.sources() {
 		var owed []change.Owed
 		for _, d := range debts {
-			if d.Stream == s.Stream.String() && chosen(d) {
+			if d.Stream == s.Stream.String() && chosen(d) && r.asks(&d) {
 				owed = append(owed, d.Owed)
 			}
 		}
@@ -55,6 +60,18 @@ func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
 		}
 	}
 	return nil
+}
+
+// asks says whether the debt's sink can be given the snapshot, and prepares for that.
+func (r *run) asks(d *checkpoint.Debt) bool {
+	at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == d.Sink })
+	if at < 0 || r.listeners[at].isAway() {
+		return false
+	}
+	if d.Reason == change.Absent {
+		r.line.expect(r.listeners[at], d.Stream, d.Generation)
+	}
+	return true
 }
 
 // oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them

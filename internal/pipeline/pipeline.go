@@ -195,7 +195,7 @@ func (r *run) deliver(ctx context.Context) error {
 		}
 	}
 	var sources, listeners, commits errgroup.Group
-	commits.Go(guard(func() error { return (&committer{r.line, r.Store, r.Observer}).run(commitCtx) }))
+	commits.Go(guard(func() error { return (&committer{r.line, r.Store, r.Observer, r.leaveLine}).run(commitCtx) }))
 	for _, l := range r.listeners {
 		listeners.Go(guard(func() error { return r.listen(sinkCtx, l) }))
 	}
@@ -220,12 +220,21 @@ func (r *run) deliver(ctx context.Context) error {
 	return errors.Join(sourceErr, listenErr, commits.Wait(), r.left())
 }
 
-// listen delivers to one sink, once it is open.
+// listen delivers to one sink, whenever it is open.
 func (r *run) listen(ctx context.Context, l *listener) error {
-	if open, err := r.awaitOpen(l); err != nil || !open {
-		return err
+	for {
+		if open, err := r.awaitOpen(l); err != nil || !open {
+			return err
+		}
+		if err := l.run(ctx); !errors.Is(err, errLeft) {
+			return err
+		}
+		if err := l.comesBack(); err != nil {
+			return err
+		}
+		l.opening = make(chan openedSink, 1)
+		l.opening <- openedSink{err: l.stops.cause(l.index)}
 	}
-	return l.run(ctx)
 }
 
 // read runs the source until ctx ends or its stream is over.

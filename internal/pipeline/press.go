@@ -47,10 +47,23 @@ func (l *Line) relieve() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	holders := l.holders(mergeFor)&l.merging() | l.holders(spoolAfter)
+	stopped := l.holders(mergeFor)
 	for i, lst := range l.listeners {
 		if holders&(1<<i) != 0 && lst.spoolsNow() {
 			l.wakeCommitter()
+		} else if stopped&(1<<i) != 0 {
+			lst.letGo()
 		}
+	}
+}
+
+// letGo makes the sink leave if it is stopped and cannot be spooled for.
+func (l *listener) letGo() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.halted {
+		l.spool.start()
+		l.burdens()
 	}
 }
 

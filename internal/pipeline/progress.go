@@ -19,6 +19,9 @@ type progress struct {
 	tracker   *checkpoint.Tracker
 	added     uint64 // records put in
 	committed uint64 // records that are part of the saved state
+
+	away    uint64         // the listeners that miss the stream, as a bit mask
+	returns map[int]uint64 // by listener that comes back: the generation of the snapshot with which it does
 }
 
 // progress returns the stream's; the caller holds mu.

@@ -164,7 +164,7 @@ func TestI4NewSinkAsksForASnapshotOfWhatItWants(t *testing.T) {
 	}
 }
 
-func TestI4SinkThatComesBackIsNew(t *testing.T) {
+func TestI4SinkThatComesBackWasAbsent(t *testing.T) {
 	r := crashed(t, &memory{})
 	back := r.config.Sinks
 	r.config.Sinks = []Sink{sinkOf("other", &memory{})}
@@ -175,7 +175,7 @@ func TestI4SinkThatComesBackIsNew(t *testing.T) {
 	if err := r.life(func(*Line) {}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.requested(), "pods newsink other, pods newsink s"; got != want {
+	if got, want := r.requested(), "pods absent s, pods newsink other, services absent s"; got != want {
 		t.Errorf("requests are %q, want %q", got, want)
 	}
 }

@@ -43,6 +43,7 @@ func (l *listener) remember(ids []string) error {
 		l.opened = true
 		defer func() { l.spooledFirst = nil }()
 		defer l.compared.Store(true)
+		l.behindMark = ids
 		return l.delivered.add(ids, l.spooledFirst, l.clusterUID)
 	}
 	l.retried = make(map[string]struct{}, len(ids))

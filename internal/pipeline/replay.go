@@ -61,6 +61,9 @@ func (r *run) replay(ctx context.Context, replay *Replay) error {
 	if !configured || at < 0 || r.listeners[at].DeadLetters == nil || !r.listeners[at].takes(rec.Stream) {
 		return fmt.Errorf("sink %s does not take %s any more: configure it again, or delete the letter", rec.Sink, rec.Stream)
 	}
+	if !r.line.reaches(rec.Sink, rec.Stream.String()) {
+		return fmt.Errorf("sink %s is stopped, or comes back just now: try again when it is open", rec.Sink)
+	}
 	rec.Marks = nil
 	rec.Replay = &change.Replay{Letter: replay.Letter, Force: replay.Force, Done: replay.answer}
 	return r.line.Push(ctx, &rec)

@@ -120,5 +120,9 @@ func (r *resyncer) take(turn *resyncTurn) {
 		return
 	}
 	turn.next = time.Now().Add(turn.period)
-	turn.source.Request(turn.owed...)
+	stream := turn.source.Stream.String()
+	owed := slices.DeleteFunc(slices.Clone(turn.owed), func(o change.Owed) bool { return !r.line.reaches(o.Sink, stream) })
+	if len(owed) > 0 {
+		turn.source.Request(owed...)
+	}
 }

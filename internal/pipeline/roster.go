@@ -89,6 +89,10 @@ func (r *run) enrol(s Source) error {
 	if err != nil {
 		return err
 	}
+	absences, err := r.Store.Absences()
+	if err != nil {
+		return err
+	}
 	batch := checkpoint.Batch{Resources: []change.Stream{s.Stream}}
 	for _, l := range r.listeners {
 		shareOf(l, s, shares, &batch)
@@ -96,9 +100,23 @@ func (r *run) enrol(s Source) error {
 	if !slices.Contains(known, s.Stream.String()) {
 		batch.Debts = nil // everybody is given the first snapshot
 	}
+	var away []*listener
+	for _, l := range r.listeners {
+		share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
+		misses := func(a checkpoint.Absence) bool { return a.Share == share }
+		if l.takes(&s.Stream) && (l.isAway() || slices.ContainsFunc(absences, misses)) {
+			away = append(away, l)
+			leave(&batch, share)
+		}
+	}
 	if err := r.Store.Commit(batch); err != nil {
 		return err
 	}
+	r.line.mu.Lock()
+	for _, l := range away {
+		r.line.sendAway(l, s.Stream.String())
+	}
+	r.line.mu.Unlock()
 	for _, l := range r.listeners {
 		l.delivered.join(s.Stream)
 	}
@@ -123,7 +141,9 @@ func (r *run) forget(s Source) error {
 		} else {
 			l.delivered.leave(name)
 		}
-		batch.Left = append(batch.Left, checkpoint.Share{Sink: l.Name, Stream: name})
+		if r.line.reaches(l.Name, name) { // another is to be told of its end, should the stream come back
+			batch.Left = append(batch.Left, checkpoint.Share{Sink: l.Name, Stream: name})
+		}
 	}
 	if err := r.Store.Commit(batch); err != nil {
 		return fmt.Errorf("forget stream %s: %w", name, err)

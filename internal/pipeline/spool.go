@@ -88,6 +88,13 @@ func (s *spool) delivered() {
 	}
 }
 
+// dismiss forgets what is being written: what of it is on disk is read again, as if by a new process.
+func (s *spool) dismiss() {
+	s.flight, s.active, s.lent = nil, false, false
+	clear(s.ahead)
+	s.old = s.next[checkpoint.Main]
+}
+
 // size is bytes on disk and records.
 type size struct{ bytes, records int64 }
 

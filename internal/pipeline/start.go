@@ -98,15 +98,23 @@ func (r *run) awaitOpen(l *listener) (bool, error) {
 		}
 		r.beginOpen(r.opening, l)
 	}
+	err := l.goOn(r.opening)
 	if l.joined = true; opened.err != nil && r.opening.Err() != nil {
 		return false, nil // it was told to give up
 	}
-	l.goOn()
+	if err != nil && !errors.Is(err, errLeft) {
+		return false, nil
+	}
+	l.stops.resume(l.index)
+	back := l.isAway()
 	if err := r.join(l, opened, r.owe); err != nil {
 		return false, err
 	}
 	r.resumeCorrections(l)
-	return true, nil
+	if back {
+		err = r.requestOwed(func(d checkpoint.Debt) bool { return d.Sink == l.Name })
+	}
+	return err == nil || errors.Is(err, errLeft), err
 }
 
 // closeUnopened waits for the sinks that are still being opened, when the run ends before it began.
@@ -146,6 +154,9 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 	if opened.err != nil {
 		return opened.err
 	}
+	if err := r.returned(l); err != nil {
+		return err
+	}
 	r.line.rewind(l.index, l.mark)
 	var debts []checkpoint.Debt
 	if opened.lost {
@@ -161,6 +172,7 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
 	}
 	r.line.isSaved(l.index, l.mark)
+	l.rejoin()
 	return nil
 }
 
@@ -170,8 +182,8 @@ func (r *run) note(debts []checkpoint.Debt, marks map[string]sink.Mark) error {
 }
 
 // prepare saves, before the first record and in one batch, which streams each sink takes, and what it is owed: a share of a
-// stream that the state knows, and that the sink did not have, begins with a full snapshot. It forgets the sinks that are no
-// longer configured, and takes up what is spooled for the others.
+// stream that the state knows, and that the sink did not have, begins with a full snapshot. Sinks that are no longer configured
+// are absent, and for the others it takes up what is spooled.
 func (r *run) prepare() error {
 	known, err := r.Store.Streams()
 	if err != nil {
@@ -196,13 +208,18 @@ func (r *run) prepare() error {
 		}
 	}
 	batch.Debts = slices.DeleteFunc(batch.Debts, func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
+	kept, err := r.depart(&batch, shares)
+	if err != nil {
+		return err
+	}
 	if err := r.Store.Commit(batch); err != nil {
 		return fmt.Errorf("save the shares of the sinks: %w", err)
 	}
+	r.dismissAbsent()
 	if err := r.leave(known); err != nil {
 		return err
 	}
-	return r.Store.Retain(names)
+	return r.Store.Retain(append(names, kept...))
 }
 
 // base finds the positions that the sink's log is compared with. Spooling moves positions on although the log was not read

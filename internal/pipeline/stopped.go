@@ -13,6 +13,13 @@ import (
 // A sink that fails for good, with a *sink.PermanentError, stops alone: its queue works on as it does for a sink that is away,
 // and it is opened again now and then, since somebody may have mended what is wrong. When no sink is left the run ends.
 
+// cause is why the listener's sink is stopped.
+func (s *stops) cause(listener int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.causes[listener]
+}
+
 // stops are the sinks that are stopped at the moment.
 type stops struct {
 	mu     sync.Mutex
@@ -71,8 +78,7 @@ func (l *listener) mend(ctx context.Context, err error) error {
 			l.observer.Failed(l.Name, err)
 		}
 		if err = l.reopen(ctx); err == nil {
-			l.goOn()
-			return nil
+			return l.goOn(ctx)
 		}
 		if !isPermanent(err) {
 			return err
@@ -80,7 +86,8 @@ func (l *listener) mend(ctx context.Context, err error) error {
 	}
 }
 
-// halt stops the sink and returns when it is to be tried again. It returns an error where no sink is left, or the run ends.
+// halt stops the sink and returns when it is to be tried again. It returns an error where no sink is left, or the run ends, and errLeft
+// where the sink was open once and has left the line.
 func (l *listener) halt(ctx context.Context, cause error) error {
 	l.observer.Stopped(l.Name, cause)
 	if err := l.stops.stop(l.index, cause); err != nil {
@@ -89,20 +96,43 @@ func (l *listener) halt(ctx context.Context, cause error) error {
 	if !l.setHalted(true) {
 		return cause
 	}
-	again := time.NewTimer(l.seldom.NextBackOff())
+	again, look := time.NewTimer(l.seldom.NextBackOff()), time.NewTicker(10*time.Second)
 	defer again.Stop()
-	select {
-	case <-again.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	defer look.Stop()
+	left := l.gone
+	if !l.joined {
+		left = nil
+	}
+	for {
+		select {
+		case <-again.C:
+			return nil
+		case <-look.C:
+			l.burdensByAge()
+		case <-left:
+			return errLeft
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 
-// goOn notes that the sink is open again.
-func (l *listener) goOn() {
+// goOn notes that the sink is open again. It returns errLeft where the sink has left meanwhile.
+func (l *listener) goOn(ctx context.Context) error {
+	l.mu.Lock()
+	l.halted = l.leaving || l.away && l.joined
+	halted, left := l.halted, l.gone
+	l.mu.Unlock()
+	if halted {
+		select {
+		case <-left:
+			return errLeft
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	l.stops.resume(l.index)
-	l.setHalted(false)
+	return nil
 }
 
 // setHalted notes whether the sink is stopped. It is false where the run ends already, and nothing is spooled: nobody waits then.

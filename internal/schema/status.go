@@ -78,11 +78,12 @@ func (b book) sink() definition {
 		"oldestUnackedSeconds": seconds(),
 		"mark":                 described(definition{"type": "string"}, "its place in its own log, as the sink writes it"),
 		"note":                 described(name(), "how it works, where there is a choice"),
+		"absent":               described(definition{"type": "boolean"}, "nobody waits for it: when it is open again it is told a gap and everything that there is"),
 		"gaps":                 described(count(), "of this sink alone"),
 		"lastGap":              b.lastGap(),
 		"lastError":            name(),
 		"lastErrorTime":        moment(),
-	}, "note", "lastGap", "lastError", "lastErrorTime")
+	}, "note", "absent", "lastGap", "lastError", "lastErrorTime")
 }
 
 func seconds() definition { return definition{"type": "number", "minimum": 0} }

@@ -34,7 +34,7 @@ func types(wanted func(change.Op) bool) definition {
 // reasons are those of reconciles; policy is a gap's alone.
 func reasons(wanted func(change.Reason) bool) definition {
 	all := []change.Reason{
-		change.Initial, change.Gone, change.Stale, change.Resync, change.Requested, change.Epoch, change.NewSink, change.Lost, change.Policy,
+		change.Initial, change.Gone, change.Stale, change.Resync, change.Requested, change.Epoch, change.NewSink, change.Lost, change.Absent, change.Policy,
 	}
 	return definition{"enum": slices.DeleteFunc(all, func(r change.Reason) bool { return !wanted(r) })}
 }

@@ -60,7 +60,9 @@ func (s *Stream) begin() []change.Owed {
 		return nil
 	}
 	first := s.due[0]
-	together := func(o change.Owed) bool { return o == first || first.Reason.Full() && o.Reason == first.Reason }
+	together := func(o change.Owed) bool {
+		return o == first || first.Reason.Full() && o.Reason == first.Reason && o.Reason != change.Absent // each has its own gap
+	}
 	slices.SortStableFunc(s.due, func(a, b change.Owed) int {
 		switch {
 		case together(a) == together(b):

@@ -65,6 +65,9 @@ func (s *Stream) newRun(due []change.Owed, version string, ghosts []change.Ghost
 		}
 		snapshot := *r.snapshot
 		snapshot.Generation = owed.Generation
+		if owed.Since != 0 {
+			snapshot.From, snapshot.Since = owed.From, time.UnixMilli(owed.Since)
+		}
 		r.parts = append(r.parts, &part{owed: owed, snapshot: &snapshot})
 	}
 	return r
@@ -72,7 +75,7 @@ func (s *Stream) newRun(due []change.Owed, version string, ghosts []change.Ghost
 
 // begin announces the gap, where there is one, and the reconcile that mends it (I4).
 func (r *run) begin(ctx context.Context) error {
-	r.Observer.Reconciling(r.stream, r.snapshot)
+	r.Observer.Reconciling(r.stream, r.shown())
 	if r.snapshot.Reason == change.Epoch && r.Meet != nil {
 		if err := r.Meet(r.ClusterUID); err != nil {
 			return fmt.Errorf("save the uid of the cluster: %w", err)
@@ -83,7 +86,33 @@ func (r *run) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.emitFrames(ctx, change.SnapshotBegin, r.left())
+	if err := r.emitFrames(ctx, change.SnapshotBegin, r.left()); err != nil || r.snapshot.Reason != change.Absent {
+		return err
+	}
+	return r.emitStranded(ctx)
+}
+
+// emitStranded tells sinks that come back what is gone, before all else: with the first object they are whole but for the rest of the list.
+func (r *run) emitStranded(ctx context.Context) error {
+	for key, ghosts := range r.ghosts {
+		for _, ghost := range ghosts {
+			if !ghost.Stranded {
+				continue
+			}
+			if err := r.emitGone(ctx, ghost.Entry, ghost.Sink); err != nil {
+				return err
+			}
+		}
+		r.ghosts[key] = slices.DeleteFunc(ghosts, func(g change.Ghost) bool { return g.Stranded })
+	}
+	return nil
+}
+
+// shown is what the observer is told of the snapshot: a gap of a sink alone has its own begin.
+func (r *run) shown() *change.Snapshot {
+	shown := *r.snapshot
+	shown.From, shown.Since = r.parts[0].snapshot.From, r.parts[0].snapshot.Since
+	return &shown
 }
 
 // left is the position while the run is under way. A list of a newer version brings the inventory ahead of it, piece by

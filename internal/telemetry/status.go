@@ -77,8 +77,9 @@ type sinkState struct {
 	SpoolBytes           int64     `json:"spoolBytes"`
 	OldestUnackedSeconds float64   `json:"oldestUnackedSeconds"`
 	Mark                 string    `json:"mark"`
-	Note                 string    `json:"note,omitempty"` // how it works, where there is a choice
-	Gaps                 int       `json:"gaps"`           // of this sink alone
+	Note                 string    `json:"note,omitempty"`   // how it works, where there is a choice
+	Absent               bool      `json:"absent,omitempty"` // nobody waits for it
+	Gaps                 int       `json:"gaps"`             // of this sink alone
 	LastGap              *gapState `json:"lastGap,omitempty"`
 	LastError            string    `json:"lastError,omitempty"`
 	LastErrorTime        time.Time `json:"lastErrorTime,omitzero"`

@@ -161,7 +161,7 @@ func (t *Telemetry) Opened(name string, replayed int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.sinks[name]
-	s.State, s.opened = open, true
+	s.State, s.opened, s.Absent = open, true, false
 	if !s.repeated { // else whether it works the next batch tells
 		t.Logger.Info("sink open", "sink", name, "foundAfterMark", replayed)
 	}
@@ -226,6 +226,14 @@ func (t *Telemetry) Stopped(name string, err error) {
 		t.Logger.Error("sink stopped, the others go on; mend what is wrong: it is tried again within ten minutes, and at the next start", "sink", name, "error", err)
 	}
 	s.State, s.LastError, s.LastErrorTime = stopped, err.Error(), time.Now()
+}
+
+// Absent is told that a sink which is stopped, or not open yet, is waited for no more.
+func (t *Telemetry) Absent(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sinks[name].Absent = true
+	t.Logger.Warn("sink is absent: nobody waits for it, and when it is open again it is told a gap, what is gone, and everything that there is", "sink", name)
 }
 
 // Retried is told of an attempt that a sink repeats by itself. The same error is logged once, until a batch is written.

@@ -74,6 +74,13 @@ func (j *judge) pipelineObserver(l *life) pipeline.Observer {
 		}
 	}
 	o.Failed = func(name string, err error) { l.note("fail", "sink "+name+": "+err.Error()) }
+	o.Stopped = func(name string, err error) { l.note("fail", "sink "+name+" is stopped: "+err.Error()) }
+	o.Absent = func(name string) {
+		l.note("fail", "sink "+name+" is absent")
+		j.world.mu.Lock()
+		defer j.world.mu.Unlock()
+		l.absent[name] = true
+	}
 	o.CommitFailed = func(err error) { l.note("fail", "commit: "+err.Error()) }
 	return o
 }
@@ -107,7 +114,7 @@ func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink
 		}
 		r.committed++
 		for _, spec := range j.world.script.Sinks {
-			if spec.Full == "block" && l.wants(spec, rec) && !j.durable(j.world.logs[spec.Name], rec) {
+			if spec.Full == "block" && !l.absent[spec.Name] && l.wants(spec, rec) && !j.durable(j.world.logs[spec.Name], rec) {
 				j.world.violateLocked("I1", "%s is saved, and sink %s does not have it", describe(rec), spec.Name)
 			}
 		}
@@ -255,7 +262,7 @@ func (j *judge) afterLife(l *life) {
 	var left *pipeline.LeftError
 	var full *checkpoint.FullError
 	switch {
-	case errors.As(l.err, &left), errors.As(l.err, &full) && l.wasFull:
+	case errors.As(l.err, &left), errors.As(l.err, &full) && l.wasFull, errors.Is(l.err, errBroken):
 	case l.err != nil:
 		w.violateLocked("I7", "life %d ends with %v", l.number, l.err)
 	default:

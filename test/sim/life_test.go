@@ -34,6 +34,7 @@ type life struct {
 	died     chan struct{}
 	done     chan struct{}
 	requests chan pipeline.Request
+	broke    bool // a sink, for a while; of the world's goroutine
 	wasFull  bool // the disk, for a while; of the world's goroutine
 	cancel   context.CancelFunc
 	ctx      context.Context
@@ -48,6 +49,7 @@ type life struct {
 	stopping  bool
 	err       error // of the run
 	streams   map[string]*streamRecord
+	absent    map[string]bool // sinks that were so in this life, for a while
 }
 
 // errDead is what all I/O of a life returns after its end.
@@ -58,7 +60,7 @@ func newLife(w *world, number int, spec lifeSpec) *life {
 	return &life{
 		world: w, number: number, spec: spec, fs: w.disk, random: randomOf(w.script.Seed, number),
 		died: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
-		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, streams: map[string]*streamRecord{pods: {}, events: {}},
+		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, streams: map[string]*streamRecord{pods: {}, events: {}},
 	}
 }
 

@@ -33,6 +33,7 @@ type sinkLog struct {
 	// faults that the script has ordered, each for the next calls
 	before, after, partial, stall, openFails int
 	away                                     time.Time // until then nobody answers
+	broken                                   time.Time // until then everything fails as only a person can mend it
 }
 
 func newSinkLog(spec sinkSpec) *sinkLog {
@@ -178,6 +179,9 @@ type logSink struct {
 	end     sink.Mark // where this sink left the log
 }
 
+// errBroken is what only a person can mend.
+var errBroken = &sink.PermanentError{Err: errors.New("the password is wrong")}
+
 // topicSink is one whose whole log can be read.
 type topicSink struct{ *logSink }
 
@@ -277,6 +281,10 @@ func (s *logSink) openAt(mark sink.Mark) ([]string, error) {
 	if s.life.dead {
 		return nil, errDead
 	}
+	if time.Now().Before(s.log.broken) {
+		s.life.noteLocked("sink", s.log.name+" refuses for good")
+		return nil, errBroken
+	}
 	s.open, s.end = true, s.log.mark()
 	if mark == "" {
 		return nil, nil
@@ -333,6 +341,8 @@ func (s *logSink) write(batch []sink.Message) (sink.Mark, error) {
 	switch {
 	case s.life.dead:
 		return "", errDead
+	case time.Now().Before(s.log.broken) && len(batch) > 0:
+		return "", errBroken
 	case !s.open:
 		w.violateLocked("I3", "sink %s is written to while it is not open", s.log.name)
 	case s.end != s.log.mark(): // as an expected sequence tells

@@ -151,6 +151,10 @@ func generate(seed uint64) script {
 		if outage.chance(40) {
 			l.Actions = slices.Insert(l.Actions, outage.IntN(len(l.Actions)+1), outage.outage(s.Sinks)...)
 		}
+		failure := generator{Rand: rand.New(rand.NewPCG(seed, 5000+uint64(i)))}
+		if (i < lives-1 || len(l.Sinks) > 1) && failure.chance(30) {
+			l.Actions = slices.Insert(l.Actions, failure.IntN(len(l.Actions)+1), failure.failure(l.Sinks)...)
+		}
 		s.Lives = append(s.Lives, l)
 	}
 	if many := (generator{Rand: rand.New(rand.NewPCG(seed, 3000))}); many.chance(15) {
@@ -164,6 +168,19 @@ func generate(seed uint64) script {
 func manyKeys(n int) (all []string) {
 	for i := range n {
 		all = append(all, fmt.Sprintf("m/%02d", i))
+	}
+	return all
+}
+
+// failure is a sink of the named ones that only a person can mend, and what happens until somebody does.
+func (g generator) failure(names string) []action {
+	key := string(names[g.IntN(len(names))])
+	all := []action{{Do: "broken", Key: key, N: pick(g, 3000, 70_000, 200_000, 700_000)}}
+	for range g.IntN(16) {
+		all = append(all, action{Do: pick(g, "put", "put", "delete", "delete", "recreate"), Resource: pick(g, pods, pods, events), Key: pick(g, keys()...), N: pick(g, 0, 1, 8)})
+		if g.chance(30) {
+			all = append(all, pick(g, action{Do: "sleep", N: pick(g, 200, 6000, 70_000, 300_000)}, action{Do: "restart", N: 0}, action{Do: "request"}, action{Do: "bookmark"}, action{Do: "settle"}))
+		}
 	}
 	return all
 }

@@ -146,7 +146,7 @@ func (v *verdict) announced() {
 		return // it may have lost the gap
 	}
 	for _, t := range v.frames {
-		if t.op != "snapshot.begin" || !slices.Contains([]string{"gone", "stale", "epoch", "lost"}, t.reason) {
+		if t.op != "snapshot.begin" || !slices.Contains([]string{"gone", "stale", "epoch", "lost", "absent"}, t.reason) {
 			continue
 		}
 		if !slices.ContainsFunc(v.frames, func(g told) bool { return g.op == "gap" && g.snapshot == t.snapshot && g.order < t.order }) {
@@ -173,7 +173,7 @@ func (v *verdict) object(key string, records []told) {
 			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
 			// The state that the delete names may be one of the object's that was merged away.
 			merged := v.coalesces() && slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.rev == t.rev })
-			if (!noted && (deleted || t.uid != last.uid) || t.rev > last.rev && !v.damaged() && !merged) && !v.newEpoch(&last, &t) {
+			if (!noted && (deleted || t.uid != last.uid) || t.rev > last.rev && !v.damaged() && !merged && !v.wasAbsent(&t)) && !v.newEpoch(&last, &t) {
 				v.violate("I3", "%s tells of a delete of what is not there: %s", t.id, last.id)
 			}
 			deleted, holds = true, false
@@ -194,11 +194,18 @@ func (v *verdict) object(key string, records []told) {
 	v.present(key, history, &last, deleted || !holds && last.op == "gap")
 }
 
+// wasAbsent says whether the sink was absent for a while: the others were told of versions that it was not.
+func (v *verdict) wasAbsent(t *told) bool {
+	return slices.ContainsFunc(v.frames, func(g told) bool {
+		return g.op == "gap" && g.reason == "absent" && (g.order < t.order || len(v.log.partitions) > 1)
+	})
+}
+
 // owed says whether the sink was still to get a full snapshot when the reconcile ran that the record is of. The order of arrival
 // does not say so: a batch that breaks may be written in one partition and not yet in another.
 func (v *verdict) owed(t *told) bool {
 	return slices.ContainsFunc(v.frames, func(end told) bool {
-		return end.op == "snapshot.end" && (end.reason == "newsink" || end.reason == "lost") && began(end.snapshot) >= began(t.snapshot)
+		return end.op == "snapshot.end" && slices.Contains([]string{"newsink", "lost", "absent"}, end.reason) && began(end.snapshot) >= began(t.snapshot)
 	})
 }
 

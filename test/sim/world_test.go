@@ -96,6 +96,11 @@ func (w *world) play(i int, spec lifeSpec) {
 	l := newLife(w, i, spec)
 	w.life = l
 	last := i == len(w.script.Lives)-1
+	for _, g := range w.logs {
+		if last { // it must not end since the last sink is stopped
+			g.broken = time.Time{}
+		}
+	}
 	go l.run()
 	for _, a := range spec.Actions {
 		w.do(l, a)
@@ -129,6 +134,9 @@ func (w *world) calm(l *life) {
 	}
 	w.mu.Unlock()
 	l.pause(4 * time.Minute)
+	if l.broke { // it is tried again every ten minutes
+		l.pause(15 * time.Minute)
+	}
 }
 
 // heal takes all ordered faults back; the caller holds mu.
@@ -138,7 +146,7 @@ func (w *world) heal() {
 	clear(s.drop)
 	clear(s.duplicate)
 	for _, g := range w.logs {
-		g.before, g.after, g.partial, g.stall, g.openFails, g.away = 0, 0, 0, 0, 0, time.Time{}
+		g.before, g.after, g.partial, g.stall, g.openFails, g.away, g.broken = 0, 0, 0, 0, 0, time.Time{}, time.Time{}
 	}
 	w.life.fs.TestingSetDiskUsage(room())
 }
@@ -288,6 +296,9 @@ func (w *world) faultSink(a action) bool {
 		g.stall = 1
 	case "away":
 		g.away = time.Now().Add(time.Duration(a.N) * time.Millisecond)
+	case "broken":
+		g.broken = time.Now().Add(time.Duration(a.N) * time.Millisecond)
+		w.life.broke = true
 	case "openfails":
 		g.openFails = a.N
 	case "truncate":

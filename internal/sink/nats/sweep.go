@@ -57,7 +57,7 @@ func endsFull(m sink.Message) bool {
 		return false
 	}
 	switch change.Reason(m.Reason) {
-	case change.Initial, change.NewSink, change.Lost, change.Requested, change.Resync:
+	case change.Initial, change.NewSink, change.Lost, change.Absent, change.Requested, change.Resync:
 		return true
 	}
 	return false

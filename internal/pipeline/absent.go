@@ -1,0 +1,416 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+)
+
+// A sink that is stopped and would hold up others leaves the line: durably, it is absent from all its streams (checkpoint.Absence), and
+// nobody waits for it any more. So is one that is not configured. Open again, it is asked about each stream at a moment of the stream's
+// own, when everything before is saved: the gap of its full snapshot is what it is given first, and from there on it misses nothing.
+
+// heldFor is the age of the oldest record at which a sink that is stopped leaves, though there is room: positions must move on well
+// before the API server's history ends, after five minutes by default.
+const heldFor = 2 * time.Minute
+
+// errLeft is that the listener's sink has left the line.
+var errLeft = errors.New("the sink has left the line")
+
+// burdens says whether the sink is stopped and cannot be spooled for, though somebody waits; the caller holds mu.
+func (l *listener) burdens() bool {
+	if !l.halted || l.away || l.leaving || l.finished || l.spool.takes() {
+		return false
+	}
+	l.leaving = true
+	l.line.wakeCommitter()
+	return true
+}
+
+// burdensByAge is burdens for whoever does not wait yet.
+func (l *listener) burdensByAge() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if oldest := l.oldestUnsaved(); !oldest.IsZero() && time.Since(oldest) > heldFor {
+		l.spool.start()
+		l.burdens()
+	}
+}
+
+// isAway says whether the sink is not in line.
+func (l *listener) isAway() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.away
+}
+
+// isLeaving says whether the sink is to leave.
+func (l *listener) isLeaving() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leaving && !l.away
+}
+
+// leaveLine makes a stopped sink absent: first in the state, then in the line. The committer calls it between two commits, so that no
+// record and no mark of the sink is on its way to the state.
+func (r *run) leaveLine(l *listener) error {
+	r.line.saving.Lock()
+	defer r.line.saving.Unlock()
+	r.oweMu.Lock()
+	defer r.oweMu.Unlock()
+	batch, err := r.absenceOf(l)
+	if err == nil {
+		err = r.Store.Commit(batch)
+	}
+	if err != nil {
+		return fmt.Errorf("note that sink %s leaves: %w", l.Name, err)
+	}
+	replays := r.line.dismiss(l, r.sources())
+	for _, rec := range replays {
+		rec.Replay.Done(fmt.Errorf("sink %s is stopped: %w", l.Name, errLeft))
+	}
+	r.Observer.Absent(l.Name)
+	return nil
+}
+
+// absenceOf is what the state is to know: every snapshot that the sink was owed begins anew, since the present ones go past it.
+func (r *run) absenceOf(l *listener) (checkpoint.Batch, error) {
+	var batch checkpoint.Batch
+	debts, err := r.Store.Debts()
+	if err != nil {
+		return batch, err
+	}
+	for _, d := range debts {
+		if d.Sink == l.Name && d.Reason != change.Absent {
+			batch.Debts = append(batch.Debts, d)
+		}
+	}
+	for _, s := range r.sources() {
+		if l.takes(&s.Stream) {
+			leave(&batch, checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()})
+		}
+	}
+	return batch, nil
+}
+
+// leave makes the batch note that the sink misses the stream.
+func leave(batch *checkpoint.Batch, share checkpoint.Share) {
+	batch.Absent = append(batch.Absent, checkpoint.Absence{Share: share, Since: time.Now()})
+	batch.Debts = append(batch.Debts, debt(share.Sink, share.Stream, change.Absent))
+}
+
+// dismiss takes the listener out of the line, and returns the letters that waited for it. Its mark is the saved one from here on. The
+// caller holds saving.
+func (l *Line) dismiss(lst *listener, sources []Source) (replays []*change.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range sources {
+		if lst.takes(&s.Stream) {
+			l.sendAway(lst, s.Stream.String())
+		}
+	}
+	i := lst.index
+	l.marks[i], l.held[i], l.saved[i], l.skipped[i] = checkpoint.Marks{}, heldMark{}, l.durable[i], 0
+	replays = lst.dismiss()
+	l.signalChanged()
+	l.wakeCommitter()
+	return replays
+}
+
+// sendAway makes the listener miss the stream; the caller holds mu.
+func (l *Line) sendAway(lst *listener, stream string) {
+	p := l.progress(stream)
+	p.away |= 1 << lst.index
+	delete(p.returns, lst.index)
+	p.tracker.Excuse(lst.index)
+	l.anyAway.Store(true)
+}
+
+// dismiss empties the queue. What is on disk stays there.
+func (l *listener) dismiss() (replays []*change.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, rec := range slices.Concat(l.taken, l.queue.Pop(nil, everything())) {
+		if rec.Replay != nil {
+			replays = append(replays, rec)
+		}
+	}
+	l.away, l.leaving, l.taken = true, false, nil
+	l.spool.dismiss()
+	l.signalFreed()
+	l.observe()
+	close(l.gone)
+	return replays
+}
+
+// awayFrom are the listeners that miss the record, as a bit mask: one that is given its gap misses no more. The caller holds mu.
+func (l *Line) awayFrom(rec *change.Record) uint64 {
+	p := l.of(rec)
+	if p == nil || p.away == 0 {
+		return 0
+	}
+	if i := l.returning(rec, p); i >= 0 {
+		return p.away &^ (1 << i)
+	}
+	return p.away
+}
+
+// returning is the listener that comes back with the record, -1 where it is none; the caller holds mu.
+func (l *Line) returning(rec *change.Record, p *progress) int {
+	if rec.Op != change.Gap || rec.Sink == "" || rec.Snapshot.Reason != change.Absent {
+		return -1
+	}
+	i := slices.IndexFunc(l.listeners, func(lst *listener) bool { return lst.Name == rec.Sink })
+	if i < 0 || p.away&(1<<i) == 0 {
+		return -1
+	}
+	if generation, asked := p.returns[i]; !asked || generation != rec.Snapshot.Generation {
+		return -1
+	}
+	return i
+}
+
+// admits corrects who is given the record by who has left or come back meanwhile; the caller holds mu.
+func (l *Line) admits(rec *change.Record, p *progress, wanted uint64) uint64 {
+	if p.away == 0 {
+		return wanted
+	}
+	if i := l.returning(rec, p); i >= 0 {
+		p.away &^= 1 << i
+	}
+	for i, lst := range l.listeners {
+		if wanted&p.away&(1<<i) != 0 {
+			lst.cancel(rec.Size())
+		}
+	}
+	return wanted &^ p.away
+}
+
+// expect notes that the stream is asked for the snapshot with which the sink comes back.
+func (l *Line) expect(lst *listener, stream string, generation uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.progress(stream)
+	if p.returns == nil {
+		p.returns = map[int]uint64{}
+	}
+	p.returns[lst.index] = generation
+}
+
+// reaches says whether the sink is given the stream's records.
+func (l *Line) reaches(sinkName, stream string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, lst := range l.listeners {
+		if lst.Name == sinkName {
+			return l.progress(stream).away&(1<<i) == 0
+		}
+	}
+	return true
+}
+
+// recallMissed finds out what sinks that come back are to be told of the stream, of which everything is saved.
+func (l *Line) recallMissed(stream string) error {
+	if !l.anyAway.Load() {
+		return nil
+	}
+	for _, lst := range l.listeners {
+		if lst.isAway() || l.reaches(lst.Name, stream) && lst.missed.none() {
+			continue
+		}
+		entries, err := lst.store.Missed(checkpoint.Share{Sink: lst.Name, Stream: stream}, lst.clusterUID)
+		if err != nil {
+			return fmt.Errorf("read what sink %s has missed of %s: %w", lst.Name, stream, err)
+		}
+		lst.missed.replace(stream, entries)
+	}
+	return nil
+}
+
+// rejoin notes that the sink is open again. Each stream gives it what it has missed.
+func (l *listener) rejoin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away, l.halted, l.gone = false, false, make(chan struct{})
+}
+
+// replace makes the entries those of the stream.
+func (s *stranded) replace(stream string, entries []change.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.objects, stream)
+	for _, entry := range entries {
+		s.add(stream, entry)
+	}
+}
+
+// comesBack makes the listener of a sink that left ready to open it as if in a new process.
+func (l *listener) comesBack() error {
+	l.delivered.clear()
+	l.stranded.forget()
+	l.missed.forget()
+	l.opened, l.joined, l.retried = false, false, nil
+	l.compared.Store(false)
+	l.mu.Lock()
+	l.cut = nil
+	l.mu.Unlock()
+	bases, err := l.store.Bases(l.Name)
+	if err != nil {
+		return err
+	}
+	if len(bases) == 0 {
+		bases = nil
+	}
+	l.delivered.ledger.base = bases
+	return l.firstSpooled()
+}
+
+// returned takes a sink that was absent back: what its log holds behind the mark is noted before the mark moves.
+func (r *run) returned(l *listener) error {
+	if !l.isAway() {
+		l.behindMark = nil
+		return nil
+	}
+	held, err := l.heldOf(l.behindMark)
+	l.behindMark = nil
+	if err != nil {
+		return err
+	}
+	for len(held) > 0 {
+		n := min(len(held), checkpoint.MaxRecords)
+		if err := r.Store.Commit(checkpoint.Batch{Held: held[:n]}); err != nil {
+			return fmt.Errorf("note what the log of sink %s holds: %w", l.Name, err)
+		}
+		held = held[n:]
+	}
+	return nil
+}
+
+// heldOf are the objects of which the ids of the log tell, each as the last one says.
+func (l *listener) heldOf(ids []string) ([]checkpoint.Held, error) {
+	type object struct {
+		stream string
+		key    change.Key
+		uid    string
+	}
+	last := map[object]int{}
+	var all []checkpoint.Held
+	streams := l.delivered.present()
+	for _, text := range ids {
+		id, err := change.ParseID(text)
+		if err != nil || !id.Op.OfObject() {
+			continue
+		}
+		if theirs, err := l.delivered.foreign(id); err != nil || theirs {
+			if err != nil {
+				return nil, fmt.Errorf("read the clusters that were behind the name: %w", err)
+			}
+			continue
+		}
+		of := streamOf(streams, id)
+		if of == nil {
+			continue
+		}
+		h := checkpoint.Held{
+			Share:  checkpoint.Share{Sink: l.Name, Stream: of.String()},
+			Entry:  change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion},
+			Exists: id.Op != change.Deleted, Ahead: id.Cluster,
+		}
+		at, known := last[object{h.Stream, id.Key, id.UID}]
+		if known {
+			all[at] = h
+			continue
+		}
+		last[object{h.Stream, id.Key, id.UID}] = len(all)
+		all = append(all, h)
+	}
+	return all, nil
+}
+
+// depart notes in the batch who is absent when the run begins: sinks that are not configured any more, and those that were let go or
+// not configured, until they are asked about each stream. It returns the names of the former.
+func (r *run) depart(batch *checkpoint.Batch, shares map[checkpoint.Share]bool) (kept []string, err error) {
+	absences, err := r.Store.Absences()
+	if err != nil {
+		return nil, err
+	}
+	marks, err := r.Store.Marks()
+	if err != nil {
+		return nil, err
+	}
+	absent := map[checkpoint.Share]bool{}
+	for _, a := range absences {
+		absent[a.Share] = true
+		at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == a.Sink })
+		if at < 0 {
+			continue
+		}
+		r.listeners[at].away = true
+		if a.Returning {
+			batch.Absent = append(batch.Absent, a)
+		}
+	}
+	for share := range shares {
+		if at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == share.Sink }); at >= 0 {
+			if r.listeners[at].away && !absent[share] && !slices.Contains(batch.Left, share) {
+				leave(batch, share)
+			}
+			continue
+		}
+		if mark, found := marks[share.Sink]; found && mark != "" {
+			kept = append(kept, share.Sink)
+			if !absent[share] {
+				leave(batch, share)
+			}
+		}
+	}
+	return kept, nil
+}
+
+// dismissAbsent makes the line know who is absent when the run begins.
+func (r *run) dismissAbsent() {
+	for _, l := range r.listeners {
+		if l.away {
+			r.line.mu.Lock()
+			for _, s := range r.Sources {
+				if l.takes(&s.Stream) {
+					r.line.sendAway(l, s.Stream.String())
+				}
+			}
+			r.line.mu.Unlock()
+			r.Observer.Absent(l.Name)
+		}
+	}
+}
+
+// since puts into debts of reason absent from where on the sinks have missed something.
+func since(debts []checkpoint.Debt, absences []checkpoint.Absence) {
+	for i := range debts {
+		d := &debts[i]
+		at := slices.IndexFunc(absences, func(a checkpoint.Absence) bool { return a.Sink == d.Sink && a.Stream == d.Stream })
+		if d.Reason == change.Absent && at >= 0 {
+			d.From, d.Since = absences[at].From.ResourceVersion, absences[at].Since.UnixMilli()
+		}
+	}
+	// With the snapshot of this reason the sink is given the stream again, so that it comes first.
+	slices.SortStableFunc(debts, func(a, b checkpoint.Debt) int {
+		switch {
+		case a.Reason == b.Reason:
+			return 0
+		case a.Reason == change.Absent:
+			return -1
+		case b.Reason == change.Absent:
+			return 1
+		}
+		return 0
+	})
+}
+
+// everything is a batch without a limit.
+func everything() fifo.Limit { return fifo.Limit{Bytes: math.MaxInt, Records: math.MaxInt} }

@@ -1,0 +1,203 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// comeback makes the records of the full snapshot with which a sink comes back to the pods: it has missed what is gone.
+func (r *rig) comeback(line *Line, name string) {
+	r.t.Helper()
+	debts, err := r.store.Debts()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, d := range debts {
+		if d.Sink != name || d.Stream != "pods" || d.Reason != change.Absent {
+			continue
+		}
+		r.drain(line, pods())
+		frame := func(op change.Op) *change.Record {
+			rec := found(update(pods(), "", 90), op, change.Absent, "90")
+			rec.Sink, rec.Key, rec.UID, rec.Snapshot.Generation = name, change.Key{}, "", d.Generation
+			return rec
+		}
+		r.push(line, frame(change.Gap), frame(change.SnapshotBegin))
+		for _, ghost := range line.Ghosts(pods()) {
+			told := found(update(pods(), ghost.Key.Name, 0), change.Deleted, change.Absent, "90")
+			told.ResourceVersion, told.Sink = ghost.ResourceVersion, ghost.Sink
+			r.push(line, told)
+		}
+		r.push(line, frame(change.SnapshotEnd))
+		r.drain(line, pods())
+	}
+}
+
+func went(name string, version int) *change.Record {
+	rec := update(pods(), name, version)
+	rec.Op = change.Deleted
+	return rec
+}
+
+// A sink that is stopped and whose queue is full leaves: the others go on, positions move, and what waited is not kept. When it is
+// mended it is told what is gone, and nothing of what came and went meanwhile.
+func TestI1I4ASinkThatIsStoppedHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault, mended := broken("the password is wrong")
+		bad, good := &memory{}, &memory{}
+		s := sinkOf("bad", bad)
+		s.Queue = fifo.Limit{Bytes: 1 << 20, Records: 3}
+		r := newRig(t, s, sinkOf("good", good))
+		var absent []string
+		r.config.Observer.Absent = func(name string) { r.note(&absent, name) }
+		err := r.life(func(line *Line) {
+			a := update(pods(), "a", 5)
+			a.Op = change.Added
+			r.push(line, a)
+			r.drain(line, pods())
+			bad.mu.Lock()
+			bad.fault = fault
+			bad.mu.Unlock()
+			for v := range 50 {
+				r.push(line, update(pods(), "b", 6+v))
+			}
+			made := update(pods(), "short", 60)
+			made.Op = change.Added
+			r.push(line, made, went("short", 61), went("a", 62))
+			r.drain(line, pods())
+			if got := r.position(pods()); got != "62" || len(absent) != 1 {
+				t.Errorf("position is %q, want 62; absent %q", got, absent)
+			}
+			if bad.short() != "a/5/added" {
+				t.Errorf("the sink has %s", bad.short())
+			}
+			mended.Store(true)
+			for !strings.Contains(r.requested(), "pods absent bad") {
+				time.Sleep(time.Minute)
+			}
+			r.comeback(line, "bad")
+			r.push(line, update(pods(), "b", 91))
+			r.drain(line, pods())
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		const want = "a/5/added /90/gap /90/snapshot.begin a/5/deleted /90/snapshot.end b/91/updated"
+		if got := bad.short(); got != want {
+			t.Errorf("the sink has %s, want %s", got, want)
+		}
+	})
+}
+
+// A quiet stream that waits for a stopped sink is let go, too, before the API server's history ends.
+func TestI4ASinkThatIsStoppedForLongLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault, _ := broken("fenced")
+		good := &memory{}
+		r := newRig(t, sinkOf("bad", &memory{fault: fault}), sinkOf("good", good))
+		err := r.life(func(line *Line) {
+			r.push(line, update(pods(), "a", 5))
+			good.eventually(t, "a/5/updated")
+			time.Sleep(heldFor + time.Minute)
+			if got := r.position(pods()); got != "5" {
+				t.Errorf("position is %q, want 5", got)
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A sink that leaves the configuration and returns is told what is gone since, also in which life it went.
+func TestI4ASinkThatReturnsIsToldWhatIsGone(t *testing.T) {
+	lake, other := &memory{}, &memory{}
+	r := newRig(t, sinkOf("lake", lake), sinkOf("other", other))
+	both := r.config.Sinks
+	live := func(sinks []Sink, use func(*Line)) {
+		t.Helper()
+		r.config.Sinks = sinks
+		if err := r.life(use); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live(both, func(line *Line) {
+		r.push(line, update(pods(), "a", 5), update(pods(), "b", 6), update(pods(), "c", 7))
+		r.drain(line, pods())
+	})
+	live(both[1:], func(line *Line) { r.push(line, went("a", 8)); r.drain(line, pods()) })
+	live(both[1:], func(line *Line) {
+		again := update(pods(), "b", 10)
+		again.Op, again.UID = change.Added, "uid-b-2"
+		r.push(line, went("b", 9), again)
+		r.drain(line, pods())
+	})
+	requests := ""
+	live(both, func(line *Line) {
+		requests = r.requested()
+		r.comeback(line, "lake")
+	})
+	if want := "pods absent lake, services absent lake"; requests != want {
+		t.Errorf("asked for %s, want %s", requests, want)
+	}
+	before, after, _ := strings.Cut(lake.short(), "snapshot.begin ")
+	if before != "a/5/updated b/6/updated c/7/updated /90/gap /90/" || !strings.Contains(after, "a/5/deleted") ||
+		!strings.Contains(after, "b/6/deleted") || strings.Count(after, "deleted") != 2 {
+		t.Errorf("the sink has %s", lake.short())
+	}
+	absences, err := r.absences()
+	if err != nil || fmt.Sprint(absences) != "[lake services]" {
+		t.Errorf("%v; absent %v", err, absences)
+	}
+}
+
+func (r *rig) absences() (names []string, err error) {
+	store, err := checkpoint.Open(r.t.Context(), r.dir, checkpoint.Options{})
+	if err != nil {
+		return nil, err
+	}
+	absences, err := store.Absences()
+	for _, a := range absences {
+		names = append(names, a.Sink+" "+a.Stream)
+	}
+	if closeErr := store.Close(); err == nil {
+		err = closeErr
+	}
+	return names, err
+}
+
+// What a crash kept from being saved lies in the log of the sink alone: it is told that it is gone.
+func TestI4ASinkThatReturnsIsToldWhatItsLogAloneHas(t *testing.T) {
+	lake := &memory{}
+	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
+	both := r.config.Sinks
+	if err := r.life(func(line *Line) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) }); err != nil {
+		t.Fatal(err)
+	}
+	lake.append([]sink.Message{{ID: update(pods(), "crashed", 6).ID(clusterUID).String()}})
+	lake.append([]sink.Message{{ID: update(pods(), "stranger", 6).ID("ffffffff-0000").String()}})
+	r.config.Sinks = both[1:]
+	if err := r.life(func(line *Line) {
+		made := update(pods(), "crashed", 6)
+		made.Op = change.Added
+		r.push(line, made, went("crashed", 7))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.config.Sinks = both
+	if err := r.life(func(line *Line) { r.comeback(line, "lake") }); err != nil {
+		t.Fatal(err)
+	}
+	if got := lake.short(); strings.Count(got, "deleted") != 1 || !strings.Contains(got, "crashed/6/deleted") {
+		t.Errorf("the sink has %s", got)
+	}
+}
