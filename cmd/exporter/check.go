@@ -20,7 +20,7 @@ func newCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Check configuration, API server, permissions and brokers, and change nothing",
 		Long: `check reports every problem at once: mistakes in the configuration, an API server that does not answer, resources
-that may not be listed and watched, and sinks that cannot be written to. It changes nothing anywhere.
+that may not be listed and watched, sinks that write to one place, and sinks that cannot be written to. It changes nothing anywhere.
 
 The exit code is 0 where nothing is wrong, 2 where the command line or the configuration must be changed, and 1 where
 only something else is wrong, such as a broker that does not answer.`,
@@ -51,6 +51,7 @@ func check(ctx context.Context, f *flags, cfg *config.Config, out io.Writer) err
 		r.problem(err)
 		c = &cluster{name: cmp.Or(cfg.Cluster, f.context, "kubernetes")} // sinks want a name
 	}
+	checkDestinations(cfg, c, &r)
 	for i := range cfg.Sinks {
 		checkSink(ctx, &cfg.Sinks[i], c, &r)
 	}
