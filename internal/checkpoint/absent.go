@@ -67,7 +67,8 @@ func (s *Store) Missed(share Share, clusterUID string) ([]change.Entry, error) {
 		if err != nil {
 			return s.badValue("a missed delete", err)
 		}
-		entry := change.Entry{Key: change.ParseKey(string(key[len(prefix):]))}
+		joined, _, _ := bytes.Cut(key[len(prefix):], []byte{terminator})
+		entry := change.Entry{Key: change.ParseKey(string(joined))}
 		if entry.UID, entry.ResourceVersion, err = parseEntry(rest); err != nil {
 			return s.badValue("a missed delete", err)
 		}
@@ -129,7 +130,7 @@ func (w *writer) setAbsence(a *Absence) error {
 // held notes what logs hold of sinks that come back.
 func (w *writer) held(b *Batch) error {
 	for _, h := range b.Held {
-		key, ahead := appendKey(objectPrefix(tableMissed, h.Share), h.Entry.Key), h.Ahead
+		key, ahead := missedKey(h.Share, h.Entry.Key, h.Entry.UID), h.Ahead
 		if !h.Exists {
 			ahead = told
 		}
@@ -144,36 +145,13 @@ func (w *writer) held(b *Batch) error {
 const told = "-"
 
 // wasTold says whether the sink's log has the delete.
-func (w *writer) wasTold(key []byte, uid string) (bool, error) {
+func (w *writer) wasTold(key []byte) (bool, error) {
 	value, found, err := w.store.get(key)
 	if err != nil || !found {
 		return false, err
 	}
-	ahead, rest, err := cutText(value)
-	if err != nil || ahead != told {
-		return false, err
-	}
-	known, _, err := parseEntry(rest)
-	return known == uid, err
-}
-
-// unmiss forgets that the sink is to be told of the end of the object.
-func (w *writer) unmiss(key []byte, uid string) error {
-	value, found, err := w.store.get(key)
-	if err != nil || !found {
-		return err
-	}
-	_, rest, err := cutText(value)
-	if err == nil {
-		var known string
-		if known, _, err = parseEntry(rest); err == nil && known == uid {
-			return w.batch.Delete(key, nil)
-		}
-	}
-	if err != nil {
-		return w.store.badValue("a missed delete", err)
-	}
-	return nil
+	ahead, _, err := cutText(value)
+	return ahead == told, err
 }
 
 // absencesOf are those of the stream as the batch has changed them so far.
@@ -232,7 +210,7 @@ func (w *writer) returned(rec *change.Record, stream *streamWrite, at int) error
 	case rec.Sink == "":
 		return nil
 	case rec.Op == change.Deleted:
-		return w.unmiss(appendKey(objectPrefix(tableMissed, a.Share), rec.Key), rec.UID)
+		return w.batch.Delete(missedKey(a.Share, rec.Key, rec.UID), nil)
 	case rec.Snapshot == nil || rec.Snapshot.Reason != change.Absent || rec.Op != change.Sync && rec.Op != change.SnapshotEnd:
 		return nil
 	}
@@ -270,8 +248,8 @@ func (w *writer) missed(rec *change.Record, stream *streamWrite, a *Absence) err
 			stream.absent.fresh[string(fresh)] = false
 			return w.batch.Delete(fresh, nil)
 		}
-		key := appendKey(objectPrefix(tableMissed, a.Share), rec.Key)
-		if known, err := w.wasTold(key, rec.UID); err != nil || known {
+		key := missedKey(a.Share, rec.Key, rec.UID)
+		if known, err := w.wasTold(key); err != nil || known {
 			return err
 		}
 		version, had, err := w.versionBefore(rec, stream)
@@ -324,6 +302,11 @@ func (w *writer) isAbsent(sinkName string, stream *streamWrite) bool {
 }
 
 func absentKey(s Share) []byte { return append(sinkPrefix(tableAbsent, s.Sink), s.Stream...) }
+
+// missedKey has the uid in it: of one key, the log may tell of one object, and the queue on disk of another.
+func missedKey(s Share, key change.Key, uid string) []byte {
+	return append(append(appendKey(objectPrefix(tableMissed, s), key), terminator), uid...)
+}
 
 // objectPrefix is what the keys of a table begin with that belong to the sink's objects of the stream.
 func objectPrefix(table byte, s Share) []byte {

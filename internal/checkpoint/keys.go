@@ -12,7 +12,7 @@ import (
 const (
 	tableFormat    = 0x01
 	tableAbsent    = 'A' // sink, terminator, stream         -> whether it returns, since when, position
-	tableMissed    = 'G' // sink, terminator, stream, terminator, joined key -> epoch of a version that is ahead, uid, resourceVersion
+	tableMissed    = 'G' // sink, terminator, stream, terminator, joined key, terminator, uid -> epoch of a version that is ahead, uid, resourceVersion
 	tableFresh     = 'N' // sink, terminator, stream, terminator, joined key -> nothing
 	tableCluster   = 'C' // no key                           -> name, uid
 	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor

@@ -271,7 +271,7 @@ func (l *listener) comesBack() error {
 	return l.firstSpooled()
 }
 
-// returned takes a sink that was absent back: what its log holds behind the mark is noted before the mark moves.
+// returned takes a sink that was absent back: what its log holds behind the mark, and what is on disk for it, is noted before the mark moves.
 func (r *run) returned(l *listener) error {
 	if !l.isAway() {
 		l.behindMark = nil
@@ -279,6 +279,17 @@ func (r *run) returned(l *listener) error {
 	}
 	held, err := l.heldOf(l.behindMark)
 	l.behindMark = nil
+	if err != nil {
+		return err
+	}
+	err = l.eachSpooled(func(rec *change.Record) {
+		if rec.Op == change.Deleted { // it will be told
+			held = append(held, checkpoint.Held{
+				Share: checkpoint.Share{Sink: l.Name, Stream: rec.Stream.String()},
+				Entry: change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion},
+			})
+		}
+	})
 	if err != nil {
 		return err
 	}
