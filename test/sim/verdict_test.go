@@ -224,6 +224,9 @@ func (v *verdict) newEpoch(last, t *told) bool {
 	if t.reason == "epoch" || v.damaged() && len(v.judge.world.server.etcd.undone) > 0 { // the log may have lost the gap
 		return true
 	}
+	if last.id != "" && last.cluster != t.cluster && v.wasAbsent(t) {
+		return true // it was announced while the sink was absent, whose gap tells of everything from between
+	}
 	if last.id != "" && last.cluster[:8] != t.cluster[:8] {
 		return true // an initial snapshot that another cluster interrupts has no position to announce a gap from
 	}
