@@ -92,7 +92,7 @@ func kafkaDestinations(s *config.Sink, c *cluster) []destination {
 	for _, topic := range options.Topics {
 		all = append(all, destination{servers: servers, what: "topic " + topic, key: "kafka.topic"})
 	}
-	if s.Kafka.Delivery == config.Transactional {
+	if options.TransactionalID != "" { // it fences in both deliveries
 		all = append(all, destination{servers: servers, what: "transactional id " + options.TransactionalID, key: "kafka.transactionalId"})
 	}
 	return all
