@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -91,7 +92,11 @@ func TestConsumersThatWeDidNotWriteSeeTheCluster(t *testing.T) {
 		logs := map[string][]event{}
 		for _, mode := range []string{"structured", "binary"} {
 			for broker, address := range map[string]string{"kafka": s.brokers(), "nats": s.nats.URL()} {
-				events := sdkEvents(t, s.programs.sdk, broker, address, mode, mode)
+				count := "all"
+				if broker == "kafka" {
+					count = strconv.Itoa(len(s.kafka.ConsumeFast(t, mode, kafka.JudgeOptions{})))
+				}
+				events := sdkEvents(t, mode, s.programs.sdk, broker, address, mode, count)
 				checkEvents(t, events, want)
 				logs[broker+" "+mode] = events
 			}

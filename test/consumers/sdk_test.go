@@ -35,10 +35,11 @@ func (e *event) key() string { return key(e.resource(), e.attribute("namespace")
 
 // sdkEvents are the events of a topic or a stream. The SDK leaves values of headers in NATS percent-encoded, which the
 // binding for NATS wants to be decoded, and adds where a message stood in Kafka.
-func sdkEvents(t *testing.T, sdk string, broker, address, place, mode string) []event {
+func sdkEvents(t *testing.T, mode string, command ...string) []event {
 	t.Helper()
+	broker, place := command[1], command[3]
 	var events []event
-	for _, line := range output(t, sdk, broker, address, place) {
+	for _, line := range output(t, command...) {
 		var e event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("the SDK's consumer of %s wrote %q: %v", place, line, err)

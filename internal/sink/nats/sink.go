@@ -116,6 +116,9 @@ func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
 func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mark) ([]string, error) {
 	place := &s.stream.place
 	lost := func(err error) ([]string, error) {
+		if foreign := s.inspect(ctx, info); foreign != nil { // what took the place of what is lost may be another cluster's
+			return nil, foreign
+		}
 		s.begin(strconv.FormatUint(info.State.FirstSeq, 10))
 		return nil, err
 	}

@@ -130,16 +130,23 @@ func (s *Sink) isOurs(ctx context.Context, e *entry, want *mark) (bool, error) {
 		return false, nil // not even one of an older version
 	}
 	if err := s.options.Judge(e.asStored(s.stream.name)); err != nil {
-		return false, s.convict(ctx, e.seq)
+		return false, s.convict(ctx, e)
 	}
 	return coveredByAny(s.options.Subjects, e.subject), nil
 }
 
-// convict reads the whole message, which tells under which name another cluster has written it.
-func (s *Sink) convict(ctx context.Context, seq uint64) error {
-	stored, err := s.fetch(ctx, s.stream.name, map[string]any{"seq": seq})
-	if err != nil || stored == nil || s.stream.shared {
-		return ignoreDenied(err)
+// convict reads the whole message, which tells under which name another cluster has written it. One that is gone by now, such as
+// a replaced value of a bucket, is judged by its id.
+func (s *Sink) convict(ctx context.Context, e *entry) error {
+	if s.stream.shared {
+		return nil
+	}
+	stored, err := s.fetch(ctx, s.stream.name, map[string]any{"seq": e.seq})
+	if err = ignoreDenied(err); err != nil {
+		return err
+	}
+	if stored == nil {
+		stored = e.asStored(s.stream.name)
 	}
 	return s.refuse(stored)
 }
