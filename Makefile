@@ -21,7 +21,7 @@ run: build ## stream real changes: a development API server (unless KUBECONFIG i
 .PHONY: test
 test: ## all tests, against a real API server and a real JetStream
 	@# test/deploy runs whatever failed before it, uncached: what it tests is outside of its module.
-	@failed=0; go test -timeout 20m ./... || failed=1; (cd test/deploy && go test -count=1 -timeout 20m ./...) || failed=1; exit $$failed
+	@failed=0; go test -timeout 40m ./... || failed=1; (cd test/deploy && go test -count=1 -timeout 20m ./...) || failed=1; exit $$failed
 
 SEEDS ?= 100000
 .PHONY: sim

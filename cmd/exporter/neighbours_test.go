@@ -335,7 +335,6 @@ func plans() (all []plan) {
 			all = append(all, plan{same: same, kv: "NOW", ownStreams: own})
 		}
 		all = append(all, plan{same: same}, plan{same: same, atOnce: true}) // nothing but defaults
-		all = append(all, plan{same: same, kv: "NOW", atOnce: true})
 		all = append(all, plan{same: same, subject: subjects[1], stream: "ALL", atOnce: true})
 	}
 	return all
