@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // A sink that fails for good, with a *sink.PermanentError, stops alone: its queue works on as it does for a sink that is away,
@@ -103,6 +105,9 @@ func (l *listener) halt(ctx context.Context, cause error) error {
 	if !l.joined {
 		left = nil
 	}
+	if isFenced(cause) {
+		again.Stop()
+	}
 	for {
 		select {
 		case <-again.C:
@@ -144,4 +149,10 @@ func (l *listener) setHalted(halted bool) bool {
 		l.line.wakeCommitter()
 	}
 	return !l.finished || l.spool.limit > 0
+}
+
+// isFenced says whether another writer has taken the sink over.
+func isFenced(err error) bool {
+	var permanent *sink.PermanentError
+	return errors.As(err, &permanent) && permanent.Fenced
 }

@@ -4,7 +4,12 @@ import "fmt"
 
 // PermanentError is a failure that only a person can mend: wrong credentials, a missing permission, a configuration
 // that contradicts the broker's. The sink stops with it, alone: it is opened again minutes later, and the run ends when no other is left.
-type PermanentError struct{ Err error }
+// Fenced says that another writer has taken the sink over: to open it again would only end the other one, so it stays stopped until
+// the next start.
+type PermanentError struct {
+	Err    error
+	Fenced bool
+}
 
 func (e *PermanentError) Error() string { return e.Err.Error() }
 func (e *PermanentError) Unwrap() error { return e.Err }

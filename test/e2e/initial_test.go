@@ -38,26 +38,6 @@ func TestI4NoChangeBehindTheFirstBeginIsMissing(t *testing.T) {
 	}
 }
 
-// TestI4AnInitialSnapshotThatIsForgottenIsAGap from its begin on.
-func TestI4AnInitialSnapshotThatIsForgottenIsAGap(t *testing.T) {
-	r := newRig(t, nil)
-	r.many(400)
-	random := rand.New(rand.NewPCG(seed(t), 9000))
-	r.startAndWait(random)
-	r.exporter.process.Kill()
-	r.changeAndForget()
-	r.exporter.start(t)
-	r.streaming()
-	r.exporter.stop(t)
-	for _, j := range r.judge(true) {
-		c := j.course("configmaps")
-		if c.broken > 0 && (len(c.spans) != 1 || c.spans[0].reason != "gone" || c.spans[0].from != c.first) {
-			t.Errorf("sink %s: the spans are %+v, want one of reason gone, from %d on", j.sink, c.spans, c.first)
-		}
-		t.Logf("sink %s: %d snapshots of configmaps were interrupted", j.sink, c.broken)
-	}
-}
-
 // many makes all objects and so many ConfigMaps more. The exporter is not fast: its queues are short.
 func (r *rig) many(n int) {
 	r.t.Helper()

@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -125,7 +126,7 @@ func (p *publisher) foreign(e entry) error {
 		return reopen("write to stream %s: message %d on subject %q came after it was opened: open the sink again",
 			s.stream.name, e.seq, e.subject)
 	}
-	return permanent("write to stream %s: message %d on subject %q is not ours: "+
+	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("write to stream %s: message %d on subject %q is not ours: "+
 		"another exporter writes to the stream: stop it, or give each its own stream",
-		s.stream.name, e.seq, e.subject)
+		s.stream.name, e.seq, e.subject)}
 }
