@@ -174,3 +174,24 @@ func TestOversizeRejectStopsTheSinkAlone(t *testing.T) {
 		}
 	})
 }
+
+// Whoever opened a sink again that another writer took over would end the other one, and be ended by it in turn.
+func TestI10ASinkThatIsTakenOverIsNotOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := new(atomic.Int32)
+		bad, good := &memory{}, &memory{}
+		bad.fault = func(context.Context, []sink.Message) error {
+			attempts.Add(1)
+			return &sink.PermanentError{Err: errors.New("another exporter writes to the stream"), Fenced: true}
+		}
+		r := newRig(t, sinkOf("bad", bad), sinkOf("good", good))
+		_ = r.life(func(line *Line) {
+			r.push(line, update(pods(), "a", 5))
+			good.eventually(t, "a/5/updated")
+			time.Sleep(time.Hour)
+			if n := attempts.Load(); n != 1 {
+				t.Errorf("%d attempts within an hour, want 1", n)
+			}
+		})
+	})
+}
