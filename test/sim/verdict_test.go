@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,14 +120,14 @@ type verdict struct {
 // stream judges the records of one stream.
 func (v *verdict) stream(resource string) {
 	v.resource, v.frames, v.start, v.unseen, v.noted = resource, nil, 0, map[string]bool{}, map[string]bool{}
-	byKey := map[string][]told{}
+	byKey, first := map[string][]told{}, math.MaxInt // of which snapshot, in time: revisions of two timelines do not compare
 	for _, t := range v.records {
 		switch {
 		case t.resource != resource:
 		case t.key == "":
 			v.frames = append(v.frames, t)
-			if t.op != "gap" && (t.reason == "initial" || t.reason == "newsink") && (v.start == 0 || t.rev < v.start) {
-				v.start = t.rev
+			if t.op != "gap" && (t.reason == "initial" || t.reason == "newsink") && began(t.snapshot) < first {
+				v.start, first = t.rev, began(t.snapshot)
 			}
 		default:
 			byKey[t.key] = append(byKey[t.key], t)
