@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 func newCheckCommand() *cobra.Command {
@@ -163,15 +164,10 @@ func (r *report) note(text string) { fmt.Fprintf(r.out, "note     %s\n", plain(t
 
 // problem prints each of several problems on a line of its own.
 func (r *report) problem(err error) {
-	var all *severalError
-	if errors.As(err, &all) {
-		for _, one := range all.errs {
-			r.problem(one)
-		}
-		return
+	for _, one := range usage.Each(err) {
+		fmt.Fprintf(r.out, "problem  %v\n", one)
+		r.problems = append(r.problems, one)
 	}
-	fmt.Fprintf(r.out, "problem  %v\n", err)
-	r.problems = append(r.problems, err)
 }
 
 // err is nil where nothing is wrong. What is wrong has been printed.
@@ -186,7 +182,7 @@ func (r *report) err() error {
 		summary = fmt.Errorf("check found %d problems", n)
 	}
 	if exitCode(errors.Join(r.problems...)) == exitUsage {
-		return usageError{summary}
+		return usage.Wrap(summary)
 	}
 	return summary
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 func newCheckpointCommand() *cobra.Command {
@@ -137,14 +138,14 @@ The inventory stays as it is, so that the next reconcile finds what is missing.`
 func checkSetFlags(stream, version string) error {
 	var errs []error
 	if stream == "" {
-		errs = append(errs, usageError{errors.New("--stream is missing: give a stream as exporter checkpoint show prints it")})
+		errs = append(errs, usage.Errorf("--stream is missing: give a stream as exporter checkpoint show prints it"))
 	}
 	if _, err := strconv.ParseUint(version, 10, 64); version == "" {
-		errs = append(errs, usageError{errors.New("--resource-version is missing: give a number, as an object's metadata.resourceVersion is")})
+		errs = append(errs, usage.Errorf("--resource-version is missing: give a number, as an object's metadata.resourceVersion is"))
 	} else if err != nil {
-		errs = append(errs, usageError{fmt.Errorf("--resource-version %q: want a number, as an object's metadata.resourceVersion is", version)})
+		errs = append(errs, usage.Errorf("--resource-version %q: want a number, as an object's metadata.resourceVersion is", version))
 	}
-	return several("command line", errs...)
+	return usage.Several("command line", errs...)
 }
 
 func setPosition(ctx context.Context, dir, stream, version string, out io.Writer) (err error) {
@@ -180,7 +181,7 @@ func unknownStream(store *checkpoint.Store, dir, stream string) error {
 	if len(known) > 0 {
 		have = "it has " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 	}
-	return usageError{fmt.Errorf("--stream %q: the state in %s has no such stream: %s", stream, dir, have)}
+	return usage.Errorf("--stream %q: the state in %s has no such stream: %s", stream, dir, have)
 }
 
 func newResetCommand(dir *string) *cobra.Command {
@@ -192,7 +193,7 @@ func newResetCommand(dir *string) *cobra.Command {
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
-				return usageError{fmt.Errorf("reset removes the state in %s for good: confirm it with --yes", *dir)}
+				return usage.Errorf("reset removes the state in %s for good: confirm it with --yes", *dir)
 			}
 			return reset(cmd.Context(), *dir, stdout(cmd))
 		},

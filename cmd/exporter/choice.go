@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // choice is what the configuration chooses of what an API server serves at one moment.
@@ -88,12 +88,12 @@ func (c *choice) leave(name, reason string) {
 // checkSelectors finds what no server would take. Which fields a resource can be selected by, only the server knows.
 func checkSelectors(configured *config.Resource) error {
 	if _, err := labels.Parse(configured.LabelSelector); err != nil {
-		return usageError{fmt.Errorf("resource %q: labelSelector %q: %w: write it as kubectl does, such as app=web",
-			configured.Name, configured.LabelSelector, err)}
+		return usage.Errorf("resource %q: labelSelector %q: %w: write it as kubectl does, such as app=web",
+			configured.Name, configured.LabelSelector, err)
 	}
 	if _, err := fields.ParseSelector(configured.FieldSelector); err != nil {
-		return usageError{fmt.Errorf("resource %q: fieldSelector %q: %w: write it as kubectl does, such as metadata.name=web",
-			configured.Name, configured.FieldSelector, err)}
+		return usage.Errorf("resource %q: fieldSelector %q: %w: write it as kubectl does, such as metadata.name=web",
+			configured.Name, configured.FieldSelector, err)
 	}
 	return nil
 }
@@ -101,8 +101,8 @@ func checkSelectors(configured *config.Resource) error {
 // add adds the resource's streams. One that several names stand for is read once.
 func (c *choice) add(resource change.Resource, configured *config.Resource) error {
 	if resource.ClusterScoped && len(configured.Namespaces) > 0 {
-		return usageError{fmt.Errorf("resource %q: it is cluster-scoped and has no namespaces: leave out namespaces %s",
-			configured.Name, strings.Join(configured.Namespaces, ", "))}
+		return usage.Errorf("resource %q: it is cluster-scoped and has no namespaces: leave out namespaces %s",
+			configured.Name, strings.Join(configured.Namespaces, ", "))
 	}
 	for _, added := range streamsOf(resource, configured) {
 		if err := c.addStream(added); err != nil {
@@ -216,8 +216,8 @@ func (c *choice) addStream(added selected) error {
 			continue
 		}
 		if there.stream != added.stream || there.selection != added.selection || !sameShape(there.configured, added.configured) {
-			return usageError{fmt.Errorf("resource %q: %s is configured already as %q, with other selectors, namespaces, rules or version: configure it in one place",
-				added.names[0], added.stream.Resource, there.names[0])}
+			return usage.Errorf("resource %q: %s is configured already as %q, with other selectors, namespaces, rules or version: configure it in one place",
+				added.names[0], added.stream.Resource, there.names[0])
 		}
 		if !slices.Contains(there.names, added.names[0]) {
 			there.names = append(there.names, added.names[0])

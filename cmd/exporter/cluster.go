@@ -16,6 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/decode"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // cluster is the API server and what is wanted of it.
@@ -43,7 +44,7 @@ func (c *cluster) streams() []selected {
 func findCluster(f *flags, cfg *config.Config) (*cluster, error) {
 	restConfig, name, err := source.LoadKubeconfig(f.kubeconfig, f.context)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usage.Wrap(err)
 	}
 	restConfig.UserAgent = "kubecdc-exporter/" + version
 	if cfg.Cluster != "" {
@@ -76,21 +77,20 @@ func (c *cluster) resolve(ctx context.Context, resources []config.Resource) (*so
 	for i := range errs {
 		errs[i] = c.explain(errs[i])
 	}
-	return catalog, several("resources", errs...)
+	return catalog, usage.Several("resources", errs...)
 }
 
 // explain tells a wrong name, which is the user's, from a server that does not answer.
 func (c *cluster) explain(err error) error {
 	var unknown *source.UnknownResourceError
 	var unwatchable *source.UnwatchableError
-	var usage usageError
 	switch {
-	case err == nil, errors.As(err, &usage):
+	case err == nil, usage.Is(err):
 		return err
 	case errors.As(err, &unknown) && unknown.Cause != nil:
 		return source.ExplainServerError(c.rest.Host, err)
 	case errors.As(err, &unknown), errors.As(err, &unwatchable):
-		return usageError{err}
+		return usage.Wrap(err)
 	}
 	return source.ExplainServerError(c.rest.Host, err)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 var (
@@ -81,7 +82,7 @@ func TestOneObjectIsInOneStream(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found, errs := choose(everything(), c.configured)
-			if err := several("resources", errs...); err != nil {
+			if err := usage.Several("resources", errs...); err != nil {
 				t.Fatal(err)
 			}
 			if got := described(found); !slices.Equal(got, c.want) {
@@ -114,7 +115,7 @@ func TestContradictingResourcesAreRefused(t *testing.T) {
 			for i := range errs {
 				errs[i] = new(cluster).explain(errs[i])
 			}
-			err := several("resources", errs...)
+			err := usage.Several("resources", errs...)
 			if err == nil || err.Error() != c.want {
 				t.Fatalf("got  %v\nwant %s", err, c.want)
 			}

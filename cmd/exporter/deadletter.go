@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 func newDeadLetterCommand() *cobra.Command {
@@ -50,7 +51,7 @@ func (s *shelf) register(cmd *cobra.Command) {
 
 func (s *shelf) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("dir") && cmd.Flags().Changed("state-dir") {
-		return usageError{errors.New("--dir and --state-dir: give one of them")}
+		return usage.Errorf("--dir and --state-dir: give one of them")
 	}
 	if s.dir != "" {
 		return nil // made for the first letter

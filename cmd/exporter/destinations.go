@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // destination is what one sink alone writes to, at one of some servers.
@@ -35,8 +35,8 @@ func checkDestinations(cfg *config.Config, c *cluster, r *report) {
 		for j, theirs := range before {
 			for _, p := range mine {
 				if slices.ContainsFunc(theirs, func(other destination) bool { return p.meets(&other) }) {
-					r.problem(usageError{fmt.Errorf("sinks %s and %s write to the same %s: give each its own with the key %s, or leave one out",
-						cfg.Sinks[j].Name, cfg.Sinks[i].Name, p.what, p.key)})
+					r.problem(usage.Errorf("sinks %s and %s write to the same %s: give each its own with the key %s, or leave one out",
+						cfg.Sinks[j].Name, cfg.Sinks[i].Name, p.what, p.key))
 				}
 			}
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // devResources are watched where nothing else is asked for: what a person changes, and nothing that ticks by itself.
@@ -74,9 +75,9 @@ func checkFree(ctx context.Context, address string) error {
 	var noPort *net.DNSError
 	switch {
 	case errors.As(err, &noPort):
-		return usageError{fmt.Errorf("--nats-listen %q: %s: want host:port", address, noPort.Err)}
+		return usage.Errorf("--nats-listen %q: %s: want host:port", address, noPort.Err)
 	case errors.As(err, &wrong):
-		return usageError{fmt.Errorf("--nats-listen %q: %s: want host:port", address, wrong.Err)}
+		return usage.Errorf("--nats-listen %q: %s: want host:port", address, wrong.Err)
 	case err != nil:
 		return fmt.Errorf("listen on %s: %w: choose another address with --nats-listen", address, cause(err))
 	}
@@ -87,11 +88,11 @@ func checkFree(ctx context.Context, address string) error {
 func startEmbedded(address, storeDir string) (*embedded.Server, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--nats-listen %q: %w: want host:port", address, err)}
+		return nil, usage.Errorf("--nats-listen %q: %w: want host:port", address, err)
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--nats-listen %q: %w: want host:port", address, err)}
+		return nil, usage.Errorf("--nats-listen %q: %w: want host:port", address, err)
 	}
 	return embedded.Start(embedded.Options{StoreDir: storeDir, Host: host, Port: int(port)})
 }

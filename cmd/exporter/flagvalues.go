@@ -1,13 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // A filter for what nothing is called takes nothing, without a word. So what cannot be a name is refused.
@@ -17,7 +17,7 @@ func checkResourceFilter(names []string) error {
 	for _, name := range names {
 		_, group, _ := strings.Cut(name, ".")
 		if strings.Contains(name, "*") || versioned(group) || config.CheckResource(name) != nil {
-			return usageError{fmt.Errorf("--resource %q: want a resource without a namespace, a version and *: pods or deployments.apps", withoutLogin(name))}
+			return usage.Errorf("--resource %q: want a resource without a namespace, a version and *: pods or deployments.apps", withoutLogin(name))
 		}
 	}
 	return nil
@@ -35,7 +35,7 @@ func checkNamespaceFilter(namespace string) error {
 		return nil
 	}
 	if err := config.CheckNamespace(namespace); err != nil {
-		return usageError{fmt.Errorf("--namespace: %w", err)}
+		return usage.Errorf("--namespace: %w", err)
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func checkNamespaceFilter(namespace string) error {
 // checkNamePattern takes "" for all.
 func checkNamePattern(pattern string) error {
 	if _, err := path.Match(pattern, ""); err != nil || strings.Contains(pattern, "/") {
-		return usageError{fmt.Errorf("--name %q: want an object's name, in which * stands for any text", pattern)}
+		return usage.Errorf("--name %q: want an object's name, in which * stands for any text", pattern)
 	}
 	return nil
 }
@@ -51,14 +51,14 @@ func checkNamePattern(pattern string) error {
 // checkOutput wants one of two.
 func checkOutput(output, usual string) error {
 	if output != usual && output != "json" {
-		return usageError{fmt.Errorf("--output %q: want %s or json", output, usual)}
+		return usage.Errorf("--output %q: want %s or json", output, usual)
 	}
 	return nil
 }
 
 func checkTimeout(timeout time.Duration) error {
 	if timeout < 0 {
-		return usageError{fmt.Errorf("--timeout %s: want 0 or more", timeout)}
+		return usage.Errorf("--timeout %s: want 0 or more", timeout)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func checkTimeout(timeout time.Duration) error {
 func checkOps(ops []string) error {
 	for _, op := range ops {
 		if !slices.Contains(opNames(), op) {
-			return usageError{fmt.Errorf("--op %q: want %s", op, strings.Join(opNames(), ", "))}
+			return usage.Errorf("--op %q: want %s", op, strings.Join(opNames(), ", "))
 		}
 	}
 	return nil

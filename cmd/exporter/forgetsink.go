@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 func newForgetSinkCommand(dir *string) *cobra.Command {
@@ -23,7 +24,7 @@ is not told which of its objects are gone.`,
 		Example: "  exporter checkpoint forget-sink archive --state-dir ./state",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{errors.New("give the name of one sink, as exporter checkpoint show prints it")}
+				return usage.Errorf("give the name of one sink, as exporter checkpoint show prints it")
 			}
 			return nil
 		},
@@ -48,7 +49,7 @@ func forgetSink(ctx context.Context, dir, name string, out io.Writer) (err error
 	}
 	left := slices.DeleteFunc(slices.Clone(known), func(sink string) bool { return sink == name })
 	if len(left) == len(known) {
-		return usageError{fmt.Errorf("sink %q: the state in %s has no such sink: it has %s", name, dir, strings.Join(known, ", "))}
+		return usage.Errorf("sink %q: the state in %s has no such sink: it has %s", name, dir, strings.Join(known, ", "))
 	}
 	if err := store.Retain(left); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 func newInventoryCommand() *cobra.Command {
@@ -45,7 +46,7 @@ func (l *lookup) register(cmd *cobra.Command) {
 }
 
 func (l *lookup) check(cmd *cobra.Command) error {
-	if err := several("command line", checkOutput(l.output, "table"), checkNamespaceFilter(l.query.Namespace)); err != nil {
+	if err := usage.Several("command line", checkOutput(l.output, "table"), checkNamespaceFilter(l.query.Namespace)); err != nil {
 		return err
 	}
 	return l.target.check(cmd)
@@ -102,9 +103,9 @@ func (l *lookup) takeName(cmd *cobra.Command, args []string) error {
 	case len(args) > 1:
 		return noArguments(cmd, args[1:])
 	case len(args) == 0 && l.query.UID == "":
-		return usageError{errors.New("nothing to find: give a NAME with --resource, or --uid")}
+		return usage.Errorf("nothing to find: give a NAME with --resource, or --uid")
 	case len(args) == 1 && l.query.Resource == "":
-		return usageError{fmt.Errorf("--resource is missing: say what %q is the name of", args[0])}
+		return usage.Errorf("--resource is missing: say what %q is the name of", args[0])
 	case len(args) == 1:
 		l.query.Name = args[0]
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // wasServed says whether nothing is wrong but names that the state knows as those of streams: their resources vanished
 // while nobody looked, or will be back.
 func wasServed(ctx context.Context, cfg *config.Config, err error) bool {
 	var all []error
-	for _, one := range flatten(err) {
+	for _, one := range usage.Each(err) {
 		var unknown *source.UnknownResourceError
 		if !errors.As(one, &unknown) {
 			return false
@@ -47,13 +48,4 @@ func knows(store *checkpoint.Store, name string, cfg *config.Config) bool {
 		}
 	}
 	return false
-}
-
-// flatten is each of several mistakes.
-func flatten(err error) []error {
-	var all *severalError
-	if errors.As(err, &all) {
-		return all.errs
-	}
-	return []error{err}
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // version is set by the linker.
@@ -46,7 +48,7 @@ once, in order, and never silently lost.`,
 		Version:       version,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
+		return usage.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newVerifyCommand(), newTailCommand(),
 		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newVersionCommand(), newManCommand())
@@ -73,7 +75,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 			text += fmt.Sprintf("did you mean %s? ", strings.Join(near, " or "))
 		}
 	}
-	return usageError{errors.New(text + "see " + cmd.CommandPath() + " --help")}
+	return usage.Wrap(errors.New(text + "see " + cmd.CommandPath() + " --help"))
 }
 
 // withoutLogin hides what may be the password of a URL that was put in the wrong place.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // newManCommand is for who packages the program.
@@ -20,7 +22,7 @@ func newManCommand() *cobra.Command {
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{fmt.Errorf("no directory is named: see %s --help", cmd.CommandPath())}
+				return usage.Errorf("no directory is named: see %s --help", cmd.CommandPath())
 			}
 			if len(args) > 1 {
 				return noArguments(cmd, args[1:])
@@ -33,7 +35,7 @@ func newManCommand() *cobra.Command {
 func writeMan(root *cobra.Command, dir string) error {
 	date, err := buildDate(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
-		return usageError{err}
+		return usage.Wrap(err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make directory %s: %w", dir, cause(err))

@@ -13,6 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 var errTest = errors.New("cause")
@@ -24,12 +25,12 @@ func TestExitCodeTellsWhatToChange(t *testing.T) {
 		err  error
 		want int
 	}{
-		{"usage", fmt.Errorf("run: %w", usageError{errTest}), exitUsage},
+		{"usage", fmt.Errorf("run: %w", usage.Wrap(errTest)), exitUsage},
 		{"configuration", fmt.Errorf("load: %w", &config.Problems{}), exitUsage},
 		{"newer state", &checkpoint.NewerError{}, exitUsage},
 		{"what a running exporter refuses", fmt.Errorf("ask: %w", &control.RefusedError{}), exitUsage},
 		{"no running exporter", &control.NotRunningError{}, exitFailed},
-		{"one of several", several("resources", errTest, usageError{errTest}), exitUsage},
+		{"one of several", usage.Several("resources", errTest, usage.Wrap(errTest)), exitUsage},
 		{"anything else", errTest, exitFailed},
 		{"state in use", &checkpoint.InUseError{}, exitFailed},
 		{"damaged state", &checkpoint.DamagedError{Err: errTest}, exitFailed},
@@ -51,18 +52,6 @@ func TestUnknownResourceIsAMistakeOnlyIfTheServerToldAll(t *testing.T) {
 	}
 }
 
-func TestSeveralIsOneErrorWhereThereIsOne(t *testing.T) {
-	if err := several("sinks", nil, nil); err != nil {
-		t.Errorf("got %v of nothing", err)
-	}
-	if err := several("sinks", nil, errTest); err != errTest {
-		t.Errorf("got %v of one", err)
-	}
-	if got, want := several("sinks", errTest, nil, errTest).Error(), "sinks: 2 problems:\n  cause\n  cause"; got != want {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-}
-
 func TestReportCountsEachProblem(t *testing.T) {
 	var out bytes.Buffer
 	r := report{out: &out}
@@ -71,7 +60,7 @@ func TestReportCountsEachProblem(t *testing.T) {
 	if r.err() != nil {
 		t.Errorf("got %v without a problem", r.err())
 	}
-	r.problem(several("resources", errTest, usageError{errTest}))
+	r.problem(usage.Several("resources", errTest, usage.Wrap(errTest)))
 	r.problem(errTest)
 	if err := r.err(); err.Error() != "check found 3 problems" || exitCode(err) != exitUsage {
 		t.Errorf("got %v with exit code %d", err, exitCode(err))

@@ -11,13 +11,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka"
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // newReader makes what reads a sink's log back.
 func newReader(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error) {
 	reader, err := readerOf(s, c, start)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("sink %s: %w", s.Name, err)}
+		return nil, usage.Errorf("sink %s: %w", s.Name, err)
 	}
 	return reader, nil
 }

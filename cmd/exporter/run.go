@@ -17,6 +17,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // stopTimeout is how long a stop may take to deliver what is queued. Kubernetes kills a pod after 30 s.
@@ -117,7 +118,7 @@ func claim(store *checkpoint.Store, dir string, c *cluster, logger *slog.Logger)
 	}
 	match, err := checkpoint.CompareCluster(dir, saved, now)
 	if err != nil {
-		return usageError{err}
+		return usage.Wrap(err)
 	}
 	if match == checkpoint.NewEpoch {
 		logger.Warn("another cluster is behind the name of the saved state's: everything is compared anew", "cluster", c.name, "uid", c.uid, "savedUid", saved.UID)

@@ -14,13 +14,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // checkShape finds an expression, a path or a pattern that cannot be parsed.
 func checkShape(configured *config.Resource) error {
 	options := shape.Options{Filter: configured.Filter, Before: configured.Before, Rules: rules(configured), Key: []byte("any")}
 	if _, err := shape.New(options); err != nil {
-		return usageError{fmt.Errorf("resource %q: %w", configured.Name, err)}
+		return usage.Errorf("resource %q: %w", configured.Name, err)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka"
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // hearer is told what sinks do, each under its name.
@@ -39,17 +39,17 @@ func buildSinks(cfg *config.Config, c *cluster, stdout io.Writer, told hearer) (
 		built, err := buildSink(&cfg.Sinks[i], c, stdout, told)
 		sinks, errs = append(sinks, built), append(errs, err)
 	}
-	return sinks, several("sinks", errs...)
+	return sinks, usage.Several("sinks", errs...)
 }
 
 func buildSink(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (pipeline.Sink, error) {
 	target, destination, err := buildTarget(s, c, stdout, told)
 	if err != nil {
-		return pipeline.Sink{}, usageError{fmt.Errorf("sink %s: %w", s.Name, err)}
+		return pipeline.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
 	oversize, err := oversizeOf(s)
 	if err != nil {
-		return pipeline.Sink{}, usageError{fmt.Errorf("sink %s: %w", s.Name, err)}
+		return pipeline.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
 	return pipeline.Sink{
 		Name:   s.Name,

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // tokenVariable is the environment's variable with the token of an exporter at --server, which is the third word of the file
@@ -36,7 +37,7 @@ func (t *target) register(cmd *cobra.Command) {
 // check refuses a command line that names two exporters.
 func (t *target) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("server") && cmd.Flags().Changed("state-dir") {
-		return usageError{errors.New("--server and --state-dir: give one of them")}
+		return usage.Errorf("--server and --state-dir: give one of them")
 	}
 	return nil
 }
@@ -48,7 +49,7 @@ func (t *target) client() (*control.Client, error) {
 	}
 	client, err := control.NewClient(t.server, os.Getenv(tokenVariable))
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--server %q: %w", withoutLogin(t.server), err)}
+		return nil, usage.Errorf("--server %q: %w", withoutLogin(t.server), err)
 	}
 	return client, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/decode"
 	"github.com/kubecdc/kubecdc/internal/page"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // tailPoll is how often a sink's log is read on.
@@ -114,18 +115,18 @@ func (t *tailer) checkFlags(cmd *cobra.Command) (since time.Time, err error) {
 		t.resources[i] = strings.ToLower(name)
 	}
 	t.filter.resources = t.resources
-	if err := several("command line", checkOutput(t.output, "text"), checkResourceFilter(t.resources),
+	if err := usage.Several("command line", checkOutput(t.output, "text"), checkResourceFilter(t.resources),
 		checkNamespaceFilter(t.filter.namespace), checkNamePattern(t.filter.name), checkOps(t.filter.ops)); err != nil {
 		return since, err
 	}
 	if t.sink == "" && cmd.Flags().Changed("sink") {
-		return since, usageError{errors.New("--sink is empty: give the name of a configured sink, or without --config its URL")}
+		return since, usage.Errorf("--sink is empty: give the name of a configured sink, or without --config its URL")
 	}
 	if t.diff && t.sink == "" && t.file == "" {
-		return since, usageError{errors.New("--diff needs a sink, which has the objects: a running exporter tells names alone: give --sink, or --config")}
+		return since, usage.Errorf("--diff needs a sink, which has the objects: a running exporter tells names alone: give --sink, or --config")
 	}
 	if since, err = parseSince(t.since, time.Now()); err != nil {
-		return since, usageError{fmt.Errorf("--since %q: want a duration such as 10m, a time such as 2026-11-21T02:33:14Z, or start", t.since)}
+		return since, usage.Errorf("--since %q: want a duration such as 10m, a time such as 2026-11-21T02:33:14Z, or start", t.since)
 	}
 	return since, t.check(cmd)
 }
@@ -289,11 +290,11 @@ func (t *tailer) chosenSink() (*config.Config, *config.Sink, error) {
 		for _, s := range cfg.Sinks {
 			names = append(names, s.Name)
 		}
-		return nil, nil, usageError{fmt.Errorf("the configuration has several sinks: choose one of %s with --sink", strings.Join(names, ", "))}
+		return nil, nil, usage.Errorf("the configuration has several sinks: choose one of %s with --sink", strings.Join(names, ", "))
 	}
 	s := &cfg.Sinks[0]
 	if t.file == "" && s.Kind() == config.KindKafka && len(t.resources) == 0 {
-		return nil, nil, usageError{errors.New("--resource is missing: the topics of a Kafka sink are named after resources")}
+		return nil, nil, usage.Errorf("--resource is missing: the topics of a Kafka sink are named after resources")
 	}
 	return cfg, s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
 	"github.com/kubecdc/kubecdc/internal/verify"
 )
 
@@ -73,12 +74,12 @@ func (v *verifier) verification(s *config.Sink, c *cluster, streams []selected) 
 		}
 		filter, err := shape.New(shape.Options{Ops: stream.configured.Ops, Filter: stream.configured.Filter, Failed: func(*change.Record, error) {}})
 		if err != nil {
-			return nil, usageError{err}
+			return nil, usage.Wrap(err)
 		}
 		run.streams = append(run.streams, &compared{selected: stream, shape: filter})
 	}
 	if len(run.streams) == 0 {
-		return nil, usageError{fmt.Errorf("sink %s takes none of these resources", s.Name)}
+		return nil, usage.Errorf("sink %s takes none of these resources", s.Name)
 	}
 	return run, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // verifier is what the flags of exporter verify say.
@@ -50,7 +51,7 @@ The exit code is 0 where all is equal, 1 where something differs, and 2 where th
 			if err == nil || errors.As(err, &differs) {
 				return err
 			}
-			return usageError{err} // exit code 2: nothing was found out
+			return usage.Wrap(err) // exit code 2: nothing was found out
 		},
 	}
 	v.register(cmd)
@@ -106,11 +107,11 @@ func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
 
 // configuration is the file's, with the sinks that are asked for.
 func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
-	if err := several("command line", checkOutput(v.output, "text"), checkTimeout(v.timeout), v.check(cmd)); err != nil {
+	if err := usage.Several("command line", checkOutput(v.output, "text"), checkTimeout(v.timeout), v.check(cmd)); err != nil {
 		return nil, err
 	}
 	if v.file == "" {
-		if err := several("command line", v.checkChosen()...); err != nil {
+		if err := usage.Several("command line", v.checkChosen()...); err != nil {
 			return nil, err
 		}
 		v.config.Resources, v.config.Sinks = v.resources, v.sinks
@@ -132,15 +133,15 @@ func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
 // checkChosen is for what a configuration would say.
 func (v *verifier) checkChosen() (errs []error) {
 	if len(v.resources) == 0 {
-		errs = append(errs, usageError{errors.New("--resource is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config")})
+		errs = append(errs, usage.Errorf("--resource is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config"))
 	}
 	for _, name := range v.resources {
 		if err := config.CheckResource(name); err != nil {
-			errs = append(errs, usageError{fmt.Errorf("--resource: %w", err)})
+			errs = append(errs, usage.Errorf("--resource: %w", err))
 		}
 	}
 	if len(v.sinks) == 0 {
-		errs = append(errs, usageError{errors.New("--sink is missing: give the URL of a sink as for exporter run, or the exporter's --config")})
+		errs = append(errs, usage.Errorf("--sink is missing: give the URL of a sink as for exporter run, or the exporter's --config"))
 	}
 	return errs
 }
@@ -153,7 +154,7 @@ func keepSinks(cfg *config.Config, names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return usageError{fmt.Errorf("--sink %q: the configuration has no such sink: it has %s", withoutLogin(name), strings.Join(have, ", "))}
+			return usage.Errorf("--sink %q: the configuration has no such sink: it has %s", withoutLogin(name), strings.Join(have, ", "))
 		}
 	}
 	cfg.Sinks = slices.DeleteFunc(cfg.Sinks, func(s config.Sink) bool { return !slices.Contains(names, s.Name) })
@@ -200,7 +201,7 @@ func (v *verifier) compareAll(ctx context.Context, cfg *config.Config, c *cluste
 	}
 	switch {
 	case len(errs) > 0:
-		return several("verify", errs...)
+		return usage.Several("verify", errs...)
 	case differences > 0:
 		return &differsError{differences}
 	}

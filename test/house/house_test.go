@@ -26,6 +26,7 @@ func arrows() map[string][]string {
 		"internal/decode":           {"internal/change", "internal/sink"},
 		"internal/verify":           {"internal/change", "internal/decode", "internal/sink"},
 		"internal/config":           {},
+		"internal/usage":            {},
 		"internal/schema":           {"internal/change"},
 		"internal/schema/generate":  {"internal/schema"},
 		"internal/transform":        {},
@@ -71,7 +72,8 @@ func brands() map[string][]string {
 
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
-	return []string{"internal/change", "internal/fifo", "internal/encode", "internal/decode", "internal/verify", "internal/transform", "internal/sink/kafka/batch"}
+	return []string{"internal/change", "internal/fifo", "internal/encode", "internal/decode", "internal/verify", "internal/transform", "internal/sink/kafka/batch",
+		"internal/usage"}
 }
 
 // source is one parsed Go file, tests left out.

@@ -1,0 +1,66 @@
+// Package usage tells a mistake in the command line or the configuration from what fails while running. It knows no clock,
+// no goroutine and no I/O.
+package usage
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// mistake is a mistake in the command line or the configuration.
+type mistake struct{ error }
+
+func (m mistake) Unwrap() error { return m.error }
+
+// Wrap makes the error a mistake.
+func Wrap(err error) error { return mistake{err} }
+
+// Errorf is a mistake, as fmt.Errorf words it.
+func Errorf(format string, args ...any) error { return mistake{fmt.Errorf(format, args...)} }
+
+// Is says whether a mistake is among what the error wraps.
+func Is(err error) bool {
+	var m mistake
+	return errors.As(err, &m)
+}
+
+// severalError is several mistakes of one kind.
+type severalError struct {
+	what string
+	errs []error
+}
+
+// Several is nil where there is no error, the error where there is one, and otherwise all with a line for each.
+func Several(what string, errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return &severalError{what, errs}
+}
+
+// Each is each error that Several has made one of.
+func Each(err error) []error {
+	var all *severalError
+	if errors.As(err, &all) {
+		return all.errs
+	}
+	return []error{err}
+}
+
+// Error has the form of config.Problems.
+func (e *severalError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d problems:", e.what, len(e.errs))
+	for _, err := range e.errs {
+		b.WriteString("\n  " + err.Error())
+	}
+	return b.String()
+}
+
+func (e *severalError) Unwrap() []error { return e.errs }
