@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -82,36 +81,6 @@ func savedState(ctx context.Context, dir string) (state *control.State, err erro
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	return control.ReadState(store)
-}
-
-func printState(s *control.State, out io.Writer) error {
-	fmt.Fprintf(out, "cluster %s, uid %s\n\n", s.Cluster, s.ClusterUID)
-	table := newGrid(out)
-	table.row("STREAM", "RESOURCEVERSION", "COMPLETE", "OBJECTS", "SELECTOR")
-	for _, name := range slices.Sorted(maps.Keys(s.Streams)) {
-		p := s.Streams[name]
-		table.row(name, p.ResourceVersion, p.Complete, p.Objects, p.Selector)
-	}
-	table.gap()
-	table.row("SINK", "MARK")
-	for _, name := range slices.Sorted(maps.Keys(s.Marks)) {
-		table.row(name, s.Marks[name])
-	}
-	if len(s.Owed) > 0 {
-		table.gap()
-		table.row("SINK", "OWED SNAPSHOT OF", "REASON")
-	}
-	for _, owed := range s.Owed {
-		table.row(owed.Sink, owed.Stream, owed.Reason)
-	}
-	if len(s.Absent) > 0 {
-		table.gap()
-		table.row("SINK", "MISSES", "SINCE")
-	}
-	for _, absent := range s.Absent {
-		table.row(absent.Sink, absent.Stream, absent.Since.Format(time.RFC3339))
-	}
-	return table.Flush()
 }
 
 func newSetCommand(dir *string) *cobra.Command {

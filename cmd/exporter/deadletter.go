@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -88,6 +86,17 @@ func (s *shelf) all() iter.Seq2[found, error] {
 	}
 }
 
+// heads are the heads of the letters that are meant.
+func (s *shelf) heads() iter.Seq2[*deadletter.Letter, error] {
+	return func(yield func(*deadletter.Letter, error) bool) {
+		for found, err := range s.all() {
+			if !yield(found.Letter, err) {
+				return
+			}
+		}
+	}
+}
+
 // found is a letter's head, and where it is.
 type found struct {
 	*deadletter.Letter
@@ -110,7 +119,7 @@ func newDeadLetterListCommand() *cobra.Command {
 			if err := s.check(cmd); err != nil {
 				return err
 			}
-			n, err := s.list(stdout(cmd), output)
+			n, err := printLetters(s.heads(), output == "json", stdout(cmd))
 			if err == nil && n == 0 {
 				fmt.Fprintln(stderr(cmd), "no dead letters")
 			}
@@ -120,36 +129,6 @@ func newDeadLetterListCommand() *cobra.Command {
 	s.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, or json: a letter a line, without its value")
 	return cmd
-}
-
-// list prints what can be read, and returns an error for what cannot.
-func (s *shelf) list(out io.Writer, output string) (n int, err error) {
-	table := newGrid(out)
-	encoder := json.NewEncoder(out)
-	var damaged []error
-	for letter, err := range s.all() {
-		switch {
-		case err != nil:
-			damaged = append(damaged, err)
-			continue
-		case output == "json":
-			err = encoder.Encode(letter.Letter)
-		default:
-			if n == 0 {
-				table.row("ID", "SINK", "TIME", "REASON", "STREAM", "OBJECT", "RESOURCEVERSION", "OP", "BYTES")
-			}
-			table.row(letter.cells()...)
-		}
-		if err != nil {
-			return n, fmt.Errorf("write the list: %w", err)
-		}
-		n++
-	}
-	return n, errors.Join(append(damaged, table.Flush())...)
-}
-
-func (f *found) cells() []any {
-	return []any{f.ID, f.Sink, f.Time.Format(time.RFC3339), f.Reason, f.Stream, f.ObjectKey(), f.ResourceVersion, f.Op, max(0, f.Body.Value)}
 }
 
 func newDeadLetterShowCommand() *cobra.Command {
@@ -233,7 +212,7 @@ Without --sink and --id everything is sent. The exit code is 1 where a letter is
 			if err != nil {
 				return err
 			}
-			return requestReplay(cmd.Context(), client, request, console{out: stdout(cmd), errOut: stderr(cmd)})
+			return requestReplay(cmd.Context(), client, request, stdio{out: stdout(cmd), errOut: stderr(cmd)})
 		},
 	}
 	t.register(cmd)
@@ -243,7 +222,7 @@ Without --sink and --id everything is sent. The exit code is 1 where a letter is
 	return cmd
 }
 
-func requestReplay(ctx context.Context, client *control.Client, request control.ReplayRequest, terminal console) error {
+func requestReplay(ctx context.Context, client *control.Client, request control.ReplayRequest, terminal stdio) error {
 	replayed, err := client.Replay(ctx, request)
 	if ctx.Err() != nil {
 		return errors.New("wait for the letters: stopped: the one that is on its way is sent without this command")
@@ -255,18 +234,8 @@ func requestReplay(ctx context.Context, client *control.Client, request control.
 		fmt.Fprintln(terminal.errOut, "no dead letters")
 		return nil
 	}
-	kept := 0
-	table := newGrid(terminal.out)
-	table.row("ID", "SINK", "STREAM", "OBJECT", "RESOURCEVERSION", "RESULT")
-	for _, l := range replayed.Letters {
-		result := "delivered"
-		if !l.Delivered {
-			kept++
-			result = "kept: " + l.Kept
-		}
-		table.row(l.ID, l.Sink, l.Stream, l.Object, l.ResourceVersion, result)
-	}
-	if err := table.Flush(); err != nil {
+	kept, err := printReplayed(replayed, terminal.out)
+	if err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}
 	if kept > 0 {

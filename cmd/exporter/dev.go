@@ -131,7 +131,7 @@ func streamAndPrint(ctx context.Context, f *flags, cfg *config.Config, out, errO
 	var reading errgroup.Group
 	reading.Go(func() error { return printStream(readCtx, cfg.Sinks[0].NATS, out) })
 	// The changes are printed to the terminal, so its last line is not free for the progress.
-	err := stream(ctx, f, cfg, console{out: out, errOut: struct{ io.Writer }{errOut}})
+	err := stream(ctx, f, cfg, stdio{out: out, errOut: struct{ io.Writer }{errOut}})
 	stopReading()
 	return errors.Join(err, reading.Wait())
 }

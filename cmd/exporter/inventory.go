@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -145,40 +144,4 @@ func (l *lookup) objects(ctx context.Context) (objects iter.Seq2[control.Object,
 		return nil, nil, errors.Join(err, store.Close())
 	}
 	return objects, store.Close, nil
-}
-
-func printLines(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
-	encoder := json.NewEncoder(out)
-	for object, err := range objects {
-		if err != nil {
-			return n, err
-		}
-		if err := encoder.Encode(object); err != nil {
-			return n, fmt.Errorf("write the inventory: %w", err)
-		}
-		n++
-	}
-	return n, nil
-}
-
-// alignEvery is how many lines of a table are held to find how wide its columns are (I6).
-const alignEvery = 1000
-
-func printTable(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
-	table := newGrid(out)
-	for object, err := range objects {
-		if err != nil {
-			return n, errors.Join(err, table.Flush())
-		}
-		if n == 0 {
-			table.row("STREAM", "NAMESPACE", "NAME", "UID", "RESOURCEVERSION")
-		}
-		table.row(object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion)
-		if n++; n%alignEvery == 0 {
-			if err := table.Flush(); err != nil {
-				return n, fmt.Errorf("write the inventory: %w", err)
-			}
-		}
-	}
-	return n, table.Flush()
 }

@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -187,10 +185,4 @@ func (l *listing) String(now time.Time) string {
 		text += ", " + time.Duration(float64(l.remaining)/rate*float64(time.Second)).Round(time.Second).String() + " left"
 	}
 	return strings.TrimSpace(text)
-}
-
-// draws says whether the progress has a terminal for itself.
-func (c *console) draws(cfg *config.Config) bool {
-	toStdout := slices.ContainsFunc(cfg.Sinks, func(s config.Sink) bool { return s.Kind() == config.KindStdout })
-	return isTerminal(c.errOut) && os.Getenv("TERM") != "dumb" && !toStdout
 }

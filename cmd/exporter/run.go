@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,18 +44,24 @@ SIGHUP makes it give every sink a full snapshot of all that it takes; see also e
 			}
 			hangups, ignore := notifyHangups()
 			defer ignore()
-			return stream(cmd.Context(), f, cfg, console{records(cmd), stderr(cmd), hangups})
+			return stream(cmd.Context(), f, cfg, stdio{records(cmd), stderr(cmd), hangups})
 		},
 	}
 	f.register(cmd)
 	return cmd
 }
 
-// console is how a run and those who started it speak to each other.
-type console struct {
+// stdio is how a run and those who started it speak to each other.
+type stdio struct {
 	out     io.Writer        // records for standard output
 	errOut  io.Writer        // log lines
 	hangups <-chan os.Signal // each asks for a full snapshot; nil is none
+}
+
+// draws says whether the progress has a terminal for itself.
+func (c *stdio) draws(cfg *config.Config) bool {
+	toStdout := slices.ContainsFunc(cfg.Sinks, func(s config.Sink) bool { return s.Kind() == config.KindStdout })
+	return isTerminal(c.errOut) && os.Getenv("TERM") != "dumb" && !toStdout
 }
 
 // queueBytes is what all queues can hold.
@@ -66,7 +73,7 @@ func queueBytes(cfg *config.Config) (sum int) {
 }
 
 // stream runs the whole line.
-func stream(ctx context.Context, f *flags, cfg *config.Config, terminal console) (err error) {
+func stream(ctx context.Context, f *flags, cfg *config.Config, terminal stdio) (err error) {
 	pipeline.TuneCollector(queueBytes(cfg))
 	shown := newProgress(terminal.errOut, terminal.draws(cfg))
 	logger := newLogger(shown, cfg.Log)
@@ -134,7 +141,7 @@ type assembly struct {
 	catalog *source.Catalog // what the server served when it was asked last
 	store   *checkpoint.Store
 	logger  *slog.Logger
-	console
+	stdio
 	progress *progress
 	token    control.Token // that an operator's questions have to show
 }

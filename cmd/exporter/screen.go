@@ -10,7 +10,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
@@ -22,10 +21,6 @@ type screen struct {
 	to   io.Writer
 	rest []byte // the beginning of a character whose end comes with the next Write
 }
-
-// stdout and stderr are where a command writes.
-func stdout(cmd *cobra.Command) *screen { return screenOn(cmd.OutOrStdout()) }
-func stderr(cmd *cobra.Command) *screen { return screenOn(cmd.ErrOrStderr()) }
 
 func screenOn(out io.Writer) *screen {
 	if s, already := out.(*screen); already {
@@ -72,15 +67,6 @@ func isTerminal(out io.Writer) bool {
 	}
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// records is where a run writes its records for standard output: as they are, unless a terminal shows them.
-func records(cmd *cobra.Command) io.Writer {
-	out := stdout(cmd)
-	if isTerminal(out) {
-		return out
-	}
-	return out.to
 }
 
 // plain is a text of others without anything that a terminal would act on, or that would end a line or a column: control

@@ -69,7 +69,7 @@ func TestScreenLeavesJSONWhatItIs(t *testing.T) {
 
 // TestNamesStayInTheirPlace: a name is neither a line nor a column of its own.
 func TestNamesStayInTheirPlace(t *testing.T) {
-	d := &verdict{Sink: "s", Streams: []compareRow{{Result: verify.Result{Stream: "roles", Differences: []verify.Difference{{Kind: "missing", Stream: "roles", Name: hostile}}}}}}
+	d := &verify.Report{Sink: "s", Streams: []verify.Row{{Result: verify.Result{Stream: "roles", Differences: []verify.Difference{{Kind: "missing", Stream: "roles", Name: hostile}}}}}}
 	objects := func(yield func(control.Object, error) bool) {
 		yield(control.Object{Stream: "roles", Name: hostile}, nil)
 	}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,14 +101,4 @@ func requestSnapshot(ctx context.Context, client *control.Client, request contro
 		return fmt.Errorf("wait for the snapshot, which stays owed, also over a restart: %w", err)
 	}
 	return printReconciles(found, out)
-}
-
-func printReconciles(found map[string]control.Reconcile, out io.Writer) error {
-	table := newGrid(out)
-	table.row("STREAM", "REASON", "RESOURCEVERSION", "SYNCED", "REPLACED", "DELETED")
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		r := found[name]
-		table.row(name, r.Reason, r.ResourceVersion, r.Synced, r.Replaced, r.Deleted)
-	}
-	return table.Flush()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/verify"
 )
 
 // standing is how far the exporter has come, as its saved state says.
@@ -18,8 +19,10 @@ type standing struct {
 	owed      []control.Owed
 }
 
-func (s *standing) owes(sink, stream string) bool {
-	return slices.ContainsFunc(s.owed, func(o control.Owed) bool { return o.Sink == sink && o.Stream == stream })
+// of is how far it has come with one stream of a sink.
+func (s *standing) of(sink, stream string) verify.Progress {
+	owed := slices.ContainsFunc(s.owed, func(o control.Owed) bool { return o.Sink == sink && o.Stream == stream })
+	return verify.Progress{Known: s.known, Position: s.positions[stream], Owed: owed}
 }
 
 // standing asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or one of

@@ -29,7 +29,7 @@ type verification struct {
 	log     *verify.Log
 }
 
-// compared is one stream on its way to a verdict.
+// compared is one stream on its way to a report.
 type compared struct {
 	selected
 	shape  *shape.Shape // nil takes everything
@@ -41,7 +41,7 @@ type compared struct {
 }
 
 // compareSink reads the sink and compares it. The error says why it could not.
-func (v *verifier) compareSink(ctx context.Context, s *config.Sink, c *cluster, streams []selected) (*verdict, error) {
+func (v *verifier) compareSink(ctx context.Context, s *config.Sink, c *cluster, streams []selected) (*verify.Report, error) {
 	run, err := v.verification(s, c, streams)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (v *verifier) verification(s *config.Sink, c *cluster, streams []selected) 
 }
 
 // compare lists first and reads then, so that the sink is the newer of both: what it does not have yet may be on its way.
-func (r *verification) compare(ctx context.Context) (*verdict, error) {
+func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
 	for _, s := range r.streams {
 		if err := r.listStream(ctx, s); err != nil {
 			return nil, err
@@ -145,15 +145,15 @@ func (r *verification) decided() bool {
 // prove says whether everything up to the list was in the sink when it was read: the exporter's saved position says what
 // every sink holds (I1). Where the position is below the list, the differences that are there at the position are proven.
 func (r *verification) prove(ctx context.Context, s *compared, at *standing) (bool, error) {
-	position := at.positions[s.stream.String()]
+	stands := at.of(r.sink.Name, s.stream.String())
 	switch {
-	case !at.known || position == "" || at.owes(r.sink.Name, s.stream.String()):
+	case !stands.Known || stands.Position == "" || stands.Owed:
 		return false, nil
-	case !at.running || change.CompareVersions(position, s.list.Version) >= 0:
+	case !at.running || change.CompareVersions(stands.Position, s.list.Version) >= 0:
 		return true, nil
 	}
-	if s.tried != position {
-		if err := r.listThen(ctx, s, position); err != nil {
+	if s.tried != stands.Position {
+		if err := r.listThen(ctx, s, stands.Position); err != nil {
 			return false, err
 		}
 	}
@@ -176,7 +176,7 @@ func (r *verification) listThen(ctx context.Context, s *compared, position strin
 }
 
 // confirm compares what differs once more, with a list of now: only what differs both times is told.
-func (r *verification) confirm(ctx context.Context, at *standing) (*verdict, error) {
+func (r *verification) confirm(ctx context.Context, at *standing) (*verify.Report, error) {
 	again := false
 	for _, s := range r.streams {
 		if len(s.result.Differences) == 0 {
@@ -194,12 +194,12 @@ func (r *verification) confirm(ctx context.Context, at *standing) (*verdict, err
 			return nil, err
 		}
 	}
-	found := &verdict{Sink: r.sink.Name, Kind: r.sink.Kind(), Records: r.log.Records, Foreign: r.log.Foreign, Equal: true}
+	found := &verify.Report{Sink: r.sink.Name, Kind: r.sink.Kind(), Records: r.log.Records, Foreign: r.log.Foreign, Equal: true}
 	for _, s := range r.streams {
 		if len(s.result.Differences) > 0 {
 			s.result = verify.Compare(r.log, s.list).Both(s.result)
 		}
-		found.add(s, at, r.timeout)
+		found.Add(s.result, s.proven, at.of(r.sink.Name, s.stream.String()), r.timeout)
 	}
 	return found, nil
 }

@@ -197,7 +197,7 @@ func (v *verifier) compareAll(ctx context.Context, cfg *config.Config, c *cluste
 		if found.Undecided {
 			errs = append(errs, fmt.Errorf("sink %s: %s", s.Name, found.Note))
 		}
-		differences += found.differences()
+		differences += found.Differences()
 	}
 	switch {
 	case len(errs) > 0:

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/verify"
+)
+
+// verdicts prints them.
+type verdicts struct {
+	out  io.Writer
+	json bool
+}
+
+func (v *verdicts) note(format string, args ...any) {
+	if !v.json {
+		fmt.Fprintf(v.out, format+"\n", args...)
+	}
+}
+
+// mostShown is how many differences of a sink a person is shown.
+const mostShown = 200
+
+func (v *verdicts) print(d *verify.Report) (err error) {
+	if v.json {
+		return json.NewEncoder(v.out).Encode(d)
+	}
+	out := bufio.NewWriter(v.out)
+	defer func() { err = errors.Join(err, out.Flush()) }()
+	fmt.Fprintf(out, "sink %s (%s): %d records read\n", d.Sink, d.Kind, d.Records-d.Foreign)
+	if err := printStreams(d, out); err != nil {
+		return err
+	}
+	if err := printDifferences(d, out); err != nil {
+		return err
+	}
+	if d.Note != "" && !d.Undecided {
+		fmt.Fprintf(out, "note: %s\n", d.Note)
+	}
+	if d.Equal {
+		fmt.Fprintf(out, "equal: %d objects\n", d.EqualObjects())
+	}
+	return nil
+}
+
+func printStreams(d *verify.Report, out io.Writer) error {
+	table := newGrid(out)
+	changing, unjudged := 0, 0
+	for _, row := range d.Streams {
+		changing, unjudged = changing+row.Changing, unjudged+row.Unjudged
+	}
+	show := func(cells []any, ofChanging, ofUnjudged any) {
+		if changing > 0 {
+			cells = append(cells, ofChanging)
+		}
+		if unjudged > 0 {
+			cells = append(cells, ofUnjudged)
+		}
+		table.row(cells...)
+	}
+	show([]any{"STREAM", "RESOURCEVERSION", "OBJECTS", "EQUAL", "MISSING", "STALE", "EXTRA"}, "CHANGING", "UNJUDGED")
+	for _, row := range d.Streams {
+		show([]any{row.Stream, row.ResourceVersion, row.Objects, row.Equal, row.Missing, row.Stale, row.Extra}, row.Changing, row.Unjudged)
+	}
+	return table.Flush()
+}
+
+func printDifferences(d *verify.Report, out io.Writer) error {
+	table := newGrid(out)
+	shown := 0
+	for _, row := range d.Streams {
+		for _, one := range row.Differences {
+			if shown++; shown > mostShown {
+				continue
+			}
+			key := change.Key{Namespace: one.Namespace, Name: one.Name}
+			table.row(one.Kind, one.Stream, key, "cluster "+cmp.Or(one.ClusterVersion, "-"), "sink "+cmp.Or(one.SinkVersion, "-"))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if shown > mostShown {
+		fmt.Fprintf(out, "and %d more: -o json has all of them\n", shown-mostShown)
+	}
+	return nil
+}
