@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -159,8 +160,8 @@ type report struct {
 	problems []error
 }
 
-func (r *report) ok(what string)   { fmt.Fprintf(r.out, "ok       %s\n", plain(what)) }
-func (r *report) note(text string) { fmt.Fprintf(r.out, "note     %s\n", plain(text)) }
+func (r *report) ok(what string)   { fmt.Fprintf(r.out, "ok       %s\n", console.Plain(what)) }
+func (r *report) note(text string) { fmt.Fprintf(r.out, "note     %s\n", console.Plain(text)) }
 
 // problem prints each of several problems on a line of its own.
 func (r *report) problem(err error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -62,7 +63,7 @@ func show(ctx context.Context, dir, output string, out io.Writer) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(state)
 	}
-	return printState(state, out)
+	return console.PrintState(state, out)
 }
 
 // savedState comes from the running exporter, or from the directory of a stopped one.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -119,7 +120,7 @@ func newDeadLetterListCommand() *cobra.Command {
 			if err := s.check(cmd); err != nil {
 				return err
 			}
-			n, err := printLetters(s.heads(), output == "json", stdout(cmd))
+			n, err := console.PrintLetters(s.heads(), output == "json", stdout(cmd))
 			if err == nil && n == 0 {
 				fmt.Fprintln(stderr(cmd), "no dead letters")
 			}
@@ -234,7 +235,7 @@ func requestReplay(ctx context.Context, client *control.Client, request control.
 		fmt.Fprintln(terminal.errOut, "no dead letters")
 		return nil
 	}
-	kept, err := printReplayed(replayed, terminal.out)
+	kept, err := console.PrintReplayed(replayed, terminal.out)
 	if err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}

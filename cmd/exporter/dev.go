@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -178,13 +179,13 @@ func consumerFromNow(ctx context.Context, js jetstream.JetStream, name string) (
 }
 
 func printAll(messages jetstream.MessagesContext, out io.Writer) error {
-	lines := newPresenter()
+	lines := console.NewPresenter()
 	for {
 		message, err := messages.Next()
 		if err != nil {
 			return nil // the reader was stopped, or the server, which reports for itself
 		}
-		line, err := lines.line(message.Data())
+		line, err := lines.Line(message.Data())
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -120,9 +121,9 @@ func (l *lookup) print(ctx context.Context, out io.Writer) (n int, err error) {
 	buffered := bufio.NewWriter(out)
 	defer func() { err = errors.Join(err, buffered.Flush(), done()) }()
 	if l.output == "json" {
-		return printLines(objects, buffered)
+		return console.EncodeObjects(objects, buffered)
 	}
-	return printTable(objects, buffered)
+	return console.PrintObjects(objects, buffered)
 }
 
 // objects come from the running exporter, or from the state of a stopped one, which done closes.

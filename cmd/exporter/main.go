@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -27,7 +28,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintf(screenOn(os.Stderr), "exporter: %v\n", err)
+	fmt.Fprintf(console.On(os.Stderr), "exporter: %v\n", err)
 	os.Exit(exitCode(err))
 }
 

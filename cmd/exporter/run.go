@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -61,7 +62,7 @@ type stdio struct {
 // draws says whether the progress has a terminal for itself.
 func (c *stdio) draws(cfg *config.Config) bool {
 	toStdout := slices.ContainsFunc(cfg.Sinks, func(s config.Sink) bool { return s.Kind() == config.KindStdout })
-	return isTerminal(c.errOut) && os.Getenv("TERM") != "dumb" && !toStdout
+	return console.IsTerminal(c.errOut) && os.Getenv("TERM") != "dumb" && !toStdout
 }
 
 // queueBytes is what all queues can hold.
@@ -75,9 +76,9 @@ func queueBytes(cfg *config.Config) (sum int) {
 // stream runs the whole line.
 func stream(ctx context.Context, f *flags, cfg *config.Config, terminal stdio) (err error) {
 	pipeline.TuneCollector(queueBytes(cfg))
-	shown := newProgress(terminal.errOut, terminal.draws(cfg))
+	shown := console.NewProgress(terminal.errOut, terminal.draws(cfg))
 	logger := newLogger(shown, cfg.Log)
-	shown.logger = logger
+	shown.Logger = logger
 	c, err := findCluster(f, cfg)
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ type assembly struct {
 	store   *checkpoint.Store
 	logger  *slog.Logger
 	stdio
-	progress *progress
+	progress *console.Progress
 	token    control.Token // that an operator's questions have to show
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -100,5 +101,5 @@ func requestSnapshot(ctx context.Context, client *control.Client, request contro
 	if err != nil {
 		return fmt.Errorf("wait for the snapshot, which stays owed, also over a restart: %w", err)
 	}
-	return printReconciles(found, out)
+	return console.PrintReconciles(found, out)
 }

@@ -65,7 +65,7 @@ func (a *assembly) source(wanted *selected, m *means, f *follower) (pipeline.Sou
 	}
 	session := source.NewSession(source.Config{
 		Client: m.client, Stream: wanted.stream, Selection: wanted.selection, Inventory: a.store, ClusterUID: a.cluster.uid,
-		Meet: a.cluster.meet(a.store), Shape: shape, Keep: keepOf(wanted.configured), Observer: a.progress.observe(sourceObserver(f)), Gate: m.gate, Images: imagesOf(wanted, m.images),
+		Meet: a.cluster.meet(a.store), Shape: shape, Keep: keepOf(wanted.configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Images: imagesOf(wanted, m.images),
 	}, func() (source.Saved, error) { return a.saved(name) })
 	return pipeline.Source{
 		Stream: wanted.stream,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/decode"
 	"github.com/kubecdc/kubecdc/internal/page"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -29,7 +30,7 @@ type tailer struct {
 	flags
 	target
 	sink      string
-	filter    tailFilter
+	filter    console.Filter
 	since     string
 	output    string
 	diff      bool
@@ -75,9 +76,9 @@ func (t *tailer) register(cmd *cobra.Command) {
 	set.StringVar(&t.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
 	set.StringVar(&t.sink, "sink", "", "name of a configured sink; without --config, its URL as for exporter run")
 	set.StringSliceVar(&t.resources, "resource", nil, "only these resources: pods, deployments.apps; needed for the URL of a Kafka sink")
-	set.StringVarP(&t.filter.namespace, "namespace", "n", "", "only this namespace")
-	set.StringVar(&t.filter.name, "name", "", "only objects of this name; * stands for any text")
-	set.StringSliceVar(&t.filter.ops, "op", nil, "only these operations: "+strings.Join(opNames(), ", "))
+	set.StringVarP(&t.filter.Namespace, "namespace", "n", "", "only this namespace")
+	set.StringVar(&t.filter.Name, "name", "", "only objects of this name; * stands for any text")
+	set.StringSliceVar(&t.filter.Ops, "op", nil, "only these operations: "+strings.Join(opNames(), ", "))
 	set.StringVar(&t.since, "since", "", "begin at a time: 10m ago, 2026-11-21T02:33:14Z, or start (default: what comes from now on)")
 	set.BoolVar(&t.follow, "follow", true, "go on when the end is reached")
 	set.BoolVar(&t.diff, "diff", false, "show what changed between two versions of an object; needs a sink")
@@ -100,8 +101,8 @@ func (t *tailer) run(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	terminal := stdout(cmd)
-	out := bufio.NewWriter(terminal.to)
-	printer := newTailPrinter(out, t.output == "json", colourful(terminal, os.LookupEnv), t.diff)
+	out := bufio.NewWriter(terminal.To)
+	printer := console.NewPrinter(out, t.output == "json", console.Colourful(terminal, os.LookupEnv), t.diff)
 	if t.sink == "" && t.file == "" {
 		err = t.followExporter(ctx, since, printer)
 	} else {
@@ -114,9 +115,9 @@ func (t *tailer) checkFlags(cmd *cobra.Command) (since time.Time, err error) {
 	for i, name := range t.resources {
 		t.resources[i] = strings.ToLower(name)
 	}
-	t.filter.resources = t.resources
+	t.filter.Resources = t.resources
 	if err := usage.Several("command line", checkOutput(t.output, "text"), checkResourceFilter(t.resources),
-		checkNamespaceFilter(t.filter.namespace), checkNamePattern(t.filter.name), checkOps(t.filter.ops)); err != nil {
+		checkNamespaceFilter(t.filter.Namespace), checkNamePattern(t.filter.Name), checkOps(t.filter.Ops)); err != nil {
 		return since, err
 	}
 	if t.sink == "" && cmd.Flags().Changed("sink") {
@@ -146,7 +147,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 }
 
 // followExporter prints what the running exporter tells.
-func (t *tailer) followExporter(ctx context.Context, since time.Time, printer *tailPrinter) error {
+func (t *tailer) followExporter(ctx context.Context, since time.Time, printer *console.Printer) error {
 	client, err := t.client()
 	if err != nil {
 		return err
@@ -179,23 +180,23 @@ func (t *tailer) followExporter(ctx context.Context, since time.Time, printer *t
 	return nil
 }
 
-func (t *tailer) printChanges(told *page.Changes, since time.Time, printer *tailPrinter) error {
+func (t *tailer) printChanges(told *page.Changes, since time.Time, printer *console.Printer) error {
 	if told.Missed > 0 {
-		printer.note("%d changes came faster than they could be told", told.Missed)
+		printer.Note("%d changes came faster than they could be told", told.Missed)
 	}
 	for _, c := range told.Changes {
-		line := tailLine{Time: c.Time, Op: c.Op, Resource: c.Resource, Namespace: c.Namespace, Name: c.Name, ResourceVersion: c.ResourceVersion, Reason: string(c.Reason)}
-		if t.filter.takes(&line) && !c.Time.Before(since) {
-			if err := printer.print(&line); err != nil {
+		line := console.Line{Time: c.Time, Op: c.Op, Resource: c.Resource, Namespace: c.Namespace, Name: c.Name, ResourceVersion: c.ResourceVersion, Reason: string(c.Reason)}
+		if t.filter.Takes(&line) && !c.Time.Before(since) {
+			if err := printer.Show(&line); err != nil {
 				return err
 			}
 		}
 	}
-	return printer.flush()
+	return printer.Flush()
 }
 
 // followSink prints what the sink's log has.
-func (t *tailer) followSink(ctx context.Context, since time.Time, printer *tailPrinter) error {
+func (t *tailer) followSink(ctx context.Context, since time.Time, printer *console.Printer) error {
 	start := sink.Start{End: t.since == "", Since: since}
 	if t.diff {
 		start = sink.Start{} // the versions before are needed
@@ -207,7 +208,7 @@ func (t *tailer) followSink(ctx context.Context, since time.Time, printer *tailP
 	early := t.diff && t.since == "" // what is there is only remembered
 	for {
 		err := reader.Read(ctx, func(m *sink.Stored) error { return t.take(m, since, early, printer) })
-		err = errors.Join(err, printer.flush())
+		err = errors.Join(err, printer.Flush())
 		if err != nil || !t.follow {
 			return errors.Join(err, reader.Close())
 		}
@@ -220,26 +221,26 @@ func (t *tailer) followSink(ctx context.Context, since time.Time, printer *tailP
 	}
 }
 
-func (t *tailer) take(m *sink.Stored, since time.Time, early bool, printer *tailPrinter) error {
+func (t *tailer) take(m *sink.Stored, since time.Time, early bool, printer *console.Printer) error {
 	c, err := decode.Read(m)
 	switch {
 	case errors.Is(err, change.ErrForeignID):
 		return nil
 	case err != nil:
-		printer.note("%v", err)
+		printer.Note("%v", err)
 		return nil
-	case c.ID.Op == change.Deleted && m.Value == nil && m.Key != nil && c.Object == nil && printer.repeats(c):
+	case c.ID.Op == change.Deleted && m.Value == nil && m.Key != nil && c.Object == nil && printer.Repeats(c):
 		return nil // the tombstone behind a delete
 	}
-	printer.last = c.ID
-	line := lineOf(c)
+	printer.Last = c.ID
+	line := console.LineOf(c)
 	if t.diff {
-		line.Diff = printer.compare(c)
+		line.Diff = printer.Compare(c)
 	}
-	if early || !t.filter.takes(line) || t.since != "" && c.Time.Before(since) {
+	if early || !t.filter.Takes(line) || t.since != "" && c.Time.Before(since) {
 		return nil
 	}
-	return printer.print(line)
+	return printer.Show(line)
 }
 
 // openSink makes the reader. The API server is asked only for the topics of a Kafka sink.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -102,7 +103,7 @@ func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return v.compareAll(ctx, cfg, c, streams, &verdicts{out: stdout(cmd), json: v.output == "json"})
+	return v.compareAll(ctx, cfg, c, streams, &console.Reports{Out: stdout(cmd), JSON: v.output == "json"})
 }
 
 // configuration is the file's, with the sinks that are asked for.
@@ -177,13 +178,13 @@ func (v *verifier) chosen(c *cluster) ([]selected, error) {
 }
 
 // compareAll compares one sink after the other.
-func (v *verifier) compareAll(ctx context.Context, cfg *config.Config, c *cluster, streams []selected, out *verdicts) error {
+func (v *verifier) compareAll(ctx context.Context, cfg *config.Config, c *cluster, streams []selected, out *console.Reports) error {
 	var errs []error
 	differences := 0
 	for i := range cfg.Sinks {
 		s := &cfg.Sinks[i]
 		if s.Kind() == config.KindStdout && len(cfg.Sinks) > 1 && len(v.sinks) == 0 {
-			out.note("sink %s is standard output, which cannot be read back: it is left out", s.Name)
+			out.Note("sink %s is standard output, which cannot be read back: it is left out", s.Name)
 			continue
 		}
 		found, err := v.compareSink(ctx, s, c, streams)
@@ -191,7 +192,7 @@ func (v *verifier) compareAll(ctx context.Context, cfg *config.Config, c *cluste
 			errs = append(errs, err)
 			continue
 		}
-		if err := out.print(found); err != nil {
+		if err := out.Show(found); err != nil {
 			return err
 		}
 		if found.Undecided {

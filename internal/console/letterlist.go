@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"encoding/json"
@@ -12,8 +12,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/deadletter"
 )
 
-// printLetters prints a line for the head of each letter that can be read, and returns an error for what cannot.
-func printLetters(heads iter.Seq2[*deadletter.Letter, error], asJSON bool, out io.Writer) (n int, err error) {
+// PrintLetters prints a line for the head of each letter that can be read, and returns an error for what cannot.
+func PrintLetters(heads iter.Seq2[*deadletter.Letter, error], asJSON bool, out io.Writer) (n int, err error) {
 	table := newGrid(out)
 	encoder := json.NewEncoder(out)
 	var damaged []error
@@ -39,8 +39,8 @@ func printLetters(heads iter.Seq2[*deadletter.Letter, error], asJSON bool, out i
 	return n, errors.Join(append(damaged, table.Flush())...)
 }
 
-// printReplayed prints what became of letters that were sent again, and says how many were kept.
-func printReplayed(replayed *control.Replayed, out io.Writer) (kept int, err error) {
+// PrintReplayed prints what became of letters that were sent again, and says how many were kept.
+func PrintReplayed(replayed *control.Replayed, out io.Writer) (kept int, err error) {
 	table := newGrid(out)
 	table.row("ID", "SINK", "STREAM", "OBJECT", "RESOURCEVERSION", "RESULT")
 	for _, l := range replayed.Letters {

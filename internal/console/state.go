@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 )
 
-func printState(s *control.State, out io.Writer) error {
+func PrintState(s *control.State, out io.Writer) error {
 	fmt.Fprintf(out, "cluster %s, uid %s\n\n", s.Cluster, s.ClusterUID)
 	table := newGrid(out)
 	table.row("STREAM", "RESOURCEVERSION", "COMPLETE", "OBJECTS", "SELECTOR")
@@ -40,7 +40,7 @@ func printState(s *control.State, out io.Writer) error {
 	return table.Flush()
 }
 
-func printReconciles(found map[string]control.Reconcile, out io.Writer) error {
+func PrintReconciles(found map[string]control.Reconcile, out io.Writer) error {
 	table := newGrid(out)
 	table.row("STREAM", "REASON", "RESOURCEVERSION", "SYNCED", "REPLACED", "DELETED")
 	for _, name := range slices.Sorted(maps.Keys(found)) {

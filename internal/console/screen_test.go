@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func actsOn(text string) string {
 func TestScreenShowsWhatATerminalWouldActOn(t *testing.T) {
 	for size := range 9 { // of the pieces that come; 0 is all at once
 		var shown bytes.Buffer
-		s := screenOn(&shown)
+		s := On(&shown)
 		for rest := []byte(hostile + "é𝄞end"); len(rest) > 0; {
 			n := len(rest)
 			if size > 0 {
@@ -55,7 +55,7 @@ func TestScreenShowsWhatATerminalWouldActOn(t *testing.T) {
 func TestScreenLeavesJSONWhatItIs(t *testing.T) {
 	document := map[string]any{"name": strings.ToValidUTF8(hostile, ""), "tag": "\U000e0041"}
 	var shown bytes.Buffer
-	if err := json.NewEncoder(screenOn(&shown)).Encode(document); err != nil {
+	if err := json.NewEncoder(On(&shown)).Encode(document); err != nil {
 		t.Fatal(err)
 	}
 	var read map[string]any
@@ -75,23 +75,23 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 	}
 	message := fmt.Sprintf(`{"type":"dev.kubecdc.added","resource":"roles","name":%q,"uid":"u","time":"2026-11-21T02:33:14Z"}`, `\u001b\u202e\n`)
 	message = strings.ReplaceAll(message, `\\`, `\`)
-	for name, print := range map[string]func(out *screen) (lines int, err error){
-		"verify":    func(out *screen) (int, error) { return 5, (&verdicts{out: out}).print(d) },
-		"inventory": func(out *screen) (int, error) { _, err := printTable(objects, out); return 2, err },
-		"dev": func(out *screen) (int, error) {
-			line, err := newPresenter().line([]byte(message))
+	for name, print := range map[string]func(out *Screen) (lines int, err error){
+		"verify":    func(out *Screen) (int, error) { return 5, (&Reports{Out: out}).Show(d) },
+		"inventory": func(out *Screen) (int, error) { _, err := PrintObjects(objects, out); return 2, err },
+		"dev": func(out *Screen) (int, error) {
+			line, err := NewPresenter().Line([]byte(message))
 			fmt.Fprintln(out, line)
 			return 1, err
 		},
-		"snapshot": func(out *screen) (int, error) {
-			return 2, printReconciles(map[string]control.Reconcile{"roles": {Reason: hostile, Time: time.Now()}}, out)
+		"snapshot": func(out *Screen) (int, error) {
+			return 2, PrintReconciles(map[string]control.Reconcile{"roles": {Reason: hostile, Time: time.Now()}}, out)
 		},
-		"checkpoint": func(out *screen) (int, error) {
-			return 7, printState(&control.State{Cluster: "c", Streams: map[string]control.StreamState{"roles": {Selector: hostile}}}, out)
+		"checkpoint": func(out *Screen) (int, error) {
+			return 7, PrintState(&control.State{Cluster: "c", Streams: map[string]control.StreamState{"roles": {Selector: hostile}}}, out)
 		},
 	} {
 		var shown bytes.Buffer
-		lines, err := print(screenOn(&shown))
+		lines, err := print(On(&shown))
 		if found := actsOn(shown.String()); err != nil || found != "" || strings.Count(shown.String(), "\n") > lines {
 			t.Errorf("%s: %v, %s, %d lines in\n%s", name, err, found, strings.Count(shown.String(), "\n"), shown.String())
 		}

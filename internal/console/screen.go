@@ -1,4 +1,6 @@
-package main
+// Package console is everything that a person sees of the exporter's commands: one writer that shows what a terminal would
+// act on, one comparison of two versions of an object, one printer of changes, and the tables of the other commands.
+package console
 
 import (
 	"fmt"
@@ -13,37 +15,37 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is what everything goes through that a terminal may show. Names, versions and messages come from whoever may
+// Screen is what everything goes through that a terminal may show. Names, versions and messages come from whoever may
 // create an object, and a terminal acts on more than letters: what it would act on is shown as its code, \u001b for an
 // escape. Within a JSON string that says the same as before. Newlines and tabs pass: they are the program's own, and a
 // text of others is made plain before it is put between them.
-type screen struct {
-	to   io.Writer
+type Screen struct {
+	To   io.Writer
 	rest []byte // the beginning of a character whose end comes with the next Write
 }
 
-func screenOn(out io.Writer) *screen {
-	if s, already := out.(*screen); already {
+func On(out io.Writer) *Screen {
+	if s, already := out.(*Screen); already {
 		return s
 	}
-	return &screen{to: out}
+	return &Screen{To: out}
 }
 
 // Write returns how much of the text was taken.
-func (s *screen) Write(text []byte) (int, error) {
+func (s *Screen) Write(text []byte) (int, error) {
 	whole := append(s.rest, text...)
 	end := len(whole) - unfinished(whole)
 	shown := escape(string(whole[:end]), func(r rune) bool { return acts(r) && r != '\n' && r != '\t' })
 	s.rest = append([]byte(nil), whole[end:]...)
-	if _, err := io.WriteString(s.to, shown); err != nil {
+	if _, err := io.WriteString(s.To, shown); err != nil {
 		return 0, err
 	}
 	return len(text), nil
 }
 
 // act writes what the terminal is to act on. It is the program's own, and never made of what others wrote.
-func (s *screen) act(sequence string) error {
-	_, err := io.WriteString(s.to, sequence)
+func (s *Screen) act(sequence string) error {
+	_, err := io.WriteString(s.To, sequence)
 	return err
 }
 
@@ -60,18 +62,18 @@ func unfinished(text []byte) int {
 	return 0
 }
 
-// isTerminal says whether a person looks at what is written.
-func isTerminal(out io.Writer) bool {
-	if s, ok := out.(*screen); ok {
-		out = s.to
+// IsTerminal says whether a person looks at what is written.
+func IsTerminal(out io.Writer) bool {
+	if s, ok := out.(*Screen); ok {
+		out = s.To
 	}
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// plain is a text of others without anything that a terminal would act on, or that would end a line or a column: control
+// Plain is a text of others without anything that a terminal would act on, or that would end a line or a column: control
 // characters of all kinds, and those that turn the direction of writing, are shown as their code.
-func plain(text string) string { return escape(text, acts) }
+func Plain(text string) string { return escape(text, acts) }
 
 func escape(text string, acts func(rune) bool) string {
 	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
@@ -103,7 +105,7 @@ func newGrid(out io.Writer) grid { return grid{tabwriter.NewWriter(out, 0, 0, 2,
 func (g grid) row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
-		texts[i] = plain(fmt.Sprint(cell))
+		texts[i] = Plain(fmt.Sprint(cell))
 	}
 	fmt.Fprintln(g, strings.Join(texts, "\t"))
 }

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 )
 
-func printLines(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
+func EncodeObjects(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
 	encoder := json.NewEncoder(out)
 	for object, err := range objects {
 		if err != nil {
@@ -27,7 +27,7 @@ func printLines(objects iter.Seq2[control.Object, error], out io.Writer) (n int,
 // alignEvery is how many lines of a table are held to find how wide its columns are (I6).
 const alignEvery = 1000
 
-func printTable(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
+func PrintObjects(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
 	table := newGrid(out)
 	for object, err := range objects {
 		if err != nil {

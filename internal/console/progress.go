@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"fmt"
@@ -20,13 +20,13 @@ const (
 	tellEvery = 10 * time.Second
 )
 
-// progress shows how far snapshots are: on the last line of a terminal, or as a log line now and then. It is what log
+// Progress shows how far snapshots are: on the last line of a terminal, or as a log line now and then. It is what log
 // lines are written through, so that both do not run into each other. It has no goroutine: each page of a list draws.
-type progress struct {
-	out    *screen
+type Progress struct {
+	out    *Screen
 	draw   bool // out is a terminal, and nobody else writes there
 	now    func() time.Time
-	logger *slog.Logger // set before the first snapshot
+	Logger *slog.Logger // set before the first snapshot
 
 	mu      sync.Mutex // guards the following
 	running []*listing // in the order of their begin
@@ -44,12 +44,12 @@ type listing struct {
 	told      time.Time
 }
 
-func newProgress(out io.Writer, draw bool) *progress {
-	return &progress{out: screenOn(out), draw: draw, now: time.Now}
+func NewProgress(out io.Writer, draw bool) *Progress {
+	return &Progress{out: On(out), draw: draw, now: time.Now}
 }
 
 // Write writes log lines above the progress.
-func (p *progress) Write(text []byte) (int, error) {
+func (p *Progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.line == "" {
@@ -62,8 +62,8 @@ func (p *progress) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// observe adds the progress to what a stream tells.
-func (p *progress) observe(o source.Observer) source.Observer {
+// Observe adds the progress to what a stream tells.
+func (p *Progress) Observe(o source.Observer) source.Observer {
 	begun, ended, failed := o.Reconciling, o.Reconciled, o.Failed
 	o.Reconciling = func(stream change.Stream, snapshot *change.Snapshot) {
 		begun(stream, snapshot)
@@ -81,7 +81,7 @@ func (p *progress) observe(o source.Observer) source.Observer {
 	return o
 }
 
-func (p *progress) begin(stream string, reason change.Reason) {
+func (p *Progress) begin(stream string, reason change.Reason) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remove(stream) // one that failed
@@ -89,7 +89,7 @@ func (p *progress) begin(stream string, reason change.Reason) {
 	p.running = append(p.running, &listing{stream: stream, reason: reason, remaining: -1, began: now, told: now})
 }
 
-func (p *progress) end(stream string) {
+func (p *Progress) end(stream string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remove(stream)
@@ -98,19 +98,19 @@ func (p *progress) end(stream string) {
 	}
 }
 
-func (p *progress) remove(stream string) {
+func (p *Progress) remove(stream string) {
 	p.running = slices.DeleteFunc(p.running, func(l *listing) bool { return l.stream == stream })
 }
 
 // listed is told of another page.
-func (p *progress) listed(stream string, n int, remaining int64) {
+func (p *Progress) listed(stream string, n int, remaining int64) {
 	if l := p.count(stream, n, remaining); l != nil { // outside of mu: the logger writes through Write
-		p.logger.Info("snapshot goes on", "resource", l.stream, "reason", l.reason, "objects", l.listed, "remaining", l.left(), "perSecond", int(l.rate(p.now())))
+		p.Logger.Info("snapshot goes on", "resource", l.stream, "reason", l.reason, "objects", l.listed, "remaining", l.left(), "perSecond", int(l.rate(p.now())))
 	}
 }
 
 // count returns a copy of the listing that is to be told of, nil for none.
-func (p *progress) count(stream string, n int, remaining int64) *listing {
+func (p *Progress) count(stream string, n int, remaining int64) *listing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.IndexFunc(p.running, func(l *listing) bool { return l.stream == stream })
@@ -133,7 +133,7 @@ func (p *progress) count(stream string, n int, remaining int64) *listing {
 }
 
 // show replaces the terminal's last line; the caller holds mu.
-func (p *progress) show(line string) {
+func (p *Progress) show(line string) {
 	if line == p.line {
 		return
 	}
@@ -144,7 +144,7 @@ func (p *progress) show(line string) {
 }
 
 // text is the line: the snapshot that runs for the longest time, and how many others do. It fits 80 columns.
-func (p *progress) text() string {
+func (p *Progress) text() string {
 	if len(p.running) == 0 {
 		return ""
 	}

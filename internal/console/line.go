@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"path"
@@ -9,8 +9,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/decode"
 )
 
-// tailLine is one change as exporter tail shows it, and with -o json its document.
-type tailLine struct {
+// Line is one change as exporter tail shows it, and with -o json its document.
+type Line struct {
 	Time            time.Time    `json:"time"`
 	Op              string       `json:"op"`
 	Resource        string       `json:"resource"`
@@ -22,31 +22,31 @@ type tailLine struct {
 	Diff            []difference `json:"diff,omitempty"`
 }
 
-func lineOf(c *decode.Change) *tailLine {
-	return &tailLine{
+func LineOf(c *decode.Change) *Line {
+	return &Line{
 		Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
 		UID: c.ID.UID, ResourceVersion: c.ID.ResourceVersion, Reason: string(c.Reason),
 	}
 }
 
-// tailFilter chooses lines; its zero value takes all.
-type tailFilter struct {
-	resources       []string // in lower case
-	namespace, name string
-	ops             []string
+// Filter chooses lines; its zero value takes all.
+type Filter struct {
+	Resources       []string // in lower case
+	Namespace, Name string
+	Ops             []string
 }
 
-func (f *tailFilter) takes(l *tailLine) bool {
+func (f *Filter) Takes(l *Line) bool {
 	plural, _, _ := strings.Cut(l.Resource, ".")
-	if len(f.resources) > 0 && !slices.Contains(f.resources, l.Resource) && !slices.Contains(f.resources, plural) {
+	if len(f.Resources) > 0 && !slices.Contains(f.Resources, l.Resource) && !slices.Contains(f.Resources, plural) {
 		return false
 	}
-	if f.namespace != "" && f.namespace != l.Namespace || len(f.ops) > 0 && !slices.Contains(f.ops, l.Op) {
+	if f.Namespace != "" && f.Namespace != l.Namespace || len(f.Ops) > 0 && !slices.Contains(f.Ops, l.Op) {
 		return false
 	}
-	if f.name == "" {
+	if f.Name == "" {
 		return true
 	}
-	matches, err := path.Match(f.name, l.Name)
-	return err == nil && matches || f.name == l.Name
+	matches, err := path.Match(f.Name, l.Name)
+	return err == nil && matches || f.Name == l.Name
 }

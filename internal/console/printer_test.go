@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bufio"
@@ -24,15 +24,15 @@ func told(op change.Op, resource, version, object string) *decode.Change {
 func printed(t *testing.T, asJSON, colour bool, changes ...*decode.Change) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := newTailPrinter(bufio.NewWriter(&out), asJSON, colour, true)
+	p := NewPrinter(bufio.NewWriter(&out), asJSON, colour, true)
 	for _, c := range changes {
-		line := lineOf(c)
-		line.Diff = p.compare(c)
-		if err := p.print(line); err != nil {
+		line := LineOf(c)
+		line.Diff = p.Compare(c)
+		if err := p.Show(line); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.flush(); err != nil {
+	if err := p.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -94,7 +94,7 @@ func TestTailPassesNothingOnThatATerminalActsOn(t *testing.T) {
 			t.Errorf("json %v: the text is not shown: %q", asJSON, text)
 		}
 		if asJSON {
-			var l tailLine
+			var l Line
 			last := text[strings.Index(text, "\n")+1:]
 			if err := json.Unmarshal([]byte(last), &l); err != nil || l.Name != evil {
 				t.Errorf("the name comes back as %q, %v", l.Name, err)
@@ -112,22 +112,22 @@ func TestTailColoursATerminalAlone(t *testing.T) {
 		t.Errorf("colour in %q", text)
 	}
 	none := func(string) (string, bool) { return "", false }
-	if colourful(new(bytes.Buffer), none) {
+	if Colourful(new(bytes.Buffer), none) {
 		t.Error("what is no terminal is coloured")
 	}
 }
 
 func TestTailFilters(t *testing.T) {
-	line := &tailLine{Op: "added", Resource: "deployments.apps", Namespace: "shop", Name: "web-1"}
+	line := &Line{Op: "added", Resource: "deployments.apps", Namespace: "shop", Name: "web-1"}
 	for _, c := range []struct {
-		filter tailFilter
+		filter Filter
 		takes  bool
 	}{
-		{tailFilter{}, true}, {tailFilter{resources: []string{"deployments"}}, true}, {tailFilter{resources: []string{"pods", "deployments.apps"}}, true},
-		{tailFilter{resources: []string{"deployments.extensions"}}, false}, {tailFilter{namespace: "shop", ops: []string{"added"}, name: "web-*"}, true},
-		{tailFilter{namespace: "s"}, false}, {tailFilter{ops: []string{"deleted"}}, false}, {tailFilter{name: "web"}, false}, {tailFilter{name: "[a"}, false},
+		{Filter{}, true}, {Filter{Resources: []string{"deployments"}}, true}, {Filter{Resources: []string{"pods", "deployments.apps"}}, true},
+		{Filter{Resources: []string{"deployments.extensions"}}, false}, {Filter{Namespace: "shop", Ops: []string{"added"}, Name: "web-*"}, true},
+		{Filter{Namespace: "s"}, false}, {Filter{Ops: []string{"deleted"}}, false}, {Filter{Name: "web"}, false}, {Filter{Name: "[a"}, false},
 	} {
-		if c.filter.takes(line) != c.takes {
+		if c.filter.Takes(line) != c.takes {
 			t.Errorf("%+v takes the line: %v", c.filter, !c.takes)
 		}
 	}

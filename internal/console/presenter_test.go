@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ const (
 
 // TestPresenterShowsALifeInLines is what a person sees of two objects in exporter dev.
 func TestPresenterShowsALifeInLines(t *testing.T) {
-	p := newPresenter()
+	p := NewPresenter()
 	for i, c := range []struct {
 		message []byte
 		want    string
@@ -45,7 +45,7 @@ func TestPresenterShowsALifeInLines(t *testing.T) {
 		{message("snapshot.end", `"resource":"pods","reason":"gone"`, `{"replaced":1,"deleted":2,"synced":0}`),
 			"15:15:00.123  snapshot.end    pods                                                            gone: 1 replaced, 2 deleted, 0 synced"},
 	} {
-		got, err := p.line(c.message)
+		got, err := p.Line(c.message)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,13 +57,13 @@ func TestPresenterShowsALifeInLines(t *testing.T) {
 
 // TestPresenterForgetsDeletedObjects: it runs for days.
 func TestPresenterForgetsDeletedObjects(t *testing.T) {
-	p := newPresenter()
+	p := NewPresenter()
 	for _, m := range [][]byte{
 		message("added", web, `{"a":1}`),
 		message("deleted", web, `{"a":1}`),
 		message("deleted", node+`,"finalstateunknown":true`, `null`),
 	} {
-		if _, err := p.line(m); err != nil {
+		if _, err := p.Line(m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,7 +73,7 @@ func TestPresenterForgetsDeletedObjects(t *testing.T) {
 }
 
 func TestPresenterNamesWhatIsNoEvent(t *testing.T) {
-	_, err := newPresenter().line([]byte("hello"))
+	_, err := NewPresenter().Line([]byte("hello"))
 	if want := "read an event: invalid character 'h' looking for beginning of value"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bufio"
@@ -14,37 +14,37 @@ import (
 // mostRemembered is how many objects tail --diff remembers. The one that was remembered first is forgotten then.
 const mostRemembered = 20_000
 
-// tailPrinter writes lines, and remembers the last version of each object where differences are shown.
-type tailPrinter struct {
+// Printer writes lines, and remembers the last version of each object where differences are shown.
+type Printer struct {
 	out      *bufio.Writer
-	screen   *screen // on out
+	screen   *Screen // on out
 	json     bool
 	colour   bool
 	versions map[string]any // by uid
 	order    []string       // of the uids
-	last     change.ID
+	Last     change.ID
 }
 
-func newTailPrinter(out *bufio.Writer, asJSON, colour, diff bool) *tailPrinter {
-	p := &tailPrinter{out: out, screen: screenOn(out), json: asJSON, colour: colour}
+func NewPrinter(out *bufio.Writer, asJSON, colour, diff bool) *Printer {
+	p := &Printer{out: out, screen: On(out), json: asJSON, colour: colour}
 	if diff {
 		p.versions = map[string]any{}
 	}
 	return p
 }
 
-// colourful says whether lines are coloured: on a terminal that can, unless NO_COLOR says no (no-color.org).
-func colourful(out io.Writer, lookup func(string) (string, bool)) bool {
+// Colourful says whether lines are coloured: on a terminal that can, unless NO_COLOR says no (no-color.org).
+func Colourful(out io.Writer, lookup func(string) (string, bool)) bool {
 	no, set := lookup("NO_COLOR")
 	terminal, _ := lookup("TERM")
-	return isTerminal(out) && (!set || no == "") && terminal != "dumb"
+	return IsTerminal(out) && (!set || no == "") && terminal != "dumb"
 }
 
-// repeats says whether the change has the id of the one before.
-func (p *tailPrinter) repeats(c *decode.Change) bool { return p.last == c.ID }
+// Repeats says whether the change has the id of the one before.
+func (p *Printer) Repeats(c *decode.Change) bool { return p.Last == c.ID }
 
-// compare remembers the object, and says what changed since the version before, nil where none is known.
-func (p *tailPrinter) compare(c *decode.Change) []difference {
+// Compare remembers the object, and says what changed since the version before, nil where none is known.
+func (p *Printer) Compare(c *decode.Change) []difference {
 	uid := c.ID.UID
 	if uid == "" {
 		return nil
@@ -96,7 +96,7 @@ func opColour(op string) string {
 type part struct{ colour, text string }
 
 // write writes one line of the parts. The first error stays in the buffer, and comes back from flush.
-func (p *tailPrinter) write(parts ...part) {
+func (p *Printer) write(parts ...part) {
 	for _, one := range parts {
 		paint := p.colour && one.colour != "" && one.text != ""
 		if paint {
@@ -110,7 +110,7 @@ func (p *tailPrinter) write(parts ...part) {
 	fmt.Fprintln(p.screen)
 }
 
-func (p *tailPrinter) print(l *tailLine) error {
+func (p *Printer) Show(l *Line) error {
 	if p.json {
 		return json.NewEncoder(p.screen).Encode(l)
 	}
@@ -118,14 +118,14 @@ func (p *tailPrinter) print(l *tailLine) error {
 	if l.Name == "" {
 		object = l.Namespace
 	}
-	what := fmt.Sprintf("  %-24s  %-40s  ", plain(l.Resource), plain(object))
-	version := plain(strings.TrimSpace(l.ResourceVersion + "  " + l.Reason))
+	what := fmt.Sprintf("  %-24s  %-40s  ", Plain(l.Resource), Plain(object))
+	version := Plain(strings.TrimSpace(l.ResourceVersion + "  " + l.Reason))
 	if version == "" {
 		what = strings.TrimRight(what, " ")
 	}
-	p.write(part{faint, l.Time.Local().Format("15:04:05.000")}, part{"", "  "}, part{opColour(l.Op), fmt.Sprintf("%-14s", plain(l.Op))}, part{"", what}, part{faint, version})
+	p.write(part{faint, l.Time.Local().Format("15:04:05.000")}, part{"", "  "}, part{opColour(l.Op), fmt.Sprintf("%-14s", Plain(l.Op))}, part{"", what}, part{faint, version})
 	for _, d := range l.Diff {
-		p.write(part{"", "    " + plain(d.Path) + ": "}, value(red, d.Old), part{"", " -> "}, value(green, d.New))
+		p.write(part{"", "    " + Plain(d.Path) + ": "}, value(red, d.Old), part{"", " -> "}, value(green, d.New))
 	}
 	return nil
 }
@@ -141,14 +141,14 @@ func value(colour string, text json.RawMessage) part {
 	if runes := []rune(shown); len(runes) > mostValue {
 		shown = string(runes[:mostValue-1]) + "…"
 	}
-	return part{colour, plain(shown)}
+	return part{colour, Plain(shown)}
 }
 
-// note tells what is no change. With JSON it is left out: each line is a change there.
-func (p *tailPrinter) note(format string, args ...any) {
+// Note tells what is no change. With JSON it is left out: each line is a change there.
+func (p *Printer) Note(format string, args ...any) {
 	if !p.json {
-		p.write(part{yellow, "-- " + plain(fmt.Sprintf(format, args...))})
+		p.write(part{yellow, "-- " + Plain(fmt.Sprintf(format, args...))})
 	}
 }
 
-func (p *tailPrinter) flush() error { return p.out.Flush() }
+func (p *Printer) Flush() error { return p.out.Flush() }

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ type presenter struct {
 	last map[string]map[string]any // by uid
 }
 
-func newPresenter() *presenter { return &presenter{last: map[string]map[string]any{}} }
+func NewPresenter() *presenter { return &presenter{last: map[string]map[string]any{}} }
 
 // event is what the presenter reads of a CloudEvent.
 type event struct {
@@ -33,8 +33,8 @@ type event struct {
 	Data      json.RawMessage `json:"data"`
 }
 
-// line is the event on one line: time, operation, resource, object, and what changed in short.
-func (p *presenter) line(message []byte) (string, error) {
+// Line is the event on one line: time, operation, resource, object, and what changed in short.
+func (p *presenter) Line(message []byte) (string, error) {
 	var e event
 	if err := json.Unmarshal(message, &e); err != nil {
 		return "", fmt.Errorf("read an event: %w", err)
@@ -49,7 +49,7 @@ func (p *presenter) line(message []byte) (string, error) {
 		object = e.Namespace + "/" + e.Name
 	}
 	text := fmt.Sprintf("%s  %-14s  %-22s  %-38s  %s", e.Time.Local().Format("15:04:05.000"), op, resource, object, p.summary(op, &e))
-	return plain(strings.TrimRight(text, " ")), nil
+	return Plain(strings.TrimRight(text, " ")), nil
 }
 
 // summary says what changed since the version before.

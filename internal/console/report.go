@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bufio"
@@ -12,26 +12,26 @@ import (
 	"github.com/kubecdc/kubecdc/internal/verify"
 )
 
-// verdicts prints them.
-type verdicts struct {
-	out  io.Writer
-	json bool
+// Reports prints them.
+type Reports struct {
+	Out  io.Writer
+	JSON bool
 }
 
-func (v *verdicts) note(format string, args ...any) {
-	if !v.json {
-		fmt.Fprintf(v.out, format+"\n", args...)
+func (v *Reports) Note(format string, args ...any) {
+	if !v.JSON {
+		fmt.Fprintf(v.Out, format+"\n", args...)
 	}
 }
 
 // mostShown is how many differences of a sink a person is shown.
 const mostShown = 200
 
-func (v *verdicts) print(d *verify.Report) (err error) {
-	if v.json {
-		return json.NewEncoder(v.out).Encode(d)
+func (v *Reports) Show(d *verify.Report) (err error) {
+	if v.JSON {
+		return json.NewEncoder(v.Out).Encode(d)
 	}
-	out := bufio.NewWriter(v.out)
+	out := bufio.NewWriter(v.Out)
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	fmt.Fprintf(out, "sink %s (%s): %d records read\n", d.Sink, d.Kind, d.Records-d.Foreign)
 	if err := printStreams(d, out); err != nil {

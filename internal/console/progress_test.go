@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bytes"
@@ -11,11 +11,11 @@ import (
 )
 
 // clocked is a progress whose clock the test moves.
-func clocked(draw bool) (*progress, *bytes.Buffer, *time.Time) {
+func clocked(draw bool) (*Progress, *bytes.Buffer, *time.Time) {
 	out, now := new(bytes.Buffer), time.UnixMilli(0)
-	p := newProgress(out, draw)
+	p := NewProgress(out, draw)
 	p.now = func() time.Time { return now }
-	p.logger = slog.New(slog.NewTextHandler(p, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	p.Logger = slog.New(slog.NewTextHandler(p, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
@@ -39,7 +39,7 @@ func TestProgressIsTheTerminalsLastLine(t *testing.T) {
 	p.begin("pods", change.Initial)
 	*now = now.Add(time.Second)
 	p.listed("pods", 500, 4500)
-	p.logger.Info("something else")
+	p.Logger.Info("something else")
 	p.begin("nodes", change.Initial)
 	*now = now.Add(time.Second)
 	p.listed("pods", 500, 4000)
@@ -50,7 +50,7 @@ func TestProgressIsTheTerminalsLastLine(t *testing.T) {
 	p.end("pods")
 	p.listed("nodes", 3, -1)
 	p.end("nodes")
-	p.logger.Info("over")
+	p.Logger.Info("over")
 	if got := shownBy(out.String()); got[len(got)-2] != `level=INFO msg=over` || got[len(got)-1] != "" {
 		t.Errorf("the terminal shows %q at the end", got)
 	}
