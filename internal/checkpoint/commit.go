@@ -19,6 +19,8 @@ type Batch struct {
 	Records []*change.Record
 	// Marks by the name of the sink, none newer than the records allow.
 	Marks map[string]sink.Mark
+	// Carried is by the name of the sink what its mark carries, which is in Marks. An empty one forgets that of an earlier mark.
+	Carried map[string]Carried
 	// Debts are snapshots that are owed from now on, whatever Generation and After they come with: one that is owed
 	// already is owed anew, from its beginning. One is paid by the SnapshotEnd record of its sink, stream, reason and
 	// generation.
@@ -66,7 +68,7 @@ func (s *Store) Commit(b Batch) error {
 
 // apply writes the parts of the batch, in the order in which they build on each other.
 func (w *writer) apply(b *Batch) error {
-	steps := []func(*Batch) error{w.records, w.marks, w.shares, w.absent, w.resources, w.owed, w.spools, w.bases, w.positions, w.over}
+	steps := []func(*Batch) error{w.records, w.marks, w.carried, w.shares, w.absent, w.resources, w.owed, w.spools, w.bases, w.positions, w.over}
 	for _, step := range steps {
 		if err := step(b); err != nil {
 			return err
@@ -170,8 +172,10 @@ func (w *writer) forget(sinkName string) error {
 			return err
 		}
 	}
-	if err := w.batch.Delete(spooledKey(sinkName), nil); err != nil {
-		return err
+	for _, key := range [][]byte{spooledKey(sinkName), carriedKey(sinkName)} {
+		if err := w.batch.Delete(key, nil); err != nil {
+			return err
+		}
 	}
 	return w.batch.Delete(markKey(sinkName), nil)
 }

@@ -14,6 +14,7 @@ const (
 	tableAbsent    = 'A' // sink, terminator, stream         -> whether it returns, since when, position
 	tableMissed    = 'G' // sink, terminator, stream, terminator, joined key, terminator, uid -> epoch of a version that is ahead, uid, resourceVersion
 	tableFresh     = 'N' // sink, terminator, stream, terminator, joined key -> nothing
+	tableCarried   = 'K' // name of the sink                 -> mark, ids that it carries
 	tableCluster   = 'C' // no key                           -> name, uid
 	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
 	tableForm      = 'F' // stream                           -> the form in which its objects are kept
@@ -46,6 +47,8 @@ func clusterKey() []byte { return []byte{tableCluster} }
 func uidKey(uid string) []byte { return append([]byte{tableUID}, uid...) }
 
 func redactionKey() []byte { return []byte{tableRedaction} }
+
+func carriedKey(sinkName string) []byte { return append([]byte{tableCarried}, sinkName...) }
 
 func markKey(sinkName string) []byte { return append([]byte{tableMark}, sinkName...) }
 

@@ -46,6 +46,23 @@ func (m *Marks) At(frontier uint64) (sink.Mark, bool) {
 	return m.pairs[0].mark, true
 }
 
+// Newest is the mark that was recorded last and its seq, false where there is none.
+func (m *Marks) Newest() (seq uint64, mark sink.Mark, ok bool) {
+	if len(m.pairs) == 0 {
+		return 0, "", false
+	}
+	last := m.pairs[len(m.pairs)-1]
+	return last.seq, last.mark, true
+}
+
+// Lag is how far seq is ahead of the oldest mark that is remembered, which is the one that may be saved.
+func (m *Marks) Lag(seq uint64) uint64 {
+	if len(m.pairs) == 0 || seq < m.pairs[0].seq {
+		return 0
+	}
+	return seq - m.pairs[0].seq
+}
+
 // thin drops every second pair. An older mark is always safe: it only makes a restart read more of the sink's log.
 func (m *Marks) thin() {
 	kept := m.pairs[:0]

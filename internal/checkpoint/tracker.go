@@ -28,6 +28,7 @@ type Tracker struct {
 type tracked struct {
 	rec             *change.Record
 	wanted, missing uint64
+	spared          uint64 // those that acknowledged it without having written it
 }
 
 // minRing is the ring's smallest length.
@@ -74,22 +75,36 @@ func (t *Tracker) Add(rec *change.Record, wanted uint64) error {
 // Ack records that the listener holds the record durably. It is an error if the record is not waited for, if the
 // listener does not want it, or has acknowledged it before: each is a broken promise between pipeline and sink.
 func (t *Tracker) Ack(listener int, seq uint64) error {
+	_, err := t.ack(listener, seq)
+	return err
+}
+
+// Spare is Ack of a listener that need not write the record: its sink has it, or something newer of the same object.
+func (t *Tracker) Spare(listener int, seq uint64) error {
+	slot, err := t.ack(listener, seq)
+	if err == nil {
+		slot.spared |= 1 << listener
+	}
+	return err
+}
+
+func (t *Tracker) ack(listener int, seq uint64) (*tracked, error) {
 	if listener < 0 || listener >= MaxListeners {
-		return fmt.Errorf("acknowledge record %d: there is no listener %d", seq, listener)
+		return nil, fmt.Errorf("acknowledge record %d: there is no listener %d", seq, listener)
 	}
 	slot := t.find(seq)
 	if slot == nil {
-		return fmt.Errorf("acknowledge record %d: listener %d names a record that is not waited for (%s)", seq, listener, t.span())
+		return nil, fmt.Errorf("acknowledge record %d: listener %d names a record that is not waited for (%s)", seq, listener, t.span())
 	}
 	bit := uint64(1) << listener
 	if slot.wanted&bit == 0 {
-		return fmt.Errorf("acknowledge record %d: listener %d does not want it", seq, listener)
+		return nil, fmt.Errorf("acknowledge record %d: listener %d does not want it", seq, listener)
 	}
 	if slot.missing&bit == 0 {
-		return fmt.Errorf("acknowledge record %d: listener %d did so before", seq, listener)
+		return nil, fmt.Errorf("acknowledge record %d: listener %d did so before", seq, listener)
 	}
 	slot.missing &^= bit
-	return nil
+	return slot, nil
 }
 
 // Excuse makes the tracker wait for the listener no more.

@@ -118,7 +118,10 @@ func (c *committer) encode(p *part) ([]checkpoint.Chunk, error) {
 // batchOf is the part as the state takes it. Records that the sink was being given when the part was made, and has by now, are
 // left out of its spool.
 func (c *committer) batchOf(p *part, chunks []checkpoint.Chunk) checkpoint.Batch {
-	batch := checkpoint.Batch{Records: p.records, Marks: p.marks, Compared: p.compared, Spools: map[string]checkpoint.Spool{}}
+	batch := checkpoint.Batch{Records: p.records, Marks: p.marks, Compared: p.compared, Spools: map[string]checkpoint.Spool{}, Carried: map[string]checkpoint.Carried{}}
+	for name, of := range p.carried {
+		batch.Carried[name] = checkpoint.Carried{IDs: of.all(), From: of.from}
+	}
 	for _, lst := range c.line.listeners {
 		extent := lst.extent()
 		for i, chunk := range chunks {

@@ -87,7 +87,7 @@ func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, erro
 			fresh = append(fresh, rec)
 		}
 	}
-	return fresh, l.acknowledged(known, "")
+	return fresh, l.line.spare(l.index, known)
 }
 
 // skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others. A bucket and a compacted

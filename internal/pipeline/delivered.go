@@ -29,6 +29,7 @@ type deliveredSet struct {
 	streams []*change.Stream       // those that there are now
 	tails   map[string]*tail       // by stream, none that is empty
 	again   map[change.ID]struct{} // of records on disk that the log holds
+	found   foundIDs               // kept as long as any of it may come again
 }
 
 // add takes ids as text, oldest first. Those that are no record of one of the streams, or that are saved, are left out. The
@@ -44,9 +45,12 @@ func (d *deliveredSet) add(ids []string, spooled []*change.Record, clusterUID st
 	d.again = again
 	for _, e := range found {
 		if e.settled {
-			d.settle(e.id, e.stream)
+			if d.settle(e.id, e.stream) {
+				d.found.add(e.text, &e.id)
+			}
 			continue
 		}
+		d.found.add(e.text, &e.id)
 		t := d.tailOf(e.stream.String())
 		t.add(e.id)
 		if delete(t.corrections, e.id.Key); e.correction { // what the log has behind a correction comes again, or is saved
@@ -58,6 +62,7 @@ func (d *deliveredSet) add(ids []string, spooled []*change.Record, clusterUID st
 
 // logged is one record of the log as the saved state sees it.
 type logged struct {
+	text       string
 	id         change.ID
 	stream     *change.Stream
 	settled    bool
@@ -78,7 +83,7 @@ func (d *deliveredSet) read(ids []string, streams []*change.Stream, again map[ch
 			}
 			continue
 		}
-		one := logged{id: id, stream: streamOf(streams, id)}
+		one := logged{text: text, id: id, stream: streamOf(streams, id)}
 		if one.stream == nil {
 			continue
 		}
@@ -108,7 +113,7 @@ func (d *deliveredSet) corrected(stream *change.Stream) bool {
 func (d *deliveredSet) clear() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.tails, d.again = nil, nil
+	d.tails, d.again, d.found = nil, nil, foundIDs{}
 }
 
 // spooledAgain are the ids of those records on disk that the log holds, or whose note it holds in their place, but for what
@@ -143,14 +148,17 @@ func spooledAgain(ids []string, spooled []*change.Record, clusterUID string) map
 
 // settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is no
 // ghost, nor is what the record took the place of, though a watch never told of its end; and what an earlier one deleted came
-// back, as in an etcd that was restored. A dead letter that was sent again as history tells nothing of what is newer.
-func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
+// back, as in an etcd that was restored. A dead letter that was sent again as history tells nothing of what is newer. It says
+// whether that may have changed anything.
+func (d *deliveredSet) settle(id change.ID, stream *change.Stream) bool {
 	t := d.tails[stream.String()]
 	if t == nil {
-		return
+		return false
 	}
+	_, corrected := t.corrections[id.Key]
 	delete(t.corrections, id.Key)
-	known := t.objects[id.Key]
+	known, found := t.objects[id.Key]
+	_, deleted := t.deletes[id.UID]
 	history := id.Op != change.Deleted && change.CompareVersions(known.ResourceVersion, id.ResourceVersion) > 0
 	exists := id.Op.OfObject() && id.Op != change.Deleted
 	if (known.UID == id.UID || exists) && !history {
@@ -159,6 +167,7 @@ func (d *deliveredSet) settle(id change.ID, stream *change.Stream) {
 	if exists {
 		delete(t.deletes, id.UID)
 	}
+	return corrected || found || deleted
 }
 
 // foreign tells the ids of other clusters. One that was behind the name before, as the state knows, is an earlier epoch of ours.
@@ -218,6 +227,35 @@ func (d *deliveredSet) empty() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.tails) == 0 && len(d.again) == 0
+}
+
+// remaining are the ids of what was found, and may come again. It is false while records on disk are still to be compared.
+func (d *deliveredSet) remaining() (ids []string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.found.all(), len(d.again) == 0
+}
+
+// compared notes that what was compared with the log is saved. Where nothing is left to come, what was found is of no use any more.
+func (d *deliveredSet) compared() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.tails) == 0 && len(d.again) == 0 {
+		d.found = foundIDs{}
+	}
+}
+
+// wrote notes what is in the log now. The delete of a ghost, which the listener makes, is in no tracker.
+func (d *deliveredSet) wrote(batch []*change.Record, clusterUID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.found.isEmpty() { // nearly always
+		return
+	}
+	for _, rec := range batch {
+		id := rec.ID(clusterUID)
+		d.found.wrote(&id)
+	}
 }
 
 // expects says whether records of the stream are to come again.

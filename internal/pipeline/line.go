@@ -18,6 +18,8 @@ type Line struct {
 	listeners []*listener
 	images    *Images // nil where no objects are kept
 
+	markLag uint64 // how far a mark may lag before it carries what keeps it back
+
 	saving  sync.Mutex  // held while marks are saved, and no longer than one attempt takes; guards the following
 	durable []sink.Mark // by listener: the mark that is saved
 
@@ -30,6 +32,8 @@ type Line struct {
 	marks   []checkpoint.Marks // by listener
 	held    []heldMark         // by listener
 	saved   []sink.Mark        // by listener: the mark that was given to the committer last
+	carries []bool             // by listener: its saved mark may carry ids
+	plain   []sink.Mark        // by listener: the newest mark that was saved and carries nothing
 	based   []bool             // by listener: its log is compared with positions of its own until a mark is saved
 	skipped []uint64           // by listener: the highest Seq that may be in the log before the marks, or clears what is there
 	leaving []*change.Record   // given to the committer, and not part of the saved state yet
@@ -50,6 +54,9 @@ func newLine(listeners []*listener) *Line {
 		durable:   make([]sink.Mark, len(listeners)),
 		skipped:   make([]uint64, len(listeners)),
 		based:     make([]bool, len(listeners)),
+		carries:   make([]bool, len(listeners)),
+		plain:     make([]sink.Mark, len(listeners)),
+		markLag:   defaultMarkLag,
 		window:    fifo.NewQueue(windowLimit(listeners)),
 		wake:      make(chan struct{}, 1),
 		moved:     make(chan struct{}, 1),
@@ -88,6 +95,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 		return fmt.Errorf("track record %d of %s: %w", rec.Seq, rec.Stream, err)
 	}
 	p.added++
+	p.takers |= wanted
 	wake, err := l.hand(rec, wanted)
 	if err != nil {
 		return err
@@ -129,7 +137,7 @@ func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 // before it, and a crash brings it again. The caller holds mu.
 func (l *Line) forgo(listener int, merged []*change.Record) error {
 	for _, rec := range merged {
-		if err := l.of(rec).tracker.Ack(listener, rec.Seq); err != nil {
+		if err := l.of(rec).tracker.Spare(listener, rec.Seq); err != nil {
 			return fmt.Errorf("leave out record %d of %s: %w", rec.Seq, rec.Stream, err)
 		}
 	}

@@ -23,11 +23,12 @@ type listener struct {
 	clusterUID string
 	observer   Observer
 
-	lost  func(mark sink.Mark) error // sees to a full snapshot for this sink, whose mark is to be saved with it
-	shape func(rec *change.Record)   // decides whether a record goes on that the listener makes
+	lost  func(mark, plain sink.Mark) error // sees to a full snapshot for this sink, whose mark is to be saved with it
+	shape func(rec *change.Record)          // decides whether a record goes on that the listener makes
 
 	// The following belong to the goroutine of open and run.
 	mark         sink.Mark
+	plain        sink.Mark // of the opening: the newest that carries nothing
 	delivered    deliveredSet
 	stranded     stranded
 	missed       stranded            // while it was absent

@@ -76,10 +76,10 @@ func (r *run) asks(d *checkpoint.Debt) bool {
 
 // oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
 // may have written there. The mark is saved with the debts, and no later one that was on its way.
-func (r *run) oweLost(l *listener, mark sink.Mark) error {
+func (r *run) oweLost(l *listener, mark, plain sink.Mark) error {
 	r.line.saving.Lock()
 	defer r.line.saving.Unlock()
-	r.line.rewind(l.index, mark)
+	r.line.rewind(l.index, mark, plain)
 	if err := r.owe(r.debts(l.Name, change.Lost, l.takes), map[string]sink.Mark{l.Name: mark}); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 type part struct {
 	records []*change.Record
 	marks   map[string]sink.Mark
+	carried map[string]carried // by sink: what its mark carries
 	// compared are sinks whose log was compared with what is saved, as their mark says.
 	compared []string
 	chunks   []spoolChunk
@@ -41,10 +42,12 @@ type collector struct {
 	parts []*part
 }
 
+func newPart() *part { return &part{marks: map[string]sink.Mark{}, carried: map[string]carried{}} }
+
 // last is the part that is being made.
 func (c *collector) last() *part {
 	if len(c.parts) == 0 {
-		c.parts = append(c.parts, &part{marks: map[string]sink.Mark{}})
+		c.parts = append(c.parts, newPart())
 	}
 	return c.parts[len(c.parts)-1]
 }
@@ -54,7 +57,7 @@ func (c *collector) give(rec *change.Record, missing uint64) {
 	p := c.last()
 	object, _ := rec.Keeps()
 	if !p.takes(len(object)) {
-		p = &part{marks: map[string]sink.Mark{}}
+		p = newPart()
 		c.parts = append(c.parts, p)
 	}
 	p.records, p.objects = append(p.records, rec), p.objects+len(object)

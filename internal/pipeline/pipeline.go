@@ -8,6 +8,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ type Config struct {
 	StopTimeout time.Duration
 	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
 	OpenGrace time.Duration
+	// MarkLag is how many records a sink's mark may lag before it carries the ids of those that keep it back; 0 is 4096.
+	MarkLag uint64
 	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
 	Requests <-chan Request
 	// Replays are dead letters to be sent again; nil is none. Each is answered.
@@ -155,7 +158,7 @@ func newRun(config *Config) *run {
 	r := &run{Config: config}
 	for i, s := range config.Sinks {
 		l := newListener(i, s, config)
-		l.lost = func(mark sink.Mark) error { return r.oweLost(l, mark) }
+		l.lost = func(mark, plain sink.Mark) error { return r.oweLost(l, mark, plain) }
 		l.shape = r.shape
 		r.listeners = append(r.listeners, l)
 	}
@@ -165,6 +168,7 @@ func newRun(config *Config) *run {
 	}
 	r.line = newLine(r.listeners)
 	r.line.images = config.Images
+	r.line.markLag = cmp.Or(config.MarkLag, defaultMarkLag)
 	for _, l := range r.listeners {
 		l.line = r.line
 	}

@@ -17,6 +17,7 @@ type heldMark struct {
 // progress is what is known of one stream's records.
 type progress struct {
 	tracker   *checkpoint.Tracker
+	takers    uint64 // listeners that were to write any of the stream's records, as a bit mask
 	added     uint64 // records put in
 	committed uint64 // records that are part of the saved state
 
@@ -47,6 +48,15 @@ func (l *Line) of(rec *change.Record) *progress {
 // ack records that the listener's sink holds the records durably (I1), and, with a mark, that its log stands there after
 // the last of them.
 func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
+	return l.settle(listener, batch, mark, (*checkpoint.Tracker).Ack)
+}
+
+// spare records that the listener's sink has the records, or something newer of their objects, since before it was opened.
+func (l *Line) spare(listener int, batch []*change.Record) error {
+	return l.settle(listener, batch, "", (*checkpoint.Tracker).Spare)
+}
+
+func (l *Line) settle(listener int, batch []*change.Record, mark sink.Mark, how func(t *checkpoint.Tracker, listener int, seq uint64) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lst, seq := l.listeners[listener], uint64(0)
@@ -54,7 +64,7 @@ func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
 		if lst.onDisk(rec) {
 			continue
 		}
-		if err := l.of(rec).tracker.Ack(listener, rec.Seq); err != nil {
+		if err := how(l.of(rec).tracker, listener, rec.Seq); err != nil {
 			return fmt.Errorf("acknowledge record %d of %s: %w", rec.Seq, rec.Stream, err)
 		}
 		seq = max(seq, rec.Seq)
@@ -98,6 +108,7 @@ func (l *Line) save(store *checkpoint.Store, batch checkpoint.Batch) error {
 	for i, lst := range l.listeners {
 		if mark, found := batch.Marks[lst.Name]; found && mark != l.saved[i] {
 			delete(batch.Marks, lst.Name)
+			delete(batch.Carried, lst.Name)
 		}
 	}
 	l.mu.Unlock()
@@ -125,11 +136,14 @@ func (l *Line) savedMark(listener int) sink.Mark {
 	return l.durable[listener]
 }
 
-// rewind makes the mark the one to go on from, after a log has lost records.
-func (l *Line) rewind(listener int, mark sink.Mark) {
+// rewind makes the mark the one to go on from, when the sink is open or its log has lost records; plain is the newest one that
+// carries nothing.
+func (l *Line) rewind(listener int, mark, plain sink.Mark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.plain[listener] = plain
 	l.marks[listener], l.held[listener], l.saved[listener] = checkpoint.Marks{}, heldMark{}, mark
+	l.carries[listener] = true // perhaps
 	l.marks[listener].Written(0, mark)
 }
 
@@ -140,12 +154,9 @@ func (l *Line) advance() []*part {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := collector{line: l}
-	frontier, spooling := l.number.Last()+1, l.spooling()
+	spooling := l.spooling()
 	for _, p := range l.streams {
 		p.tracker.AdvanceOver(spooling, c.give)
-		if first, ok := p.tracker.First(); ok {
-			frontier = min(frontier, first)
-		}
 	}
 	for _, p := range c.parts {
 		p.close(l.listeners)
@@ -162,14 +173,38 @@ func (l *Line) advance() []*part {
 			}
 		}
 		l.release(i)
+		frontier := l.frontier(i)
 		if mark, ok := l.marks[i].At(frontier); ok && mark != l.saved[i] {
-			last.marks[lst.Name], l.saved[i] = mark, mark
-			if l.based[i] {
-				last.compared, l.based[i] = append(last.compared, lst.Name), false
+			l.mark(i, mark, last)
+			l.plain[i] = mark
+			lst.delivered.compared()
+			if l.carries[i] {
+				last.carried[lst.Name], l.carries[i] = carried{}, false
 			}
 		}
+		l.carry(i, frontier, last)
 	}
 	return c.parts
+}
+
+// frontier is the Seq of the oldest record that is not saved, in the streams that the listener takes; the caller holds mu.
+func (l *Line) frontier(listener int) uint64 {
+	frontier, bit := l.number.Last()+1, uint64(1)<<listener
+	for _, p := range l.streams {
+		if first, ok := p.tracker.First(); ok && p.takers&bit != 0 {
+			frontier = min(frontier, first)
+		}
+	}
+	return frontier
+}
+
+// mark puts the listener's mark into the part. The caller holds mu.
+func (l *Line) mark(listener int, mark sink.Mark, last *part) {
+	lst := l.listeners[listener]
+	last.marks[lst.Name], l.saved[listener] = mark, mark
+	if l.based[listener] && lst.delivered.empty() {
+		last.compared, l.based[listener] = append(last.compared, lst.Name), false
+	}
 }
 
 // spooling are the listeners whose records may go to disk, as a bit mask; the caller holds mu.

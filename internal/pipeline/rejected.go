@@ -221,7 +221,7 @@ func (l *listener) returned(rec *change.Record, why error) error {
 	}
 	l.observer.Replayed(l.Name, rec, why)
 	rec.Replay.Done(why)
-	return l.acknowledged([]*change.Record{rec}, "")
+	return l.line.spare(l.index, []*change.Record{rec})
 }
 
 // settleClaimed finds out what became of a letter that was on its way when the sink, or the exporter, failed.

@@ -14,29 +14,71 @@ import (
 // open opens the sink at the mark and remembers what its log holds behind it. A sink without a mark gets one before its
 // first record, so that a crash after that record finds it. After a *sink.LostError the sink is open.
 func (l *listener) open(ctx context.Context, mark sink.Mark) error {
-	ids, err := l.Target.Open(ctx, mark)
+	var left remains
+	var err error
+	if l.opened {
+		left.mark = mark
+		left.ids, err = l.Target.Open(ctx, mark)
+	} else {
+		left, err = l.openSaved(ctx, mark)
+	}
 	var lost *sink.LostError
 	if err != nil && !errors.As(err, &lost) {
 		return err
 	}
-	l.mark = mark
-	if mark == "" || lost != nil {
+	l.mark, l.plain = left.mark, left.plain
+	if mark == "" || lost != nil && left.plain == "" {
 		var markErr error
 		if l.mark, markErr = l.Target.Write(ctx, nil); markErr != nil {
 			return fmt.Errorf("read the mark: %w", markErr)
 		}
+		l.plain = l.mark
 	}
-	if err := l.remember(ids); err != nil {
+	if err := l.remember(left.ids); err != nil {
 		return err
 	}
-	if err := l.settleClaimed(ids); err != nil {
+	if err := l.settleClaimed(left.ids); err != nil {
 		return err
 	}
-	l.observer.Opened(l.Name, len(ids))
+	l.observer.Opened(l.Name, len(left.ids))
 	return err
 }
 
-// remember notes what the log holds behind the mark. At first these are an earlier process' records, which come again in
+// remains are what an earlier process left in a sink's log.
+type remains struct {
+	ids   []string // of records that the saved state does not know, and others
+	mark  sink.Mark
+	plain sink.Mark // the same one, or where that carries ids an earlier one; "" where the log has lost both
+}
+
+// openSaved opens the sink at its saved mark, which may carry ids. Where the log has lost it, not all that it carries is still there;
+// but what lies behind the plain mark is, as far as the log reaches that. The error is a *sink.LostError then, too.
+func (l *listener) openSaved(ctx context.Context, saved sink.Mark) (remains, error) {
+	carried, err := l.store.Carried(l.Name)
+	if err != nil {
+		return remains{}, err
+	}
+	ids, err := l.Target.Open(ctx, saved)
+	var lost *sink.LostError
+	switch {
+	case err == nil && len(carried.IDs) > 0:
+		return remains{append(carried.IDs, ids...), saved, carried.From}, nil
+	case err == nil:
+		return remains{ids, saved, saved}, nil
+	case !errors.As(err, &lost) || len(carried.IDs) == 0:
+		return remains{}, err
+	}
+	ids, again := l.Target.Open(ctx, carried.From)
+	switch {
+	case again == nil:
+		return remains{ids, carried.From, carried.From}, err
+	case errors.As(again, &lost):
+		return remains{}, err
+	}
+	return remains{}, again
+}
+
+// remember notes what the log holds. At first these are an earlier process' records, which come again in
 // whatever shape; after that they are this one's last batch, which is tried again as it is.
 func (l *listener) remember(ids []string) error {
 	if !l.opened {
@@ -113,23 +155,22 @@ func (p *patience) reset() { p.waits = nil }
 // behind it. It never goes forward, since what lies between may not be saved.
 func (l *listener) makeGood(ctx context.Context) error {
 	end, saved := l.mark, l.line.savedMark(l.index)
-	ids, err := l.Target.Open(ctx, saved)
+	left, err := l.openSaved(ctx, saved)
 	var lost *sink.LostError
-	mark := saved
-	switch {
-	case errors.As(err, &lost):
-		mark = end
-	case err != nil:
+	if err != nil && !errors.As(err, &lost) {
 		return err
 	}
+	if left.plain == "" {
+		left.mark, left.plain = end, end
+	}
 	l.delivered.clear() // what it has of the log may be what was lost
-	if err := l.delivered.add(ids, nil, l.clusterUID); err != nil {
+	if err := l.delivered.add(left.ids, nil, l.clusterUID); err != nil {
 		return err
 	}
 	if err := l.recall(ctx); err != nil {
 		return err
 	}
-	return l.lost(mark)
+	return l.lost(left.mark, left.plain)
 }
 
 func isPermanent(err error) bool {

@@ -50,6 +50,7 @@ type memory struct {
 	log   []string // ids
 	fault func(ctx context.Context, batch []sink.Message) error
 	opens []sink.Mark
+	found []int // by Open: how many ids it returned
 	lost  error // of the next Open
 }
 
@@ -69,6 +70,7 @@ func (m *memory) Open(_ context.Context, mark sink.Mark) ([]string, error) {
 	if at > len(m.log) {
 		return nil, &sink.LostError{Log: "log", Want: string(mark), Have: strconv.Itoa(len(m.log))}
 	}
+	m.found = append(m.found, len(m.log)-at)
 	return slices.Clone(m.log[at:]), nil
 }
 

@@ -157,7 +157,7 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 	if err := r.returned(l); err != nil {
 		return err
 	}
-	r.line.rewind(l.index, l.mark)
+	r.line.rewind(l.index, l.mark, l.plain)
 	var debts []checkpoint.Debt
 	if opened.lost {
 		known, err := r.Store.Streams()

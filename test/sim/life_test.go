@@ -236,7 +236,7 @@ func (l *life) exporter() (err error) {
 	}
 	return pipeline.Run(l.ctx, pipeline.Config{
 		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store,
-		Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
+		MarkLag: l.world.script.markLag(), Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
 	})
 }
 
