@@ -34,4 +34,8 @@ func TestI5WhatAMarkCarriesIsTheMarks(t *testing.T) {
 	commit("m5", map[string]Carried{"a": {}})
 	commit("m4", nil)
 	expect("")
+	commit("m6", map[string]Carried{"a": {IDs: []string{"x"}, From: "m5"}})
+	must(t, s.Retain(nil))
+	commit("m6", nil) // of a new sink
+	expect("")
 }

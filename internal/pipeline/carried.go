@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -9,6 +11,13 @@ import (
 // defaultMarkLag is how many records a mark may lag. A mark that carries ids costs as many bytes as they have, compressed, so it is
 // not saved with every batch; and what lies behind a mark is read at the next start.
 const defaultMarkLag = 4096
+
+// maxCarried is how many bytes of ids a mark carries at most (I6), far more than those of all records that the line's window has room
+// for, but for very long names. A mark that would carry more stays where it is, and more is read at the next start.
+const maxCarried = 64 << 20
+
+// idBytes is what an id has beside the names of its object, about.
+const idBytes = 128
 
 // carried are the records that lie before a mark in its sink's log and that may come again after a crash: they are not part of the
 // saved state, as a rule because another sink has not taken them. With their ids beside it the mark need not wait for them (I3), so
@@ -20,13 +29,24 @@ type carried struct {
 	from    sink.Mark        // an earlier mark, which carries nothing
 }
 
-// all are the ids, in the order of the log within each stream.
+// all are the ids, those of one object in the log's order. What was found may be named again by what was written since: the last
+// place counts.
 func (c *carried) all() []string {
 	ids := c.found
 	for _, rec := range c.records {
 		ids = append(ids, rec.ID(c.cluster).String())
 	}
-	return ids
+	known := make(map[string]struct{}, len(ids))
+	at := len(ids)
+	for _, id := range slices.Backward(ids) {
+		if _, again := known[id]; again {
+			continue
+		}
+		known[id] = struct{}{}
+		at--
+		ids[at] = id
+	}
+	return ids[at:]
 }
 
 // carry lets a mark that lags go on, with the ids of what keeps it back. While records
@@ -37,9 +57,10 @@ func (l *Line) carry(listener int, frontier uint64, last *part) {
 	if held.mark != "" {
 		seq, mark = max(held.seq, l.skipped[listener], seq), held.mark
 	}
-	if !ok || mark == l.saved[listener] || l.marks[listener].Lag(seq) < l.markLag || lst.spools() || lst.isBehind() {
+	if !ok || mark == l.saved[listener] || l.marks[listener].Lag(seq) < l.markLag || seq < l.carryAt[listener] || lst.spools() || lst.isBehind() {
 		return
 	}
+	l.carryAt[listener] = seq + l.markLag
 	if l.skipped[listener] < frontier {
 		lst.delivered.compared()
 	}
@@ -47,9 +68,18 @@ func (l *Line) carry(listener int, frontier uint64, last *part) {
 	if !ok {
 		return
 	}
-	of := carried{found: found, cluster: lst.clusterUID, from: l.plain[listener]}
+	of, bytes := carried{found: found, cluster: lst.clusterUID, from: l.plain[listener]}, 0
+	for _, id := range found {
+		bytes += len(id)
+	}
 	for _, p := range l.streams {
-		p.tracker.Written(listener, func(rec *change.Record) { of.records = append(of.records, rec) })
+		p.tracker.Written(listener, func(rec *change.Record) {
+			of.records = append(of.records, rec)
+			bytes += idBytes + len(rec.Key.Namespace) + len(rec.Key.Name)
+		})
+	}
+	if bytes > l.mostCarried {
+		return
 	}
 	l.mark(listener, mark, last)
 	last.carried[lst.Name], l.carries[listener] = of, true

@@ -18,7 +18,8 @@ type Line struct {
 	listeners []*listener
 	images    *Images // nil where no objects are kept
 
-	markLag uint64 // how far a mark may lag before it carries what keeps it back
+	markLag     uint64 // how far a mark may lag before it carries what keeps it back
+	mostCarried int    // bytes of ids that a mark carries at most
 
 	saving  sync.Mutex  // held while marks are saved, and no longer than one attempt takes; guards the following
 	durable []sink.Mark // by listener: the mark that is saved
@@ -34,6 +35,7 @@ type Line struct {
 	saved   []sink.Mark        // by listener: the mark that was given to the committer last
 	carries []bool             // by listener: its saved mark may carry ids
 	plain   []sink.Mark        // by listener: the newest mark that was saved and carries nothing
+	carryAt []uint64           // by listener: the Seq before which no mark carries anything again
 	based   []bool             // by listener: its log is compared with positions of its own until a mark is saved
 	skipped []uint64           // by listener: the highest Seq that may be in the log before the marks, or clears what is there
 	leaving []*change.Record   // given to the committer, and not part of the saved state yet
@@ -56,11 +58,13 @@ func newLine(listeners []*listener) *Line {
 		based:     make([]bool, len(listeners)),
 		carries:   make([]bool, len(listeners)),
 		plain:     make([]sink.Mark, len(listeners)),
-		markLag:   defaultMarkLag,
+		carryAt:   make([]uint64, len(listeners)),
 		window:    fifo.NewQueue(windowLimit(listeners)),
 		wake:      make(chan struct{}, 1),
 		moved:     make(chan struct{}, 1),
 		changed:   make(chan struct{}),
+
+		markLag: defaultMarkLag, mostCarried: maxCarried,
 	}
 	return l
 }
