@@ -1,5 +1,3 @@
-// Command exporter streams every change of chosen Kubernetes resources to Kafka, NATS JetStream and files: once, in order,
-// and never silently lost.
 package main
 
 import (

@@ -1,9 +1,3 @@
-// Package checkpoint answers the question "up to where is it safe to forget?".
-//
-// A Tracker finds which records of a stream are delivered, Marks which places in a sink's log are safe to resume from,
-// and a Store keeps both, with the identity of the cluster and the inventory of what the sinks have, in one database
-// that changes by whole batches only (I5). Tracker and Marks are pure; package pipeline owns their lock and decides
-// when to commit.
 package checkpoint
 
 import (

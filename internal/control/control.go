@@ -1,15 +1,3 @@
-// Package control is what an operator asks of a running exporter, over its HTTP port, and the client that the commands
-// ask with:
-//
-//	POST /snapshot     a full snapshot of some streams, for one sink or for all
-//	GET  /snapshot     the snapshots that are owed and not delivered yet
-//	GET  /inventory    what the sinks have, one JSON object a line
-//	GET  /checkpoint   the saved state, as exporter checkpoint show prints it
-//	POST /deadletter/replay   dead letters, to be sent to their sinks again
-//
-// All of it is for the exporter's own host and user: only a loopback peer is answered that shows the token of the state
-// directory. The same questions are answered of a
-// stopped exporter's state by ReadState and Find.
 package control
 
 import (

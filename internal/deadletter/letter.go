@@ -1,9 +1,3 @@
-// Package deadletter keeps what a sink will never take, such as an object above a broker's size limit: each record in a
-// file of its own, whole, until somebody sends it again or deletes it.
-//
-// A file is one line of JSON, the Letter, and behind it the bytes of the message's value as the sink was given them, and
-// those of the object where the value does not have them in it. So a list reads first lines alone, and nothing is lost
-// or written anew, whatever the value is.
 package deadletter
 
 import (

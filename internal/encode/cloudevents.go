@@ -1,5 +1,3 @@
-// Package encode turns records into the messages that sinks write. An object's bytes are spliced into the message as
-// they came from the API server; nothing is parsed and printed again. It knows no clock, no goroutine and no I/O.
 package encode
 
 import (

@@ -1,5 +1,3 @@
-// Package filter decides by an expression which records go on to the sinks. The language is CEL, with the functions
-// that Kubernetes adds for its own expressions: lists, regular expressions, quantities, URLs, addresses, formats.
 package filter
 
 import (

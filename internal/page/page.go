@@ -1,6 +1,3 @@
-// Package page is the status page of a running exporter: one page for a browser, and the server-sent events that keep it
-// live. It holds up nobody: what it shows is copied into a ring of fixed size, from which each reader takes at its own
-// pace, and a reader that is too slow for its connection is dropped.
 package page
 
 import (

@@ -1,10 +1,3 @@
-// Package pipeline is the shell around the pure core: it owns every goroutine of the line, its locks, and the order in
-// which things start and stop.
-//
-//	source -> Line.Push -> listener (one a sink) -> Sink.Write -> Line.ack -> committer -> Store.Commit
-//
-// A record is handed to every listener that wants it. It counts as delivered when all of them acknowledged it (I1), and
-// is saved when all before it in its stream are (I2).
 package pipeline
 
 import (

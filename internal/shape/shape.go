@@ -1,5 +1,3 @@
-// Package shape decides what of a stream's records goes on to the sinks, and in which form: the operations, the filter,
-// then the cuts and hashes that the user asked for.
 package shape
 
 import (

@@ -1,6 +1,3 @@
-// Package transform takes out of objects what shall not leave the process: fields that nobody wants, and values that
-// nobody may see. It rewrites an object's JSON as bytes: what no rule concerns is copied as it came, digit for digit.
-// It knows no clock, no goroutine and no I/O.
 package transform
 
 import (

@@ -1,6 +1,3 @@
-// Package deploy tests what is in deploy, the Dockerfile and docker-compose.yaml: with Helm, kustomize, Prometheus and
-// Compose as libraries, against a real API server and the real exporter. It is a module of its own, so that none of
-// them is a dependency of the exporter.
 package deploy
 
 import (

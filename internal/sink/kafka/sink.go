@@ -1,13 +1,3 @@
-// Package kafka is the sink that writes to topics of Apache Kafka.
-//
-// It encodes record batches itself (package batch) and sends them through package wire, so that a batch has its
-// producer, its epoch and its sequence for good when it is encoded. The same bytes go out until they are acknowledged,
-// one batch at a time in each partition: Kafka then stores each batch once and in its order, whatever connections and
-// brokers do (KIP-98). A batch that is out of sequence all the same says that the broker has lost what it acknowledged.
-//
-// The topics are the sink's redo log: a mark is an offset for each partition, and opening at a mark reads what lies
-// behind it. In transactional delivery each Write is a transaction. Whoever opened last with the transactional id is
-// the only writer, also in idempotent delivery (I10): an empty transaction fences the partitions, see fence.
 package kafka
 
 import (

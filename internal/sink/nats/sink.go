@@ -1,14 +1,3 @@
-// Package nats is the sink that writes into a JetStream stream.
-//
-// The stream is this sink's log and belongs to it alone: a mark is a sequence of the stream, and opening at a mark
-// reads what the stream holds after it. Every message says which sequence it expects to follow, so that nothing is
-// stored twice or out of its order, whatever connections and servers do, and a second writer is noticed (I10).
-//
-// A stream that the options call shared may have other writers. Then the messages have ids instead, which the server
-// remembers for two minutes or more. Each object's changes are still in order, and none is lost. A message is stored
-// twice only if its acknowledgement was lost and it could not be sent again within that time; both copies have one id.
-// The id that the server knows it by begins with a hash of the writer and the subject, so what another sink or exporter has
-// stored is never taken for ours, neither by the server nor in the tail.
 package nats
 
 import (

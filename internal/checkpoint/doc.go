@@ -1,0 +1,33 @@
+// Package checkpoint answers the question "up to where is it safe to forget?".
+//
+// A Tracker finds which records of a stream are delivered, Marks which places in a sink's log are safe to resume from,
+// and a Store keeps both, with the identity of the cluster and the inventory of what the sinks have, in one database
+// that changes by whole batches only (I5). Tracker and Marks are pure; package pipeline owns their lock and decides
+// when to commit.
+//
+// Decisions:
+//
+//   - One Pebble database for positions, inventory and marks, so that one synced batch changes them together. bbolt,
+//     SQLite and Badger cost several times the CPU for a million keys under random updates, or do not survive a full
+//     disk.
+//   - Keys are in list order: the escaped stream name, a zero byte, then namespace/name. So a scan of the inventory and
+//     a list are merged as they come.
+//   - No index by uid. A search reads the inventory (BenchmarkFindUID); an index would nearly double the cost of a
+//     commit.
+//   - The state of another cluster name is refused, and another uid behind the same name is an epoch. The first is a
+//     wrong kubeconfig; the second is a cluster that was rebuilt.
+//   - The manifest is checked before the database is opened: Pebble accepts a damaged one silently and then misses
+//     batches from the middle. A state is never reset silently; exporter checkpoint reset is the way.
+//   - Free space is checked before each commit, since Pebble hangs on a full disk. Below the floor a commit is refused
+//     with a FullError and can be tried again.
+//   - The files are made private by the file system that Pebble is given (privateFS), and mended at open. A umask would
+//     be the whole process's.
+//   - Compactions are scheduled here, one at a time and none before the database is open: with Pebble's own scheduler
+//     an open after a kill waits for one.
+//   - Kept objects are compressed with S2: it takes less than half the time of zstd, at four fifths of its ratio, and
+//     needs no state.
+//   - The uids of all clusters that were ever behind the name are kept, each before anything is reported of it. Records
+//     of any other cluster in a sink's log are never taken for ours.
+//   - Kept objects that are forgotten are gone for every reader at once; Pebble removes their bytes when it compacts.
+//   - An absence remembers what was made since as fresh, and forgets it with its delete, so that churn costs nothing.
+package checkpoint

@@ -1,0 +1,12 @@
+// Package filter decides by an expression which records go on to the sinks. The language is CEL, with the functions
+// that Kubernetes adds for its own expressions: lists, regular expressions, quantities, URLs, addresses, formats.
+//
+// Decisions:
+//
+//   - A filter that fails lets its record pass, counted and logged: an audit trail would rather have too much.
+//   - A filter chooses records, not objects. An object that stops matching is not a delete: an expression over op or
+//     oldObject matches changes. Selectors choose objects.
+//   - oldObject is what was delivered last, not what the server had before: nothing else may be kept (I9).
+//   - An error's text is logged without the values that it quotes (withoutValues), since a filter sees the object
+//     before it is redacted.
+package filter

@@ -1,0 +1,45 @@
+// Package kafka is the sink that writes to topics of Apache Kafka.
+//
+// It encodes record batches itself (package batch) and sends them through package wire, so a batch has its producer,
+// its epoch and its sequence for good when it is encoded. The same bytes go out until they are acknowledged, one batch
+// at a time in each partition: Kafka then stores each batch once and in order, whatever connections and brokers do
+// (KIP-98).
+//
+// A Write is sorted by partition, and each partition's messages are cut into batches; many partitions are sent at once.
+// The topics are the sink's log: a mark is an offset per partition, and Open reads what lies behind it. Open also
+// settles what an earlier Write of this process left in doubt, gets a producer id and makes sure of the topics. In
+// transactional delivery each Write is a transaction.
+//
+// Decisions:
+//
+//   - The same bytes under one producer id, epoch and sequence, instead of a client that encodes again: Kafka knows a
+//     repeated batch by its sequence only, and silently accepts other content under a known one. A batch refused for
+//     its size is the exception: it was never appended, and the next batch has its sequence.
+//   - Error 45 (out of order sequence) is lost data: with one batch under way the broker lacks the one before. Other
+//     clients take a new producer id there and hide the hole.
+//   - A mark also has each topic's id (KIP-516): offsets alone would match a topic that was deleted and made again.
+//   - A topic keeps the partitions that it was first written with. Moving keys would cost every consumer its order, at
+//     a moment that somebody else chooses.
+//   - What data chose cannot end the sink (data.go): records of a topic that cannot be written to are dead letters.
+//     Labels make a bounded number of topics.
+//   - Logs are searched for another cluster's records before anybody is fenced (owner.go): behind the mark, or at both
+//     ends without one. Reading whole logs would take as long as they are.
+//   - The sink is told its topics beforehand, so that every mark has all of them. Finding out with the first record
+//     would lose sight of it if a crash comes before the next mark.
+//   - What only the broker can refuse is rejected one Write later. Nothing may be written behind a rejected message,
+//     and partitions do not wait for each other. So the refusal is remembered, the sink is opened again, and the next
+//     Write rejects the message before it sends anything.
+//   - Messages of one id share a batch: a delete and its tombstone are in the log both or not at all.
+//   - A snapshot.end waits until everything before it in its topic is durable, or a crash could leave the end without
+//     the snapshot.
+//   - Tails are read to the high watermark, with markers deciding about transactions: a reader of committed records
+//     stops before a stranger's open transaction. Open first waits until the leader's own end is replicated (LogEnds).
+//   - Idempotent delivery is fenced by an empty, aborted transaction (fence.go). Its markers make every partition know
+//     the new epoch, so a late batch of a killed process and an older exporter are refused. A transaction per batch
+//     would do the same for some round trips each. Tails are read behind the fence.
+//   - The transactional id is claimed again twice a day, since coordinators forget ids after a week. Not covered are an
+//     owner that sleeps longer than producer.id.expiration.ms, and the rare open where the coordinator runs out of
+//     epochs.
+//   - A Write without an answer for an hour is opened again, far below the day after which brokers forget producers.
+//   - What compression does not make smaller goes uncompressed, so a batch that is cut by its uncompressed size fits.
+package kafka

@@ -1,0 +1,20 @@
+// Package wire speaks Kafka's protocol over kafka-go's transport: connections, security, requests and errors. It knows
+// neither records nor what a sink promises. Every request is one attempt: what to do after an error is the caller's
+// decision, and Classify tells what the error allows.
+//
+// Decisions:
+//
+//   - kafka-go's transport with requests of our own. Its Writer has no producer id and gives up after ten attempts; its
+//     connections, TLS and logins are good. protocol.RawExchanger opens them to any request.
+//   - Leaders are asked for here. The transport renews its cache by a timer only; here a refusal or a dead connection
+//     makes the next attempt ask. The transport is told of no topic.
+//   - Nothing is believed before the first answer. kafka-go makes room for whatever length it reads, and an HTTP server
+//     cost it gigabytes. The first frame of a connection must be the list of requests that it asked for.
+//   - A connection that is cut without a word at the start is tried differently: with or without TLS, with a login, in
+//     HTTP. Only what the other side then proves is called a wrong configuration; the rest may be a broker that
+//     restarts.
+//   - A throttling broker is left alone on all connections (KIP-219, quota.go). It reads nothing meanwhile, so what is
+//     sent would outlive the process that sent it.
+//   - One table says what each of Kafka's errors allows, with its source and its remedy (table.go). A sink reports that
+//     with every attempt that it repeats.
+package wire

@@ -1,0 +1,44 @@
+// Package nats is the sink that writes into a JetStream stream.
+//
+// The stream is this sink's log and belongs to it alone: a mark is a sequence of the stream, and opening at a mark
+// reads what the stream holds after it. Every message says which sequence it expects to follow, so nothing is stored
+// twice or out of order, whatever connections and servers do, and a second writer is noticed (I10).
+//
+// A stream that the options call shared may have other writers. Then the messages have ids instead, which the server
+// remembers for two minutes or more. Each object's changes are still in order, and none is lost. A message is stored
+// twice only if its acknowledgement was lost and it could not be sent again within that time; both copies have one id.
+//
+// Decisions:
+//
+//   - Expected sequences instead of message ids: a refused or lost message refuses all behind it, and a second or late
+//     copy is refused. Order and uniqueness need no memory in the server.
+//   - Fast ingest (ADR-50) where server and stream allow it, with the expected sequence on every message. ADR-50 asks
+//     for it on a batch's first message only; then another writer's messages slip in, and a new leader may skip one of
+//     ours. A batch ends with its Write.
+//   - A failed batch is waited for: the server tells how much of it is stored. Without that, a full stream that is
+//     being emptied would get the front of the batch again and again. If nothing comes, a ping asks.
+//   - On servers without fast ingest, one acknowledgement per message. The first message of a Write goes alone, and one
+//     message per object is under way, so that a replaced writer stores nothing and no change overtakes another.
+//   - Messages are written into the client library's socket, past the library (outbox), many with one system call. The
+//     library copies each value and builds its headers from a map. A mutex keeps the two writers apart. A socket with
+//     TLS or a websocket is left to the library.
+//   - Atomic batches only if asked for (publish: atomic): they are slower unless the server syncs always, which a
+//     client cannot see.
+//   - A shared stream has ids and single acknowledgements: without expected sequences a batch's acknowledgement proves
+//     too little. The server knows a message by a hash of writer and subject before its id (messageID), because
+//     JetStream takes an equal id for a repetition on any subject, by anybody. The writer comes from a random key in
+//     the state; a random name in the mark would be lost with a crash before the first mark.
+//   - Only a leader is believed about where a stream ends: without one any replica answers, and may lack what was
+//     acknowledged.
+//   - A stream is found purged if no limit of its own explains what is missing. The mark says how many messages were
+//     gone, and names one that was there at the last look. A purge that a limit in bytes explains looks like retention.
+//   - The default stream has the cluster's name (K8S_{cluster}): one stream for all would need subjects of all
+//     clusters. A stream of the former default name that is this cluster's stays in use (locate), since a new one would
+//     begin with a gap.
+//   - A bucket is the only log of its sink, so its sequence is the mark, and a newer value of a key proves the older
+//     ones. Frames use the stream's key with - for a name. A gap for a rejected object takes the object's key, since an
+//     old value there would be wrong. Keys from before a lost log get a delete marker at the end of the first full
+//     snapshot.
+//   - Another cluster's records stop the sink, at the start, in check and behind its mark (sink.Judge): under one name
+//     each exporter would delete the other's objects for consumers.
+package nats

@@ -1,0 +1,76 @@
+// Package source reads resources from an API server and pushes their changes into the line.
+//
+// A Session is the life of one resource's stream. It reads with one Stream after the other: a new one when the server
+// prefers another version, none while nobody can tell whether the resource is served. A Stream runs client-go's
+// Reflector over a ListerWatcher and a decoder of its own. Each change becomes a change.Record as soon as its frame is
+// read.
+//
+// # Interruptions
+//
+// reconcile.go answers every interruption: drain the line, list at one version, merge with the inventory, emit the
+// difference. An interrupted reconcile starts again, and the inventory holds what was acknowledged. A full snapshot
+// lists at exactly the position, which does not move meanwhile. If the server has forgotten it, a reconcile of reason
+// gone comes first. Reconciles for all sinks run before full snapshots, because an exact list at another cluster's
+// position would prove nothing.
+//
+// The version of an initial snapshot is saved, as a marked position (change.InitialPosition), before its begin goes
+// out. The next attempt lists at exactly that version, so no change after the first snapshot.begin is missing. If the
+// server has forgotten that version, a gap from it is announced.
+//
+// # Histories
+//
+// A position means something in one history only. Before each watch and each reconcile the server is asked for the uid
+// of kube-system and for its present version. After a failure it is also asked for the last object that went in line,
+// at exactly the position (proof): a restored etcd that has overtaken the position answers differently. Each history
+// has its own name (change.NewEpoch), which is part of every id. A reconcile of reason epoch trusts no version and
+// emits every object, because a restored etcd may hand out the same uid and version for another body.
+//
+// A restored etcd is not noticed if the object of the proof is older than the restored state, if the server has
+// compacted the position, or in a life that has delivered nothing yet. The next resync corrects the differences then.
+//
+// # Decisions
+//
+//   - Objects stay raw bytes. Decoding and marshalling costs many times more CPU (make bench-source) and changes
+//     numbers, key order and unknown fields.
+//   - The Reflector instead of a watch loop of our own: API servers are tested against its rules for 410, 429, time
+//     limits, short watches and backoff. Its list is not used, because it holds all objects in memory.
+//   - An inventory instead of a relist that repeats everything: only what was delivered can tell what was deleted.
+//   - HTTP/1.1 for up to 16 streams: one connection per watch costs less CPU, and a stalled watch's bytes stay in the
+//     kernel. Above that, one shared HTTP/2 connection costs less (make bench-source, make bench-scale).
+//   - A busy connection is read up to 512 KiB at once (aheadConn), below TLS, which asks for 32 KiB.
+//   - A position from a watch frame is incomplete, and a watch resumes one version below it: several events can share a
+//     version, since Events that expire together are deleted in one etcd transaction.
+//   - Before each watch the server is asked where it stands. A watch from a version that the server has not reached is
+//     silent until then, and loses everything in between.
+//   - A quiet stream without bookmarks moves its position by two proofs together, a silent watch and an equal list
+//     (quiet.go). Silence alone was refused: a watch of an API server that is cut off from etcd is silent, too.
+//   - The order of a list is proven by a continue token or by the end of the list, never assumed (order.go). Before
+//     that, nothing is reported as gone for being passed over: an aggregated API server may sort differently.
+//   - No continue token is saved. It is the server's own, lasts for minutes, and proves nothing without an order.
+//   - A stream whose resourceVersions cannot be ordered is refused (refusal.go). Comparing contents instead would
+//     deliver updates under equal ids, which consumers drop.
+//   - An object that cannot be read becomes a gap for its key, without a dead letter, since none of it could be
+//     redacted (I9). Ending the stream instead would let everybody who may write objects stop it.
+//   - A list of custom resources has its metadata last, so the server is asked for its version first, and the list is
+//     read at exactly that version. After five lists of another version the stream is refused.
+//   - Kind and apiVersion are added to list items of built-in types, which lack them, so that an object looks the same
+//     from list and watch.
+//   - The last record of a snapshot is held back until it is known to be the last (last.go), so that formats can mark
+//     it.
+//
+// Discovery:
+//
+//   - Discovery is polled. Watching CustomResourceDefinitions and APIServices needs more rights, reports a definition
+//     before it is served, and says nothing of what an aggregated server adds. Unchanged answers cost two small
+//     requests.
+//   - Discovery is read with client-go's generic REST client (document.go). Its discovery client and typed clients link
+//     the code of every type of Kubernetes, a fifth of the binary.
+//   - Gone is proven: two catalogs in a row lack the resource although both told its group, and a ready server answers
+//     404 at its path. Nothing is deleted because discovery failed.
+//   - One Stream per version instead of a Stream that changes: records in line point to the resource they were read
+//     from.
+//   - Rights are found out by trying. An access review answers for one verb of one resource and must be repeated
+//     anyway.
+//   - A Gate lets sixteen reconciles begin at once, each for five seconds at most: a list that waits for a stuck sink
+//     must not hold up the streams of other sinks.
+package source
