@@ -207,10 +207,10 @@ func (w *writer) returns(rec *change.Record, a *Absence) error {
 func (w *writer) returned(rec *change.Record, stream *streamWrite, at int) error {
 	a := stream.absent.all[at]
 	switch {
+	case rec.Op == change.Deleted: // also one for all: the sink's log may have held the object
+		return w.batch.Delete(missedKey(a.Share, rec.Key, rec.UID), nil)
 	case rec.Sink == "":
 		return nil
-	case rec.Op == change.Deleted:
-		return w.batch.Delete(missedKey(a.Share, rec.Key, rec.UID), nil)
 	case rec.Snapshot == nil || rec.Snapshot.Reason != change.Absent || rec.Op != change.Sync && rec.Op != change.SnapshotEnd:
 		return nil
 	}

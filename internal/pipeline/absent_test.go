@@ -201,3 +201,46 @@ func TestI4ASinkThatReturnsIsToldWhatItsLogAloneHas(t *testing.T) {
 		t.Errorf("the sink has %s", got)
 	}
 }
+
+// What the log of a sink that comes back holds may be deleted for all behind its gap: it is told so once.
+func TestI3ASinkThatReturnsIsToldADeleteOnce(t *testing.T) {
+	lake := &memory{}
+	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
+	both := r.config.Sinks
+	live := func(sinks []Sink, use func(*Line)) {
+		t.Helper()
+		r.config.Sinks = sinks
+		if err := r.life(use); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live(both, func(line *Line) { r.push(line, update(pods(), "a", 4), update(pods(), "b", 5)); r.drain(line, pods()) })
+	live(both[1:], func(line *Line) { r.push(line, update(pods(), "a", 6), went("b", 7)); r.drain(line, pods()) })
+	lake.append([]sink.Message{{ID: update(pods(), "a", 6).ID(clusterUID).String()}})
+	live(both, func(line *Line) {
+		gap := found(update(pods(), "", 90), change.Gap, change.Absent, "90")
+		gap.Sink, gap.Key, gap.UID, gap.Snapshot.Generation = "lake", change.Key{}, "", r.generation("lake", pods())
+		r.drain(line, pods())
+		r.push(line, gap, went("a", 8))
+		r.comeback(line, "lake")
+	})
+	if got := lake.short(); strings.Count(got, "deleted") != 2 || !strings.Contains(got, "b/5/deleted") {
+		t.Errorf("the sink has %s", got)
+	}
+}
+
+// generation is that of the snapshot with which the sink is to come back.
+func (r *rig) generation(name string, stream change.Stream) uint64 {
+	r.t.Helper()
+	debts, err := r.store.Debts()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, d := range debts {
+		if d.Sink == name && d.Stream == stream.String() && d.Reason == change.Absent {
+			return d.Generation
+		}
+	}
+	r.t.Fatalf("sink %s does not come back", name)
+	return 0
+}

@@ -133,7 +133,7 @@ func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err erro
 	if err != nil {
 		return false, fmt.Errorf("read the mark of sink %s: %w", l.Name, err)
 	}
-	err = l.open(ctx, mark)
+	err = l.openFirst(ctx, mark)
 	var lost *sink.LostError
 	switch {
 	case errors.As(err, &lost):
@@ -146,6 +146,20 @@ func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err erro
 		err = l.recall(ctx)
 	}
 	return lost != nil, err
+}
+
+// openFirst is open in a new process, or after the sink has left. What the sink could not mend by itself is tried again: the others go on.
+func (l *listener) openFirst(ctx context.Context, mark sink.Mark) error {
+	for {
+		err := l.open(ctx, mark)
+		if err == nil || l.opened || isPermanent(err) || ctx.Err() != nil {
+			return err
+		}
+		l.observer.Failed(l.Name, err)
+		if err := l.patience.wait(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // join saves where a sink stands that is open now, before its first record, and what it is owed where its log lost records.

@@ -75,6 +75,21 @@ func TestASinkThatCannotBeOpenedForGoodStopsAlone(t *testing.T) {
 	})
 }
 
+func TestASinkThatDoesNotOpenAtFirstIsOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, good := &memory{lost: errors.New("the broker does not answer")}, &memory{}
+		r := newRig(t, sinkOf("slow", slow), sinkOf("good", good))
+		err := r.life(func(line *Line) {
+			r.push(line, update(pods(), "a", 5))
+			good.eventually(t, "a/5/updated")
+			slow.eventually(t, "a/5/updated")
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestTheRunEndsWithTheLastSinkThatStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fault, _ := broken("fenced")
