@@ -61,34 +61,35 @@ type Log struct {
 func (c *Config) keys() []key {
 	return []key{
 		{"cluster", text(&c.Cluster),
-			"The cluster's name in records, subjects and topics. Without it, the kubeconfig's context, and `kubernetes` " +
-				"inside a cluster. A state belongs to one name."},
+			"The cluster's name in records, subjects and topics. Without it, the kubeconfig's context, or " +
+				"`kubernetes` inside a cluster. A state belongs to one name."},
 		{"resources", entries(&c.Resources, readResource).orName(),
-			"What to watch. An entry is a name alone, `pods`, or a mapping with these keys. Each name may be there once."},
+			"What to watch. An entry is a name, such as `pods`, or a mapping with these keys. Each name may occur " +
+				"once."},
 		{"sinks", entries(&c.Sinks, func(d *decoder, path string, n *yaml.Node, s *Sink) { d.mapping(path, n, s.keys()) }),
-			"Where changes go. Each sink is one of `kafka`, `nats` and `file`, and keeps its own place."},
+			"Where changes go. Each sink is one of `kafka`, `nats` and `file`, and has its own position."},
 		{"state", section(&c.State),
-			"What a restart goes on from: positions, inventory, marks, and what is spooled."},
+			"Everything that a restart needs: positions, inventory, marks and spools."},
 		// Only this host is served unless somebody says otherwise: the port also takes what changes state.
 		{"listen", textOr(&c.Listen, "127.0.0.1:8080"),
 			"Address of `/metrics`, `/healthz`, `/readyz`, `/statusz` and the status page. Say `:8080` to be read from other " +
 				"hosts; what changes state is answered to this host in either case."},
 		{"log", section(&c.Log), "What the exporter says about itself, on standard error."},
 		{"redactKey", secret(&c.RedactKey),
-			"The key of the hashes that stand for redacted values, for hashes that outlive the state or are alike in " +
-				"several clusters. Without it the state makes a random one."},
+			"The key of the hashes that replace redacted values. Set it if hashes must outlive the state or be equal " +
+				"in several clusters. Without it, a random key in the state."},
 		{"discovery", section(&c.Discovery), "How the exporter learns what the API server serves."},
 	}
 }
 
 func (s *State) keys() []key {
-	return []key{{"dir", textOr(&s.Dir, "/var/lib/kubecdc"), "Directory, of one process at a time."}}
+	return []key{{"dir", textOr(&s.Dir, "/var/lib/kubecdc"), "A directory that one process uses at a time."}}
 }
 
 func (l *Log) keys() []key {
 	return []key{
-		{"level", textOr(&l.Level, "info").oneOf(&l.Level, LogLevels()), "What is logged."},
-		{"format", firstOf(&l.Format, LogFormats()), "How it is logged."},
+		{"level", textOr(&l.Level, "info").oneOf(&l.Level, LogLevels()), "Lowest level that is logged."},
+		{"format", firstOf(&l.Format, LogFormats()), "Format of log lines."},
 	}
 }
 
@@ -98,7 +99,7 @@ const minInterval = Duration(time.Second)
 func (d *Discovery) keys() []key {
 	// A question costs two small requests, most of them answered with "not modified".
 	return []key{{"interval", or(&d.Interval, durations(minInterval), "10s"),
-		"Time between two questions to the API server what it serves, at least `1s`."}}
+		"How often the API server is asked what it serves, at least `1s`."}}
 }
 
 // check finds what is wrong with values that are there.

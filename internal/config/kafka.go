@@ -51,33 +51,35 @@ func (k *Kafka) keys() []key {
 	return []key{
 		{"brokers", list(&k.Brokers), "Needed. Some of the brokers, each `host:port`; the others are found."},
 		{"topic", textOr(&k.Topic, "k8s.{cluster}.{resource}"),
-			"Template of topics, of {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind} and {label:KEY}. " +
-				"A label is refused in a compacted topic."},
+			"Template of topics, with {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind} and " +
+				"{label:KEY}. A label is refused in a compacted topic."},
 		{"topics", dictionary(&k.Topics),
-			"Templates of their own for some of the configuration's resources, by their spelling there."},
+			"Other templates for some resources, spelled as in `resources`."},
 		{"delivery", firstOf(&k.Delivery, Deliveries()),
-			"How records become durable once: a sequence of the producer, or a transaction a batch " +
+			"How records become durable once: by the producer's sequence numbers, or by one transaction per batch " +
 				"(readers set `isolation.level=read_committed`)."},
 		{"compression", firstOf(&k.Compression, Compressions()), "Codec of record batches."},
 		{"transactionalId", text(&k.TransactionalID),
-			"An exporter that starts with the same one fences the older, in both deliveries. Without it, `kubecdc-CLUSTER-SINK`."},
+			"An exporter that starts with the same id fences the older one, with both values of `delivery`. Without " +
+				"it, `kubecdc-CLUSTER-SINK`."},
 		{"tombstones", choice(&k.Tombstones),
-			"A record without a value behind each delete, so that a compacted topic forgets the object."},
-		{"tls", optional(&k.TLS), "TLS; the key alone trusts the system's authorities. Without it, in the clear."},
+			"Write a record without a value after each delete, so that a compacted topic forgets the object."},
+		{"tls", optional(&k.TLS), "TLS. `tls: {}` trusts the system's authorities. Without it, no encryption."},
 		{"sasl", optional(&k.SASL), "A login. Without it, none."},
-		{"create", choice(&k.Create), "Make topics that are missing. The keys below are of these."},
+		{"create", choice(&k.Create), "Create missing topics. The keys below apply to them."},
 		{"labelTopics", or(&k.LabelTopics, counts(1, unlimited), "100"),
-			"How many topics are made at most because a label in `topic` or `topics` says so. What belongs into others is a dead letter."},
+			"How many topics labels in `topic` or `topics` may create. Records for further topics become dead " +
+				"letters."},
 		{"partitions", counts(1, unlimited).into(&k.Partitions),
-			"Partitions of a topic that is made. Without it, the broker's default."},
+			"Partitions of a created topic. Without it, the broker's default."},
 		{"replication", counts(1, unlimited).into(&k.Replication),
-			"Replicas of a topic that is made. Without it, the broker's default."},
+			"Replicas of a created topic. Without it, the broker's default."},
 		{"minInsyncReplicas", counts(1, unlimited).into(&k.MinInsyncReplicas),
 			"How many replicas must have a record before it is acknowledged. Without it, the broker's default."},
-		{"cleanup", firstOf(&k.Cleanup, Cleanups()), "`cleanup.policy` of a topic that is made."},
+		{"cleanup", firstOf(&k.Cleanup, Cleanups()), "`cleanup.policy` of a created topic."},
 		{"retention", durations(0).into(&k.Retention),
-			"How long a topic that is made keeps records. Without it, the broker's default."},
-		{"topicConfig", dictionary(&k.TopicConfig), "More settings of a topic that is made, by Kafka's names."},
+			"How long a created topic keeps records. Without it, the broker's default."},
+		{"topicConfig", dictionary(&k.TopicConfig), "More settings of a created topic, by Kafka's names."},
 	}
 }
 

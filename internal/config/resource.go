@@ -36,34 +36,38 @@ type Resource struct {
 func (r *Resource) keys() []key {
 	return []key{
 		{"resource", text(&r.Name),
-			"Needed. As kubectl names it: `pods`, `po`, `deployments.apps`; `*.cert-manager.io` is a group, `*` " +
-				"everything but Secrets."},
+			"Needed. As kubectl names it: `pods`, `po`, `deployments.apps`; `*.cert-manager.io` is a group, `*` is " +
+				"everything except Secrets."},
 		{"namespaces", list(&r.Namespaces), "Namespaces to watch, each by a watch of its own. Without it, all."},
 		{"excludeNamespaces", list(&r.ExcludeNamespaces),
 			"Namespaces to leave out of all; not together with `namespaces`."},
 		{"exclude", list(&r.Exclude),
-			"What a wildcard does not stand for: full names, or `*.GROUP`. Only for `*` and `*.GROUP`."},
+			"What a wildcard leaves out: full names, or `*.GROUP`. Only for `*` and `*.GROUP`."},
 		{"labelSelector", text(&r.LabelSelector),
-			"The API server's label selector. An object that leaves it is told as deleted."},
+			"The API server's label selector. An object that stops matching is reported as deleted."},
 		{"fieldSelector", text(&r.FieldSelector),
-			"The API server's field selector. An object that leaves it is told as deleted."},
+			"The API server's field selector. An object that stops matching is reported as deleted."},
 		{"ops", list(&r.Ops, Ops()...),
-			"Operations that go on; what a snapshot finds goes with `added` or `updated`. Without it, all."},
+			"Operations to stream. Records of a snapshot pass with `added` or `updated`. Without it, all."},
 		{"filter", text(&r.Filter),
-			"An expression in CEL over `object`, `op` and, with `before`, `oldObject`; changes for which it is true go on. " +
-				"An object that stops matching is not told as deleted. Without it, all go on."},
+			"A CEL expression over `object`, `op` and, with `before`, `oldObject`. Changes for which it is true are " +
+				"streamed. An object that stops matching is not reported as deleted. Without it, all changes are " +
+				"streamed."},
 		{"filterFailure", word(&r.FilterFailure, FilterFailures()),
-			"What becomes of a record whose filter fails: it goes on, or a gap record stands in its place. Without it, `pass`."},
+			"What happens to a record whose filter fails: it passes, or a gap record stands in its place. Without " +
+				"it, `pass`."},
 		{"before", flag(&r.Before),
-			"Keep each object as it was delivered last, so that the next record has it. The state grows by about half of " +
-				"the objects' JSON."},
+			"Keep each object as it was delivered last, so that the next record includes it. The state grows by " +
+				"about half of the objects' JSON."},
 		{"keep", list(&r.Keep, Keepables()...),
-			"What is left in although it is cut otherwise: `metadata.managedFields`, and kubectl's last-applied annotation."},
+			"What is kept although it is cut by default: `metadata.managedFields`, and kubectl's last-applied " +
+				"annotation."},
 		{"only", list(&r.Only),
-			"Paths, as in kubectl's JSONPath, of what is left in beside apiVersion, kind and identity. Without it, everything."},
-		{"drop", list(&r.Drop), "Paths of what is left out."},
+			"Paths, as in kubectl's JSONPath, to keep beside apiVersion, kind and identity. Without it, everything."},
+		{"drop", list(&r.Drop), "Paths to leave out."},
 		{"redact", redaction(&r.Redact),
-			"Paths whose values become keyed hashes. The values of Secrets and of their annotations always do, unless it is `none`."},
+			"Paths whose values become keyed hashes. The values of Secrets and of their annotations always do, " +
+				"unless this is `none`."},
 		{"redactEnv", list(&r.RedactEnv),
 			"Patterns of environment variables, such as `*PASSWORD*`, whose values in Pods and templates become keyed hashes."},
 	}

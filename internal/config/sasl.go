@@ -25,12 +25,12 @@ type OAuth struct {
 func (s *SASL) keys() []key {
 	return []key{
 		{"mechanism", word(&s.Mechanism, Mechanisms()), "Needed."},
-		{"user", text(&s.User), "Of PLAIN and SCRAM, needed there."},
-		{"password", secret(&s.Password), "Of PLAIN and SCRAM; this or `passwordFile` is needed there."},
+		{"user", text(&s.User), "User name. Needed for PLAIN and SCRAM."},
+		{"password", secret(&s.Password), "Password. PLAIN and SCRAM need this or `passwordFile`."},
 		{"passwordFile", text(&s.PasswordFile), "A file with the password, read again when it changes."},
 		{"oauth", optional(&s.OAuth),
-			"Where tokens come from, by the client credentials grant. Of OAUTHBEARER, needed there."},
-		{"region", text(&s.Region), "Of AWS_MSK_IAM. Without it, that of the AWS configuration."},
+			"Where tokens come from, by the client credentials grant. Needed for OAUTHBEARER."},
+		{"region", text(&s.Region), "AWS region, for AWS_MSK_IAM. Without it, that of the AWS configuration."},
 	}
 }
 
@@ -40,10 +40,10 @@ func (o *OAuth) keys() []key {
 		{"clientId", text(&o.ClientID), "Needed."},
 		{"clientSecret", secret(&o.ClientSecret), "This or `clientSecretFile` is needed."},
 		{"clientSecretFile", text(&o.ClientSecretFile), "A file with the secret, read again when it changes."},
-		{"scopes", list(&o.Scopes), "Scopes that the token is asked with."},
-		{"audience", text(&o.Audience), "Audience that the token is asked with."},
+		{"scopes", list(&o.Scopes), "Scopes to ask the token for."},
+		{"audience", text(&o.Audience), "Audience to ask the token for."},
 		{"ca", text(&o.CA),
-			"Path of the PEM file that the token's server is known by. Without it, the system's authorities."},
+			"Path of a PEM file with the authorities of the token's server. Without it, the system's authorities."},
 		{"extensions", dictionary(&o.Extensions), "SASL extensions (KIP-342)."},
 	}
 }

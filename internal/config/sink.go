@@ -45,26 +45,27 @@ const (
 func (s *Sink) keys() []key {
 	return []key{
 		{"name", text(&s.Name),
-			"The sink's name in state, metrics and commands. Without it the kind's (`kafka`, `nats`, `file`, `stdout`), " +
-				"where the sink is the only one of its kind. Another name is another sink, which gets everything anew."},
+			"The sink's name in state, metrics and commands. Without it, the name of its kind (`kafka`, `nats`, " +
+				"`file`, `stdout`), if the sink is the only one of that kind. A new name makes a new sink, which gets " +
+				"everything again."},
 		{"kafka", optional(&s.Kafka), "A destination in Apache Kafka."},
 		{"nats", optional(&s.NATS).then(s.takeLogin),
-			"A destination in NATS JetStream: a stream of changes, or a bucket of present states. At most one way to log in " +
-				"may be given."},
-		{"file", optional(&s.File), "A file of one JSON value a line, or standard output."},
+			"A destination in NATS JetStream: a stream of changes, or a bucket of present states. Give at most one " +
+				"way to log in."},
+		{"file", optional(&s.File), "A file with one JSON value per line, or standard output."},
 		{"format", firstOf(&s.Format, Formats()),
-			"What a message looks like: [formats.md](formats.md). A file takes `cloudevents` and `debezium` alone."},
+			"What a message looks like: [formats.md](formats.md). A file takes only `cloudevents` and `debezium`."},
 		{"resources", list(&s.Resources),
-			"Which of the configuration's resources the sink takes, written as there. Without it, all."},
-		{"queue", section(&s.Queue), "What waits in memory for this sink."},
+			"Which of the configuration's resources the sink takes, spelled as in `resources`. Without it, all."},
+		{"queue", section(&s.Queue), "The records that wait in memory for this sink."},
 		{"resync", durations(minResync).into(&s.Resync),
-			"Time between two full snapshots of all that the sink takes, at least `1m`. Without it, never."},
+			"Time between two full snapshots of everything that the sink takes, at least `1m`. Without it, never."},
 		{"oversize", firstOf(&s.Oversize, OversizePolicies()),
-			"What becomes of an object that is too large for the sink: it is kept as a dead letter with a gap record in its " +
-				"place, it is cut until it fits, or the sink stops, and the others go on."},
+			"What happens to an object that is too large for the sink: it is kept as a dead letter with a gap record " +
+				"in its place, it is cut until it fits, or this sink stops."},
 		{"trim", list(&s.Trim),
 			"Paths that `oversize: trim` cuts, in this order, after managedFields and last-applied."},
-		{"deadLetter", section(&s.DeadLetter), "Where is kept what the sink will never take."},
+		{"deadLetter", section(&s.DeadLetter), "Where dead letters are kept: the records that the sink refuses for good."},
 	}
 }
 
@@ -76,20 +77,21 @@ func (s *Sink) takeLogin(d *decoder, path string) {
 }
 
 func (d *DeadLetter) keys() []key {
-	return []key{{"dir", text(&d.Dir), "Directory, with one of each sink in it. Without it, `deadletters` in `state.dir`."}}
+	return []key{{"dir", text(&d.Dir), "A directory, with one subdirectory per sink. Without it, `deadletters` in `state.dir`."}}
 }
 
 func (q *Queue) keys() []key {
 	return []key{
 		// A deeper queue makes nothing faster: it is taken from in batches of 4 MiB at most.
-		{"bytes", or(&q.Bytes, sizes(1), "32Mi"), "Bound in bytes."},
+		{"bytes", or(&q.Bytes, sizes(1), "32Mi"), "Limit in bytes."},
 		// At 512 bytes a record the two bounds meet; the count is there for the fixed cost of smaller ones.
-		{"records", or(&q.Records, counts(1, unlimited), "65536"), "Bound in records."},
+		{"records", or(&q.Records, counts(1, unlimited), "65536"), "Limit in records."},
 		{"full", firstOf(&q.Full, FullPolicies()),
-			"What a full queue does: reading waits, the rest goes to the state directory, or only the newest record of each " +
-				"object is kept, and goes there when the sink is away."},
+			"What a full queue does: reading waits, records go to the state directory, or only the newest record of " +
+				"each object is kept and goes there while the sink is away."},
 		{"spool", orWhen(&q.Spool, sizes(minSpool), "10Gi", q.spools()),
-			"Bound of what is on disk, at least `1Mi`; above it reading waits. Only with `full: spool` and `full: coalesce`."},
+			"Limit of the records on disk, at least `1Mi`; above it reading waits. Only with `full: spool` and " +
+				"`full: coalesce`."},
 	}
 }
 

@@ -12,21 +12,22 @@ const head = `<!-- Made from the keys in internal/config by make docs. Change th
 
 # Configuration
 
-The exporter reads one YAML file, ` + "`exporter run -f FILE`" + `; without one, flags say the most important things
-(` + "`exporter run --help`" + `), and a flag wins over the file. Only ` + "`resources` and `sinks`" + ` are needed.
-[deploy/config.example.yaml](../deploy/config.example.yaml) is one file with every key in it.
+The exporter reads one YAML file: ` + "`exporter run -f FILE`" + `. Without a file, flags give the most important settings
+(` + "`exporter run --help`" + `). A flag wins over the file. Only ` + "`resources` and `sinks`" + ` are needed.
+[deploy/config.example.yaml](../deploy/config.example.yaml) shows every key once.
 
-` + "`${NAME}`" + ` in a value is replaced by that environment variable after the YAML was read; ` + "`$${`" + ` stands for ` + "`${`" + `.
-A variable that is not set, an unknown key, a key given twice and a value of the wrong type are errors, and all of them are reported at once, each with its path and line.
+` + "`${NAME}`" + ` in a value is replaced by that environment variable after the YAML was read. ` + "`$${`" + ` stands for ` + "`${`" + `.
+These are errors: a variable that is not set, an unknown key, a key that is given twice, and a value of the wrong type.
+All errors are reported at once, each with its path and line.
 
 | type | how it is written |
 |---|---|
-| size | bytes, with one of Ki, Mi, Gi, Ti, k, M, G, T: ` + "`64Mi`" + `, ` + "`4096`" + ` |
+| size | bytes, or a number with one of Ki, Mi, Gi, Ti, k, M, G, T: ` + "`64Mi`" + `, ` + "`4096`" + ` |
 | duration | as Go writes it: ` + "`10s`, `1h30m`" + ` |
-| secret | a string that is shown nowhere; give it as ` + "`${NAME}`" + ` |
-| number, boolean | also in quotes, so that they may come from a variable |
+| secret | a string that is never shown; give it as ` + "`${NAME}`" + ` |
+| number, boolean | also in quotes, so that it can come from a variable |
 
-A default of – means that there is none; the sentence says what happens without the key.
+The default – means that there is none. Then the sentence says what happens without the key.
 `
 
 // Markdown is the page.
