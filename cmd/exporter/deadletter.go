@@ -137,6 +137,7 @@ func newDeadLetterShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show",
 		Short:   "Print letters whole, as JSON",
+		Long:    "show prints letters whole, as JSON. Of Secrets it shows the values that are keyed hashes; their files have the others.",
 		Example: `  exporter deadletter show --state-dir ./state --id 00112233445566778899 | jq .value.data`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -163,11 +164,7 @@ func (s *shelf) show(out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		document, err := letter.Document()
-		if err == nil {
-			_, err = out.Write(document)
-		}
-		if err != nil {
+		if err := console.PrintLetter(letter, out); err != nil {
 			return fmt.Errorf("write dead letter %s: %w", letter.ID, err)
 		}
 		n++

@@ -11,17 +11,18 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
+
+// devPoll is how often the stream is read on.
+const devPoll = 100 * time.Millisecond
 
 // devResources are watched where nothing else is asked for: what a person changes, and nothing that ticks by itself.
 const devResources = "namespaces,pods,services,configmaps,deployments.apps,replicasets.apps,jobs.batch"
@@ -47,7 +48,7 @@ prints each one as it comes back out of the stream. Any NATS client can subscrib
 	return cmd
 }
 
-func dev(ctx context.Context, f *flags, natsAddress string, out, errOut io.Writer) (err error) {
+func dev(ctx context.Context, f *flags, natsAddress string, out, errOut *console.Screen) (err error) {
 	dir, cleanUp, err := devDir(f.config.StateDir)
 	if err != nil {
 		return err
@@ -127,70 +128,26 @@ func devConfig(f *flags, dir, url string) (*config.Config, error) {
 }
 
 // streamAndPrint runs the line, and beside it a reader of the stream.
-func streamAndPrint(ctx context.Context, f *flags, cfg *config.Config, out, errOut io.Writer) error {
-	readCtx, stopReading := context.WithCancel(ctx)
-	var reading errgroup.Group
-	reading.Go(func() error { return printStream(readCtx, cfg.Sinks[0].NATS, out) })
-	// The changes are printed to the terminal, so its last line is not free for the progress.
-	err := stream(ctx, f, cfg, stdio{out: out, errOut: struct{ io.Writer }{errOut}})
-	stopReading()
-	return errors.Join(err, reading.Wait())
-}
-
-// printStream prints each message of the stream that comes after now, until ctx ends.
-func printStream(ctx context.Context, target *config.NATS, out io.Writer) error {
-	nc, err := nats.Connect(target.URL, nats.Name("exporter dev, reader"))
+func streamAndPrint(ctx context.Context, f *flags, cfg *config.Config, out, errOut *console.Screen) error {
+	c, err := findCluster(f, cfg)
 	if err != nil {
-		return fmt.Errorf("connect to the embedded NATS server: %w", err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return fmt.Errorf("use the embedded JetStream: %w", err)
-	}
-	consumer, err := consumerFromNow(ctx, js, target.Stream)
-	if err != nil {
-		return ignoreStop(ctx, err)
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return ignoreStop(ctx, fmt.Errorf("read stream %s: %w", target.Stream, err))
-	}
-	stop := context.AfterFunc(ctx, messages.Stop)
-	defer stop()
-	return printAll(messages, out)
-}
-
-// consumerFromNow reads an existing stream from its end, and one that is still to be made from its beginning.
-func consumerFromNow(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Consumer, error) {
-	from := uint64(1)
-	if existing, err := js.Stream(ctx, name); err == nil {
-		from = existing.CachedInfo().State.LastSeq + 1
-	}
-	var consumer jetstream.Consumer
-	open := func() (err error) {
-		consumer, err = js.OrderedConsumer(ctx, name, jetstream.OrderedConsumerConfig{
-			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
-		})
 		return err
 	}
-	err := backoff.Retry(open, backoff.WithContext(backoff.NewConstantBackOff(50*time.Millisecond), ctx))
-	return consumer, err
-}
-
-func printAll(messages jetstream.MessagesContext, out io.Writer) error {
-	lines := console.NewPresenter()
-	for {
-		message, err := messages.Next()
-		if err != nil {
-			return nil // the reader was stopped, or the server, which reports for itself
-		}
-		line, err := lines.Line(message.Data())
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(out, line)
+	reader, err := newReader(&cfg.Sinks[0], c, sink.Start{End: true})
+	if err != nil {
+		return err
 	}
+	log := &console.Log{Printer: console.NewPrinter(out, console.Style{Brief: true}), Poll: devPoll, Diff: true}
+	readCtx, stopReading := context.WithCancel(ctx)
+	var reading errgroup.Group
+	reading.Go(func() error {
+		err := ignoreStop(readCtx, log.Follow(readCtx, reader))
+		return errors.Join(err, reader.Close())
+	})
+	// The changes are printed to the terminal, so its last line is not free for the progress.
+	err = stream(ctx, f, cfg, stdio{out: out, errOut: struct{ io.Writer }{errOut}})
+	stopReading()
+	return errors.Join(err, reading.Wait())
 }
 
 // ignoreStop is nil where the error is only our own stop.

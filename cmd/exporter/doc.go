@@ -13,9 +13,6 @@
 //   - Two entries that contradict each other for a resource which appears later stop nothing: the first one counts, and
 //     the log says so once.
 //   - /readyz waits for the streams of the start only, each until it has begun or failed to.
-//   - Everything that a command prints goes through one writer (screen.go), which shows what a terminal would act on as
-//     its code. Quoting the known names in each command was refused: names, versions, selectors and errors come from
-//     others.
 //   - Connections have places (places.go): a new one always comes in, for the oldest of whoever has the most. Refusing
 //     the newest, as netutil.LimitListener does, would let whoever came first lock out the probes.
 //   - Comparisons of verify list first and read the sink then, so the sink is the newer of both. A difference counts

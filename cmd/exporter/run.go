@@ -45,7 +45,7 @@ SIGHUP makes it give every sink a full snapshot of all that it takes; see also e
 			}
 			hangups, ignore := notifyHangups()
 			defer ignore()
-			return stream(cmd.Context(), f, cfg, stdio{records(cmd), stderr(cmd), hangups})
+			return stream(cmd.Context(), f, cfg, stdio{stdout(cmd).Records(), stderr(cmd), hangups})
 		},
 	}
 	f.register(cmd)

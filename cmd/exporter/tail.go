@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -16,8 +13,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
-	"github.com/kubecdc/kubecdc/internal/decode"
-	"github.com/kubecdc/kubecdc/internal/page"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -47,7 +42,7 @@ func newTailCommand() *cobra.Command {
 log; without, it follows the running exporter that owns the state directory, which tells names and no more.
 
 With --diff it shows what changed in each object: the path, the old value and the new one. For that it reads the sink's
-log from its beginning. Values of Secrets are not shown.
+log from its beginning. Of Secrets it shows the values that are keyed hashes, and no others.
 
 Lines are coloured where they go to a terminal, unless NO_COLOR is set.`,
 		Example: `  exporter tail
@@ -100,15 +95,18 @@ func (t *tailer) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	terminal := stdout(cmd)
-	out := bufio.NewWriter(terminal.To)
-	printer := console.NewPrinter(out, t.output == "json", console.Colourful(terminal, os.LookupEnv), t.diff)
-	if t.sink == "" && t.file == "" {
-		err = t.followExporter(ctx, since, printer)
-	} else {
-		err = t.followSink(ctx, since, printer)
+	screen := stdout(cmd)
+	style := console.Style{JSON: t.output == "json", Colour: console.Colourful(screen, os.LookupEnv)}
+	log := &console.Log{Printer: console.NewPrinter(screen, style), Filter: t.filter, Since: since, Diff: t.diff}
+	if t.follow {
+		log.Poll = tailPoll
 	}
-	return errors.Join(err, out.Flush())
+	if t.sink == "" && t.file == "" {
+		err = t.followExporter(ctx, log)
+	} else {
+		err = t.followSink(ctx, log)
+	}
+	return errors.Join(err, log.Printer.Flush())
 }
 
 func (t *tailer) checkFlags(cmd *cobra.Command) (since time.Time, err error) {
@@ -146,101 +144,30 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, text)
 }
 
-// followExporter prints what the running exporter tells.
-func (t *tailer) followExporter(ctx context.Context, since time.Time, printer *console.Printer) error {
+// followExporter shows what the running exporter tells.
+func (t *tailer) followExporter(ctx context.Context, log *console.Log) error {
 	client, err := t.client()
 	if err != nil {
 		return err
 	}
-	for event, err := range client.Events(ctx) {
-		if err != nil {
-			return err
-		}
-		switch event.Name {
-		case "private":
-			var why string
-			if err := json.Unmarshal(event.Data, &why); err != nil {
-				why = string(event.Data)
-			}
-			return errors.New(why)
-		case "changes":
-			var told page.Changes
-			if err := json.Unmarshal(event.Data, &told); err != nil {
-				return fmt.Errorf("read the exporter's changes: %w: use an exporter of this version", err)
-			}
-			if err := t.printChanges(&told, since, printer); err != nil {
-				return err
-			}
-		case "status":
-			if !t.follow { // the changes before it were told
-				return nil
-			}
-		}
-	}
-	return nil
+	return log.FollowEvents(client.Events(ctx))
 }
 
-func (t *tailer) printChanges(told *page.Changes, since time.Time, printer *console.Printer) error {
-	if told.Missed > 0 {
-		printer.Note("%d changes came faster than they could be told", told.Missed)
+// followSink shows what the sink's log has.
+func (t *tailer) followSink(ctx context.Context, log *console.Log) error {
+	start := sink.Start{End: t.since == "", Since: log.Since}
+	if t.since == "" {
+		log.Since = time.Time{} // what comes is of now, whatever the clock here says
 	}
-	for _, c := range told.Changes {
-		line := console.Line{Time: c.Time, Op: c.Op, Resource: c.Resource, Namespace: c.Namespace, Name: c.Name, ResourceVersion: c.ResourceVersion, Reason: string(c.Reason)}
-		if t.filter.Takes(&line) && !c.Time.Before(since) {
-			if err := printer.Show(&line); err != nil {
-				return err
-			}
-		}
-	}
-	return printer.Flush()
-}
-
-// followSink prints what the sink's log has.
-func (t *tailer) followSink(ctx context.Context, since time.Time, printer *console.Printer) error {
-	start := sink.Start{End: t.since == "", Since: since}
 	if t.diff {
 		start = sink.Start{} // the versions before are needed
+		log.Silent = t.since == ""
 	}
 	reader, err := t.openSink(ctx, start)
 	if err != nil {
 		return err
 	}
-	early := t.diff && t.since == "" // what is there is only remembered
-	for {
-		err := reader.Read(ctx, func(m *sink.Stored) error { return t.take(m, since, early, printer) })
-		err = errors.Join(err, printer.Flush())
-		if err != nil || !t.follow {
-			return errors.Join(err, reader.Close())
-		}
-		early = false
-		select {
-		case <-time.After(tailPoll):
-		case <-ctx.Done():
-			return reader.Close()
-		}
-	}
-}
-
-func (t *tailer) take(m *sink.Stored, since time.Time, early bool, printer *console.Printer) error {
-	c, err := decode.Read(m)
-	switch {
-	case errors.Is(err, change.ErrForeignID):
-		return nil
-	case err != nil:
-		printer.Note("%v", err)
-		return nil
-	case c.ID.Op == change.Deleted && m.Value == nil && m.Key != nil && c.Object == nil && printer.Repeats(c):
-		return nil // the tombstone behind a delete
-	}
-	printer.Last = c.ID
-	line := console.LineOf(c)
-	if t.diff {
-		line.Diff = printer.Compare(c)
-	}
-	if early || !t.filter.Takes(line) || t.since != "" && c.Time.Before(since) {
-		return nil
-	}
-	return printer.Show(line)
+	return errors.Join(log.Follow(ctx, reader), reader.Close())
 }
 
 // openSink makes the reader. The API server is asked only for the topics of a Kafka sink.

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/decode"
 )
 
 // difference is one place at which two versions of an object differ. Old and New are compact JSON, "" where there is
@@ -28,49 +31,103 @@ func parseObject(text []byte) any {
 	return object
 }
 
+// mostRemembered is how many objects are remembered. The one that was remembered first is forgotten then (I6).
+const mostRemembered = 20_000
+
+// versions are the last version of each object.
+type versions struct {
+	last  map[string]any // by uid
+	order []string       // of the uids
+}
+
+// compare remembers the object, and says what changed since the version before, nil where none is known.
+func (v *versions) compare(c *decode.Change) []difference {
+	uid := c.ID.UID
+	if uid == "" {
+		return nil
+	}
+	before, known := v.last[uid]
+	if c.ID.Op == change.Deleted {
+		delete(v.last, uid)
+		return nil
+	}
+	after := parseObject(c.Object)
+	if !known {
+		v.order = append(v.order, uid)
+	}
+	v.last[uid] = after
+	for len(v.order) > mostRemembered {
+		delete(v.last, v.order[0])
+		v.order = v.order[1:]
+	}
+	if !known || after == nil {
+		return nil
+	}
+	return compareObjects(c.ID.Resource, before, after)
+}
+
+// comparison finds the places at which two versions of an object differ.
+type comparison struct {
+	secret bool // values are hidden
+	found  []difference
+}
+
 // compareObjects lists what differs, in the order of the paths. What changes with every version is left out.
-func compareObjects(before, after any) []difference {
-	found := appendDifferences(nil, "", before, after)
-	return slices.DeleteFunc(found, func(d difference) bool {
+func compareObjects(resource string, before, after any) []difference {
+	c := comparison{secret: isSecret(resource)}
+	c.compare(place{}, before, after)
+	return slices.DeleteFunc(c.found, func(d difference) bool {
 		return d.Path == "metadata.resourceVersion" || d.Path == "metadata.generation" || strings.HasPrefix(d.Path, "metadata.managedFields")
 	})
 }
 
-func appendDifferences(found []difference, path string, before, after any) []difference {
+// place is where in an object something is.
+type place struct {
+	path []string // keys, and "" for an index
+	text string
+}
+
+func (p place) key(key string) place {
+	text := p.text + "." + key
+	switch {
+	case strings.ContainsAny(key, ".[]' "):
+		text = p.text + "['" + key + "']"
+	case p.text == "":
+		text = key
+	}
+	return place{append(p.path, key), text}
+}
+
+func (p place) index(i int) place {
+	return place{append(p.path, ""), p.text + "[" + strconv.Itoa(i) + "]"}
+}
+
+func (c *comparison) compare(at place, before, after any) {
 	switch a := before.(type) {
 	case map[string]any:
 		if b, same := after.(map[string]any); same {
 			keys := maps.Clone(a)
 			maps.Copy(keys, b)
 			for _, key := range slices.Sorted(maps.Keys(keys)) {
-				found = appendDifferences(found, joinPath(path, key), a[key], b[key])
+				c.compare(at.key(key), a[key], b[key])
 			}
-			return found
+			return
 		}
 	case []any:
 		if b, same := after.([]any); same && len(a) == len(b) {
 			for i := range a {
-				found = appendDifferences(found, path+"["+strconv.Itoa(i)+"]", a[i], b[i])
+				c.compare(at.index(i), a[i], b[i])
 			}
-			return found
+			return
 		}
 	}
-	was, is := rawText(before), rawText(after)
-	if bytes.Equal(was, is) {
-		return found
+	if bytes.Equal(rawText(before), rawText(after)) {
+		return
 	}
-	return append(found, difference{path, was, is})
-}
-
-// joinPath quotes a key that has a dot.
-func joinPath(path, key string) string {
-	switch {
-	case strings.ContainsAny(key, ".[]' "):
-		return path + "['" + key + "']"
-	case path == "":
-		return key
+	if c.secret {
+		before, after = hideSecret(at.path, before), hideSecret(at.path, after)
 	}
-	return path + "." + key
+	c.found = append(c.found, difference{at.text, rawText(before), rawText(after)})
 }
 
 func rawText(value any) json.RawMessage {
@@ -82,22 +139,4 @@ func rawText(value any) json.RawMessage {
 		return nil
 	}
 	return text
-}
-
-// hideSecrets takes the values out of a Secret's differences, whatever the configuration lets through (I9).
-func hideSecrets(all []difference) {
-	const hidden = `"(redacted)"`
-	for i := range all {
-		d := &all[i]
-		first, _, _ := strings.Cut(strings.ReplaceAll(d.Path, "[", "."), ".")
-		if first != "data" && first != "stringData" && !strings.HasPrefix(d.Path, "metadata.annotations") {
-			continue
-		}
-		if d.Old != nil {
-			d.Old = json.RawMessage(hidden)
-		}
-		if d.New != nil {
-			d.New = json.RawMessage(hidden)
-		}
-	}
 }

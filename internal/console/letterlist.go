@@ -53,3 +53,15 @@ func PrintReplayed(replayed *control.Replayed, out io.Writer) (kept int, err err
 	}
 	return kept, table.Flush()
 }
+
+// PrintLetter prints one letter whole, as JSON, but for what is hidden of Secrets.
+func PrintLetter(letter *deadletter.Letter, out io.Writer) error {
+	if err := hideLetter(letter); err != nil {
+		return err
+	}
+	document, err := letter.Document()
+	if err == nil {
+		_, err = out.Write(document)
+	}
+	return err
+}

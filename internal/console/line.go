@@ -1,11 +1,14 @@
 package console
 
 import (
+	"encoding/json"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/decode"
 )
 
@@ -20,13 +23,70 @@ type Line struct {
 	ResourceVersion string       `json:"resourceVersion,omitempty"`
 	Reason          string       `json:"reason,omitempty"`
 	Diff            []difference `json:"diff,omitempty"`
+
+	frame []byte // what a snapshot's begin and end and a gap say of themselves
 }
 
-func LineOf(c *decode.Change) *Line {
+func lineOf(c *decode.Change) *Line {
 	return &Line{
-		Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
+		frame: c.Data, Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
 		UID: c.ID.UID, ResourceVersion: c.ID.ResourceVersion, Reason: string(c.Reason),
 	}
+}
+
+// summary says what changed in short, or what a frame or a gap is about.
+func (l *Line) summary() string {
+	if l.UID != "" {
+		return strings.Join(shorten(l.Diff), ", ")
+	}
+	var said struct {
+		ResourceVersion, LastDelivered string
+		Replaced, Deleted, Synced      int
+	}
+	if json.Unmarshal(l.frame, &said) != nil {
+		return l.Reason
+	}
+	switch l.Op {
+	case change.SnapshotBegin.String():
+		return fmt.Sprintf("%s, at version %s", l.Reason, said.ResourceVersion)
+	case change.SnapshotEnd.String():
+		return fmt.Sprintf("%s: %d replaced, %d deleted, %d synced", l.Reason, said.Replaced, said.Deleted, said.Synced)
+	}
+	return fmt.Sprintf("%s, between versions %s and %s", l.Reason, said.LastDelivered, said.ResourceVersion)
+}
+
+// What a summary shows of differences.
+const (
+	mostDifferences = 3
+	mostShort       = 24 // characters of a value
+)
+
+// shorten leaves out what controllers count with, and what does not fit.
+func shorten(all []difference) (shown []string) {
+	for _, d := range all {
+		if !strings.HasPrefix(d.Path, "status.observedGeneration") {
+			shown = append(shown, fmt.Sprintf("%s: %s -> %s", d.Path, short(d.Old), short(d.New)))
+		}
+	}
+	if more := len(shown) - mostDifferences; more > 0 {
+		shown = append(shown[:mostDifferences], fmt.Sprintf("and %d more", more))
+	}
+	return shown
+}
+
+func short(value json.RawMessage) string {
+	if value == nil {
+		return "none"
+	}
+	return ellipsis(string(value), mostShort)
+}
+
+// ellipsis cuts a text to so many characters.
+func ellipsis(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
 }
 
 // Filter chooses lines; its zero value takes all.
@@ -36,7 +96,7 @@ type Filter struct {
 	Ops             []string
 }
 
-func (f *Filter) Takes(l *Line) bool {
+func (f *Filter) takes(l *Line) bool {
 	plural, _, _ := strings.Cut(l.Resource, ".")
 	if len(f.Resources) > 0 && !slices.Contains(f.Resources, l.Resource) && !slices.Contains(f.Resources, plural) {
 		return false

@@ -8,29 +8,26 @@ import (
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/decode"
 )
 
-// mostRemembered is how many objects tail --diff remembers. The one that was remembered first is forgotten then.
-const mostRemembered = 20_000
-
-// Printer writes lines, and remembers the last version of each object where differences are shown.
-type Printer struct {
-	out      *bufio.Writer
-	screen   *Screen // on out
-	json     bool
-	colour   bool
-	versions map[string]any // by uid
-	order    []string       // of the uids
-	Last     change.ID
+// Style is how a Printer shows changes.
+type Style struct {
+	JSON   bool // a document a line
+	Colour bool
+	Brief  bool // one line for each change, with what changed in short
 }
 
-func NewPrinter(out *bufio.Writer, asJSON, colour, diff bool) *Printer {
-	p := &Printer{out: out, screen: On(out), json: asJSON, colour: colour}
-	if diff {
-		p.versions = map[string]any{}
-	}
-	return p
+// Printer writes lines.
+type Printer struct {
+	out    *bufio.Writer
+	screen *Screen // on out
+	style  Style
+}
+
+// NewPrinter makes a printer that writes to the screen with each Flush.
+func NewPrinter(screen *Screen, style Style) *Printer {
+	out := bufio.NewWriter(screen.to)
+	return &Printer{out: out, screen: On(out), style: style}
 }
 
 // Colourful says whether lines are coloured: on a terminal that can, unless NO_COLOR says no (no-color.org).
@@ -38,39 +35,6 @@ func Colourful(out io.Writer, lookup func(string) (string, bool)) bool {
 	no, set := lookup("NO_COLOR")
 	terminal, _ := lookup("TERM")
 	return IsTerminal(out) && (!set || no == "") && terminal != "dumb"
-}
-
-// Repeats says whether the change has the id of the one before.
-func (p *Printer) Repeats(c *decode.Change) bool { return p.Last == c.ID }
-
-// Compare remembers the object, and says what changed since the version before, nil where none is known.
-func (p *Printer) Compare(c *decode.Change) []difference {
-	uid := c.ID.UID
-	if uid == "" {
-		return nil
-	}
-	before, known := p.versions[uid]
-	if c.ID.Op == change.Deleted {
-		delete(p.versions, uid)
-		return nil
-	}
-	after := parseObject(c.Object)
-	if !known {
-		p.order = append(p.order, uid)
-	}
-	p.versions[uid] = after
-	for len(p.order) > mostRemembered {
-		delete(p.versions, p.order[0])
-		p.order = p.order[1:]
-	}
-	if !known || after == nil {
-		return nil
-	}
-	all := compareObjects(before, after)
-	if c.ID.Resource == "secrets" {
-		hideSecrets(all)
-	}
-	return all
 }
 
 // The colours of operations (ECMA-48).
@@ -98,7 +62,7 @@ type part struct{ colour, text string }
 // write writes one line of the parts. The first error stays in the buffer, and comes back from flush.
 func (p *Printer) write(parts ...part) {
 	for _, one := range parts {
-		paint := p.colour && one.colour != "" && one.text != ""
+		paint := p.style.Colour && one.colour != "" && one.text != ""
 		if paint {
 			p.screen.act("\x1b[" + one.colour + "m")
 		}
@@ -110,8 +74,9 @@ func (p *Printer) write(parts ...part) {
 	fmt.Fprintln(p.screen)
 }
 
+// Show writes one change.
 func (p *Printer) Show(l *Line) error {
-	if p.json {
+	if p.style.JSON {
 		return json.NewEncoder(p.screen).Encode(l)
 	}
 	object := change.Key{Namespace: l.Namespace, Name: l.Name}.String()
@@ -120,10 +85,16 @@ func (p *Printer) Show(l *Line) error {
 	}
 	what := fmt.Sprintf("  %-24s  %-40s  ", Plain(l.Resource), Plain(object))
 	version := Plain(strings.TrimSpace(l.ResourceVersion + "  " + l.Reason))
+	if p.style.Brief {
+		version = Plain(l.summary())
+	}
 	if version == "" {
 		what = strings.TrimRight(what, " ")
 	}
 	p.write(part{faint, l.Time.Local().Format("15:04:05.000")}, part{"", "  "}, part{opColour(l.Op), fmt.Sprintf("%-14s", Plain(l.Op))}, part{"", what}, part{faint, version})
+	if p.style.Brief {
+		return nil
+	}
 	for _, d := range l.Diff {
 		p.write(part{"", "    " + Plain(d.Path) + ": "}, value(red, d.Old), part{"", " -> "}, value(green, d.New))
 	}
@@ -137,18 +108,15 @@ func value(colour string, text json.RawMessage) part {
 	if text == nil {
 		return part{faint, "none"}
 	}
-	shown := string(text)
-	if runes := []rune(shown); len(runes) > mostValue {
-		shown = string(runes[:mostValue-1]) + "…"
-	}
-	return part{colour, Plain(shown)}
+	return part{colour, Plain(ellipsis(string(text), mostValue))}
 }
 
 // Note tells what is no change. With JSON it is left out: each line is a change there.
 func (p *Printer) Note(format string, args ...any) {
-	if !p.json {
+	if !p.style.JSON {
 		p.write(part{yellow, "-- " + Plain(fmt.Sprintf(format, args...))})
 	}
 }
 
+// Flush shows what was written. Its error is the first one of all writes.
 func (p *Printer) Flush() error { return p.out.Flush() }

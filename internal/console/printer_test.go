@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -24,10 +23,11 @@ func told(op change.Op, resource, version, object string) *decode.Change {
 func printed(t *testing.T, asJSON, colour bool, changes ...*decode.Change) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := NewPrinter(bufio.NewWriter(&out), asJSON, colour, true)
+	p := NewPrinter(On(&out), Style{JSON: asJSON, Colour: colour})
+	v := versions{last: map[string]any{}}
 	for _, c := range changes {
-		line := LineOf(c)
-		line.Diff = p.Compare(c)
+		line := lineOf(c)
+		line.Diff = v.compare(c)
 		if err := p.Show(line); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestTailFilters(t *testing.T) {
 		{Filter{Resources: []string{"deployments.extensions"}}, false}, {Filter{Namespace: "shop", Ops: []string{"added"}, Name: "web-*"}, true},
 		{Filter{Namespace: "s"}, false}, {Filter{Ops: []string{"deleted"}}, false}, {Filter{Name: "web"}, false}, {Filter{Name: "[a"}, false},
 	} {
-		if c.filter.Takes(line) != c.takes {
+		if c.filter.takes(line) != c.takes {
 			t.Errorf("%+v takes the line: %v", c.filter, !c.takes)
 		}
 	}

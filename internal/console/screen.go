@@ -1,5 +1,3 @@
-// Package console is everything that a person sees of the exporter's commands: one writer that shows what a terminal would
-// act on, one comparison of two versions of an object, one printer of changes, and the tables of the other commands.
 package console
 
 import (
@@ -20,7 +18,7 @@ import (
 // escape. Within a JSON string that says the same as before. Newlines and tabs pass: they are the program's own, and a
 // text of others is made plain before it is put between them.
 type Screen struct {
-	To   io.Writer
+	to   io.Writer
 	rest []byte // the beginning of a character whose end comes with the next Write
 }
 
@@ -28,7 +26,7 @@ func On(out io.Writer) *Screen {
 	if s, already := out.(*Screen); already {
 		return s
 	}
-	return &Screen{To: out}
+	return &Screen{to: out}
 }
 
 // Write returns how much of the text was taken.
@@ -37,7 +35,7 @@ func (s *Screen) Write(text []byte) (int, error) {
 	end := len(whole) - unfinished(whole)
 	shown := escape(string(whole[:end]), func(r rune) bool { return acts(r) && r != '\n' && r != '\t' })
 	s.rest = append([]byte(nil), whole[end:]...)
-	if _, err := io.WriteString(s.To, shown); err != nil {
+	if _, err := io.WriteString(s.to, shown); err != nil {
 		return 0, err
 	}
 	return len(text), nil
@@ -45,7 +43,7 @@ func (s *Screen) Write(text []byte) (int, error) {
 
 // act writes what the terminal is to act on. It is the program's own, and never made of what others wrote.
 func (s *Screen) act(sequence string) error {
-	_, err := io.WriteString(s.To, sequence)
+	_, err := io.WriteString(s.to, sequence)
 	return err
 }
 
@@ -65,10 +63,18 @@ func unfinished(text []byte) int {
 // IsTerminal says whether a person looks at what is written.
 func IsTerminal(out io.Writer) bool {
 	if s, ok := out.(*Screen); ok {
-		out = s.To
+		out = s.to
 	}
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Records is where records go that are written to a command's output: as they are, unless a terminal shows them.
+func (s *Screen) Records() io.Writer {
+	if IsTerminal(s) {
+		return s
+	}
+	return s.to
 }
 
 // Plain is a text of others without anything that a terminal would act on, or that would end a line or a column: control

@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -73,15 +74,12 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 	objects := func(yield func(control.Object, error) bool) {
 		yield(control.Object{Stream: "roles", Name: hostile}, nil)
 	}
-	message := fmt.Sprintf(`{"type":"dev.kubecdc.added","resource":"roles","name":%q,"uid":"u","time":"2026-11-21T02:33:14Z"}`, `\u001b\u202e\n`)
-	message = strings.ReplaceAll(message, `\\`, `\`)
 	for name, print := range map[string]func(out *Screen) (lines int, err error){
 		"verify":    func(out *Screen) (int, error) { return 5, (&Reports{Out: out}).Show(d) },
 		"inventory": func(out *Screen) (int, error) { _, err := PrintObjects(objects, out); return 2, err },
 		"dev": func(out *Screen) (int, error) {
-			line, err := NewPresenter().Line([]byte(message))
-			fmt.Fprintln(out, line)
-			return 1, err
+			p := NewPrinter(out, Style{Brief: true})
+			return 1, errors.Join(p.Show(&Line{Op: "added", Resource: "roles", Name: hostile, UID: "u", Diff: []difference{{Path: hostile}}}), p.Flush())
 		},
 		"snapshot": func(out *Screen) (int, error) {
 			return 2, PrintReconciles(map[string]control.Reconcile{"roles": {Reason: hostile, Time: time.Now()}}, out)

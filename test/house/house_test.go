@@ -25,7 +25,7 @@ func arrows() map[string][]string {
 		"internal/encode":           {"internal/change", "internal/sink"},
 		"internal/decode":           {"internal/change", "internal/sink"},
 		"internal/verify":           {"internal/change", "internal/decode", "internal/sink"},
-		"internal/console":          {"internal/change", "internal/control", "internal/deadletter", "internal/decode", "internal/source", "internal/verify"},
+		"internal/console":          {"internal/change", "internal/control", "internal/deadletter", "internal/decode", "internal/page", "internal/sink", "internal/source", "internal/verify"},
 		"internal/config":           {},
 		"internal/usage":            {},
 		"internal/schema":           {"internal/change"},

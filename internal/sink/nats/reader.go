@@ -40,6 +40,7 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 	}
 	err := r.follow(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		r.start.End = false // all that it will have comes later
 		return nil
 	}
 	if err != nil {

@@ -96,3 +96,13 @@ func TestReaderEndsBeforeWhatIsNotForIt(t *testing.T) {
 		wantRead(t, r)
 	}
 }
+
+// Who begins at the end of a stream that is not there yet misses nothing of it.
+func TestReaderBeginsWithAStreamThatComes(t *testing.T) {
+	s := startServer(t, nil)
+	r := newReader(t, s, sink.Start{End: true})
+	wantRead(t, r)
+	s.createStream()
+	s.publish("k8s.1", "")
+	wantRead(t, r, "k8s.1")
+}
