@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
-# The exporter, as a static binary in an image without a shell. The same sources give the same binary, whoever builds it and
-# wherever: no path, no time and no build id is in it. For an image that is the same, too, give both images with their
-# digests, VERSION and SOURCE_DATE_EPOCH, and build with --output type=image,rewrite-timestamp=true.
+# The exporter, as a static binary in an image without a shell. The same sources give the same binary on every machine:
+# it contains no path, no time and no build id. For an identical image, give both images by digest, VERSION and
+# SOURCE_DATE_EPOCH, and build with --output type=image,rewrite-timestamp=true.
 ARG GO_IMAGE=golang:1.26.8-bookworm
 ARG BASE_IMAGE=gcr.io/distroless/static-debian12:nonroot
 

@@ -15,7 +15,7 @@ build: ## build bin/exporter
 	go build -ldflags '$(LDFLAGS)' -o bin/exporter ./cmd/exporter
 
 .PHONY: run
-run: build ## stream real changes: a development API server (unless KUBECONFIG is set), embedded JetStream, changes printed; ONCE=1 ends by itself
+run: build ## show real changes of a development API server, or of KUBECONFIG, through JetStream; ONCE=1 ends by itself
 	@go run ./test/demo --exporter bin/exporter $(if $(ONCE),--once)
 
 .PHONY: test
@@ -48,7 +48,7 @@ docs: ## the reference of the configuration, docs/configuration.md, from its key
 	go run ./internal/reference/generate docs/configuration.md
 
 .PHONY: manifests
-manifests: ## what is made from the chart and from the configuration's keys: deploy/manifests, and a part of the values' schema
+manifests: ## make deploy/manifests and a part of the values' schema from the chart and the configuration's keys
 	cd test/deploy && go run ./generate ../..
 
 .PHONY: fuzz
@@ -74,7 +74,7 @@ bench-stages: ## the CPU time and the allocations of an event on each stage of t
 	go run ./bench/stages
 
 .PHONY: bench-encode
-bench-encode: ## the CPU time and the allocations of an event in each format, with rules and without, beside a round trip through encoding/json
+bench-encode: ## CPU time and allocations of an event in each format, with and without rules, beside encoding/json
 	go run ./bench/encode
 
 .PHONY: bench-file
@@ -98,7 +98,7 @@ bench-idle: ## memory and CPU time of 200 quiet resources with two sinks
 	go run ./bench/idle
 
 .PHONY: bench-kafka
-bench-kafka: ## watch -> a real Apache Kafka, beside reading and discarding the same bytes, and kafka-go's Writer (needs a JDK and Maven)
+bench-kafka: ## watch -> a real Apache Kafka, beside its limit and kafka-go's Writer (needs a JDK and Maven)
 	go run ./bench/kafka
 
 .PHONY: bench-nats
@@ -106,15 +106,15 @@ bench-nats: ## watch -> a real nats-server with streams on disk, beside reading 
 	go run ./bench/nats
 
 .PHONY: bench-spool
-bench-spool: ## a file sink beside one that hangs and is spooled for: delivery latencies, the cost of spooling and draining, bytes on disk
+bench-spool: ## a file sink beside a sink that hangs: latencies, the cost of spooling and draining, bytes on disk
 	go run ./bench/spool
 
 .PHONY: bench-sizing
-bench-sizing: ## what one exporter costs under a load, on a development API server; ARGS='-objects 10000 -rate 100 -sinks file,nats,kafka -before'
+bench-sizing: ## what one exporter costs under a load; ARGS='-objects 10000 -rate 100 -sinks file,nats,kafka -before'
 	go run ./bench/sizing $(ARGS)
 
 .PHONY: bench-latency
-bench-latency: ## from a write that a real API server acknowledged to a JetStream consumer, beside a bare client-go watch
+bench-latency: ## from a write to a real API server to a JetStream consumer, beside a bare client-go watch
 	go run ./bench/latency
 
 .PHONY: devcluster

@@ -155,7 +155,8 @@ metadata:
 `
 
 func kustomization(resources []string) string {
-	text := note + `# In an overlay, replace config.yaml, whose cluster must be a name that no other cluster has, and in rbac.yaml the rules that follow from its resources.
+	text := note + `# In an overlay, replace config.yaml, and in rbac.yaml the rules that follow from its resources. No other cluster may
+# have the same cluster name.
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: kubecdc
