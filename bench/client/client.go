@@ -1,5 +1,5 @@
-// Package client runs clients of the replay server in processes of their own, and holds the one that all others are compared
-// with: it reads a watch and discards it.
+// Package client runs clients of the replay server in processes of their own, and holds the one that all others are
+// compared with: it reads a watch and discards it.
 package client
 
 import (

@@ -1,6 +1,6 @@
-// Command encode measures what an event costs in each format, without rules and with redaction and a filter, on the 12 KiB
-// Pod of the fixture, beside what an exporter pays that unmarshals the object and marshals it again. All times are CPU time of
-// the whole process, its garbage collector with it.
+// Command encode measures what an event costs in each format, without rules and with redaction and a filter, on the 12
+// KiB Pod of the fixture, beside what an exporter pays that unmarshals the object and marshals it again. All times are
+// CPU time of the whole process, its garbage collector with it.
 package main
 
 import (

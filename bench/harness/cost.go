@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Cost returns the CPU time, in nanoseconds, and the allocations of one event. The time is the whole process's, its garbage
-// collector's with it. The caller must have called testing.Init; events takes as many as it is told, and reports an error by
-// b.Fatal.
+// Cost returns the CPU time, in nanoseconds, and the allocations of one event. The time is the whole process's, its
+// garbage collector's with it. The caller must have called testing.Init; events takes as many as it is told, and
+// reports an error by b.Fatal.
 func Cost(events func(b testing.TB, n int)) (cost, allocs float64) {
 	var cpu time.Duration
 	result := testing.Benchmark(func(b *testing.B) {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Build builds the product as it is in the image, and returns the binary's path. It stays there for the next benchmark, for
-// which it is not linked again unless the code has changed.
+// Build builds the product as it is in the image, and returns the binary's path. It stays there for the next benchmark,
+// for which it is not linked again unless the code has changed.
 func Build(ctx context.Context) (string, error) {
 	binary, err := filepath.Abs("bin/bench/exporter")
 	if err != nil {

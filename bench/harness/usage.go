@@ -40,8 +40,8 @@ func UsageOf(pid int) (Usage, error) {
 	return u, err
 }
 
-// memory reads a size of the process, in bytes. Its high-water mark VmHWM is its own; the maxrss of getrusage would begin
-// with that of the parent.
+// memory reads a size of the process, in bytes. Its high-water mark VmHWM is its own; the maxrss of getrusage would
+// begin with that of the parent.
 func memory(pid int, name string) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command kafka measures the whole line into a real Apache Kafka: the exporter's binary brings the changes of 12 KiB Pods
-// from a watch into a topic of twelve partitions, idempotent, acks=all, its state saved. Beside it, on the same bytes, run
-// what can not be beaten, a client that reads and discards them, and what is usual, an informer, json.Marshal and kafka-go's
-// Writer. The CPU time is that of the client's process.
+// Command kafka measures the whole line into a real Apache Kafka: the exporter's binary brings the changes of 12 KiB
+// Pods from a watch into a topic of twelve partitions, idempotent, acks=all, its state saved. Beside it, on the same
+// bytes, run what can not be beaten, a client that reads and discards them, and what is usual, an informer,
+// json.Marshal and kafka-go's Writer. The CPU time is that of the client's process.
 package main
 
 import (

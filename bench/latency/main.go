@@ -1,5 +1,5 @@
-// Command latency measures how soon a change is with a consumer: from the answer of a real API server to a write until a
-// JetStream consumer has what the exporter's binary made of it, beside a bare client-go watch in the same run.
+// Command latency measures how soon a change is with a consumer: from the answer of a real API server to a write until
+// a JetStream consumer has what the exporter's binary made of it, beside a bare client-go watch in the same run.
 package main
 
 import (

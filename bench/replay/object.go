@@ -121,7 +121,8 @@ func (w World) newCustom(i int) *resource {
 	return r
 }
 
-// sized is an object of about so many bytes, without kind. Like real ones it is a third managedFields while it is small.
+// sized is an object of about so many bytes, without kind. Like real ones it is a third managedFields while it is
+// small.
 func sized(size int) string {
 	const head = `{"metadata":{"name":"__NAME__","namespace":"__NAMESPACE__","uid":"__UID__","resourceVersion":"__RV__",` +
 		`"generation":1,"creationTimestamp":"2026-11-20T23:59:45Z","labels":{"app":"web","pod-template-hash":"7d4b9c6f5","team":"payments"},` +

@@ -75,8 +75,8 @@ func (o *watcher) send(to int) error {
 	return o.flush()
 }
 
-// bookmarks tells now, and then as often as a real server, where the server stands. No two watches that follow each other
-// are told in the same second.
+// bookmarks tells now, and then as often as a real server, where the server stands. No two watches that follow each
+// other are told in the same second.
 func (o *watcher) bookmarks() {
 	timer := time.NewTimer(bookmarkEvery / 60 * time.Duration(1+o.number%60))
 	defer timer.Stop()

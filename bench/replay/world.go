@@ -9,8 +9,8 @@ import (
 )
 
 // World is what a client finds behind an Address: which objects there are, and what happens to them. Worlds are made by
-// naming them, and each counts for itself what it was asked. In a world Pods exist and, if it has Kinds, custom resources
-// of one group; all that is said of objects and events is said of each resource.
+// naming them, and each counts for itself what it was asked. In a world Pods exist and, if it has Kinds, custom
+// resources of one group; all that is said of objects and events is said of each resource.
 type World struct {
 	// Run tells worlds apart that are otherwise the same.
 	Run string

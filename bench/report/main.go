@@ -1,5 +1,5 @@
-// Command report writes bench/RESULTS.md: it reads what the benchmarks print, and says beside the figures what they were
-// measured on. Of two figures of one name the later counts.
+// Command report writes bench/RESULTS.md: it reads what the benchmarks print, and says beside the figures what they
+// were measured on. Of two figures of one name the later counts.
 package main
 
 import (

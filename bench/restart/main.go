@@ -1,5 +1,6 @@
-// Command restart measures how soon an exporter with a million objects in its inventory is back: the time from its exec to
-// the line of a new change, which the server sends at once, in the sink's file. It also counts that nothing is listed.
+// Command restart measures how soon an exporter with a million objects in its inventory is back: the time from its exec
+// to the line of a new change, which the server sends at once, in the sink's file. It also counts that nothing is
+// listed.
 package main
 
 import (
@@ -89,7 +90,8 @@ func (t *trial) run(ctx context.Context) error {
 	return nil
 }
 
-// live starts the exporter, waits for so many lines, and ends it. It returns the time from the exec to the last of them.
+// live starts the exporter, waits for so many lines, and ends it. It returns the time from the exec to the last of
+// them.
 func (t *trial) live(ctx context.Context, lines int, kill bool) (took time.Duration, err error) {
 	w := replay.World{Run: fmt.Sprint("restart", t.lives), Objects: t.objects, ObjectBytes: 1536, Past: max(0, t.lives-1), Events: t.lives}
 	output, err := t.line.Follow()

@@ -9,9 +9,9 @@ import (
 	"github.com/kubecdc/kubecdc/bench/replay"
 )
 
-// Flow measures what the events of a world cost an exporter: it starts one, with a fresh state, waits until it watches all
-// that it is told to, lets the events go, and measures until all are in the file. The resources are those of the world:
-// Pods, or its custom ones if it has any.
+// Flow measures what the events of a world cost an exporter: it starts one, with a fresh state, waits until it watches
+// all that it is told to, lets the events go, and measures until all are in the file. The resources are those of the
+// world: Pods, or its custom ones if it has any.
 func (r *Rig) Flow(ctx context.Context, w replay.World) (m harness.Measured, err error) {
 	line, err := r.NewLine(w.Run)
 	if err != nil {

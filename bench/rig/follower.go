@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Follower counts the lines of a file that grows, and takes what it has counted out of the page cache. So every run finds
-// memory to write to that was just used: in a virtual machine the first use of a page can cost several times as much as
-// writing to it, which would be the largest and most fickle part of every figure.
+// Follower counts the lines of a file that grows, and takes what it has counted out of the page cache. So every run
+// finds memory to write to that was just used: in a virtual machine the first use of a page can cost several times as
+// much as writing to it, which would be the largest and most fickle part of every figure.
 type Follower struct {
 	path   string
 	file   *os.File

@@ -46,7 +46,8 @@ func Profile(ctx context.Context, w replay.World, lines int, files Profiles) (er
 	return nil
 }
 
-// RunInside is the InsideRole: it runs the line until its lines are in the file, and replies with what the process used.
+// RunInside is the InsideRole: it runs the line until its lines are in the file, and replies with what the process
+// used.
 func RunInside(ctx context.Context, text json.RawMessage, reply func(any) error) error {
 	var spec insideSpec
 	if err := json.Unmarshal(text, &spec); err != nil {

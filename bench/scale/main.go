@@ -1,5 +1,5 @@
-// Command scale measures the exporter's binary with a file: what an event costs when the same number of them a second comes
-// in 1, 4, 16 or 64 streams, and what a byte costs in objects from 1 to 512 KiB.
+// Command scale measures the exporter's binary with a file: what an event costs when the same number of them a second
+// comes in 1, 4, 16 or 64 streams, and what a byte costs in objects from 1 to 512 KiB.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command sizing measures what one exporter costs under a load that is named on the command line: so many ConfigMaps of 1.5 KiB in a
-// development API server, of which so many a second change, for some sinks. It prints memory, CPU time and the size of the state.
+// Command sizing measures what one exporter costs under a load that is named on the command line: so many ConfigMaps of
+// 1.5 KiB in a development API server, of which so many a second change, for some sinks. It prints memory, CPU time and
+// the size of the state.
 package main
 
 import (

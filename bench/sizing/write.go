@@ -46,8 +46,8 @@ func (w *writer) create(ctx context.Context) error {
 	})
 }
 
-// change changes objects, one after the other, at the rate, and returns how many it changed. A write whose turn comes while all
-// hands are full waits.
+// change changes objects, one after the other, at the rate, and returns how many it changed. A write whose turn comes
+// while all hands are full waits.
 func (w *writer) change(ctx context.Context, rate int, span time.Duration) (changes int, err error) {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()

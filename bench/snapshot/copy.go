@@ -29,7 +29,8 @@ func (s *copySpec) config() *rest.Config {
 	return &rest.Config{Host: s.Host, TLSClientConfig: rest.TLSClientConfig{CAData: s.CA}}
 }
 
-// copyRole reads the list as the exporter asks for it, in pages over HTTP/1.1, and discards it: the limit of a snapshot.
+// copyRole reads the list as the exporter asks for it, in pages over HTTP/1.1, and discards it: the limit of a
+// snapshot.
 func copyRole(ctx context.Context, text json.RawMessage, reply func(any) error) error {
 	var spec copySpec
 	if err := json.Unmarshal(text, &spec); err != nil {

@@ -1,8 +1,8 @@
 // Command snapshot measures the first snapshot of many objects: the exporter's binary lists them from a replay server
 // into a file, beside a client that reads and discards the same pages.
 //
-// The figures are objects per second of CPU time, of the exporter from its start to its end, and its peak RSS, which must
-// not grow with the number of objects.
+// The figures are objects per second of CPU time, of the exporter from its start to its end, and its peak RSS, which
+// must not grow with the number of objects.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command spool measures what an outage of one sink costs the other and the machine: how late a file sink has its records with
-// and without a NATS server beside it that hangs, what spooling and draining cost, and what goes to disk, beside bare appends and
-// syncs of the same bytes.
+// Command spool measures what an outage of one sink costs the other and the machine: how late a file sink has its
+// records with and without a NATS server beside it that hangs, what spooling and draining cost, and what goes to disk,
+// beside bare appends and syncs of the same bytes.
 package main
 
 import (

@@ -1,5 +1,6 @@
 // Command stages measures each stage of the line alone, on the 12 KiB Pod of the fixture, and beside their sum what an
-// event costs the exporter's binary as a whole. All times are CPU time of the whole process, its garbage collector with it.
+// event costs the exporter's binary as a whole. All times are CPU time of the whole process, its garbage collector with
+// it.
 package main
 
 import (

@@ -27,7 +27,8 @@ func (p *destination) meets(other *destination) bool {
 	return len(p.servers) == 0 || slices.ContainsFunc(p.servers, func(s string) bool { return slices.Contains(other.servers, s) })
 }
 
-// checkDestinations finds sinks that would write into each other's logs: each would take the other for a second writer, or tell twice.
+// checkDestinations finds sinks that would write into each other's logs: each would take the other for a second writer,
+// or tell twice.
 func checkDestinations(cfg *config.Config, c *cluster, r *report) {
 	var before [][]destination
 	for i := range cfg.Sinks {

@@ -15,8 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
-// forms say how each stream's objects are cut and redacted now, so that what lies on disk by other rules is shaped again
-// before it goes out (I9). They may be asked from any goroutine.
+// forms say how each stream's objects are cut and redacted now, so that what lies on disk by other rules is shaped
+// again before it goes out (I9). They may be asked from any goroutine.
 type forms struct {
 	cluster *cluster
 	cfg     *config.Config
@@ -133,8 +133,8 @@ func (a *assembly) reshapeLetters(all *letters, sinks []pipeline.Sink, f *forms)
 	}
 }
 
-// reshapeLetter makes the letter's object and message be what they would be today. Where that is not possible nothing is
-// left of them.
+// reshapeLetter makes the letter's object and message be what they would be today. Where that is not possible nothing
+// is left of them.
 func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode func(*change.Record) []sink.Message) {
 	rec := l.Record(clusterUID)
 	if err := f.reshape(rec); err != nil {

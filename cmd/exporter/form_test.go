@@ -10,8 +10,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// TestI9FormsAreFoundByNames: a record on disk may be of another version than the one that is streamed now, of a resource that
-// is not served any more, or of one that is not configured.
+// TestI9FormsAreFoundByNames: a record on disk may be of another version than the one that is streamed now, of a
+// resource that is not served any more, or of one that is not configured.
 func TestI9FormsAreFoundByNames(t *testing.T) {
 	cfg := &config.Config{Resources: []config.Resource{
 		{Name: "widgets.example.com", Redact: config.Redaction{Paths: []string{".spec.token"}}}, {Name: "*.example.com", Drop: []string{".spec"}}, {Name: "secrets"},

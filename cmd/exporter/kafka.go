@@ -48,8 +48,8 @@ func hasLabels(k *config.Kafka) bool {
 	})
 }
 
-// topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or label
-// tells. What frames their records has its topic without one.
+// topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or
+// label tells. What frames their records has its topic without one.
 func (c *cluster) topicsOf(s *config.Sink, routes encode.Routes) []string {
 	wants := c.wantedBy(s)
 	var topics []string

@@ -7,16 +7,17 @@ import (
 	"sync"
 )
 
-// The places for connections: of this host, of all others together, and of one of these. A connection costs some 20 KiB.
+// The places for connections: of this host, of all others together, and of one of these. A connection costs some 20
+// KiB.
 const (
 	placesHere  = 128
 	placesAway  = 256
 	placesOfOne = 64
 )
 
-// places is a listener that holds so many connections and no more (I6). A new one always comes in: the oldest of whoever
-// has the most goes for it. So who opens thousands takes places from himself, and neither from probes nor from metrics; and
-// the places of this host are its own.
+// places is a listener that holds so many connections and no more (I6). A new one always comes in: the oldest of
+// whoever has the most goes for it. So who opens thousands takes places from himself, and neither from probes nor from
+// metrics; and the places of this host are its own.
 type places struct {
 	net.Listener
 	mu   sync.Mutex // guards the following

@@ -70,8 +70,8 @@ func asks(conn net.Conn) error {
 	return err
 }
 
-// TestI6ConnectionsAreBounded: who opens thousands of connections costs a bounded number of places, and locks out neither
-// probes of another address nor this host.
+// TestI6ConnectionsAreBounded: who opens thousands of connections costs a bounded number of places, and locks out
+// neither probes of another address nor this host.
 func TestI6ConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p, stop := openHall(t)

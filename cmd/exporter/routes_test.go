@@ -48,7 +48,8 @@ func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestStreamsThatJoinHaveRoutesOfTheirOwn by the templates of wildcards; one that is over keeps them for what is still on disk.
+// TestStreamsThatJoinHaveRoutesOfTheirOwn by the templates of wildcards; one that is over keeps them for what is still
+// on disk.
 func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
 	gears := change.Stream{Resource: change.Resource{Group: "example.com", Version: "v1", Name: "gears", Kind: "Gear"}}
 	c := routed()

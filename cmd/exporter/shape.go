@@ -86,7 +86,8 @@ func keepOf(configured *config.Resource) source.Keep {
 func sameShape(a, b *config.Resource) bool {
 	x, y := *a, *b
 	for _, r := range []*config.Resource{&x, &y} {
-		r.Name, r.Namespaces, r.Exclude, r.ExcludeNamespaces = "", nil, nil, nil // of the selection, which is compared, too
+		// of the selection, which is compared, too
+		r.Name, r.Namespaces, r.Exclude, r.ExcludeNamespaces = "", nil, nil, nil
 	}
 	return reflect.DeepEqual(x, y)
 }

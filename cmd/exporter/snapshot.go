@@ -15,8 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// tokenVariable is the environment's variable with the token of an exporter at --server, which is the third word of the file
-// address in its state directory. A flag would show it to everybody on the host.
+// tokenVariable is the environment's variable with the token of an exporter at --server, which is the third word of the
+// file address in its state directory. A flag would show it to everybody on the host.
 const tokenVariable = "KUBECDC_TOKEN"
 
 // defaultStateDir is the configuration's default.

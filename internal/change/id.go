@@ -14,7 +14,8 @@ import (
 // reconcile, "/snapshot". Namespace, name and uid may be empty. Bytes outside printable ASCII, and space, '"', '%' and
 // '\', are percent-encoded, so an id needs no escaping in JSON and in headers.
 type ID struct {
-	Cluster         string // the first eight characters of the uid of namespace kube-system, and the history's name, where it has one
+	// the first eight characters of the uid of namespace kube-system, and the history's name, where it has one
+	Cluster         string
 	Resource        string // kubectl's form
 	Key             Key
 	UID             string

@@ -73,8 +73,8 @@ type Record struct {
 	// Object is the object's JSON as the API server wrote it, less what is cut by configuration. nil where there is
 	// none: a bookmark, a snapshot's frame, a delete whose last state was not seen.
 	Object []byte
-	// Before is the object as it was delivered last, in the form in which it was; nil where that is not kept, or there is
-	// none. Sync records have none.
+	// Before is the object as it was delivered last, in the form in which it was; nil where that is not kept, or there
+	// is none. Sync records have none.
 	Before []byte
 	// Received is when the exporter read the record.
 	Received time.Time
@@ -93,11 +93,11 @@ type Record struct {
 	Filtered bool
 	// Marks are what was done to the record for one sink, nil for nothing.
 	Marks *Marks
-	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory: what it is waited for by
-	// has no other form.
+	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory: what it is waited for
+	// by has no other form.
 	Replay *Replay
-	// Withheld, where not "", is why no sink may have the record: a gap stands in its place, and its object, where there is
-	// one, is for a person to look at.
+	// Withheld, where not "", is why no sink may have the record: a gap stands in its place, and its object, where
+	// there is one, is for a person to look at.
 	Withheld string
 	// Keep says that the object as it is delivered is kept, to be the Before of the next record.
 	Keep bool
@@ -109,8 +109,8 @@ type Record struct {
 	Position Position
 }
 
-// Unreadable is why a record is withheld, or the reason of a gap of a stream, where what the API server sent cannot be read.
-// Such a record has no object.
+// Unreadable is why a record is withheld, or the reason of a gap of a stream, where what the API server sent cannot be
+// read. Such a record has no object.
 const Unreadable = "unreadable"
 
 // overhead approximates what a Record costs in memory beside its object: the struct, its slot in queue and tracker.
@@ -119,8 +119,8 @@ const overhead = 384
 // Size is the memory in bytes that the record holds while it is queued.
 func (r *Record) Size() int { return overhead + len(r.Object) + len(r.Before) }
 
-// Keeps says what is kept of the object after the record, nil for nothing; false leaves what was. What no sink was given
-// is not kept, and a record for one sink says nothing of the others.
+// Keeps says what is kept of the object after the record, nil for nothing; false leaves what was. What no sink was
+// given is not kept, and a record for one sink says nothing of the others.
 func (r *Record) Keeps() (object []byte, changed bool) {
 	switch {
 	case !r.Keep || !r.Op.OfObject() || r.Sink != "":

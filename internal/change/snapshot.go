@@ -28,7 +28,8 @@ func (r Reason) Full() bool {
 	return r == Resync || r == Requested || r == NewSink || r == Lost || r == Absent
 }
 
-// Exact says whether a reconcile of this reason lists at exactly the stream's position: the watch brings what came after.
+// Exact says whether a reconcile of this reason lists at exactly the stream's position: the watch brings what came
+// after.
 func (r Reason) Exact() bool { return r.Full() || r == Initial }
 
 // Owed is a full snapshot of one stream that one sink is to be given.
@@ -41,8 +42,8 @@ type Owed struct {
 	// After is the joined key up to which the sink has the objects already, at some version that the stream has passed
 	// since; "" is none.
 	After string
-	// From and Since, in ms since 1970, are the stream's resourceVersion and the time when the sink left, where the reason is Absent and
-	// they are known.
+	// From and Since, in ms since 1970, are the stream's resourceVersion and the time when the sink left, where the
+	// reason is Absent and they are known.
 	From  string
 	Since int64
 }
@@ -108,7 +109,8 @@ func (s *Snapshot) Gap() *GapError {
 	return &GapError{Reason: s.Reason, Sinks: s.Sinks, Delivered: s.From, Proven: s.ResourceVersion, Since: s.Since}
 }
 
-// Correction is one difference that a full snapshot found at exactly the stream's position: no watch told of it (drift).
+// Correction is one difference that a full snapshot found at exactly the stream's position: no watch told of it
+// (drift).
 type Correction struct {
 	Op  Op // Replaced or Deleted
 	Key Key

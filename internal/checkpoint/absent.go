@@ -12,12 +12,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Absence is that a sink is not given a stream which it has a share in: it failed for good and was let go, or is not configured. Its
-// mark stays, and what it misses of deletes is kept, since nobody else would remember that it has those objects. It costs what existed
-// when it left, at most, whatever is made and deleted meanwhile.
+// Absence is that a sink is not given a stream which it has a share in: it failed for good and was let go, or is not
+// configured. Its mark stays, and what it misses of deletes is kept, since nobody else would remember that it has those
+// objects. It costs what existed when it left, at most, whatever is made and deleted meanwhile.
 //
-// It ends with the stream's full snapshot of reason absent: the sink misses nothing behind the gap of that, and everything that it
-// has missed was told when the first object of the snapshot, or its end, is delivered.
+// It ends with the stream's full snapshot of reason absent: the sink misses nothing behind the gap of that, and
+// everything that it has missed was told when the first object of the snapshot, or its end, is delivered.
 type Absence struct {
 	Share
 	From      change.Position // of the stream when the sink left: what is below it, the sink has or has on disk
@@ -30,7 +30,8 @@ type Held struct {
 	Share
 	Entry  change.Entry
 	Exists bool
-	// Ahead is the epoch, as of change.ID's Cluster, whose position is still to reach the entry's version, "" where it has.
+	// Ahead is the epoch, as of change.ID's Cluster, whose position is still to reach the entry's version, "" where it
+	// has.
 	Ahead string
 }
 
@@ -100,7 +101,8 @@ func (s *Store) loadAbsences() error {
 	return err
 }
 
-// absent notes who is absent from now on. Who was so before stays so from then, and who was returning has to do so again.
+// absent notes who is absent from now on. Who was so before stays so from then, and who was returning has to do so
+// again.
 func (w *writer) absent(b *Batch) error {
 	for _, a := range b.Absent {
 		if i := slices.IndexFunc(w.store.absent[a.Stream], func(o Absence) bool { return o.Sink == a.Sink }); i >= 0 {
@@ -141,7 +143,8 @@ func (w *writer) held(b *Batch) error {
 	return nil
 }
 
-// told, in the place of an epoch, is an object of which the sink's log says that it is gone, whenever the others hear of it.
+// told, in the place of an epoch, is an object of which the sink's log says that it is gone, whenever the others hear
+// of it.
 const told = "-"
 
 // wasTold says whether the sink's log has the delete.
@@ -271,8 +274,9 @@ func (w *writer) missed(rec *change.Record, stream *streamWrite, a *Absence) err
 	return w.batch.Set(fresh, nil, nil)
 }
 
-// versionBefore is one of the deleted object's before its end, so that what an absent sink is told later has not the id of the delete, which
-// has the object with it (I8). It is false where no sink had the object. What only the absent one had is told without the object anyway.
+// versionBefore is one of the deleted object's before its end, so that what an absent sink is told later has not the id
+// of the delete, which has the object with it (I8). It is false where no sink had the object. What only the absent one
+// had is told without the object anyway.
 func (w *writer) versionBefore(rec *change.Record, stream *streamWrite) (version string, had bool, err error) {
 	if rec.Sink != "" {
 		return rec.ResourceVersion, true, nil

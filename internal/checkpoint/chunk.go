@@ -11,12 +11,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// A chunk is a version, the number of its records and their length in bytes, both varints, and one zstd frame (RFC 8878): a
-// text of JSON with the streams and snapshots that the records name by place, and then the records.
+// A chunk is a version, the number of its records and their length in bytes, both varints, and one zstd frame (RFC
+// 8878): a text of JSON with the streams and snapshots that the records name by place, and then the records.
 const chunkVersion = 1
 
-// maxChunk is the longest frame that is believed, in bytes: one record passes whatever its size, and etcd takes none above
-// a few megabytes.
+// maxChunk is the longest frame that is believed, in bytes: one record passes whatever its size, and etcd takes none
+// above a few megabytes.
 const maxChunk = 1 << 30
 
 // The flags of a record in a chunk.
@@ -147,8 +147,8 @@ func (w *chunkWriter) stream(stream *change.Stream) int {
 	return at
 }
 
-// snapshot is the place of the record's snapshot. The counts are final, and may be read, in the record of the end alone, which
-// has a place of its own therefore.
+// snapshot is the place of the record's snapshot. The counts are final, and may be read, in the record of the end
+// alone, which has a place of its own therefore.
 func (w *chunkWriter) snapshot(rec *change.Record) int {
 	s := rec.Snapshot
 	at, found := w.snapshots[s]

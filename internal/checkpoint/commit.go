@@ -9,8 +9,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// MaxRecords is the most records that one Batch should hold, of whose objects nothing is kept (see MaxObjects): a larger one costs many times as much, because Pebble
-// makes it into a table of its own.
+// MaxRecords is the most records that one Batch should hold, of whose objects nothing is kept (see MaxObjects): a
+// larger one costs many times as much, because Pebble makes it into a table of its own.
 const MaxRecords = 8000
 
 // Batch is what one Commit saves.
@@ -19,7 +19,8 @@ type Batch struct {
 	Records []*change.Record
 	// Marks by the name of the sink, none newer than the records allow.
 	Marks map[string]sink.Mark
-	// Carried is by the name of the sink what its mark carries, which is in Marks. An empty one forgets that of an earlier mark.
+	// Carried is by the name of the sink what its mark carries, which is in Marks. An empty one forgets that of an
+	// earlier mark.
 	Carried map[string]Carried
 	// Debts are snapshots that are owed from now on, whatever Generation and After they come with: one that is owed
 	// already is owed anew, from its beginning. One is paid by the SnapshotEnd record of its sink, stream, reason and
@@ -27,21 +28,21 @@ type Batch struct {
 	Debts []Debt
 	// Taken are the shares that sinks have from now on, Left those that they no longer have, with their debts.
 	Taken, Left []Share
-	// Absent are the sinks that miss streams from the records behind this batch on; From and Returning are not read. Held is what the
-	// logs hold of sinks that come back.
+	// Absent are the sinks that miss streams from the records behind this batch on; From and Returning are not read.
+	// Held is what the logs hold of sinks that come back.
 	Absent []Absence
 	Held   []Held
 	// Chunks are spooled, and the spools of the sinks by name are then as the extents say: what is not in them is gone.
 	Chunks []Chunk
 	Spools map[string]Spool
-	// Based are the positions that the logs of sinks are to be compared with, by the sink's share; Compared are sinks for
-	// which that is done.
+	// Based are the positions that the logs of sinks are to be compared with, by the sink's share; Compared are sinks
+	// for which that is done.
 	Based    map[Share]change.Position
 	Compared []string
 	// Resources are what streams are of, for when nobody serves them any more.
 	Resources []change.Stream
-	// Over are streams that end here: position, inventory and resource are forgotten, but for the resource where records of
-	// them may be OnDisk for a sink.
+	// Over are streams that end here: position, inventory and resource are forgotten, but for the resource where
+	// records of them may be OnDisk for a sink.
 	Over   []string
 	OnDisk bool
 }

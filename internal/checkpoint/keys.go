@@ -10,9 +10,11 @@ import (
 
 // The tables are told apart by a key's first byte. The format's key is below all of them, so that a reset is one range.
 const (
-	tableFormat    = 0x01
-	tableAbsent    = 'A' // sink, terminator, stream         -> whether it returns, since when, position
-	tableMissed    = 'G' // sink, terminator, stream, terminator, joined key, terminator, uid -> epoch of a version that is ahead, uid, resourceVersion
+	tableFormat = 0x01
+	tableAbsent = 'A' // sink, terminator, stream         -> whether it returns, since when, position
+	// sink, terminator, stream, terminator, joined key, terminator, uid -> epoch of a version that is ahead, uid,
+	// resourceVersion
+	tableMissed    = 'G'
 	tableFresh     = 'N' // sink, terminator, stream, terminator, joined key -> nothing
 	tableCarried   = 'K' // name of the sink                 -> mark, ids that it carries
 	tableCluster   = 'C' // no key                           -> name, uid

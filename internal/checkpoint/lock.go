@@ -64,8 +64,8 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Owner is the process that has the state in the directory open, false where there is none. It makes nothing, and changes
-// nothing. The process id is 0 where it is not known.
+// Owner is the process that has the state in the directory open, false where there is none. It makes nothing, and
+// changes nothing. The process id is 0 where it is not known.
 func Owner(dir string) (pid int, running bool, err error) {
 	f, err := os.Open(filepath.Join(dir, lockName))
 	if errors.Is(err, os.ErrNotExist) {

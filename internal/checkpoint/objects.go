@@ -29,9 +29,9 @@ func (s *Store) Object(stream string, key change.Key) (change.Image, bool, error
 	return image, true, nil
 }
 
-// KeepObjects says that the objects of the stream are kept from now on in the form, which tells what was cut and redacted
-// and is nil where nothing is kept. What was kept in another form is forgotten: it may say what nobody may know any more
-// (I9).
+// KeepObjects says that the objects of the stream are kept from now on in the form, which tells what was cut and
+// redacted and is nil where nothing is kept. What was kept in another form is forgotten: it may say what nobody may
+// know any more (I9).
 func (s *Store) KeepObjects(stream string, form []byte) error {
 	known, _, err := s.get(formKey(stream))
 	if err != nil || bytes.Equal(known, form) {
@@ -72,8 +72,8 @@ func (w *writer) keep(rec *change.Record, stream *streamWrite) error {
 	return w.batch.Set(w.key, w.value, nil)
 }
 
-// appendImage appends the value of an object that is kept: uid, object. S2 takes less than half of the time of zstd here,
-// at four fifths of its ratio, and has no state.
+// appendImage appends the value of an object that is kept: uid, object. S2 takes less than half of the time of zstd
+// here, at four fifths of its ratio, and has no state.
 func appendImage(dst []byte, uid string, object []byte) []byte {
 	dst = appendText(dst, uid)
 	return append(dst, s2.Encode(nil, object)...)

@@ -2,8 +2,8 @@ package checkpoint
 
 import "github.com/kubecdc/kubecdc/internal/change"
 
-// Written gives each the records that were not given back by Advance and that the listener has acknowledged, less those that it was
-// spared, in their order. It looks at all of them.
+// Written gives each the records that were not given back by Advance and that the listener has acknowledged, less those
+// that it was spared, in their order. It looks at all of them.
 func (t *Tracker) Written(listener int, each func(*change.Record)) {
 	bit := uint64(1) << listener
 	for i := range t.length {

@@ -17,8 +17,8 @@ const (
 	privateDir  = 0o700
 )
 
-// privateFS makes files that nobody but their owner may read. Pebble's own are everybody's, and a umask would be the whole
-// process's.
+// privateFS makes files that nobody but their owner may read. Pebble's own are everybody's, and a umask would be the
+// whole process's.
 type privateFS struct{ vfs.FS }
 
 // Create is vfs.FS's.
@@ -63,8 +63,8 @@ func makePrivate(name string) error {
 	return f.Close()
 }
 
-// mend takes from others what an earlier version, a copy or a mount let them do with the state's files. Files that are not
-// the state's stay as they are: a sink's log may lie beside it. What may not be changed is told, and stops nothing.
+// mend takes from others what an earlier version, a copy or a mount let them do with the state's files. Files that are
+// not the state's stay as they are: a sink's log may lie beside it. What may not be changed is told, and stops nothing.
 func (s *Store) mend() error {
 	if _, real := s.opts.fs.(privateFS); !real || s.opts.ReadOnly {
 		return nil

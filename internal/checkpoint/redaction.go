@@ -8,8 +8,8 @@ import (
 // redactionKeySize is that of the hash that it is used with, SHA-256.
 const redactionKeySize = 32
 
-// RedactionKey is this state's key of the hashes that stand for secret values. It is made at the first call and stays, so
-// that a value has one hash for as long as the state lives.
+// RedactionKey is this state's key of the hashes that stand for secret values. It is made at the first call and stays,
+// so that a value has one hash for as long as the state lives.
 func (s *Store) RedactionKey() ([]byte, error) {
 	key, found, err := s.get(redactionKey())
 	if err != nil || found {

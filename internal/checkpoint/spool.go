@@ -123,9 +123,9 @@ func (s *Store) Spool(sinkName string) (Spool, error) {
 	return spool, nil
 }
 
-// ReadSpool reads records from the front of the extent: all of its part Ahead, and of Main whole chunks that hold together
-// no more than so many bytes and records, at least one chunk. It moves the extent's First, and takes from its Bytes and
-// Records, what was read.
+// ReadSpool reads records from the front of the extent: all of its part Ahead, and of Main whole chunks that hold
+// together no more than so many bytes and records, at least one chunk. It moves the extent's First, and takes from its
+// Bytes and Records, what was read.
 func (s *Store) ReadSpool(sinkName string, extent *Spool, bytes, records int) ([]*change.Record, error) {
 	var read []*change.Record
 	size := 0
@@ -158,8 +158,8 @@ func (s *Store) ReadSpool(sinkName string, extent *Spool, bytes, records int) ([
 	return read, nil
 }
 
-// SetForms says by which rules the records of a stream are cut and redacted that are encoded from now on. It is called once,
-// before anything is spooled.
+// SetForms says by which rules the records of a stream are cut and redacted that are encoded from now on. It is called
+// once, before anything is spooled.
 func (s *Store) SetForms(of func(*change.Stream) string) { s.codec.forms = of }
 
 // Encode makes the value of a chunk.
@@ -189,8 +189,8 @@ func (s *Store) reclaimedOf(sinkName string) *reclaimed {
 	return s.reclaimed[sinkName]
 }
 
-// reclaim gives the space of chunks that are gone back to the volume, many at once. A crash before it leaves them below the
-// extent, where nobody reads.
+// reclaim gives the space of chunks that are gone back to the volume, many at once. A crash before it leaves them below
+// the extent, where nobody reads.
 func (s *Store) reclaim(b *Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,8 @@ func (s *Store) reclaim(b *Batch) error {
 	return nil
 }
 
-// excise deletes a range and gives its space back, which Pebble's DeleteRange leaves to compactions that may never come.
+// excise deletes a range and gives its space back, which Pebble's DeleteRange leaves to compactions that may never
+// come.
 func (s *Store) excise(from, to []byte) error {
 	if err := s.db.Excise(s.background, pebble.KeyRange{Start: from, End: to}); err != nil {
 		return s.failed("commit", err)

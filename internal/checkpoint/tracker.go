@@ -48,8 +48,8 @@ func (t *Tracker) First() (seq uint64, ok bool) {
 	return t.at(0).rec.Seq, true
 }
 
-// Waits is when the oldest record was received that Advance has not given back, and the listeners that have not acknowledged it;
-// false where there is none.
+// Waits is when the oldest record was received that Advance has not given back, and the listeners that have not
+// acknowledged it; false where there is none.
 func (t *Tracker) Waits() (received time.Time, missing uint64, ok bool) {
 	if t.length == 0 {
 		return time.Time{}, 0, false

@@ -68,12 +68,14 @@ func FullPolicies() []string { return []string{FullBlock, FullSpool, FullCoalesc
 
 // What a full queue does.
 const (
-	FullBlock    = "block"    // reading waits for the sink
-	FullSpool    = "spool"    // what it does not hold goes to disk, up to Queue.Spool
-	FullCoalesce = "coalesce" // it holds the newest record of each object alone, full or not, and those go to disk, up to Queue.Spool
+	FullBlock = "block" // reading waits for the sink
+	FullSpool = "spool" // what it does not hold goes to disk, up to Queue.Spool
+	// it holds the newest record of each object alone, full or not, and those go to disk, up to Queue.Spool
+	FullCoalesce = "coalesce"
 )
 
-// OversizePolicies are the values of Sink.Oversize, what becomes of a record that is too large; the first is the default.
+// OversizePolicies are the values of Sink.Oversize, what becomes of a record that is too large; the first is the
+// default.
 func OversizePolicies() []string { return []string{OversizeDeadLetter, OversizeTrim, OversizeReject} }
 
 // What becomes of a record that is too large for its sink.
@@ -94,6 +96,6 @@ func Placeholders() []string {
 	return []string{"cluster", "group", "resource", "namespace", "name", "version", "kind"}
 }
 
-// schemes are the kinds of NATS URL: in the clear until the server asks for TLS, TLS from the client's side, and the same
-// over websockets.
+// schemes are the kinds of NATS URL: in the clear until the server asks for TLS, TLS from the client's side, and the
+// same over websockets.
 func schemes() []string { return []string{"nats", "tls", "ws", "wss"} }

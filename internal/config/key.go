@@ -13,7 +13,8 @@ import (
 type key struct {
 	name  string
 	value value
-	about string // a sentence of the reference, in Markdown; it says what the key's absence means where there is no default
+	// a sentence of the reference, in Markdown; it says what the key's absence means where there is no default
+	about string
 }
 
 // keyed is a mapping whose keys are known.

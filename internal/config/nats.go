@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// NATS is a JetStream destination. At most one way to log in is set: Credentials, Nkey, both of them, User with Password,
-// or Token.
+// NATS is a JetStream destination. At most one way to log in is set: Credentials, Nkey, both of them, User with
+// Password, or Token.
 type NATS struct {
 	URL     string // servers, comma separated; a login in it was moved to the fields below
 	Stream  string // created where missing, with {cluster} in it as in a subject; "" with KV

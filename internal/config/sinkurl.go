@@ -10,7 +10,8 @@ import (
 
 const sinkForms = "file:///path/out.ndjson, - (standard output), kafka://host:9092,host:9092, nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"
 
-// parseSink reads a sink from its short form. Each may say ?name=, for two sinks of one kind; standard output is -?name=out.
+// parseSink reads a sink from its short form. Each may say ?name=, for two sinks of one kind; standard output is
+// -?name=out.
 func parseSink(text string) (Sink, error) {
 	if query, isStdout := strings.CutPrefix(text, Stdout); isStdout && (query == "" || query[0] == '?') {
 		return parseStdoutSink(strings.TrimPrefix(query, "?"))

@@ -77,8 +77,8 @@ func (s *Screen) Records() io.Writer {
 	return s.to
 }
 
-// Plain is a text of others without anything that a terminal would act on, or that would end a line or a column: control
-// characters of all kinds, and those that turn the direction of writing, are shown as their code.
+// Plain is a text of others without anything that a terminal would act on, or that would end a line or a column:
+// control characters of all kinds, and those that turn the direction of writing, are shown as their code.
 func Plain(text string) string { return escape(text, acts) }
 
 func escape(text string, acts func(rune) bool) string {

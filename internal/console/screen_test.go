@@ -14,8 +14,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/verify"
 )
 
-// hostile has what terminals act on: escape sequences of 7 and 8 bits, a bell, a return, DEL, what turns the direction of
-// writing, what nobody sees, and what is no UTF-8; and a line and a column that are not the program's.
+// hostile has what terminals act on: escape sequences of 7 and 8 bits, a bell, a return, DEL, what turns the direction
+// of writing, what nobody sees, and what is no UTF-8; and a line and a column that are not the program's.
 const hostile = "a\x1b]0;t\x07b\x9bc\u009b31md\x7fe\u202ef\u2066g\u200bh\ri\nforged\tcell\xff\u2028"
 
 // actsOn finds what a terminal would act on.

@@ -7,8 +7,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/deadletter"
 )
 
-// What a person is shown of a Secret is the same in every command, whatever the configuration lets through to the sinks (I9):
-// keyed hashes as they are, which tell whether a value has changed, and (redacted) for any other value.
+// What a person is shown of a Secret is the same in every command, whatever the configuration lets through to the sinks
+// (I9): keyed hashes as they are, which tell whether a value has changed, and (redacted) for any other value.
 const redacted = "(redacted)"
 
 // isSecret takes a resource as records name it.

@@ -36,8 +36,8 @@ func secretForms() []encode.Options {
 	}
 }
 
-// TestI9SecretsLookTheSameInEveryCommand: exporter tail and dev show where a value changed and not what it is, and exporter
-// deadletter show has no value, whatever the configuration lets through.
+// TestI9SecretsLookTheSameInEveryCommand: exporter tail and dev show where a value changed and not what it is, and
+// exporter deadletter show has no value, whatever the configuration lets through.
 func TestI9SecretsLookTheSameInEveryCommand(t *testing.T) {
 	for _, o := range secretForms() {
 		for _, style := range []Style{{}, {JSON: true}, {Brief: true}} {

@@ -13,9 +13,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// addressName is the file in the state directory that says where the exporter listens: address, process id and token, with
-// spaces between. One that an exporter left behind which was killed does no harm: it has another process's id, or nobody
-// owns the directory. Only its owner may read it.
+// addressName is the file in the state directory that says where the exporter listens: address, process id and token,
+// with spaces between. One that an exporter left behind which was killed does no harm: it has another process's id, or
+// nobody owns the directory. Only its owner may read it.
 const addressName = "address"
 
 // Announce writes where this process listens into its state directory, and returns what removes it.

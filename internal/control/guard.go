@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Refusal says why the request is not told what names objects, "" where it is: it is for the exporter's own host, as the
-// questions of this package are.
+// Refusal says why the request is not told what names objects, "" where it is: it is for the exporter's own host, as
+// the questions of this package are.
 func Refusal(r *http.Request) string { return refusal(r) }
 
 // refusal says why the request is not answered, "" where it is.
 //
 // The port also serves metrics, and so is open to others. Who reaches it over the loopback interface is on the
 // exporter's host, or in its pod, or was let in by kubectl port-forward. What is left are programs on this host that
-// carry the wish of somebody else: a proxy, which says so, and a browser, which names the page it asks for (Origin,
-// RFC 6454), and the name under which it found us (Host): with a name that is no loopback address, that is DNS rebinding.
+// carry the wish of somebody else: a proxy, which says so, and a browser, which names the page it asks for (Origin, RFC
+// 6454), and the name under which it found us (Host): with a name that is no loopback address, that is DNS rebinding.
 // The proxy of a service mesh hands connections of other hosts on from a loopback address, without a word and to the
 // pod's own address.
 //

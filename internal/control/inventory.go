@@ -7,7 +7,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// Query says which objects of the inventory are asked for. Each field that is not "" leaves only the objects that have it.
+// Query says which objects of the inventory are asked for. Each field that is not "" leaves only the objects that have
+// it.
 type Query struct {
 	Resource  string // as Resolve reads it
 	Namespace string
@@ -30,9 +31,9 @@ type Inventory interface {
 	Select(stream string, filter checkpoint.Filter) iter.Seq2[change.Entry, error]
 }
 
-// Find yields the objects of the streams that the query asks for, in the order of the streams and then of the keys. After
-// an error it yields nothing more. A namespace is read alone, and an object of which both namespace and name are known
-// is looked up; anything else reads the streams from end to end, with a fixed amount of memory (I6).
+// Find yields the objects of the streams that the query asks for, in the order of the streams and then of the keys.
+// After an error it yields nothing more. A namespace is read alone, and an object of which both namespace and name are
+// known is looked up; anything else reads the streams from end to end, with a fixed amount of memory (I6).
 func Find(store Inventory, streams []string, query Query) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for _, stream := range streams {

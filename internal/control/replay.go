@@ -28,7 +28,8 @@ type ReplayedLetter struct {
 	Stream          string `json:"stream,omitempty"`
 	Object          string `json:"object,omitempty"`
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Delivered says that the sink holds it, and that the letter is removed. Otherwise Kept says why the letter is kept.
+	// Delivered says that the sink holds it, and that the letter is removed. Otherwise Kept says why the letter is
+	// kept.
 	Delivered bool   `json:"delivered"`
 	Kept      string `json:"kept,omitempty"`
 }
@@ -46,8 +47,8 @@ func (f *Functions) serveReplay(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, replayed)
 }
 
-// Replay asks for dead letters to be sent again, and waits for what becomes of them. A *RefusedError names what could be
-// asked.
+// Replay asks for dead letters to be sent again, and waits for what becomes of them. A *RefusedError names what could
+// be asked.
 func (c *Client) Replay(ctx context.Context, request ReplayRequest) (*Replayed, error) {
 	body, err := json.Marshal(request)
 	if err != nil {

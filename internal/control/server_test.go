@@ -115,8 +115,8 @@ func TestOnlyThisHostIsAnswered(t *testing.T) {
 	}
 }
 
-// TestABareProxyOnThisHostIsRefused: one that says nothing of itself, as nginx' proxy_pass without another line, brings the
-// questions of other hosts from this one, under this one's name.
+// TestABareProxyOnThisHostIsRefused: one that says nothing of itself, as nginx' proxy_pass without another line, brings
+// the questions of other hosts from this one, under this one's name.
 func TestABareProxyOnThisHostIsRefused(t *testing.T) {
 	f := &fake{objects: func(yield func(Object, error) bool) { t.Error("the inventory is read") }}
 	exporter := httptest.NewServer(Handler(f.functions(), token))
@@ -229,7 +229,8 @@ func TestClientUnderstandsTheServer(t *testing.T) {
 	}
 }
 
-// TestInventoryIsStreamed: the first objects arrive while the last are not read yet, so that neither side holds all (I6).
+// TestInventoryIsStreamed: the first objects arrive while the last are not read yet, so that neither side holds all
+// (I6).
 func TestInventoryIsStreamed(t *testing.T) {
 	arrived, total := make(chan struct{}), 3*flushEvery
 	f := &fake{objects: func(yield func(Object, error) bool) {

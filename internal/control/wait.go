@@ -12,8 +12,8 @@ import (
 // pollTime is how often Wait asks.
 const pollTime = 200 * time.Millisecond
 
-// maxLate is how often Wait looks for a reconcile that /statusz does not show yet. It may never do: an exporter that was
-// started again tells only of this life.
+// maxLate is how often Wait looks for a reconcile that /statusz does not show yet. It may never do: an exporter that
+// was started again tells only of this life.
 const maxLate = 10
 
 // Reconcile is what /statusz tells of a stream's last complete reconcile.

@@ -81,8 +81,8 @@ func noEOF(err error) error {
 	return err
 }
 
-// Document is the whole letter as one JSON value: value is the message's where that is JSON, valueBase64 where it is not;
-// a tombstone has neither.
+// Document is the whole letter as one JSON value: value is the message's where that is JSON, valueBase64 where it is
+// not; a tombstone has neither.
 func (l *Letter) Document() ([]byte, error) {
 	document := struct {
 		*Letter

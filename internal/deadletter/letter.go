@@ -102,8 +102,8 @@ func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink
 	return l
 }
 
-// idOf is the same for all records that tell of the same state of an object, so that a state which a full snapshot tells
-// again, or which comes again after a crash, is kept once. It is short enough for a command line.
+// idOf is the same for all records that tell of the same state of an object, so that a state which a full snapshot
+// tells again, or which comes again after a crash, is kept once. It is short enough for a command line.
 func idOf(rec *change.Record, clusterUID string) string {
 	id := rec.ID(clusterUID)
 	if rec.Op.OfObject() {

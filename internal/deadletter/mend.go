@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Mend writes the letters anew of which due says by their heads that they may not stay as they are, after mend has changed
-// each, which has value and object then. A crash leaves a letter as it was, or as it is to be. What cannot be mended is in
-// the error, and the rest is mended. It is called before anything is kept, or sent again.
+// Mend writes the letters anew of which due says by their heads that they may not stay as they are, after mend has
+// changed each, which has value and object then. A crash leaves a letter as it was, or as it is to be. What cannot be
+// mended is in the error, and the rest is mended. It is called before anything is kept, or sent again.
 func (d *Dir) Mend(due func(head *Letter) bool, mend func(*Letter) error) error {
 	var errs []error
 	for _, dir := range []string{d.Dir, filepath.Join(d.Dir, claimedName)} {

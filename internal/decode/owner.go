@@ -11,10 +11,11 @@ import (
 
 // Owner is the cluster whose exporter writes to a log. It tells what the exporter of another one has written there.
 type Owner struct {
-	Cluster string   // its name in the configuration
-	UIDs    []string // of namespace kube-system: its own, and those that the saved state knows of clusters which had the name before
-	// Named says that the cluster's name is a part of each destination, so that whatever is there was written under it. Not all
-	// formats say the name.
+	Cluster string // its name in the configuration
+	// of namespace kube-system: its own, and those that the saved state knows of clusters which had the name before
+	UIDs []string
+	// Named says that the cluster's name is a part of each destination, so that whatever is there was written under it.
+	// Not all formats say the name.
 	Named bool
 }
 

@@ -44,8 +44,8 @@ func FuzzString(f *testing.F) {
 	})
 }
 
-// TestAllocations is a bound of what an event costs: allocations are exact, where times are not. The one is the message's
-// texts, which the receiver may keep.
+// TestAllocations is a bound of what an event costs: allocations are exact, where times are not. The one is the
+// message's texts, which the receiver may keep.
 func TestAllocations(t *testing.T) {
 	const cluster = "prod-eu1"
 	subject, err := NewSubject("k8s.{cluster}.{group}.{resource}.{namespace}.{name}", cluster)
@@ -90,8 +90,8 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// TestPlainIsWhatEachByteSays has every byte at every place of a word, before it and behind it, and then pairs of bytes side by
-// side, of which none may hide the other.
+// TestPlainIsWhatEachByteSays has every byte at every place of a word, before it and behind it, and then pairs of bytes
+// side by side, of which none may hide the other.
 func TestPlainIsWhatEachByteSays(t *testing.T) {
 	check := func(text []byte) {
 		want := true

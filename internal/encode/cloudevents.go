@@ -63,8 +63,8 @@ func appendMarks(dst []byte, rec *change.Record) []byte {
 	return appendOptional(dst, `,"replayed":`, string(rec.Marks.Replayed))
 }
 
-// previous is the value of attribute before: the JSON text of the object as it was delivered last, where data is another
-// state of it. Attributes are scalars (CloudEvents 1.0.2, type system), so it is a string.
+// previous is the value of attribute before: the JSON text of the object as it was delivered last, where data is
+// another state of it. Attributes are scalars (CloudEvents 1.0.2, type system), so it is a string.
 func previous(rec *change.Record) []byte {
 	if rec.Op == change.Updated || rec.Op == change.Replaced {
 		return rec.Before

@@ -14,16 +14,17 @@ import (
 // id is ours: readers pass over fields that they do not know, and a file's tail is read back by it.
 //
 // Readers of changelogs want a before with every u and d. Of an update it is the object as it was delivered last, of a
-// delete the final state that the watch sent, or else the object as it was delivered last. Where that is not kept, before
-// is a stand-in with the object's identity alone.
+// delete the final state that the watch sent, or else the object as it was delivered last. Where that is not kept,
+// before is a stand-in with the object's identity alone.
 //
-// source.snapshot is "true" of what a snapshot tells, "last" of the last such record of one, and "false" of what a watch
-// tells. Of the other values that Debezium knows (io.debezium.connector.SnapshotRecord) first, first_in_data_collection
-// and last_in_data_collection are of snapshots of several tables, and incremental of those that run beside the changes.
+// source.snapshot is "true" of what a snapshot tells, "last" of the last such record of one, and "false" of what a
+// watch tells. Of the other values that Debezium knows (io.debezium.connector.SnapshotRecord) first,
+// first_in_data_collection and last_in_data_collection are of snapshots of several tables, and incremental of those
+// that run beside the changes.
 //
 // What speaks of the stream and not of an object has no place in the envelope, and readers stop at an operation that
-// they do not know. It goes out without a value, which they skip, and says what it has to say in the header kubecdc-data.
-// A file has no headers; there it is a line with Debezium's operation "m", message.
+// they do not know. It goes out without a value, which they skip, and says what it has to say in the header
+// kubecdc-data. A file has no headers; there it is a line with Debezium's operation "m", message.
 type debezium struct {
 	cluster, version string
 	transport        Transport

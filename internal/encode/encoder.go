@@ -52,8 +52,8 @@ func (e *Encoder) Reset() {
 	e.headers = e.headers[:0]
 }
 
-// Encode appends the record's message to dst, and the delete's tombstone where there is to be one. The messages are valid
-// until Reset.
+// Encode appends the record's message to dst, and the delete's tombstone where there is to be one. The messages are
+// valid until Reset.
 func (e *Encoder) Encode(dst []sink.Message, rec *change.Record) []sink.Message {
 	dst = append(dst, sink.Message{Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Time: rec.Received})
 	msg := &dst[len(dst)-1]

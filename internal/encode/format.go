@@ -7,10 +7,11 @@ import (
 
 // The formats, as the configuration names them.
 const (
-	FormatCloudEvents       = "cloudevents"        // CloudEvents 1.0, structured mode, JSON
-	FormatCloudEventsBinary = "cloudevents-binary" // CloudEvents 1.0, binary mode: attributes are headers, the object is the value
-	FormatDebezium          = "debezium"           // Debezium's change event envelope, JSON without schema
-	FormatObject            = "object"             // the bare object
+	FormatCloudEvents = "cloudevents" // CloudEvents 1.0, structured mode, JSON
+	// CloudEvents 1.0, binary mode: attributes are headers, the object is the value
+	FormatCloudEventsBinary = "cloudevents-binary"
+	FormatDebezium          = "debezium" // Debezium's change event envelope, JSON without schema
+	FormatObject            = "object"   // the bare object
 )
 
 // Transport is what carries the messages. It decides how attributes stand beside a value.

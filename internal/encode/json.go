@@ -11,8 +11,8 @@ func appendString(dst []byte, s string) []byte {
 	return endString(append(append(dst, '"'), s...), start)
 }
 
-// endString makes what is behind the quote at dst[start] a JSON string. Nearly all names are plain ASCII and stay as they
-// are; the rest takes the library's way.
+// endString makes what is behind the quote at dst[start] a JSON string. Nearly all names are plain ASCII and stay as
+// they are; the rest takes the library's way.
 func endString(dst []byte, start int) []byte {
 	if isPlain(dst[start+1:]) {
 		return append(dst, '"')

@@ -2,8 +2,8 @@ package encode
 
 import "github.com/kubecdc/kubecdc/internal/change"
 
-// appendKey appends the key of the record's message: "namespace/name", or "name" where the object is cluster-scoped. All
-// messages of an object have one key, so they share a partition, in which their order is kept.
+// appendKey appends the key of the record's message: "namespace/name", or "name" where the object is cluster-scoped.
+// All messages of an object have one key, so they share a partition, in which their order is kept.
 //
 // A record that speaks of its stream has a key that no object can have, "/snapshot.begin" or "shop//gap": a compacted
 // topic takes no message without one, and keeps the last of each.

@@ -16,8 +16,8 @@ func labelKey(placeholder string) (string, bool) {
 	return key, found && key != ""
 }
 
-// label is the value of the object's label, "" where it has none. A delete whose last state nobody saw has the labels of
-// the last one that was delivered.
+// label is the value of the object's label, "" where it has none. A delete whose last state nobody saw has the labels
+// of the last one that was delivered.
 func label(key string, rec *change.Record) string {
 	text := finalState(rec)
 	if !rec.Op.OfObject() || text == nil {

@@ -24,8 +24,8 @@ func isPlain(text []byte) bool {
 	return true
 }
 
-// isPlainWord is isPlain for eight bytes. Where all are ASCII, no sum carries into the next byte: adding 0x60 sets the top
-// bit of all but control characters, adding 1 that of 0x7f, and adding 0x7f to a difference that of all but 0.
+// isPlainWord is isPlain for eight bytes. Where all are ASCII, no sum carries into the next byte: adding 0x60 sets the
+// top bit of all but control characters, adding 1 that of 0x7f, and adding 0x7f to a difference that of all but 0.
 func isPlainWord(word uint64) bool {
 	wrong := word | (word + ones) | ^(word + ones*0x60) | ^((word ^ ones*'"') + ones*0x7f) | ^((word ^ ones*'\\') + ones*0x7f)
 	return wrong&tops == 0

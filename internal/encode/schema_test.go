@@ -31,8 +31,8 @@ func consumed(o outlet, msg sink.Message) validate.Message {
 	return m
 }
 
-// TestEveryGoldenIsValid takes the records that the goldens are made of; that these are what the files hold, the tests of the
-// goldens say.
+// TestEveryGoldenIsValid takes the records that the goldens are made of; that these are what the files hold, the tests
+// of the goldens say.
 func TestEveryGoldenIsValid(t *testing.T) {
 	check := validators(t)
 	all := records()

@@ -10,8 +10,8 @@ import (
 // Subject is a parsed template of NATS subjects such as "k8s.{cluster}.{group}.{resource}.{namespace}.{name}".
 //
 // In each value '.' becomes '_', and any other byte outside [-a-zA-Z0-9] becomes "=XX" in upper-case hex, so that the
-// mapping is one to one and a value never spans tokens. The core group is "core"; a value that the record does not
-// have is "-"; an object that is really named so is "=2D". A label is that of the object as it is written; when it changes,
+// mapping is one to one and a value never spans tokens. The core group is "core"; a value that the record does not have
+// is "-"; an object that is really named so is "=2D". A label is that of the object as it is written; when it changes,
 // the object goes on under another subject.
 type Subject struct {
 	parts   template
@@ -49,7 +49,8 @@ func (s *Subject) Append(b []byte, rec *change.Record) []byte {
 	return b
 }
 
-// StreamName is the template with the cluster's name in the place of "{cluster}", written as in a subject: no stream's name has a dot.
+// StreamName is the template with the cluster's name in the place of "{cluster}", written as in a subject: no stream's
+// name has a dot.
 func StreamName(template, cluster string) string {
 	return strings.ReplaceAll(template, "{cluster}", string(appendToken(nil, cluster)))
 }

@@ -15,8 +15,8 @@ const maxTopic = 249
 // form, "deployments.apps".
 //
 // Any byte of a value outside [-._a-zA-Z0-9], which Kafka does not take, becomes '_'. Names of namespaces and resources
-// have none. A value that the record does not have is "-". A label is that of the object as it is written; when it changes,
-// the object goes on in another topic, and its order is kept within each.
+// have none. A value that the record does not have is "-". A label is that of the object as it is written; when it
+// changes, the object goes on in another topic, and its order is kept within each.
 type Topic struct {
 	parts   template
 	cluster string

@@ -6,8 +6,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// TestACoalescedRecordSaysHowTheObjectWasBeforeItself, and not how the sink was told of it last: a record is never changed, so
-// that it is the one that comes again after a crash.
+// TestACoalescedRecordSaysHowTheObjectWasBeforeItself, and not how the sink was told of it last: a record is never
+// changed, so that it is the one that comes again after a crash.
 func TestACoalescedRecordSaysHowTheObjectWasBeforeItself(t *testing.T) {
 	q := NewCoalescing(Limit{Bytes: 1 << 20, Records: 10})
 	for i, version := range []string{"1", "2", "3"} {

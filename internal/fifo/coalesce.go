@@ -7,13 +7,13 @@ import (
 )
 
 // NewCoalescing returns an empty queue for a listener that wants state and not history: of each object it holds the
-// newest record alone, as client-go's DeltaFIFO compresses deltas (tools/cache, delta_fifo.go), and a delete before it where
-// the object was made anew under another uid.
+// newest record alone, as client-go's DeltaFIFO compresses deltas (tools/cache, delta_fifo.go), and a delete before it
+// where the object was made anew under another uid.
 //
-// A record that supersedes another takes its place in the queue, so that an object which changes all the time is not put
-// off for ever. It stays as it is: its id must be the one that a replay gives it (I8), and whoever folds records takes an
-// update of an object that it does not know as its creation. So what an object becomes is the same, and what it was in between
-// is left out.
+// A record that supersedes another takes its place in the queue, so that an object which changes all the time is not
+// put off for ever. It stays as it is: its id must be the one that a replay gives it (I8), and whoever folds records
+// takes an update of an object that it does not know as its creation. So what an object becomes is the same, and what
+// it was in between is left out.
 //
 // Frames and gaps are never merged, and no record moves to before the begin of a snapshot or a gap: a consumer that
 // forgets what it was not told of within a snapshot would forget it.
@@ -27,8 +27,9 @@ func NewCoalescing(limit Limit) *Queue {
 type pending struct {
 	objects  map[object]waiting
 	barriers map[change.Stream]uint64 // the place that nothing of the stream which comes later moves before
-	moved    map[uint64]uint64        // by Seq of a record that is in the place of an older one: the order of that place
-	pushed   []uint64                 // Seqs, rising; those that are queued, and some that are not any more
+	// by Seq of a record that is in the place of an older one: the order of that place
+	moved  map[uint64]uint64
+	pushed []uint64 // Seqs, rising; those that are queued, and some that are not any more
 }
 
 type object struct {
@@ -80,9 +81,9 @@ func (p *pending) pushCurrent(q *Queue, rec *change.Record, at waiting) (waiting
 	return waiting{at.deleted, rec.Seq}, nil
 }
 
-// pushDelete queues a delete. Behind another one it is left out, with what lies between: nobody was given the object that it is
-// about, but for a record that is for this sink alone: such an object only this sink was given. Of two of the same object the one
-// that knows the final state is kept.
+// pushDelete queues a delete. Behind another one it is left out, with what lies between: nobody was given the object
+// that it is about, but for a record that is for this sink alone: such an object only this sink was given. Of two of
+// the same object the one that knows the final state is kept.
 func (p *pending) pushDelete(q *Queue, rec *change.Record, at waiting, again bool) (waiting, []*change.Record) {
 	if at.deleted == 0 && at.current == 0 {
 		q.append(rec)
@@ -160,8 +161,8 @@ func (p *pending) orderOf(seq uint64) uint64 {
 	return seq
 }
 
-// popped forgets the place of a record that is queued no longer: the sink is given it, or it is on disk, and either way the sink
-// may have its object from here on.
+// popped forgets the place of a record that is queued no longer: the sink is given it, or it is on disk, and either way
+// the sink may have its object from here on.
 func (p *pending) popped(rec *change.Record, order uint64) {
 	if p == nil {
 		return

@@ -289,8 +289,8 @@ func TestI3CoalescedRecordsFoldToTheSameState(t *testing.T) {
 	}
 }
 
-// pushed pushes records of the ops into a coalescing queue, each with the name and the uid of its object and an exclamation mark
-// if it is for one sink alone, and returns what the queue holds.
+// pushed pushes records of the ops into a coalescing queue, each with the name and the uid of its object and an
+// exclamation mark if it is for one sink alone, and returns what the queue holds.
 func pushed(t *testing.T, ops ...string) string {
 	t.Helper()
 	c := newCourse(t, Limit{Bytes: 1 << 20, Records: 100})

@@ -88,8 +88,8 @@ func (q *Queue) Cancel(size int) {
 // more, and whose room is free: they will never be popped. The record itself may be one of them.
 func (q *Queue) Push(rec *change.Record) (merged []*change.Record) { return q.push(rec, false) }
 
-// PushAgain is Push for a record that the sink may have been given before, by an earlier process: all deletes are kept then,
-// since any of the objects may be known to the sink.
+// PushAgain is Push for a record that the sink may have been given before, by an earlier process: all deletes are kept
+// then, since any of the objects may be known to the sink.
 func (q *Queue) PushAgain(rec *change.Record) (merged []*change.Record) { return q.push(rec, true) }
 
 func (q *Queue) push(rec *change.Record, again bool) (merged []*change.Record) {
@@ -150,8 +150,8 @@ func (q *Queue) Pop(dst []*change.Record, most Limit) []*change.Record {
 	return dst
 }
 
-// Remove takes out the record that was pushed with the Seq and returns it, nil where it is not queued any more. Its room
-// stays taken until Cancel. What comes later of its object is not merged with it.
+// Remove takes out the record that was pushed with the Seq and returns it, nil where it is not queued any more. Its
+// room stays taken until Cancel. What comes later of its object is not merged with it.
 func (q *Queue) Remove(seq uint64) *change.Record {
 	p := q.queued(seq)
 	if p == nil {

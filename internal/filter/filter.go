@@ -73,9 +73,9 @@ func compile(expression string, before bool) (*cel.Env, *cel.Ast, error) {
 	return env, ast, issues.Err()
 }
 
-// Passes says whether the record goes on. A record that speaks of no object always does, and so does a delete whose last
-// state is not known: a reader must hear of it. An error is of this object, such as a field that it does not have; it quotes
-// nothing of the object's values.
+// Passes says whether the record goes on. A record that speaks of no object always does, and so does a delete whose
+// last state is not known: a reader must hear of it. An error is of this object, such as a field that it does not have;
+// it quotes nothing of the object's values.
 func (f *Filter) Passes(rec *change.Record) (bool, error) {
 	if !rec.Op.OfObject() || rec.Object == nil {
 		return true, nil

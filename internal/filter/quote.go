@@ -23,8 +23,8 @@ const (
 	unreadable = "read the object as it was"
 )
 
-// withoutValues is the error of an evaluation without what it quotes of the object: it is logged, and a filter sees values
-// that are redacted later (I9). int("secret") would quote them, as most functions do.
+// withoutValues is the error of an evaluation without what it quotes of the object: it is logged, and a filter sees
+// values that are redacted later (I9). int("secret") would quote them, as most functions do.
 func withoutValues(err error, expression string) error {
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) {

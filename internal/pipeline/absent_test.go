@@ -47,8 +47,8 @@ func went(name string, version int) *change.Record {
 	return rec
 }
 
-// A sink that is stopped and whose queue is full leaves: the others go on, positions move, and what waited is not kept. When it is
-// mended it is told what is gone, and nothing of what came and went meanwhile.
+// A sink that is stopped and whose queue is full leaves: the others go on, positions move, and what waited is not kept.
+// When it is mended it is told what is gone, and nothing of what came and went meanwhile.
 func TestI1I4ASinkThatIsStoppedHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fault, mended := broken("the password is wrong")

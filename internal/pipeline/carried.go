@@ -8,20 +8,21 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// defaultMarkLag is how many records a mark may lag. A mark that carries ids costs as many bytes as they have, compressed, so it is
-// not saved with every batch; and what lies behind a mark is read at the next start.
+// defaultMarkLag is how many records a mark may lag. A mark that carries ids costs as many bytes as they have,
+// compressed, so it is not saved with every batch; and what lies behind a mark is read at the next start.
 const defaultMarkLag = 4096
 
-// maxCarried is how many bytes of ids a mark carries at most (I6), far more than those of all records that the line's window has room
-// for, but for very long names. A mark that would carry more stays where it is, and more is read at the next start.
+// maxCarried is how many bytes of ids a mark carries at most (I6), far more than those of all records that the line's
+// window has room for, but for very long names. A mark that would carry more stays where it is, and more is read at the
+// next start.
 const maxCarried = 64 << 20
 
 // idBytes is what an id has beside the names of its object, about.
 const idBytes = 128
 
-// carried are the records that lie before a mark in its sink's log and that may come again after a crash: they are not part of the
-// saved state, as a rule because another sink has not taken them. With their ids beside it the mark need not wait for them (I3), so
-// that no tail is longer than what the line's window holds and a little more (I6).
+// carried are the records that lie before a mark in its sink's log and that may come again after a crash: they are not
+// part of the saved state, as a rule because another sink has not taken them. With their ids beside it the mark need
+// not wait for them (I3), so that no tail is longer than what the line's window holds and a little more (I6).
 type carried struct {
 	found   []string         // ids that the log had when it was opened
 	records []*change.Record // that were acknowledged since
@@ -29,8 +30,8 @@ type carried struct {
 	from    sink.Mark        // an earlier mark, which carries nothing
 }
 
-// all are the ids, those of one object in the log's order. What was found may be named again by what was written since: the last
-// place counts.
+// all are the ids, those of one object in the log's order. What was found may be named again by what was written since:
+// the last place counts.
 func (c *carried) all() []string {
 	ids := c.found
 	for _, rec := range c.records {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// TestI3I6AStuckSinkKeepsNoOtherMarkBack: life after life one sink takes nothing. What the other one is given meanwhile, of the
-// stream that waits and of another one, it is given once, and its log's tail stays short.
+// TestI3I6AStuckSinkKeepsNoOtherMarkBack: life after life one sink takes nothing. What the other one is given
+// meanwhile, of the stream that waits and of another one, it is given once, and its log's tail stays short.
 func TestI3I6AStuckSinkKeepsNoOtherMarkBack(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		t.Run(fmt.Sprint("both streams are the stuck sink's: ", shared), func(t *testing.T) {

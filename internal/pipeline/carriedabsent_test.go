@@ -15,8 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// ahead is a rig of two sinks: the mark of lake carries ids, since stuck takes nothing while it is closed. What lake has and the state
-// does not know: made, and gone with its delete.
+// ahead is a rig of two sinks: the mark of lake carries ids, since stuck takes nothing while it is closed. What lake
+// has and the state does not know: made, and gone with its delete.
 type ahead struct {
 	*rig
 	lake, stuck *memory
@@ -161,7 +161,8 @@ func TestI4WhatAForgottenSinkCarriedIsForgotten(t *testing.T) {
 	})
 }
 
-// Where a log has lost what lies before a mark that carries ids, what the log still holds is not written again, and all that is lost is.
+// Where a log has lost what lies before a mark that carries ids, what the log still holds is not written again, and all
+// that is lost is.
 func TestI4WhatALostMarkCarriedIsNotBelieved(t *testing.T) {
 	for _, left := range []int{0, 2, 4} {
 		synctest.Test(t, func(t *testing.T) {

@@ -19,8 +19,8 @@ type committer struct {
 	leave func(*listener) error
 }
 
-// bookmarkWait is how long a bookmark may wait to be saved together with others. Hundreds of quiet streams get one a minute
-// each, and what a crash costs is that the watch begins so much earlier.
+// bookmarkWait is how long a bookmark may wait to be saved together with others. Hundreds of quiet streams get one a
+// minute each, and what a crash costs is that the watch begins so much earlier.
 const bookmarkWait = 2 * time.Second
 
 // run commits until ctx ends; what moved until then is committed before it returns, if the store takes it at once.
@@ -115,8 +115,8 @@ func (c *committer) encode(p *part) ([]checkpoint.Chunk, error) {
 	return chunks, nil
 }
 
-// batchOf is the part as the state takes it. Records that the sink was being given when the part was made, and has by now, are
-// left out of its spool.
+// batchOf is the part as the state takes it. Records that the sink was being given when the part was made, and has by
+// now, are left out of its spool.
 func (c *committer) batchOf(p *part, chunks []checkpoint.Chunk) checkpoint.Batch {
 	batch := checkpoint.Batch{Records: p.records, Marks: p.marks, Compared: p.compared, Spools: map[string]checkpoint.Spool{}, Carried: map[string]checkpoint.Carried{}}
 	for name, of := range p.carried {

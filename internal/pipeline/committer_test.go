@@ -13,8 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// TestI5BookmarksAreSavedTogether, two seconds after the first of them, or with the next record, or when a reconcile drains
-// the line.
+// TestI5BookmarksAreSavedTogether, two seconds after the first of them, or with the next record, or when a reconcile
+// drains the line.
 func TestI5BookmarksAreSavedTogether(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -50,8 +50,8 @@ func (l *listener) ended(err error) error {
 	return fmt.Errorf("deliver to sink %s: %w", l.Name, err)
 }
 
-// deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared once
-// with what an earlier process left in the sink's log, and after a failed write with what that has left there.
+// deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared
+// once with what an earlier process left in the sink's log, and after a failed write with what that has left there.
 func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
 	l.stranded.taken(batch)
 	batch, err := l.skipDelivered(batch)
@@ -66,8 +66,8 @@ func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) err
 	return err
 }
 
-// skipDelivered acknowledges the records that an earlier process wrote, in whatever shape, and returns the others, with what they
-// prove of the sink's ghosts before them.
+// skipDelivered acknowledges the records that an earlier process wrote, in whatever shape, and returns the others, with
+// what they prove of the sink's ghosts before them.
 func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
 	if l.delivered.empty() || len(batch) == 0 {
 		return batch, nil
@@ -90,8 +90,8 @@ func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, erro
 	return fresh, l.line.spare(l.index, known)
 }
 
-// skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others. A bucket and a compacted
-// topic hold the newest of an object alone: what comes before that in the batch was written, too.
+// skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others. A bucket
+// and a compacted topic hold the newest of an object alone: what comes before that in the batch was written, too.
 func (l *listener) skipRetried(batch []*change.Record) ([]*change.Record, error) {
 	if len(l.retried) == 0 {
 		return batch, nil

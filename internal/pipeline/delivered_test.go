@@ -22,7 +22,8 @@ func found(rec *change.Record, op change.Op, reason change.Reason, at string) *c
 	return rec
 }
 
-// A crash left a record of a stream in the log that has been quiet since: only a bookmark tells that it will not come again.
+// A crash left a record of a stream in the log that has been quiet since: only a bookmark tells that it will not come
+// again.
 func TestI3BookmarkThatPassesTheTailFreesTheMark(t *testing.T) {
 	for _, version := range []string{"3", "4"} {
 		target := &memory{}
@@ -68,8 +69,8 @@ func TestI3OlderRecordIsNotWrittenBehindANewerOneOfACompactedLog(t *testing.T) {
 	}
 }
 
-// What a reconcile put into the log lies behind a gap. If the server can continue the old position after all, the states between
-// come again: written now, they would take the object back.
+// What a reconcile put into the log lies behind a gap. If the server can continue the old position after all, the
+// states between come again: written now, they would take the object back.
 func TestI3NothingOlderIsWrittenBehindWhatAReconcileFound(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, found(update(pods(), "a", 7), change.Replaced, change.Gone, "9"))
@@ -81,8 +82,8 @@ func TestI3NothingOlderIsWrittenBehindWhatAReconcileFound(t *testing.T) {
 	}
 }
 
-// The log has the object that took the place of another one, and not the delete between: it was compacted, or no watch told
-// of it. A reconcile tells of that delete from the saved state, where the first object still is.
+// The log has the object that took the place of another one, and not the delete between: it was compacted, or no watch
+// told of it. A reconcile tells of that delete from the saved state, where the first object still is.
 func TestI3DeleteIsNotWrittenBehindTheNextObjectOfItsName(t *testing.T) {
 	target := &memory{}
 	next := update(pods(), "a", 7)
@@ -201,8 +202,8 @@ func TestI4RecordsOfAnEarlierHistoryHideNothing(t *testing.T) {
 	}
 }
 
-// A crash in a reconcile left deletes in the log that carry old versions. A full snapshot ends at the saved position, above
-// them, and the reconcile is still to come again.
+// A crash in a reconcile left deletes in the log that carry old versions. A full snapshot ends at the saved position,
+// above them, and the reconcile is still to come again.
 func TestI3FullSnapshotLeavesWhatAReconcileWillTellAgain(t *testing.T) {
 	target := &memory{}
 	unseen := func() *change.Record {
@@ -231,7 +232,8 @@ func TestI3FullSnapshotLeavesWhatAReconcileWillTellAgain(t *testing.T) {
 	}
 }
 
-// A watch never told that an object is gone, and told of the next one of its name: the log has both, and a mark before them.
+// A watch never told that an object is gone, and told of the next one of its name: the log has both, and a mark before
+// them.
 func TestI3WhatAnotherObjectTookThePlaceOfIsNoGhost(t *testing.T) {
 	target := &memory{}
 	next := update(pods(), "a", 8)

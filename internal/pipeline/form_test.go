@@ -13,8 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// TestI9WhatLiesOnDiskIsShapedByTodaysRules: they may be stricter than when it was put there. What cannot be shaped is a gap
-// for its key, and of a delete its last state alone is left out.
+// TestI9WhatLiesOnDiskIsShapedByTodaysRules: they may be stricter than when it was put there. What cannot be shaped is
+// a gap for its key, and of a delete its last state alone is left out.
 func TestI9WhatLiesOnDiskIsShapedByTodaysRules(t *testing.T) {
 	target := &memory{}
 	r := newRig(t, spooling("s", target, 4))

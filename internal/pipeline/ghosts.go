@@ -9,14 +9,16 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// ghosts is what becomes of the objects that a tail leaves in existence. A reconcile asks for them and tells which are gone. One
-// that ran before the sink was open did not know them: the listener itself tells then, where the records prove it, as the
-// reconcile would have done (I4). A record of another object under the key of a ghost proves it, and so does the end of a
-// reconcile that neither told of the ghost nor left it in the state. Both may happen for the same ghost, and the sink is told
-// once (I3): so a tail is not forgotten while the delete of a ghost that the sink was told of may still come.
+// ghosts is what becomes of the objects that a tail leaves in existence. A reconcile asks for them and tells which are
+// gone. One that ran before the sink was open did not know them: the listener itself tells then, where the records
+// prove it, as the reconcile would have done (I4). A record of another object under the key of a ghost proves it, and
+// so does the end of a reconcile that neither told of the ghost nor left it in the state. Both may happen for the same
+// ghost, and the sink is told once (I3): so a tail is not forgotten while the delete of a ghost that the sink was told
+// of may still come.
 type ghosts struct {
-	asked  map[string]struct{} // uids that a reconcile under way was given
-	known  map[string]struct{} // uids under whose keys something is in line, so that no reconcile needs to be given them
+	asked map[string]struct{} // uids that a reconcile under way was given
+	// uids under whose keys something is in line, so that no reconcile needs to be given them
+	known  map[string]struct{}
 	inLine map[string]struct{} // uids whose deletes are in line
 	ended  map[string]struct{} // uids of which the sink was told
 	frame  *change.Snapshot    // of the reconcile whose records the sink takes
@@ -35,7 +37,8 @@ func (g *ghosts) told(id *change.ID, ghost bool) {
 	}
 }
 
-// expects says whether the delete of a ghost that the sink was told of may come again: behind is that records are on disk.
+// expects says whether the delete of a ghost that the sink was told of may come again: behind is that records are on
+// disk.
 func (g *ghosts) expects(behind bool) bool {
 	maps.DeleteFunc(g.ended, func(uid string, _ struct{}) bool {
 		_, asked := g.asked[uid]
@@ -45,8 +48,8 @@ func (g *ghosts) expects(behind bool) bool {
 	return len(g.ended) > 0
 }
 
-// ask returns the ghosts of the stream, for a reconcile that is to tell which are gone. Those of which something is in line are told
-// by that.
+// ask returns the ghosts of the stream, for a reconcile that is to tell which are gone. Those of which something is in
+// line are told by that.
 func (d *deliveredSet) ask(stream string) []change.Entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,8 +68,8 @@ func (d *deliveredSet) ask(stream string) []change.Entry {
 	return entries
 }
 
-// enters notes what the record, which goes in line, tells of ghosts. The sink may take a delete much later, or from disk, and another
-// reconcile must not tell it once more, perhaps behind the object that came next (I3).
+// enters notes what the record, which goes in line, tells of ghosts. The sink may take a delete much later, or from
+// disk, and another reconcile must not tell it once more, perhaps behind the object that came next (I3).
 func (d *deliveredSet) enters(rec *change.Record, clusterUID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +98,8 @@ func (g *ghosts) isInLine(uid string) bool {
 	return inLine || known
 }
 
-// isKnownBy says whether the state will know what became of the ghost: the record tells of it, or of what took its place later.
+// isKnownBy says whether the state will know what became of the ghost: the record tells of it, or of what took its
+// place later.
 func (t *tail) isKnownBy(rec *change.Record, ghost *change.Entry, clusterUID string) bool {
 	return rec.Op != change.Deleted && rec.Sink == "" && t.latest[rec.Key].cluster == rec.ID(clusterUID).Cluster &&
 		change.CompareVersions(rec.ResourceVersion, ghost.ResourceVersion) >= 0
@@ -139,7 +143,8 @@ func (d *deliveredSet) dropOver() {
 	}
 }
 
-// left are the ghosts that the record, if it is the end of a reconcile, leaves without a word, although its list is newer.
+// left are the ghosts that the record, if it is the end of a reconcile, leaves without a word, although its list is
+// newer.
 func (d *deliveredSet) left(rec *change.Record, clusterUID string) []change.Entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,8 +168,9 @@ func (t *tail) isBefore(ghost *change.Entry, cluster, version string) bool {
 	return t.latest[ghost.Key].cluster != cluster || change.CompareVersions(ghost.ResourceVersion, version) <= 0
 }
 
-// isReplaced says whether the record proves that another object has taken the place of the ghost. A delete does so, too: where a queue
-// coalesces, it is all that is left of that object. But in another history it may be of an object that was there before.
+// isReplaced says whether the record proves that another object has taken the place of the ghost. A delete does so,
+// too: where a queue coalesces, it is all that is left of that object. But in another history it may be of an object
+// that was there before.
 func (t *tail) isReplaced(ghost *change.Entry, id *change.ID) bool {
 	if !id.Op.OfObject() || ghost.UID == id.UID || !t.isBefore(ghost, id.Cluster, id.ResourceVersion) {
 		return false
@@ -172,8 +178,8 @@ func (t *tail) isReplaced(ghost *change.Entry, id *change.ID) bool {
 	return id.Op != change.Deleted || t.latest[ghost.Key].cluster == id.Cluster
 }
 
-// endGhosts returns the ghosts that are gone before the record, and notes that the sink is told: those left at the end of a
-// reconcile, or the one whose key the record's object has.
+// endGhosts returns the ghosts that are gone before the record, and notes that the sink is told: those left at the end
+// of a reconcile, or the one whose key the record's object has.
 func (t *tail) endGhosts(rec *change.Record, id change.ID, left []change.Entry) []change.Entry {
 	gone := left
 	if ghost, found := t.objects[id.Key]; found && t.isReplaced(&ghost, &id) {
@@ -238,8 +244,8 @@ func (l *listener) knows(stream string, object *change.Entry) (bool, error) {
 	return isSaved() // by now
 }
 
-// appendGone puts the deletes of the ghosts into what is to be written before the record. Where that came of the watch and was merged
-// with what a reconcile had found, the reconcile is the one of the frame.
+// appendGone puts the deletes of the ghosts into what is to be written before the record. Where that came of the watch
+// and was merged with what a reconcile had found, the reconcile is the one of the frame.
 func (l *listener) appendGone(batch []*change.Record, gone []change.Entry, before *change.Record, frame *change.Snapshot) []*change.Record {
 	for _, entry := range gone {
 		rec := &change.Record{

@@ -13,8 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// blind is a reconcile at version 20 by somebody who did not know the ghosts: it finds a changed, and another b in the place of
-// the one that the state does not know.
+// blind is a reconcile at version 20 by somebody who did not know the ghosts: it finds a changed, and another b in the
+// place of the one that the state does not know.
 func blind() []*change.Record {
 	begin := found(update(pods(), "", 20), change.SnapshotBegin, change.Gone, "20")
 	begin.UID = ""
@@ -79,8 +79,8 @@ func (r *rig) expectLog(target *late, want string) {
 	}
 }
 
-// A reconcile ran before the sink was open whose log holds what the reconcile did not know. The sink hears of each delete once, where
-// the reconcile would have told it: before the next object of the name, and before the end.
+// A reconcile ran before the sink was open whose log holds what the reconcile did not know. The sink hears of each
+// delete once, where the reconcile would have told it: before the next object of the name, and before the end.
 func TestI4LateSinkIsToldOfGhostsByTheRecordsOfAReconcileThatDidNotKnowThem(t *testing.T) {
 	for _, policy := range []string{"block", "spool", "coalesce"} {
 		t.Run(policy, func(t *testing.T) {
@@ -105,8 +105,8 @@ func TestI4LateSinkIsToldOfGhostsByTheRecordsOfAReconcileThatDidNotKnowThem(t *t
 	}
 }
 
-// The reconcile is on disk when the process is killed, and behind it another one that tells of a ghost itself. The next process opens
-// the sink in time, and nobody asks any more.
+// The reconcile is on disk when the process is killed, and behind it another one that tells of a ghost itself. The next
+// process opens the sink in time, and nobody asks any more.
 func TestI4GhostsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T) {
 	for _, policy := range []string{"spool", "coalesce"} {
 		t.Run(policy, func(t *testing.T) {
@@ -133,7 +133,8 @@ func TestI4GhostsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T) {
 	}
 }
 
-// The write that has the deletes fails behind the first of them, and then between a batch and its acknowledgement. Each is told once.
+// The write that has the deletes fails behind the first of them, and then between a batch and its acknowledgement. Each
+// is told once.
 func TestI3DeletesOfGhostsSurviveAFailedWriteOnce(t *testing.T) {
 	for kept := range 6 {
 		r, target := haunted(t, "block")
@@ -193,8 +194,8 @@ func TestDeletesOfGhostsAreShapedAsOthers(t *testing.T) {
 	r.expectLog(target, strings.NewReplacer("b/3/deleted ", "", "c/4/deleted ", "").Replace(blindTold))
 }
 
-// An object that is there at the end of a reconcile is none that is gone: the state has it, it is in line though no sink wants it, or
-// what comes behind the reconcile, on disk as well, tells how it ended.
+// An object that is there at the end of a reconcile is none that is gone: the state has it, it is in line though no
+// sink wants it, or what comes behind the reconcile, on disk as well, tells how it ended.
 func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
 	for _, policy := range []string{"block", "spool", "coalesce"} {
 		for _, then := range []string{"", "updated", "deleted"} {
@@ -227,7 +228,8 @@ func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
 	}
 }
 
-// A delete is in line from the moment it is pushed; where a queue that coalesces leaves it out, the object that came next is.
+// A delete is in line from the moment it is pushed; where a queue that coalesces leaves it out, the object that came
+// next is.
 func TestI3WhatIsInLineOfAGhostIsNotAskedFor(t *testing.T) {
 	r, target := haunted(t, "coalesce")
 	close(target.may)

@@ -88,8 +88,8 @@ func TestI5SavingARecordLeavesTheNewerOneNoted(t *testing.T) {
 	}
 }
 
-// A record that no sink may have is a dead letter before a gap stands in its place; in the inventory is its version, and of
-// what is kept of objects it changes nothing. Its letter is sent again as any other.
+// A record that no sink may have is a dead letter before a gap stands in its place; in the inventory is its version,
+// and of what is kept of objects it changes nothing. Its letter is sent again as any other.
 func TestI1I4WithheldRecordIsKeptBeforeItsNote(t *testing.T) {
 	p := newPost(t)
 	p.target.before = func(m *sink.Message) error {

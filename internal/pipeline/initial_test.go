@@ -6,8 +6,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// begun is a rig whose state says that an initial snapshot at 6 is under way, while the sink's log has its end and what the
-// watch brought then. The log is compacted.
+// begun is a rig whose state says that an initial snapshot at 6 is under way, while the sink's log has its end and what
+// the watch brought then. The log is compacted.
 func begun(t *testing.T, target *memory, held ...*change.Record) *rig {
 	t.Helper()
 	r := newRig(t, sinkOf("s", target))
@@ -37,8 +37,8 @@ func endOfInitial() *change.Record {
 	return end
 }
 
-// TestI3AnInitialSnapshotThatGoesOnWritesNothingBehindNewer: it lists at a version that the sink's log is ahead of. What the log
-// has is not written again, by the snapshot or behind it, and nothing older is.
+// TestI3AnInitialSnapshotThatGoesOnWritesNothingBehindNewer: it lists at a version that the sink's log is ahead of.
+// What the log has is not written again, by the snapshot or behind it, and nothing older is.
 func TestI3AnInitialSnapshotThatGoesOnWritesNothingBehindNewer(t *testing.T) {
 	target := &memory{}
 	r := begun(t, target, listed("a", 3), update(pods(), "b", 9), gone(pods(), "c", 8), update(pods(), "d", 10))
@@ -60,7 +60,8 @@ func TestI3AnInitialSnapshotThatGoesOnWritesNothingBehindNewer(t *testing.T) {
 	}
 }
 
-// TestI5NothingIsSettledBeforeTheEndOfTheInitialSnapshot: what the log of another stream of the same objects left comes again.
+// TestI5NothingIsSettledBeforeTheEndOfTheInitialSnapshot: what the log of another stream of the same objects left comes
+// again.
 func TestI5NothingIsSettledBeforeTheEndOfTheInitialSnapshot(t *testing.T) {
 	target := &memory{}
 	r := begun(t, target, update(pods(), "a", 3))

@@ -5,10 +5,10 @@ import "time"
 // lendAfter is how long a queue that is to go to disk waits for others that keep the positions from moving.
 const lendAfter = time.Second
 
-// loosen sees to it that a queue which is to go to disk gets there, or at least holds up nobody, although sinks that are not spooled
-// for have not taken what is before it. Those that can be spooled for are, then. Where others hold the position, their queues have
-// room, and what all hold together is bounded by the line's window (I6); spooling are the listeners that spool now. The caller
-// holds the line's mu.
+// loosen sees to it that a queue which is to go to disk gets there, or at least holds up nobody, although sinks that
+// are not spooled for have not taken what is before it. Those that can be spooled for are, then. Where others hold the
+// position, their queues have room, and what all hold together is bounded by the line's window (I6); spooling are the
+// listeners that spool now. The caller holds the line's mu.
 func (l *Line) loosen(spooling uint64) {
 	var holders, merging uint64
 	if spooling != 0 {

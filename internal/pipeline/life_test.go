@@ -25,8 +25,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// world is an API server that has pods and changes none, the state of an exporter, and the log of its sink. Lives of the
-// exporter follow each other; each is a real stream, pipeline and store.
+// world is an API server that has pods and changes none, the state of an exporter, and the log of its sink. Lives of
+// the exporter follow each other; each is a real stream, pipeline and store.
 type world struct {
 	t      *testing.T
 	server *httptest.Server
@@ -86,7 +86,8 @@ func (w *world) list(out io.Writer, q url.Values) {
 		worldVersion, next, strings.Join(items, ","))
 }
 
-// life runs the exporter until use returns, or it dies of its sink's fault. use is given what is saved, until the life's end.
+// life runs the exporter until use returns, or it dies of its sink's fault. use is given what is saved, until the
+// life's end.
 func (w *world) life(configure func(*Config), use func(saved <-chan *change.Record)) error {
 	w.t.Helper()
 	store, err := checkpoint.Open(w.t.Context(), w.dir, checkpoint.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})

@@ -37,13 +37,14 @@ type Line struct {
 	plain   []sink.Mark        // by listener: the newest mark that was saved and carries nothing
 	carryAt []uint64           // by listener: the Seq before which no mark carries anything again
 	based   []bool             // by listener: its log is compared with positions of its own until a mark is saved
-	skipped []uint64           // by listener: the highest Seq that may be in the log before the marks, or clears what is there
-	leaving []*change.Record   // given to the committer, and not part of the saved state yet
-	window  *fifo.Queue        // room for what is not saved yet; it only counts
-	anyAway atomic.Bool        // some listener misses some stream, or did
-	wake    chan struct{}      // buffered 1: the committer has work
-	moved   chan struct{}      // buffered 1: a bookmark came, and the committer has work that can wait
-	changed chan struct{}      // closed and made anew when something was saved
+	// by listener: the highest Seq that may be in the log before the marks, or clears what is there
+	skipped []uint64
+	leaving []*change.Record // given to the committer, and not part of the saved state yet
+	window  *fifo.Queue      // room for what is not saved yet; it only counts
+	anyAway atomic.Bool      // some listener misses some stream, or did
+	wake    chan struct{}    // buffered 1: the committer has work
+	moved   chan struct{}    // buffered 1: a bookmark came, and the committer has work that can wait
+	changed chan struct{}    // closed and made anew when something was saved
 }
 
 func newLine(listeners []*listener) *Line {
@@ -69,12 +70,12 @@ func newLine(listeners []*listener) *Line {
 	return l
 }
 
-// Push puts the record in line and gives it its Seq. It blocks while a queue that wants the record is full, or too much is
-// not saved yet, and returns ctx's error if ctx ends first; the record is then in no queue. Records of one stream must be
-// pushed by one goroutine at a time, in their order (I3).
+// Push puts the record in line and gives it its Seq. It blocks while a queue that wants the record is full, or too much
+// is not saved yet, and returns ctx's error if ctx ends first; the record is then in no queue. Records of one stream
+// must be pushed by one goroutine at a time, in their order (I3).
 func (l *Line) Push(ctx context.Context, rec *change.Record) error {
-	// Once a record was refused, none of its stream may follow: room may have come since, and the position would pass over
-	// the one that is missing (I2).
+	// Once a record was refused, none of its stream may follow: room may have come since, and the position would pass
+	// over the one that is missing (I2).
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -117,7 +118,8 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 	wake = wanted == 0 && rec.Op != change.Bookmark
 	for i, lst := range l.listeners {
-		if wanted&(1<<i) != 0 || rec.Op == change.SnapshotEnd { // whoever that is for, the reconcile has told of all ghosts
+		// whoever that is for, the reconcile has told of all ghosts
+		if wanted&(1<<i) != 0 || rec.Op == change.SnapshotEnd {
 			lst.delivered.enters(rec, lst.clusterUID)
 		}
 		if wanted&(1<<i) != 0 {
@@ -136,9 +138,9 @@ func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 	return wake, nil
 }
 
-// forgo acknowledges records that a newer one of the same object has made superfluous for the listener, and which its sink
-// will never be given. That is early, and right: the newer one is in line and not acknowledged, so that the position stays
-// before it, and a crash brings it again. The caller holds mu.
+// forgo acknowledges records that a newer one of the same object has made superfluous for the listener, and which its
+// sink will never be given. That is early, and right: the newer one is in line and not acknowledged, so that the
+// position stays before it, and a crash brings it again. The caller holds mu.
 func (l *Line) forgo(listener int, merged []*change.Record) error {
 	for _, rec := range merged {
 		if err := l.of(rec).tracker.Spare(listener, rec.Seq); err != nil {
@@ -205,8 +207,8 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// Drain returns when everything that the stream pushed before is delivered and saved, or with ctx's error. What sinks that come back
-// have missed is known then.
+// Drain returns when everything that the stream pushed before is delivered and saved, or with ctx's error. What sinks
+// that come back have missed is known then.
 func (l *Line) Drain(ctx context.Context, stream change.Stream) error {
 	l.mu.Lock()
 	p := l.progress(stream.String())

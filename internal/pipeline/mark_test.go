@@ -10,7 +10,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// TestI2AMarkWaitsForWhatWasWrittenBeforeIt, whatever the numbers: a queue that coalesces gives a later batch the lower ones.
+// TestI2AMarkWaitsForWhatWasWrittenBeforeIt, whatever the numbers: a queue that coalesces gives a later batch the lower
+// ones.
 func TestI2AMarkWaitsForWhatWasWrittenBeforeIt(t *testing.T) {
 	first := sinkOf("first", &memory{})
 	first.Coalesce = true
@@ -64,7 +65,8 @@ type keeper struct {
 
 func (k *keeper) Keep(saved sink.Mark) { k.told = append(k.told, saved) }
 
-// TestI1ASinkIsToldOfTheSavedMark, so that it removes nothing that will be asked for; and of no mark that is not saved yet.
+// TestI1ASinkIsToldOfTheSavedMark, so that it removes nothing that will be asked for; and of no mark that is not saved
+// yet.
 func TestI1ASinkIsToldOfTheSavedMark(t *testing.T) {
 	target := &keeper{}
 	synctest.Test(t, func(t *testing.T) {

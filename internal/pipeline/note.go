@@ -7,14 +7,16 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// maxNamed is how many bytes of a name a note has at most. Names of most kinds have 253; those of Roles are bounded by etcd
-// alone, and in an id, a subject and a header each byte may take three.
+// maxNamed is how many bytes of a name a note has at most. Names of most kinds have 253; those of Roles are bounded by
+// etcd alone, and in an id, a subject and a header each byte may take three.
 const maxNamed = 512
 
-// namedByHash begins what stands in a note for a name that is too long. No name has a "%" in it (apimachinery, path segment names).
+// namedByHash begins what stands in a note for a name that is too long. No name has a "%" in it (apimachinery, path
+// segment names).
 const namedByHash = "%sha256-"
 
-// noteOf is the gap record that stands for a rejected one. It is small whatever the record is, so that every sink takes it.
+// noteOf is the gap record that stands for a rejected one. It is small whatever the record is, so that every sink takes
+// it.
 func noteOf(rec *change.Record, reason, letter string) *change.Record {
 	note := *rec
 	note.Op, note.Object, note.Before, note.Withheld = change.Gap, nil, nil, ""
@@ -27,7 +29,8 @@ func noteOf(rec *change.Record, reason, letter string) *change.Record {
 	return &note
 }
 
-// shorter is the note with the hash of its name, for a sink that does not take the name itself; nil where it has that already.
+// shorter is the note with the hash of its name, for a sink that does not take the name itself; nil where it has that
+// already.
 func shorter(note *change.Record) *change.Record {
 	if note.Marks == nil || note.Key.Name == "" || isHash(note.Key.Name) {
 		return nil

@@ -18,10 +18,11 @@ type Observer struct {
 	Written func(sink string, batch []*change.Record, took time.Duration)
 	// Failed is told of a sink's error; the listener opens the sink again.
 	Failed func(sink string, err error)
-	// Stopped is told of a sink's error that only a person can mend. The sink is opened again now and then; the others go on.
+	// Stopped is told of a sink's error that only a person can mend. The sink is opened again now and then; the others
+	// go on.
 	Stopped func(sink string, err error)
-	// Absent is told that a sink which is stopped has left the line: the others wait for it no more, and it is to be given a gap and a
-	// full snapshot of everything when it is open again.
+	// Absent is told that a sink which is stopped has left the line: the others wait for it no more, and it is to be
+	// given a gap and a full snapshot of everything when it is open again.
 	Absent func(sink string)
 	// Rejected is told of a record that the sink will never take, and why.
 	Rejected func(sink string, rec *change.Record, reason string, err error)
@@ -43,10 +44,11 @@ type Observer struct {
 
 // Backlog is what was pushed to a listener and is not acknowledged.
 type Backlog struct {
-	Records                  int       // in memory
-	Bytes                    int       // of the queue alone
-	SpoolRecords, SpoolBytes int64     // on disk; the bytes are those of the disk
-	Oldest                   time.Time // when the oldest record was received, about where it is on disk; zero where there is none
+	Records                  int   // in memory
+	Bytes                    int   // of the queue alone
+	SpoolRecords, SpoolBytes int64 // on disk; the bytes are those of the disk
+	// when the oldest record was received, about where it is on disk; zero where there is none
+	Oldest time.Time
 }
 
 // NopObserver is an Observer that ignores everything.

@@ -24,8 +24,9 @@ func (r *run) debts(sinkName string, reason change.Reason, takes func(*change.St
 	return debts
 }
 
-// owe notes the debts durably, with marks that belong to them, and asks the streams for their snapshots. Each generation of a debt is asked for once a
-// life, so that the end of one snapshot never pays for another: hence the lock.
+// owe notes the debts durably, with marks that belong to them, and asks the streams for their snapshots. Each
+// generation of a debt is asked for once a life, so that the end of one snapshot never pays for another: hence the
+// lock.
 func (r *run) owe(debts []checkpoint.Debt, marks map[string]sink.Mark) error {
 	r.oweMu.Lock()
 	defer r.oweMu.Unlock()

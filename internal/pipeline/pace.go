@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A collection costs the same however little garbage there is, and where little is alive Go begins one with every 4 MiB: a
-// hundred a second at full speed, a fifth of all CPU time. So a busy process lets garbage grow for collectEvery, up to
-// maxGarbage, beyond which memory costs more than it saves: it is out of the processor's caches.
+// A collection costs the same however little garbage there is, and where little is alive Go begins one with every 4
+// MiB: a hundred a second at full speed, a fifth of all CPU time. So a busy process lets garbage grow for collectEvery,
+// up to maxGarbage, beyond which memory costs more than it saves: it is out of the processor's caches.
 const (
 	collectEvery  = 100 * time.Millisecond
 	maxGarbage    = 24 << 20

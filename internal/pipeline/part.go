@@ -93,8 +93,8 @@ type mergedRecord struct {
 	order    uint64 // of its place in the queue
 }
 
-// close puts what goes to disk out of queues that coalesce into chunks, in the order of the queues: what has taken the place of
-// a snapshot's record stays within the snapshot's frames.
+// close puts what goes to disk out of queues that coalesce into chunks, in the order of the queues: what has taken the
+// place of a snapshot's record stays within the snapshot's frames.
 func (p *part) close(listeners []*listener) {
 	slices.SortStableFunc(p.merged, func(a, b mergedRecord) int { return cmp.Compare(a.order, b.order) })
 	for _, m := range p.merged {

@@ -11,8 +11,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// TestI6ASinkThatOpensAndDoesNotWriteIsLeftAlone: that it opens proves nothing. Once it has taken a batch, it is opened at once
-// after a failure.
+// TestI6ASinkThatOpensAndDoesNotWriteIsLeftAlone: that it opens proves nothing. Once it has taken a batch, it is opened
+// at once after a failure.
 func TestI6ASinkThatOpensAndDoesNotWriteIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken atomic.Bool

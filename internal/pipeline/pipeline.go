@@ -30,16 +30,18 @@ type Config struct {
 	StopTimeout time.Duration
 	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
 	OpenGrace time.Duration
-	// MarkLag is how many records a sink's mark may lag before it carries the ids of those that keep it back; 0 is 4096.
+	// MarkLag is how many records a sink's mark may lag before it carries the ids of those that keep it back; 0 is
+	// 4096.
 	MarkLag uint64
 	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
 	Requests <-chan Request
 	// Replays are dead letters to be sent again; nil is none. Each is answered.
 	Replays <-chan Replay
-	// Reshape, where set, brings the object of a record that comes from disk into the form of today's rules. After an error
-	// no sink may have the object (I9).
+	// Reshape, where set, brings the object of a record that comes from disk into the form of today's rules. After an
+	// error no sink may have the object (I9).
 	Reshape func(rec *change.Record) error
-	// Follow, where set, runs beside the sources and adds further ones. It returns when ctx ends; an error ends the run.
+	// Follow, where set, runs beside the sources and adds further ones. It returns when ctx ends; an error ends the
+	// run.
 	Follow   func(ctx context.Context, roster *Roster) error
 	Observer Observer
 }
@@ -59,11 +61,11 @@ type Source struct {
 	// Run pushes the stream's records into the line until ctx ends, and returns then; no goroutine of its own is
 	// left. ErrOver ends the stream alone; any other error ends the whole run.
 	Run func(ctx context.Context, line *Line) error
-	// Request asks for full snapshots, each for one sink. It returns at once. What is asked for at once and for the same
-	// reason may share a list.
+	// Request asks for full snapshots, each for one sink. It returns at once. What is asked for at once and for the
+	// same reason may share a list.
 	Request func(owed ...change.Owed)
-	// Shape, where set, decides whether a record goes on that the pipeline makes itself: a delete without its object. It may mark it
-	// as filtered. It must be safe for concurrent use.
+	// Shape, where set, decides whether a record goes on that the pipeline makes itself: a delete without its object.
+	// It may mark it as filtered. It must be safe for concurrent use.
 	Shape func(rec *change.Record)
 }
 
@@ -77,8 +79,8 @@ type Sink struct {
 	Queue fifo.Limit
 	// Coalesce makes the queue hold the newest record of each object alone.
 	Coalesce bool
-	// Spool is how many bytes on disk, about, take what a full queue does not; 0 makes the streams wait. A queue that coalesces goes
-	// there when it is pressed.
+	// Spool is how many bytes on disk, about, take what a full queue does not; 0 makes the streams wait. A queue that
+	// coalesces goes there when it is pressed.
 	Spool int64
 	// Resync is how often each stream is compared with the server and given to the sink in full; 0 is never.
 	Resync time.Duration

@@ -2,25 +2,25 @@ package pipeline
 
 import "time"
 
-// press is how a queue that coalesces goes to disk. What waits in it stays in memory, where it merges, until it is pressed:
-// it is full, its oldest record is too old, or it holds up others. Then what is in the queue goes to disk, in the batches that
-// save its positions, and what comes later merges in memory again, behind it.
+// press is how a queue that coalesces goes to disk. What waits in it stays in memory, where it merges, until it is
+// pressed: it is full, its oldest record is too old, or it holds up others. Then what is in the queue goes to disk, in
+// the batches that save its positions, and what comes later merges in memory again, behind it.
 //
-// A record that has left for disk is one that the sink may have (I3): what comes later of its object supersedes nothing, and a
-// delete of it is told. What was merged away before is acknowledged, and its successor is on disk, or in line with its position
-// not saved.
+// A record that has left for disk is one that the sink may have (I3): what comes later of its object supersedes
+// nothing, and a delete of it is told. What was merged away before is acknowledged, and its successor is on disk, or in
+// line with its position not saved.
 type press struct {
 	merges bool   // the queue coalesces
 	newest uint64 // the Seq pushed last
 	until  uint64 // what was pushed up to it goes to disk
 }
 
-// mergeFor is the age of the oldest record at which a queue that coalesces goes to disk for the sake of others that wait: below it
-// what can be merged is.
+// mergeFor is the age of the oldest record at which a queue that coalesces goes to disk for the sake of others that
+// wait: below it what can be merged is.
 const mergeFor = 5 * time.Second
 
-// holders are the listeners that have not taken the oldest record of some stream for so long, as a bit mask. The caller holds the
-// line's mu.
+// holders are the listeners that have not taken the oldest record of some stream for so long, as a bit mask. The caller
+// holds the line's mu.
 func (l *Line) holders(age time.Duration) (mask uint64) {
 	now := time.Now()
 	for _, p := range l.streams {
@@ -41,8 +41,8 @@ func (l *Line) merging() (mask uint64) {
 	return mask
 }
 
-// relieve starts to spool for the listeners that others wait for, where they can be spooled for: the line's window is full, or
-// a reconcile needs everything saved that came before it.
+// relieve starts to spool for the listeners that others wait for, where they can be spooled for: the line's window is
+// full, or a reconcile needs everything saved that came before it.
 func (l *Line) relieve() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,8 @@ func (l *listener) letGo() {
 	}
 }
 
-// relax ends the spooling of queues that coalesce, when what they were pressed for is on disk. The caller holds the line's mu.
+// relax ends the spooling of queues that coalesce, when what they were pressed for is on disk. The caller holds the
+// line's mu.
 func (l *Line) relax() {
 	for _, lst := range l.listeners {
 		if lst.Coalesce {
@@ -85,8 +86,8 @@ func (l *listener) relax() {
 	l.spool.active, l.spool.lent = false, false
 }
 
-// oldestUnsaved is when the oldest record was received that is neither delivered nor on disk, zero where there is none; the caller
-// holds mu. What is on disk does not count where memory goes there only when it is pressed.
+// oldestUnsaved is when the oldest record was received that is neither delivered nor on disk, zero where there is none;
+// the caller holds mu. What is on disk does not count where memory goes there only when it is pressed.
 func (l *listener) oldestUnsaved() time.Time {
 	if !l.spool.press.merges {
 		return l.oldest()

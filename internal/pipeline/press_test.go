@@ -64,8 +64,8 @@ func (r *rig) hung(line *Line, target *memory, rec *change.Record) (release func
 	return open
 }
 
-// TestI3AFullCoalescingQueueGoesToDiskMerged: the position moves on, what comes later merges in memory behind it, and of no
-// object a record overtakes an older one.
+// TestI3AFullCoalescingQueueGoesToDiskMerged: the position moves on, what comes later merges in memory behind it, and
+// of no object a record overtakes an older one.
 func TestI3AFullCoalescingQueueGoesToDiskMerged(t *testing.T) {
 	slow := &memory{}
 	r := newRig(t, merging("slow", slow, 3)) // alone, so that nobody else parts what goes to disk
@@ -89,8 +89,8 @@ func TestI3AFullCoalescingQueueGoesToDiskMerged(t *testing.T) {
 	}
 }
 
-// TestI1ASinkThatCoalescesHoldsNobodyUp, however long it is away: the window of what is not saved fills, a reconcile waits for
-// what came before it, and the oldest record grows old. What it was being given goes to disk, too.
+// TestI1ASinkThatCoalescesHoldsNobodyUp, however long it is away: the window of what is not saved fills, a reconcile
+// waits for what came before it, and the oldest record grows old. What it was being given goes to disk, too.
 func TestI1ASinkThatCoalescesHoldsNobodyUp(t *testing.T) {
 	for name, use := range map[string]func(r *rig, line *Line){
 		"an old record": func(r *rig, line *Line) {

@@ -35,8 +35,8 @@ func (l *Line) progress(stream string) *progress {
 	return p
 }
 
-// of returns the progress of the record's stream, nil of one that has none yet. It is asked several times a record, so it
-// makes no string of the name, and nearly always the stream is that of the record before. The caller holds mu.
+// of returns the progress of the record's stream, nil of one that has none yet. It is asked several times a record, so
+// it makes no string of the name, and nearly always the stream is that of the record before. The caller holds mu.
 func (l *Line) of(rec *change.Record) *progress {
 	if rec.Stream != l.recent || l.found == nil {
 		l.name = rec.Stream.AppendString(l.name[:0])
@@ -45,13 +45,14 @@ func (l *Line) of(rec *change.Record) *progress {
 	return l.found
 }
 
-// ack records that the listener's sink holds the records durably (I1), and, with a mark, that its log stands there after
-// the last of them.
+// ack records that the listener's sink holds the records durably (I1), and, with a mark, that its log stands there
+// after the last of them.
 func (l *Line) ack(listener int, batch []*change.Record, mark sink.Mark) error {
 	return l.settle(listener, batch, mark, (*checkpoint.Tracker).Ack)
 }
 
-// spare records that the listener's sink has the records, or something newer of their objects, since before it was opened.
+// spare records that the listener's sink has the records, or something newer of their objects, since before it was
+// opened.
 func (l *Line) spare(listener int, batch []*change.Record) error {
 	return l.settle(listener, batch, "", (*checkpoint.Tracker).Spare)
 }
@@ -70,8 +71,8 @@ func (l *Line) settle(listener int, batch []*change.Record, mark sink.Mark, how 
 		seq = max(seq, rec.Seq)
 	}
 	// What is on disk is given again after a crash, until all that was taken with it is delivered: no mark may pass it.
-	// And what was written before lies before it, whatever its number: a batch from disk has none, and a queue that coalesces does
-	// not rise.
+	// And what was written before lies before it, whatever its number: a batch from disk has none, and a queue that
+	// coalesces does not rise.
 	spools, held := lst.spools(), &l.held[listener]
 	held.seq = max(held.seq, seq)
 	if all := lst.settle(queued(batch)); mark != "" && (all || !spools) {
@@ -81,17 +82,18 @@ func (l *Line) settle(listener int, batch []*change.Record, mark sink.Mark, how 
 	return nil
 }
 
-// compare notes that the listener is about to compare records up to seq with what its sink's log held before. Those that
-// it holds lie before every mark that comes, also where a record with a lower Seq is written after them; and what the log
-// tells of is forgotten on behalf of records that are not delivered yet. So no such mark counts before they are saved.
+// compare notes that the listener is about to compare records up to seq with what its sink's log held before. Those
+// that it holds lie before every mark that comes, also where a record with a lower Seq is written after them; and what
+// the log tells of is forgotten on behalf of records that are not delivered yet. So no such mark counts before they are
+// saved.
 func (l *Line) compare(listener int, seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.skipped[listener] = max(seq, l.skipped[listener])
 }
 
-// release lets the listener's mark count, unless what is still to be replayed lies before it. Of what is taken and on disk some
-// may have been found before it, and after a crash all of it is compared again. The caller holds mu.
+// release lets the listener's mark count, unless what is still to be replayed lies before it. Of what is taken and on
+// disk some may have been found before it, and after a crash all of it is compared again. The caller holds mu.
 func (l *Line) release(listener int) {
 	held, lst := &l.held[listener], l.listeners[listener]
 	if held.mark != "" && lst.delivered.empty() && !lst.spools() {
@@ -136,8 +138,8 @@ func (l *Line) savedMark(listener int) sink.Mark {
 	return l.durable[listener]
 }
 
-// rewind makes the mark the one to go on from, when the sink is open or its log has lost records; plain is the newest one that
-// carries nothing.
+// rewind makes the mark the one to go on from, when the sink is open or its log has lost records; plain is the newest
+// one that carries nothing.
 func (l *Line) rewind(listener int, mark, plain sink.Mark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,8 +150,8 @@ func (l *Line) rewind(listener int, mark, plain sink.Mark) {
 }
 
 // advance returns what may be saved now, in parts that each may be one batch: the records that every listener
-// acknowledged, or that go to disk for it, with all before them (I2), and with the last of them the marks up to which nothing
-// will be asked for again.
+// acknowledged, or that go to disk for it, with all before them (I2), and with the last of them the marks up to which
+// nothing will be asked for again.
 func (l *Line) advance() []*part {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +189,8 @@ func (l *Line) advance() []*part {
 	return c.parts
 }
 
-// frontier is the Seq of the oldest record that is not saved, in the streams that the listener takes; the caller holds mu.
+// frontier is the Seq of the oldest record that is not saved, in the streams that the listener takes; the caller holds
+// mu.
 func (l *Line) frontier(listener int) uint64 {
 	frontier, bit := l.number.Last()+1, uint64(1)<<listener
 	for _, p := range l.streams {

@@ -91,7 +91,8 @@ func TestI3ReconcileAfterACrashRepeatsNothing(t *testing.T) {
 	}
 }
 
-// An exporter of another cluster writes to the log, too, under the same names. One that was behind the name before is ours.
+// An exporter of another cluster writes to the log, too, under the same names. One that was behind the name before is
+// ours.
 func TestI4OthersRecordsInALogAreNoGhosts(t *testing.T) {
 	for was, want := range map[bool]int{false: 2, true: 3} {
 		target := &memory{}
@@ -305,8 +306,8 @@ func TestI6RecordsThatAreNotSavedAreBounded(t *testing.T) {
 	}
 }
 
-// TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection: a mark may lie far behind the positions, and the log after it then holds
-// what a reconcile found of an object whose delete is saved by now. Nothing is left to be looked for again.
+// TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection: a mark may lie far behind the positions, and the log after it then
+// holds what a reconcile found of an object whose delete is saved by now. Nothing is left to be looked for again.
 func TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection(t *testing.T) {
 	target := &memory{}
 	r := newRig(t, sinkOf("s", target))

@@ -43,8 +43,8 @@ func newResyncer(r *run) *resyncer {
 	return resync
 }
 
-// join spreads the streams over the second half of their first period, so that they are not all listed at once; sinks of
-// the same period share the times of a stream, and so its lists.
+// join spreads the streams over the second half of their first period, so that they are not all listed at once; sinks
+// of the same period share the times of a stream, and so its lists.
 func (r *resyncer) join(s Source) {
 	fraction := 0.5 + rand.Float64()/2
 	byPeriod := map[time.Duration][]change.Owed{}

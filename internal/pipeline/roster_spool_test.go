@@ -17,8 +17,8 @@ func farewell(name string, version int) *change.Record {
 	return rec
 }
 
-// departed is a rig in whose only life so far a stream came, and left while all that it told was on disk: its sink takes nothing
-// yet. What follows in the same life is up to then.
+// departed is a rig in whose only life so far a stream came, and left while all that it told was on disk: its sink
+// takes nothing yet. What follows in the same life is up to then.
 func departed(t *testing.T, target *memory, then func(r *rig, line *Line)) *rig {
 	t.Helper()
 	r := newRig(t, spooling("s", target, 4))
@@ -48,8 +48,8 @@ func departed(t *testing.T, target *memory, then func(r *rig, line *Line)) *rig 
 	return r
 }
 
-// TestI4WhatAStreamToldBeforeItLeftIsGivenFromDisk to a sink that was away meanwhile: in the same life, in the next one, and
-// once where the process dies behind the write.
+// TestI4WhatAStreamToldBeforeItLeftIsGivenFromDisk to a sink that was away meanwhile: in the same life, in the next
+// one, and once where the process dies behind the write.
 func TestI4WhatAStreamToldBeforeItLeftIsGivenFromDisk(t *testing.T) {
 	t.Run("same life", func(t *testing.T) {
 		target := &memory{}

@@ -54,8 +54,8 @@ func (r *rig) follow() (rosters <-chan *Roster, left <-chan string) {
 	return roster, gone
 }
 
-// TestI1I5AStreamJoinsAndLeavesARunningPipeline: it is delivered and saved as the others are, can be asked for snapshots,
-// and nothing of it is left when it is over; then it can come again, as new.
+// TestI1I5AStreamJoinsAndLeavesARunningPipeline: it is delivered and saved as the others are, can be asked for
+// snapshots, and nothing of it is left when it is over; then it can come again, as new.
 func TestI1I5AStreamJoinsAndLeavesARunningPipeline(t *testing.T) {
 	m := &memory{}
 	r := newRig(t, sinkOf("s", m))
@@ -162,8 +162,8 @@ func TestI2AStreamThatIsOverHoldsNoMarkBack(t *testing.T) {
 	}
 }
 
-// A resource ends while a sink is away whose log's end is not saved. What is on disk for the sink tells it of everything, also of
-// what only its log knows, and also where the resource comes back meanwhile.
+// A resource ends while a sink is away whose log's end is not saved. What is on disk for the sink tells it of
+// everything, also of what only its log knows, and also where the resource comes back meanwhile.
 func TestI4AStreamEndsWhileASinkIsAwayThatHasMoreOfIt(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		r, target := haunted(t, "spool")

@@ -8,8 +8,8 @@ import (
 // ledger tells what the saved state says of a record that a sink's log holds.
 type ledger struct {
 	store *checkpoint.Store
-	// base, where there is one, are the positions by stream before the first record was spooled that the log may hold: what
-	// is saved since comes from disk. It is set once, before the log is read.
+	// base, where there is one, are the positions by stream before the first record was spooled that the log may hold:
+	// what is saved since comes from disk. It is set once, before the log is read.
 	base map[string]change.Position
 }
 
@@ -52,9 +52,9 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 	return found && entry.UID == id.UID && change.CompareVersions(entry.ResourceVersion, id.ResourceVersion) >= 0, err
 }
 
-// isCorrection says of a record that is not settled whether no watch brings it again: it carries a version that the position
-// has passed, and no reconcile that is due finds it. Where the positions moved on to disk, what was found before them comes from
-// there.
+// isCorrection says of a record that is not settled whether no watch brings it again: it carries a version that the
+// position has passed, and no reconcile that is due finds it. Where the positions moved on to disk, what was found
+// before them comes from there.
 func (l ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
 	position, old, err := l.position(stream.String())
 	return !old && position != (change.Position{}) && id.Op.OfObject() && !position.UnderWay() &&

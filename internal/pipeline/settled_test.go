@@ -6,8 +6,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// TestI3WhatWentToDiskWithinAReconcileComesAgain: the position stands still meanwhile, and the inventory, which is ahead of it, says
-// nothing of what a log may hold that was not read yet.
+// TestI3WhatWentToDiskWithinAReconcileComesAgain: the position stands still meanwhile, and the inventory, which is
+// ahead of it, says nothing of what a log may hold that was not read yet.
 func TestI3WhatWentToDiskWithinAReconcileComesAgain(t *testing.T) {
 	r := newRig(t, sinkOf("s", &memory{}))
 	interrupted := change.Position{ResourceVersion: "7", Selector: change.Interrupted}

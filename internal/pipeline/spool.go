@@ -11,10 +11,10 @@ import (
 // spool is the part of a listener's queue that is on disk. It comes before what is in memory: the listener takes from
 // memory only when everything on disk is delivered (I3).
 //
-// Records go to disk in the batch that saves their positions, those that are being written to the sink as well: otherwise the
-// position would stay at them for as long as the sink takes. Their copies are ahead of all others, so that after a crash the
-// records which the sink may have are the first that are read. Everything is guarded by the listener's mu, and what concerns
-// the tracker changes under the line's as well.
+// Records go to disk in the batch that saves their positions, those that are being written to the sink as well:
+// otherwise the position would stay at them for as long as the sink takes. Their copies are ahead of all others, so
+// that after a crash the records which the sink may have are the first that are read. Everything is guarded by the
+// listener's mu, and what concerns the tracker changes under the line's as well.
 type spool struct {
 	limit  int64 // bytes on disk; 0 is a listener that never spools
 	active bool  // what is queued goes to disk
@@ -32,8 +32,8 @@ type spool struct {
 	oldest time.Time           // when the oldest record on disk was received, about
 }
 
-// spoolAfter is the age of the oldest record at which a sink that does not take it is spooled for, although its queue has
-// room: the position must move on well before the API server's history ends, after five minutes by default.
+// spoolAfter is the age of the oldest record at which a sink that does not take it is spooled for, although its queue
+// has room: the position must move on well before the API server's history ends, after five minutes by default.
 const spoolAfter = 30 * time.Second
 
 func newSpool(s *Sink) spool {
@@ -112,8 +112,8 @@ func (l *listener) isBehind() bool {
 	return l.spool.behind()
 }
 
-// spill takes the record out of the queue, for disk, and says where in the queue it was. Where it is not queued it is being
-// written to the sink.
+// spill takes the record out of the queue, for disk, and says where in the queue it was. Where it is not queued it is
+// being written to the sink.
 func (l *listener) spill(rec *change.Record) (part checkpoint.SpoolPart, order uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,8 +185,8 @@ func (l *listener) spooled(extent checkpoint.Spool, chunks []spoolChunk) {
 // stopGrace is how long a write may go on after a stop when all that it writes is on disk, too.
 const stopGrace = time.Second
 
-// leaveRest ends the run of a listener that is told to finish and whose records are all on disk: the next start continues
-// there. The caller holds mu.
+// leaveRest ends the run of a listener that is told to finish and whose records are all on disk: the next start
+// continues there. The caller holds mu.
 func (l *listener) leaveRest() {
 	if !l.finished || !l.spool.behind() || l.unsaved() > 0 || l.cut == nil {
 		return
@@ -224,7 +224,8 @@ func (l *listener) overdue(now time.Time) bool {
 	return !oldest.IsZero() && now.Sub(oldest) > spoolAfter && l.spool.start()
 }
 
-// oldest is when the oldest record was received that the sink does not have, zero where there is none; the caller holds mu.
+// oldest is when the oldest record was received that the sink does not have, zero where there is none; the caller holds
+// mu.
 func (l *listener) oldest() time.Time {
 	if len(l.taken) > 0 {
 		return l.taken[0].Received

@@ -12,8 +12,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// A sink that fails for good, with a *sink.PermanentError, stops alone: its queue works on as it does for a sink that is away,
-// and it is opened again now and then, since somebody may have mended what is wrong. When no sink is left the run ends.
+// A sink that fails for good, with a *sink.PermanentError, stops alone: its queue works on as it does for a sink that
+// is away, and it is opened again now and then, since somebody may have mended what is wrong. When no sink is left the
+// run ends.
 
 // cause is why the listener's sink is stopped.
 func (s *stops) cause(listener int) error {
@@ -68,8 +69,8 @@ func retrySeldom() *backoff.ExponentialBackOff {
 	)
 }
 
-// mend opens the sink again after the error, however long that takes: at once what may be well by itself, and seldom what only a
-// person can mend.
+// mend opens the sink again after the error, however long that takes: at once what may be well by itself, and seldom
+// what only a person can mend.
 func (l *listener) mend(ctx context.Context, err error) error {
 	for {
 		if isPermanent(err) {
@@ -88,8 +89,8 @@ func (l *listener) mend(ctx context.Context, err error) error {
 	}
 }
 
-// halt stops the sink and returns when it is to be tried again. It returns an error where no sink is left, or the run ends, and errLeft
-// where the sink was open once and has left the line.
+// halt stops the sink and returns when it is to be tried again. It returns an error where no sink is left, or the run
+// ends, and errLeft where the sink was open once and has left the line.
 func (l *listener) halt(ctx context.Context, cause error) error {
 	l.observer.Stopped(l.Name, cause)
 	if err := l.stops.stop(l.index, cause); err != nil {
@@ -140,7 +141,8 @@ func (l *listener) goOn(ctx context.Context) error {
 	return nil
 }
 
-// setHalted notes whether the sink is stopped. It is false where the run ends already, and nothing is spooled: nobody waits then.
+// setHalted notes whether the sink is stopped. It is false where the run ends already, and nothing is spooled: nobody
+// waits then.
 func (l *listener) setHalted(halted bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

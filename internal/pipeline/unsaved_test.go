@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestI2WhatHoldsThePositionIsKnown: it is the oldest record that some sink lacks, whatever the others have, and not what waits on
-// disk.
+// TestI2WhatHoldsThePositionIsKnown: it is the oldest record that some sink lacks, whatever the others have, and not
+// what waits on disk.
 func TestI2WhatHoldsThePositionIsKnown(t *testing.T) {
 	slow, other := &memory{}, &memory{}
 	r := newRig(t, spooling("slow", slow, 4), sinkOf("other", other))

@@ -8,9 +8,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// windowLimit bounds the records that are not saved yet, delivered or not: without it a state that cannot be saved would
-// let them grow while the sinks are well (I6). It leaves every queue its whole room, so that a sink that is stuck holds up
-// those streams alone that it takes.
+// windowLimit bounds the records that are not saved yet, delivered or not: without it a state that cannot be saved
+// would let them grow while the sinks are well (I6). It leaves every queue its whole room, so that a sink that is stuck
+// holds up those streams alone that it takes.
 func windowLimit(listeners []*listener) fifo.Limit {
 	limit := fifo.Limit{Bytes: 16 << 20, Records: 1 << 14}
 	for _, lst := range listeners {
@@ -20,9 +20,9 @@ func windowLimit(listeners []*listener) fifo.Limit {
 	return limit
 }
 
-// aheadOfSinks is how many bytes that are not saved yet a snapshot leaves to the line while the sinks take them: its list can be
-// read again, and what it has read further only takes memory, however large the queues are. Behind a sink that takes nothing it
-// goes on up to the queues' limits, for the others' sake.
+// aheadOfSinks is how many bytes that are not saved yet a snapshot leaves to the line while the sinks take them: its
+// list can be read again, and what it has read further only takes memory, however large the queues are. Behind a sink
+// that takes nothing it goes on up to the queues' limits, for the others' sake.
 const aheadOfSinks = 4 << 20
 
 // enter takes room in the window of what is not saved yet.
@@ -35,8 +35,8 @@ func (l *Line) enter(ctx context.Context, rec *change.Record) error {
 	})
 }
 
-// await returns when reached says so, which is asked under mu now and whenever something was saved, or with ctx's error. Meanwhile
-// it sees to it that nobody is waited for who can be spooled for.
+// await returns when reached says so, which is asked under mu now and whenever something was saved, or with ctx's
+// error. Meanwhile it sees to it that nobody is waited for who can be spooled for.
 func (l *Line) await(ctx context.Context, reached func() bool) error {
 	var patience *time.Ticker
 	l.mu.Lock()

@@ -11,7 +11,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// write makes one attempt with the batch and returns what is still to be written. Where the sink failed it is open again.
+// write makes one attempt with the batch and returns what is still to be written. Where the sink failed it is open
+// again.
 func (l *listener) write(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
 	rest, err := l.attempt(ctx, batch)
 	var failure *sinkError

@@ -69,8 +69,8 @@ func TestMessageIsFoundInItsRecord(t *testing.T) {
 	}
 }
 
-// A bucket holds the newest record of an object alone. What of a failed batch was written before it does not come again behind it:
-// an object that is gone would be back.
+// A bucket holds the newest record of an object alone. What of a failed batch was written before it does not come again
+// behind it: an object that is gone would be back.
 func TestI3NothingOfAFailedBatchComesBehindItsNewerRecord(t *testing.T) {
 	target, hold, failed := &memory{}, make(chan struct{}), false
 	target.fault = func(_ context.Context, batch []sink.Message) error {

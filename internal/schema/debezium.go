@@ -1,7 +1,7 @@
 package schema
 
-// debezium is a value in Debezium's envelope. Before is never null where readers of changelogs want one: with updates and
-// deletes. Operation m is a line of a file that speaks of no object; on brokers such a message has no value.
+// debezium is a value in Debezium's envelope. Before is never null where readers of changelogs want one: with updates
+// and deletes. Operation m is a line of a file that speaks of no object; on brokers such a message has no value.
 func (b book) debezium() definition {
 	null := definition{"type": "null"}
 	d := b.fields("a record in Debezium's envelope, as its JSON converter writes it without schemas", definition{

@@ -1,5 +1,6 @@
-// Package schema holds the JSON Schemas (draft 2020-12) of what the exporter writes and of what /statusz says, for those who read it. Operations
-// and reasons come from package change; the files in the directory schema of the repository are made of it.
+// Package schema holds the JSON Schemas (draft 2020-12) of what the exporter writes and of what /statusz says, for
+// those who read it. Operations and reasons come from package change; the files in the directory schema of the
+// repository are made of it.
 package schema
 
 import (
@@ -12,18 +13,20 @@ import (
 // Dialect is the JSON Schema version that the schemas are written in.
 const Dialect = "https://json-schema.org/draft/2020-12/schema"
 
-// The schemas' names. Each is a file of the name with .json behind, and "urn:kubecdc:schema:" with the name behind is its
-// $id: a name and no address, so that nobody asks a network for it. None refers to another.
+// The schemas' names. Each is a file of the name with .json behind, and "urn:kubecdc:schema:" with the name behind is
+// its $id: a name and no address, so that nobody asks a network for it. None refers to another.
 const (
-	CloudEvent        = "cloudevent"         // an event in structured mode
-	CloudEventHeaders = "cloudevent-headers" // the attributes of an event in binary mode, by their names without the prefix, as text
-	Debezium          = "debezium"           // a value in Debezium's envelope
-	DebeziumKey       = "debezium-key"       // the key of such a message on Kafka
-	Object            = "object"             // an object, as the value of format object and the data of events in binary mode
-	SnapshotBegin     = "snapshot.begin"     // what a frame or a gap says of itself
-	SnapshotEnd       = "snapshot.end"
-	Gap               = "gap"
-	Status            = "statusz" // the document at /statusz
+	CloudEvent = "cloudevent" // an event in structured mode
+	// the attributes of an event in binary mode, by their names without the prefix, as text
+	CloudEventHeaders = "cloudevent-headers"
+	Debezium          = "debezium"     // a value in Debezium's envelope
+	DebeziumKey       = "debezium-key" // the key of such a message on Kafka
+	// an object, as the value of format object and the data of events in binary mode
+	Object        = "object"
+	SnapshotBegin = "snapshot.begin" // what a frame or a gap says of itself
+	SnapshotEnd   = "snapshot.end"
+	Gap           = "gap"
+	Status        = "statusz" // the document at /statusz
 )
 
 // definition is one schema, or a part of one.

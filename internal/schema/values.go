@@ -39,8 +39,8 @@ func reasons(wanted func(change.Reason) bool) definition {
 	return definition{"enum": slices.DeleteFunc(all, func(r change.Reason) bool { return !wanted(r) })}
 }
 
-// version is a resourceVersion. Consumers compare it within one resource only, and for equality (KEP-5504: it is a number
-// for resources that the API server itself stores; an aggregated one may write anything).
+// version is a resourceVersion. Consumers compare it within one resource only, and for equality (KEP-5504: it is a
+// number for resources that the API server itself stores; an aggregated one may write anything).
 func version() definition { return definition{"type": "string", "minLength": 1} }
 
 // timestamp is in UTC with microseconds.

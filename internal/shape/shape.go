@@ -53,8 +53,8 @@ func New(o Options) (*Shape, error) {
 }
 
 // Apply marks the record as filtered where it does not go on, and otherwise gives its object the form in which it does.
-// A record whose filter fails goes on, or is withheld; an object whose cuts and hashes fail does not, and only its identity
-// does (I9).
+// A record whose filter fails goes on, or is withheld; an object whose cuts and hashes fail does not, and only its
+// identity does (I9).
 func (s *Shape) Apply(rec *change.Record) {
 	if !rec.Op.OfObject() {
 		return

@@ -11,15 +11,16 @@ import (
 	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
-// Today is how the objects of a stream are cut and redacted now. What was put on disk by other rules goes through it before
-// it goes out or is shown (I9).
+// Today is how the objects of a stream are cut and redacted now. What was put on disk by other rules goes through it
+// before it goes out or is shown (I9).
 type Today struct {
 	// Form tells the rules apart, and the key of the hashes, which cannot be read out of it.
 	Form  string
 	rules *transform.Transform // nil leaves objects as they are
 }
 
-// NewToday is for rules with everything in them that is cut, also that which is cut from every object unless it is kept.
+// NewToday is for rules with everything in them that is cut, also that which is cut from every object unless it is
+// kept.
 func NewToday(rules transform.Rules, key []byte) (*Today, error) {
 	text, err := json.Marshal(rules)
 	if err != nil {
@@ -39,8 +40,8 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// Reshape brings the record's objects, which were shaped by the rules of the form, into today's; "" is a form that is not
-// known. Hashes that were made with today's key stay. After an error the objects are as they were.
+// Reshape brings the record's objects, which were shaped by the rules of the form, into today's; "" is a form that is
+// not known. Hashes that were made with today's key stay. After an error the objects are as they were.
 func (t *Today) Reshape(rec *change.Record, form string) error {
 	if form == t.Form || t.rules == nil {
 		return nil

@@ -3,9 +3,9 @@ package sink
 import "fmt"
 
 // PermanentError is a failure that only a person can mend: wrong credentials, a missing permission, a configuration
-// that contradicts the broker's. The sink stops with it, alone: it is opened again minutes later, and the run ends when no other is left.
-// Fenced says that another writer has taken the sink over: to open it again would only end the other one, so it stays stopped until
-// the next start.
+// that contradicts the broker's. The sink stops with it, alone: it is opened again minutes later, and the run ends when
+// no other is left. Fenced says that another writer has taken the sink over: to open it again would only end the other
+// one, so it stays stopped until the next start.
 type PermanentError struct {
 	Err    error
 	Fenced bool
@@ -19,8 +19,8 @@ type RejectedError struct {
 	Index  int    // in the batch; the messages before it are durable
 	Reason string // short, for a metric's label: "too_large", "invalid", "topic"
 	Err    error
-	// NoPlace says that nothing can be written to the message's own destination, which data chose, so neither can a note that has
-	// the same one.
+	// NoPlace says that nothing can be written to the message's own destination, which data chose, so neither can a
+	// note that has the same one.
 	NoPlace bool
 }
 

@@ -41,6 +41,6 @@ type Reader interface {
 	Close() error
 }
 
-// Judge looks at a message in a log that is about to be written to. It returns a *ForeignError for one of another cluster, and nil
-// for ours and for what kubecdc did not write.
+// Judge looks at a message in a log that is about to be written to. It returns a *ForeignError for one of another
+// cluster, and nil for ours and for what kubecdc did not write.
 type Judge func(*Stored) error

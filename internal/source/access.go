@@ -43,7 +43,8 @@ func (e *ForbiddenError) Error() string {
 		strings.Join(e.Verbs, " and "), e.Stream)
 }
 
-// Check says why the stream could not be listed and watched: missing verbs, as a *ForbiddenError, or a selector that the server refuses.
+// Check says why the stream could not be listed and watched: missing verbs, as a *ForbiddenError, or a selector that
+// the server refuses.
 func (a *Access) Check(ctx context.Context, stream change.Stream, selection Selection) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -95,7 +96,8 @@ func (a *Access) allowed(ctx context.Context, verb string, stream *change.Stream
 	return review.Status.Allowed, err
 }
 
-// NamespaceMissing says whether the namespace is known not to exist. A stream of it is silent until somebody creates it.
+// NamespaceMissing says whether the namespace is known not to exist. A stream of it is silent until somebody creates
+// it.
 func (a *Access) NamespaceMissing(ctx context.Context, name string) bool {
 	return apierrors.IsNotFound(a.asker.Get().AbsPath("/api/v1/namespaces", name).Do(ctx).Error())
 }

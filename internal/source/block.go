@@ -5,9 +5,9 @@ import "github.com/kubecdc/kubecdc/internal/change"
 // blockRecords is how many records of a list are made at a time.
 const blockRecords = 32
 
-// block hands out the records of a list by carving up larger pieces, as frame does for their bytes: one of its own for each
-// costs an allocation an object. The garbage collector frees a piece when its last record is gone. The zero value is ready
-// for use.
+// block hands out the records of a list by carving up larger pieces, as frame does for their bytes: one of its own for
+// each costs an allocation an object. The garbage collector frees a piece when its last record is gone. The zero value
+// is ready for use.
 type block struct{ free []change.Record }
 
 // take returns a record that nobody else has.

@@ -62,8 +62,8 @@ func NewCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, inco
 // coreFirst sorts the core group before the others, which are in the server's order: so kubectl reads a name.
 func coreFirst(group *metav1.APIGroup) int { return min(len(group.Name), 1) }
 
-// addGroup adds the group's resources, the preferred version first and then the others in the server's order, which is by
-// preference, too. A subresource is not served by itself.
+// addGroup adds the group's resources, the preferred version first and then the others in the server's order, which is
+// by preference, too. A subresource is not served by itself.
 func (c *Catalog) addGroup(group *metav1.APIGroup, resources map[string][]metav1.APIResource) {
 	versions := slices.Clone(group.Versions)
 	slices.SortStableFunc(versions, func(a, b metav1.GroupVersionForDiscovery) int {
@@ -138,8 +138,8 @@ func (c *Catalog) Resolve(name string) ([]change.Resource, error) {
 	return []change.Resource{found.Resource}, nil
 }
 
-// find follows kubectl's order: resource.version.group first, then resource.group, of which the group may be cut short; then
-// the short names. It returns nil where there is no such resource.
+// find follows kubectl's order: resource.version.group first, then resource.group, of which the group may be cut short;
+// then the short names. It returns nil where there is no such resource.
 func (c *Catalog) find(name string) *offered {
 	full, partial := schema.ParseResourceArg(strings.ToLower(name))
 	for _, fits := range []func(*offered) bool{
@@ -202,8 +202,9 @@ func Covers(wildcard string, resource change.Resource) bool {
 	return wildcard == "*" || oneGroup && resource.Group == group
 }
 
-// refusal says why a wildcard does not stand for a resource that it covers, "" is that it does. Secrets leave the cluster
-// only where they are asked for by name (I9). Where two groups serve the same objects, "*" stands for one of them.
+// refusal says why a wildcard does not stand for a resource that it covers, "" is that it does. Secrets leave the
+// cluster only where they are asked for by name (I9). Where two groups serve the same objects, "*" stands for one of
+// them.
 func (c *Catalog) refusal(wildcard string, resource change.Resource) string {
 	if wildcard != "*" {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// told is a catalog of resources, each "group/version name[,short] Kind verbs", in the server's order; the version named
-// first is the preferred one. down are groups that could not be told.
+// told is a catalog of resources, each "group/version name[,short] Kind verbs", in the server's order; the version
+// named first is the preferred one. down are groups that could not be told.
 func told(t *testing.T, down []string, resources ...string) *Catalog {
 	t.Helper()
 	var groups []*metav1.APIGroup

@@ -43,8 +43,9 @@ type Client struct {
 // shared connection wins.
 const maxHTTP1Streams = 16
 
-// maxRequests a second is what all streams together may ask of the server, after a burst of twice as many. A stream asks
-// rarely and in sequence, but hundreds can begin together. Who goes first is for the server's priority and fairness.
+// maxRequests a second is what all streams together may ask of the server, after a burst of twice as many. A stream
+// asks rarely and in sequence, but hundreds can begin together. Who goes first is for the server's priority and
+// fairness.
 const maxRequests = 200
 
 // NewClient returns a client for the configuration. streams is how many watches will be open at once; it decides
@@ -64,8 +65,8 @@ func NewClient(config *rest.Config, streams int) (*Client, error) {
 	return &Client{rest: client}, nil
 }
 
-// newRESTClient returns a client that sends and takes JSON. It is client-go's generic one: the typed clients, and that of
-// discovery, bring the code of all types of Kubernetes with them, a fifth of the binary.
+// newRESTClient returns a client that sends and takes JSON. It is client-go's generic one: the typed clients, and that
+// of discovery, bring the code of all types of Kubernetes with them, a fifth of the binary.
 func newRESTClient(config *rest.Config) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
 	config.ContentConfig = rest.ContentConfig{

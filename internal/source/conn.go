@@ -9,8 +9,9 @@ import (
 const (
 	// minAhead is what a quiet connection costs.
 	minAhead = 8 << 10
-	// maxAhead is the most that is asked of a connection at once, and that is in memory of a watch that stands still. TLS asks
-	// for 32 KiB; the kernel's work for each answer, and waiting for the next, cost more than to copy the bytes once more.
+	// maxAhead is the most that is asked of a connection at once, and that is in memory of a watch that stands still.
+	// TLS asks for 32 KiB; the kernel's work for each answer, and waiting for the next, cost more than to copy the
+	// bytes once more.
 	maxAhead = 512 << 10
 )
 
@@ -31,8 +32,8 @@ func aheadDialer(dial dialFunc) dialFunc {
 	}
 }
 
-// aheadConn is a connection that takes all that is there, as far as it has room, and hands it out piece by piece. Its room
-// grows while it is filled, and shrinks while little comes. Read is for one goroutine at a time.
+// aheadConn is a connection that takes all that is there, as far as it has room, and hands it out piece by piece. Its
+// room grows while it is filled, and shrinks while little comes. Read is for one goroutine at a time.
 type aheadConn struct {
 	net.Conn
 	buf  []byte // for the next read

@@ -44,8 +44,8 @@ func readAhead(t *testing.T, conn net.Conn) net.Conn {
 	return ahead
 }
 
-// TestI4AConnectionThatIsReadAheadLosesNothing: whatever the pieces are that it comes in, and also where the end comes with
-// the last of them.
+// TestI4AConnectionThatIsReadAheadLosesNothing: whatever the pieces are that it comes in, and also where the end comes
+// with the last of them.
 func TestI4AConnectionThatIsReadAheadLosesNothing(t *testing.T) {
 	content := make([]byte, 3*maxAhead+17)
 	for i := range content {
@@ -66,8 +66,8 @@ func TestI4AConnectionThatIsReadAheadLosesNothing(t *testing.T) {
 	}
 }
 
-// TestI6AConnectionIsReadFurtherWhileItFillsItsRoom: one that is quiet, or becomes so, is small; and no more is read before
-// what is held is taken.
+// TestI6AConnectionIsReadFurtherWhileItFillsItsRoom: one that is quiet, or becomes so, is small; and no more is read
+// before what is held is taken.
 func TestI6AConnectionIsReadFurtherWhileItFillsItsRoom(t *testing.T) {
 	bare := &readerConn{}
 	conn := readAhead(t, bare)

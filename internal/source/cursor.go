@@ -22,8 +22,8 @@ type cursor struct {
 	saved change.Position
 }
 
-// maxSeen bounds the records of one version that are remembered (I6); 1,000 Events expire together where the API server's
-// flags are the default ones. What is not remembered may be told twice, and is never dropped.
+// maxSeen bounds the records of one version that are remembered (I6); 1,000 Events expire together where the API
+// server's flags are the default ones. What is not remembered may be told twice, and is never dropped.
 const maxSeen = 1 << 16
 
 // sighting is the content of a record, and the watch that brought it last.
@@ -93,8 +93,8 @@ func (c *cursor) admit(rec *change.Record, delivered func(*change.Record) (bool,
 // errSameVersion says that the server changes objects and leaves their resourceVersion as it was.
 var errSameVersion = errors.New("the watch brings two states of the object at one resourceVersion")
 
-// isSeen says whether the record is in line already. One with other content is not, unless it was written by an API server of
-// another version, which nobody can tell: so it is told rather than lost.
+// isSeen says whether the record is in line already. One with other content is not, unless it was written by an API
+// server of another version, which nobody can tell: so it is told rather than lost.
 func (c *cursor) isSeen(rec *change.Record) bool {
 	seen, found := c.seen[seenRecord{rec.Key, rec.UID, rec.Op}]
 	return found && seen.size == len(rec.Object) && seen.sum == sum(rec)

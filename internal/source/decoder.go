@@ -16,9 +16,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// decoder is the watch.Decoder over the raw bytes of a watch. It puts the records in line itself, in the goroutine that has
-// just read them: to hand each to the Reflector would wake a goroutine, which for small objects costs more than all else that
-// is done for them. The Reflector learns of a watch that it has begun, and how it ended.
+// decoder is the watch.Decoder over the raw bytes of a watch. It puts the records in line itself, in the goroutine that
+// has just read them: to hand each to the Reflector would wake a goroutine, which for small objects costs more than all
+// else that is done for them. The Reflector learns of a watch that it has begun, and how it ended.
 type decoder struct {
 	ctx    context.Context // of Stream.Run
 	stream *Stream
@@ -32,8 +32,8 @@ type decoder struct {
 	closed  bool
 }
 
-// Decode puts the records of the watch in line. It returns the first frame, as a bookmark, so that the Reflector knows a watch
-// that works; an error that the server sends; and the end. It blocks until there is one of these.
+// Decode puts the records of the watch in line. It returns the first frame, as a bookmark, so that the Reflector knows
+// a watch that works; an error that the server sends; and the end. It blocks until there is one of these.
 func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 	for {
 		f, err := d.frames.Next()
@@ -53,9 +53,9 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 	}
 }
 
-// take puts the frame's record in line, but for replays, and says whether it is the watch's first. A record that could not be
-// judged makes a reconcile due: it would be missing otherwise (I4). What comes while a reconcile is due is left out, too:
-// the watch is being ended, and the position stays where the next one continues.
+// take puts the frame's record in line, but for replays, and says whether it is the watch's first. A record that could
+// not be judged makes a reconcile due: it would be missing otherwise (I4). What comes while a reconcile is due is left
+// out, too: the watch is being ended, and the position stays where the next one continues.
 func (d *decoder) take(f *frame.Frame) (first bool) {
 	d.turn <- struct{}{}
 	defer func() { <-d.turn }()
@@ -74,7 +74,8 @@ func (d *decoder) take(f *frame.Frame) (first bool) {
 
 func (d *decoder) push(f *frame.Frame) error {
 	s := d.stream
-	if s.bookmarked = s.bookmarked || f.Type == frame.Bookmark; f.Type == frame.Bookmark { // it moves the position in line, behind the records before it
+	// it moves the position in line, behind the records before it
+	if s.bookmarked = s.bookmarked || f.Type == frame.Bookmark; f.Type == frame.Bookmark {
 		version := f.Object.ResourceVersion
 		if !change.IsVersion(version) {
 			return s.unordered("a bookmark has the resourceVersion %.40q", version)
@@ -115,8 +116,8 @@ func (d *decoder) over(err error) {
 	<-d.turn
 }
 
-// Close ends a Decode that is waiting, and waits for a record that is going in line: none follows, so that whoever ended the
-// watch may go on with the stream (I3). watch.StreamWatcher calls it once.
+// Close ends a Decode that is waiting, and waits for a record that is going in line: none follows, so that whoever
+// ended the watch may go on with the stream (I3). watch.StreamWatcher calls it once.
 func (d *decoder) Close() {
 	d.body.Close()
 	d.turn <- struct{}{}
@@ -147,8 +148,8 @@ func (nopStore) Replace([]any, string) error { return nil }
 // Resync is not used: the Reflector's own resync would be the same for all sinks.
 func (nopStore) Resync() error { return nil }
 
-// isDelivered says whether an earlier life of the process delivered the record, as the inventory tells. It is asked only
-// about records at the saved position, where the inventory is exact.
+// isDelivered says whether an earlier life of the process delivered the record, as the inventory tells. It is asked
+// only about records at the saved position, where the inventory is exact.
 func (s *Stream) isDelivered(rec *change.Record) (bool, error) {
 	entry, found, err := s.Inventory.Lookup(s.stream.String(), rec.Key)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // Discovery asks an API server what it serves, again and again. Two requests do, where the server knows aggregated
-// discovery (KEP-3352), and an answer that has not changed is not sent again (RFC 9110, If-None-Match). One goroutine at a
-// time uses it.
+// discovery (KEP-3352), and an answer that has not changed is not sent again (RFC 9110, If-None-Match). One goroutine
+// at a time uses it.
 type Discovery struct {
 	host   string
 	client *rest.RESTClient
@@ -36,8 +36,8 @@ func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	return &Discovery{host: config.Host, client: client}, nil
 }
 
-// Read asks for everything. Where a part cannot be told, such as the group of an aggregated API server that is down, the
-// catalog says so; an error is that nothing was told. While nothing changes the catalog is the same one.
+// Read asks for everything. Where a part cannot be told, such as the group of an aggregated API server that is down,
+// the catalog says so; an error is that nothing was told. While nothing changes the catalog is the same one.
 func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
 	documents, err := d.ask(ctx)
 	if err != nil {
@@ -62,9 +62,9 @@ func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
 	return catalog, nil
 }
 
-// IsGone says whether a resource that a catalog lacks is not served any more: the server is ready, which it is not for a
-// moment after its start, and knows nothing at the resource's path. An aggregated API server that is down is not gone: its
-// paths answer 503.
+// IsGone says whether a resource that a catalog lacks is not served any more: the server is ready, which it is not for
+// a moment after its start, and knows nothing at the resource's path. An aggregated API server that is down is not
+// gone: its paths answer 503.
 func (d *Discovery) IsGone(ctx context.Context, resource change.Resource) bool {
 	ready := d.client.Get().AbsPath("/readyz").Do(ctx).Error()
 	if ready != nil && !apierrors.IsForbidden(ready) && !apierrors.IsNotFound(ready) {

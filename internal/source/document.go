@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// document is the answer of /api, for the core group, or of /apis, for all others. Aggregated it names groups, versions and
-// resources; else it names groups and versions, and each version is a document of its own.
+// document is the answer of /api, for the core group, or of /apis, for all others. Aggregated it names groups, versions
+// and resources; else it names groups and versions, and each version is a document of its own.
 type document struct {
 	body       []byte
 	aggregated bool
@@ -41,8 +41,8 @@ func isAggregated(contentType string) bool {
 		parameters["as"] == "APIGroupDiscoveryList" && slices.Contains(aggregatedVersions(), parameters["v"])
 }
 
-// ask asks for the documents. A server that has no core group, such as an aggregated one that is asked by itself, has an
-// empty one of it.
+// ask asks for the documents. A server that has no core group, such as an aggregated one that is asked by itself, has
+// an empty one of it.
 func (d *Discovery) ask(ctx context.Context) (documents [2]document, err error) {
 	for i, path := range []string{"/api", "/apis"} {
 		var contentType string

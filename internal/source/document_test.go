@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// servedDocuments is an API server: documents by path. Those that have an items field are sent where aggregated discovery is
-// asked for, in its version.
+// servedDocuments is an API server: documents by path. Those that have an items field are sent where aggregated
+// discovery is asked for, in its version.
 type servedDocuments struct {
 	version   string // of aggregated discovery; "" is a server that does not know it
 	documents map[string]string
@@ -194,7 +194,8 @@ func TestTheCatalogIsMadeAnewOnlyWhereSomethingChanged(t *testing.T) {
 	}
 }
 
-// TestNamesAreResolvedAsByClientGosMapper, with and without version and group, but for kinds that are none of the server's.
+// TestNamesAreResolvedAsByClientGosMapper, with and without version and group, but for kinds that are none of the
+// server's.
 func TestNamesAreResolvedAsByClientGosMapper(t *testing.T) {
 	server := &servedDocuments{version: "v2", documents: usualDocuments()}
 	c, resources := toldByClientGo(t, server.start(t))

@@ -6,8 +6,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Request asks for full snapshots, each for one sink. It returns at once; the watch ends and continues where it was after
-// the snapshots.
+// Request asks for full snapshots, each for one sink. It returns at once; the watch ends and continues where it was
+// after the snapshots.
 func (s *Stream) Request(owed ...change.Owed) { s.enqueue(owed...) }
 
 // enqueue adds reconciles and ends the present watch. One that waits already, or runs for the same generation, is not
@@ -25,7 +25,8 @@ func (s *Stream) enqueue(wanted ...change.Owed) {
 			continue
 		}
 		at := len(s.due)
-		if !owed.Reason.Full() { // what is for all comes first: an exact list of another cluster's position proves nothing
+		// what is for all comes first: an exact list of another cluster's position proves nothing
+		if !owed.Reason.Full() {
 			for at > s.running && s.due[at-1].Reason.Full() {
 				at--
 			}
@@ -51,8 +52,8 @@ func (s *Stream) isSuperseded() bool {
 	return slices.ContainsFunc(s.due[s.running:], func(o change.Owed) bool { return !o.Reason.Full() })
 }
 
-// begin returns the reconciles that are due first: one, or all full snapshots of one reason, which share a list. They stay
-// due until done says that they succeeded.
+// begin returns the reconciles that are due first: one, or all full snapshots of one reason, which share a list. They
+// stay due until done says that they succeeded.
 func (s *Stream) begin() []change.Owed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +62,8 @@ func (s *Stream) begin() []change.Owed {
 	}
 	first := s.due[0]
 	together := func(o change.Owed) bool {
-		return o == first || first.Reason.Full() && o.Reason == first.Reason && o.Reason != change.Absent // each has its own gap
+		// each has its own gap
+		return o == first || first.Reason.Full() && o.Reason == first.Reason && o.Reason != change.Absent
 	}
 	slices.SortStableFunc(s.due, func(a, b change.Owed) int {
 		switch {
@@ -92,8 +94,8 @@ func (s *Stream) done(failed bool) {
 	}
 }
 
-// dropOlder leaves of each debt the generation that is asked for last: the older one ran, and would now be in one snapshot
-// with it. The caller holds mu.
+// dropOlder leaves of each debt the generation that is asked for last: the older one ran, and would now be in one
+// snapshot with it. The caller holds mu.
 func (s *Stream) dropOlder() {
 	var kept []change.Owed
 	for i, owed := range s.due {

@@ -46,15 +46,16 @@ func (s *Stream) checkServerVersion(ctx context.Context) error {
 	return nil
 }
 
-// proof is the newest record of the stream that went in line: at the position the server has the object so, and in no other
-// state, for as long as it is the history that the position was reached in.
+// proof is the newest record of the stream that went in line: at the position the server has the object so, and in no
+// other state, for as long as it is the history that the position was reached in.
 type proof struct {
 	key          change.Key
 	uid, version string
 	deleted      bool
 }
 
-// detached is the proof without the memory that the record shares with others of its list, for streams that are quiet then.
+// detached is the proof without the memory that the record shares with others of its list, for streams that are quiet
+// then.
 func (p proof) detached() proof {
 	p.key = change.Key{Namespace: strings.Clone(p.key.Namespace), Name: strings.Clone(p.key.Name)}
 	p.uid, p.version = strings.Clone(p.uid), strings.Clone(p.version)
@@ -67,9 +68,9 @@ func (s *Stream) prove(rec *change.Record) {
 }
 
 // isOtherHistory asks, after a failure, for the one object that is known best at exactly the position. An etcd that was
-// restored and has overtaken the position since has it at an older version, or at one that was never delivered. It never
-// says so of the same history; where the server no longer has the version, or the object was not touched since the
-// restored one, it cannot tell, and the next resync finds what differs.
+// restored and has overtaken the position since has it at an older version, or at one that was never delivered. It
+// never says so of the same history; where the server no longer has the version, or the object was not touched since
+// the restored one, it cannot tell, and the next resync finds what differs.
 func (s *Stream) isOtherHistory(ctx context.Context) bool {
 	p, at := s.proof, s.cursor.position.ResourceVersion
 	if p.version == "" || s.isDue() {

@@ -43,8 +43,8 @@ func TestI4AnotherClusterBehindTheAddressIsAnEpoch(t *testing.T) {
 	}
 }
 
-// An etcd that was restored gives an object a version that it had before, and another body. Nothing that the inventory has
-// proves what a sink has, and no id is one of the history before.
+// An etcd that was restored gives an object a version that it had before, and another body. Nothing that the inventory
+// has proves what a sink has, and no id is one of the history before.
 func TestI4EpochTrustsNoVersion(t *testing.T) {
 	server := script(t, 90)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(90, "", "newer 80", "same 40") }

@@ -68,7 +68,8 @@ func TestI4WatchGoesOnWhereItWasAfterAResync(t *testing.T) {
 	}
 }
 
-// Two deletes share a version, and a resync falls between them. The list shows the second one, too; nothing is left out.
+// Two deletes share a version, and a resync falls between them. The list shows the second one, too; nothing is left
+// out.
 func TestI4ResyncBetweenRecordsOfOneVersionLosesNone(t *testing.T) {
 	saved := at(100)
 	saved.Complete = false
@@ -97,8 +98,8 @@ func TestI4RestoredEtcdIsAnEpochAlsoWhereASnapshotIsOwed(t *testing.T) {
 		"snapshot.begin 50 resync to lake", "sync a 40 to lake", "snapshot.end 50 resync to lake")
 }
 
-// The etcd was restored and has overtaken the position before the exporter asked: nothing tells the two histories apart,
-// and the next resync finds what differs.
+// The etcd was restored and has overtaken the position before the exporter asked: nothing tells the two histories
+// apart, and the next resync finds what differs.
 func TestI4ResyncCorrectsWhatARestoredEtcdThatOvertookThePositionLeaves(t *testing.T) {
 	server := script(t, 300)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(150, "", "kept 10", "rewritten 95") }

@@ -34,8 +34,8 @@ func (s *Stream) last(key change.Key, uid string) (object []byte, found bool, er
 	return image.Object, found && image.UID == uid, nil
 }
 
-// keepMissing keeps an unchanged object of which nothing is kept, as it would be delivered: one that was delivered before
-// objects were kept, or in another form. The record is nobody's.
+// keepMissing keeps an unchanged object of which nothing is kept, as it would be delivered: one that was delivered
+// before objects were kept, or in another form. The record is nobody's.
 func (r *run) keepMissing(ctx context.Context, object *frame.Object) error {
 	if r.Images == nil {
 		return nil

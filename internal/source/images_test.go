@@ -57,7 +57,8 @@ func TestWatchSaysHowTheObjectWas(t *testing.T) {
 	want(t, "records", toldLines(r), "added a 101", "updated a 102 after 101", "updated a 103 after 102", "deleted a 104 after 103", "added a 105")
 }
 
-// Objects that were delivered before they were kept are kept as soon as a list shows them, and nobody gets them for that.
+// Objects that were delivered before they were kept are kept as soon as a list shows them, and nobody gets them for
+// that.
 func TestObjectsThatAreNotKeptYetAreKeptByTheNextList(t *testing.T) {
 	r := newRecorder("a 10", "b 20", "hidden 30")
 	r.keep("b 20")

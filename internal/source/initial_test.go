@@ -27,7 +27,8 @@ func TestI4TheVersionOfAnInitialSnapshotIsSavedFirst(t *testing.T) {
 	}
 }
 
-// An interrupted initial snapshot goes on at its own version, behind what was delivered of it, and the watch begins there.
+// An interrupted initial snapshot goes on at its own version, behind what was delivered of it, and the watch begins
+// there.
 func TestI4AnInterruptedInitialSnapshotGoesOnAtItsVersion(t *testing.T) {
 	server := script(t, 200)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "a 10", "b 20", "c 30") }
@@ -87,8 +88,8 @@ func TestI4AnInitialSnapshotThatIsForgottenIsAGap(t *testing.T) {
 	}
 }
 
-// An interrupted initial snapshot is compared, behind a gap, where it cannot go on: of another selection, another cluster, a
-// server in the past, and where no version was saved.
+// An interrupted initial snapshot is compared, behind a gap, where it cannot go on: of another selection, another
+// cluster, a server in the past, and where no version was saved.
 func TestI4AnInitialSnapshotThatCannotGoOnIsAGap(t *testing.T) {
 	other, restored := begunAt("100"), begunAt("300")
 	other.Selector += "labels=app=x&fields="

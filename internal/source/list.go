@@ -31,9 +31,9 @@ func (e *ExpiredError) Error() string {
 
 func (e *ExpiredError) Unwrap() error { return e.Err }
 
-// List hands each object on, as a record of op Sync, and returns the version that all of them are of. A list whose pages
-// expire while they are read is begun again: begin is called before each attempt. It returns an *ExpiredError where the
-// server does not have the asked version.
+// List hands each object on, as a record of op Sync, and returns the version that all of them are of. A list whose
+// pages expire while they are read is begun again: begin is called before each attempt. It returns an *ExpiredError
+// where the server does not have the asked version.
 func (c *Client) List(ctx context.Context, q Query, begin func(), each func(*change.Record) error) (version string, err error) {
 	for range maxRestarts {
 		begin()

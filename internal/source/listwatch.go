@@ -75,8 +75,8 @@ func errReconcileDue() error {
 	return apierrors.NewResourceExpired("a reconcile is due before the next watch")
 }
 
-// watchAside is watchForReflector in a goroutine that ends with it. To open a watch takes a deep stack for a moment, and the
-// Reflector's goroutine, which then waits for as long as the watch lives, would keep it: 8 KiB a stream.
+// watchAside is watchForReflector in a goroutine that ends with it. To open a watch takes a deep stack for a moment,
+// and the Reflector's goroutine, which then waits for as long as the watch lives, would keep it: 8 KiB a stream.
 func (s *Stream) watchAside(ctx context.Context, options metav1.ListOptions) (opened watch.Interface, err error) {
 	done := make(chan struct{})
 	go func() {

@@ -82,8 +82,8 @@ func (m *merge) find(key change.Key, gone func(change.Entry) error) (change.Entr
 	}
 }
 
-// passUnknown says that something is listed of which nobody knows what it is. So none of the entries up to the next listed
-// key is known to be gone, and where the list is not sorted none at all.
+// passUnknown says that something is listed of which nobody knows what it is. So none of the entries up to the next
+// listed key is known to be gone, and where the list is not sorted none at all.
 func (m *merge) passUnknown() { m.unknown = true }
 
 // peek makes entry the next of the inventory, if there is one.

@@ -9,15 +9,16 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// A sorted list is compared with the inventory as files are merged, and how far it was told is one key. kube-apiserver lists in
-// the bytewise order of its keys, since it reads a range of etcd's; an aggregated API server may have another, such as that of
-// namespace and name, and nobody knows before two keys are out of order. So nothing is concluded from the order before it is
-// proven: by a continue token, or by the end of the list.
+// A sorted list is compared with the inventory as files are merged, and how far it was told is one key. kube-apiserver
+// lists in the bytewise order of its keys, since it reads a range of etcd's; an aggregated API server may have another,
+// such as that of namespace and name, and nobody knows before two keys are out of order. So nothing is concluded from
+// the order before it is proven: by a continue token, or by the end of the list.
 
 // firstPage is the limit of the first page of a full snapshot, whose progress counts only behind it.
 const firstPage = 16
 
-// maxPassed bounds the entries that wait for the proof (I6). Where there are more, the keys of the list are remembered instead.
+// maxPassed bounds the entries that wait for the proof (I6). Where there are more, the keys of the list are remembered
+// instead.
 const maxPassed = 1 << 16
 
 // pass takes an entry of the inventory that the list has passed over: it is gone, if the list is sorted.
@@ -32,8 +33,8 @@ func (r *run) pass(ctx context.Context, entry change.Entry) error {
 	return nil
 }
 
-// proveOrder takes the continue token of a page. Where it proves the order, the records from here on prove how far the list was
-// told.
+// proveOrder takes the continue token of a page. Where it proves the order, the records from here on prove how far the
+// list was told.
 func (r *run) proveOrder(ctx context.Context, token string) error {
 	if r.sorted || r.unsorted || !isRange(token, &r.stream, r.inventory.last) {
 		return nil
@@ -58,8 +59,8 @@ func (r *run) emitPassed(ctx context.Context) error {
 	return nil
 }
 
-// isRange says whether the list goes on at a key behind the last one, as a server says that reads a range of etcd's keys
-// (k8s.io/apiserver, pkg/storage/continue.go). A token of another form proves nothing.
+// isRange says whether the list goes on at a key behind the last one, as a server says that reads a range of etcd's
+// keys (k8s.io/apiserver, pkg/storage/continue.go). A token of another form proves nothing.
 func isRange(token string, stream *change.Stream, last []byte) bool {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	var next struct {

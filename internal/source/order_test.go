@@ -14,8 +14,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// odd is a world whose server lists by namespace and name, which is not the order of the joined keys, in pages with tokens of
-// its own. Its names are unique, whatever the namespace.
+// odd is a world whose server lists by namespace and name, which is not the order of the joined keys, in pages with
+// tokens of its own. Its names are unique, whatever the namespace.
 type odd struct {
 	*rand.Rand
 	listed []change.Key // in the server's order
@@ -90,8 +90,8 @@ func (w *odd) count(prefix string) (n int) {
 	return n
 }
 
-// TestI4AListOfAnotherOrderTellsNothingFalse: whatever is interrupted, what is gone is deleted once, what is new is told once, and
-// nothing is deleted that is there.
+// TestI4AListOfAnotherOrderTellsNothingFalse: whatever is interrupted, what is gone is deleted once, what is new is
+// told once, and nothing is deleted that is there.
 func TestI4AListOfAnotherOrderTellsNothingFalse(t *testing.T) {
 	interrupted := at(50)
 	interrupted.Selector = change.Interrupted

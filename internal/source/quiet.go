@@ -10,14 +10,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// Watches of core Events get no bookmarks, since the API server does not cache them, so the position of a quiet stream would
-// stay until the server has forgotten it. It moves by two proofs together: a watch was silent from its begin to its orderly
-// end, and a list behind it is what the inventory has. The silence alone might be that of an API server that is cut off from
-// etcd, the list alone does not show what was made and deleted. Then it is the version that the server had when the watch
-// began.
+// Watches of core Events get no bookmarks, since the API server does not cache them, so the position of a quiet stream
+// would stay until the server has forgotten it. It moves by two proofs together: a watch was silent from its begin to
+// its orderly end, and a list behind it is what the inventory has. The silence alone might be that of an API server
+// that is cut off from etcd, the list alone does not show what was made and deleted. Then it is the version that the
+// server had when the watch began.
 
-// unmarkedShare is which part of the Reflector's 5 to 10 minutes a watch takes that may have no bookmarks: an API server keeps
-// at least 5 minutes of Events (--etcd-compaction-interval), and the position of a quiet one is as old as the watch.
+// unmarkedShare is which part of the Reflector's 5 to 10 minutes a watch takes that may have no bookmarks: an API
+// server keeps at least 5 minutes of Events (--etcd-compaction-interval), and the position of a quiet one is as old as
+// the watch.
 const unmarkedShare = 3
 
 // minSilence is how long a watch must have been silent: whatever was under way when it began has come by then.
@@ -56,8 +57,8 @@ func (s *Stream) moveQuiet(ctx context.Context) error {
 
 var errChanged = errors.New("the list is not what the inventory has")
 
-// isUnchanged says whether a list of now, which is at least of the version, is what the inventory has. What fails proves
-// nothing, and the next watch tells of it.
+// isUnchanged says whether a list of now, which is at least of the version, is what the inventory has. What fails
+// proves nothing, and the next watch tells of it.
 func (s *Stream) isUnchanged(ctx context.Context, version string) bool {
 	drain, cancel := context.WithTimeout(ctx, proofDrain)
 	defer cancel()

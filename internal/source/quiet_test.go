@@ -36,8 +36,8 @@ func TestI4AQuietStreamWithoutBookmarksIsNoGap(t *testing.T) {
 	want(t, "requests", server.asked(), "watch 100, list, watch 200")
 }
 
-// TestI4SilenceAloneMovesNoPosition: where the list has something else, where the watch broke, or where it brought something, the server
-// may have more to tell.
+// TestI4SilenceAloneMovesNoPosition: where the list has something else, where the watch broke, or where it brought
+// something, the server may have more to tell.
 func TestI4SilenceAloneMovesNoPosition(t *testing.T) {
 	silent := func(w *watchWriter) { w.flush() }
 	for name, c := range map[string]struct {

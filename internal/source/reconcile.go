@@ -13,7 +13,8 @@ import (
 // pageSize is how many objects one page of a list holds at most; client-go's pager asks for as many.
 const pageSize = 500
 
-// maxRestarts is how often one reconcile starts over when its pages expire, before the Reflector's backoff has its turn.
+// maxRestarts is how often one reconcile starts over when its pages expire, before the Reflector's backoff has its
+// turn.
 const maxRestarts = 5
 
 // reconcile brings the sinks to the server's present state and emits exactly the difference. It is the one answer to
@@ -78,9 +79,9 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 	if err := run.begin(ctx); err != nil {
 		return err
 	}
-	// That the inventory is not true of the position any more is saved before any difference is told: the next life might
-	// continue at the position, behind differences that it does not know of (I3), and once a restored server has overtaken
-	// the position nobody can tell its history from the old one (I4).
+	// That the inventory is not true of the position any more is saved before any difference is told: the next life
+	// might continue at the position, behind differences that it does not know of (I3), and once a restored server has
+	// overtaken the position nobody can tell its history from the old one (I4).
 	if !due[0].Reason.Exact() {
 		if err := s.drain(ctx); err != nil {
 			return err
@@ -100,9 +101,10 @@ func (s *Stream) drain(ctx context.Context) error {
 	return nil
 }
 
-// beginInitial saves the version of the initial snapshot before anything is told of it, so that it goes on at that version
-// after every interruption, in this life or another: what is changed from here on is told or announced (I4). It goes on no
-// more where something else is due for all sinks, such as another epoch, which compares everything from that version on.
+// beginInitial saves the version of the initial snapshot before anything is told of it, so that it goes on at that
+// version after every interruption, in this life or another: what is changed from here on is told or announced (I4). It
+// goes on no more where something else is due for all sinks, such as another epoch, which compares everything from that
+// version on.
 func (s *Stream) beginInitial(ctx context.Context) (goesOn bool, err error) {
 	if s.cursor.position.ResourceVersion != "" {
 		return !s.isSuperseded(), nil

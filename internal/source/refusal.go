@@ -10,8 +10,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// A stream whose server's resourceVersions say nothing is refused: nobody could tell what of it is new, its events would
-// have the same ids, and updates would be lost silently (I4). It is reported as one that is forbidden, others go on.
+// A stream whose server's resourceVersions say nothing is refused: nobody could tell what of it is new, its events
+// would have the same ids, and updates would be lost silently (I4). It is reported as one that is forbidden, others go
+// on.
 
 // UnorderedError says that the resourceVersions of a stream cannot be ordered (KEP-5504).
 type UnorderedError struct {
@@ -28,8 +29,8 @@ func (s *Stream) unordered(format string, args ...any) error {
 	return &UnorderedError{s.stream, fmt.Sprintf(format, args...)}
 }
 
-// checkVersion refuses what cannot be ordered, and an object that is newer than the list that it is in, whose version is
-// list; "" is none.
+// checkVersion refuses what cannot be ordered, and an object that is newer than the list that it is in, whose version
+// is list; "" is none.
 func (s *Stream) checkVersion(object *frame.Object, list string) error {
 	version := object.ResourceVersion
 	switch {
@@ -43,8 +44,8 @@ func (s *Stream) checkVersion(object *frame.Object, list string) error {
 	return nil
 }
 
-// refuse ends the stream for this life where the error says that it must, and announces so where something was delivered
-// before. It returns the error.
+// refuse ends the stream for this life where the error says that it must, and announces so where something was
+// delivered before. It returns the error.
 func (s *Stream) refuse(ctx context.Context, err error) error {
 	if _, unordered := errors.AsType[*UnorderedError](err); !unordered || s.refused != nil {
 		return err
@@ -69,8 +70,8 @@ func (e *inexactError) Error() string {
 	return fmt.Sprintf("the server listed resourceVersion %.40q where exactly %.40q was asked for", e.got, e.asked)
 }
 
-// countInexact takes what a list at exactly one version ended with. A server that answers with another one again and again is refused: its
-// lists may lack what was changed in between.
+// countInexact takes what a list at exactly one version ended with. A server that answers with another one again and
+// again is refused: its lists may lack what was changed in between.
 func (s *Stream) countInexact(err error) error {
 	inexact, found := errors.AsType[*inexactError](err)
 	switch {

@@ -18,7 +18,8 @@ func (r *recorder) failed(t *testing.T, why string) string {
 	})
 }
 
-// TestI4VersionsThatSayNothingRefuseTheStream before anything is told of it: an update could not be told from what is known.
+// TestI4VersionsThatSayNothingRefuseTheStream before anything is told of it: an update could not be told from what is
+// known.
 func TestI4VersionsThatSayNothingRefuseTheStream(t *testing.T) {
 	for name, page := range map[string]string{
 		"an empty list version":      `{"items":[],"metadata":{"resourceVersion":""}}`,

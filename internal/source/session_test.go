@@ -158,8 +158,8 @@ func TestI4AFarewellThatIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestI8AFarewellIsOfTheHistoryThatWasDelivered, also in a life that another cluster's server is found in: what was told before the last
-// one ended has the same ids.
+// TestI8AFarewellIsOfTheHistoryThatWasDelivered, also in a life that another cluster's server is found in: what was
+// told before the last one ended has the same ids.
 func TestI8AFarewellIsOfTheHistoryThatWasDelivered(t *testing.T) {
 	for _, delivered := range []string{"epoch-0", "epoch-1", change.Interrupted} {
 		r := newRecorder("a 1")

@@ -16,8 +16,8 @@ func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err
 	t.noteGap(*rec.Stream, gap, rec.Key.String())
 }
 
-// Unreadable is told of what a stream cannot read. The gap of an object is counted for each sink that takes it, when its
-// record is there; that of a stream here.
+// Unreadable is told of what a stream cannot read. The gap of an object is counted for each sink that takes it, when
+// its record is there; that of a stream here.
 func (t *Telemetry) Unreadable(rec *change.Record, err error) {
 	t.Logger.Error("what the API server sent cannot be read; a gap record stands in its place", "resource", rec.Stream.String(),
 		"object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
@@ -34,8 +34,8 @@ func ofObject(sinkName string, rec *change.Record) []any {
 	return []any{"sink", sinkName, "resource", rec.Stream.String(), "object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion}
 }
 
-// NotKept is told why a dead letter could not be kept: the sink waits for it. The same error is logged once, until a batch
-// is written.
+// NotKept is told why a dead letter could not be kept: the sink waits for it. The same error is logged once, until a
+// batch is written.
 func (t *Telemetry) NotKept(name string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, "dead_letter").Inc()
 	t.mu.Lock()

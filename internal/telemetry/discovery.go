@@ -10,10 +10,12 @@ import (
 
 // discoveryState is what is known of the API server's discovery on /statusz.
 type discoveryState struct {
-	LastRead      time.Time         `json:"lastRead,omitzero"`
-	LastError     string            `json:"lastError,omitempty"`    // of the newest attempt, or what the server could not tell
-	LastErrorTime time.Time         `json:"lastErrorTime,omitzero"` // when it was heard first
-	LeftOut       map[string]string `json:"leftOut,omitempty"`      // resources and names that are not streamed, and why
+	LastRead time.Time `json:"lastRead,omitzero"`
+	// of the newest attempt, or what the server could not tell
+	LastError     string    `json:"lastError,omitempty"`
+	LastErrorTime time.Time `json:"lastErrorTime,omitzero"` // when it was heard first
+	// resources and names that are not streamed, and why
+	LeftOut map[string]string `json:"leftOut,omitempty"`
 }
 
 func newStreamState(stream change.Stream, late bool) *streamState {
@@ -67,8 +69,8 @@ func (t *Telemetry) Waiting(stream change.Stream, reason string) {
 	t.Logger.Warn("stream waits", "resource", stream.String(), "reason", reason)
 }
 
-// Discovered is told what became of an attempt to read what the server serves: what is left out and why, and an error of
-// all or of a part. The same error is logged once, until it is another one.
+// Discovered is told what became of an attempt to read what the server serves: what is left out and why, and an error
+// of all or of a part. The same error is logged once, until it is another one.
 func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,9 +2,10 @@ package telemetry
 
 import "time"
 
-// history is how far back an API server can tell at least what changed, by default: it compacts etcd every five minutes, up to
-// where it stood five minutes before (kube-apiserver's --etcd-compaction-interval). Its watch caches, which it has for all but
-// Events, often go further back, and after a restart begin anew. So what is made of it is an estimate.
+// history is how far back an API server can tell at least what changed, by default: it compacts etcd every five
+// minutes, up to where it stood five minutes before (kube-apiserver's --etcd-compaction-interval). Its watch caches,
+// which it has for all but Events, often go further back, and after a restart begin anew. So what is made of it is an
+// estimate.
 const history = 5 * time.Minute
 
 // Follow tells where to ask, by stream, when the oldest record was received that is not saved.
@@ -18,8 +19,8 @@ func (t *Telemetry) unsaved() map[string]time.Time {
 	return nil
 }
 
-// historyLeft is how long, about, a watch can still be opened where the state stands, if the oldest record that is not saved was
-// received then.
+// historyLeft is how long, about, a watch can still be opened where the state stands, if the oldest record that is not
+// saved was received then.
 func historyLeft(now, oldest time.Time) time.Duration {
 	if oldest.IsZero() {
 		return history

@@ -54,8 +54,8 @@ func (t *Telemetry) logGap(stream change.Stream, gap *change.GapError) {
 	t.Logger.Warn("gap: intermediate changes may be missing", attributes...)
 }
 
-// Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each reconcile
-// are logged; Reconciled says how many there were.
+// Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each
+// reconcile are logged; Reconciled says how many there were.
 func (t *Telemetry) Corrected(stream change.Stream, c change.Correction) {
 	t.metrics.corrections.WithLabelValues(stream.Resource.String(), c.Op.String()).Inc()
 	t.mu.Lock()

@@ -35,7 +35,8 @@ func full() Status {
 	}
 }
 
-// TestTheSchemaIsOfTheStatus: of a document that is full, of one of an exporter that has just started, and of every field.
+// TestTheSchemaIsOfTheStatus: of a document that is full, of one of an exporter that has just started, and of every
+// field.
 func TestTheSchemaIsOfTheStatus(t *testing.T) {
 	fresh := newTelemetry(new(bytes.Buffer))
 	for _, status := range []Status{full(), fresh.Status()} {

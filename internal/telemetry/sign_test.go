@@ -8,8 +8,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// TestI4ASilentStreamIsToldAndABookmarkIsASign: a record that was received and a bookmark, which has no such time, are both
-// signs of life.
+// TestI4ASilentStreamIsToldAndABookmarkIsASign: a record that was received and a bookmark, which has no such time, are
+// both signs of life.
 func TestI4ASilentStreamIsToldAndABookmarkIsASign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		telemetry, both := quiet(), streams()

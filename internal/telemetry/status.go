@@ -198,8 +198,8 @@ func (t *Telemetry) Settled() bool {
 }
 
 // unready says what has not started yet, or stands still: of the streams those that were there when the process started
-// and have neither begun nor failed to. One that is forbidden or not served is on /statusz, and holds nothing up. The caller
-// holds mu.
+// and have neither begun nor failed to. One that is forbidden or not served is on /statusz, and holds nothing up. The
+// caller holds mu.
 func (t *Telemetry) unready() []string {
 	var missing []string
 	for name, s := range t.streams {

@@ -116,8 +116,8 @@ func (t *Telemetry) Received(rec *change.Record) {
 	s.bytes.Add(float64(len(rec.Object)))
 }
 
-// receivedOf is the stream's counter of the record's operation. To find a counter by its labels costs more than all else
-// that is done for a record here, so it is remembered; the caller holds mu.
+// receivedOf is the stream's counter of the record's operation. To find a counter by its labels costs more than all
+// else that is done for a record here, so it is remembered; the caller holds mu.
 func (t *Telemetry) receivedOf(s *streamState, rec *change.Record) prometheus.Counter {
 	if s.received[rec.Op] == nil {
 		resource := rec.Stream.Resource.String()
@@ -204,7 +204,8 @@ func byStream(batch []*change.Record) iter.Seq2[*change.Stream, []*change.Record
 	}
 }
 
-// SinkFailed is told of a sink's error; the sink is opened again. The same error is logged once, until a batch is written.
+// SinkFailed is told of a sink's error; the sink is opened again. The same error is logged once, until a batch is
+// written.
 func (t *Telemetry) SinkFailed(name string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, "reopen").Inc()
 	t.mu.Lock()
@@ -217,7 +218,8 @@ func (t *Telemetry) SinkFailed(name string, err error) {
 	}
 }
 
-// Stopped is told of a sink's error that only a person can mend. The same error is logged once, until a batch is written.
+// Stopped is told of a sink's error that only a person can mend. The same error is logged once, until a batch is
+// written.
 func (t *Telemetry) Stopped(name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -280,8 +282,8 @@ func (t *Telemetry) Committed(batch []*change.Record, marks map[string]sink.Mark
 	}
 }
 
-// CommitFailed is told of a failed commit, which is tried again. It is logged once, until a commit succeeds: the text of a
-// filling disk's error is another each time.
+// CommitFailed is told of a failed commit, which is tried again. It is logged once, until a commit succeeds: the text
+// of a filling disk's error is another each time.
 func (t *Telemetry) CommitFailed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,8 +30,8 @@ func (r Rules) Empty() bool {
 	return len(r.Drop) == 0 && len(r.Keep) == 0 && len(r.Redact) == 0 && len(r.Env) == 0
 }
 
-// Secrets are the rules of core/v1 Secrets, unless somebody wants them bare: neither their values nor what tools keep in
-// annotations, which may be a copy of them. kubectl's copy is long, and changes with every value: it is cut.
+// Secrets are the rules of core/v1 Secrets, unless somebody wants them bare: neither their values nor what tools keep
+// in annotations, which may be a copy of them. kubectl's copy is long, and changes with every value: it is cut.
 func Secrets() Rules {
 	return Rules{
 		Drop:   []string{".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"},

@@ -123,8 +123,8 @@ func (r *Result) add(kind Kind, key change.Key, listed Listed, h held) {
 	})
 }
 
-// Both is the result without the differences of objects in which the other one has none: what differs in two comparisons
-// is not on its way.
+// Both is the result without the differences of objects in which the other one has none: what differs in two
+// comparisons is not on its way.
 func (r Result) Both(other Result) Result {
 	keys := map[change.Key]bool{}
 	for i := range other.Differences {

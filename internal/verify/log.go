@@ -1,5 +1,5 @@
-// Package verify compares what a sink's log says with what a cluster has. It folds the log by key, as a consumer does, and
-// does no I/O.
+// Package verify compares what a sink's log says with what a cluster has. It folds the log by key, as a consumer does,
+// and does no I/O.
 package verify
 
 import (
@@ -96,8 +96,8 @@ func (l *Log) erase(m *sink.Stored) {
 	l.resources[n.resource][n.key] = h
 }
 
-// frame notes what a full snapshot clears: after a log lost what it had acknowledged, what the snapshot does not name is
-// gone. The end may be read before what lies between in other partitions.
+// frame notes what a full snapshot clears: after a log lost what it had acknowledged, what the snapshot does not name
+// is gone. The end may be read before what lies between in other partitions.
 func (l *Log) frame(m *sink.Stored, id change.ID) error {
 	if id.Op != change.SnapshotBegin && id.Op != change.SnapshotEnd {
 		return nil

@@ -122,8 +122,8 @@ func TestI9CheckOfEverythingHasNoSecrets(t *testing.T) {
 	}
 }
 
-// TestCheckSaysWhatAWildcardStandsFor: nothing yet, all but what is excluded, and what must wait for rights, none of which
-// is a problem.
+// TestCheckSaysWhatAWildcardStandsFor: nothing yet, all but what is excluded, and what must wait for rights, none of
+// which is a problem.
 func TestCheckSaysWhatAWildcardStandsFor(t *testing.T) {
 	d := newDesk(t)
 	grant(t, "configmaps")

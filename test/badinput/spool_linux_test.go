@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// TestI1I4FullDiskWhileASinkIsSpooledFor: the exporter lives and says what is missing; with space again everything goes to disk, and
-// to the sink when that is back.
+// TestI1I4FullDiskWhileASinkIsSpooledFor: the exporter lives and says what is missing; with space again everything goes
+// to disk, and to the sink when that is back.
 func TestI1I4FullDiskWhileASinkIsSpooledFor(t *testing.T) {
 	d, namespace := newDesk(t), newNamespace(t)
 	d.smallDisk("state", "96m")

@@ -17,7 +17,8 @@ type Process struct {
 	Err    error         // of exec.Cmd.Wait; nil is exit code 0
 }
 
-// Start starts the command. Ctrl-C in a terminal goes to the test alone, which stops the program when it is done with it.
+// Start starts the command. Ctrl-C in a terminal goes to the test alone, which stops the program when it is done with
+// it.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	cmd.SysProcAttr = attributes()
 	p := &Process{Cmd: cmd, Exited: make(chan struct{})}
@@ -29,8 +30,8 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// run owns the process from start to end, on one thread: the kernel takes the end of the thread that started a child for the
-// end of its parent.
+// run owns the process from start to end, on one thread: the kernel takes the end of the thread that started a child
+// for the end of its parent.
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -59,8 +60,8 @@ func (p *Process) Kill() {
 	<-p.Exited
 }
 
-// Terminate asks the process to end. It kills one that still runs after the limit, and says so; otherwise how it ended is in
-// its Cmd.ProcessState.
+// Terminate asks the process to end. It kills one that still runs after the limit, and says so; otherwise how it ended
+// is in its Cmd.ProcessState.
 func (p *Process) Terminate(limit time.Duration) error {
 	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err

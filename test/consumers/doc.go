@@ -1,6 +1,6 @@
-// Package consumers reads what the exporter writes to a real Apache Kafka and a real JetStream with consumers that we did
-// not write: the official Go SDK of CloudEvents, Flink SQL with its debezium-json, and a JSON Schema validator. Each must
-// end up with what a list of the cluster says.
+// Package consumers reads what the exporter writes to a real Apache Kafka and a real JetStream with consumers that we
+// did not write: the official Go SDK of CloudEvents, Flink SQL with its debezium-json, and a JSON Schema validator.
+// Each must end up with what a list of the cluster says.
 //
 // It needs a JDK and Maven, and is skipped without; CI=true requires them.
 package consumers

@@ -51,7 +51,8 @@ func (x *exporter) stop(t *testing.T) {
 	}
 }
 
-// settle returns when every sink has acknowledged a full snapshot that was asked for now, and with it all that was before.
+// settle returns when every sink has acknowledged a full snapshot that was asked for now, and with it all that was
+// before.
 func (x *exporter) settle(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -74,8 +75,8 @@ func (x *exporter) settle(t *testing.T) {
 	}
 }
 
-// reconciles returns when so many streams have been reconciled for the reason. A full snapshot alone would not do: where the
-// server still has the state of an old position, it is a snapshot of that.
+// reconciles returns when so many streams have been reconciled for the reason. A full snapshot alone would not do:
+// where the server still has the state of an old position, it is a snapshot of that.
 func (x *exporter) reconciles(t *testing.T, reason string, streams int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

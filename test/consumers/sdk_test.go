@@ -118,7 +118,8 @@ func checkAttributes(t *testing.T, e *event) {
 	}
 }
 
-// sameEvents wants of two readers the same, attribute by attribute and digit by digit, in whatever order of the objects.
+// sameEvents wants of two readers the same, attribute by attribute and digit by digit, in whatever order of the
+// objects.
 func sameEvents(t *testing.T, one, other []event) {
 	t.Helper()
 	all := map[string]*event{}

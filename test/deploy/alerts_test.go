@@ -106,8 +106,8 @@ kubecdc_position_age_seconds{resource="services"} 1x120
 	}
 }
 
-// TestAlertsFireWhenTheyShould: each story says what fires at some minutes; in the others, up to two hours, nothing else
-// may.
+// TestAlertsFireWhenTheyShould: each story says what fires at some minutes; in the others, up to two hours, nothing
+// else may.
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	told := map[string]bool{}
 	for _, s := range stories() {

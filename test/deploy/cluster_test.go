@@ -133,8 +133,8 @@ spec:
 	})
 }
 
-// TestChartIsAcceptedByTheAPIServer in each set of values, and so is the pod that the StatefulSet's controller would make
-// of it, under the strictest of the Pod Security Standards.
+// TestChartIsAcceptedByTheAPIServer in each set of values, and so is the pod that the StatefulSet's controller would
+// make of it, under the strictest of the Pod Security Standards.
 func TestChartIsAcceptedByTheAPIServer(t *testing.T) {
 	operator(t, newApplier(t))
 	makeNamespaces(t, "shop", "billing")

@@ -30,8 +30,9 @@ func compose(t *testing.T, env ...string) *types.Project {
 	return project
 }
 
-// TestComposeFile is read by Compose's own library, which refuses unknown keys and wrong values. Each service has a pinned
-// image and says when it is well, what is waited for is waited for until then, and nothing listens for other hosts.
+// TestComposeFile is read by Compose's own library, which refuses unknown keys and wrong values. Each service has a
+// pinned image and says when it is well, what is waited for is waited for until then, and nothing listens for other
+// hosts.
 func TestComposeFile(t *testing.T) {
 	project := compose(t)
 	if want := []string{"exporter", "grafana", "kafka", "nats", "prometheus"}; !slices.Equal(project.ServiceNames(), want) {
@@ -111,7 +112,8 @@ func TestComposeHasTheVersionsThatAreTested(t *testing.T) {
 	}
 }
 
-// TestComposeFilesFit: the exporter takes its configuration, Prometheus its own with the alerts, and Grafana finds both.
+// TestComposeFilesFit: the exporter takes its configuration, Prometheus its own with the alerts, and Grafana finds
+// both.
 func TestComposeFilesFit(t *testing.T) {
 	c, err := config.Parse("exporter.yaml", []byte(read(t, "deploy", "compose", "exporter.yaml")), os.LookupEnv)
 	if err == nil {

@@ -4,8 +4,8 @@
 //
 // Decisions about what it tests:
 //
-//   - The chart is the source. The manifests for kustomize, a part of the values' schema and the rule for the Prometheus
-//     operator are made from it and from the configuration's types (make manifests).
+//   - The chart is the source. The manifests for kustomize, a part of the values' schema and the rule for the
+//     Prometheus operator are made from it and from the configuration's types (make manifests).
 //   - One replica. A second one could only wait for the volume and the lock of the first: a StatefulSet starts the next
 //     one as soon as the volume is free.
 //   - Roles are made from the configuration, in the chart, by the names that kubectl takes; a test asks the API server

@@ -162,7 +162,8 @@ func sum(t *testing.T, path string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(content))
 }
 
-// TestImageHasNoServerInside: exporter dev is not for the image, and says so; what only it needs is no part of the binary.
+// TestImageHasNoServerInside: exporter dev is not for the image, and says so; what only it needs is no part of the
+// binary.
 func TestImageHasNoServerInside(t *testing.T) {
 	binary := exporterBinary(t)
 	said, err := exec.Command(binary, "dev", "--nats-listen", "127.0.0.1:0").CombinedOutput()

@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestAnotherConfigurationStartsThePodAnew, and other values do not: the exporter reads its configuration when it starts.
+// TestAnotherConfigurationStartsThePodAnew, and other values do not: the exporter reads its configuration when it
+// starts.
 func TestAnotherConfigurationStartsThePodAnew(t *testing.T) {
 	template := func(values string) string {
 		template, _, err := unstructured.NestedMap(find(t, render(t, "x", values), "StatefulSet").Object, "spec", "template", "metadata")

@@ -65,7 +65,8 @@ func TestI10TheChartNeedsTheClustersName(t *testing.T) {
 // TestExampleConfigurationPassesThroughUnchanged: each key that the exporter knows is one that the chart takes, and
 // means the same behind it.
 func TestExampleConfigurationPassesThroughUnchanged(t *testing.T) {
-	example := strings.Replace(read(t, "deploy", "config.example.yaml"), "listen: 127.0.0.1:8080", `listen: ":8080"`, 1) // in a pod
+	// in a pod
+	example := strings.Replace(read(t, "deploy", "config.example.yaml"), "listen: 127.0.0.1:8080", `listen: ":8080"`, 1)
 	values, err := yaml.YAMLToJSON([]byte(example))
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,8 @@ func (w *world) refuse() {
 	w.await("a dead letter is there", w.hasLetter)
 }
 
-// hasLetter says whether a dead letter is there: its file, and not only the directory of those that are claimed beside it.
+// hasLetter says whether a dead letter is there: its file, and not only the directory of those that are claimed beside
+// it.
 func (w *world) hasLetter() bool {
 	letters, err := filepath.Glob(w.path("state/deadletters/bus/*.letter"))
 	return err == nil && len(letters) > 0

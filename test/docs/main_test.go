@@ -1,5 +1,5 @@
-// Package docs runs every command of README.md and docs against a real API server and JetStream, and holds everything else
-// on these pages that can be held: configurations, values, messages, programs, links, and the names of tests.
+// Package docs runs every command of README.md and docs against a real API server and JetStream, and holds everything
+// else on these pages that can be held: configurations, values, messages, programs, links, and the names of tests.
 package docs
 
 import (

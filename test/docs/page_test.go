@@ -91,7 +91,8 @@ type command struct {
 	output []string
 }
 
-// commands are those of a block: behind "$ " in console, with all that a quote or a backslash carries on; all of it in sh.
+// commands are those of a block: behind "$ " in console, with all that a quote or a backslash carries on; all of it in
+// sh.
 func (b *block) commands() []command {
 	if b.language != "console" {
 		return []command{{text: b.text}}

@@ -29,8 +29,8 @@ import (
 // limit bounds what another process does, on a busy machine.
 const limit = 4 * time.Minute
 
-// world is what a page's commands meet: a real cluster with namespace shop, an exporter that streams it to JetStream and
-// to a file, and a directory with its configuration, in which the commands run.
+// world is what a page's commands meet: a real cluster with namespace shop, an exporter that streams it to JetStream
+// and to a file, and a directory with its configuration, in which the commands run.
 type world struct {
 	t          *testing.T
 	dir        string

@@ -12,7 +12,8 @@ import (
 )
 
 // TestI5BeforeIsWhatWasDeliveredLast: whatever kills the exporter and wherever, each update says how the object was in
-// the record before it, byte for byte, and each delete that no watch saw carries the last state that the sink was given.
+// the record before it, byte for byte, and each delete that no watch saw carries the last state that the sink was
+// given.
 func TestI5BeforeIsWhatWasDeliveredLast(t *testing.T) {
 	r := newRigOf(t, world{})
 	r.keepBefore()
@@ -155,8 +156,8 @@ func checkImages(t *testing.T, sink string, images []image, killed int) (updates
 	return updates, unseen
 }
 
-// fits says whether the record is right about how the object was. After a kill a reconcile knows it as it was saved: what
-// the sink was given between that and the kill is in its own log alone.
+// fits says whether the record is right about how the object was. After a kill a reconcile knows it as it was saved:
+// what the sink was given between that and the kill is in its own log alone.
 func (im *image) fits(states []string, killed bool) bool {
 	before, last := string(im.before), ""
 	if len(states) > 0 {

@@ -27,8 +27,8 @@ func bracketPod(name string, attributes map[string]any) map[string]any {
 	}
 }
 
-// TestI4KeysMadeOfBracketsTruncateNothing: what a tenant calls a key is no JSON, neither in a list nor in a watch, and every
-// object is delivered as the API server has it.
+// TestI4KeysMadeOfBracketsTruncateNothing: what a tenant calls a key is no JSON, neither in a list nor in a watch, and
+// every object is delivered as the API server has it.
 func TestI4KeysMadeOfBracketsTruncateNothing(t *testing.T) {
 	r := newWildcardRig(t, "resources: [{resource: pods, namespaces: [default]}, frees.gadgets.example.com]\n", "")
 	r.define("free")

@@ -100,7 +100,8 @@ func (b *broker) open() *streamLog {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(30*time.Second)) // less than the tests' own, since servers are killed
+	// less than the tests' own, since servers are killed
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(30*time.Second))
 	if err != nil {
 		b.t.Fatal(err)
 	}

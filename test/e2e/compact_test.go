@@ -13,7 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// kafkaCompacts: what compaction leaves of the topics is what a list of the cluster has, and an exporter goes on behind it.
+// kafkaCompacts: what compaction leaves of the topics is what a list of the cluster has, and an exporter goes on behind
+// it.
 func kafkaCompacts(t *testing.T, c *kafka.Cluster) {
 	settings := kafka.CompactedQuickly()
 	delete(settings, "cleanup.policy") // has a key of its own

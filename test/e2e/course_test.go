@@ -25,10 +25,11 @@ type course struct {
 	broken   int    // those that were not
 	gap      *frame // announced, and its reconcile has not begun
 	open     *span
-	position uint64         // of the newest record of the watch, or of the newest finished reconcile
-	first    uint64         // the version of the first initial snapshot: what was before it is no change
-	anew     int            // the place where the newest finished reconcile began that was another exporter's first
-	lanes    map[int]uint64 // in place of position where there are partitions: of the newest record of the watch in each
+	position uint64 // of the newest record of the watch, or of the newest finished reconcile
+	first    uint64 // the version of the first initial snapshot: what was before it is no change
+	anew     int    // the place where the newest finished reconcile began that was another exporter's first
+	// in place of position where there are partitions: of the newest record of the watch in each
+	lanes map[int]uint64
 }
 
 // announced says whether a reconcile of the reason follows a gap.
@@ -88,7 +89,8 @@ func (c *course) begin(e *event) error {
 		return fmt.Errorf("a reconcile of reason %s begins, and no gap was announced", f.Reason)
 	case gap.Reason != f.Reason:
 		return fmt.Errorf("a reconcile of reason %s begins after a gap of reason %s", f.Reason, gap.Reason)
-	case f.Reason != "lost" && f.Reason != "epoch": // what was lost may be everything; other histories have other versions
+	// what was lost may be everything; other histories have other versions
+	case f.Reason != "lost" && f.Reason != "epoch":
 		c.open.from = parseVersion(gap.LastDelivered)
 	}
 	return nil

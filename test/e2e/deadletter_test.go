@@ -17,8 +17,8 @@ import (
 // sinkOfStream is the name that the exporter gives its only JetStream sink.
 const sinkOfStream = "nats"
 
-// narrow is the limit of the stream, in bytes, and wide the size of an object above it, and above Kafka's default, as the API
-// server writes it; etcd has it in less than half.
+// narrow is the limit of the stream, in bytes, and wide the size of an object above it, and above Kafka's default, as
+// the API server writes it; etcd has it in less than half.
 const (
 	narrow = 512 << 10
 	wide   = 2 << 20

@@ -14,8 +14,9 @@ import (
 // definedTopics is what the scenario's sinks say of topics that are made.
 const definedTopics = threeReplicas + ", cleanup: 'compact,delete', retention: 36h, topicConfig: {segment.ms: '86400000', max.message.bytes: '2097152'}"
 
-// kafkaFollowsDefinitions: a definition that appears while the exporter runs, one that appears just before it is killed, and one
-// that vanishes. Their topics are made as the sinks say, also under a template of their own, and have each change once.
+// kafkaFollowsDefinitions: a definition that appears while the exporter runs, one that appears just before it is
+// killed, and one that vanishes. Their topics are made as the sinks say, also under a template of their own, and have
+// each change once.
 func kafkaFollowsDefinitions(t *testing.T, c *kafka.Cluster) {
 	plain := kafkaSink{name: "idempotent", prefix: "di.dev.", delivery: "idempotent", more: definedTopics}
 	whole := kafkaSink{name: "transactional", prefix: "dt.dev.", delivery: "transactional", more: definedTopics}

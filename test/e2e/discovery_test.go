@@ -51,8 +51,8 @@ func TestI4I6HundredsOfDefinitionsAtOnce(t *testing.T) {
 	}
 }
 
-// TestI4PermissionThatIsGivenLater: what is forbidden is on /statusz with its verb, holds nothing up, and starts when it
-// is allowed.
+// TestI4PermissionThatIsGivenLater: what is forbidden is on /statusz with its verb, holds nothing up, and starts when
+// it is allowed.
 func TestI4PermissionThatIsGivenLater(t *testing.T) {
 	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", testcluster.Limited)
 	r.define("gear")
@@ -148,7 +148,8 @@ func (r *rig) widget(name string) string {
 	return string(made.GetUID())
 }
 
-// TestI3AStreamGoesOnInAnotherVersion when the server prefers another one: nothing is told twice, and nothing is missing.
+// TestI3AStreamGoesOnInAnotherVersion when the server prefers another one: nothing is told twice, and nothing is
+// missing.
 func TestI3AStreamGoesOnInAnotherVersion(t *testing.T) {
 	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
 	r.make(definitions(), gadgetDefinition("cog", "v1beta1"))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestI4AResyncFindsWhatTheWatchLost: the API server's watch loses an update, a creation and a delete. The sink that has a
-// resync finds them, and all sinks are told.
+// TestI4AResyncFindsWhatTheWatchLost: the API server's watch loses an update, a creation and a delete. The sink that
+// has a resync finds them, and all sinks are told.
 func TestI4AResyncFindsWhatTheWatchLost(t *testing.T) {
 	r := newRigOf(t, world{gateway: true, resync: time.Minute})
 	r.summon()
@@ -33,7 +33,8 @@ func TestI4AResyncFindsWhatTheWatchLost(t *testing.T) {
 	r.expectFramesOfResyncs()
 }
 
-// loseFrames changes three configmaps, and the exporter's watch is told nothing of it. It returns the uids, by what was lost.
+// loseFrames changes three configmaps, and the exporter's watch is told nothing of it. It returns the uids, by what was
+// lost.
 func (r *rig) loseFrames() map[string]string {
 	r.t.Helper()
 	maps := r.writer.workers[1]

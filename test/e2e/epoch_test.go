@@ -41,8 +41,8 @@ func TestI4AnEtcdThatWasRestoredIsAnEpoch(t *testing.T) {
 	r.judge(true)
 }
 
-// TestI4AnotherClusterIsAnEpoch: a cluster that was made anew behind the same address, while the exporter runs and while
-// it does not.
+// TestI4AnotherClusterIsAnEpoch: a cluster that was made anew behind the same address, while the exporter runs and
+// while it does not.
 func TestI4AnotherClusterIsAnEpoch(t *testing.T) {
 	r := newRig(t, nil)
 	for _, runs := range []bool{true, false} {

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestI2I5EventsThatExpireTogetherAreDeletedOnce: their deletes share one version, and the exporter is killed between them.
+// TestI2I5EventsThatExpireTogetherAreDeletedOnce: their deletes share one version, and the exporter is killed between
+// them.
 func TestI2I5EventsThatExpireTogetherAreDeletedOnce(t *testing.T) {
 	var network *proxy
 	r := newRigOf(t, world{

@@ -114,7 +114,8 @@ func (x *exporter) get(t *testing.T, path string) string {
 	return string(body)
 }
 
-// metric is the value of one series, such as `kubecdc_source_gaps_total{reason="gone",resource="pods"}`, 0 where there is none.
+// metric is the value of one series, such as `kubecdc_source_gaps_total{reason="gone",resource="pods"}`, 0 where there
+// is none.
 func (x *exporter) metric(t *testing.T, series string) float64 {
 	t.Helper()
 	for line := range strings.Lines(x.get(t, "/metrics")) {

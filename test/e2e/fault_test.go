@@ -72,9 +72,9 @@ func changes(t *testing.T) int {
 	return number(t, "E2E_CHANGES", 5000)
 }
 
-// killUntil kills the exporter at random instants until the writer has made so many changes. Every third life lasts until
-// the sinks have what was there at its begin, so that they do not fall behind the API server's history. It leaves the
-// exporter running.
+// killUntil kills the exporter at random instants until the writer has made so many changes. Every third life lasts
+// until the sinks have what was there at its begin, so that they do not fall behind the API server's history. It leaves
+// the exporter running.
 func (r *rig) killUntil(changes int) int {
 	r.t.Helper()
 	random := rand.New(rand.NewPCG(seed(r.t), 6000))

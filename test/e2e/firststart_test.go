@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestI6ASinkThatWasNeverReachedHoldsUpNoOther: at the very first start, with nothing saved, one broker's port is closed. The
-// file gets the snapshot, and what changes after it; the log and /readyz say which sink is missing.
+// TestI6ASinkThatWasNeverReachedHoldsUpNoOther: at the very first start, with nothing saved, one broker's port is
+// closed. The file gets the snapshot, and what changes after it; the log and /readyz say which sink is missing.
 func TestI6ASinkThatWasNeverReachedHoldsUpNoOther(t *testing.T) {
 	for _, kind := range []string{"kafka", "nats"} {
 		t.Run(kind, func(t *testing.T) {

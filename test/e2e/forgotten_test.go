@@ -44,8 +44,8 @@ func TestI4WhatHistoryForgotIsAnnouncedAndEmittedOnce(t *testing.T) {
 	r.judge(true)
 }
 
-// changeAndForget changes what is there in every way, makes more, and lets the API server forget how it came to that. It
-// returns the uids of the deleted.
+// changeAndForget changes what is there in every way, makes more, and lets the API server forget how it came to that.
+// It returns the uids of the deleted.
 func (r *rig) changeAndForget() []string {
 	r.t.Helper()
 	before := r.version()

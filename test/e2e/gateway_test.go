@@ -23,8 +23,8 @@ import (
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
-// gateway stands between the exporter and the API server, with the server's own certificate. It can lose single frames of
-// watches, as etcd and API servers have done, and cut all connections.
+// gateway stands between the exporter and the API server, with the server's own certificate. It can lose single frames
+// of watches, as etcd and API servers have done, and cut all connections.
 type gateway struct {
 	server *httptest.Server
 
@@ -56,8 +56,9 @@ func newGateway(t *testing.T, cluster *testcluster.Cluster) *gateway {
 		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}},
 		FlushInterval:  -1, // each frame at once
 		ModifyResponse: g.pass,
-		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as a server that is away
-		ErrorLog:       silent,
+		// as a server that is away
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog:     silent,
 	})
 	g.server.Config.ErrorLog = silent
 	g.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
@@ -86,8 +87,8 @@ func (g *gateway) kubeconfig(t *testing.T, file, dir string) string {
 	return copied
 }
 
-// lose makes the gateway lose the next frame of each type and object, such as "DELETED shop/map-1", for good, of watches
-// of the resource with the plural.
+// lose makes the gateway lose the next frame of each type and object, such as "DELETED shop/map-1", for good, of
+// watches of the resource with the plural.
 func (g *gateway) lose(plural string, frames ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 )
 
 // TestI4NoChangeBehindTheFirstBeginIsMissing: kills and orderly stops interrupt the initial snapshot of thousands of
-// ConfigMaps, which are changed, deleted and made again meanwhile. A watch of the test's own knows every version behind the
-// first begin: each arrives once, in order, and nothing is a gap. E2E_KILLS is how many interruptions there are.
+// ConfigMaps, which are changed, deleted and made again meanwhile. A watch of the test's own knows every version behind
+// the first begin: each arrives once, in order, and nothing is a gap. E2E_KILLS is how many interruptions there are.
 func TestI4NoChangeBehindTheFirstBeginIsMissing(t *testing.T) {
 	r := newRig(t, nil)
 	r.summon()

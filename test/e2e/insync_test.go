@@ -8,8 +8,8 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// kafkaWaitsForReplicas takes away a replica without which the topics take nothing: both deliveries wait, say why, and go on when it is
-// back, also where the exporter is killed meanwhile.
+// kafkaWaitsForReplicas takes away a replica without which the topics take nothing: both deliveries wait, say why, and
+// go on when it is back, also where the exporter is killed meanwhile.
 func kafkaWaitsForReplicas(t *testing.T, c *kafka.Cluster) {
 	const all = ", partitions: 1, replication: 3, minInsyncReplicas: 3"
 	plain := kafkaSink{name: "idempotent", prefix: "wi.dev.", delivery: "idempotent", more: all}
@@ -44,8 +44,8 @@ func kafkaWaitsForReplicas(t *testing.T, c *kafka.Cluster) {
 	r.judge(false)
 }
 
-// writeUntaken makes changes that only the file takes. It returns when the sinks in Kafka name the cause, and what to do. The topics
-// cannot be read meanwhile: a leader that is new does not say where they end.
+// writeUntaken makes changes that only the file takes. It returns when the sinks in Kafka name the cause, and what to
+// do. The topics cannot be read meanwhile: a leader that is new does not say where they end.
 func (r *rig) writeUntaken(cause string) {
 	r.t.Helper()
 	r.writer.disturb(r.t)

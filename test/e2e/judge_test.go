@@ -13,14 +13,15 @@ import (
 type judge struct {
 	sink      string
 	histories map[string]*history
-	cluster   string          // its uid, "" where that is not judged
-	gaps      bool            // there may be gaps, which must be announced: the API server was restarted, or a sink lost its log
+	cluster   string // its uid, "" where that is not judged
+	// there may be gaps, which must be announced: the API server was restarted, or a sink lost its log
+	gaps      bool
 	drift     bool            // the sinks may ask for resyncs, which may correct what no watch told of
 	inherited map[string]told // what the sink had of the history before, by uid
 
-	// begunAnew is for logs that get a whole snapshot behind what they have: they lost their end, or another exporter took
-	// them over. States come a second time then, and what the first snapshot of another exporter does not name is gone: it
-	// knows nothing of deletes.
+	// begunAnew is for logs that get a whole snapshot behind what they have: they lost their end, or another exporter
+	// took them over. States come a second time then, and what the first snapshot of another exporter does not name is
+	// gone: it knows nothing of deletes.
 	begunAnew bool
 
 	courses map[string]*course // by resource

@@ -10,8 +10,8 @@ import (
 // scattered says whether the event is in a log of several partitions, which has an order in each of them only.
 func (e *event) scattered() bool { return e.seat != nil && e.seat.partitions > 1 }
 
-// inOrder is the order in which the events are judged: their own, but where they are scattered, the frames of reconciles
-// first, one reconcile after the other. Each kind of frame has a key of its own, and so mostly a partition.
+// inOrder is the order in which the events are judged: their own, but where they are scattered, the frames of
+// reconciles first, one reconcile after the other. Each kind of frame has a key of its own, and so mostly a partition.
 //
 // A reconcile of which a frame is missing was broken by a crash, between the writes to one partition and another. It is
 // none: if nothing else covers what it was to bring, that is missing.

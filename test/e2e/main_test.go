@@ -39,8 +39,8 @@ func kills(t *testing.T, usual, short int) int {
 	return number(t, "E2E_KILLS", amount(usual, short))
 }
 
-// betweenCuts is how long connections live on average where a network is bad. On a machine that is busy with other tests
-// a life of less than it takes to connect would test nothing.
+// betweenCuts is how long connections live on average where a network is bad. On a machine that is busy with other
+// tests a life of less than it takes to connect would test nothing.
 func betweenCuts(t *testing.T) time.Duration {
 	t.Helper()
 	return time.Duration(number(t, "E2E_CUTS", 150)) * time.Millisecond

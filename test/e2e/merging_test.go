@@ -6,13 +6,14 @@ import (
 	"testing"
 )
 
-// largeMap is so large that some two hundred of them are more than what the exporter reads ahead of a position that stands still.
+// largeMap is so large that some two hundred of them are more than what the exporter reads ahead of a position that
+// stands still.
 func largeMap() map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"large": strings.Repeat("0123456789", 20_000)}}
 }
 
-// TestI1I3ACoalescingSinkThatIsAwayHoldsUpNobody: what waits for it goes to disk when others would have to wait. Behind a kill of
-// the exporter, and when the broker is back, the state is right.
+// TestI1I3ACoalescingSinkThatIsAwayHoldsUpNobody: what waits for it goes to disk when others would have to wait. Behind
+// a kill of the exporter, and when the broker is back, the state is right.
 func TestI1I3ACoalescingSinkThatIsAwayHoldsUpNobody(t *testing.T) {
 	r := newRigOf(t, world{kinds: []*kind{
 		{resource: core("configmaps"), namespace: "shop", names: numbered("map", 8), manifest: largeMap},

@@ -16,8 +16,8 @@ import (
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
-// shortMemory is a world whose API server keeps etcd's history for two intervals at most. Of Events it has no other; the watches
-// of what it caches go further back.
+// shortMemory is a world whose API server keeps etcd's history for two intervals at most. Of Events it has no other;
+// the watches of what it caches go further back.
 func shortMemory(interval time.Duration) world {
 	return world{
 		cluster: testcluster.Options{CompactionInterval: interval},
@@ -60,8 +60,8 @@ func (r *rig) outlive(meanwhile func()) {
 	})
 }
 
-// TestI1I3I4AnOutageLongerThanHistoryCostsASpoolingSinkNothing: nor does it delay the other sink; one that coalesces has the
-// state that there is, and what was merged away for it is counted.
+// TestI1I3I4AnOutageLongerThanHistoryCostsASpoolingSinkNothing: nor does it delay the other sink; one that coalesces
+// has the state that there is, and what was merged away for it is counted.
 func TestI1I3I4AnOutageLongerThanHistoryCostsASpoolingSinkNothing(t *testing.T) {
 	r := newRigOf(t, shortMemory(6*time.Second))
 	r.configurePolicies()
@@ -105,12 +105,14 @@ func (r *rig) expectBackPressure() {
 	if !(spooled >= 1 || queued >= 40) {
 		r.t.Errorf("during the outage %v bytes are spooled and %v records queued, want 1 byte or more, or a full queue", spooled, queued)
 	}
-	if left := r.exporter.metric(r.t, `kubecdc_history_left_seconds{resource="configmaps"}`); left <= 0 || left >= 300 { // the sink of states holds the position
+	// the sink of states holds the position
+	if left := r.exporter.metric(r.t, `kubecdc_history_left_seconds{resource="configmaps"}`); left <= 0 || left >= 300 {
 		r.t.Errorf("during the outage %v s of history are left, want less than 300", left)
 	}
 }
 
-// expectStates holds what is in the stream of states: all that the file has, but for what was counted as merged, and that is right.
+// expectStates holds what is in the stream of states: all that the file has, but for what was counted as merged, and
+// that is right.
 func (r *rig) expectStates(states *follower) {
 	r.t.Helper()
 	told, full := states.all(r.t), r.file.all(r.t)
@@ -122,7 +124,8 @@ func (r *rig) expectStates(states *follower) {
 	r.t.Logf("%s: %s, %d merged", statesStream, figures(told), merged)
 }
 
-// expectRight holds what a sink of states was told: of each object the versions rise, and the last is as the API server has it.
+// expectRight holds what a sink of states was told: of each object the versions rise, and the last is as the API server
+// has it.
 func (r *rig) expectRight(told []event) {
 	r.t.Helper()
 	j := newJudge(statesStream, r.ledger.histories, false)

@@ -19,8 +19,8 @@ import (
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
-// rig is a world of its own for one test: an API server and its writer, sinks, and an exporter between them that the test
-// starts.
+// rig is a world of its own for one test: an API server and its writer, sinks, and an exporter between them that the
+// test starts.
 type rig struct {
 	t        *testing.T
 	dir      string

@@ -16,7 +16,8 @@ const secretTopics = `
   - {name: k4, kafka: {brokers: [%[1]s], topic: "k4.{resource}", compression: zstd}, format: object, queue: {records: 4, full: spool}}
 `
 
-// TestI9NoValueOfASecretLeavesToKafka, in its records, their keys and headers, nor in the dead letters of what it refused.
+// TestI9NoValueOfASecretLeavesToKafka, in its records, their keys and headers, nor in the dead letters of what it
+// refused.
 func TestI9NoValueOfASecretLeavesToKafka(t *testing.T) {
 	kafka.RequireReal(t)
 	t.Parallel()

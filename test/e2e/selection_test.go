@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestI4WhatIsSelectedAndWhatIsNot in one cluster: an object that leaves a selector is a delete for the consumer, namespaces
-// and exclusions hold, and an Event, which two groups serve, is exported once, its counts and series as updates.
+// TestI4WhatIsSelectedAndWhatIsNot in one cluster: an object that leaves a selector is a delete for the consumer,
+// namespaces and exclusions hold, and an Event, which two groups serve, is exported once, its counts and series as
+// updates.
 func TestI4WhatIsSelectedAndWhatIsNot(t *testing.T) {
 	r := newWildcardRig(t, `resources:
   - {resource: "*", exclude: [leases.coordination.k8s.io, "*.rbac.authorization.k8s.io"], excludeNamespaces: [hidden]}

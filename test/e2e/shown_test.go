@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// searchCommands runs every command that shows something of the exporter or its sinks, and looks through what they say. Of
-// verify the finding does not matter: what was withheld is missing. It returns what tail says with --diff.
+// searchCommands runs every command that shows something of the exporter or its sinks, and looks through what they say.
+// Of verify the finding does not matter: what was withheld is missing. It returns what tail says with --diff.
 func (p *plant) searchCommands(config string, sinks []string) (diffs string) {
 	p.t.Helper()
 	asked := [][]string{

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// configure gives the exporter its sinks by a file: the stream's queue is small, and does what the policy says when it is full.
+// configure gives the exporter its sinks by a file: the stream's queue is small, and does what the policy says when it
+// is full.
 func (r *rig) configure(policy string) {
 	r.t.Helper()
 	path := filepath.Join(r.dir, "exporter.yaml")
@@ -21,7 +22,8 @@ func (r *rig) configure(policy string) {
 	r.exporter.args = append(r.exporter.args, "-f", path)
 }
 
-// The broker is away while the exporter is killed again and again, which fills the spool, and comes back under more kills.
+// The broker is away while the exporter is killed again and again, which fills the spool, and comes back under more
+// kills.
 func TestI1I3SpoolIsCompleteInOrderAndOnceUnderKill9(t *testing.T) {
 	r := newRig(t, nil)
 	r.configure("spool")
@@ -40,8 +42,8 @@ func TestI1I3SpoolIsCompleteInOrderAndOnceUnderKill9(t *testing.T) {
 	t.Logf("%d kills while the spool was filled, and %d while it was drained", times, times)
 }
 
-// killInTheMiddle kills the exporter again and again when the sink has some of what there is to write. The writer waits for the lives
-// of the exporter, so that they do not fall behind the API server's history, however many they are.
+// killInTheMiddle kills the exporter again and again when the sink has some of what there is to write. The writer waits
+// for the lives of the exporter, so that they do not fall behind the API server's history, however many they are.
 func (r *rig) killInTheMiddle(times int, sink *follower) {
 	r.t.Helper()
 	random := rand.New(rand.NewPCG(seed(r.t), 5000))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestI9WhatLiesOnDiskIsRedactedByTodaysRules: values that wait on disk for a sink, and in a dead letter, when the rules become
-// stricter, go out as today's rules have it, and are shown so.
+// TestI9WhatLiesOnDiskIsRedactedByTodaysRules: values that wait on disk for a sink, and in a dead letter, when the
+// rules become stricter, go out as today's rules have it, and are shown so.
 func TestI9WhatLiesOnDiskIsRedactedByTodaysRules(t *testing.T) {
 	r := newRig(t, nil)
 	config := `

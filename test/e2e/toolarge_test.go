@@ -9,8 +9,8 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// kafkaRefusesLargeObjects has topics in both deliveries that take less than the API server. Everything else goes on meanwhile, and
-// what was refused is there when the limit is raised, while the exporter runs.
+// kafkaRefusesLargeObjects has topics in both deliveries that take less than the API server. Everything else goes on
+// meanwhile, and what was refused is there when the limit is raised, while the exporter runs.
 func kafkaRefusesLargeObjects(t *testing.T, c *kafka.Cluster) {
 	const limited = threeReplicas + ", compression: none, topicConfig: {max.message.bytes: '%d'}"
 	plain := kafkaSink{name: "idempotent", prefix: "li.dev.", delivery: "idempotent", more: fmt.Sprintf(limited, 1<<20)}

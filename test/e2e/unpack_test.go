@@ -82,7 +82,8 @@ func frames(value []byte) (texts [][]byte) {
 	return texts
 }
 
-// block is the S2 block of an object that the value ends with, nil where there is none. It has no mark at its beginning.
+// block is the S2 block of an object that the value ends with, nil where there is none. It has no mark at its
+// beginning.
 func block(value []byte) []byte {
 	for at := range min(len(value), 64) {
 		if text, err := s2.Decode(nil, value[at:]); err == nil && bytes.HasPrefix(text, []byte("{")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte("}")) {

@@ -25,7 +25,8 @@ type served struct {
 	context    string // of the kubeconfig
 }
 
-// newWildcardRig is a cluster and an exporter with a file for a sink, configured by the text. Its tests run in parallel.
+// newWildcardRig is a cluster and an exporter with a file for a sink, configured by the text. Its tests run in
+// parallel.
 func newWildcardRig(t *testing.T, configured, context string) *rig {
 	t.Helper()
 	t.Parallel()
@@ -167,8 +168,8 @@ func (r *rig) eventuallyPage(what string, holds func(page) bool) {
 	eventually(r.t, deliveryLimit, "/statusz says that "+what, func() bool { return holds(r.page()) })
 }
 
-// TestI4AResourceThatComesAndGoes is picked up without a restart, ends with the deletes that no watch told of, and begins
-// again when it is defined anew, with a restart of the exporter in between or without.
+// TestI4AResourceThatComesAndGoes is picked up without a restart, ends with the deletes that no watch told of, and
+// begins again when it is defined anew, with a restart of the exporter in between or without.
 func TestI4AResourceThatComesAndGoes(t *testing.T) {
 	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
 	r.starts()

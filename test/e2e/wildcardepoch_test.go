@@ -11,8 +11,8 @@ import (
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
-// TestI4AnotherClusterBehindAWildcard: every stream of the wildcard, also one that came while the exporter ran, is compared with the
-// new cluster; what that does not define ends with deletes, and begins anew when it is defined.
+// TestI4AnotherClusterBehindAWildcard: every stream of the wildcard, also one that came while the exporter ran, is
+// compared with the new cluster; what that does not define ends with deletes, and begins anew when it is defined.
 func TestI4AnotherClusterBehindAWildcard(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -83,8 +83,8 @@ func TestI4AnotherClusterBehindAWildcard(t *testing.T) {
 	}
 }
 
-// ofNewCluster says whether each stream goes on behind a gap of another epoch, but for those that the new cluster does not define,
-// which are over, or came later.
+// ofNewCluster says whether each stream goes on behind a gap of another epoch, but for those that the new cluster does
+// not define, which are over, or came later.
 func ofNewCluster(p page, late bool) bool {
 	if _, found := p.Streams["cogs.gadgets.example.com"]; found || len(p.Streams) < 20 {
 		return false

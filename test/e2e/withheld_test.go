@@ -22,8 +22,8 @@ func (r *rig) configured(text string) {
 	r.exporter.sinks = nil
 }
 
-// TestI4I9ARecordWhoseFilterFailsIsKeptRedactedAndSentAgain: the object is whole in its letter, but what may not leave is
-// hashed there, too. When the filter is right it is sent again.
+// TestI4I9ARecordWhoseFilterFailsIsKeptRedactedAndSentAgain: the object is whole in its letter, but what may not leave
+// is hashed there, too. When the filter is right it is sent again.
 func TestI4I9ARecordWhoseFilterFailsIsKeptRedactedAndSentAgain(t *testing.T) {
 	r := newRig(t, nil)
 	config := `

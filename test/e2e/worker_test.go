@@ -87,8 +87,8 @@ func (w *worker) createAll(ctx context.Context) error {
 	return nil
 }
 
-// disturb deletes an object, deletes another and makes it again, and updates a third, of those that are there; where there
-// are fewer, it makes them first.
+// disturb deletes an object, deletes another and makes it again, and updates a third, of those that are there; where
+// there are fewer, it makes them first.
 func (w *worker) disturb(ctx context.Context) (deleted []string, err error) {
 	var there, missing []*slot
 	for _, s := range w.slots {

@@ -16,7 +16,8 @@ import (
 
 const module = "github.com/kubecdc/kubecdc/"
 
-// arrows is the plan: what each package may import of this module. A package that is not in it may import nothing of it.
+// arrows is the plan: what each package may import of this module. A package that is not in it may import nothing of
+// it.
 func arrows() map[string][]string {
 	return map[string][]string{
 		"internal/change":           {},

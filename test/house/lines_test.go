@@ -14,8 +14,8 @@ import (
 // maxColumns is the longest line of prose; a tab counts four.
 const maxColumns = 120
 
-// TestProseFits holds documents and configurations to lines that a screen shows without wrapping. Markdown's tables, program
-// output, links that cannot be broken, generated files and test data are not prose.
+// TestProseFits holds documents and configurations to lines that a screen shows without wrapping. Markdown's tables,
+// program output, links that cannot be broken, generated files and test data are not prose.
 func TestProseFits(t *testing.T) {
 	prose := map[string]func(string, []byte) []int{".md": longMarkdown, ".yaml": longHashes, ".tpl": longHashes}
 	found := map[string]int{}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMakeTestRunsEverythingAndFails: a failure hides none that come after it, and none is forgotten. The go command is a stand-in
-// that notes its directory and fails where it is told to.
+// TestMakeTestRunsEverythingAndFails: a failure hides none that come after it, and none is forgotten. The go command is
+// a stand-in that notes its directory and fails where it is told to.
 func TestMakeTestRunsEverythingAndFails(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

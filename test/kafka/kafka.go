@@ -20,7 +20,8 @@
 //   - Cluster: Real, Brokers, BrokersAt, Certificates, NodeIDs, Log
 //   - faults: Kill, Pause, Resume, StopNode, StartNodes, ElectUnclean
 //   - leaders: LeaderOf, MoveLeader, AwaitISR
-//   - topics: CreateTopic, DeleteTopic, AddPartitions, AlterTopicConfig, TopicConfig, DeleteRecords, CompactedQuickly, AwaitCompaction
+//   - topics: CreateTopic, DeleteTopic, AddPartitions, AlterTopicConfig, TopicConfig, DeleteRecords, CompactedQuickly,
+//     AwaitCompaction
 //   - security: Options.Listeners, Users, ACLs; AddACL, RemoveACL, SetSCRAMPassword, UnsecuredToken, TokenServer
 //   - judges: Consume, ConsumeFast, Tail, AwaitTransactions, Partition
 //

@@ -29,8 +29,8 @@ func (c *Cluster) Tail(topic string, options JudgeOptions) *Tail {
 // Partitions is how many partitions the topic has, as far as Read has seen.
 func (t *Tail) Partitions() int { return len(t.next) }
 
-// Read returns what has come since the last call, up to the topic's present end, sorted by partition and offset. A topic
-// that does not exist has nothing. While a partition has no leader, Read waits, until ctx ends.
+// Read returns what has come since the last call, up to the topic's present end, sorted by partition and offset. A
+// topic that does not exist has nothing. While a partition has no leader, Read waits, until ctx ends.
 func (t *Tail) Read(ctx context.Context) ([]Record, error) {
 	var ends map[int32]int64
 	err := until(ctx, func(ctx context.Context) (err error) {

@@ -1,5 +1,5 @@
-// Package maven gives tests programs in Java: their libraries are fetched from Maven Central and they are compiled, once,
-// and kept in the user's cache.
+// Package maven gives tests programs in Java: their libraries are fetched from Maven Central and they are compiled,
+// once, and kept in the user's cache.
 package maven
 
 import (
@@ -46,7 +46,8 @@ type Dir string
 // Libs is the class path.
 func (d Dir) Libs() string { return filepath.Join(string(d), "libs", "*") }
 
-// Available says in one line what this machine lacks, nil if nothing: a JDK and, until the project is in the cache, Maven.
+// Available says in one line what this machine lacks, nil if nothing: a JDK and, until the project is in the cache,
+// Maven.
 func (p *Project) Available(ctx context.Context) error {
 	out, err := exec.CommandContext(ctx, "java", "--describe-module", "jdk.compiler").CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {

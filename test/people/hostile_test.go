@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hostileNames are of RBAC objects, which may be called almost anything: escape sequences of 7 and 8 bits, DEL, what turns
-// the direction of writing, and a line and a column that are not the program's.
+// hostileNames are of RBAC objects, which may be called almost anything: escape sequences of 7 and 8 bits, DEL, what
+// turns the direction of writing, and a line and a column that are not the program's.
 func hostileNames() []string {
 	return []string{"a\x1b]0;owned\x07", "b\u202egnp.exe", "c\u009b31mred", "d\x7f\x7f", "e\nforged  line", "f\tg\rh", "i\u2066\u200bj"}
 }
 
-// TestNoNameActsOnATerminal: whoever may create an object may not write to the terminal of who looks for it, whatever the
-// command.
+// TestNoNameActsOnATerminal: whoever may create an object may not write to the terminal of who looks for it, whatever
+// the command.
 func TestNoNameActsOnATerminal(t *testing.T) {
 	r := newRig(t, "hostile")
 	r.configure("config.yaml", r.resource("roles.rbac.authorization.k8s.io", `, filter: "!has(object.metadata.labels) || int(object.metadata.labels.x) > 0", filterFailure: deadletter`)+

@@ -1,4 +1,5 @@
-// Package people tests the commands that people look with: verify and tail, against a real API server, JetStream and Kafka.
+// Package people tests the commands that people look with: verify and tail, against a real API server, JetStream and
+// Kafka.
 package people
 
 import (

@@ -48,8 +48,8 @@ func (s *shelf) forge(t *testing.T, name, version, op string) {
 	t.Fatal("the sink has no record of object same")
 }
 
-// plantAll plants the same in each sink: what a missing delete leaves, an object that never was, an older version, and a
-// delete that never was.
+// plantAll plants the same in each sink: what a missing delete leaves, an object that never was, an older version, and
+// a delete that never was.
 func (s *shelf) plantAll(t *testing.T) {
 	t.Helper()
 	s.forge(t, "gone", "", "added")

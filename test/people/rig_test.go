@@ -25,8 +25,8 @@ import (
 // limit bounds what another process does, on a busy machine.
 const limit = 2 * time.Minute
 
-// rig is a namespace of a real cluster, three brokers' worth of sinks and an exporter's configuration. The cluster's name
-// in events is the namespace, so topics and subjects are the test's own.
+// rig is a namespace of a real cluster, three brokers' worth of sinks and an exporter's configuration. The cluster's
+// name in events is the namespace, so topics and subjects are the test's own.
 type rig struct {
 	t         *testing.T
 	dir       string

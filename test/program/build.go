@@ -64,8 +64,8 @@ func (b *Build) make() (err error) {
 }
 
 // lookAt looks at every file that the tests depend on. They import none of them, and go test would call a result cached
-// although the exporter has changed; it notes which files a test has looked at. What lies in testdata may come and go while
-// other tests run.
+// although the exporter has changed; it notes which files a test has looked at. What lies in testdata may come and go
+// while other tests run.
 func lookAt(paths []string) error {
 	for _, path := range paths {
 		err := filepath.WalkDir(filepath.Join(root, path), func(path string, _ fs.DirEntry, err error) error {

@@ -14,7 +14,8 @@ type Outcome struct {
 	Stdout, Stderr string
 }
 
-// Run runs a command, made by exec.CommandContext, to its end. One that is ended by a signal, or not within the limit, fails the test.
+// Run runs a command, made by exec.CommandContext, to its end. One that is ended by a signal, or not within the limit,
+// fails the test.
 func Run(tb testing.TB, limit time.Duration, cmd *exec.Cmd) Outcome {
 	tb.Helper()
 	var stdout, stderr bytes.Buffer

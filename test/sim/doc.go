@@ -1,26 +1,27 @@
-// Package sim is the deterministic simulation: a world is played from a seed, and a judge says what each sink must end up
-// with.
+// Package sim is the deterministic simulation: a world is played from a seed, and a judge says what each sink must end
+// up with.
 //
-// What is real is the whole line: source.Stream with client-go's Reflector inside, pipeline.Run, checkpoint.Store on Pebble,
-// encode.Encoder. What is simulated is what lies around it, in a testing/synctest bubble with a clock of its own: the API
-// server (a model of etcd behind an http.RoundTripper: pages, watches, bookmarks, 410 in both forms, broken bodies, events
-// that the server loses or sends twice, deletes that share a revision, compactions, restarts), the sinks' logs (plain ones
-// and partitioned ones, with every fault that the contract allows), and the disk, which loses what was not synced.
+// What is real is the whole line: source.Stream with client-go's Reflector inside, pipeline.Run, checkpoint.Store on
+// Pebble, encode.Encoder. What is simulated is what lies around it, in a testing/synctest bubble with a clock of its
+// own: the API server (a model of etcd behind an http.RoundTripper: pages, watches, bookmarks, 410 in both forms,
+// broken bodies, events that the server loses or sends twice, deletes that share a revision, compactions, restarts),
+// the sinks' logs (plain ones and partitioned ones, with every fault that the contract allows), and the disk, which
+// loses what was not synced.
 //
-// Some worlds have an initial snapshot of many pages, which is interrupted again and again while its objects change: no change
-// behind its first begin is missing without a gap. Some have a server that lists by namespace and name.
+// Some worlds have an initial snapshot of many pages, which is interrupted again and again while its objects change: no
+// change behind its first begin is missing without a gap. Some have a server that lists by namespace and name.
 //
 // A seed makes a script: sinks, and lives of the exporter with what happens in them. Most lives end in a crash at one
-// numbered step of the line: a request, a page or frame, the begin, middle or end of a sink's write, an operation of the
-// disk. The last life is left in peace; then the judge reads the logs. It shares no code with the line but the values of
-// package change. While the line runs it holds I1 and I2 to each commit, I5 to each state that is opened again, I6 to the
-// queues and I7 to each stop; in the end I3, I4 and I8 to each log.
+// numbered step of the line: a request, a page or frame, the begin, middle or end of a sink's write, an operation of
+// the disk. The last life is left in peace; then the judge reads the logs. It shares no code with the line but the
+// values of package change. While the line runs it holds I1 and I2 to each commit, I5 to each state that is opened
+// again, I6 to the queues and I7 to each stop; in the end I3, I4 and I8 to each log.
 //
 //	go test ./test/sim -run TestSimulation -seed N     plays one seed and shows what happened
 //	go test ./test/sim -run TestSimulation -seeds N    plays so many; make sim plays 100,000
 //
-// What a script orders is the seed's alone; how goroutines interleave is not, so a failure may need -times. Scripts of bugs
-// that were found are in testdata, and are played each time.
+// What a script orders is the seed's alone; how goroutines interleave is not, so a failure may need -times. Scripts of
+// bugs that were found are in testdata, and are played each time.
 //
 // How many seeds it took to notice that a part of the line was taken out:
 //

@@ -205,7 +205,8 @@ func (c *Cluster) compact(ctx context.Context) (revision int64, err error) {
 	return revision, nil
 }
 
-// requestLimit is how long the API server lets a request take that is no watch, on a machine that is busy with other tests.
+// requestLimit is how long the API server lets a request take that is no watch, on a machine that is busy with other
+// tests.
 const requestLimit = "30s"
 
 func (c *Cluster) args(role string) []string {

@@ -1,5 +1,5 @@
-// Package validate holds messages against the JSON Schemas of what the exporter writes, with a validator that we did not
-// write.
+// Package validate holds messages against the JSON Schemas of what the exporter writes, with a validator that we did
+// not write.
 package validate
 
 import (

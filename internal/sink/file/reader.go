@@ -15,8 +15,8 @@ import (
 
 var _ sink.Reader = (*Reader)(nil)
 
-// Reader reads the lines of a file sink, through its rotated files and to the end of the active one. It takes no lock: the
-// exporter may be writing.
+// Reader reads the lines of a file sink, through its rotated files and to the end of the active one. It takes no lock:
+// the exporter may be writing.
 type Reader struct {
 	log    *Log // for the names of rotated files
 	start  sink.Start

@@ -104,8 +104,8 @@ func (l *Log) Keep(saved sink.Mark) {
 	}
 }
 
-// needless are the old ones of the rotated files, as far as they lie before the saved mark. Where no file has that any more it
-// protects none.
+// needless are the old ones of the rotated files, as far as they lie before the saved mark. Where no file has that any
+// more it protects none.
 func (l *Log) needless(old int, rotated []string) ([]string, error) {
 	if l.kept == nil || old == 0 {
 		return rotated[:old], nil
@@ -120,8 +120,8 @@ func (l *Log) needless(old int, rotated []string) ([]string, error) {
 	return rotated[:min(old, at.file)], nil
 }
 
-// retain deletes the oldest files, as far as nobody will ask for them. What fails is tried again after the next rotation, and stops
-// nothing.
+// retain deletes the oldest files, as far as nobody will ask for them. What fails is tried again after the next
+// rotation, and stops nothing.
 func (l *Log) retain() {
 	if l.options.Keep == 0 {
 		return

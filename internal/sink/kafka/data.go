@@ -10,9 +10,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// A topic that is none of Options.Topics was chosen by data: by an object's label, namespace or name, or by a definition that came
-// later. Whoever may make such objects must not be able to end the sink: what speaks against the topic is held against the
-// messages alone.
+// A topic that is none of Options.Topics was chosen by data: by an object's label, namespace or name, or by a
+// definition that came later. Whoever may make such objects must not be able to end the sink: what speaks against the
+// topic is held against the messages alone.
 
 // topicError is what of this package's own rules speaks against one topic.
 type topicError struct{ err error }
@@ -68,8 +68,8 @@ func (s *Sink) closedTopic(name string) *refusal {
 	return &refusal{reason: "topic", err: c.err, noPlace: true}
 }
 
-// forbidden turns an error of a request about a topic that data chose into one that Open answers: the next Write rejects what is
-// meant for the topic. Other errors stay as they are.
+// forbidden turns an error of a request about a topic that data chose into one that Open answers: the next Write
+// rejects what is meant for the topic. Other errors stay as they are.
 func (s *Sink) forbidden(name string, err error) error {
 	if err == nil || name == "" || !refusesTopic(err) || !s.chosen(name) {
 		return err

@@ -13,8 +13,8 @@ import (
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// TestI4WhatSpeaksAgainstATopicOfDataIsTheMessages: a topic that a label has chosen collides with another one's name, is missing,
-// or must not be written to. The message is rejected, without a place for a note, and the others go on.
+// TestI4WhatSpeaksAgainstATopicOfDataIsTheMessages: a topic that a label has chosen collides with another one's name,
+// is missing, or must not be written to. The message is rejected, without a place for a note, and the others go on.
 func TestI4WhatSpeaksAgainstATopicOfDataIsTheMessages(t *testing.T) {
 	kafkatest.RequireReal(t)
 	cluster := secured.Get(t)

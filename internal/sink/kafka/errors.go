@@ -12,8 +12,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// The codes of Kafka's errors (org.apache.kafka.common.protocol.Errors) that mean something else here than wire.Classify
-// can know.
+// The codes of Kafka's errors (org.apache.kafka.common.protocol.Errors) that mean something else here than
+// wire.Classify can know.
 const (
 	codeUnknownTopic       = 3
 	codeOffsetOutOfRange   = 1
@@ -85,7 +85,8 @@ func ended(ctx context.Context, verb string, last error) error {
 	}
 }
 
-// persist makes one attempt after the other until there is no error, or none that another attempt can mend, or ctx ends.
+// persist makes one attempt after the other until there is no error, or none that another attempt can mend, or ctx
+// ends.
 func (s *Sink) persist(ctx context.Context, verb string, attempt func(context.Context) error) error {
 	wait := newBackOff()
 	for {
@@ -117,7 +118,8 @@ func (s *Sink) lingering(ctx context.Context, attempt func(context.Context) erro
 	return attempt(late)
 }
 
-// again tells of an error, and of what may mend it, before the next attempt, and makes the wire look for the brokers anew.
+// again tells of an error, and of what may mend it, before the next attempt, and makes the wire look for the brokers
+// anew.
 func (s *Sink) again(err error) {
 	s.cluster.Refresh()
 	s.mu.Lock()

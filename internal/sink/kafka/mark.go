@@ -16,9 +16,10 @@ type mark struct {
 
 // topicMark has the offset of the next record, by partition.
 type topicMark struct {
-	ID   string  `json:"id,omitempty"`   // Kafka's (KIP-516): a topic that is made again has another one
-	Made bool    `json:"made,omitempty"` // by the sink, because data chose it
-	Next []int64 `json:"next"`           // of as many partitions as are written to: those that are added later are left alone
+	ID   string `json:"id,omitempty"`   // Kafka's (KIP-516): a topic that is made again has another one
+	Made bool   `json:"made,omitempty"` // by the sink, because data chose it
+	// of as many partitions as are written to: those that are added later are left alone
+	Next []int64 `json:"next"`
 }
 
 // parseMark returns nil for the empty mark.

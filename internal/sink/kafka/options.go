@@ -31,8 +31,8 @@ type Options struct {
 	Topics []string
 
 	Delivery string // Idempotent or Transactional; "" is Idempotent
-	// TransactionalID has the right to write: whoever opened with it last is the only writer. "" is for Idempotent alone, and
-	// keeps nobody out.
+	// TransactionalID has the right to write: whoever opened with it last is the only writer. "" is for Idempotent
+	// alone, and keeps nobody out.
 	TransactionalID string
 	Compression     string // one of batch.Codecs; "" is "zstd"
 
@@ -45,7 +45,8 @@ type Options struct {
 	Retention   time.Duration     // 0 is the broker's, negative is for ever
 	Configs     map[string]string // further settings of topics, by Kafka's names
 
-	Judge  sink.Judge        // tells records of other clusters in topics that are to be written to; nil is that nobody looks
+	// tells records of other clusters in topics that are to be written to; nil is that nobody looks
+	Judge  sink.Judge
 	Retry  sink.RetryFunc    // nil is nobody
 	Notice func(text string) // is told how the sink works, where a person may want to know; nil is nobody
 	Made   func(topics int)  // is told how many of LabelTopics there are, in Open and with each new one; nil is nobody
@@ -148,21 +149,24 @@ func (o *Options) spec(name string) wire.TopicSpec {
 
 // tuning is what tests turn.
 type tuning struct {
-	grace       time.Duration // how long a request that is under way is waited for after the end of its context
-	resend      time.Duration // how long a batch is sent again: the broker forgets producers after a day (producer.id.expiration.ms)
+	grace time.Duration // how long a request that is under way is waited for after the end of its context
+	// how long a batch is sent again: the broker forgets producers after a day (producer.id.expiration.ms)
+	resend      time.Duration
 	gone        time.Duration // a topic that nobody knows for so long is deleted, and not new
 	replication time.Duration // how long one attempt waits for the replicas
 	transaction time.Duration // after which the coordinator aborts
 	coordinator time.Duration // how long idempotent delivery waits for a coordinator before it goes on without a fence
-	renewal     time.Duration // after which the right to write is asked for again: coordinators forget ids after a week (transactional.id.expiration.ms)
-	closed      time.Duration // how long it is believed that a topic cannot be written to
-	look        time.Duration // between two times that partitions are counted
-	parallel    int           // requests under way
-	bytes       int           // of a batch before compression, if it is not one large message
-	records     int           // of a batch
-	readers     int           // partitions whose tails are read at once
-	fetch       int           // bytes that are read of a partition at once
-	contents    int           // bytes that a batch in the log may hold when decompressed
+	// after which the right to write is asked for again: coordinators forget ids after a week
+	// (transactional.id.expiration.ms)
+	renewal  time.Duration
+	closed   time.Duration // how long it is believed that a topic cannot be written to
+	look     time.Duration // between two times that partitions are counted
+	parallel int           // requests under way
+	bytes    int           // of a batch before compression, if it is not one large message
+	records  int           // of a batch
+	readers  int           // partitions whose tails are read at once
+	fetch    int           // bytes that are read of a partition at once
+	contents int           // bytes that a batch in the log may hold when decompressed
 }
 
 func defaultTuning() tuning {

@@ -5,9 +5,10 @@ import (
 	"fmt"
 )
 
-// keep takes as many of the topic's partitions as it was written with from the start, as the mark says, or what this sink knows of
-// it. Were keys spread over partitions that were added later, an object would go on in another one, behind its older states for
-// nobody, and its tombstones would not reach them. Nothing is kept of a topic that was made again.
+// keep takes as many of the topic's partitions as it was written with from the start, as the mark says, or what this
+// sink knows of it. Were keys spread over partitions that were added later, an object would go on in another one,
+// behind its older states for nobody, and its tombstones would not reach them. Nothing is kept of a topic that was made
+// again.
 func (s *Sink) keep(t *topic, want *mark) {
 	n := 0
 	if known := s.topics[t.name]; known != nil && known.id == t.id {
@@ -37,7 +38,8 @@ func (s *Sink) grown(t *topic, have, used int) {
 		"docs/kafka.md says how to use them all", used, have, t.name))
 }
 
-// look notices, from time to time, that partitions are added while the sink is open. Where nobody answers, it looks later.
+// look notices, from time to time, that partitions are added while the sink is open. Where nobody answers, it looks
+// later.
 func (s *Sink) look(ctx context.Context) {
 	if s.now().Sub(s.looked) < s.tuning.look {
 		return

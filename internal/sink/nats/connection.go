@@ -140,8 +140,8 @@ func (c *connection) options(s *Sink) []natsgo.Option {
 	return slices.Concat(options, s.options.login(), s.options.Extra, c.handlers())
 }
 
-// plain is the socket by which the library is connected, or nil if what goes through it is not the bare protocol. While the
-// library connects it says so, and a socket that it has given up takes nothing any more.
+// plain is the socket by which the library is connected, or nil if what goes through it is not the bare protocol. While
+// the library connects it says so, and a socket that it has given up takes nothing any more.
 func (c *connection) plain() *mortal {
 	m := c.dialer.last.Load()
 	if m == nil || !c.nc.IsConnected() || !c.nc.HeadersSupported() || !m.plain.Load() {

@@ -54,8 +54,8 @@ func (m *mortal) Write(b []byte) (int, error) {
 	return m.Conn.Write(b)
 }
 
-// send writes all parts, which it uses up, with nothing of the library's between them. A socket that takes nothing for so long
-// is dead. One that did not take all is closed, so that the library makes another.
+// send writes all parts, which it uses up, with nothing of the library's between them. A socket that takes nothing for
+// so long is dead. One that did not take all is closed, so that the library makes another.
 func (m *mortal) send(parts *net.Buffers, within time.Duration) error {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -82,8 +82,8 @@ func (m *mortal) setSending(sending bool, deadline time.Time) error {
 	return m.Conn.SetWriteDeadline(deadline)
 }
 
-// SetWriteDeadline is what the client library calls around each of its writes, also while another one goes on. Of a send it
-// leaves the deadline alone: the library clears its own in the end, and a send without one would wait for ever.
+// SetWriteDeadline is what the client library calls around each of its writes, also while another one goes on. Of a
+// send it leaves the deadline alone: the library clears its own in the end, and a send without one would wait for ever.
 func (m *mortal) SetWriteDeadline(deadline time.Time) error {
 	m.deadlines.Lock()
 	defer m.deadlines.Unlock()

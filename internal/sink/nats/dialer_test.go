@@ -14,8 +14,8 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 )
 
-// TestI7LibraryCannotClearTheDeadline of a send: a write of the library may come to its end meanwhile, in another goroutine,
-// and then the library clears the deadline of the socket.
+// TestI7LibraryCannotClearTheDeadline of a send: a write of the library may come to its end meanwhile, in another
+// goroutine, and then the library clears the deadline of the socket.
 func TestI7LibraryCannotClearTheDeadline(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close() // takes nothing
@@ -95,9 +95,9 @@ func (o overheard) Dial(network, address string) (net.Conn, error) {
 	return o, err
 }
 
-// TestLibraryWritesWholeOperations holds what outbox and mortal assume of the client library, so that another version of it which
-// does otherwise is noticed: its first words are CONNECT, each write to the socket is whole operations of the protocol, and it sets a
-// deadline before a write and clears it behind.
+// TestLibraryWritesWholeOperations holds what outbox and mortal assume of the client library, so that another version
+// of it which does otherwise is noticed: its first words are CONNECT, each write to the socket is whole operations of
+// the protocol, and it sets a deadline before a write and clears it behind.
 func TestLibraryWritesWholeOperations(t *testing.T) {
 	s := startServer(t, nil)
 	socket := overheard{mu: new(sync.Mutex), calls: new([]string)}

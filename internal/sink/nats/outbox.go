@@ -13,12 +13,12 @@ import (
 // burst is how many bytes the outbox sends with one system call, or a message more.
 const burst = 256 << 10
 
-// outbox sends messages, in their order. The client library would copy every value, and make the headers of a map, which
-// costs more than all else that this sink does but for the system calls. So the outbox writes into the library's socket
-// itself: many messages with one call, and the values from where they are. What the library writes at once is whole
-// operations of the protocol, too, and a socket takes one write after the other, so neither cuts into the other's. Each keeps its own
-// deadline (mortal.SetWriteDeadline). A test holds what is assumed of the library (TestLibraryWritesWholeOperations). Where the
-// socket carries TLS or a websocket, the library sends.
+// outbox sends messages, in their order. The client library would copy every value, and make the headers of a map,
+// which costs more than all else that this sink does but for the system calls. So the outbox writes into the library's
+// socket itself: many messages with one call, and the values from where they are. What the library writes at once is
+// whole operations of the protocol, too, and a socket takes one write after the other, so neither cuts into the
+// other's. Each keeps its own deadline (mortal.SetWriteDeadline). A test holds what is assumed of the library
+// (TestLibraryWritesWholeOperations). Where the socket carries TLS or a websocket, the library sends.
 type outbox struct {
 	nc      *natsgo.Conn
 	socket  *mortal // nil: the library sends
@@ -51,7 +51,8 @@ func (o *outbox) post(e *envelope) error {
 		return o.nc.PublishMsg(o.libraryMessage(e))
 	}
 	headers := e.sizeOfHeaders()
-	if int64(headers+len(e.value)) > o.payload { // what comes before it is to be stored, or nobody knows the one to blame
+	// what comes before it is to be stored, or nobody knows the one to blame
+	if int64(headers+len(e.value)) > o.payload {
 		return cmp.Or(o.flush(), natsgo.ErrMaxPayload)
 	}
 	o.heads = e.appendHead(o.heads, headers)
@@ -95,8 +96,8 @@ func (e *envelope) sizeOfHeaders() int {
 	return size
 }
 
-// appendHead appends what comes before the value in the protocol: "HPUB subject reply size-of-headers size-of-all" and the
-// headers.
+// appendHead appends what comes before the value in the protocol: "HPUB subject reply size-of-headers size-of-all" and
+// the headers.
 func (e *envelope) appendHead(dst []byte, headers int) []byte {
 	dst = append(append(append(dst, "HPUB "...), e.subject...), ' ')
 	if e.reply != "" {

@@ -11,8 +11,8 @@ const (
 	evens      = 0x5555555555555555
 )
 
-// skipBlocks is skip for as much of p as can be looked at in blocks, where the processor can: the loop of skipWords, with
-// eight times as many bytes in each turn. It returns how far it came, and whether that is the end.
+// skipBlocks is skip for as much of p as can be looked at in blocks, where the processor can: the loop of skipWords,
+// with eight times as many bytes in each turn. It returns how far it came, and whether that is the end.
 func (b *balance) skipBlocks(p []byte) (n int, end bool) {
 	if !canLook() {
 		return 0, false
@@ -29,8 +29,8 @@ func (b *balance) skipBlocks(p []byte) (n int, end bool) {
 	return n, false
 }
 
-// skipTextBlocks is skipEscaped for as much of p as can be looked at in blocks. What it leaves, a backslash before it may
-// escape.
+// skipTextBlocks is skipEscaped for as much of p as can be looked at in blocks. What it leaves, a backslash before it
+// may escape.
 func (b *balance) skipTextBlocks(p []byte) (n int, end bool) {
 	if !canLook() {
 		return 0, false
@@ -79,9 +79,9 @@ func parity(x uint64) uint64 {
 	return x
 }
 
-// escaped marks the bytes that a backslash escapes. In a row of backslashes each second one is escaped; where a row begins
-// on an odd bit, a carry through its bits turns even into odd (Langdale and Lemire, Parsing Gigabytes of JSON per Second,
-// 3.1.1).
+// escaped marks the bytes that a backslash escapes. In a row of backslashes each second one is escaped; where a row
+// begins on an odd bit, a carry through its bits turns even into odd (Langdale and Lemire, Parsing Gigabytes of JSON
+// per Second, 3.1.1).
 func (b *balance) escaped(backslashes uint64) uint64 {
 	backslashes &^= b.escape
 	behind := backslashes<<1 | b.escape

@@ -88,9 +88,9 @@ func (c *cursor) skip() {
 	}
 }
 
-// entries is value for managedFields. An API server writes it as an array of objects that hold no array, so it ends at the
-// first bracket that is not in a string. The names of maps' keys are in it as strings, and whoever writes objects chooses
-// them: so a bracket counts only where what follows proves that it is in no string.
+// entries is value for managedFields. An API server writes it as an array of objects that hold no array, so it ends at
+// the first bracket that is not in a string. The names of maps' keys are in it as strings, and whoever writes objects
+// chooses them: so a bracket counts only where what follows proves that it is in no string.
 func (c *cursor) entries(place *span) {
 	text := c.data[c.pos:]
 	n := bytes.IndexByte(text, ']')
@@ -102,8 +102,9 @@ func (c *cursor) entries(place *span) {
 	c.pos = place.end
 }
 
-// opensKey says whether p begins, behind braces that close, with a comma, a quote and a letter. Were that within a string,
-// the quote, which no backslash escapes, would end it; but in compact JSON a string is never followed by a letter.
+// opensKey says whether p begins, behind braces that close, with a comma, a quote and a letter. Were that within a
+// string, the quote, which no backslash escapes, would end it; but in compact JSON a string is never followed by a
+// letter.
 func opensKey(p []byte) bool {
 	for len(p) > 0 && p[0] == '}' {
 		p = p[1:]

@@ -2,18 +2,18 @@
 // for an object's identity and leaves the rest as bytes, since decoding objects costs forty times more than needed.
 //
 // An object's bytes are copied once, with the cuts made, and stay as the server wrote them otherwise. A fast scan knows
-// JSON as API servers write it: compact, with plain keys, none twice. Whatever else comes, the frame is handed to a slow
-// path that goes through encoding/json, and the result is the same.
+// JSON as API servers write it: compact, with plain keys, none twice. Whatever else comes, the frame is handed to a
+// slow path that goes through encoding/json, and the result is the same.
 //
-// The fast scan checks that quotes and brackets are balanced in what it steps over, and not what is between them. Behind
-// the metadata of a frame's object it checks only that the frame ends with two braces: a frame has a type and an object
-// and nothing else, an object its metadata once, and a line one frame. An API server writes valid JSON, and a frame that was
-// cut off has no newline and is never scanned. For bytes that are not JSON, or for a frame with more in it, the answer is an
-// error or an object that is no JSON either, and never a panic. The slow path refuses what encoding/json refuses, with
-// it any nesting deeper than 10,000.
+// The fast scan checks that quotes and brackets are balanced in what it steps over, and not what is between them.
+// Behind the metadata of a frame's object it checks only that the frame ends with two braces: a frame has a type and an
+// object and nothing else, an object its metadata once, and a line one frame. An API server writes valid JSON, and a
+// frame that was cut off has no newline and is never scanned. For bytes that are not JSON, or for a frame with more in
+// it, the answer is an error or an object that is no JSON either, and never a panic. The slow path refuses what
+// encoding/json refuses, with it any nesting deeper than 10,000.
 //
-// An object that is refused, or too large to be held, is handed on without its JSON: nobody who writes objects can stop a
-// list or a watch with one.
+// An object that is refused, or too large to be held, is handed on without its JSON: nobody who writes objects can stop
+// a list or a watch with one.
 package frame
 
 // Type is what a watch frame says has happened.
@@ -71,8 +71,8 @@ type Object struct {
 	InitialEventsEnd bool
 	// JSON is the object on one line, less the cuts.
 	JSON []byte
-	// Err, where not nil, is why the object cannot be read: a *SyntaxError or ErrTooLarge. JSON is nil then, and of the names
-	// those are set that could be found.
+	// Err, where not nil, is why the object cannot be read: a *SyntaxError or ErrTooLarge. JSON is nil then, and of the
+	// names those are set that could be found.
 	Err error
 }
 
@@ -85,8 +85,8 @@ type Options struct {
 	// Kind and APIVersion are put in front of an item of a list that has none, as the items of built-in types, so that
 	// an object looks the same from list and watch. A watch always has them.
 	Kind, APIVersion string
-	// MaxBytes is the longest frame, or item of a list, that is read; 0 is 64 MiB. API servers write up to 9.4 MB. Of what
-	// is longer, the names are looked for in so much of it.
+	// MaxBytes is the longest frame, or item of a list, that is read; 0 is 64 MiB. API servers write up to 9.4 MB. Of
+	// what is longer, the names are looked for in so much of it.
 	MaxBytes int
 }
 

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// hostile is an object whose maps have keys and values that a tenant has chosen, as an API server writes it. Each key is in
-// managedFields, too, in the name of a field and in that of a list's element (structured-merge-diff's PathElement).
+// hostile is an object whose maps have keys and values that a tenant has chosen, as an API server writes it. Each key
+// is in managedFields, too, in the name of a field and in that of a list's element (structured-merge-diff's
+// PathElement).
 type hostile struct {
 	texts  []string
 	custom bool // keys in alphabetical order, as of a custom resource
@@ -107,7 +108,8 @@ func hostileOf(n uint8, texts ...string) hostile {
 	return hostile{texts: texts, custom: n&1 != 0, last: n&2 != 0, nested: n&4 != 0}
 }
 
-// TestI4KeysMadeOfBracketsTruncateNothing: whoever may write an object may choose keys, and what is in a string is no JSON.
+// TestI4KeysMadeOfBracketsTruncateNothing: whoever may write an object may choose keys, and what is in a string is no
+// JSON.
 func TestI4KeysMadeOfBracketsTruncateNothing(t *testing.T) {
 	for _, text := range []string{
 		`a}]}},`, `}]`, `}],`, `}]}`, `}]},"spec":{}}`, `}],"name":"b"`, `"}],"name":"b"`, `\"}],"`, `\`, `\\`, `"`, `:`, `:{"`, `}]}},":"`, `}],":{}`,

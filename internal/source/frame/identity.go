@@ -2,8 +2,9 @@ package frame
 
 import "encoding/json"
 
-// Of what cannot be read, whose it is can mostly be told: encoding/json refuses a text as a whole, also where only a part is
-// no JSON, is nested too deeply, or is too large to be held. So these methods look for names alone, and step over the rest.
+// Of what cannot be read, whose it is can mostly be told: encoding/json refuses a text as a whole, also where only a
+// part is no JSON, is nested too deeply, or is too large to be held. So these methods look for names alone, and step
+// over the rest.
 
 // unreadableItem is what can be told of an item. data may be its front alone.
 func unreadableItem(data []byte, why error) Object {
@@ -13,8 +14,8 @@ func unreadableItem(data []byte, why error) Object {
 	return o
 }
 
-// unreadableFrame is what can be told of a line, which may be its front alone. It returns the reason as an error where the
-// type, or the object's name or resourceVersion, cannot be told.
+// unreadableFrame is what can be told of a line, which may be its front alone. It returns the reason as an error where
+// the type, or the object's name or resourceVersion, cannot be told.
 func unreadableFrame(line []byte, why error) (f Frame, err error) {
 	c := cursor{data: line}
 	c.fields(func(key string) {
@@ -60,8 +61,8 @@ func (c *cursor) identity() (o Object) {
 	return o
 }
 
-// fields calls each with the key of every member of the object at the cursor; each steps over the value. What is no object
-// has no members.
+// fields calls each with the key of every member of the object at the cursor; each steps over the value. What is no
+// object has no members.
 func (c *cursor) fields(each func(key string)) {
 	if c.space(); !c.at('{') {
 		c.skip()

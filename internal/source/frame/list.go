@@ -153,9 +153,9 @@ func (l *list) largeItem() error {
 	return l.fn(o)
 }
 
-// nextItem returns the item that comes next, held whole, and whether the fast scan marked it. To find an item's end before
-// it is scanned is to look at each byte twice, so the scan is tried first, when as much is held as the last item had: the
-// items of a list are alike. What ends the stream meanwhile is for those to tell who need more.
+// nextItem returns the item that comes next, held whole, and whether the fast scan marked it. To find an item's end
+// before it is scanned is to look at each byte twice, so the scan is tried first, when as much is held as the last item
+// had: the items of a list are alike. What ends the stream meanwhile is for those to tell who need more.
 func (l *list) nextItem() (item []byte, marked bool, err error) {
 	if _, err := l.peek(); err != nil {
 		return nil, false, err

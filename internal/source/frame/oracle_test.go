@@ -198,8 +198,8 @@ func checkFrame(line []byte, opts Options) error {
 	return errors.Join(compareObject(got.Object, want.Object, opts), checkSlow(line, got, opts))
 }
 
-// isWritten says whether an API server could write the line, which is valid JSON: a frame has two members, and an object
-// its metadata once.
+// isWritten says whether an API server could write the line, which is valid JSON: a frame has two members, and an
+// object its metadata once.
 func isWritten(line []byte) bool {
 	top, err := oracleRaws(line)
 	if err != nil || top == nil {

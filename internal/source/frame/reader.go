@@ -19,9 +19,9 @@ func NewReader(r io.Reader, opts Options) *Reader {
 }
 
 // Next blocks until there is another frame. At the end of the watch it returns io.EOF; when the watch ends inside a
-// line, io.ErrUnexpectedEOF, and the line is dropped. These stay. A frame that cannot be read has Object.Err set; where not
-// even its type and its object's name can be told, the error is a *SyntaxError or ErrTooLarge, and the next call goes on
-// behind it.
+// line, io.ErrUnexpectedEOF, and the line is dropped. These stay. A frame that cannot be read has Object.Err set; where
+// not even its type and its object's name can be told, the error is a *SyntaxError or ErrTooLarge, and the next call
+// goes on behind it.
 func (r *Reader) Next() (Frame, error) {
 	if r.err != nil {
 		return Frame{}, r.err
@@ -59,8 +59,8 @@ func (r *Reader) next() (Frame, error) {
 	}
 }
 
-// tooLarge tells what it can of a line of which only the front is held, and steps over it. A line without an end ends the
-// watch.
+// tooLarge tells what it can of a line of which only the front is held, and steps over it. A line without an end ends
+// the watch.
 func (r *Reader) tooLarge() (Frame, error) {
 	f, unreadable := unreadableFrame(r.window.held(), ErrTooLarge)
 	for limit := r.window.farthest(); r.window.offset < limit; {
@@ -118,8 +118,8 @@ func (s *scanner) frame(line []byte) (Frame, error) {
 	return Frame{Type: t, Object: o}, err
 }
 
-// bookmark copies the object into memory of its own: a quiet stream gets nothing but bookmarks, whose version stays, and
-// would keep a slab for that.
+// bookmark copies the object into memory of its own: a quiet stream gets nothing but bookmarks, whose version stays,
+// and would keep a slab for that.
 func (s *scanner) bookmark(line []byte) (Object, error) {
 	objects := s.slab
 	s.slab = slab{free: make([]byte, len(line))}

@@ -1,6 +1,6 @@
-// Command sdk reads a topic of Kafka or a stream of JetStream from its start to its present end with the official Go SDK
-// of CloudEvents, its transports included, and prints each event on a line: what an application gets that knows nothing of
-// who wrote it.
+// Command sdk reads a topic of Kafka or a stream of JetStream from its start to its present end with the official Go
+// SDK of CloudEvents, its transports included, and prints each event on a line: what an application gets that knows
+// nothing of who wrote it.
 package main
 
 import (
@@ -58,8 +58,8 @@ func main() {
 	}
 }
 
-// openKafka returns a consumer of a group of its own. How many records the topic has is for the caller to say: between its
-// offsets are markers of transactions, too.
+// openKafka returns a consumer of a group of its own. How many records the topic has is for the caller to say: between
+// its offsets are markers of transactions, too.
 func openKafka(brokers, topic string) (consumer, int, error) {
 	config := sarama.NewConfig()
 	config.Version = sarama.V2_8_0_0

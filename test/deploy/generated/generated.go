@@ -1,5 +1,5 @@
-// Package generated makes the files that are made from others: the part of the chart's schema that is the exporter's own
-// configuration, and the manifests for kustomize, which are what the chart renders.
+// Package generated makes the files that are made from others: the part of the chart's schema that is the exporter's
+// own configuration, and the manifests for kustomize, which are what the chart renders.
 package generated
 
 import (
@@ -60,7 +60,8 @@ func configSchema() config.Schema {
 	of["description"] = "The exporter's configuration, passed through as it is. Values may hold ${NAME}, of secretEnv."
 	of["required"] = []string{"cluster", "resources", "sinks", "state", "listen"}
 	keys := of["properties"].(config.Schema)
-	// In a pod there is no kubeconfig with a name, and two clusters of one name mix up their objects for every consumer.
+	// In a pod there is no kubeconfig with a name, and two clusters of one name mix up their objects for every
+	// consumer.
 	keys["cluster"].(config.Schema)["description"] = "The exporter's cluster: a name that no other cluster has. It is in every record and in topics and subjects."
 	keys["cluster"].(config.Schema)["pattern"] = `\S`
 	for _, list := range []string{"resources", "sinks"} {
@@ -122,8 +123,8 @@ func Kustomize(root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// forget leaves out what is Helm's: kustomize's own ConfigMap is named after its content, so that a change starts the pod
-// anew.
+// forget leaves out what is Helm's: kustomize's own ConfigMap is named after its content, so that a change starts the
+// pod anew.
 func forget(object *unstructured.Unstructured) {
 	labels := object.GetLabels()
 	delete(labels, "helm.sh/chart")

@@ -16,8 +16,8 @@ type Record struct {
 	Timestamp  int64 // CreateTime, in milliseconds since 1970
 }
 
-// Encoder builds one batch after the other. It keeps what its codec needs between batches, so it is worth keeping. It is
-// for one goroutine at a time.
+// Encoder builds one batch after the other. It keeps what its codec needs between batches, so it is worth keeping. It
+// is for one goroutine at a time.
 type Encoder struct {
 	compressor
 	buf               []byte // of the batch: room for its header, and the records as they are without compression
@@ -65,8 +65,8 @@ func (e *Encoder) Add(r *Record) {
 	e.count++
 }
 
-// Finish returns the batch as it goes over the wire, and begins an empty one. The result belongs to the caller; spare is
-// memory that the encoder may keep or return. Records that compression does not make smaller stay uncompressed.
+// Finish returns the batch as it goes over the wire, and begins an empty one. The result belongs to the caller; spare
+// is memory that the encoder may keep or return. Records that compression does not make smaller stay uncompressed.
 func (e *Encoder) Finish(spare []byte, p Producer) ([]byte, error) {
 	out, codec := e.buf, None
 	if e.codec != None {

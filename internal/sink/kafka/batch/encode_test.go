@@ -116,7 +116,8 @@ func theirBatch(records []Record, p Producer) []byte {
 	return out
 }
 
-// TestOthersReadWhatWasEncoded gives each codec's batches to kafka-go, twice with one encoder, whose memory is used again.
+// TestOthersReadWhatWasEncoded gives each codec's batches to kafka-go, twice with one encoder, whose memory is used
+// again.
 func TestOthersReadWhatWasEncoded(t *testing.T) {
 	for _, name := range Codecs() {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// FuzzAnswers holds that no bytes of a broker end the program, and that what an independent decoder reads is what we read.
+// FuzzAnswers holds that no bytes of a broker end the program, and that what an independent decoder reads is what we
+// read.
 func FuzzAnswers(f *testing.F) {
 	f.Add(scriptedFetch().AppendTo(nil), int16(fetchVersion))
 	f.Add(scriptedProduce().AppendTo(nil), int16(8))

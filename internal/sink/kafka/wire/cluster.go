@@ -75,7 +75,8 @@ func New(options Options) (*Cluster, error) {
 			DialTimeout: options.connectTimeout(),
 			IdleTimeout: idleTimeout,
 			MetadataTTL: brokersTTL,
-			// Not nil, which is all topics. None: the brokers come with any answer, and leaders are asked for by this package.
+			// Not nil, which is all topics. None: the brokers come with any answer, and leaders are asked for by this
+			// package.
 			MetadataTopics: []string{},
 			ClientID:       options.ClientID,
 		},

@@ -38,8 +38,8 @@ func (c *Cluster) diagnose(ctx context.Context, err error) error {
 	return err
 }
 
-// diagnoseTLS asks without TLS whether it is Kafka that cut the handshake: a plaintext listener takes it for a size that
-// is too large.
+// diagnoseTLS asks without TLS whether it is Kafka that cut the handshake: a plaintext listener takes it for a size
+// that is too large.
 func (c *Cluster) diagnoseTLS(ctx context.Context, connect *ConnectError) error {
 	if _, err := c.probe(ctx, connect.Address, nil); err != nil {
 		return connect
@@ -48,8 +48,8 @@ func (c *Cluster) diagnoseTLS(ctx context.Context, connect *ConnectError) error 
 		Remedy: "remove kafka.tls, or use the port of a TLS listener in kafka.brokers"}
 }
 
-// diagnoseSilence asks in the language of the most likely other server, which waits for the end of a line. A Kafka broker
-// takes it for a size that is too large.
+// diagnoseSilence asks in the language of the most likely other server, which waits for the end of a line. A Kafka
+// broker takes it for a size that is too large.
 func (c *Cluster) diagnoseSilence(ctx context.Context, connect *ConnectError) error {
 	conn, err := c.dialer.open(ctx, "tcp", connect.Address, c.options.TLS)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxFirstFrame is far above the size of the first answer on a connection in bytes, the list of a broker's requests, and far below what
-// the first bytes of other protocols mean as a length.
+// maxFirstFrame is far above the size of the first answer on a connection in bytes, the list of a broker's requests,
+// and far below what the first bytes of other protocols mean as a length.
 const maxFirstFrame = 64 << 10
 
 // guarded is a connection on which nothing is believed before the other side has proven that it is a Kafka broker.

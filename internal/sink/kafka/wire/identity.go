@@ -72,7 +72,8 @@ func (c *Cluster) talkIdentity(rw io.ReadWriter, topic string) (protocol.Message
 		int8(2).int64(0).int64(0).      // one topic, without an id
 		uvarint(uint64(len(topic)) + 1) //
 	out = append(out, topic...).int8(0). //
-						int8(0).int8(0).int8(1).int8(0) // do not create it, nothing of the cluster, what the user may do, no tags
+		// do not create it, nothing of the cluster, what the user may do, no tags
+		int8(0).int8(0).int8(1).int8(0)
 	out.finish(0)
 	if _, err := rw.Write(out); err != nil {
 		return nil, err

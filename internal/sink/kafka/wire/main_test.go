@@ -82,8 +82,8 @@ func producer(t *testing.T, c *Cluster) Producer {
 // limit is far more than anything takes here on a busy machine.
 const limit = 2 * time.Minute
 
-// settle repeats what brokers put off for a moment after a topic or a transaction was made, and what they did not answer in
-// time.
+// settle repeats what brokers put off for a moment after a topic or a transaction was made, and what they did not
+// answer in time.
 func settle[T any](ctx context.Context, attempt func() (T, error)) (T, error) {
 	return repeated(ctx, func(err error) bool { return Classify(err) == Retriable }, attempt)
 }

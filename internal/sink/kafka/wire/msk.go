@@ -42,7 +42,8 @@ func (m *msk) load(ctx context.Context) (*aws_msk_iam_v2.Mechanism, error) {
 	if m.mechanism != nil {
 		return m.mechanism, nil
 	}
-	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true }) // no goroutine stays
+	// no goroutine stays
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
 	loaded, err := config.LoadDefaultConfig(ctx, config.WithRegion(m.region), config.WithHTTPClient(client))
 	if err != nil {
 		return nil, &loginFailure{Class: Retriable, Remedy: "check the AWS configuration: AWS_PROFILE, AWS_CONFIG_FILE", Err: err}

@@ -71,7 +71,8 @@ func TestOAuthBearer(t *testing.T) {
 	}
 }
 
-// TestTokensAreRenewed holds that no connection is made with a token that ends, and that the secret's file is read again.
+// TestTokensAreRenewed holds that no connection is made with a token that ends, and that the secret's file is read
+// again.
 func TestTokensAreRenewed(t *testing.T) {
 	kafka.RequireReal(t)
 	real := secured.Get(t)

@@ -18,7 +18,8 @@ type Options struct {
 	SASL     *SASL         // nil is no login
 	Timeout  time.Duration // of one request, the connection for it included; 0 is 5 s
 
-	// Throttled is told, from any goroutine, that a request waits so long because a broker's quota is used up; nil is nobody.
+	// Throttled is told, from any goroutine, that a request waits so long because a broker's quota is used up; nil is
+	// nobody.
 	Throttled func(left time.Duration)
 
 	// Dial opens the plain connection; TLS and login are done on top. nil is net.Dialer's.

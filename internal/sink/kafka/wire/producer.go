@@ -29,10 +29,10 @@ type Tx struct {
 }
 
 // InitProducer gets a producer id. With a transactional id it fences whoever had it before, and an open transaction of
-// theirs is aborted; code 51 while that goes on.
-// Timeout is that of a transaction, after which the coordinator aborts it. Previous is NoProducer, or the producer whose
-// epoch is to be raised (KIP-360), which fails with code 90 where somebody else has raised it. Without a transactional
-// id it is idempotent only, and any broker answers; timeout means nothing then.
+// theirs is aborted; code 51 while that goes on. Timeout is that of a transaction, after which the coordinator aborts
+// it. Previous is NoProducer, or the producer whose epoch is to be raised (KIP-360), which fails with code 90 where
+// somebody else has raised it. Without a transactional id it is idempotent only, and any broker answers; timeout means
+// nothing then.
 func (c *Cluster) InitProducer(ctx context.Context, transactionalID string, timeout time.Duration, previous Producer) (Producer, error) {
 	request := &initproducerid.Request{TransactionalID: transactionalID, TransactionTimeoutMs: int32(min(timeout.Milliseconds(), 1<<31-1)),
 		ProducerID: previous.ID, ProducerEpoch: previous.Epoch}

@@ -18,10 +18,10 @@ import (
 	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
-// throttles are until when brokers read nothing from this client, because it has used up a quota (KIP-219). A broker says so
-// in an answer, and leaves the connection unread for that time. A request that is sent all the same lies there, also when
-// the process that sent it is dead, and is done long after requests of its successor. So nothing is sent meanwhile, on none of
-// the connections to the broker.
+// throttles are until when brokers read nothing from this client, because it has used up a quota (KIP-219). A broker
+// says so in an answer, and leaves the connection unread for that time. A request that is sent all the same lies there,
+// also when the process that sent it is dead, and is done long after requests of its successor. So nothing is sent
+// meanwhile, on none of the connections to the broker.
 type throttles struct {
 	any atomic.Bool // false is that no broker has ever asked to wait
 

@@ -191,8 +191,8 @@ func TestCreateWaitsUntilKnown(t *testing.T) {
 	}
 }
 
-// TestBrokersThatDieAreNotMisconfigured holds that a cut connection is called a missing login only where the broker says
-// that it wants one.
+// TestBrokersThatDieAreNotMisconfigured holds that a cut connection is called a missing login only where the broker
+// says that it wants one.
 func TestBrokersThatDieAreNotMisconfigured(t *testing.T) {
 	fake, c := scripted(t, 1, Options{})
 	fake.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -206,7 +206,8 @@ func TestBrokersThatDieAreNotMisconfigured(t *testing.T) {
 
 // TestSilentLoginsEnd holds that a broker that hangs during a login holds up nobody: kafka-go sets no deadline there.
 func TestSilentLoginsEnd(t *testing.T) {
-	versions := "\x00\x00\x00\x10\x00\x00\x00\x01\x00\x00\x00\x00\x00\x01\x00\x11\x00\x00\x00\x01" // SaslHandshake 0 to 1
+	// SaslHandshake 0 to 1
+	versions := "\x00\x00\x00\x10\x00\x00\x00\x01\x00\x00\x00\x00\x00\x01\x00\x11\x00\x00\x00\x01"
 	address := listen(t, func(conn net.Conn) {
 		if _, err := conn.Read(make([]byte, 1024)); err == nil {
 			conn.Write([]byte(versions))
@@ -218,8 +219,8 @@ func TestSilentLoginsEnd(t *testing.T) {
 	}
 }
 
-// TestI3AThrottledBrokerIsLeftAlone holds that nothing is sent to a broker before the time that it asked for is over: it reads
-// nothing meanwhile, and a request would lie there longer than the process lives (KIP-219).
+// TestI3AThrottledBrokerIsLeftAlone holds that nothing is sent to a broker before the time that it asked for is over:
+// it reads nothing meanwhile, and a request would lie there longer than the process lives (KIP-219).
 func TestI3AThrottledBrokerIsLeftAlone(t *testing.T) {
 	const wait = 500 * time.Millisecond
 	var told atomic.Int32

@@ -93,7 +93,8 @@ func TestWrongSecurity(t *testing.T) {
 	}
 }
 
-// wantRefusal wants the same error of the first look and of a request. A busy broker may not have answered the first time.
+// wantRefusal wants the same error of the first look and of a request. A busy broker may not have answered the first
+// time.
 func wantRefusal(t *testing.T, options Options, class Class, want []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -10,7 +10,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// TestTableIsKafkas compares names with an independent table, and "retriable" with what Kafka says where we do not mean to differ.
+// TestTableIsKafkas compares names with an independent table, and "retriable" with what Kafka says where we do not mean
+// to differ.
 func TestTableIsKafkas(t *testing.T) {
 	differ := map[int16]string{
 		-1: "nothing is lost by trying again", 2: "the same bytes would have the same checksum", 36: "Create takes it for success",
@@ -24,7 +25,8 @@ func TestTableIsKafkas(t *testing.T) {
 		}
 		last = r.code
 		theirs := kerr.TypedErrorForCode(r.code)
-		name := strings.Replace(r.name, "NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", 1) // its name until Kafka 2.6
+		// its name until Kafka 2.6
+		name := strings.Replace(r.name, "NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", 1)
 		if theirs == nil || theirs.Code != r.code || theirs.Message != name {
 			t.Errorf("%d is called %s, want %v", r.code, r.name, theirs)
 			continue
