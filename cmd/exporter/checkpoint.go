@@ -3,18 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -54,7 +48,7 @@ func newShowCommand(dir *string) *cobra.Command {
 }
 
 func show(ctx context.Context, dir, output string, out io.Writer) error {
-	state, err := savedState(ctx, dir)
+	state, err := savedState(ctx, func() (*control.Client, error) { return control.Locate(dir) }, dir)
 	if err != nil {
 		return explainState(err)
 	}
@@ -64,24 +58,6 @@ func show(ctx context.Context, dir, output string, out io.Writer) error {
 		return encoder.Encode(state)
 	}
 	return console.PrintState(state, out)
-}
-
-// savedState comes from the running exporter, or from the directory of a stopped one.
-func savedState(ctx context.Context, dir string) (state *control.State, err error) {
-	client, err := control.Locate(dir)
-	var stopped *control.NotRunningError
-	if err == nil {
-		return client.Checkpoint(ctx)
-	}
-	if !errors.As(err, &stopped) {
-		return nil, err
-	}
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	return control.ReadState(store)
 }
 
 func newSetCommand(dir *string) *cobra.Command {
@@ -97,7 +73,11 @@ The inventory stays as it is, so that the next reconcile finds what is missing.`
 			if err := checkSetFlags(stream, version); err != nil {
 				return err
 			}
-			return setPosition(cmd.Context(), *dir, stream, version, stdout(cmd))
+			before, err := setPosition(cmd.Context(), *dir, stream, version)
+			if err == nil {
+				fmt.Fprintf(stdout(cmd), "%s: %s -> %s\n", stream, before, version)
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&stream, "stream", "", "stream as show prints it")
@@ -118,42 +98,6 @@ func checkSetFlags(stream, version string) error {
 	return usage.Several("command line", errs...)
 }
 
-func setPosition(ctx context.Context, dir, stream, version string, out io.Writer) (err error) {
-	if err := probe(ctx, dir); err != nil {
-		return explainState(err)
-	}
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{})
-	if err != nil {
-		return explainState(err)
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	before, found, err := store.Position(stream)
-	if err != nil {
-		return err
-	}
-	if !found {
-		return unknownStream(store, dir, stream)
-	}
-	after := change.Position{ResourceVersion: version, Complete: true, Epoch: before.Epoch, Selector: before.Selector}
-	if err := store.SetPosition(stream, after); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "%s: %s -> %s\n", stream, before.ResourceVersion, version)
-	return nil
-}
-
-func unknownStream(store *checkpoint.Store, dir, stream string) error {
-	known, err := store.Positions()
-	if err != nil {
-		return err
-	}
-	have := "it has none"
-	if len(known) > 0 {
-		have = "it has " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
-	}
-	return usage.Errorf("--stream %q: the state in %s has no such stream: %s", stream, dir, have)
-}
-
 func newResetCommand(dir *string) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
@@ -165,39 +109,13 @@ func newResetCommand(dir *string) *cobra.Command {
 			if !yes {
 				return usage.Errorf("reset removes the state in %s for good: confirm it with --yes", *dir)
 			}
-			return reset(cmd.Context(), *dir, stdout(cmd))
+			err := reset(cmd.Context(), *dir)
+			if err == nil {
+				fmt.Fprintf(stdout(cmd), "the state in %s is removed\n", *dir)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "really remove it")
 	return cmd
-}
-
-// reset removes a state also where it is damaged or newer.
-func reset(ctx context.Context, dir string, out io.Writer) error {
-	if err := probe(ctx, dir); errors.Is(err, checkpoint.ErrNoState) {
-		return err
-	}
-	if err := checkpoint.Discard(dir); err != nil {
-		return explainState(err)
-	}
-	fmt.Fprintf(out, "the state in %s is removed\n", dir)
-	return nil
-}
-
-// probe opens the state and leaves it as it is. A wrong path must neither be made a state nor be answered with success.
-func probe(ctx context.Context, dir string) error {
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	return store.Close()
-}
-
-// explainState adds where else to look while an exporter runs.
-func explainState(err error) error {
-	var inUse *checkpoint.InUseError
-	if errors.As(err, &inUse) {
-		return fmt.Errorf("%w (exporter checkpoint show also shows a running exporter's state)", err)
-	}
-	return err
 }

@@ -22,6 +22,7 @@ import (
 // cluster is the API server and what is wanted of it.
 type cluster struct {
 	rest      *rest.Config
+	version   string // the exporter's
 	name      string
 	uid       string
 	discovery *source.Discovery
@@ -40,17 +41,23 @@ func (c *cluster) streams() []selected {
 	return nil
 }
 
+// access says how to reach the API server, and as whom.
+type access struct {
+	kubeconfig, context string // "" is as kubectl finds it
+	version             string // of the exporter
+}
+
 // findCluster loads the kubeconfig.
-func findCluster(f *flags, cfg *config.Config) (*cluster, error) {
-	restConfig, name, err := source.LoadKubeconfig(f.kubeconfig, f.context)
+func findCluster(to access, cfg *config.Config) (*cluster, error) {
+	restConfig, name, err := source.LoadKubeconfig(to.kubeconfig, to.context)
 	if err != nil {
 		return nil, usage.Wrap(err)
 	}
-	restConfig.UserAgent = "kubecdc-exporter/" + version
+	restConfig.UserAgent = "kubecdc-exporter/" + to.version
 	if cfg.Cluster != "" {
 		name = cfg.Cluster
 	}
-	return &cluster{rest: restConfig, name: name}, nil
+	return &cluster{rest: restConfig, name: name, version: to.version}, nil
 }
 
 // identify asks the server who it is, and waits until it can tell what it serves.

@@ -1,17 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,77 +29,35 @@ whole in a file of its own, and a gap record with its id stands for it in the si
 	return cmd
 }
 
-// shelf says which letters a command reads.
-type shelf struct {
-	stateDir, dir, sink string
-	ids                 []string
+// letterQuery says which letters a command reads.
+type letterQuery struct {
+	deadletter.Query
+	stateDir string
 }
 
-func (s *shelf) register(cmd *cobra.Command) {
+func (s *letterQuery) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.stateDir, "state-dir", defaultStateDir, "state directory of the exporter, with deadletters in it")
-	cmd.Flags().StringVar(&s.dir, "dir", "", "directory of the letters, instead of --state-dir, where deadLetter.dir is configured")
-	cmd.Flags().StringVar(&s.sink, "sink", "", "name of the only sink whose letters are meant (default: all)")
-	cmd.Flags().StringSliceVar(&s.ids, "id", nil, "id of a letter, can be repeated (default: all)")
+	cmd.Flags().StringVar(&s.Dir, "dir", "", "directory of the letters, instead of --state-dir, where deadLetter.dir is configured")
+	cmd.Flags().StringVar(&s.Sink, "sink", "", "name of the only sink whose letters are meant (default: all)")
+	cmd.Flags().StringSliceVar(&s.IDs, "id", nil, "id of a letter, can be repeated (default: all)")
 }
 
-func (s *shelf) check(cmd *cobra.Command) error {
+func (s *letterQuery) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("dir") && cmd.Flags().Changed("state-dir") {
 		return usage.Errorf("--dir and --state-dir: give one of them")
 	}
-	if s.dir != "" {
+	if s.Dir != "" {
 		return nil // made for the first letter
 	}
 	if _, err := os.Stat(s.stateDir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("open state %s: there is no state: check the path, or start the exporter once", s.stateDir)
 	}
-	s.dir = lettersDir(s.stateDir)
+	s.Dir = deadletter.DirOf(s.stateDir)
 	return nil
 }
 
-// all yields the letters that are meant, each with its directory: those of each sink from the oldest on.
-func (s *shelf) all() iter.Seq2[found, error] {
-	return func(yield func(found, error) bool) {
-		sinks, err := deadletter.Sinks(s.dir)
-		if err != nil {
-			yield(found{}, err)
-			return
-		}
-		for _, name := range sinks {
-			if s.sink != "" && s.sink != name {
-				continue
-			}
-			dir := deadletter.New(deadletter.Options{Dir: filepath.Join(s.dir, name), Sink: name})
-			for letter, err := range dir.All() {
-				if err == nil && len(s.ids) > 0 && !slices.Contains(s.ids, letter.ID) {
-					continue
-				}
-				if !yield(found{letter, dir}, err) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// heads are the heads of the letters that are meant.
-func (s *shelf) heads() iter.Seq2[*deadletter.Letter, error] {
-	return func(yield func(*deadletter.Letter, error) bool) {
-		for found, err := range s.all() {
-			if !yield(found.Letter, err) {
-				return
-			}
-		}
-	}
-}
-
-// found is a letter's head, and where it is.
-type found struct {
-	*deadletter.Letter
-	dir *deadletter.Dir
-}
-
 func newDeadLetterListCommand() *cobra.Command {
-	var s shelf
+	var s letterQuery
 	var output string
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -120,7 +72,7 @@ func newDeadLetterListCommand() *cobra.Command {
 			if err := s.check(cmd); err != nil {
 				return err
 			}
-			n, err := console.PrintLetters(s.heads(), output == "json", stdout(cmd))
+			n, err := console.PrintLetters(s.Heads(), output == "json", stdout(cmd))
 			if err == nil && n == 0 {
 				fmt.Fprintln(stderr(cmd), "no dead letters")
 			}
@@ -133,7 +85,7 @@ func newDeadLetterListCommand() *cobra.Command {
 }
 
 func newDeadLetterShowCommand() *cobra.Command {
-	var s shelf
+	var s letterQuery
 	cmd := &cobra.Command{
 		Use:     "show",
 		Short:   "Print letters whole, as JSON",
@@ -151,16 +103,9 @@ func newDeadLetterShowCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *shelf) show(out io.Writer) error {
+func (s *letterQuery) show(out io.Writer) error {
 	n := 0
-	for head, err := range s.all() {
-		if err != nil {
-			return err
-		}
-		letter, err := head.dir.Get(head.ID)
-		if errors.Is(err, deadletter.ErrNoLetter) {
-			continue // sent again meanwhile
-		}
+	for letter, err := range s.Whole() {
 		if err != nil {
 			return err
 		}
@@ -172,18 +117,10 @@ func (s *shelf) show(out io.Writer) error {
 	if n > 0 {
 		return nil
 	}
-	if len(s.ids) > 0 {
-		return fmt.Errorf("no dead letter %s in %s: see exporter deadletter list", quoted(s.ids), s.dir)
+	if len(s.IDs) > 0 {
+		return fmt.Errorf("no dead letter %s in %s: see exporter deadletter list", deadletter.Quoted(s.IDs), s.Dir)
 	}
-	return fmt.Errorf("no dead letters in %s", s.dir)
-}
-
-func quoted(names []string) string {
-	all := make([]string, len(names))
-	for i, name := range names {
-		all[i] = strconv.Quote(name)
-	}
-	return strings.Join(all, ", ")
+	return fmt.Errorf("no dead letters in %s", s.Dir)
 }
 
 func newDeadLetterReplayCommand() *cobra.Command {
@@ -210,7 +147,7 @@ Without --sink and --id everything is sent. The exit code is 1 where a letter is
 			if err != nil {
 				return err
 			}
-			return requestReplay(cmd.Context(), client, request, stdio{out: stdout(cmd), errOut: stderr(cmd)})
+			return requestReplay(cmd, client, request)
 		},
 	}
 	t.register(cmd)
@@ -220,7 +157,8 @@ Without --sink and --id everything is sent. The exit code is 1 where a letter is
 	return cmd
 }
 
-func requestReplay(ctx context.Context, client *control.Client, request control.ReplayRequest, terminal stdio) error {
+func requestReplay(cmd *cobra.Command, client *control.Client, request control.ReplayRequest) error {
+	ctx := cmd.Context()
 	replayed, err := client.Replay(ctx, request)
 	if ctx.Err() != nil {
 		return errors.New("wait for the letters: stopped: the one that is on its way is sent without this command")
@@ -229,10 +167,10 @@ func requestReplay(ctx context.Context, client *control.Client, request control.
 		return err
 	}
 	if len(replayed.Letters) == 0 {
-		fmt.Fprintln(terminal.errOut, "no dead letters")
+		fmt.Fprintln(stderr(cmd), "no dead letters")
 		return nil
 	}
-	kept, err := console.PrintReplayed(replayed, terminal.out)
+	kept, err := console.PrintReplayed(replayed, stdout(cmd))
 	if err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}

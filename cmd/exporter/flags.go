@@ -5,24 +5,22 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kubecdc/kubecdc/internal/config"
 )
 
 // flags are what run, dev and check have in common.
 type flags struct {
-	file       string
-	kubeconfig string
-	context    string
-	config     config.Flags
+	file   string
+	access access
+	config config.Flags
 }
 
 func (f *flags) register(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVarP(&f.file, "config", "f", "", "configuration file (YAML)")
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
-	set.StringVar(&f.context, "context", "", "kubeconfig context (default: the current one)")
-	set.StringVar(&f.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
+	f.registerAccess(set, "kubeconfig file")
 	set.StringSliceVar(&f.config.Resources, "resources", nil, `resources as kubectl names them: pods,deployments.apps,"*.cert-manager.io"`)
 	set.StringArrayVar(&f.config.Sinks, "sink", nil, "destination, can be repeated: file:///path/out.ndjson, - (stdout), nats://host:4222[?stream=NAME]; ?name=NAME behind each names it")
 	set.StringVar(&f.config.Format, "format", "", "message format: "+strings.Join(config.Formats(), ", "))
@@ -30,6 +28,14 @@ func (f *flags) register(cmd *cobra.Command) {
 	set.StringVar(&f.config.Listen, "listen", "", "address of /metrics, /healthz, /readyz, /statusz, and for this host of exporter snapshot and inventory")
 	set.StringVar(&f.config.LogLevel, "log-level", "", strings.Join(config.LogLevels(), ", "))
 	set.StringVar(&f.config.LogFormat, "log-format", "", strings.Join(config.LogFormats(), ", "))
+}
+
+// registerAccess adds what says which API server is meant.
+func (f *flags) registerAccess(set *pflag.FlagSet, kubeconfig string) {
+	f.access.version = version
+	set.StringVar(&f.access.kubeconfig, "kubeconfig", "", kubeconfig+" (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
+	set.StringVar(&f.access.context, "context", "", "kubeconfig context (default: the current one)")
+	set.StringVar(&f.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
 }
 
 // load reads the file, puts the flags over it, and checks the result.

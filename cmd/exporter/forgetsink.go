@@ -1,16 +1,10 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -29,31 +23,11 @@ is not told which of its objects are gone.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return forgetSink(cmd.Context(), *dir, args[0], stdout(cmd))
+			err := forgetSink(cmd.Context(), *dir, args[0])
+			if err == nil {
+				fmt.Fprintf(stdout(cmd), "sink %s is forgotten\n", args[0])
+			}
+			return err
 		},
 	}
-}
-
-func forgetSink(ctx context.Context, dir, name string, out io.Writer) (err error) {
-	if err := probe(ctx, dir); err != nil {
-		return explainState(err)
-	}
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{})
-	if err != nil {
-		return explainState(err)
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	known, err := store.Sinks()
-	if err != nil {
-		return err
-	}
-	left := slices.DeleteFunc(slices.Clone(known), func(sink string) bool { return sink == name })
-	if len(left) == len(known) {
-		return usage.Errorf("sink %q: the state in %s has no such sink: it has %s", name, dir, strings.Join(known, ", "))
-	}
-	if err := store.Retain(left); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "sink %s is forgotten\n", name)
-	return nil
 }

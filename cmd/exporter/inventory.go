@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -114,7 +112,7 @@ func (l *lookup) takeName(cmd *cobra.Command, args []string) error {
 
 // print writes the objects as they are read, and says how many there were.
 func (l *lookup) print(ctx context.Context, out io.Writer) (n int, err error) {
-	objects, done, err := l.objects(ctx)
+	objects, done, err := inventory(ctx, l.client, l.stateDir, l.query)
 	if err != nil {
 		return 0, err
 	}
@@ -124,25 +122,4 @@ func (l *lookup) print(ctx context.Context, out io.Writer) (n int, err error) {
 		return console.EncodeObjects(objects, buffered)
 	}
 	return console.PrintObjects(objects, buffered)
-}
-
-// objects come from the running exporter, or from the state of a stopped one, which done closes.
-func (l *lookup) objects(ctx context.Context) (objects iter.Seq2[control.Object, error], done func() error, err error) {
-	client, err := l.client()
-	var stopped *control.NotRunningError
-	if err == nil {
-		return client.Inventory(ctx, l.query), func() error { return nil }, nil
-	}
-	if !errors.As(err, &stopped) {
-		return nil, nil, err
-	}
-	store, err := checkpoint.Open(ctx, l.stateDir, checkpoint.Options{ReadOnly: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	objects, err = inventoryOf(store, nil, l.query)
-	if err != nil {
-		return nil, nil, errors.Join(err, store.Close())
-	}
-	return objects, store.Close, nil
 }

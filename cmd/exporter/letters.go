@@ -16,9 +16,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
-// lettersDir is where the dead letters of all sinks are, unless the configuration says otherwise.
-func lettersDir(stateDir string) string { return filepath.Join(stateDir, "deadletters") }
-
 // letters are the dead letters of this run's sinks.
 type letters struct {
 	names      []string // of the sinks, in the configuration's order
@@ -34,7 +31,7 @@ func lettersOf(cfg *config.Config, c *cluster, f *forms) *letters {
 	for _, s := range cfg.Sinks {
 		dir := s.DeadLetter.Dir
 		if dir == "" {
-			dir = lettersDir(cfg.State.Dir)
+			dir = deadletter.DirOf(cfg.State.Dir)
 		}
 		all.names = append(all.names, s.Name)
 		all.dirs[s.Name] = deadletter.New(deadletter.Options{
@@ -100,7 +97,7 @@ func (l *letters) choose(names, ids []string) ([]*deadletter.Letter, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, &control.RefusedError{Text: fmt.Sprintf("no dead letter %s: see exporter deadletter list", quoted(missing))}
+		return nil, &control.RefusedError{Text: fmt.Sprintf("no dead letter %s: see exporter deadletter list", deadletter.Quoted(missing))}
 	}
 	return chosen, nil
 }

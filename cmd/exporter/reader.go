@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -13,6 +15,25 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
+
+// openLog makes what reads the log of one of the configuration's sinks. The API server is asked only for the topics of a Kafka
+// sink.
+func openLog(ctx context.Context, to access, cfg *config.Config, s *config.Sink, start sink.Start) (sink.Reader, error) {
+	newLogger(io.Discard, cfg.Log)
+	c := &cluster{name: cfg.Cluster}
+	if s.Kind() == config.KindKafka || s.Kind() == config.KindNATS && c.name == "" {
+		var err error
+		if c, err = findCluster(to, cfg); err != nil {
+			return nil, err
+		}
+	}
+	if s.Kind() == config.KindKafka {
+		if _, err := c.resolve(ctx, cfg.Resources); err != nil {
+			return nil, err
+		}
+	}
+	return newReader(s, c, start)
+}
 
 // newReader makes what reads a sink's log back.
 func newReader(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error) {

@@ -4,15 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -115,39 +111,6 @@ func (c *cluster) takenBy(configured []config.Sink, sinks, streams []string) []s
 	return slices.DeleteFunc(slices.Clone(streams), func(name string) bool { return !taken[name] })
 }
 
-// inventoryOf finds objects in an open state. Streams that are not configured any more are part of it.
-func inventoryOf(store *checkpoint.Store, streams []control.Stream, q control.Query) (iter.Seq2[control.Object, error], error) {
-	saved, err := store.Streams()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range saved {
-		if !slices.ContainsFunc(streams, func(s control.Stream) bool { return s.Name == name }) {
-			streams = append(streams, control.Stream{Name: name})
-		}
-	}
-	var names []string
-	if q.Resource != "" {
-		names = []string{q.Resource}
-	}
-	meant, err := control.Resolve(streams, names)
-	if err != nil {
-		return nil, err
-	}
-	return control.Find(store, meant, q), nil
-}
-
-// notifyHangups tells of each SIGHUP until the returned function is called. Where SIGHUP is ignored, as nohup has it, it
-// stays ignored.
-func notifyHangups() (hangups <-chan os.Signal, ignore func()) {
-	if signal.Ignored(syscall.SIGHUP) {
-		return nil, func() {}
-	}
-	notified := make(chan os.Signal, 1)
-	signal.Notify(notified, syscall.SIGHUP)
-	return notified, func() { signal.Stop(notified) }
-}
-
 // answerHangups asks for a full snapshot of everything at each hangup, until the returned function is called, which
 // waits for its goroutine.
 func (a *assembly) answerHangups(ctx context.Context, requests chan<- pipeline.Request) (stop func()) {
@@ -157,7 +120,7 @@ func (a *assembly) answerHangups(ctx context.Context, requests chan<- pipeline.R
 		defer close(done)
 		for {
 			select {
-			case <-a.hangups:
+			case <-a.options.hangups:
 				a.answerHangup(ctx, requests)
 			case <-ctx.Done():
 				return

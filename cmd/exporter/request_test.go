@@ -107,7 +107,7 @@ func TestRequestDoesNotWaitForASinkThatDoesNotOpen(t *testing.T) {
 // TestHangupIsAFullSnapshotForAll, each of them, until the stop.
 func TestHangupIsAFullSnapshotForAll(t *testing.T) {
 	a, hangups := twoSinks(), make(chan os.Signal)
-	a.hangups = hangups
+	a.options.hangups = hangups
 	requests := make(chan pipeline.Request)
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := a.answerHangups(ctx, requests)

@@ -55,7 +55,7 @@ func buildSink(s *config.Sink, c *cluster, stdout io.Writer, told hearer) (pipel
 		Name:   s.Name,
 		Target: target,
 		Encoder: encode.NewEncoder(encode.Options{
-			Cluster: c.name, ClusterUID: c.uid, Version: version, Format: s.Format, Transport: transport(s), Destination: destination,
+			Cluster: c.name, ClusterUID: c.uid, Version: c.version, Format: s.Format, Transport: transport(s), Destination: destination,
 			Tombstones: s.Kafka != nil && *s.Kafka.Tombstones,
 		}),
 		Wants:    c.wantedBy(s),

@@ -28,15 +28,12 @@ func (s *standing) of(sink, stream string) verify.Progress {
 // standing asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or one of
 // another cluster.
 func (r *verification) standing(ctx context.Context) (*standing, error) {
-	client, err := r.target.client()
-	var stopped *control.NotRunningError
-	var state *control.State
-	switch {
-	case errors.As(err, &stopped):
-		state, err = stoppedState(ctx, r.stateDir)
-	case err == nil:
-		state, err = client.Checkpoint(ctx)
-	}
+	running := false
+	state, err := savedState(ctx, func() (*control.Client, error) {
+		client, err := r.client()
+		running = err == nil
+		return client, err
+	}, r.stateDir)
 	if errors.Is(err, checkpoint.ErrNoState) {
 		return &standing{}, nil
 	}
@@ -46,20 +43,11 @@ func (r *verification) standing(ctx context.Context) (*standing, error) {
 	if state.ClusterUID != r.uid {
 		return &standing{}, nil
 	}
-	found := &standing{known: true, running: stopped == nil, positions: map[string]string{}, owed: state.Owed}
+	found := &standing{known: true, running: running, positions: map[string]string{}, owed: state.Owed}
 	for name, stream := range state.Streams {
 		if saved := (change.Position{Selector: stream.Selector}); !saved.Initial() { // else it proves nothing
 			found.positions[name] = stream.ResourceVersion
 		}
 	}
 	return found, nil
-}
-
-func stoppedState(ctx context.Context, dir string) (*control.State, error) {
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
-	if err != nil {
-		return nil, err
-	}
-	state, err := control.ReadState(store)
-	return state, errors.Join(err, store.Close())
 }

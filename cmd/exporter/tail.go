@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -66,9 +65,7 @@ func (t *tailer) register(cmd *cobra.Command) {
 	t.target.register(cmd)
 	set := cmd.Flags()
 	set.StringVarP(&t.file, "config", "f", "", "configuration file (YAML) of the exporter")
-	set.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig file, for the topics of a Kafka sink (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
-	set.StringVar(&t.context, "context", "", "kubeconfig context (default: the current one)")
-	set.StringVar(&t.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
+	t.registerAccess(set, "kubeconfig file, for the topics of a Kafka sink")
 	set.StringVar(&t.sink, "sink", "", "name of a configured sink; without --config, its URL as for exporter run")
 	set.StringSliceVar(&t.resources, "resource", nil, "only these resources: pods, deployments.apps; needed for the URL of a Kafka sink")
 	set.StringVarP(&t.filter.Namespace, "namespace", "n", "", "only this namespace")
@@ -163,37 +160,15 @@ func (t *tailer) followSink(ctx context.Context, log *console.Log) error {
 		start = sink.Start{} // the versions before are needed
 		log.Silent = t.since == ""
 	}
-	reader, err := t.openSink(ctx, start)
+	cfg, s, err := t.chosenSink()
+	if err != nil {
+		return err
+	}
+	reader, err := openLog(ctx, t.access, cfg, s, start)
 	if err != nil {
 		return err
 	}
 	return errors.Join(log.Follow(ctx, reader), reader.Close())
-}
-
-// openSink makes the reader. The API server is asked only for the topics of a Kafka sink.
-func (t *tailer) openSink(ctx context.Context, start sink.Start) (sink.Reader, error) {
-	cfg, s, err := t.chosenSink()
-	if err != nil {
-		return nil, err
-	}
-	newLogger(io.Discard, cfg.Log)
-	if s.Kind() != config.KindKafka {
-		c := &cluster{name: cfg.Cluster}
-		if c.name == "" && s.Kind() == config.KindNATS {
-			if c, err = findCluster(&t.flags, cfg); err != nil {
-				return nil, err
-			}
-		}
-		return newReader(s, c, start)
-	}
-	c, err := findCluster(&t.flags, cfg)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := c.resolve(ctx, cfg.Resources); err != nil {
-		return nil, err
-	}
-	return newReader(s, c, start)
 }
 
 // chosenSink is the one that is meant, and its configuration.

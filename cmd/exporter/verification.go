@@ -20,9 +20,9 @@ const verifyPoll = 500 * time.Millisecond
 
 // verification compares the streams of one sink.
 type verification struct {
-	*verifier
+	verifyOptions
 	sink    *config.Sink
-	client  *source.Client
+	server  *source.Client
 	uid     string // the cluster's
 	streams []*compared
 	reader  sink.Reader
@@ -41,47 +41,46 @@ type compared struct {
 }
 
 // compareSink reads the sink and compares it. The error says why it could not.
-func (v *verifier) compareSink(ctx context.Context, s *config.Sink, c *cluster, streams []selected) (*verify.Report, error) {
-	run, err := v.verification(s, c, streams)
+func (r *verification) compareSink(ctx context.Context, c *cluster, streams []selected) (*verify.Report, error) {
+	if err := r.prepare(c, streams); err != nil {
+		return nil, err
+	}
+	reader, err := newReader(r.sink, c, sink.Start{})
 	if err != nil {
 		return nil, err
 	}
-	reader, err := newReader(s, c, sink.Start{})
-	if err != nil {
-		return nil, err
-	}
-	run.reader = reader
-	found, err := run.compare(ctx)
+	r.reader = reader
+	found, err := r.compare(ctx)
 	if err = errors.Join(err, reader.Close()); err != nil {
-		return nil, fmt.Errorf("sink %s: %w", s.Name, err)
+		return nil, fmt.Errorf("sink %s: %w", r.sink.Name, err)
 	}
 	return found, nil
 }
 
-func (v *verifier) verification(s *config.Sink, c *cluster, streams []selected) (*verification, error) {
-	client, err := source.NewClient(c.rest, 1)
-	if err != nil {
-		return nil, err
+// prepare finds the streams that the sink takes.
+func (r *verification) prepare(c *cluster, streams []selected) (err error) {
+	if r.server, err = source.NewClient(c.rest, 1); err != nil {
+		return err
 	}
-	run := &verification{verifier: v, sink: s, client: client, uid: c.uid, log: verify.NewLog("")}
-	if severalClusters(s, c.name) {
-		run.log = verify.NewLog(c.uid)
+	r.log = verify.NewLog("")
+	if severalClusters(r.sink, c.name) {
+		r.log = verify.NewLog(c.uid)
 	}
-	wants := c.wantedBy(s)
+	wants := c.wantedBy(r.sink)
 	for _, stream := range streams {
 		if wants != nil && !wants(&stream.stream) {
 			continue
 		}
 		filter, err := shape.New(shape.Options{Ops: stream.configured.Ops, Filter: stream.configured.Filter, Failed: func(*change.Record, error) {}})
 		if err != nil {
-			return nil, usage.Wrap(err)
+			return usage.Wrap(err)
 		}
-		run.streams = append(run.streams, &compared{selected: stream, shape: filter})
+		r.streams = append(r.streams, &compared{selected: stream, shape: filter})
 	}
-	if len(run.streams) == 0 {
-		return nil, usage.Errorf("sink %s takes none of these resources", s.Name)
+	if len(r.streams) == 0 {
+		return usage.Errorf("sink %s takes none of these resources", r.sink.Name)
 	}
-	return run, nil
+	return nil
 }
 
 // compare lists first and reads then, so that the sink is the newer of both: what it does not have yet may be on its way.
@@ -213,7 +212,7 @@ func (r *verification) listStream(ctx context.Context, s *compared) (err error) 
 func (r *verification) read(ctx context.Context, s *compared, exactly string) (*verify.List, error) {
 	list := &verify.List{Stream: s.stream, Deletes: s.tellsDeletes()}
 	query := source.Query{Stream: s.stream, Selection: s.selection, Exactly: exactly}
-	version, err := r.client.List(ctx, query, func() { list.Objects = map[change.Key]verify.Listed{} }, func(rec *change.Record) error {
+	version, err := r.server.List(ctx, query, func() { list.Objects = map[change.Key]verify.Listed{} }, func(rec *change.Record) error {
 		list.Objects[rec.Key] = verify.Listed{UID: rec.UID, Version: rec.ResourceVersion, Optional: rec.Withheld != "" || !s.takes(rec)}
 		return nil
 	})

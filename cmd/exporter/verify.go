@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
-	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -63,9 +60,7 @@ func (v *verifier) register(cmd *cobra.Command) {
 	v.target.register(cmd)
 	set := cmd.Flags()
 	set.StringVarP(&v.file, "config", "f", "", "configuration file (YAML) of the exporter")
-	set.StringVar(&v.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
-	set.StringVar(&v.context, "context", "", "kubeconfig context (default: the current one)")
-	set.StringVar(&v.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
+	v.registerAccess(set, "kubeconfig file")
 	set.StringVar(&v.config.Format, "format", "", "message format of sinks that are given as URLs: "+strings.Join(config.Formats(), ", "))
 	set.StringSliceVar(&v.resources, "resource", nil, "resources to compare, as they are configured (default: all); without --config, those that the exporter streams")
 	set.StringArrayVar(&v.sinks, "sink", nil, "name of a configured sink, can be repeated (default: all); without --config, its URL as for exporter run")
@@ -73,37 +68,15 @@ func (v *verifier) register(cmd *cobra.Command) {
 	set.DurationVar(&v.timeout, "timeout", 30*time.Second, "how long to wait until differences are proven")
 }
 
-// differsError is what was found, and no failure of ours.
-type differsError struct{ n int }
-
-func (e *differsError) Error() string {
-	if e.n == 1 {
-		return "verify found 1 difference"
-	}
-	return fmt.Sprintf("verify found %d differences", e.n)
-}
-
 func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
 	cfg, err := v.configuration(cmd)
 	if err != nil {
 		return err
 	}
-	newLogger(io.Discard, cfg.Log)
-	c, err := findCluster(&v.flags, cfg)
-	if err != nil {
-		return err
-	}
-	if err := c.identify(ctx); err != nil {
-		return err
-	}
-	if _, err := c.resolve(ctx, cfg.Resources); err != nil {
-		return err
-	}
-	streams, err := v.chosen(c)
-	if err != nil {
-		return err
-	}
-	return v.compareAll(ctx, cfg, c, streams, &console.Reports{Out: stdout(cmd), JSON: v.output == "json"})
+	return compareAll(ctx, verifyOptions{
+		access: v.access, config: cfg, resources: v.resources, allSinks: len(v.sinks) == 0,
+		client: v.client, stateDir: v.stateDir, timeout: v.timeout,
+	}, &console.Reports{Out: stdout(cmd), JSON: v.output == "json"})
 }
 
 // configuration is the file's, with the sinks that are asked for.
@@ -159,52 +132,5 @@ func keepSinks(cfg *config.Config, names []string) error {
 		}
 	}
 	cfg.Sinks = slices.DeleteFunc(cfg.Sinks, func(s config.Sink) bool { return !slices.Contains(names, s.Name) })
-	return nil
-}
-
-// chosen are the streams that --resource names.
-func (v *verifier) chosen(c *cluster) ([]selected, error) {
-	names, err := control.Resolve(c.named(), v.resources)
-	if err != nil {
-		return nil, fmt.Errorf("--resource: %w", err)
-	}
-	var streams []selected
-	for _, s := range c.streams() {
-		if slices.Contains(names, s.stream.String()) {
-			streams = append(streams, s)
-		}
-	}
-	return streams, nil
-}
-
-// compareAll compares one sink after the other.
-func (v *verifier) compareAll(ctx context.Context, cfg *config.Config, c *cluster, streams []selected, out *console.Reports) error {
-	var errs []error
-	differences := 0
-	for i := range cfg.Sinks {
-		s := &cfg.Sinks[i]
-		if s.Kind() == config.KindStdout && len(cfg.Sinks) > 1 && len(v.sinks) == 0 {
-			out.Note("sink %s is standard output, which cannot be read back: it is left out", s.Name)
-			continue
-		}
-		found, err := v.compareSink(ctx, s, c, streams)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if err := out.Show(found); err != nil {
-			return err
-		}
-		if found.Undecided {
-			errs = append(errs, fmt.Errorf("sink %s: %s", s.Name, found.Note))
-		}
-		differences += found.Differences()
-	}
-	switch {
-	case len(errs) > 0:
-		return usage.Several("verify", errs...)
-	case differences > 0:
-		return &differsError{differences}
-	}
 	return nil
 }
