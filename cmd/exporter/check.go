@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/config"
 )
 
@@ -23,7 +24,7 @@ only something else is wrong, such as a broker that does not answer.`,
 			if err != nil {
 				return err
 			}
-			return check(cmd.Context(), f.access, cfg, stdout(cmd))
+			return app.Check(cmd.Context(), f.access, cfg, stdout(cmd))
 		},
 	}
 	f.register(cmd)

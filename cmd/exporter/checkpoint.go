@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -48,9 +49,9 @@ func newShowCommand(dir *string) *cobra.Command {
 }
 
 func show(ctx context.Context, dir, output string, out io.Writer) error {
-	state, err := savedState(ctx, func() (*control.Client, error) { return control.Locate(dir) }, dir)
+	state, err := app.SavedState(ctx, func() (*control.Client, error) { return control.Locate(dir) }, dir)
 	if err != nil {
-		return explainState(err)
+		return app.ExplainState(err)
 	}
 	if output == "json" {
 		encoder := json.NewEncoder(out)
@@ -73,7 +74,7 @@ The inventory stays as it is, so that the next reconcile finds what is missing.`
 			if err := checkSetFlags(stream, version); err != nil {
 				return err
 			}
-			before, err := setPosition(cmd.Context(), *dir, stream, version)
+			before, err := app.SetPosition(cmd.Context(), *dir, stream, version)
 			if err == nil {
 				fmt.Fprintf(stdout(cmd), "%s: %s -> %s\n", stream, before, version)
 			}
@@ -109,7 +110,7 @@ func newResetCommand(dir *string) *cobra.Command {
 			if !yes {
 				return usage.Errorf("reset removes the state in %s for good: confirm it with --yes", *dir)
 			}
-			err := reset(cmd.Context(), *dir)
+			err := app.ResetState(cmd.Context(), *dir)
 			if err == nil {
 				fmt.Fprintf(stdout(cmd), "the state in %s is removed\n", *dir)
 			}

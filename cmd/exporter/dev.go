@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/config"
 )
 
@@ -24,9 +25,9 @@ prints each one as it comes back out of the stream. Any NATS client can subscrib
   nats subscribe 'k8s.>' --server nats://127.0.0.1:4222`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return dev(cmd.Context(), devOptions{
-				access: f.access, stateDir: f.config.StateDir, address: natsAddress, out: stdout(cmd), errOut: stderr(cmd), stopTimeout: stopTimeout,
-				configure: func(dir string, embedded config.Sink) (*config.Config, error) { return devConfig(f, dir, embedded) },
+			return app.Dev(cmd.Context(), app.DevOptions{
+				Access: f.access, StateDir: f.config.StateDir, Address: natsAddress, Out: stdout(cmd), ErrOut: stderr(cmd), StopTimeout: stopTimeout,
+				Configure: func(dir string, embedded config.Sink) (*config.Config, error) { return devConfig(f, dir, embedded) },
 			})
 		},
 	}

@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/config"
 )
 
 // flags are what run, dev and check have in common.
 type flags struct {
 	file   string
-	access access
+	access app.Access
 	config config.Flags
 }
 
@@ -32,9 +33,9 @@ func (f *flags) register(cmd *cobra.Command) {
 
 // registerAccess adds what says which API server is meant.
 func (f *flags) registerAccess(set *pflag.FlagSet, kubeconfig string) {
-	f.access.version = version
-	set.StringVar(&f.access.kubeconfig, "kubeconfig", "", kubeconfig+" (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
-	set.StringVar(&f.access.context, "context", "", "kubeconfig context (default: the current one)")
+	f.access.Version = version
+	set.StringVar(&f.access.Kubeconfig, "kubeconfig", "", kubeconfig+" (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
+	set.StringVar(&f.access.Context, "context", "", "kubeconfig context (default: the current one)")
 	set.StringVar(&f.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
 }
 

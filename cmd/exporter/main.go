@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -27,7 +28,7 @@ func main() {
 		return
 	}
 	fmt.Fprintf(console.On(os.Stderr), "exporter: %v\n", err)
-	os.Exit(exitCode(err))
+	os.Exit(app.ExitCode(err))
 }
 
 func newRootCommand() *cobra.Command {

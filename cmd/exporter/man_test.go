@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/kubecdc/kubecdc/internal/app"
 )
 
 // eachCommand calls do for every command but those that cobra makes by itself.
@@ -91,7 +93,7 @@ func TestManWantsADirectory(t *testing.T) {
 	for _, args := range [][]string{{"man"}, {"man", t.TempDir(), "b"}} {
 		root := newRootCommand()
 		root.SetArgs(args)
-		if err := root.Execute(); exitCode(err) != exitUsage {
+		if err := root.Execute(); app.ExitCode(err) != app.ExitUsage {
 			t.Errorf("%q ends with %v", args, err)
 		}
 	}

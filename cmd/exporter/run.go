@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/config"
 )
 
@@ -34,8 +35,8 @@ SIGHUP makes it give every sink a full snapshot of all that it takes; see also e
 			}
 			hangups, ignore := notifyHangups()
 			defer ignore()
-			return run(cmd.Context(), runOptions{
-				access: f.access, config: cfg, out: stdout(cmd).Records(), errOut: stderr(cmd), hangups: hangups, stopTimeout: stopTimeout,
+			return app.Run(cmd.Context(), app.RunOptions{
+				Access: f.access, Config: cfg, Out: stdout(cmd).Records(), ErrOut: stderr(cmd), Hangups: hangups, StopTimeout: stopTimeout,
 			})
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
@@ -164,7 +165,7 @@ func (t *tailer) followSink(ctx context.Context, log *console.Log) error {
 	if err != nil {
 		return err
 	}
-	reader, err := openLog(ctx, t.access, cfg, s, start)
+	reader, err := app.OpenLog(ctx, t.access, cfg, s, start)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,163 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// Check prints a line for each thing that is checked.
+func Check(ctx context.Context, to Access, cfg *config.Config, out io.Writer) error {
+	newLogger(io.Discard, cfg.Log)
+	r := report{out: out}
+	r.ok("configuration")
+	c, err := findCluster(to, cfg)
+	if err == nil {
+		checkCluster(ctx, c, cfg, &r)
+		c.recallIfSaved(ctx, cfg.State.Dir)
+	} else {
+		r.problem(err)
+		c = &cluster{name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
+	}
+	checkDestinations(cfg, c, &r)
+	for i := range cfg.Sinks {
+		checkSink(ctx, &cfg.Sinks[i], c, &r)
+	}
+	return r.err()
+}
+
+func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report) {
+	if err := c.identify(ctx); err != nil {
+		r.problem(err)
+		return
+	}
+	r.ok("cluster " + c.name + " at " + c.rest.Host + ", uid " + c.uid)
+	catalog, err := c.resolve(ctx, cfg.Resources)
+	if err != nil {
+		r.problem(err)
+	}
+	if catalog != nil && catalog.Incomplete() != nil {
+		r.note(fmt.Sprintf("the API server cannot tell all that it serves, and a wildcard misses what it does not tell: %v", catalog.Incomplete()))
+	}
+	access, err := source.NewAccess(c.rest)
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	for _, s := range c.streams() {
+		checkStream(ctx, access, &s, r)
+	}
+	noteLeftOut(c.chosen.Load(), cfg, r)
+}
+
+// noteLeftOut says what wildcards do not stand for. A name that stands for nothing is a problem already.
+func noteLeftOut(chosen *choice, cfg *config.Config, r *report) {
+	if chosen == nil {
+		return
+	}
+	for _, left := range chosen.left {
+		named := slices.ContainsFunc(cfg.Resources, func(c config.Resource) bool { return c.Name == left.Name })
+		if !named || source.IsWildcard(left.Name) {
+			r.note("resource " + left.Name + " is left out: " + left.Reason)
+		}
+	}
+}
+
+func checkStream(ctx context.Context, access *source.Access, s *selected, r *report) {
+	err := access.Check(ctx, s.stream, s.selection)
+	var forbidden *source.ForbiddenError
+	switch {
+	case errors.As(err, &forbidden) && source.IsWildcard(s.names[0]):
+		r.note("resource " + s.stream.String() + " waits: " + err.Error())
+		return
+	case err != nil:
+		r.problem(err)
+		return
+	}
+	origin := ""
+	if source.IsWildcard(s.names[0]) {
+		origin = ", of " + s.names[0]
+	}
+	r.ok("resource " + s.stream.String() + origin)
+	if s.stream.Namespace != "" && access.NamespaceMissing(ctx, s.stream.Namespace) {
+		r.note("namespace " + s.stream.Namespace + " does not exist: nothing will come from " + s.stream.String() + " until somebody creates it")
+	}
+}
+
+// checker is a sink that can look at its destination without changing it. The note is what a person may want to know
+// although nothing is wrong, "" is nothing.
+type checker interface {
+	Check(ctx context.Context) (note string, err error)
+}
+
+func checkSink(ctx context.Context, s *config.Sink, c *cluster, r *report) {
+	built, err := buildSink(s, c, io.Discard, deaf{})
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	note := ""
+	if target, ok := built.Target.(checker); ok {
+		note, err = target.Check(ctx)
+	}
+	if err != nil {
+		for _, one := range joined(err) {
+			r.problem(fmt.Errorf("sink %s: %w", s.Name, one))
+		}
+		return
+	}
+	r.ok("sink " + s.Name)
+	if note != "" {
+		r.note("sink " + s.Name + ": " + note)
+	}
+}
+
+// joined is what errors.Join has made one of.
+func joined(err error) []error {
+	if all, several := err.(interface{ Unwrap() []error }); several {
+		return all.Unwrap()
+	}
+	return []error{err}
+}
+
+// report prints what was found and remembers what is wrong.
+type report struct {
+	out      io.Writer
+	problems []error
+}
+
+func (r *report) ok(what string)   { fmt.Fprintf(r.out, "ok       %s\n", console.Plain(what)) }
+func (r *report) note(text string) { fmt.Fprintf(r.out, "note     %s\n", console.Plain(text)) }
+
+// problem prints each of several problems on a line of its own.
+func (r *report) problem(err error) {
+	for _, one := range usage.Each(err) {
+		fmt.Fprintf(r.out, "problem  %v\n", one)
+		r.problems = append(r.problems, one)
+	}
+}
+
+// err is nil where nothing is wrong. What is wrong has been printed.
+func (r *report) err() error {
+	var summary error
+	switch n := len(r.problems); n {
+	case 0:
+		return nil
+	case 1:
+		summary = errors.New("check found 1 problem")
+	default:
+		summary = fmt.Errorf("check found %d problems", n)
+	}
+	if ExitCode(errors.Join(r.problems...)) == ExitUsage {
+		return usage.Wrap(summary)
+	}
+	return summary
+}

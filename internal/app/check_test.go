@@ -1,0 +1,72 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+var errTest = errors.New("cause")
+
+// TestExitCodeTellsWhatToChange: 2 is for what only another command line or configuration mends.
+func TestExitCodeTellsWhatToChange(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"usage", fmt.Errorf("run: %w", usage.Wrap(errTest)), ExitUsage},
+		{"configuration", fmt.Errorf("load: %w", &config.Problems{}), ExitUsage},
+		{"newer state", &checkpoint.NewerError{}, ExitUsage},
+		{"what a running exporter refuses", fmt.Errorf("ask: %w", &control.RefusedError{}), ExitUsage},
+		{"no running exporter", &control.NotRunningError{}, exitFailed},
+		{"one of several", usage.Several("resources", errTest, usage.Wrap(errTest)), ExitUsage},
+		{"anything else", errTest, exitFailed},
+		{"state in use", &checkpoint.InUseError{}, exitFailed},
+		{"damaged state", &checkpoint.DamagedError{Err: errTest}, exitFailed},
+		{"full disk", &checkpoint.FullError{}, exitFailed},
+		{"what a broker refuses", &sink.PermanentError{Err: errTest}, exitFailed},
+	} {
+		if got := ExitCode(c.err); got != c.want {
+			t.Errorf("%s: exit code %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestUnknownResourceIsAMistakeOnlyIfTheServerToldAll(t *testing.T) {
+	c := &cluster{rest: &rest.Config{Host: "https://k"}}
+	whole := c.explain(&source.UnknownResourceError{Name: "foos"})
+	partial := c.explain(&source.UnknownResourceError{Name: "foos", Cause: errTest})
+	if ExitCode(whole) != ExitUsage || ExitCode(partial) != exitFailed {
+		t.Errorf("exit codes %d and %d, want %d and %d", ExitCode(whole), ExitCode(partial), ExitUsage, exitFailed)
+	}
+}
+
+func TestReportCountsEachProblem(t *testing.T) {
+	var out bytes.Buffer
+	r := report{out: &out}
+	r.ok("configuration")
+	r.note("by the way")
+	if r.err() != nil {
+		t.Errorf("got %v without a problem", r.err())
+	}
+	r.problem(usage.Several("resources", errTest, usage.Wrap(errTest)))
+	r.problem(errTest)
+	if err := r.err(); err.Error() != "check found 3 problems" || ExitCode(err) != ExitUsage {
+		t.Errorf("got %v with exit code %d", err, ExitCode(err))
+	}
+	want := "ok       configuration\nnote     by the way\nproblem  cause\nproblem  cause\nproblem  cause\n"
+	if out.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", &out, want)
+	}
+}

@@ -1,0 +1,231 @@
+package app
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// choice is what the configuration chooses of what an API server serves at one moment.
+type choice struct {
+	// streams, each once: those that are configured by name, then those that a wildcard adds.
+	streams []selected
+	// left is what is not streamed, resources and names that stand for none, and why.
+	left []source.LeftOut
+}
+
+// selected is one stream and where it came from.
+type selected struct {
+	stream    change.Stream
+	selection source.Selection
+	names     []string // the configured names that stand for it
+	// configured is the entry of the configuration that says what becomes of its records.
+	configured *config.Resource
+}
+
+// catalog is what choose needs of source.Catalog.
+type catalog interface {
+	Resolve(name string) ([]change.Resource, error)
+	LeftOut(wildcard string) []source.LeftOut
+}
+
+// choose finds the streams that the configured resources stand for. It takes the wildcards last: what is configured by
+// name is read as it is configured there. Every entry that is wrong is in the errors, and the choice is without it.
+func choose(served catalog, resources []config.Resource) (*choice, []error) {
+	c := new(choice)
+	var errs []error
+	for _, wildcards := range []bool{false, true} {
+		for i := range resources {
+			if source.IsWildcard(resources[i].Name) == wildcards {
+				errs = append(errs, c.chooseOne(served, &resources[i])...)
+			}
+		}
+	}
+	return c, errs
+}
+
+func (c *choice) chooseOne(served catalog, configured *config.Resource) []error {
+	if err := checkSelectors(configured); err != nil {
+		return []error{err}
+	}
+	if err := checkShape(configured); err != nil {
+		return []error{err}
+	}
+	found, err := served.Resolve(configured.Name)
+	if err != nil {
+		var unknown *source.UnknownResourceError
+		if errors.As(err, &unknown) {
+			c.leave(configured.Name, "the API server serves no such resource")
+		}
+		return []error{err}
+	}
+	if source.IsWildcard(configured.Name) {
+		c.left = append(c.left, served.LeftOut(configured.Name)...)
+		return []error{c.addWildcard(found, configured)}
+	}
+	var errs []error
+	for _, resource := range found {
+		errs = append(errs, c.add(resource, configured))
+	}
+	return errs
+}
+
+// leave notes what is left out and why, once.
+func (c *choice) leave(name, reason string) {
+	if !slices.ContainsFunc(c.left, func(l source.LeftOut) bool { return l.Name == name }) {
+		c.left = append(c.left, source.LeftOut{Name: name, Reason: reason})
+	}
+}
+
+// checkSelectors finds what no server would take. Which fields a resource can be selected by, only the server knows.
+func checkSelectors(configured *config.Resource) error {
+	if _, err := labels.Parse(configured.LabelSelector); err != nil {
+		return usage.Errorf("resource %q: labelSelector %q: %w: write it as kubectl does, such as app=web",
+			configured.Name, configured.LabelSelector, err)
+	}
+	if _, err := fields.ParseSelector(configured.FieldSelector); err != nil {
+		return usage.Errorf("resource %q: fieldSelector %q: %w: write it as kubectl does, such as metadata.name=web",
+			configured.Name, configured.FieldSelector, err)
+	}
+	return nil
+}
+
+// add adds the resource's streams. One that several names stand for is read once.
+func (c *choice) add(resource change.Resource, configured *config.Resource) error {
+	if resource.ClusterScoped && len(configured.Namespaces) > 0 {
+		return usage.Errorf("resource %q: it is cluster-scoped and has no namespaces: leave out namespaces %s",
+			configured.Name, strings.Join(configured.Namespaces, ", "))
+	}
+	for _, added := range streamsOf(resource, configured) {
+		if err := c.addStream(added); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addWildcard adds the streams of what is not configured by its own name. A wildcard may stand for nothing: what it is for
+// may come later.
+func (c *choice) addWildcard(found []change.Resource, configured *config.Resource) error {
+	for _, resource := range found {
+		excluded := configured.Excludes(resource.String())
+		switch reason := c.refusal(resource, configured); {
+		case !excluded && c.joinNamed(resource, configured.Name):
+		case excluded && c.has(resource): // by its own name
+		case reason != "":
+			c.leave(resource.String(), reason)
+		default:
+			if err := c.add(resource, configured); err != nil {
+				return err
+			}
+		}
+	}
+	if len(found) == 0 {
+		c.leave(configured.Name, "it stands for nothing that the API server serves")
+	}
+	return nil
+}
+
+func (c *choice) has(resource change.Resource) bool {
+	return slices.ContainsFunc(c.streams, func(s selected) bool { return sameResource(s.stream.Resource, resource) })
+}
+
+// refusal says why the wildcard does not stand for a resource, "" is that it does.
+func (c *choice) refusal(resource change.Resource, configured *config.Resource) string {
+	if configured.Excludes(resource.String()) {
+		return "excluded by the configuration"
+	}
+	if resource.ClusterScoped && len(configured.Namespaces) > 0 {
+		return "cluster-scoped, and " + configured.Name + " is of namespaces"
+	}
+	for i := range c.streams {
+		if there := c.streams[i].stream.Resource; areTwins(there, resource) {
+			return "its objects are those of " + there.String()
+		}
+	}
+	return ""
+}
+
+// areTwins says whether two resources are the same objects.
+func areTwins(a, b change.Resource) bool {
+	isOf := func(x, y change.Resource) bool {
+		home, found := source.Twin(x)
+		return found && sameResource(home, y)
+	}
+	return isOf(a, b) || isOf(b, a)
+}
+
+// joinNamed makes the streams that are configured by the resource's own name stand for the wildcard, too, and says
+// whether there are any.
+func (c *choice) joinNamed(resource change.Resource, wildcard string) bool {
+	found := false
+	for i := range c.streams {
+		there := &c.streams[i]
+		if sameResource(there.stream.Resource, resource) && !source.IsWildcard(there.names[0]) {
+			there.names = append(there.names, wildcard)
+			found = true
+		}
+	}
+	return found
+}
+
+// sameResource leaves the version out: two versions are two forms of the same objects.
+func sameResource(a, b change.Resource) bool { return a.Group == b.Group && a.Name == b.Name }
+
+func streamsOf(resource change.Resource, configured *config.Resource) []selected {
+	namespaces := configured.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	var streams []selected
+	for _, namespace := range namespaces {
+		streams = append(streams, selected{
+			stream:    change.Stream{Resource: resource, Namespace: namespace},
+			selection: selectionOf(resource, configured),
+			names:     []string{configured.Name}, configured: configured,
+		})
+	}
+	return streams
+}
+
+// selectionOf leaves the selecting to the API server, that of namespaces, too.
+func selectionOf(resource change.Resource, configured *config.Resource) source.Selection {
+	selectors := []string{configured.FieldSelector}
+	for _, namespace := range configured.ExcludeNamespaces {
+		if !resource.ClusterScoped {
+			selectors = append(selectors, fields.OneTermNotEqualSelector("metadata.namespace", namespace).String())
+		}
+	}
+	selectors = slices.DeleteFunc(selectors, func(s string) bool { return s == "" })
+	return source.Selection{LabelSelector: configured.LabelSelector, FieldSelector: strings.Join(selectors, ",")}
+}
+
+// addStream adds a stream, or its name to the same one. One object in two streams would be delivered twice.
+func (c *choice) addStream(added selected) error {
+	for i := range c.streams {
+		there := &c.streams[i]
+		if !sameResource(there.stream.Resource, added.stream.Resource) || !overlap(there.stream.Namespace, added.stream.Namespace) {
+			continue
+		}
+		if there.stream != added.stream || there.selection != added.selection || !sameShape(there.configured, added.configured) {
+			return usage.Errorf("resource %q: %s is configured already as %q, with other selectors, namespaces, rules or version: configure it in one place",
+				added.names[0], added.stream.Resource, there.names[0])
+		}
+		if !slices.Contains(there.names, added.names[0]) {
+			there.names = append(there.names, added.names[0])
+		}
+		return nil
+	}
+	c.streams = append(c.streams, added)
+	return nil
+}
+
+func overlap(a, b string) bool { return a == b || a == "" || b == "" }

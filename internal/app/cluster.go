@@ -1,0 +1,156 @@
+package app
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/decode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// cluster is the API server and what is wanted of it.
+type cluster struct {
+	rest      *rest.Config
+	version   string // the exporter's
+	name      string
+	uid       string
+	discovery *source.Discovery
+	// chosen is what is streamed now. While the exporter runs, it is replaced as a whole when streams come and go.
+	chosen   atomic.Pointer[choice]
+	instance string // of the state, unlike that of any other state; "" where there is none
+	// met are the uids of all clusters that had the name, as the saved state knows them; nil is none but uid.
+	met atomic.Pointer[[]string]
+}
+
+// streams are those that are streamed now.
+func (c *cluster) streams() []selected {
+	if chosen := c.chosen.Load(); chosen != nil {
+		return chosen.streams
+	}
+	return nil
+}
+
+// Access says how to reach the API server, and as whom.
+type Access struct {
+	Kubeconfig, Context string // "" is as kubectl finds it
+	Version             string // of the exporter
+}
+
+// findCluster loads the kubeconfig.
+func findCluster(to Access, cfg *config.Config) (*cluster, error) {
+	restConfig, name, err := source.LoadKubeconfig(to.Kubeconfig, to.Context)
+	if err != nil {
+		return nil, usage.Wrap(err)
+	}
+	restConfig.UserAgent = "kubecdc-exporter/" + to.Version
+	if cfg.Cluster != "" {
+		name = cfg.Cluster
+	}
+	return &cluster{rest: restConfig, name: name, version: to.Version}, nil
+}
+
+// identify asks the server who it is, and waits until it can tell what it serves.
+func (c *cluster) identify(ctx context.Context) (err error) {
+	if c.uid, err = source.ClusterUID(ctx, c.rest); err != nil {
+		return err
+	}
+	return source.AwaitReady(ctx, c.rest)
+}
+
+// resolve finds the streams that the configured resources stand for now. Every name that fails is in the error, and what
+// can be found is found all the same.
+func (c *cluster) resolve(ctx context.Context, resources []config.Resource) (*source.Catalog, error) {
+	var err error
+	if c.discovery, err = source.NewDiscovery(c.rest); err != nil {
+		return nil, err
+	}
+	catalog, err := c.discovery.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	chosen, errs := choose(catalog, resources)
+	c.chosen.Store(chosen)
+	for i := range errs {
+		errs[i] = c.explain(errs[i])
+	}
+	return catalog, usage.Several("resources", errs...)
+}
+
+// explain tells a wrong name, which is the user's, from a server that does not answer.
+func (c *cluster) explain(err error) error {
+	var unknown *source.UnknownResourceError
+	var unwatchable *source.UnwatchableError
+	switch {
+	case err == nil, usage.Is(err):
+		return err
+	case errors.As(err, &unknown) && unknown.Cause != nil:
+		return source.ExplainServerError(c.rest.Host, err)
+	case errors.As(err, &unknown), errors.As(err, &unwatchable):
+		return usage.Wrap(err)
+	}
+	return source.ExplainServerError(c.rest.Host, err)
+}
+
+// judge tells records of other clusters in a log; named says that its destinations have the cluster's name in them. It is nil
+// where nobody knows which cluster this is.
+func (c *cluster) judge(named bool) sink.Judge {
+	if c.uid == "" {
+		return nil
+	}
+	return func(m *sink.Stored) error {
+		owner := decode.Owner{Cluster: c.name, UIDs: []string{c.uid}, Named: named}
+		if met := c.met.Load(); met != nil {
+			owner.UIDs = append(owner.UIDs, *met...)
+		}
+		return owner.Judge(m)
+	}
+}
+
+// recall reads from the state which clusters had the name.
+func (c *cluster) recall(store *checkpoint.Store) error {
+	met, err := store.Clusters()
+	if err != nil {
+		return fmt.Errorf("read the clusters that had the name %s: %w", c.name, err)
+	}
+	c.met.Store(&met)
+	return nil
+}
+
+// recallIfSaved is recall for who only looks. Where the state cannot be read, whoever opens it next says why.
+func (c *cluster) recallIfSaved(ctx context.Context, dir string) {
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
+	if err != nil {
+		return
+	}
+	if errors.Join(c.recall(store), store.Close()) != nil {
+		c.met.Store(nil)
+	}
+}
+
+// embody gives the exporter the identity of its state, under which others see what it has sent.
+func (c *cluster) embody(store *checkpoint.Store) error {
+	key, err := store.RedactionKey()
+	if err != nil {
+		return fmt.Errorf("read the identity of the state: %w", err)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("instance"))
+	c.instance = hex.EncodeToString(mac.Sum(nil)[:8])
+	return nil
+}
+
+// meet returns what notes that another cluster has the name now.
+func (c *cluster) meet(store *checkpoint.Store) func(uid string) error {
+	return func(uid string) error { return errors.Join(store.MeetCluster(uid), c.recall(store)) }
+}

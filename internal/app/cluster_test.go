@@ -1,0 +1,192 @@
+package app
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+var (
+	pods        = change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}
+	nodes       = change.Resource{Version: "v1", Name: "nodes", Kind: "Node", ClusterScoped: true}
+	deployments = change.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"}
+	events      = change.Resource{Version: "v1", Name: "events", Kind: "Event"}
+	newEvents   = change.Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event"}
+	betas       = change.Resource{Group: "apps", Version: "v1beta1", Name: "deployments", Kind: "Deployment"}
+)
+
+// served stands for an API server.
+type served map[string][]change.Resource
+
+func (s served) Resolve(name string) ([]change.Resource, error) {
+	if found := s[name]; found != nil || source.IsWildcard(name) {
+		return slices.Clone(found), nil
+	}
+	return nil, &source.UnknownResourceError{Name: name}
+}
+
+func (s served) LeftOut(string) []source.LeftOut { return nil }
+
+func everything() served {
+	return served{
+		"pods": {pods}, "po": {pods}, "nodes": {nodes}, "deployments.apps": {deployments}, "deployments.v1beta1.apps": {betas},
+		"*": {deployments, nodes, pods}, "*.apps": {deployments}, "*.nodes": {nodes},
+		"*.k8s": {events}, "*.events.k8s.io": {newEvents}, "events.events.k8s.io": {newEvents},
+	}
+}
+
+// described is a stream on one line: its name, its selector, and the configured names that stand for it.
+func described(c *choice) []string {
+	var all []string
+	for _, s := range c.streams {
+		all = append(all, strings.Join([]string{s.stream.String(), s.selection.LabelSelector, strings.Join(s.names, "+")}, " "))
+	}
+	return all
+}
+
+func TestOneObjectIsInOneStream(t *testing.T) {
+	type resources = []config.Resource
+	for _, c := range []struct {
+		name       string
+		configured resources
+		want       []string
+	}{
+		{"two names of one resource", resources{{Name: "pods"}, {Name: "po"}}, []string{"pods  pods+po"}},
+		{"a namespace given twice", resources{{Name: "pods", Namespaces: []string{"a", "b", "a"}}}, []string{"a/pods  pods", "b/pods  pods"}},
+		{"namespaces that differ", resources{{Name: "pods", Namespaces: []string{"a"}}, {Name: "po", Namespaces: []string{"b"}, LabelSelector: "x"}},
+			[]string{"a/pods  pods", "b/pods x po"}},
+		{"wildcard before a name", resources{{Name: "*"}, {Name: "pods", LabelSelector: "x"}},
+			[]string{"pods x pods+*", "deployments.apps  *", "nodes  *"}},
+		{"wildcard after a name of some namespaces", resources{{Name: "pods", Namespaces: []string{"a", "b"}}, {Name: "*"}},
+			[]string{"a/pods  pods+*", "b/pods  pods+*", "deployments.apps  *", "nodes  *"}},
+		{"wildcard and another version", resources{{Name: "*"}, {Name: "deployments.v1beta1.apps"}},
+			[]string{"deployments.apps  deployments.v1beta1.apps+*", "nodes  *", "pods  *"}},
+		{"two wildcards", resources{{Name: "*"}, {Name: "*.apps"}}, []string{"deployments.apps  *+*.apps", "nodes  *", "pods  *"}},
+		{"wildcard of a namespace leaves out what has none", resources{{Name: "*", Namespaces: []string{"a"}}},
+			[]string{"a/deployments.apps  *", "a/pods  *"}},
+		{"a wildcard that leaves out", resources{{Name: "*", Exclude: []string{"pods"}}}, []string{"deployments.apps  *", "nodes  *"}},
+		{"a wildcard that leaves out what is named", resources{{Name: "*", Exclude: []string{"pods"}}, {Name: "po"}},
+			[]string{"pods  po", "deployments.apps  *", "nodes  *"}},
+		{"a wildcard that leaves out a group", resources{{Name: "*", Exclude: []string{"*.apps"}}}, []string{"nodes  *", "pods  *"}},
+		{"a wildcard that stands for nothing", resources{{Name: "pods"}, {Name: "*.example.com"}}, []string{"pods  pods"}},
+		{"one object under two names of a wildcard", resources{{Name: "*.k8s"}, {Name: "*.events.k8s.io"}}, []string{"events  *.k8s"}},
+		{"one object under two names, the other way round", resources{{Name: "*.events.k8s.io"}, {Name: "*.k8s"}}, []string{"events.events.k8s.io  *.events.k8s.io"}},
+		{"one object under two names, one of them given", resources{{Name: "*.k8s"}, {Name: "events.events.k8s.io"}},
+			[]string{"events.events.k8s.io  events.events.k8s.io"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			found, errs := choose(everything(), c.configured)
+			if err := usage.Several("resources", errs...); err != nil {
+				t.Fatal(err)
+			}
+			if got := described(found); !slices.Equal(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestContradictingResourcesAreRefused(t *testing.T) {
+	type resources = []config.Resource
+	const remedy = "with other selectors, namespaces, rules or version: configure it in one place"
+	for _, c := range []struct {
+		name       string
+		configured resources
+		want       string
+	}{
+		{"selectors", resources{{Name: "pods"}, {Name: "po", LabelSelector: "x"}}, `resource "po": pods is configured already as "pods", ` + remedy},
+		{"all namespaces and one", resources{{Name: "pods"}, {Name: "po", Namespaces: []string{"a"}}}, `resource "po": pods is configured already as "pods", ` + remedy},
+		{"versions", resources{{Name: "deployments.apps"}, {Name: "deployments.v1beta1.apps"}},
+			`resource "deployments.v1beta1.apps": deployments.apps is configured already as "deployments.apps", ` + remedy},
+		{"wildcards", resources{{Name: "*"}, {Name: "*.apps", LabelSelector: "x"}}, `resource "*.apps": deployments.apps is configured already as "*", ` + remedy},
+		{"cluster-scoped", resources{{Name: "nodes", Namespaces: []string{"a", "b"}}}, `resource "nodes": it is cluster-scoped and has no namespaces: leave out namespaces a, b`},
+		{"several", resources{{Name: "x"}, {Name: "pods"}, {Name: "y"}}, "resources: 2 problems:\n" +
+			"  resource \"x\": the API server serves no such resource: see kubectl api-resources\n" +
+			"  resource \"y\": the API server serves no such resource: see kubectl api-resources"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, errs := choose(everything(), c.configured)
+			for i := range errs {
+				errs[i] = new(cluster).explain(errs[i])
+			}
+			err := usage.Several("resources", errs...)
+			if err == nil || err.Error() != c.want {
+				t.Fatalf("got  %v\nwant %s", err, c.want)
+			}
+			if code := ExitCode(err); code != ExitUsage {
+				t.Errorf("exit code %d, want %d", code, ExitUsage)
+			}
+		})
+	}
+}
+
+// TestSinkWantsByConfiguredNames: a wildcard's sink gets what is configured by name, too.
+func TestSinkWantsByConfiguredNames(t *testing.T) {
+	var c cluster
+	configured := []config.Resource{{Name: "*"}, {Name: "pods"}}
+	chosen, errs := choose(everything(), configured)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	c.chosen.Store(chosen)
+	for _, s := range []struct {
+		wants []string
+		want  []string
+	}{
+		{[]string{"pods"}, []string{"pods"}},
+		{[]string{"*"}, []string{"pods", "deployments.apps", "nodes"}},
+	} {
+		wanted := c.wantedBy(&config.Sink{Resources: s.wants})
+		var got []string
+		for _, stream := range c.streams() {
+			if wanted(&stream.stream) {
+				got = append(got, stream.stream.String())
+			}
+		}
+		if !slices.Equal(got, s.want) {
+			t.Errorf("%q gets %q, want %q", s.wants, got, s.want)
+		}
+	}
+	if c.wantedBy(&config.Sink{}) != nil {
+		t.Error("a sink that names nothing does not get all")
+	}
+}
+
+// TestNamespacesAreLeftOutByTheServer: a field selector does it, of what has namespaces.
+func TestNamespacesAreLeftOutByTheServer(t *testing.T) {
+	chosen, errs := choose(everything(), []config.Resource{{Name: "*", FieldSelector: "metadata.name!=x", ExcludeNamespaces: []string{"a", "b"}}})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range chosen.streams {
+		want := "metadata.name!=x,metadata.namespace!=a,metadata.namespace!=b"
+		if s.stream.Resource.ClusterScoped {
+			want = "metadata.name!=x"
+		}
+		if s.selection.FieldSelector != want {
+			t.Errorf("%s is selected by %q, want %q", s.stream, s.selection.FieldSelector, want)
+		}
+	}
+}
+
+// TestI4WhatIsLeftOutIsSaid with its reason.
+func TestI4WhatIsLeftOutIsSaid(t *testing.T) {
+	configured := []config.Resource{{Name: "*.nodes", Namespaces: []string{"a"}}, {Name: "*.apps", Exclude: []string{"deployments.apps"}}, {Name: "*.none"}}
+	chosen, errs := choose(everything(), configured)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	want := []source.LeftOut{
+		{Name: "nodes", Reason: "cluster-scoped, and *.nodes is of namespaces"}, {Name: "deployments.apps", Reason: "excluded by the configuration"},
+		{Name: "*.none", Reason: "it stands for nothing that the API server serves"},
+	}
+	if !slices.Equal(chosen.left, want) {
+		t.Errorf("left out are %+v, want %+v", chosen.left, want)
+	}
+}

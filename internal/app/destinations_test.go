@@ -1,0 +1,52 @@
+package app
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+)
+
+// Two sinks of one configuration that write to the same place are found, whatever their names for it.
+func TestCheckFindsSinksOnOnePlace(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(dir, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "out.ndjson")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, a, b, want string }{
+		{"a file", "file: {path: " + file + "}", "file: {path: " + filepath.Join(dir, "link", "out.ndjson") + "}", "the same file " + file},
+		{"two files", "file: {path: " + file + "}", "file: {path: " + file + ".2}", ""},
+		{"standard output", "file: {path: '-'}", "file: {path: '-'}", ""},
+		{"a stream", "nats: {url: 'nats://h', stream: S}", "nats: {url: 'nats://other:1,nats://h:4222', stream: S}", "the same stream S"},
+		{"a stream of another server", "nats: {url: 'nats://h', stream: S}", "nats: {url: 'nats://h:4223', stream: S}", ""},
+		{"a stream that both share", "nats: {url: 'nats://h', stream: S, shared: true}", "nats: {url: 'nats://h', stream: S, shared: true}", ""},
+		{"a stream that one shares", "nats: {url: 'nats://h', stream: S, shared: true}", "nats: {url: 'nats://h', stream: S}", "the same stream S"},
+		{"a bucket", "nats: {url: 'nats://h', kv: B}", "nats: {url: 'nats://h', kv: B}", "the same bucket B"},
+		{"a transactional id", "kafka: {brokers: ['h:9092'], topic: a, delivery: transactional, transactionalId: i}",
+			"kafka: {brokers: ['h:9092'], topic: b, delivery: transactional, transactionalId: i}", "the same transactional id i"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			text := "cluster: c\nresources: [{resource: pods}]\nstate: {dir: " + dir + "}\nsinks:\n- {name: one, " + test.a + "}\n- {name: two, " + test.b + "}\n"
+			cfg, err := config.Parse("config.yaml", []byte(text), os.LookupEnv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			r := report{out: &out}
+			checkDestinations(cfg, &cluster{name: "c"}, &r)
+			switch told := out.String(); {
+			case test.want == "" && told != "":
+				t.Errorf("told %s", told)
+			case test.want != "" && (!strings.Contains(told, "sinks one and two write to "+test.want+":") || ExitCode(r.err()) != ExitUsage):
+				t.Errorf("told %q, want %s", told, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// devPoll is how often the stream is read on.
+const devPoll = 100 * time.Millisecond
+
+// DevOptions are what dev runs.
+type DevOptions struct {
+	Access      Access
+	StateDir    string // "" is one that is removed in the end
+	Address     string // of the embedded NATS server
+	Out, ErrOut *console.Screen
+	StopTimeout time.Duration
+	// Configure makes the configuration, the first sink of which is the embedded server's.
+	Configure func(dir string, embedded config.Sink) (*config.Config, error)
+}
+
+// Dev runs the whole line into an embedded NATS server, and prints what comes back out.
+func Dev(ctx context.Context, o DevOptions) (err error) {
+	dir, cleanUp, err := devDir(o.StateDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cleanUp()) }()
+	if err := checkFree(ctx, o.Address); err != nil {
+		return err
+	}
+	server, err := startEmbedded(o.Address, filepath.Join(dir, "jetstream"))
+	if err != nil {
+		return err
+	}
+	defer server.Shutdown()
+	cfg, err := o.Configure(dir, config.Sink{Name: "dev", NATS: &config.NATS{URL: server.URL(), Stream: formerStream}})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.ErrOut, "NATS with JetStream at %s, stream %s; state in %s\n", server.URL(), cfg.Sinks[0].NATS.Stream, dir)
+	return o.streamAndPrint(ctx, cfg)
+}
+
+// checkFree finds an address that cannot be listened on before the server does, which tries for long and says less.
+func checkFree(ctx context.Context, address string) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	var wrong *net.AddrError
+	var noPort *net.DNSError
+	switch {
+	case errors.As(err, &noPort):
+		return usage.Errorf("--nats-listen %q: %s: want host:port", address, noPort.Err)
+	case errors.As(err, &wrong):
+		return usage.Errorf("--nats-listen %q: %s: want host:port", address, wrong.Err)
+	case err != nil:
+		return fmt.Errorf("listen on %s: %w: choose another address with --nats-listen", address, Cause(err))
+	}
+	return listener.Close()
+}
+
+// startEmbedded starts the NATS server on host:port.
+func startEmbedded(address, storeDir string) (*embedded.Server, error) {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, usage.Errorf("--nats-listen %q: %w: want host:port", address, err)
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil, usage.Errorf("--nats-listen %q: %w: want host:port", address, err)
+	}
+	return embedded.Start(embedded.Options{StoreDir: storeDir, Host: host, Port: int(port)})
+}
+
+// devDir is the given directory, or a temporary one that cleanUp removes.
+func devDir(given string) (dir string, cleanUp func() error, err error) {
+	if given != "" {
+		return given, func() error { return nil }, nil
+	}
+	dir, err = os.MkdirTemp("", "kubecdc-dev-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make a temporary state directory: %w: give one with --state-dir", err)
+	}
+	return dir, func() error { return os.RemoveAll(dir) }, nil
+}
+
+// streamAndPrint runs the line, and beside it a reader of the stream.
+func (o *DevOptions) streamAndPrint(ctx context.Context, cfg *config.Config) error {
+	c, err := findCluster(o.Access, cfg)
+	if err != nil {
+		return err
+	}
+	reader, err := newReader(&cfg.Sinks[0], c, sink.Start{End: true})
+	if err != nil {
+		return err
+	}
+	log := &console.Log{Printer: console.NewPrinter(o.Out, console.Style{Brief: true}), Poll: devPoll, Diff: true}
+	readCtx, stopReading := context.WithCancel(ctx)
+	var reading errgroup.Group
+	reading.Go(func() error {
+		err := ignoreStop(readCtx, log.Follow(readCtx, reader))
+		return errors.Join(err, reader.Close())
+	})
+	// The changes are printed to the terminal, so its last line is not free for the progress.
+	err = Run(ctx, RunOptions{Access: o.Access, Config: cfg, Out: o.Out, ErrOut: struct{ io.Writer }{o.ErrOut}, StopTimeout: o.StopTimeout})
+	stopReading()
+	return errors.Join(err, reading.Wait())
+}
+
+// ignoreStop is nil where the error is only our own stop.
+func ignoreStop(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

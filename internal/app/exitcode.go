@@ -1,0 +1,38 @@
+package app
+
+import (
+	"errors"
+	"os"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// The exit codes.
+const (
+	exitFailed = 1 // failed while running
+	ExitUsage  = 2 // wrong usage or configuration
+)
+
+// ExitCode tells scripts whether the same command may go better the next time, once what is around it is mended, or
+// only after somebody changed the command or the configuration.
+func ExitCode(err error) int {
+	var problems *config.Problems
+	var newer *checkpoint.NewerError
+	var refused *control.RefusedError
+	if usage.Is(err) || errors.As(err, &problems) || errors.As(err, &newer) || errors.As(err, &refused) {
+		return ExitUsage
+	}
+	return exitFailed
+}
+
+// Cause is an error of the operating system without the path and the address, which the message has already.
+func Cause(err error) error {
+	var system *os.SyscallError
+	if errors.As(err, &system) {
+		return system.Err
+	}
+	return err
+}

@@ -1,0 +1,305 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/telemetry"
+)
+
+// scripted is an API server's discovery that says what the test wants, and nothing else.
+type scripted struct {
+	versions  []string // of gears.example.com that are served, the preferred one first
+	stale     bool     // it cannot tell of example.com, as of an aggregated server that is down
+	failing   bool     // it answers no question for discovery
+	starting  bool     // it is not ready
+	reachable bool     // gears are served at their path, whatever discovery says
+	asked     int      // times that gears were asked for at their path
+}
+
+func (s *scripted) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	switch path := request.URL.Path; {
+	case path == "/readyz" && s.starting, s.failing && path != "/readyz":
+		w.WriteHeader(http.StatusInternalServerError)
+	case path == "/readyz":
+		fmt.Fprint(w, "ok")
+	case path == "/api":
+		s.write(w, "", s.version("v1", "pods", "Pod"))
+	case path == "/apis":
+		var versions []string
+		for _, v := range s.versions {
+			versions = append(versions, s.version(v, "gears", "Gear"))
+		}
+		if len(versions) == 0 && s.stale {
+			versions = []string{`{"version":"v1","freshness":"Stale"}`}
+		}
+		s.write(w, "example.com", versions...)
+	default:
+		if s.asked++; !s.reachable {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		fmt.Fprint(w, `{"kind":"List","metadata":{"resourceVersion":"1"},"items":[]}`)
+	}
+}
+
+func (s *scripted) write(w http.ResponseWriter, group string, versions ...string) {
+	items := ""
+	if len(versions) > 0 {
+		items = fmt.Sprintf(`{"metadata":{"name":%q},"versions":[%s]}`, group, strings.Join(versions, ","))
+	}
+	w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+	fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[%s]}`, items)
+}
+
+func (*scripted) version(version, name, kind string) string {
+	return fmt.Sprintf(`{"version":%q,"freshness":"Current","resources":[{"resource":%q,"responseKind":{"group":"","version":"","kind":%q},"scope":"Namespaced","singularResource":"","verbs":["list","watch"]}]}`,
+		version, name, kind)
+}
+
+// followRig is a follower of the scripted server, in a pipeline whose streams read nothing.
+type followRig struct {
+	*scripted
+	t      *testing.T
+	f      *follower
+	roster *pipeline.Roster
+	over   chan struct{} // closed when gears are to be over, as a session would be that was ended
+	left   chan string
+	built  []string // streams with their versions, each time that one was made
+}
+
+// idle is a sink that holds whatever it is given.
+type idle struct{}
+
+func (idle) Open(context.Context, sink.Mark) ([]string, error) { return nil, nil }
+
+func (idle) Write(context.Context, []sink.Message) (sink.Mark, error) {
+	return "1", nil
+}
+
+func (idle) Close(context.Context) error { return nil }
+
+// follow runs the steps beside a pipeline, in the place of the follower's own loop.
+func follow(t *testing.T, script *scripted, steps func(*followRig)) {
+	t.Helper()
+	server := httptest.NewServer(script)
+	transport := &http.Transport{}
+	t.Cleanup(func() { transport.CloseIdleConnections(); server.Close() })
+	store, err := checkpoint.Open(t.Context(), filepath.Join(t.TempDir(), "state"), checkpoint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	cfg := &config.Config{Resources: []config.Resource{{Name: "*"}}}
+	cfg.Discovery.Interval = config.Duration(time.Minute)
+	c := &cluster{name: "c", uid: "u", rest: &rest.Config{Host: server.URL, Transport: transport}}
+	a := &assembly{cfg: cfg, cluster: c, store: store, logger: slog.New(slog.DiscardHandler)}
+	if a.catalog, err = c.resolve(t.Context(), cfg.Resources); err != nil {
+		t.Fatal(err)
+	}
+	r := &followRig{scripted: script, t: t, f: newFollower(a), over: make(chan struct{}), left: make(chan string, 8)}
+	r.f.build = r.build
+	r.run(store, steps)
+}
+
+func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
+	r.t.Helper()
+	told := telemetry.New(telemetry.Options{Logger: r.f.logger, Sinks: []string{"out"}})
+	observer := pipelineObserver(told, func() {})
+	observer.Left = func(stream change.Stream) { r.left <- stream.String() }
+	sources, err := r.f.start(told)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(r.t.Context())
+	defer stop()
+	err = pipeline.Run(ctx, pipeline.Config{
+		ClusterUID: "u", Sources: sources, Sinks: []pipeline.Sink{{Name: "out", Target: idle{}, Queue: fifo.Limit{Bytes: 1, Records: 1}}}, Store: store, StopTimeout: time.Minute,
+		Follow: func(_ context.Context, roster *pipeline.Roster) error {
+			defer stop()
+			r.roster = roster
+			steps(r)
+			return nil
+		},
+		Observer: observer,
+	})
+	if err != nil {
+		r.t.Error(err)
+	}
+}
+
+// build makes a stream that is over when the test says so.
+func (r *followRig) build(s selected) (pipeline.Source, *source.Session, error) {
+	r.built = append(r.built, s.stream.String()+" "+s.stream.Resource.Version)
+	over := r.over
+	return pipeline.Source{
+		Stream:  s.stream,
+		Request: func(...change.Owed) {},
+		Run: func(ctx context.Context, line *pipeline.Line) error {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-over:
+				return errors.Join(line.Drain(ctx, s.stream), pipeline.ErrOver)
+			}
+		},
+	}, source.NewSession(source.Config{}, nil), nil
+}
+
+// look lets the follower ask once, and wants what it then knows: streams, "!" behind one that ended, "?" for each catalog in a row
+// that lacks it.
+func (r *followRig) look(step, want string) {
+	r.t.Helper()
+	r.f.look(r.t.Context(), r.roster)
+	var known []string
+	for _, s := range r.f.sessions {
+		text := s.stream.Resource.Name + strings.Repeat("?", s.missed)
+		if s.ended {
+			text += "!"
+		}
+		known = append(known, text)
+	}
+	slices.Sort(known)
+	if got := strings.Join(known, " "); got != want {
+		r.t.Errorf("%s: the follower knows %q, want %q", step, got, want)
+	}
+}
+
+// TestI4AResourceIsGoneAfterTwoCatalogsThatLackIt, and its own path; what is not told, is not gone.
+func TestI4AResourceIsGoneAfterTwoCatalogsThatLackIt(t *testing.T) {
+	follow(t, &scripted{versions: []string{"v1"}}, func(r *followRig) {
+		r.look("at first", "gears pods")
+		r.versions = nil
+		r.look("the first without", "gears? pods")
+		if r.asked > 0 {
+			t.Errorf("gears are asked for %d times after one catalog", r.asked)
+		}
+		r.versions = []string{"v1"}
+		r.look("back again", "gears pods")
+		r.versions = nil
+		r.look("the first again", "gears? pods")
+		r.reachable = true
+		r.look("it is there at its path", "gears?? pods")
+		r.reachable, r.starting = false, true
+		r.look("the server is not ready", "gears??? pods")
+		r.starting = false
+		r.look("gone", "gears????! pods")
+		r.look("once", "gears! pods")
+	})
+}
+
+// TestI4AnIncompleteCatalogEndsNothing, however often it comes, nor does a server that answers nothing.
+func TestI4AnIncompleteCatalogEndsNothing(t *testing.T) {
+	follow(t, &scripted{versions: []string{"v1"}}, func(r *followRig) {
+		r.look("at first", "gears pods")
+		for range 3 {
+			r.versions, r.stale = nil, true
+			r.look("the group is untold", "gears pods")
+			r.failing = true
+			r.look("nothing is told", "gears pods")
+			r.failing = false
+		}
+		r.stale = false
+		r.look("the first full one", "gears? pods")
+		r.stale = true
+		r.look("untold again", "gears pods")
+		r.stale = false
+		r.look("the first full one again", "gears? pods")
+		r.failing = true
+		r.look("nothing is told, which proves nothing", "gears? pods")
+		r.failing = false
+		r.look("the second", "gears??! pods")
+	})
+}
+
+// TestI4AResourceThatIsBackIsANewStream, when the old one is forgotten and not before.
+func TestI4AResourceThatIsBackIsANewStream(t *testing.T) {
+	follow(t, &scripted{}, func(r *followRig) {
+		r.look("at first", "pods")
+		r.versions = []string{"v1"}
+		r.look("it comes", "gears pods")
+		if !r.roster.Holds("gears.example.com") {
+			t.Error("the pipeline does not have the stream")
+		}
+		r.versions = nil
+		r.look("the first without", "gears? pods")
+		r.look("gone", "gears??! pods")
+		r.versions = []string{"v2"}
+		r.look("back before it is forgotten", "gears! pods")
+		over := r.over
+		r.over = make(chan struct{})
+		close(over)
+		for <-r.left != "gears.example.com" { // pods share the end of the first streams
+		}
+		if r.roster.Holds("gears.example.com") {
+			t.Fatal("the pipeline still has the stream, and has told that it left")
+		}
+		r.look("back", "gears pods")
+		if want := []string{"pods v1", "gears.example.com v1", "gears.example.com v2"}; !slices.Equal(r.built, want) {
+			t.Errorf("built are %q, want %q", r.built, want)
+		}
+	})
+}
+
+// TestAResourceGoesOnInAnotherVersion is one stream; which one is read is the session's.
+func TestAResourceGoesOnInAnotherVersion(t *testing.T) {
+	follow(t, &scripted{versions: []string{"v1"}}, func(r *followRig) {
+		r.look("at first", "gears pods")
+		for _, versions := range [][]string{{"v2", "v1"}, {"v2"}, {"v3"}} {
+			r.versions = versions
+			r.look(strings.Join(versions, " "), "gears pods")
+		}
+		if len(r.built) != 2 {
+			t.Errorf("built are %q, want each once", r.built)
+		}
+	})
+}
+
+// TestWhatIsFollowedIsPublishedWhereItChanged, with the catalog or without it, and stays the same choice otherwise.
+func TestWhatIsFollowedIsPublishedWhereItChanged(t *testing.T) {
+	follow(t, &scripted{versions: []string{"v1"}}, func(r *followRig) {
+		published := func() *choice { return r.f.cluster.chosen.Load() }
+		r.look("at first", "gears pods")
+		first := published()
+		r.look("again", "gears pods")
+		if published() != first {
+			t.Error("the same choice was published twice")
+		}
+		r.versions = nil
+		r.look("gone", "gears? pods")
+		if published() == first {
+			t.Error("nothing was published of another catalog")
+		}
+		r.look("certainly gone", "gears??! pods")
+		before := published()
+		close(r.over)
+		for <-r.left != "gears.example.com" { // pods share the end of the streams
+		}
+		r.look("forgotten", "pods")
+		if now := published(); now == before || len(now.streams) != 1 {
+			t.Errorf("published are %d streams, want 1", len(now.streams))
+		}
+	})
+}

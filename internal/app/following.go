@@ -1,0 +1,51 @@
+package app
+
+import (
+	"sync/atomic"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// answers are what is said of the streams of one choice.
+type answers[T any] struct {
+	of       *choice
+	byStream map[change.Stream]T
+}
+
+// following answers of each stream what say does of the selected one, and follows the streams that come and go. It may be
+// asked from any goroutine. A stream that is over, and of which something is still on disk, has the names that its resource
+// can be configured by.
+func following[T any](c *cluster, say func(*selected) T) func(*change.Stream) T {
+	var known atomic.Pointer[answers[T]]
+	return func(stream *change.Stream) T {
+		now, a := c.chosen.Load(), known.Load()
+		if a == nil || a.of != now {
+			a = answersOf(now, say)
+			known.Store(a)
+		}
+		if answer, found := a.byStream[*stream]; found {
+			return answer
+		}
+		return say(&selected{stream: *stream, names: possibleNames(stream.Resource)})
+	}
+}
+
+func answersOf[T any](chosen *choice, say func(*selected) T) *answers[T] {
+	a := &answers[T]{of: chosen, byStream: map[change.Stream]T{}}
+	if chosen == nil {
+		return a
+	}
+	for i := range chosen.streams {
+		a.byStream[chosen.streams[i].stream] = say(&chosen.streams[i])
+	}
+	return a
+}
+
+// possibleNames are those that a configuration can have for the resource, the narrowest first.
+func possibleNames(resource change.Resource) []string {
+	names := []string{resource.String(), "*"}
+	if resource.Group != "" {
+		names = []string{resource.String(), "*." + resource.Group, "*"}
+	}
+	return names
+}

@@ -1,0 +1,149 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/deadletter"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/shape"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/transform"
+)
+
+// forms say how each stream's objects are cut and redacted now, so that what lies on disk by other rules is shaped
+// again before it goes out (I9). They may be asked from any goroutine.
+type forms struct {
+	cluster *cluster
+	cfg     *config.Config
+	key     []byte
+	known   atomic.Pointer[formsOf]
+}
+
+// formsOf are those of one choice, by the names of its streams: a stream on disk may be of another version.
+type formsOf struct {
+	choice *choice
+	today  map[string]*shape.Today
+}
+
+func newForms(c *cluster, cfg *config.Config, key []byte) *forms {
+	return &forms{cluster: c, cfg: cfg, key: key}
+}
+
+// forms are those of this run. What goes to disk from now on names them.
+func (a *assembly) forms() (*forms, error) {
+	key, err := redactionKey(a.cfg, a.store)
+	if err != nil {
+		return nil, err
+	}
+	f := newForms(a.cluster, a.cfg, key)
+	a.store.SetForms(f.of)
+	return f, nil
+}
+
+// today is nil where no rules of today are known: what is not configured has none.
+func (f *forms) today(stream *change.Stream) *shape.Today {
+	now, known := f.cluster.chosen.Load(), f.known.Load()
+	if known == nil || known.choice != now {
+		known = &formsOf{now, map[string]*shape.Today{}}
+		for i := range now.streams {
+			known.today[now.streams[i].stream.String()] = f.make(&now.streams[i])
+		}
+		f.known.Store(known)
+	}
+	if today, found := known.today[stream.String()]; found {
+		return today
+	}
+	return f.make(&selected{stream: *stream, names: possibleNames(stream.Resource)})
+}
+
+func (f *forms) make(s *selected) *shape.Today {
+	known := *s
+	for _, name := range s.names {
+		i := slices.IndexFunc(f.cfg.Resources, func(r config.Resource) bool { return r.Name == name })
+		if i >= 0 && known.configured == nil {
+			known.configured = &f.cfg.Resources[i]
+		}
+	}
+	if known.configured == nil {
+		return nil
+	}
+	today, err := shape.NewToday(wholeRules(&known), f.key)
+	if err != nil { // no start gets so far
+		return nil
+	}
+	return today
+}
+
+// wholeRules are those of the stream's objects, with what is cut while they are read.
+func wholeRules(s *selected) transform.Rules {
+	rules, keep := rulesOf(s), keepOf(s.configured)
+	if !keep.ManagedFields {
+		rules = rules.Join(transform.Rules{Drop: []string{".metadata.managedFields"}})
+	}
+	if !keep.LastApplied {
+		rules = rules.Join(transform.Rules{Drop: []string{".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}})
+	}
+	return rules
+}
+
+// of is the form of what is shaped now.
+func (f *forms) of(stream *change.Stream) string {
+	if today := f.today(stream); today != nil {
+		return today.Form
+	}
+	return ""
+}
+
+var errNoRules = errors.New("no rules of today can be applied to it")
+
+// reshape brings a record from disk into today's form.
+func (f *forms) reshape(rec *change.Record) error {
+	today := f.today(rec.Stream)
+	if today == nil {
+		return errNoRules
+	}
+	return today.Reshape(rec, rec.Form)
+}
+
+// reshapeLetters brings the dead letters on disk into today's form, so that nobody who looks at them sees more than
+// consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
+func (a *assembly) reshapeLetters(all *letters, sinks []pipeline.Sink, f *forms) {
+	for i := range sinks {
+		s := &sinks[i]
+		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays
+			rec := head.Record(a.cluster.uid)
+			today := f.today(rec.Stream)
+			return rec.Op.OfObject() && today != nil && head.Form != today.Form
+		}
+		err := all.dirs[s.Name].Mend(due, func(l *deadletter.Letter) error {
+			f.reshapeLetter(l, a.cluster.uid, func(rec *change.Record) []sink.Message {
+				s.Encoder.Reset()
+				return s.Encoder.Encode(nil, rec)
+			})
+			return nil
+		})
+		if err != nil {
+			a.logger.Warn("dead letters stay as they were cut and redacted by other rules; what is sent again is shaped by today's", "sink", s.Name, "error", err)
+		}
+	}
+}
+
+// reshapeLetter makes the letter's object and message be what they would be today. Where that is not possible nothing
+// is left of them.
+func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode func(*change.Record) []sink.Message) {
+	rec := l.Record(clusterUID)
+	if err := f.reshape(rec); err != nil {
+		l.Value, l.Object, l.Form = nil, nil, f.of(rec.Stream)
+		l.Error = fmt.Sprintf("%s (what it held was cut and redacted by other rules than today's, and is withheld: %v)", l.Error, err)
+		return
+	}
+	l.Value, l.Object, l.Form = nil, rec.Object, f.of(rec.Stream)
+	if messages := encode(rec); len(messages) > 0 {
+		l.Value = messages[0].Value
+	}
+}

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/deadletter"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// TestI9FormsAreFoundByNames: a record on disk may be of another version than the one that is streamed now, of a
+// resource that is not served any more, or of one that is not configured.
+func TestI9FormsAreFoundByNames(t *testing.T) {
+	cfg := &config.Config{Resources: []config.Resource{
+		{Name: "widgets.example.com", Redact: config.Redaction{Paths: []string{".spec.token"}}}, {Name: "*.example.com", Drop: []string{".spec"}}, {Name: "secrets"},
+	}}
+	stream := func(group, version, name string) *change.Stream {
+		return &change.Stream{Resource: change.Resource{Group: group, Version: version, Name: name, Kind: "Kind"}}
+	}
+	c := new(cluster)
+	c.chosen.Store(&choice{streams: []selected{{stream: *stream("example.com", "v2", "widgets"), names: []string{"wd"}, configured: &cfg.Resources[0]}}})
+	f := newForms(c, cfg, []byte("key"))
+	reshaped := func(s *change.Stream, object string) (string, error) {
+		rec := &change.Record{Stream: s, Op: change.Updated, Object: []byte(object)}
+		err := f.reshape(rec)
+		return string(rec.Object), err
+	}
+	for _, s := range []*change.Stream{stream("example.com", "v1", "widgets"), stream("example.com", "v2", "widgets")} {
+		if got, err := reshaped(s, `{"spec":{"token":"t"}}`); err != nil || !strings.Contains(got, `{"token":"hmac-sha256:`) || f.of(s) == "" {
+			t.Errorf("%s: %s, %v", s.Resource.Version, got, err)
+		}
+	}
+	if got, err := reshaped(stream("example.com", "v1", "gears"), `{"spec":1,"metadata":{"managedFields":[],"name":"n"}}`); err != nil || got != `{"metadata":{"name":"n"}}` {
+		t.Errorf("by a wildcard: %s, %v", got, err)
+	}
+	if got, err := reshaped(stream("", "v1", "secrets"), `{"data":{"a":"b"},"metadata":{"annotations":{"x":"y"}}}`); err != nil || strings.Count(got, "hmac-sha256:") != 2 {
+		t.Errorf("a Secret: %s, %v", got, err)
+	}
+	if got, err := reshaped(stream("", "v1", "pods"), `{}`); err == nil || f.of(stream("", "v1", "pods")) != "" {
+		t.Errorf("what is not configured: %s, %v", got, err)
+	}
+}
+
+// TestI9ALetterThatCannotBeShapedSaysNothing but what it was about.
+func TestI9ALetterThatCannotBeShapedSaysNothing(t *testing.T) {
+	cfg := &config.Config{Resources: []config.Resource{{Name: "configmaps", Redact: config.Redaction{Paths: []string{".data"}}}}}
+	c := new(cluster)
+	c.chosen.Store(&choice{})
+	f := newForms(c, cfg, []byte("key"))
+	encode := func(rec *change.Record) []sink.Message {
+		return []sink.Message{{Value: append([]byte("of "), rec.Object...)}}
+	}
+	letter := func(object string) *deadletter.Letter {
+		l := &deadletter.Letter{Resource: "configmaps", Version: "v1", Op: "updated", Value: []byte("s3cr3t"), Object: []byte(object)}
+		f.reshapeLetter(l, "", encode)
+		return l
+	}
+	if l := letter(`{"data":{"a":"s3cr3t"}}`); strings.Contains(string(l.Value)+string(l.Object), "s3cr3t") || !strings.HasPrefix(string(l.Value), `of {"data":{"a":"hmac`) || l.Form == "" {
+		t.Errorf("the letter is %s, %s", l.Value, l.Object)
+	}
+	if l := letter(`{"data":"s3cr3t"`); l.Value != nil || l.Object != nil || !strings.Contains(l.Error, "withheld") || strings.Contains(l.Error, "s3cr3t") {
+		t.Errorf("the letter is %+v, %s", l, l.Object)
+	}
+}

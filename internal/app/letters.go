@@ -1,0 +1,147 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/deadletter"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/transform"
+)
+
+// letters are the dead letters of this run's sinks.
+type letters struct {
+	names      []string // of the sinks, in the configuration's order
+	dirs       map[string]*deadletter.Dir
+	clusterUID string
+	forms      *forms
+	replays    chan pipeline.Replay
+	busy       sync.Mutex // held while letters are sent again
+}
+
+func lettersOf(cfg *config.Config, c *cluster, f *forms) *letters {
+	all := &letters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.uid, forms: f, replays: make(chan pipeline.Replay)}
+	for _, s := range cfg.Sinks {
+		dir := s.DeadLetter.Dir
+		if dir == "" {
+			dir = deadletter.DirOf(cfg.State.Dir)
+		}
+		all.names = append(all.names, s.Name)
+		all.dirs[s.Name] = deadletter.New(deadletter.Options{
+			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.name, ClusterUID: c.uid, Form: f.of,
+		})
+	}
+	return all
+}
+
+// keepFor gives each sink its letters.
+func (l *letters) keepFor(sinks []pipeline.Sink) {
+	for i := range sinks {
+		sinks[i].DeadLetters = l.dirs[sinks[i].Name]
+	}
+}
+
+func (l *letters) count(sinkName string) (int, error) { return l.dirs[sinkName].Count() }
+
+// replay sends letters again, one after the other, so that one at most is in memory for it.
+func (l *letters) replay(ctx context.Context, asked control.ReplayRequest) (*control.Replayed, error) {
+	if !l.busy.TryLock() {
+		return nil, errors.New("dead letters are being sent again already: wait until that has ended, and list what is left")
+	}
+	defer l.busy.Unlock()
+	names, err := control.ResolveSink(l.names, asked.Sink)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := l.choose(names, asked.IDs)
+	if err != nil {
+		return nil, err
+	}
+	answer := &control.Replayed{Letters: []control.ReplayedLetter{}}
+	for _, letter := range chosen {
+		done := control.ReplayedLetter{
+			Sink: letter.Sink, ID: letter.ID, Stream: letter.Stream, Object: letter.ObjectKey(), ResourceVersion: letter.ResourceVersion,
+		}
+		if err := l.send(ctx, letter, asked.Force); err != nil {
+			done.Kept = err.Error()
+		} else {
+			done.Delivered = true
+		}
+		answer.Letters = append(answer.Letters, done)
+	}
+	return answer, nil
+}
+
+// choose finds the heads of the letters that are asked for. An id that no letter has is the asker's mistake.
+func (l *letters) choose(names, ids []string) ([]*deadletter.Letter, error) {
+	var chosen []*deadletter.Letter
+	missing := slices.Clone(ids)
+	for _, name := range names {
+		for letter, err := range l.dirs[name].All() {
+			if err != nil {
+				return nil, err
+			}
+			if len(ids) > 0 && !slices.Contains(ids, letter.ID) {
+				continue
+			}
+			missing = slices.DeleteFunc(missing, func(id string) bool { return id == letter.ID })
+			letter.Sink = name // whatever it was called when the letter was kept
+			chosen = append(chosen, letter)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &control.RefusedError{Text: fmt.Sprintf("no dead letter %s: see exporter deadletter list", deadletter.Quoted(missing))}
+	}
+	return chosen, nil
+}
+
+// send hands one letter to the pipeline and waits for what becomes of it.
+func (l *letters) send(ctx context.Context, head *deadletter.Letter, force bool) error {
+	letter, err := l.dirs[head.Sink].Get(head.ID)
+	if err != nil {
+		return err
+	}
+	letter.Sink = head.Sink
+	rec := letter.Record(l.clusterUID)
+	if err := l.forms.reshape(rec); err != nil {
+		return fmt.Errorf("it was cut and redacted by other rules than today's, and cannot be shaped again: %w: delete it, and ask for the object as it is with exporter snapshot", err)
+	}
+	answer := make(chan error, 1)
+	opening, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	select {
+	case l.replays <- pipeline.Replay{Letter: letter.ID, Record: rec, Force: force, Answer: answer}:
+	case <-opening.Done():
+		return control.ErrNotStreaming
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return errors.New("it waits in the sink's queue, and is sent when its turn comes")
+	}
+}
+
+// oversizeOf is what becomes of a record that is too large for the sink.
+func oversizeOf(s *config.Sink) (pipeline.Oversize, error) {
+	o := pipeline.Oversize{Reject: s.Oversize == config.OversizeReject}
+	if s.Oversize != config.OversizeTrim {
+		return o, nil
+	}
+	paths := append([]string{".metadata.managedFields", ".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}, s.Trim...)
+	for _, path := range paths {
+		cut, err := transform.New(transform.Rules{Drop: []string{path}}, []byte("no hash is made"))
+		if err != nil {
+			return o, fmt.Errorf("trim %s", strings.TrimPrefix(err.Error(), "drop "))
+		}
+		o.Trims = append(o.Trims, pipeline.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object) }})
+	}
+	return o, nil
+}

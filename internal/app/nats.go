@@ -1,0 +1,82 @@
+package app
+
+import (
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink/nats"
+)
+
+// natsSubject is the configured one, or that of a bucket's keys.
+func natsSubject(n *config.NATS, cluster string) (*encode.Subject, error) {
+	if n.KV != "" {
+		return encode.NewSubject("$KV."+n.KV+".{group}.{resource}.{namespace}.{name}", cluster)
+	}
+	return encode.NewSubject(n.Subject, cluster)
+}
+
+// natsRoutes are the subjects of the sink's records, and the wildcards that cover them.
+func natsRoutes(n *config.NATS, c *cluster) (encode.Destination, []string, error) {
+	subject, err := natsSubject(n, c.name)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := []*encode.Subject{subject}
+	routes, err := c.routes(subject, n.Subjects, func(template string) (encode.Destination, error) {
+		own, err := encode.NewSubject(template, c.name)
+		all = append(all, own)
+		return own, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return routes, encode.Filters(all...), nil
+}
+
+// formerStream was the default until streams had the cluster's name in theirs.
+const formerStream = "K8S"
+
+// namesCluster says whether every subject of the sink has the cluster's name in it. A bucket's keys have not.
+func namesCluster(n *config.NATS) bool {
+	named := func(template string) bool { return strings.Contains(template, "{cluster}") }
+	for _, template := range n.Subjects {
+		if !named(template) {
+			return false
+		}
+	}
+	return n.KV == "" && named(n.Subject)
+}
+
+func natsOptions(s *config.Sink, c *cluster, subjects []string) nats.Options {
+	n := s.NATS
+	options := nats.Options{
+		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Publish: n.Publish, Shared: n.Shared,
+		Storage: n.Storage, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), MaxBytes: int64(n.MaxBytes),
+		DiscardNew: n.Discard == config.DiscardNew,
+		TLS:        natsTLS(n.TLS), CredentialsFile: n.Credentials, NkeySeedFile: n.Nkey,
+		User: n.User, Password: n.Password.Reveal(), Token: n.Token.Reveal(),
+		Judge: c.judge(namesCluster(n)),
+	}
+	if c.instance != "" {
+		options.Writer = c.instance + "/" + s.Name
+	}
+	if n.KV != "" {
+		options.KV, options.History = n.KV, n.History
+	} else {
+		options.Stream, options.Subjects = encode.StreamName(n.Stream, c.name), subjects
+	}
+	if n.Stream == config.DefaultStream {
+		options.Formerly = formerStream
+	}
+	return options
+}
+
+// natsTLS is nil where nothing is configured: the URL's scheme decides then.
+func natsTLS(tls config.NATSTLS) *nats.TLS {
+	if tls == (config.NATSTLS{}) {
+		return nil
+	}
+	return &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName, First: tls.First}
+}

@@ -1,0 +1,415 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+)
+
+// neighbour is one exporter among several on one server: the real sink as the configuration makes it, the real line and state, and
+// a source that plays its cluster.
+type neighbour struct {
+	t       *testing.T
+	name    string // of the exporter
+	cluster string
+	uid     string // of the cluster; the objects' names and uids begin with its first letter
+	config  string // of its sink
+	dir     string
+	refused error // what ended it
+	lives   int
+}
+
+var neighbourStream = change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
+
+// history is what the cluster of the letter did until the life: five objects more, and one less, in each. All exporters of a
+// cluster see the same.
+func history(letter string, lives int) (records []*change.Record) {
+	version := 0
+	add := func(op change.Op, number int) {
+		version++
+		text := strconv.Itoa(version)
+		name := fmt.Sprintf("%s-%d", letter, number)
+		records = append(records, &change.Record{
+			Stream: &neighbourStream, Op: op, Key: change.Key{Namespace: "shop", Name: name}, UID: "uid-" + name, ResourceVersion: text,
+			Object: []byte(`{"kind":"Pod"}`), Received: time.Now(), Position: change.Position{ResourceVersion: text, Complete: true},
+		})
+	}
+	for life := range lives {
+		for i := range 5 {
+			add(change.Added, life*5+i)
+		}
+		add(change.Deleted, life*5)
+		add(change.Updated, life*5+1)
+	}
+	return records
+}
+
+// existing are the names of the objects that the records leave, with their uids.
+func existing(records []*change.Record) map[string]string {
+	objects := map[string]string{}
+	for _, rec := range records {
+		if objects[rec.Key.Name] = rec.UID; rec.Op == change.Deleted {
+			delete(objects, rec.Key.Name)
+		}
+	}
+	return objects
+}
+
+// run is the source: what is not saved comes again, and of what a log shows and the cluster does not have, the deletes are told.
+func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(context.Context, *pipeline.Line) error {
+	return func(ctx context.Context, line *pipeline.Line) error {
+		records := history(n.uid[:1], n.lives)
+		position, _, err := store.Position(neighbourStream.String())
+		if err != nil {
+			return err
+		}
+		last := records[len(records)-1].ResourceVersion
+		for _, rec := range records {
+			if change.CompareVersions(rec.ResourceVersion, position.ResourceVersion) > 0 {
+				if err := line.Push(ctx, rec); err != nil {
+					return ignoreStop(ctx, err)
+				}
+			}
+		}
+		there := existing(records)
+		for _, ghost := range line.Ghosts(neighbourStream) {
+			if there[ghost.Key.Name] == ghost.UID {
+				continue
+			}
+			err := line.Push(ctx, &change.Record{
+				Stream: &neighbourStream, Op: change.Deleted, Key: ghost.Key, UID: ghost.UID, ResourceVersion: ghost.ResourceVersion,
+				FinalStateUnknown: true, Received: time.Now(), Snapshot: &change.Snapshot{ID: last + ".1", Reason: change.Gone, ResourceVersion: last},
+			})
+			if err != nil {
+				return ignoreStop(ctx, err)
+			}
+		}
+		if err := line.Drain(ctx, neighbourStream); err != nil {
+			return ignoreStop(ctx, err)
+		}
+		done()
+		<-ctx.Done()
+		return nil
+	}
+}
+
+// live runs the exporter until it has told everything, or is refused.
+func (n *neighbour) live() {
+	n.lives++
+	if n.refused != nil {
+		return // a person would have to look at it first
+	}
+	if err := n.liveOnce(); err != nil {
+		n.refused = err
+	}
+}
+
+func (n *neighbour) liveOnce() error {
+	ctx, cancel := context.WithTimeout(n.t.Context(), 5*time.Minute)
+	defer cancel()
+	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg, err := config.Parse("config.yaml", fmt.Appendf(nil, "resources: [pods]\nsinks:\n- name: bus\n  nats: %s\n", n.config), os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	store, err := checkpoint.Open(ctx, n.dir, checkpoint.Options{Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	c := &cluster{name: n.cluster, uid: n.uid}
+	if err := errors.Join(claim(store, n.dir, c, logger), c.recall(store), c.embody(store)); err != nil {
+		return err
+	}
+	sinks, err := buildSinks(cfg, c, io.Discard, deaf{})
+	if err != nil {
+		return err
+	}
+	return pipeline.Run(ctx, pipeline.Config{
+		ClusterUID: n.uid, Sinks: sinks, Store: store, StopTimeout: 5 * time.Minute, Observer: pipeline.NopObserver(),
+		Sources: []pipeline.Source{{Stream: neighbourStream, Run: n.run(store, cancel), Request: func(...change.Owed) {}}},
+	})
+}
+
+// street is a server with three exporters: two of one cluster, and one of another.
+type street struct {
+	t          *testing.T
+	js         jetstream.JetStream
+	neighbours []*neighbour
+}
+
+// plan is how they are configured.
+type plan struct {
+	same                bool // both clusters have one name, as by default
+	stream, subject, kv string
+	atOnce              bool // all start at the same time
+	shared              bool
+	ownStreams          bool // each exporter has a stream or bucket of its own
+}
+
+func (p plan) String() string {
+	return fmt.Sprintf("at once %t, same name %t, stream %q, subject %q, bucket %q, shared %t, each its own %t", p.atOnce, p.same, p.stream, p.subject, p.kv, p.shared, p.ownStreams)
+}
+
+func (p plan) of(url, exporter string) string {
+	keys := []string{fmt.Sprintf("url: %q", url)}
+	add := func(key, value string) {
+		if value != "" {
+			keys = append(keys, fmt.Sprintf("%s: %q", key, value))
+		}
+	}
+	stream, kv := p.stream, p.kv
+	if p.ownStreams && kv == "" {
+		stream = "S_" + exporter
+	}
+	if p.ownStreams && kv != "" {
+		kv += "_" + exporter
+	}
+	add("stream", stream)
+	subject := p.subject
+	if p.ownStreams && kv == "" { // two streams cannot take one subject
+		subject = exporter + "." + subject
+	}
+	add("subject", subject)
+	add("kv", kv)
+	if p.shared {
+		keys = append(keys, "shared: true")
+	}
+	return "{" + strings.Join(keys, ", ") + "}"
+}
+
+func newStreet(t *testing.T, p plan) *street {
+	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	nc, err := nats.Connect(server.URL(), nats.Timeout(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.shared && !p.ownStreams { // a person makes it, since its subjects are those of several clusters
+		config := jetstream.StreamConfig{Name: p.stream, Subjects: []string{"k8s.>", "changes.>"}, Duplicates: 2 * time.Minute}
+		if _, err := js.CreateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &street{t: t, js: js}
+	for _, n := range []*neighbour{{name: "a1", cluster: "kubernetes", uid: "aaaaaaaa-1"}, {name: "b", cluster: "kubernetes", uid: "bbbbbbbb-2"}, {name: "a2", cluster: "kubernetes", uid: "aaaaaaaa-1"}} {
+		if !p.same && n.name == "b" {
+			n.cluster = "other"
+		}
+		n.t, n.dir, n.config = t, t.TempDir(), p.of(server.URL(), n.name)
+		s.neighbours = append(s.neighbours, n)
+	}
+	return s
+}
+
+// crash puts all states back to how they were before use, as if none was saved meanwhile.
+func (s *street) crash(use func()) {
+	before := map[*neighbour]string{}
+	for _, n := range s.neighbours {
+		before[n] = s.t.TempDir() + "/state"
+		if err := os.CopyFS(before[n], os.DirFS(n.dir)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	use()
+	for _, n := range s.neighbours {
+		n.dir = before[n]
+	}
+}
+
+// each lets them live one after the other.
+func (s *street) each() {
+	for _, n := range s.neighbours {
+		n.live()
+	}
+}
+
+// together lets them live at once.
+func (s *street) together() {
+	done := make(chan struct{})
+	for _, n := range s.neighbours {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			n.live()
+		}()
+	}
+	for range s.neighbours {
+		<-done
+	}
+}
+
+// stored is one message.
+type stored struct {
+	stream, subject string
+	id              change.ID
+}
+
+func (s *street) told() (all []stored) {
+	names := s.js.StreamNames(s.t.Context())
+	for name := range names.Name() {
+		stream, err := s.js.Stream(s.t.Context(), name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		state := stream.CachedInfo().State
+		for seq := max(state.FirstSeq, 1); seq <= state.LastSeq; seq++ {
+			m, err := stream.GetMsg(s.t.Context(), seq)
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				continue // replaced, in a bucket
+			}
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			id, err := change.ParseID(m.Header.Get("kubecdc-id"))
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			all = append(all, stored{name, m.Subject, id})
+		}
+	}
+	return all
+}
+
+// TestI10NeighboursOnOneServer: three exporters of two clusters on one NATS server, with their settings right and wrong. Whatever
+// they are, nobody is told another's object: an object is told of under its own cluster's uid alone, and where two clusters have one
+// name, no subject has records of both. Who cannot go on says which key to set; who goes on has told everything.
+func TestI10NeighboursOnOneServer(t *testing.T) {
+	refusals := map[string]int{}
+	for _, p := range plans() {
+		t.Run(p.String(), func(t *testing.T) {
+			s := newStreet(t, p)
+			if p.atOnce {
+				s.together()
+			}
+			s.each()
+			s.crash(s.each)
+			s.each()
+			s.together()
+			all := s.told()
+			s.judge(p, all)
+			for _, n := range s.neighbours {
+				if n.refused != nil {
+					refusals[n.name]++
+				}
+			}
+		})
+	}
+	t.Logf("refused: %v of %d", refusals, len(plans()))
+}
+
+func plans() (all []plan) {
+	subjects := []string{"k8s.{cluster}.{group}.{resource}.{namespace}.{name}", "changes.{resource}.{namespace}.{name}"}
+	for _, same := range []bool{true, false} {
+		for _, own := range []bool{true, false} {
+			for _, subject := range subjects {
+				for _, shared := range []bool{true, false} {
+					all = append(all, plan{same: same, subject: subject, shared: shared, ownStreams: own, stream: "ALL"})
+				}
+			}
+			all = append(all, plan{same: same, kv: "NOW", ownStreams: own})
+		}
+		all = append(all, plan{same: same}, plan{same: same, atOnce: true}) // nothing but defaults
+		all = append(all, plan{same: same, subject: subjects[1], stream: "ALL", atOnce: true})
+	}
+	return all
+}
+
+func (s *street) judge(p plan, all []stored) {
+	s.t.Helper()
+	clusters := map[string]map[string]bool{} // by stream and subject without the object's name
+	states := map[string]map[string]string{} // by stream and cluster: what the messages leave in existence
+	count := map[change.ID]int{}
+	for _, m := range all {
+		letter := m.id.Cluster[:1]
+		if m.id.Key.Name != "" && m.id.Key.Name[:1] != letter {
+			s.t.Errorf("%s: object %s is told of under uid %s", m.stream, m.id.Key, m.id.Cluster)
+		}
+		place := m.stream + " " + m.subject[:strings.LastIndexByte(m.subject, '.')]
+		if clusters[place] == nil {
+			clusters[place] = map[string]bool{}
+		}
+		clusters[place][letter] = true
+		if key := m.stream + letter; m.id.Op.OfObject() {
+			if states[key] == nil {
+				states[key] = map[string]string{}
+			}
+			if states[key][m.id.Key.Name] = m.id.UID; m.id.Op == change.Deleted {
+				delete(states[key], m.id.Key.Name)
+			}
+			count[m.id]++
+		}
+	}
+	for place, of := range clusters {
+		if len(of) > 1 && (p.same || !p.shared) {
+			s.t.Errorf("%s has records of %v", place, slices.Sorted(maps.Keys(of)))
+		}
+	}
+	s.judgeEach(p, states, count)
+}
+
+// judgeEach compares what was told with the clusters, for those that were not refused.
+func (s *street) judgeEach(p plan, states map[string]map[string]string, count map[change.ID]int) {
+	going := map[string]int{}
+	for _, n := range s.neighbours {
+		letter := n.uid[:1]
+		if n.refused != nil {
+			remedies := []string{"key cluster", "key stream", "key kv", "stop it", "name other subjects"}
+			if !slices.ContainsFunc(remedies, func(key string) bool { return strings.Contains(n.refused.Error(), key) }) {
+				s.t.Errorf("%s is refused without a remedy: %v", n.name, n.refused)
+			}
+			continue
+		}
+		going[letter]++
+		if !p.ownStreams && !p.shared && letter == "a" {
+			continue // two writers of one cluster on a stream that is not shared are found, and nothing more is promised
+		}
+		want := existing(history(letter, n.lives))
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(states)), func(key string) bool {
+			return strings.HasSuffix(key, letter) && maps.Equal(states[key], want)
+		}) {
+			s.t.Errorf("%s went on, and no stream has what its cluster has, %v; they have %v", n.name, slices.Sorted(maps.Keys(want)), states)
+		}
+	}
+	if going["a"] == 0 && (!p.atOnce || going["b"] == 0) { // whoever begins is not ended by those that come later
+		s.t.Errorf("nobody goes on: %v, %v", s.neighbours[0].refused, s.neighbours[1].refused)
+	}
+	right := p.ownStreams || p.shared && !p.same
+	for _, n := range s.neighbours {
+		if right && n.refused != nil && (p.shared || p.ownStreams) {
+			s.t.Errorf("%s has right settings, and is refused: %v", n.name, n.refused)
+		}
+	}
+	if p.shared && !p.ownStreams && going["a"] == 2 {
+		for id, times := range count {
+			if id.Cluster[:1] == "a" && times != 2 {
+				s.t.Errorf("%s is stored %d times by two exporters", id, times)
+			}
+		}
+	}
+}

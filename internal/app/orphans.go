@@ -1,0 +1,90 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+// adopt adds the orphans to what is chosen.
+func (f *follower) adopt() error {
+	orphans, err := f.orphans()
+	if err != nil {
+		return err
+	}
+	chosen := f.cluster.chosen.Load()
+	f.cluster.chosen.Store(&choice{streams: slices.Concat(chosen.streams, orphans), left: chosen.left})
+	return nil
+}
+
+// orphans are streams that the state knows and the configuration chooses, and whose resource is not served now: it may
+// come back, or the sinks must be told that its objects are gone.
+func (f *follower) orphans() ([]selected, error) {
+	names, err := f.savedStreams()
+	if err != nil {
+		return nil, err
+	}
+	var orphans []selected
+	for _, name := range names {
+		stream, known, err := f.store.Resource(name)
+		if err != nil {
+			return nil, err
+		}
+		position, _, err := f.store.Position(name)
+		if err != nil {
+			return nil, fmt.Errorf("read the position of %s: %w", name, err)
+		}
+		if !known || position.Selector == change.NotConfigured || f.catalog.Serves(stream.Resource) {
+			continue
+		}
+		if s, found := f.chooseSaved(stream); found {
+			orphans = append(orphans, s)
+		}
+	}
+	return orphans, nil
+}
+
+// savedStreams are those that the state has a position, an object or a share of.
+func (f *follower) savedStreams() ([]string, error) {
+	streams, err := f.store.Streams()
+	if err != nil {
+		return nil, err
+	}
+	shares, err := f.store.Shares()
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, name := range streams {
+		names[name] = true
+	}
+	for share := range shares {
+		names[share.Stream] = true
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// chooseSaved finds the entry of the configuration that chooses a stream which is not served: its name first, then a
+// wildcard.
+func (f *follower) chooseSaved(stream change.Stream) (selected, bool) {
+	for _, wildcards := range []bool{false, true} {
+		for i := range f.cfg.Resources {
+			configured := &f.cfg.Resources[i]
+			named := strings.EqualFold(configured.Name, stream.Resource.String())
+			covered := source.Covers(configured.Name, stream.Resource) && !configured.Excludes(stream.Resource.String())
+			if !wildcards && !named || wildcards && !covered {
+				continue
+			}
+			for _, s := range streamsOf(stream.Resource, configured) {
+				if s.stream == stream {
+					return s, true
+				}
+			}
+		}
+	}
+	return selected{}, false
+}

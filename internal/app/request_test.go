@@ -1,0 +1,125 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+)
+
+// twoSinks is a run of two streams, of which one sink takes one.
+func twoSinks() *assembly {
+	pods := change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}
+	deployments := change.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"}
+	c := new(cluster)
+	c.chosen.Store(&choice{streams: []selected{
+		{stream: change.Stream{Resource: pods}, names: []string{"po"}},
+		{stream: change.Stream{Resource: deployments, Namespace: "shop"}, names: []string{"deployments"}},
+	}})
+	return &assembly{
+		cfg:     &config.Config{Sinks: []config.Sink{{Name: "all"}, {Name: "some", Resources: []string{"po"}}}},
+		cluster: c,
+		logger:  slog.New(slog.DiscardHandler),
+	}
+}
+
+// answering is a pipeline that answers one request, and shows it.
+func answering(err error) (chan pipeline.Request, <-chan pipeline.Request) {
+	requests, seen := make(chan pipeline.Request), make(chan pipeline.Request, 1)
+	go func() {
+		request := <-requests
+		request.Answer <- err
+		seen <- request
+	}()
+	return requests, seen
+}
+
+func TestSnapshotAsksForWhatIsMeant(t *testing.T) {
+	for _, c := range []struct {
+		resources, sink string
+		streams, sinks  string
+	}{
+		{"", "", "pods shop/deployments.apps", "all some"},
+		{"po", "", "pods", "all some"},
+		{"Pod,deployment", "all", "pods shop/deployments.apps", "all"},
+		{"pods,deployments.apps", "some", "pods", "some"},
+		{"deployments.v1.apps", "", "shop/deployments.apps", "all some"},
+	} {
+		requests, seen := answering(nil)
+		asked := control.SnapshotRequest{Resources: splitNames(c.resources), Sink: c.sink}
+		got, err := twoSinks().snapshot(t.Context(), asked, requests)
+		if err != nil || strings.Join(got.Streams, " ") != c.streams || strings.Join(got.Sinks, " ") != c.sinks {
+			t.Errorf("%+v gives %+v, %v", asked, got, err)
+			continue
+		}
+		if request := <-seen; request.Reason != change.Requested || !slices.Equal(request.Streams, got.Streams) || request.Sink != c.sink {
+			t.Errorf("%+v asks for %+v", asked, request)
+		}
+	}
+}
+
+func splitNames(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+}
+
+func TestSnapshotOfNothingIsRefused(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // nothing waits for a pipeline that must not be asked
+	for want, asked := range map[string]control.SnapshotRequest{
+		`no stream of "nodes"; there are: pods, shop/deployments.apps`: {Resources: []string{"nodes"}},
+		`no sink "none"; there are: all, some`:                         {Sink: "none"},
+		`shop/deployments.apps: none of these sinks takes it: some`:    {Resources: []string{"deployments"}, Sink: "some"},
+	} {
+		_, err := twoSinks().snapshot(ended, asked, nil)
+		var refused *control.RefusedError
+		if !errors.As(err, &refused) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	requests, _ := answering(errTest)
+	if _, err := twoSinks().snapshot(t.Context(), control.SnapshotRequest{}, requests); !errors.Is(err, errTest) {
+		t.Errorf("got %v, want the pipeline's error", err)
+	}
+}
+
+// TestRequestDoesNotWaitForASinkThatDoesNotOpen: who asks is told so, and may ask again.
+func TestRequestDoesNotWaitForASinkThatDoesNotOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ask := twoSinks().controls(make(chan pipeline.Request), nil).Snapshot
+		began := time.Now()
+		if _, err := ask(t.Context(), control.SnapshotRequest{}); !errors.Is(err, control.ErrNotStreaming) || time.Since(began) != askTime {
+			t.Errorf("got %v after %s", err, time.Since(began))
+		}
+	})
+}
+
+// TestHangupIsAFullSnapshotForAll, each of them, until the stop.
+func TestHangupIsAFullSnapshotForAll(t *testing.T) {
+	a, hangups := twoSinks(), make(chan os.Signal)
+	a.options.Hangups = hangups
+	requests := make(chan pipeline.Request)
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := a.answerHangups(ctx, requests)
+	for range 2 {
+		hangups <- syscall.SIGHUP
+		request := <-requests
+		request.Answer <- nil
+		if len(request.Streams) != 2 || request.Sink != "" {
+			t.Errorf("asks for %+v", request)
+		}
+	}
+	hangups <- syscall.SIGHUP // the pipeline takes no more
+	cancel()
+	stop()
+}

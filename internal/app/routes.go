@@ -1,0 +1,32 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/encode"
+)
+
+// routes gives the streams of the resources that have templates of their own what parse makes of them, and leaves the
+// others to the common one. Of several names of a stream the first counts that has a template: its own comes before a
+// wildcard.
+func (c *cluster) routes(others encode.Destination, templates map[string]string, parse func(string) (encode.Destination, error)) (encode.Routes, error) {
+	made := map[string]encode.Destination{}
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		own, err := parse(templates[name])
+		if err != nil {
+			return encode.Routes{}, fmt.Errorf("resource %q: %w", name, err)
+		}
+		made[name] = own
+	}
+	routed := following(c, func(s *selected) encode.Destination {
+		for _, name := range s.names {
+			if own, found := made[name]; found {
+				return own
+			}
+		}
+		return nil
+	})
+	return encode.Routes{Others: others, Own: routed}, nil
+}

@@ -1,0 +1,108 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+// handler serves what telemetry shows to everybody, and what an operator asks to this host.
+func (a *assembly) handler(telemetry http.Handler, functions control.Functions) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", telemetry)
+	questions := control.Handler(functions, a.token)
+	for _, path := range control.Paths() {
+		mux.Handle(path, questions)
+	}
+	return mux
+}
+
+// serve answers on the configured address until the returned function is called, which waits for the server's goroutine
+// and for all answers. The state directory says where, for the commands.
+func (a *assembly) serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
+	address := a.cfg.Listen
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", address, Cause(err))
+	}
+	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx)) // also while the queues are emptied
+	open := &gate{handler: handler}
+	server := newServer(open, answering)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(newPlaces(listener)); !errors.Is(err, http.ErrServerClosed) {
+			a.logger.Error("status server ended", "address", address, "error", err)
+		}
+	}()
+	a.logger.Info("serving metrics and status", "address", listener.Addr().String())
+	withdraw := a.announce(listener.Addr())
+	return func() {
+		withdraw()
+		stopAnswering()
+		server.Close() // nobody is owed the end of an answer
+		open.shut()
+		<-done
+	}, nil
+}
+
+// newServer bounds what a connection may take: the port is open to whoever may reach the exporter.
+func newServer(handler http.Handler, answering context.Context) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return answering },
+	}
+}
+
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute // metrics are asked for every minute or more often
+	maxHeader  = 16 << 10        // bytes
+)
+
+// announce writes the address into the state directory, with what its questions have to show, and returns what removes
+// it. Without it the exporter works, and the commands cannot ask it.
+func (a *assembly) announce(address net.Addr) (withdraw func()) {
+	warn := func(err error) {
+		if err != nil {
+			a.logger.Warn("commands cannot ask this exporter", "error", err)
+		}
+	}
+	remove, err := control.Announce(a.cfg.State.Dir, address, a.token)
+	if err != nil {
+		warn(err)
+		return func() {}
+	}
+	return func() { warn(remove()) }
+}
+
+// gate lets requests in until it is shut. http.Server.Close does not wait for handlers, and the state that they read is
+// closed after it.
+type gate struct {
+	handler http.Handler
+	inside  sync.RWMutex // read-locked by each request
+	closed  bool         // guarded by inside
+}
+
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.inside.RLock()
+	defer g.inside.RUnlock()
+	if g.closed {
+		http.Error(w, "the exporter stops", http.StatusServiceUnavailable)
+		return
+	}
+	g.handler.ServeHTTP(w, r)
+}
+
+// shut returns when nobody is inside, and lets nobody in any more.
+func (g *gate) shut() {
+	g.inside.Lock()
+	defer g.inside.Unlock()
+	g.closed = true
+}

@@ -1,0 +1,101 @@
+package app
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/shape"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// checkShape finds an expression, a path or a pattern that cannot be parsed.
+func checkShape(configured *config.Resource) error {
+	options := shape.Options{Filter: configured.Filter, Before: configured.Before, Rules: rules(configured), Key: []byte("any")}
+	if _, err := shape.New(options); err != nil {
+		return usage.Errorf("resource %q: %w", configured.Name, err)
+	}
+	return nil
+}
+
+// rules are the cuts and hashes that are configured for a resource.
+func rules(configured *config.Resource) transform.Rules {
+	return transform.Rules{Drop: configured.Drop, Keep: configured.Only, Redact: configured.Redact.Paths, Env: configured.RedactEnv}
+}
+
+// isSecrets says whether the objects are those whose values stay unless somebody asks for them by name (I9).
+func isSecrets(r change.Resource) bool { return r.Group == "" && r.Name == "secrets" }
+
+// rulesOf are those of the stream's objects.
+func rulesOf(s *selected) transform.Rules {
+	if isSecrets(s.stream.Resource) && !s.configured.Redact.None {
+		return transform.Secrets().Join(rules(s.configured))
+	}
+	return rules(s.configured)
+}
+
+// shapeOf is what the stream does with its records; nil is nothing.
+func shapeOf(s *selected, key []byte, failed func(*change.Record, error)) (func(*change.Record), error) {
+	made, err := shape.New(shape.Options{
+		Ops: s.configured.Ops, Filter: s.configured.Filter, WithholdFailed: s.configured.FilterFailure == config.WithholdFailed,
+		Before: s.configured.Before, Rules: rulesOf(s), Key: key, Failed: failed,
+	})
+	if made == nil || err != nil {
+		return nil, err
+	}
+	return made.Apply, nil
+}
+
+// formOf tells apart what is cut and redacted before an object is kept; nil where none is.
+func formOf(s *selected, key []byte) ([]byte, error) {
+	if !s.configured.Before {
+		return nil, nil
+	}
+	text, err := json.Marshal([]any{rulesOf(s), keepOf(s.configured), key})
+	if err != nil {
+		return nil, fmt.Errorf("describe what is cut and redacted of %s: %w", s.stream, err)
+	}
+	form := sha256.Sum256(text) // the key is in it, and cannot be read out of it
+	return form[:], nil
+}
+
+// imagesOf are what is kept of the stream's objects; nil is nothing.
+func imagesOf(s *selected, images *pipeline.Images) source.Images {
+	if !s.configured.Before {
+		return nil
+	}
+	return images
+}
+
+func keepOf(configured *config.Resource) source.Keep {
+	return source.Keep{
+		ManagedFields: slices.Contains(configured.Keep, config.KeepManagedFields),
+		LastApplied:   slices.Contains(configured.Keep, config.KeepLastApplied),
+	}
+}
+
+// sameShape says whether two entries of the configuration do the same with an object.
+func sameShape(a, b *config.Resource) bool {
+	x, y := *a, *b
+	for _, r := range []*config.Resource{&x, &y} {
+		// of the selection, which is compared, too
+		r.Name, r.Namespaces, r.Exclude, r.ExcludeNamespaces = "", nil, nil, nil
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+// redactionKey is the configured key, or the state's own.
+func redactionKey(cfg *config.Config, store *checkpoint.Store) ([]byte, error) {
+	if cfg.RedactKey != "" {
+		return []byte(cfg.RedactKey.Reveal()), nil
+	}
+	return store.RedactionKey()
+}

@@ -1,0 +1,53 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/verify"
+)
+
+// standing is how far the exporter has come, as its saved state says.
+type standing struct {
+	known     bool // the rest is
+	running   bool
+	positions map[string]string // by stream
+	owed      []control.Owed
+}
+
+// of is how far it has come with one stream of a sink.
+func (s *standing) of(sink, stream string) verify.Progress {
+	owed := slices.ContainsFunc(s.owed, func(o control.Owed) bool { return o.Sink == sink && o.Stream == stream })
+	return verify.Progress{Known: s.known, Position: s.positions[stream], Owed: owed}
+}
+
+// standing asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or one of
+// another cluster.
+func (r *verification) standing(ctx context.Context) (*standing, error) {
+	running := false
+	state, err := SavedState(ctx, func() (*control.Client, error) {
+		client, err := r.Client()
+		running = err == nil
+		return client, err
+	}, r.StateDir)
+	if errors.Is(err, checkpoint.ErrNoState) {
+		return &standing{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if state.ClusterUID != r.uid {
+		return &standing{}, nil
+	}
+	found := &standing{known: true, running: running, positions: map[string]string{}, owed: state.Owed}
+	for name, stream := range state.Streams {
+		if saved := (change.Position{Selector: stream.Selector}); !saved.Initial() { // else it proves nothing
+			found.positions[name] = stream.ResourceVersion
+		}
+	}
+	return found, nil
+}

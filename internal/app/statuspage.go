@@ -1,0 +1,37 @@
+package app
+
+import (
+	"net/http"
+
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/page"
+	"github.com/kubecdc/kubecdc/internal/telemetry"
+)
+
+// observed is the telemetry of this run, and the page that shows it.
+func (a *assembly) observed(letters *letters) (*telemetry.Telemetry, *page.Page) {
+	var t *telemetry.Telemetry
+	queues, spools := map[string]int{}, map[string]int64{}
+	for _, s := range a.cfg.Sinks {
+		queues[s.Name] = int(s.Queue.Bytes)
+		if s.Queue.Spool > 0 {
+			spools[s.Name] = int64(s.Queue.Spool)
+		}
+	}
+	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Spools: spools, Private: control.Refusal})
+	options := a.telemetryOptions(letters)
+	options.Received = shown.Received
+	t = telemetry.New(options)
+	return t, shown
+}
+
+// withPage serves the page beside everything else.
+func withPage(shown *page.Page, others http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", others)
+	own := shown.Handler()
+	for _, path := range page.Paths() {
+		mux.Handle(path, own)
+	}
+	return mux
+}

@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/telemetry"
+)
+
+// prepare makes what follows the server, and has the streams of the start chosen.
+func (a *assembly) prepare(images *pipeline.Images, key []byte) (*follower, error) {
+	client, err := source.NewClient(a.cluster.rest, a.manyStreams())
+	if err != nil {
+		return nil, err
+	}
+	f := newFollower(a)
+	gate := source.NewGate(listsAtOnce)
+	f.build = func(s selected) (pipeline.Source, *source.Session, error) {
+		return a.source(&s, &means{client, gate, images, key}, f)
+	}
+	return f, f.adopt()
+}
+
+// listsAtOnce is how many streams begin a reconcile at the same time.
+const listsAtOnce = 16
+
+// manyStreams is how many streams there may be at once: a wildcard can stand for any number, some day.
+func (a *assembly) manyStreams() int {
+	for i := range a.cfg.Resources {
+		if source.IsWildcard(a.cfg.Resources[i].Name) {
+			return math.MaxInt
+		}
+	}
+	return len(a.cluster.streams())
+}
+
+// means are what all streams share.
+type means struct {
+	client *source.Client
+	gate   *source.Gate
+	images *pipeline.Images
+	key    []byte // of the hashes
+}
+
+// source makes a selected stream one of the pipeline's.
+func (a *assembly) source(wanted *selected, m *means, f *follower) (pipeline.Source, *source.Session, error) {
+	misshapen := func(rec *change.Record, err error) { f.telemetry.Misshapen(rec, err) }
+	shape, err := shapeOf(wanted, m.key, misshapen)
+	if err != nil {
+		return pipeline.Source{}, nil, err
+	}
+	name := wanted.stream.String()
+	form, err := formOf(wanted, m.key)
+	if err != nil {
+		return pipeline.Source{}, nil, err
+	}
+	if err := a.store.KeepObjects(name, form); err != nil {
+		return pipeline.Source{}, nil, err
+	}
+	session := source.NewSession(source.Config{
+		Client: m.client, Stream: wanted.stream, Selection: wanted.selection, Inventory: a.store, ClusterUID: a.cluster.uid,
+		Meet: a.cluster.meet(a.store), Shape: shape, Keep: keepOf(wanted.configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Images: imagesOf(wanted, m.images),
+	}, func() (source.Saved, error) { return a.saved(name) })
+	return pipeline.Source{
+		Stream: wanted.stream,
+		Run: func(ctx context.Context, line *pipeline.Line) error {
+			over, err := session.Run(ctx, line)
+			if over {
+				return pipeline.ErrOver
+			}
+			return err
+		},
+		Request: session.Request,
+		Shape:   shape,
+	}, session, nil
+}
+
+// saved is what the stream goes on from.
+func (a *assembly) saved(stream string) (source.Saved, error) {
+	position, _, err := a.store.Position(stream)
+	if err != nil {
+		return source.Saved{}, fmt.Errorf("read the position of %s: %w", stream, err)
+	}
+	debts, err := a.store.Debts()
+	if err != nil {
+		return source.Saved{}, fmt.Errorf("read the snapshots that are owed of %s: %w", stream, err)
+	}
+	saved := source.Saved{Position: position}
+	for _, d := range debts {
+		if d.Stream == stream {
+			saved.Owed = append(saved.Owed, d.Owed)
+		}
+	}
+	return saved, nil
+}
+
+// sourceObserver tells the follower of resources that are not where they were.
+func sourceObserver(f *follower) source.Observer {
+	t := f.telemetry
+	failed := func(stream change.Stream, err error) {
+		t.StreamFailed(stream, err)
+		if apierrors.IsNotFound(err) {
+			f.nudge()
+		}
+	}
+	return source.Observer{
+		Watching: t.Watching, Failed: failed, Received: t.Received,
+		Reconciling: t.Reconciling, Reconciled: t.Reconciled, Corrected: t.Corrected, Unreadable: t.Unreadable,
+	}
+}
+
+func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
+	return pipeline.Observer{
+		Left: func(stream change.Stream) {
+			t.Left(stream)
+			nudge() // it may be back
+		},
+		Queued: func(name string, b pipeline.Backlog) { t.Queued(name, telemetry.Backlog(b)) },
+		Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Absent: t.Absent, Rejected: t.Rejected, Coalesced: t.Coalesced,
+		NotKept: t.NotKept, Trimmed: t.Trimmed, Replayed: t.Replayed,
+		Committed: t.Committed, CommitFailed: t.CommitFailed,
+	}
+}

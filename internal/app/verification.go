@@ -1,0 +1,246 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/shape"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
+	"github.com/kubecdc/kubecdc/internal/verify"
+)
+
+// verifyPoll is how often the sink is read on while differences may still be on their way.
+const verifyPoll = 500 * time.Millisecond
+
+// verification compares the streams of one sink.
+type verification struct {
+	VerifyOptions
+	sink    *config.Sink
+	server  *source.Client
+	uid     string // the cluster's
+	streams []*compared
+	reader  sink.Reader
+	log     *verify.Log
+}
+
+// compared is one stream on its way to a report.
+type compared struct {
+	selected
+	shape  *shape.Shape // nil takes everything
+	list   *verify.List
+	result verify.Result
+	proven bool         // the differences are none that are on their way
+	then   *verify.List // at the position that was asked for last; nil where the server does not have it any more
+	tried  string       // that position
+}
+
+// compareSink reads the sink and compares it. The error says why it could not.
+func (r *verification) compareSink(ctx context.Context, c *cluster, streams []selected) (*verify.Report, error) {
+	if err := r.prepare(c, streams); err != nil {
+		return nil, err
+	}
+	reader, err := newReader(r.sink, c, sink.Start{})
+	if err != nil {
+		return nil, err
+	}
+	r.reader = reader
+	found, err := r.compare(ctx)
+	if err = errors.Join(err, reader.Close()); err != nil {
+		return nil, fmt.Errorf("sink %s: %w", r.sink.Name, err)
+	}
+	return found, nil
+}
+
+// prepare finds the streams that the sink takes.
+func (r *verification) prepare(c *cluster, streams []selected) (err error) {
+	if r.server, err = source.NewClient(c.rest, 1); err != nil {
+		return err
+	}
+	r.log = verify.NewLog("")
+	if severalClusters(r.sink, c.name) {
+		r.log = verify.NewLog(c.uid)
+	}
+	wants := c.wantedBy(r.sink)
+	for _, stream := range streams {
+		if wants != nil && !wants(&stream.stream) {
+			continue
+		}
+		filter, err := shape.New(shape.Options{Ops: stream.configured.Ops, Filter: stream.configured.Filter, Failed: func(*change.Record, error) {}})
+		if err != nil {
+			return usage.Wrap(err)
+		}
+		r.streams = append(r.streams, &compared{selected: stream, shape: filter})
+	}
+	if len(r.streams) == 0 {
+		return usage.Errorf("sink %s takes none of these resources", r.sink.Name)
+	}
+	return nil
+}
+
+// compare lists first and reads then, so that the sink is the newer of both: what it does not have yet may be on its way.
+func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
+	for _, s := range r.streams {
+		if err := r.listStream(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	deadline := time.Now() // set behind the first read, which may take long
+	for first := true; ; first = false {
+		at, err := r.standing(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.reader.Read(ctx, r.log.Take); err != nil {
+			return nil, err
+		}
+		if first {
+			deadline = time.Now().Add(r.Timeout)
+		}
+		if err := r.judge(ctx, at); err != nil {
+			return nil, err
+		}
+		if r.decided() || !time.Now().Before(deadline) {
+			return r.confirm(ctx, at)
+		}
+		select {
+		case <-time.After(verifyPoll):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// judge compares every stream with its list, and looks for a proof of what differs. at was found out before the sink was
+// read.
+func (r *verification) judge(ctx context.Context, at *standing) error {
+	for _, s := range r.streams {
+		s.result = verify.Compare(r.log, s.list)
+		if len(s.result.Differences) == 0 || s.proven {
+			continue
+		}
+		var err error
+		if s.proven, err = r.prove(ctx, s, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *verification) decided() bool {
+	for _, s := range r.streams {
+		if len(s.result.Differences) > 0 && !s.proven {
+			return false
+		}
+	}
+	return true
+}
+
+// prove says whether everything up to the list was in the sink when it was read: the exporter's saved position says what
+// every sink holds (I1). Where the position is below the list, the differences that are there at the position are proven.
+func (r *verification) prove(ctx context.Context, s *compared, at *standing) (bool, error) {
+	stands := at.of(r.sink.Name, s.stream.String())
+	switch {
+	case !stands.Known || stands.Position == "" || stands.Owed:
+		return false, nil
+	case !at.running || change.CompareVersions(stands.Position, s.list.Version) >= 0:
+		return true, nil
+	}
+	if s.tried != stands.Position {
+		if err := r.listThen(ctx, s, stands.Position); err != nil {
+			return false, err
+		}
+	}
+	if s.then == nil {
+		return false, nil
+	}
+	both := s.result.Both(verify.Compare(r.log, s.then))
+	return len(both.Differences) == len(s.result.Differences), nil // otherwise the rest may be on its way
+}
+
+// listThen lists the stream as it was at the position.
+func (r *verification) listThen(ctx context.Context, s *compared, position string) (err error) {
+	s.tried = position
+	s.then, err = r.read(ctx, s, position)
+	var expired *source.ExpiredError
+	if errors.As(err, &expired) {
+		s.then, err = nil, nil
+	}
+	return err
+}
+
+// confirm compares what differs once more, with a list of now: only what differs both times is told.
+func (r *verification) confirm(ctx context.Context, at *standing) (*verify.Report, error) {
+	again := false
+	for _, s := range r.streams {
+		if len(s.result.Differences) == 0 {
+			continue
+		}
+		again = true
+		first := s.result
+		if err := r.listStream(ctx, s); err != nil {
+			return nil, err
+		}
+		s.result = first
+	}
+	if again {
+		if err := r.reader.Read(ctx, r.log.Take); err != nil {
+			return nil, err
+		}
+	}
+	found := &verify.Report{Sink: r.sink.Name, Kind: r.sink.Kind(), Records: r.log.Records, Foreign: r.log.Foreign, Equal: true}
+	for _, s := range r.streams {
+		if len(s.result.Differences) > 0 {
+			s.result = verify.Compare(r.log, s.list).Both(s.result)
+		}
+		found.Add(s.result, s.proven, at.of(r.sink.Name, s.stream.String()), r.Timeout)
+	}
+	return found, nil
+}
+
+// listStream lists the stream as the server has it now.
+func (r *verification) listStream(ctx context.Context, s *compared) (err error) {
+	s.list, err = r.read(ctx, s, "")
+	return err
+}
+
+func (r *verification) read(ctx context.Context, s *compared, exactly string) (*verify.List, error) {
+	list := &verify.List{Stream: s.stream, Deletes: s.tellsDeletes()}
+	query := source.Query{Stream: s.stream, Selection: s.selection, Exactly: exactly}
+	version, err := r.server.List(ctx, query, func() { list.Objects = map[change.Key]verify.Listed{} }, func(rec *change.Record) error {
+		list.Objects[rec.Key] = verify.Listed{UID: rec.UID, Version: rec.ResourceVersion, Optional: rec.Withheld != "" || !s.takes(rec)}
+		return nil
+	})
+	list.Version = version
+	return list, err
+}
+
+// takes says whether the sink is told of this version, however it came to be.
+func (s *compared) takes(rec *change.Record) bool {
+	if s.shape == nil {
+		return true
+	}
+	for _, op := range []change.Op{change.Added, change.Updated, change.Replaced} {
+		told := *rec
+		told.Op = op
+		if s.shape.Apply(&told); told.Filtered {
+			return false
+		}
+	}
+	return true
+}
+
+// tellsDeletes says whether every delete goes to the sink. A filter looks at the last state, which nobody has any more.
+func (s *compared) tellsDeletes() bool {
+	if s.shape == nil {
+		return true
+	}
+	last := &change.Record{Stream: &s.stream, Op: change.Deleted}
+	s.shape.Apply(last)
+	return s.configured.Filter == "" && !last.Filtered
+}

@@ -1,0 +1,98 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// VerifyOptions are what is to be compared, and whose saved position proves what.
+type VerifyOptions struct {
+	Access    Access
+	Config    *config.Config
+	Resources []string // as --resource names them; none is all
+	AllSinks  bool     // nobody has named one of them
+	Client    func() (*control.Client, error)
+	StateDir  string        // of the exporter, if it does not run
+	Timeout   time.Duration // how long to wait until differences are proven
+}
+
+// Verify compares one sink after the other. It returns a *differsError where it has found differences.
+func Verify(ctx context.Context, o VerifyOptions, out *console.Reports) error {
+	cfg := o.Config
+	newLogger(io.Discard, cfg.Log)
+	c, err := findCluster(o.Access, cfg)
+	if err != nil {
+		return err
+	}
+	if err := c.identify(ctx); err != nil {
+		return err
+	}
+	if _, err := c.resolve(ctx, cfg.Resources); err != nil {
+		return err
+	}
+	streams, err := c.called(o.Resources)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	differences := 0
+	for i := range cfg.Sinks {
+		s := &cfg.Sinks[i]
+		if s.Kind() == config.KindStdout && len(cfg.Sinks) > 1 && o.AllSinks {
+			out.Note("sink %s is standard output, which cannot be read back: it is left out", s.Name)
+			continue
+		}
+		found, err := (&verification{VerifyOptions: o, sink: s, uid: c.uid}).compareSink(ctx, c, streams)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err := out.Show(found); err != nil {
+			return err
+		}
+		if found.Undecided {
+			errs = append(errs, fmt.Errorf("sink %s: %s", s.Name, found.Note))
+		}
+		differences += found.Differences()
+	}
+	switch {
+	case len(errs) > 0:
+		return usage.Several("verify", errs...)
+	case differences > 0:
+		return &DiffersError{differences}
+	}
+	return nil
+}
+
+// DiffersError is what was found, and no failure of ours.
+type DiffersError struct{ n int }
+
+func (e *DiffersError) Error() string {
+	if e.n == 1 {
+		return "verify found 1 difference"
+	}
+	return fmt.Sprintf("verify found %d differences", e.n)
+}
+
+// called are the streams that --resource names.
+func (c *cluster) called(resources []string) ([]selected, error) {
+	names, err := control.Resolve(c.named(), resources)
+	if err != nil {
+		return nil, fmt.Errorf("--resource: %w", err)
+	}
+	var streams []selected
+	for _, s := range c.streams() {
+		if slices.Contains(names, s.stream.String()) {
+			streams = append(streams, s)
+		}
+	}
+	return streams, nil
+}
