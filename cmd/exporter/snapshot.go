@@ -99,7 +99,7 @@ func requestSnapshot(ctx context.Context, client *control.Client, request contro
 		return errors.New("wait for the snapshot: stopped: it goes on without this command")
 	}
 	if err != nil {
-		return fmt.Errorf("wait for the snapshot, which stays owed, also over a restart: %w", err)
+		return fmt.Errorf("wait for the snapshot, which stays requested, even over a restart: %w", err)
 	}
 	return console.PrintReconciles(found, out)
 }

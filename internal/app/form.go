@@ -99,7 +99,7 @@ func (f *forms) of(stream *change.Stream) string {
 	return ""
 }
 
-var errNoRules = errors.New("no rules of today can be applied to it")
+var errNoRules = errors.New("today's rules cannot be applied to it")
 
 // reshape brings a record from disk into today's form.
 func (f *forms) reshape(rec *change.Record) error {
@@ -128,7 +128,7 @@ func (a *assembly) reshapeLetters(all *letters, sinks []pipeline.Sink, f *forms)
 			return nil
 		})
 		if err != nil {
-			a.logger.Warn("dead letters stay as they were cut and redacted by other rules; what is sent again is shaped by today's", "sink", s.Name, "error", err)
+			a.logger.Warn("dead letters keep the form of earlier rules; today's rules apply when they are sent again", "sink", s.Name, "error", err)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode fu
 	rec := l.Record(clusterUID)
 	if err := f.reshape(rec); err != nil {
 		l.Value, l.Object, l.Form = nil, nil, f.of(rec.Stream)
-		l.Error = fmt.Sprintf("%s (what it held was cut and redacted by other rules than today's, and is withheld: %v)", l.Error, err)
+		l.Error = fmt.Sprintf("%s (its content was cut and redacted by rules other than today's, and is withheld: %v)", l.Error, err)
 		return
 	}
 	l.Value, l.Object, l.Form = nil, rec.Object, f.of(rec.Stream)

@@ -62,7 +62,7 @@ func readerOf(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error)
 		}
 		return nats.NewReader(natsOptions(s, c, subjects), start)
 	case config.KindStdout:
-		return nil, errors.New("what is written to standard output cannot be read back: choose another sink")
+		return nil, errors.New("standard output cannot be read back: choose another sink")
 	}
 	return file.NewReader(s.File.Path, start)
 }

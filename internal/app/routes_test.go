@@ -127,7 +127,7 @@ func TestI9ChangedRulesAreAnotherForm(t *testing.T) {
 
 func TestOldObjectNeedsBeforeAndTheErrorSaysWhere(t *testing.T) {
 	r := &config.Resource{Name: "pods", Filter: "oldObject == null"}
-	const want = `resource "pods": compile filter: it speaks of oldObject, and nothing is kept of these objects: add before: true`
+	const want = `resource "pods": compile filter: it uses oldObject, but these objects are not kept: add before: true`
 	if err := checkShape(r); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -71,7 +71,7 @@ const (
 func (a *assembly) announce(address net.Addr) (withdraw func()) {
 	warn := func(err error) {
 		if err != nil {
-			a.logger.Warn("commands cannot ask this exporter", "error", err)
+			a.logger.Warn("commands cannot reach this exporter", "error", err)
 		}
 	}
 	remove, err := control.Announce(a.cfg.State.Dir, address, a.token)

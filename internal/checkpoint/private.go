@@ -84,7 +84,7 @@ func (s *Store) mend() error {
 		}
 	}
 	if len(failed) > 0 {
-		s.opts.Logger.Warn("others may read files of the state: let the exporter's user own them, or make the directory private with chmod 700",
+		s.opts.Logger.Warn("other users can read files of the state: let the exporter's user own them, or make the directory private with chmod 700",
 			"dir", s.dir, "files", len(failed), "error", failed[0])
 	}
 	return nil

@@ -90,7 +90,7 @@ func TestValidateAfterFlags(t *testing.T) {
 func TestFlagProblems(t *testing.T) {
 	for sink, want := range map[string]string{
 		"pulsar://h:9092":            `this build has no sink of kind "pulsar"; want ` + sinkForms,
-		"kafka://h":                  "want brokers such as kafka://host:9092,host:9092; a login is for a configuration file",
+		"kafka://h":                  "want brokers such as kafka://host:9092,host:9092; put a login into a configuration file",
 		"kafka://h:1?stream=a":       "unknown parameter behind the ?; allowed: delivery, name, topic",
 		"/tmp/out.ndjson":            "want " + sinkForms,
 		"":                           "want " + sinkForms,
@@ -118,7 +118,7 @@ func TestAllFlagProblems(t *testing.T) {
 		Resources: []string{"Pods"}, Sinks: []string{"kafka://u:p@h"}, Format: "avro", Listen: "8080", LogLevel: "loud", LogFormat: "xml",
 	})
 	wantError(t, err, `command line: 6 problems:
-  --sink kafka://***@h: want brokers such as kafka://host:9092,host:9092; a login is for a configuration file
+  --sink kafka://***@h: want brokers such as kafka://host:9092,host:9092; put a login into a configuration file
   --format: unknown value "avro"; allowed: cloudevents, cloudevents-binary, debezium, object
   --log-level: unknown value "loud"; allowed: debug, info, warn, error
   --log-format: unknown value "xml"; allowed: text, json

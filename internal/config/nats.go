@@ -147,7 +147,7 @@ func (k *checker) stream(path string, n *NATS) {
 		}
 	}
 	if n.History != 0 {
-		k.problem(path+".history", "is of a bucket; add kv, or leave it out")
+		k.problem(path+".history", "needs a bucket; add kv, or leave it out")
 	}
 }
 
@@ -165,7 +165,7 @@ func (k *checker) bucket(path string, n *NATS) {
 		k.problem(path+".subjects", "a bucket has subjects of its own; leave out one of kv and subjects")
 	}
 	if n.MaxAge != 0 {
-		k.problem(path+".maxAge", "a bucket holds what is there, whatever its age; leave it out")
+		k.problem(path+".maxAge", "a bucket keeps the present state, whatever its age; leave it out")
 	}
 }
 

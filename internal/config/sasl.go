@@ -89,7 +89,7 @@ func (k *checker) oauth(path string, o *OAuth) {
 		{"tokenUrl", o.TokenURL != ""}, {"clientId", o.ClientID != ""}, {"clientSecret", o.ClientSecret != "" || o.ClientSecretFile != ""},
 	} {
 		if !f.given {
-			k.problem(path+"."+f.key, "missing; a token is got with it")
+			k.problem(path+"."+f.key, "missing; a token cannot be requested without it")
 		}
 	}
 	if o.ClientSecret != "" && o.ClientSecretFile != "" {

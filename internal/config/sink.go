@@ -147,7 +147,7 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 		k.problem(path+".name", "%q cannot be a name; want letters, digits and any of -_.", shorten(s.Name))
 	}
 	if s.Name != "" && strings.Trim(s.Name, ".") == "" {
-		k.problem(path+".name", "%q cannot be a name: a directory of the sink is called so; want a letter or a digit in it", shorten(s.Name))
+		k.problem(path+".name", "%q cannot be a name, because the sink's directory has the same name; want a letter or a digit in it", shorten(s.Name))
 	}
 	switch kinds := s.destinations(); {
 	case len(kinds) == 0:
@@ -190,7 +190,7 @@ func (s *Sink) destinations() []string {
 // rejected checks what becomes of records that the sink will never take.
 func (k *checker) rejected(path string, s *Sink) {
 	if len(s.Trim) > 0 && s.Oversize != OversizeTrim {
-		k.problem(path+".trim", "is of use with oversize: trim alone; set that, or leave it out")
+		k.problem(path+".trim", "needs oversize: trim; set that, or leave it out")
 	}
 	if strings.ContainsRune(s.DeadLetter.Dir, 0) {
 		k.problem(path+".deadLetter.dir", "a path cannot hold a zero byte")

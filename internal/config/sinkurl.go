@@ -61,7 +61,7 @@ func parseKafkaSink(rest string) (Sink, error) {
 	for broker := range strings.SplitSeq(brokers, ",") {
 		broker = strings.TrimSpace(broker)
 		if !isBroker(broker) {
-			return Sink{}, errors.New("want brokers such as kafka://host:9092,host:9092; a login is for a configuration file")
+			return Sink{}, errors.New("want brokers such as kafka://host:9092,host:9092; put a login into a configuration file")
 		}
 		k.Brokers = append(k.Brokers, broker)
 	}

@@ -25,7 +25,7 @@ func readTree(data []byte) (*yaml.Node, *Problem) {
 	}
 	switch err := decoder.Decode(&more); {
 	case err == nil:
-		return nil, &Problem{Line: more.Content[0].Line, Text: "a second document; a configuration is one, without --- in between"}
+		return nil, &Problem{Line: more.Content[0].Line, Text: "a second document; a configuration is one document, without ---"}
 	case err != io.EOF:
 		return nil, syntaxProblem(data, err)
 	}

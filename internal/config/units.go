@@ -43,7 +43,7 @@ func ParseSize(text string) (Size, error) {
 		return 0, fmt.Errorf("parse size %q: want a whole number with one of Ki, Mi, Gi, Ti, k, M, G, T", text)
 	}
 	if int64(n) > math.MaxInt64/factor {
-		return 0, fmt.Errorf("parse size %q: more bytes than 63 bits count", text)
+		return 0, fmt.Errorf("parse size %q: it is too large", text)
 	}
 	return Size(int64(n) * factor), nil
 }

@@ -161,7 +161,7 @@ func TestI6SoManyObjectsAreRemembered(t *testing.T) {
 func TestWhatIsNotOursIsNoChange(t *testing.T) {
 	damaged := &sink.Stored{Place: "line 7", Headers: []sink.Header{{Name: sink.HeaderID, Value: "0b6f3c1e/pods/shop/web/u-1/12/updated"}}, Value: []byte(`{"a`)}
 	_, lines := shown(t, Style{Brief: true}, &sink.Stored{Value: []byte("hello")}, damaged)
-	if want := []string{"-- read line 7: its value is no JSON object: unexpected end of JSON input"}; !slices.Equal(lines, want) {
+	if want := []string{"-- read line 7: its value is not a JSON object: unexpected end of JSON input"}; !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
 	}
 }

@@ -59,7 +59,7 @@ func Locate(dir string) (*Client, error) {
 	}
 	part := strings.Fields(string(text)) // of an exporter of an earlier version two
 	if len(part) < 2 || part[1] != strconv.Itoa(pid) {
-		return nil, fmt.Errorf("process %d has the state in %s and does not listen yet, or no more: try again, or name its address with --server", pid, dir)
+		return nil, fmt.Errorf("process %d uses the state in %s but does not listen yet, or no longer: try again, or give its address with --server", pid, dir)
 	}
 	client := newClient("http://" + dialable(part[0]))
 	client.token = Token{strings.Join(part[2:], "")}

@@ -26,13 +26,13 @@ func Refusal(r *http.Request) string { return refusal(r) }
 func refusal(r *http.Request) string {
 	switch {
 	case !isLoopback(r.RemoteAddr) || isToOtherAddress(r):
-		return "this is answered on the loopback interface alone: run the command on the exporter's host, in its pod, or through kubectl port-forward"
+		return "this is answered on the loopback interface only: run the command on the exporter's host, in its pod, or through kubectl port-forward"
 	case isProxied(r.Header):
 		return "this is not answered through a proxy: run the command on the exporter's host, in its pod, or through kubectl port-forward"
 	case r.Header.Get("Origin") != "":
 		return "this is not answered to web pages: use the exporter's own commands"
 	case !isLocalName(r.Host):
-		return "this is answered under a loopback address alone: use 127.0.0.1 or localhost, not " + r.Host
+		return "this is answered under a loopback address only: use 127.0.0.1 or localhost, not " + r.Host
 	}
 	return ""
 }

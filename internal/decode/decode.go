@@ -121,7 +121,7 @@ type value struct {
 func (c *Change) fromValue(text []byte) error {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(text, &keys); err != nil {
-		return fmt.Errorf("its value is no JSON object: %w", err)
+		return fmt.Errorf("its value is not a JSON object: %w", err)
 	}
 	_, bare := keys["kind"]
 	_, event := keys["specversion"]
@@ -132,7 +132,7 @@ func (c *Change) fromValue(text []byte) error {
 	}
 	var v value
 	if err := json.Unmarshal(text, &v); err != nil {
-		return fmt.Errorf("its value is of another form: %w", err)
+		return fmt.Errorf("its value has another form: %w", err)
 	}
 	if event {
 		c.setAttributes(v.Time, v.Reason, v.Snapshot)

@@ -67,7 +67,7 @@ func TestDecodeOfWhatIsNotOurs(t *testing.T) {
 		}
 	}
 	damaged := &sink.Stored{Place: "line 7", Headers: []sink.Header{{Name: sink.HeaderID, Value: "0b6f3c1e/pods/shop/web/u-1/12/updated"}}, Value: []byte(`{"a`)}
-	if c, err := Read(damaged); err == nil || err.Error() != "read line 7: its value is no JSON object: unexpected end of JSON input" {
+	if c, err := Read(damaged); err == nil || err.Error() != "read line 7: its value is not a JSON object: unexpected end of JSON input" {
 		t.Errorf("read a damaged value as %+v, %v", c, err)
 	}
 }

@@ -24,7 +24,7 @@ type Options struct {
 }
 
 // ErrNoBefore says that an expression speaks of oldObject where nothing is kept of the objects.
-var ErrNoBefore = errors.New("it speaks of oldObject, and nothing is kept of these objects: add before: true")
+var ErrNoBefore = errors.New("it uses oldObject, but these objects are not kept: add before: true")
 
 // Filter is a compiled expression. It is safe for concurrent use.
 type Filter struct {
@@ -82,7 +82,7 @@ func (f *Filter) Passes(rec *change.Record) (bool, error) {
 	}
 	var object any
 	if err := json.Unmarshal(rec.Object, &object); err != nil {
-		return false, errors.New("read the object: it is no JSON, or has a number that is too large")
+		return false, errors.New("read the object: it is not JSON, or contains a number that is too large")
 	}
 	result, _, err := f.program.Eval(map[string]any{
 		"object": object, "op": rec.Op.String(), "oldObject": func() any { return before(rec) },

@@ -8,7 +8,7 @@ import (
 )
 
 // errQuoting stands for an error whose text may have values of the object in it.
-var errQuoting = errors.New("a function does not take what this object has; what it says is left out, since it may quote the object")
+var errQuoting = errors.New("a function does not accept a value of this object; its message is left out, since it may quote the object")
 
 // constants are the texts of CEL's errors, or their beginnings, that quote nothing of an object.
 func constants() []string {

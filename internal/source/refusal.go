@@ -21,7 +21,7 @@ type UnorderedError struct {
 }
 
 func (e *UnorderedError) Error() string {
-	return fmt.Sprintf("read %s: %s: nobody can tell what is new (KEP-5504), so the stream is refused: take the resource out of the configuration, or have the server that serves it mended, and start again",
+	return fmt.Sprintf("read %s: %s: nobody can tell what is new (KEP-5504), so the stream is refused: take the resource out of the configuration, or have its server fixed, and start again",
 		e.Stream, e.Why)
 }
 

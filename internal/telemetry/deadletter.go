@@ -19,7 +19,7 @@ func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err
 // Unreadable is told of what a stream cannot read. The gap of an object is counted for each sink that takes it, when
 // its record is there; that of a stream here.
 func (t *Telemetry) Unreadable(rec *change.Record, err error) {
-	t.Logger.Error("what the API server sent cannot be read; a gap record stands in its place", "resource", rec.Stream.String(),
+	t.Logger.Error("object from the API server cannot be read; a gap record stands in its place", "resource", rec.Stream.String(),
 		"object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
 	if rec.Op != change.Gap {
 		return
@@ -42,7 +42,7 @@ func (t *Telemetry) NotKept(name string, err error) {
 	defer t.mu.Unlock()
 	s := t.sinks[name]
 	if s.LastError != err.Error() {
-		t.Logger.Error("dead letter not kept; the sink waits and tries again", "sink", name, "error", err)
+		t.Logger.Error("dead letter cannot be kept; the sink waits and tries again", "sink", name, "error", err)
 	}
 	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
 }

@@ -80,7 +80,7 @@ func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 	}
 	if err == nil {
 		if d.LastError != "" {
-			t.Logger.Info("the API server tells again all that it serves")
+			t.Logger.Info("API discovery is complete again")
 		}
 		d.LastError, d.LastErrorTime = "", time.Time{}
 		return
@@ -89,7 +89,7 @@ func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 		return
 	}
 	d.LastError, d.LastErrorTime = err.Error(), time.Now()
-	t.Logger.Warn("the API server cannot tell all that it serves; it is asked again, and what it does not tell stays as it is", "error", err)
+	t.Logger.Warn("API discovery is incomplete; it is asked again, and resources that are missing from it stay as they are", "error", err)
 }
 
 // forget removes the resource's series.

@@ -40,25 +40,25 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 		registry.MustRegister(vec)
 		return vec
 	}
-	labelTopics := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_sink_label_topics", Help: "Topics that were made because labels of objects said so."}, []string{"sink"})
+	labelTopics := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_sink_label_topics", Help: "Topics that labels of objects created."}, []string{"sink"})
 	registry.MustRegister(labelTopics)
 	return &metrics{
 		labelTopics:   labelTopics,
 		sourceRecords: counter("source_records_total", "Records read from the API server.", "resource", "op"),
 		sourceBytes:   counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
-		sourceGaps:    counter("source_gaps_total", "Gaps: times that intermediate changes may be missing.", "resource", "reason"),
+		sourceGaps:    counter("source_gaps_total", "Gaps: how often intermediate changes may be missing.", "resource", "reason"),
 		sinkRecords:   counter("sink_records_total", "Records that are durable in the sink.", "sink", "resource"),
 		sinkWrite:     histogram("sink_write_seconds", "Time that one batch takes to become durable.", "sink"),
-		sinkRetries:   counter("sink_retries_total", "Attempts that a sink repeated.", "sink", "reason"),
-		sinkRejected:  counter("sink_rejected_total", "Records that a sink will never take.", "sink", "reason"),
-		coalesced:     counter("queue_coalesced_total", "Records that the sink was not given, since a newer one of the same object was queued.", "sink"),
-		sinkTrimmed:   counter("sink_trimmed_total", "Records of which something was cut to make them fit into the sink.", "sink"),
-		replayed:      counter("dead_letters_replayed_total", "Dead letters that were delivered when they were sent again.", "sink"),
-		delivery:      histogram("delivery_seconds", "Time from receiving a record to its being durable in the sink.", "sink"),
-		commit:        histogram("commit_seconds", "Time that saving positions, inventory and marks takes.").WithLabelValues().(prometheus.Histogram),
+		sinkRetries:   counter("sink_retries_total", "Retries of a sink.", "sink", "reason"),
+		sinkRejected:  counter("sink_rejected_total", "Records that a sink refused for good.", "sink", "reason"),
+		coalesced:     counter("queue_coalesced_total", "Records that were merged into a newer queued record of the same object.", "sink"),
+		sinkTrimmed:   counter("sink_trimmed_total", "Records that were cut to fit into the sink.", "sink"),
+		replayed:      counter("dead_letters_replayed_total", "Dead letters that were sent again and delivered.", "sink"),
+		delivery:      histogram("delivery_seconds", "Time from receiving a record until it is durable in the sink.", "sink"),
+		commit:        histogram("commit_seconds", "Time to save positions, inventory and marks.").WithLabelValues().(prometheus.Histogram),
 		reconciles:    counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
-		misshapen:     counter("source_misshapen_total", "Objects that a filter or a redaction could not be applied to.", "resource"),
-		corrections:   counter("corrections_total", "Differences that a full snapshot found although no watch told of them.", "resource", "op"),
+		misshapen:     counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
+		corrections:   counter("corrections_total", "Differences that a full snapshot found and no watch had reported.", "resource", "op"),
 	}
 }
 
@@ -73,14 +73,14 @@ func newGauges() gauges {
 	}
 	return gauges{
 		positionAge:   desc("position_age_seconds", "Time since the saved position of the resource last moved or was confirmed.", "resource"),
-		historyLeft:   desc("history_left_seconds", "Estimate of how long the API server's history still holds what the saved position of the resource needs; 300 where nothing waits.", "resource"),
-		inventory:     desc("inventory_objects", "Objects that the sinks have, as the saved state knows it.", "resource"),
+		historyLeft:   desc("history_left_seconds", "Estimate of how long the API server still has the history after the saved position; 300 if nothing waits.", "resource"),
+		inventory:     desc("inventory_objects", "Objects that the sinks have, according to the saved state.", "resource"),
 		queueBytes:    desc("queue_bytes", "Bytes waiting for the sink.", "sink"),
 		queueRecords:  desc("queue_records", "Records waiting for the sink or being written.", "sink"),
 		spoolBytes:    desc("spool_bytes", "Bytes spooled to disk for the sink.", "sink"),
 		oldestUnacked: desc("oldest_unacked_seconds", "Age of the oldest record that the sink has not acknowledged.", "sink"),
-		sinkStopped:   desc("sink_stopped", "1 while the sink is stopped by an error that only a person can mend, else 0.", "sink"),
-		deadLetters:   desc("dead_letters", "Records that the sink will never take, kept until they are sent again or deleted.", "sink"),
+		sinkStopped:   desc("sink_stopped", "1 while the sink is stopped by an error that only a person can fix, else 0.", "sink"),
+		deadLetters:   desc("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", "sink"),
 	}
 }
 

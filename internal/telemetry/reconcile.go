@@ -64,7 +64,7 @@ func (t *Telemetry) Corrected(stream change.Stream, c change.Correction) {
 	if s.corrections++; s.corrections > maxCorrections {
 		return
 	}
-	t.Logger.Warn("drift: the server has what no watch told of; it is corrected", "resource", stream.String(), "reason", c.Reason,
+	t.Logger.Warn("drift: the server has a change that no watch reported; it is corrected", "resource", stream.String(), "reason", c.Reason,
 		"op", c.Op.String(), "object", c.Key.String(), "uid", c.UID, "resourceVersion", c.Version, "deliveredUid", c.Had, "deliveredResourceVersion", c.HadVersion)
 }
 

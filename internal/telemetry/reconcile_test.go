@@ -120,7 +120,7 @@ func TestI4DriftIsLoggedWithItsObjectsAndCounted(t *testing.T) {
 	tel.Corrected(pods(), change.Correction{
 		Op: change.Replaced, Key: change.Key{Namespace: "n", Name: "a"}, UID: "u", Version: "9", Had: "u", HadVersion: "7", Reason: change.Resync,
 	})
-	const want = `level=WARN msg="drift: the server has what no watch told of; it is corrected" resource=pods reason=resync op=replaced object=n/a uid=u resourceVersion=9 deliveredUid=u deliveredResourceVersion=7`
+	const want = `level=WARN msg="drift: the server has a change that no watch reported; it is corrected" resource=pods reason=resync op=replaced object=n/a uid=u resourceVersion=9 deliveredUid=u deliveredResourceVersion=7`
 	if !strings.Contains(log.String(), want) {
 		t.Errorf("log is %s, want %s", log, want)
 	}

@@ -97,7 +97,7 @@ func (t *Telemetry) StreamFailed(stream change.Stream, err error) {
 		return
 	}
 	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
-	t.Logger.Warn("stream failed; it is tried again", "resource", stream.String(), "error", err)
+	t.Logger.Warn("stream failed; retrying", "resource", stream.String(), "error", err)
 }
 
 // Received is told of a record that was read.
@@ -182,7 +182,7 @@ func (t *Telemetry) Written(name string, batch []*change.Record, took time.Durat
 	defer t.mu.Unlock()
 	s := t.sinks[name]
 	if s.repeated {
-		t.Logger.Info("sink takes records again", "sink", name)
+		t.Logger.Info("sink accepts records again", "sink", name)
 	}
 	s.State, s.LastError, s.repeated = open, "", false
 	s.Records += len(batch)
@@ -214,7 +214,7 @@ func (t *Telemetry) SinkFailed(name string, err error) {
 	s.repeated = s.LastError == err.Error()
 	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
 	if !s.repeated {
-		t.Logger.Warn("sink failed; it is opened again", "sink", name, "error", err)
+		t.Logger.Warn("sink failed; reopening it", "sink", name, "error", err)
 	}
 }
 
@@ -225,7 +225,7 @@ func (t *Telemetry) Stopped(name string, err error) {
 	defer t.mu.Unlock()
 	s := t.sinks[name]
 	if s.LastError != err.Error() {
-		t.Logger.Error("sink stopped, the others go on; mend what is wrong: it is tried again within ten minutes, and at the next start", "sink", name, "error", err)
+		t.Logger.Error("sink stopped, the others go on; fix the cause: the sink is tried again within ten minutes, and at the next start", "sink", name, "error", err)
 	}
 	s.State, s.LastError, s.LastErrorTime = stopped, err.Error(), time.Now()
 }
@@ -235,7 +235,7 @@ func (t *Telemetry) Absent(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sinks[name].Absent = true
-	t.Logger.Warn("sink is absent: nobody waits for it, and when it is open again it is told a gap, what is gone, and everything that there is", "sink", name)
+	t.Logger.Warn("sink is absent: nothing waits for it; when it opens again, it gets a gap, the deletes that it missed, and a full snapshot", "sink", name)
 }
 
 // Retried is told of an attempt that a sink repeats by itself. The same error is logged once, until a batch is written.
@@ -288,7 +288,7 @@ func (t *Telemetry) CommitFailed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.commit.LastError == "" {
-		t.Logger.Error("state not saved; it is tried again", "error", err)
+		t.Logger.Error("state not saved; retrying", "error", err)
 	}
 	t.commit = commitState{LastError: err.Error(), LastErrorTime: now()}
 }

@@ -100,7 +100,7 @@ func (n *node) step(text string) (next *node, rest string, err error) {
 	case name == "*":
 		return n.anything(), rest, nil
 	case strings.ContainsAny(name, " ]{}()'\"?@"):
-		return nil, "", fmt.Errorf("%q is no field; write one with odd characters as ['name']", name)
+		return nil, "", fmt.Errorf("%q is not a field; write a name with special characters as ['name']", name)
 	}
 	return n.fieldNode(name), rest, nil
 }

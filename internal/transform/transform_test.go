@@ -93,7 +93,7 @@ func TestBadRulesAreNamed(t *testing.T) {
 		"{.a":                     `drop path "{.a": a { without its }`,
 		"..a":                     `drop path "..a": a part is empty; .. is not supported`,
 		".a.":                     `drop path ".a.": a part is empty; .. is not supported`,
-		".a b":                    `drop path ".a b": "a b" is no field; write one with odd characters as ['name']`,
+		".a b":                    `drop path ".a b": "a b" is not a field; write a name with special characters as ['name']`,
 		".a[":                     `drop path ".a[": a [ without its ]`,
 		".a['b":                   `drop path ".a['b": a [' without its '], or nothing between`,
 		".a[-1]":                  `drop path ".a[-1]": [-1] is not supported; allowed: [*], an index such as [0], a field such as ['a.b/c']`,

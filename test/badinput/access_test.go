@@ -121,7 +121,7 @@ func TestForbiddenResourceLeavesTheOthersRunning(t *testing.T) {
 	r := d.start(usual("--context", "limited", "--resources", "configmaps,services", "--sink", "file://"+d.path("out.ndjson"), "--log-level", "info")...)
 	failed := r.logs("stream failed")
 	_, said, _ := strings.Cut(failed, " ")
-	if want := fmt.Sprintf(`level=WARN msg="stream failed; it is tried again" resource=services error=%q`, forbidden); said != want {
+	if want := fmt.Sprintf(`level=WARN msg="stream failed; retrying" resource=services error=%q`, forbidden); said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
 	r.logs("msg=watching resource=configmaps")

@@ -170,7 +170,7 @@ func TestI4WildcardOfAnAPIServerThatCannotTellAll(t *testing.T) {
 	}
 	run := d.start(usual("--resources", "*.apps", "--sink", "file://"+d.path("out"), "--log-level", "info")...)
 	_, said, _ := strings.Cut(run.logs("cannot tell all"), " ")
-	if want := fmt.Sprintf(`level=WARN msg="the API server cannot tell all that it serves; it is asked again, and what it does not tell stays as it is" error=%q`, cause); said != want {
+	if want := fmt.Sprintf(`level=WARN msg="API discovery is incomplete; it is asked again, and resources that are missing from it stay as they are" error=%q`, cause); said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
 	run.logs("msg=watching resource=deployments.apps")

@@ -129,7 +129,7 @@ func TestOtherHostsAreRefused(t *testing.T) {
 	const elsewhere = "run the command on the exporter's host, in its pod, or through kubectl port-forward"
 	if host := otherAddress(); host != "" {
 		server := "http://" + net.JoinHostPort(host, port)
-		want := "ask the exporter at " + server + ": this is answered on the loopback interface alone: " + elsewhere
+		want := "ask the exporter at " + server + ": this is answered on the loopback interface only: " + elsewhere
 		d.exporter("snapshot", "--server", server).fails(t, 1, want)
 		d.exporter("inventory", "list", "--server", server).fails(t, 1, want)
 	} else {

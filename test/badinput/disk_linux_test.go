@@ -62,7 +62,7 @@ func TestI5FullDiskStopsSavingUntilThereIsSpace(t *testing.T) {
 	d.allocate("state/filler", 60<<20)
 	namespace := newNamespace(t)
 	createConfigMap(t, namespace, "unsaved")
-	r.logs("state not saved; it is tried again")
+	r.logs("state not saved; retrying")
 	d.delivers("out.ndjson", "/namespaces/"+namespace+"/configmaps/unsaved")
 	if said := r.status().State.LastError; !fullDisk.MatchString(said) {
 		t.Errorf("/statusz says %q", said)
@@ -82,7 +82,7 @@ func TestI4FullDiskKeepsTheSinkWaiting(t *testing.T) {
 	d.smallDisk("letters", "32m")
 	r := d.runs()
 	createLarge(t, namespace, "huge", 20_000)
-	r.logs(`msg="dead letter not kept; the sink waits and tries again" sink=bus error="keep dead letter `)
+	r.logs(`msg="dead letter cannot be kept; the sink waits and tries again" sink=bus error="keep dead letter `)
 	if said := r.status().Sinks["bus"].LastError; !fullLetters.MatchString(said) {
 		t.Errorf("/statusz says %q", said)
 	}

@@ -77,7 +77,7 @@ func TestKafkaMistakes(t *testing.T) {
 		{"no TLS to a port with TLS", nil, tls, "",
 			"connect to " + tls[0] + ": the port speaks TLS: set kafka.tls, or use the port of a listener without TLS in kafka.brokers", nil},
 		{"TLS to a port without", nil, plain, ", tls: {}",
-			"connect to " + plain[0] + ": the listener is one without TLS: EOF: remove kafka.tls, or use the port of a TLS listener in kafka.brokers", nil},
+			"connect to " + plain[0] + ": the listener has no TLS: EOF: remove kafka.tls, or use the port of a TLS listener in kafka.brokers", nil},
 		{"no login", nil, sasl, "",
 			"connect to " + sasl[0] + ": the listener wants a login with OAUTHBEARER, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, and none is configured: " +
 				"send Metadata to Kafka: unexpected EOF: set kafka.sasl, or use the port of a listener without SASL in kafka.brokers", nil},

@@ -42,7 +42,7 @@ sinks:
 	for i := range objects {
 		createConfigMap(t, namespace, fmt.Sprint("unsaved-", i))
 	}
-	r.logs("state not saved; it is tried again")
+	r.logs("state not saved; retrying")
 	if said := r.status().State.LastError; !fullDisk.MatchString(said) {
 		t.Errorf("/statusz says %q", said)
 	}

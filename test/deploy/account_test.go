@@ -147,7 +147,7 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 		t.Errorf("check ends with %d and says\n%swant\n%s", code, output, want)
 	}
 	x := start(t, "-f", i.config, "--kubeconfig", i.kubeconfig)
-	x.logs(`msg="stream failed; it is tried again"`, "resource=services", `User \"`+i.name+`\" cannot list resource \"services\"`)
+	x.logs(`msg="stream failed; retrying"`, "resource=services", `User \"`+i.name+`\" cannot list resource \"services\"`)
 	namespace := newNamespace(t)
 	create(t, namespace, "ConfigMap", "a")
 	lineWith(t, i.out, "/namespaces/"+namespace+"/configmaps/a")

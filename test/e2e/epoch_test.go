@@ -86,7 +86,7 @@ func TestI4AResyncCorrectsAHistoryThatLooksTheSame(t *testing.T) {
 	eventually(t, deliveryLimit, "the sinks have what the API server has", func() bool {
 		return r.differences(r.stream) == "" && r.differences(r.file) == ""
 	})
-	if log := r.exporter.log(t)[before:]; !strings.Contains(log, "drift: the server has what no watch told of") {
+	if log := r.exporter.log(t)[before:]; !strings.Contains(log, "drift: the server has a change that no watch reported") {
 		t.Errorf("no resync corrected anything:\n%s", log)
 	}
 	corrections := 0.0

@@ -267,7 +267,7 @@ func TestVerifyCannotCompare(t *testing.T) {
 	r := newRig(t, "refused")
 	r.configure("config.yaml", r.resource("configmaps", ""), "  - {name: out, file: {path: \"-\"}}\n  - {name: bus, nats: {url: \"nats://127.0.0.1:1\"}}\n  - {name: lake, kafka: {brokers: [\"127.0.0.1:1\"], topic: \"k8s.{namespace}.{name}\"}}")
 	for _, c := range []struct{ args, want string }{
-		{"--sink out", "exporter: sink out: what is written to standard output cannot be read back: choose another sink\n"},
+		{"--sink out", "exporter: sink out: standard output cannot be read back: choose another sink\n"},
 		{"--sink bus", "exporter: sink bus: connect to nats://127.0.0.1:1: "},
 		{"--sink lake", "exporter: sink lake: its topics cannot be listed beforehand: kafka.topic \"k8s.{namespace}.{name}\""},
 		{"--sink sea", "exporter: --sink \"sea\": the configuration has no such sink: it has out, bus, lake\n"},

@@ -33,7 +33,7 @@ func NewReader(path string, start sink.Start) (*Reader, error) {
 		return nil, err
 	}
 	if path == Stdout {
-		return nil, errors.New("read standard output back: what was written there is gone: choose another sink")
+		return nil, errors.New("read standard output back: it keeps nothing: choose another sink")
 	}
 	return &Reader{log: newLog(options), start: start}, nil
 }

@@ -92,7 +92,7 @@ func (s *Sink) admit(name string) error {
 	}
 	if !s.full {
 		s.full = true
-		s.options.Notice(fmt.Sprintf("has made %d topics for labels, as many as kafka.labelTopics allows: what belongs into others becomes dead letters", most))
+		s.options.Notice(fmt.Sprintf("has created %d topics for labels, as many as kafka.labelTopics allows: records for further topics become dead letters", most))
 	}
 	return topicPermanent("open topic %s: it does not exist, and labels have made %d topics already: create it, or raise kafka.labelTopics", name, most)
 }

@@ -34,7 +34,7 @@ func (s *Sink) grown(t *topic, have, used int) {
 		return
 	}
 	s.told[t.name] = have
-	s.options.Notice(fmt.Sprintf("goes on with the first %d of the %d partitions of topic %s, those that it began with, since objects that moved to others would lose their order and their tombstones: "+
+	s.options.Notice(fmt.Sprintf("keeps to the first %d of the %d partitions of topic %s, those that it began with, since objects that moved to others would lose their order and their tombstones: "+
 		"docs/kafka.md says how to use them all", used, have, t.name))
 }
 

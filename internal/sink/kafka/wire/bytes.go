@@ -38,7 +38,7 @@ func header(api protocol.ApiKey, version int16, serial int32, clientID string) o
 // finish writes the size of a request of which more bytes follow.
 func (o output) finish(more int) { binary.BigEndian.PutUint32(o, uint32(len(o)-4+more)) }
 
-var errShort = errors.New("the answer is shorter than what it is to hold")
+var errShort = errors.New("the answer is shorter than its contents")
 
 // input reads an answer. After an error all values are zero.
 type input struct {

@@ -150,7 +150,7 @@ func (c *Cluster) Reach(ctx context.Context) error {
 		return c.diagnose(ctx, err)
 	}
 	if len(answer.Brokers) == 0 {
-		return fmt.Errorf("connect to %s: the broker knows of no brokers yet", c.bootstrap())
+		return fmt.Errorf("connect to %s: the broker does not know any brokers yet", c.bootstrap())
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 const (
 	cutHandshake = "the connection was cut during the TLS handshake"
 	speaksHTTP   = "this is not a Kafka broker, it answers with HTTP"
-	silent       = "the port takes connections and does not answer as a Kafka broker"
+	silent       = "the port accepts connections but does not answer like a Kafka broker"
 )
 
 // ConnectError says why a connection to a broker was not made, or was of no use. It has no code of Kafka's.
@@ -95,7 +95,7 @@ func handshakeError(address, name string, err error) error {
 		return alertError(address, err)
 	case isTimeout(err):
 		failure.Class = Retriable
-		failure.Cause, failure.Remedy = "the port takes connections and says nothing", "check that kafka.brokers names a Kafka listener with TLS, and that the broker is not hanging"
+		failure.Cause, failure.Remedy = "the port accepts connections but does not answer", "check that kafka.brokers names a Kafka listener with TLS, and that the broker is not hanging"
 	default:
 		failure.Class = Retriable
 		failure.Cause, failure.Remedy = cutHandshake, "check that the port in kafka.brokers is a listener with TLS; if not, remove kafka.tls"
@@ -113,7 +113,7 @@ func isRemoteAlert(err error) bool {
 func alertError(address string, err error) error {
 	failure := &ConnectError{Address: address, Class: Fatal, Err: err}
 	if text := err.Error(); strings.Contains(text, "certificate") || strings.Contains(text, "unknown certificate authority") {
-		failure.Cause = "the broker does not accept the client's certificate, or misses one"
+		failure.Cause = "the broker does not accept the client's certificate, or requires one"
 		failure.Remedy = "set kafka.tls.cert and kafka.tls.key to a certificate that an authority of the broker's truststore has signed"
 		return failure
 	}

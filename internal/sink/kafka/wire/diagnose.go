@@ -44,7 +44,7 @@ func (c *Cluster) diagnoseTLS(ctx context.Context, connect *ConnectError) error 
 	if _, err := c.probe(ctx, connect.Address, nil); err != nil {
 		return connect
 	}
-	return &ConnectError{Address: connect.Address, Class: Fatal, Err: connect.Err, Cause: "the listener is one without TLS",
+	return &ConnectError{Address: connect.Address, Class: Fatal, Err: connect.Err, Cause: "the listener has no TLS",
 		Remedy: "remove kafka.tls, or use the port of a TLS listener in kafka.brokers"}
 }
 
