@@ -69,6 +69,8 @@
 //     404 at its path. Nothing is deleted because discovery failed.
 //   - One Stream per version instead of a Stream that changes: records in line point to the resource they were read
 //     from.
+//   - A stream that is over is forgotten, not kept empty: its resource may come back with other objects under old
+//     versions, and a position older than all of them proves nothing.
 //   - Rights are found out by trying. An access review answers for one verb of one resource and must be repeated
 //     anyway.
 //   - A Gate lets sixteen reconciles begin at once, each for five seconds at most: a list that waits for a stuck sink
