@@ -41,15 +41,15 @@ func (b book) attributes() definition {
 		"group":           described(definition{"type": "string"}, "empty for the core group"),
 		"version":         described(name(), "the served version that is watched"),
 		"resource":        described(name(), "the plural, in lower case"),
-		"namespace":       described(name(), "missing for what is cluster-scoped or of all namespaces"),
-		"name":            described(name(), "missing for what speaks of the stream; in a gap of reason policy %sha256- and a hash where the object's name is too long"),
+		"namespace":       described(name(), "missing for cluster-scoped objects and for streams of all namespaces"),
+		"name":            described(name(), "missing in stream-level records; in a gap of reason policy %sha256- and a hash if the object's name is too long"),
 		"uid":             name(),
-		"resourceversion": described(version(), "of the object, or of the stream for what speaks of it"),
-		"snapshot":        described(name(), "the reconcile that the record belongs to; missing for a record of the watch"),
+		"resourceversion": described(version(), "of the object, or of the stream in a stream-level record"),
+		"snapshot":        described(name(), "the reconcile that the record belongs to; missing in a record of the watch"),
 		"reason":          described(reasons(func(change.Reason) bool { return true }), "of that reconcile"),
 		"trimmed":         trimmed(),
 		"replayed":        replayed(),
-		"before":          described(name(), "of an update, where it is kept: the JSON text of the object as it was delivered last; attributes are scalars"),
+		"before":          described(name(), "in an update, if it is kept: the object as it was delivered last, as JSON text, since attributes are scalars"),
 	}
 }
 

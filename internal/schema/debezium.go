@@ -7,7 +7,7 @@ func (b book) debezium() definition {
 	d := b.fields("a record in Debezium's envelope, as its JSON converter writes it without schemas", definition{
 		"before":  definition{"anyOf": []any{null, anObject()}},
 		"after":   definition{"anyOf": []any{null, anObject()}},
-		"message": described(definition{"type": "object"}, "what a frame or a gap says of itself, in a file"),
+		"message": described(definition{"type": "object"}, "the data of a frame or gap, in a file"),
 		"source":  b.source(),
 		"op":      described(definition{"enum": []string{"c", "u", "d", "r", "m"}}, "created, updated, deleted, read by a snapshot, message"),
 		"ts_ms":   described(millis(), "when the exporter received the record"),
@@ -47,10 +47,10 @@ func (b book) source() definition {
 		"ts_ms":           millis(),
 		"snapshot":        described(definition{"enum": []string{"true", "false", "last"}}, "whether a snapshot found it"),
 		"resource":        described(name(), "in kubectl's form, such as deployments.apps"),
-		"namespace":       described(name(), "missing for what is cluster-scoped or of all namespaces"),
-		"object":          described(name(), "the object's name; missing for what speaks of the stream; in a gap of reason policy %sha256- and a hash where the name is too long"),
+		"namespace":       described(name(), "missing for cluster-scoped objects and for streams of all namespaces"),
+		"object":          described(name(), "the object's name; missing in stream-level records; in a gap of reason policy %sha256- and a hash if the name is too long"),
 		"uid":             name(),
-		"resourceVersion": described(version(), "of the object, or of the stream for what speaks of it"),
+		"resourceVersion": described(version(), "of the object, or of the stream in a stream-level record"),
 		"trimmed":         trimmed(),
 		"replayed":        replayed(),
 	}, "namespace", "object", "uid", "trimmed", "replayed")
@@ -61,7 +61,7 @@ func millis() definition { return definition{"type": "integer"} }
 // debeziumKey is an object's key as a row's.
 func (b book) debeziumKey() definition {
 	return b.fields("the key of an object's messages", definition{
-		"namespace": described(definition{"type": []string{"string", "null"}, "minLength": 1}, "null for what is cluster-scoped"),
+		"namespace": described(definition{"type": []string{"string", "null"}, "minLength": 1}, "null for cluster-scoped objects"),
 		"name":      name(),
 	})
 }

@@ -82,7 +82,7 @@ func (b book) object() definition {
 		"properties": definition{"name": some, "namespace": some, "uid": some, "resourceVersion": some},
 	}
 	return definition{
-		"title": "an object, as the API server wrote it, less what is cut and hashed by configuration",
+		"title": "an object as the API server wrote it, without what the configuration cuts, and with the values that it hashes",
 		"type":  "object", "required": []string{"apiVersion", "kind", "metadata"},
 		"properties": definition{"apiVersion": some, "kind": some, "metadata": metadata},
 	}
@@ -90,7 +90,7 @@ func (b book) object() definition {
 
 // begin is what a snapshot is about to do.
 func (b book) begin() definition {
-	return b.fields("a list is about to be compared with what was delivered", definition{
+	return b.fields("a list is about to be compared with the inventory", definition{
 		"resourceVersion": described(version(), "of the list"),
 		"reason":          reasons(func(change.Reason) bool { return true }),
 	})
@@ -98,7 +98,7 @@ func (b book) begin() definition {
 
 // end is what a snapshot did.
 func (b book) end() definition {
-	return b.fields("a list was compared with what was delivered", definition{
+	return b.fields("a list was compared with the inventory", definition{
 		"resourceVersion": described(version(), "of the list"),
 		"reason":          reasons(func(change.Reason) bool { return true }),
 		"replaced":        described(count(), "objects that were new or changed"),
@@ -111,10 +111,10 @@ func (b book) end() definition {
 func (b book) gap() definition {
 	return b.fields("changes between two versions may be missing", definition{
 		"reason":          reasons(func(r change.Reason) bool { return r.Gap() || r == change.Policy }),
-		"lastDelivered":   described(definition{"type": "string"}, "the version that was delivered last, empty where nothing was"),
+		"lastDelivered":   described(definition{"type": "string"}, "the version that was delivered last; empty if nothing was delivered"),
 		"resourceVersion": described(version(), "the version from which on everything is delivered again"),
 		"since":           described(timestamp(), "when the stream was last known to be whole"),
-		"rejected":        described(name(), "of a record that is not in the sink: why, as too_large, invalid, filter, unreadable or redaction"),
-		"deadLetter":      described(name(), "of such a record: the id of the letter that keeps it"),
+		"rejected":        described(name(), "why the record is not in the sink: too_large, invalid, filter, unreadable or redaction"),
+		"deadLetter":      described(name(), "the id of the dead letter that keeps the record"),
 	}, "since", "rejected", "deadLetter")
 }

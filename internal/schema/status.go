@@ -4,15 +4,15 @@ import "github.com/kubecdc/kubecdc/internal/change"
 
 // status is the document of /statusz. It is no record, but programs read it as well.
 func (b book) status() definition {
-	return b.fields("how a running exporter is, as /statusz says", definition{
+	return b.fields("the state of a running exporter, as /statusz shows it", definition{
 		"version":       described(definition{"type": "string"}, "of the exporter"),
 		"cluster":       described(definition{"type": "string"}, "the configured name"),
-		"clusterUid":    described(definition{"type": "string"}, "the uid of namespace kube-system, empty where there is none"),
+		"clusterUid":    described(definition{"type": "string"}, "the uid of namespace kube-system; empty if there is none"),
 		"uptimeSeconds": seconds(),
-		"healthy":       described(definition{"type": "boolean"}, "false where a restart may help"),
-		"ready":         described(definition{"type": "boolean"}, "every sink is open, the state is saved, and each stream of the start has begun or failed to"),
-		"problems":      described(listOf(name()), "why it is not healthy"),
-		"streams":       described(mapOf(b.stream()), "by their names, such as pods, deployments.apps, shop/secrets"),
+		"healthy":       described(definition{"type": "boolean"}, "false if a restart may help"),
+		"ready":         described(definition{"type": "boolean"}, "every sink is open, the state is saved, and each stream of the start has begun or has failed to begin"),
+		"problems":      described(listOf(name()), "why the exporter is not healthy"),
+		"streams":       described(mapOf(b.stream()), "by name, such as pods, deployments.apps, shop/secrets"),
 		"sinks":         described(mapOf(b.sink()), "by their names"),
 		"state": b.fields("saving", definition{
 			"lastError":     described(name(), "missing while the state is saved"),
@@ -20,8 +20,8 @@ func (b book) status() definition {
 		}, "lastError", "lastErrorTime"),
 		"discovery": b.fields("what the API server serves", definition{
 			"lastRead":      moment(),
-			"lastError":     described(name(), "of the newest attempt, or what the server could not tell"),
-			"lastErrorTime": described(moment(), "when it was heard first"),
+			"lastError":     described(name(), "of the newest attempt, or of incomplete discovery"),
+			"lastErrorTime": described(moment(), "when it was first seen"),
 			"leftOut":       described(mapOf(name()), "resources and configured names that are not streamed, and why"),
 		}, "lastRead", "lastError", "lastErrorTime", "leftOut"),
 	}, "problems")
@@ -30,9 +30,9 @@ func (b book) status() definition {
 func (b book) stream() definition {
 	return b.fields("a stream", definition{
 		"state":              definition{"enum": []string{"starting", "snapshot", "watching", "waiting", "failing"}},
-		"resourceVersion":    described(definition{"type": "string"}, "the saved position, empty before the first"),
-		"positionAgeSeconds": described(seconds(), "since the position was known to be the server's newest, 0 before the first"),
-		"historyLeftSeconds": described(seconds(), "an estimate of how long the API server still has what follows the position; 300 where nothing waits"),
+		"resourceVersion":    described(definition{"type": "string"}, "the saved position; empty before the first"),
+		"positionAgeSeconds": described(seconds(), "since the position was last known to be the server's newest; 0 before the first time"),
+		"historyLeftSeconds": described(seconds(), "an estimate of how long the API server still has the changes after the position; 300 if nothing waits"),
 		"records":            described(count(), "received since the start"),
 		"gaps":               described(count(), "since the start"),
 		"lastGap":            b.lastGap(),
@@ -46,8 +46,8 @@ func (b book) lastGap() definition {
 	return b.fields("a gap", definition{
 		"reason":          reasons(func(r change.Reason) bool { return r.Gap() || r == change.Policy }),
 		"stream":          name(),
-		"sinks":           described(listOf(name()), "whose gap it is; missing where it is everybody's"),
-		"object":          described(name(), "of a gap of reason policy"),
+		"sinks":           described(listOf(name()), "the sink that the gap is for; missing if it is for all sinks"),
+		"object":          described(name(), "in a gap of reason policy"),
 		"lastDelivered":   definition{"type": "string"},
 		"resourceVersion": definition{"type": "string"},
 		"since":           described(moment(), "when the stream was last known to be whole"),
@@ -58,7 +58,7 @@ func (b book) lastGap() definition {
 func (b book) lastReconcile() definition {
 	return b.fields("a comparison with the cluster", definition{
 		"reason":          reasons(func(change.Reason) bool { return true }),
-		"sinks":           described(listOf(name()), "for whom it was; missing where it was for all"),
+		"sinks":           described(listOf(name()), "the sinks that it was for; missing if it was for all"),
 		"resourceVersion": version(),
 		"replaced":        count(),
 		"deleted":         count(),
@@ -77,8 +77,8 @@ func (b book) sink() definition {
 		"spoolBytes":           count(),
 		"oldestUnackedSeconds": seconds(),
 		"mark":                 described(definition{"type": "string"}, "its place in its own log, as the sink writes it"),
-		"note":                 described(name(), "how it works, where there is a choice"),
-		"absent":               described(definition{"type": "boolean"}, "nobody waits for it: when it is open again it is told a gap and everything that there is"),
+		"note":                 described(name(), "how it works, if there is a choice"),
+		"absent":               described(definition{"type": "boolean"}, "nothing waits for it; when it opens again, it gets a gap and a full snapshot"),
 		"gaps":                 described(count(), "of this sink alone"),
 		"lastGap":              b.lastGap(),
 		"lastError":            name(),

@@ -79,10 +79,10 @@ func without(properties definition, optional []string) []string {
 
 // trimmed and replayed are what was done to the record for one sink.
 func trimmed() definition {
-	return described(name(), "the paths that were cut to make the object fit, joined by commas; missing for a whole one")
+	return described(name(), "the paths that were cut to make the object fit, joined by commas; missing if the object is whole")
 }
 
 func replayed() definition {
 	return described(definition{"enum": []change.Replayed{change.Current, change.History}},
-		"of a dead letter that is sent again: whether the object is still as it says")
+		"in a dead letter that is sent again: whether the object still looks like that")
 }
