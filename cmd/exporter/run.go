@@ -44,8 +44,8 @@ SIGHUP makes it give every sink a full snapshot of all that it takes; see also e
 	return cmd
 }
 
-// notifyHangups tells of each SIGHUP until the returned function is called. Where SIGHUP is ignored, as nohup has it, it
-// stays ignored.
+// notifyHangups tells of each SIGHUP until the returned function is called. Where SIGHUP is ignored, as nohup has it,
+// it stays ignored.
 func notifyHangups() (hangups <-chan os.Signal, ignore func()) {
 	if signal.Ignored(syscall.SIGHUP) {
 		return nil, func() {}

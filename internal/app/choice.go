@@ -112,8 +112,8 @@ func (c *choice) add(resource change.Resource, configured *config.Resource) erro
 	return nil
 }
 
-// addWildcard adds the streams of what is not configured by its own name. A wildcard may stand for nothing: what it is for
-// may come later.
+// addWildcard adds the streams of what is not configured by its own name. A wildcard may stand for nothing: what it is
+// for may come later.
 func (c *choice) addWildcard(found []change.Resource, configured *config.Resource) error {
 	for _, resource := range found {
 		excluded := configured.Excludes(resource.String())

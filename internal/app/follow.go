@@ -99,8 +99,9 @@ func (f *follower) run(ctx context.Context, roster *pipeline.Roster) error {
 	}
 }
 
-// giveBack returns memory to the system, once, when all streams are watching. The lists before that need more than watches
-// do, and the collector would keep it: it gives back only what is above its next goal, and quiet streams do not reach one.
+// giveBack returns memory to the system, once, when all streams are watching. The lists before that need more than
+// watches do, and the collector would keep it: it gives back only what is above its next goal, and quiet streams do not
+// reach one.
 func (f *follower) giveBack() {
 	if !f.gaveBack && f.telemetry.Settled() {
 		f.gaveBack = true
@@ -156,8 +157,8 @@ func (f *follower) choose(catalog *source.Catalog) {
 	f.warn(errs)
 }
 
-// warn says once what is wrong with an entry of the configuration now that other resources are served. A name that stands
-// for nothing is on /statusz.
+// warn says once what is wrong with an entry of the configuration now that other resources are served. A name that
+// stands for nothing is on /statusz.
 func (f *follower) warn(errs []error) {
 	for _, err := range errs {
 		var unknown *source.UnknownResourceError
@@ -223,8 +224,8 @@ func (f *follower) publish() {
 }
 
 // doubt looks at the streams whose resource the catalog lacks, and ends those that are certainly not served: they are
-// missing in two catalogs in a row that could tell of their group, and the server, which is ready, knows nothing at their
-// path. It says whether there are some that have to be looked at again soon.
+// missing in two catalogs in a row that could tell of their group, and the server, which is ready, knows nothing at
+// their path. It says whether there are some that have to be looked at again soon.
 func (f *follower) doubt(ctx context.Context) (soon bool) {
 	for _, s := range f.sessions {
 		resource := s.stream.Resource

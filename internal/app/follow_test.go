@@ -168,8 +168,8 @@ func (r *followRig) build(s selected) (pipeline.Source, *source.Session, error) 
 	}, source.NewSession(source.Config{}, nil), nil
 }
 
-// look lets the follower ask once, and wants what it then knows: streams, "!" behind one that ended, "?" for each catalog in a row
-// that lacks it.
+// look lets the follower ask once, and wants what it then knows: streams, "!" behind one that ended, "?" for each
+// catalog in a row that lacks it.
 func (r *followRig) look(step, want string) {
 	r.t.Helper()
 	r.f.look(r.t.Context(), r.roster)

@@ -25,8 +25,8 @@ func (s *standing) of(sink, stream string) verify.Progress {
 	return verify.Progress{Known: s.known, Position: s.positions[stream], Owed: owed}
 }
 
-// standing asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or one of
-// another cluster.
+// standing asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or one
+// of another cluster.
 func (r *verification) standing(ctx context.Context) (*standing, error) {
 	running := false
 	state, err := SavedState(ctx, func() (*control.Client, error) {

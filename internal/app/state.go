@@ -33,8 +33,8 @@ func SavedState(ctx context.Context, find func() (*control.Client, error), dir s
 	return control.ReadState(store)
 }
 
-// Inventory is what the running exporter, or the state of a stopped one, knows of objects. The returned function closes the
-// latter.
+// Inventory is what the running exporter, or the state of a stopped one, knows of objects. The returned function closes
+// the latter.
 func Inventory(ctx context.Context, find func() (*control.Client, error), dir string, query control.Query) (iter.Seq2[control.Object, error], func() error, error) {
 	client, err := find()
 	var stopped *control.NotRunningError
@@ -77,8 +77,8 @@ func inventoryOf(store *checkpoint.Store, streams []control.Stream, q control.Qu
 	return control.Find(store, meant, q), nil
 }
 
-// openStopped opens the state of a stopped exporter to change it. It is there already: a wrong path must neither be made a
-// state nor be answered with success.
+// openStopped opens the state of a stopped exporter to change it. It is there already: a wrong path must neither be
+// made a state nor be answered with success.
 func openStopped(ctx context.Context, dir string) (*checkpoint.Store, error) {
 	if err := probe(ctx, dir); err != nil {
 		return nil, ExplainState(err)

@@ -27,7 +27,8 @@ func (q *Query) Heads() iter.Seq2[*Letter, error] {
 	}
 }
 
-// Whole yields the letters as Heads does, with all that is in their files. One that is sent again meanwhile is left out.
+// Whole yields the letters as Heads does, with all that is in their files. One that is sent again meanwhile is left
+// out.
 func (q *Query) Whole() iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		for head, err := range q.all() {

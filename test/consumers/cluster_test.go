@@ -124,7 +124,8 @@ func (w *writer) change() {
 	w.patch(configMaps, "default", "map-1", `{"metadata":{"labels":{"app":null,"team":"a"},"annotations":{"metadata":"{\"name\":\"other\"}","managedFields":"kept"}},"data":null}`)
 	w.remove(configMaps, "default", "map-2")
 	w.remove(configMaps, "default", "map-3")
-	w.create(configMaps, "default", "map-3", `{"apiVersion":"v1","kind":"ConfigMap","data":{"again":"1"}}`) // another uid
+	// another uid
+	w.create(configMaps, "default", "map-3", `{"apiVersion":"v1","kind":"ConfigMap","data":{"again":"1"}}`)
 	w.patch(widgets, "default", "first", `{"spec":{"size":-9223372036854775808,"deep":{"a":[[{"b":[]}]]},"nothing":{}}}`)
 	w.create(widgets, "default", "second", `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"size":9007199254740993}}`)
 	w.patch(secrets, "default", "db", `{"data":{"user":"cGxhbnRlZA=="}}`)

@@ -146,7 +146,8 @@ func (f *fast) ping() error {
 	return f.sink.conn.nc.PublishRequest(f.batch[f.sent-1].Destination, f.reply(f.sent-f.start, opPing), nil)
 }
 
-// answer is any of the server's answers to a batch: BatchFlowAck, BatchFlowGap, BatchFlowErr, and a PubAck that ends it.
+// answer is any of the server's answers to a batch: BatchFlowAck, BatchFlowGap, BatchFlowErr, and a PubAck that ends
+// it.
 type answer struct {
 	Type  string              `json:"type"` // "ack", "gap", "err", or none
 	Seq   uint64              `json:"seq"`  // in the batch; of a PubAck in the stream

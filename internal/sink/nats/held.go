@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// held is what a stream held when it was looked at. A purge behind which something was written shows in nothing else: the
-// sequences go on.
+// held is what a stream held when it was looked at. A purge behind which something was written shows in nothing else:
+// the sequences go on.
 type held struct {
 	Gone uint64    `json:"gone"`           // messages that were stored once, and were not there any more
 	Keys uint64    `json:"keys,omitempty"` // of a bucket: its keys, those with a delete marker among them
@@ -56,8 +56,8 @@ func (s *Sink) view(info *jetstream.StreamInfo, unread uint64) view {
 	return view{info, unread, s.options.Shared}
 }
 
-// missing says what the stream has no more although nothing of its configuration takes it away; "" is nothing. A limit in
-// bytes, and lives of single messages, can explain whatever is missing.
+// missing says what the stream has no more although nothing of its configuration takes it away; "" is nothing. A limit
+// in bytes, and lives of single messages, can explain whatever is missing.
 func (h *held) missing(v view) string {
 	info, config, state := v.info, &v.info.Config, &v.info.State
 	bounded := config.MaxBytes > 0 && config.Discard == jetstream.DiscardOld
@@ -82,7 +82,8 @@ func (h *held) missing(v view) string {
 	return ""
 }
 
-// missingKeys compares the number of keys: a key stays, with its value or with the marker of its delete, until somebody purges it.
+// missingKeys compares the number of keys: a key stays, with its value or with the marker of its delete, until somebody
+// purges it.
 func (h *held) missingKeys(info *jetstream.StreamInfo) string {
 	if info.Config.MaxAge > 0 || info.State.NumSubjects >= h.Keys {
 		return ""
@@ -101,9 +102,9 @@ func (s *Sink) count(ctx context.Context) {
 	}
 }
 
-// look compares the stream with what it held, now and then. Where that fails, what follows finds out why. A bucket is looked at before
-// and behind each write, since new keys would stand for the ones that somebody took away, and a shared stream also before the first
-// write, since another cluster's exporter may have begun at the same time.
+// look compares the stream with what it held, now and then. Where that fails, what follows finds out why. A bucket is
+// looked at before and behind each write, since new keys would stand for the ones that somebody took away, and a shared
+// stream also before the first write, since another cluster's exporter may have begun at the same time.
 func (s *Sink) look(ctx context.Context, writes bool) error {
 	due := time.Since(s.looked) >= s.tuning.look || writes && (s.options.KV != "" || s.options.Shared && !s.stream.confirmed)
 	if !due || !s.conn.nc.IsConnected() || ctx.Err() != nil {

@@ -20,9 +20,9 @@ const headerMessageID = "Nats-Msg-Id"
 
 const maxHeaders = 64<<10 - 1 // the server's limit
 
-// A server cuts the connection of who sends a longer line, whatever the message is (max_control_line, 4096 by default). Most
-// clients take no longer ones either. Beside the subject a line has where to reply to: ours, or on its way to a consumer
-// "$JS.ACK." with the names of stream and consumer, of 255 characters at most.
+// A server cuts the connection of who sends a longer line, whatever the message is (max_control_line, 4096 by default).
+// Most clients take no longer ones either. Beside the subject a line has where to reply to: ours, or on its way to a
+// consumer "$JS.ACK." with the names of stream and consumer, of 255 characters at most.
 const (
 	maxControlLine = 4096
 	lineOfConsumer = 1024
@@ -53,8 +53,8 @@ func (s *Sink) screen(ctx context.Context, batch []sink.Message) (int, error) {
 	return len(batch), nil
 }
 
-// refresh reads the stream's limits anew: somebody may have raised them. Where the server does not answer, or the stream is
-// another one, they stay as they are, and what follows finds out.
+// refresh reads the stream's limits anew: somebody may have raised them. Where the server does not answer, or the
+// stream is another one, they stay as they are, and what follows finds out.
 func (s *Sink) refresh(ctx context.Context) {
 	if !s.conn.nc.IsConnected() {
 		return
@@ -160,8 +160,8 @@ func (e *envelope) set(name, value string) {
 	e.headers = append(e.headers, sink.Header{Name: name, Value: oneLine(value)})
 }
 
-// oneLine is the value with spaces instead of line breaks, behind which another header would begin. The client library does
-// the same.
+// oneLine is the value with spaces instead of line breaks, behind which another header would begin. The client library
+// does the same.
 func oneLine(value string) string {
 	if strings.IndexByte(value, '\r') < 0 && strings.IndexByte(value, '\n') < 0 {
 		return value

@@ -8,8 +8,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// TestI4LongSubjectIsRejected as a message, before the server cuts the connection for it: what comes before it is stored, and
-// the sink goes on.
+// TestI4LongSubjectIsRejected as a message, before the server cuts the connection for it: what comes before it is
+// stored, and the sink goes on.
 func TestI4LongSubjectIsRejected(t *testing.T) {
 	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)

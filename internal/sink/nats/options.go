@@ -19,15 +19,16 @@ type Options struct {
 	Name string // of the client, as the server shows it; "" is "kubecdc"
 
 	Stream string
-	// Formerly is the name that the stream had by default in older versions, "" is none. A stream of that name which holds our
-	// records, or takes our subjects and holds nothing, is used instead of one of the name Stream that is not there.
+	// Formerly is the name that the stream had by default in older versions, "" is none. A stream of that name which
+	// holds our records, or takes our subjects and holds nothing, is used instead of one of the name Stream that is not
+	// there.
 	Formerly string
 	Subjects []string // what the stream must take; the stream's subjects, if the sink makes it
 	Domain   string   // the JetStream domain; "" is that of the server
 	Publish  string   // how messages are sent, one of the constants; "" is PublishAuto
 	Shared   bool     // others may write to the stream, too; see package comment
-	// Writer tells this sink from all others that write to a shared stream, also from those of the same cluster; it stays the
-	// same for as long as the sink's marks are kept. "" is Name.
+	// Writer tells this sink from all others that write to a shared stream, also from those of the same cluster; it
+	// stays the same for as long as the sink's marks are kept. "" is Name.
 	Writer string
 	// Judge tells records of other clusters; nil takes all for ours.
 	Judge sink.Judge
@@ -102,7 +103,8 @@ func (o *Options) checkURL() error {
 	for text := range strings.SplitSeq(o.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(text))
 		if err != nil {
-			return errors.New(`option URL does not parse: write it as "nats://host:4222"`) // the cause may hold a password
+			// the cause may hold a password
+			return errors.New(`option URL does not parse: write it as "nats://host:4222"`)
 		}
 		switch u.Scheme {
 		case "nats", "tls", "ws", "wss":

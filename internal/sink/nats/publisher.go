@@ -94,8 +94,8 @@ func (p *publisher) attempt(ctx context.Context) error {
 	return p.verdict(err)
 }
 
-// endWith makes the connection fail when ctx ends, until the returned function is called: a socket may take nothing, and
-// knows no context.
+// endWith makes the connection fail when ctx ends, until the returned function is called: a socket may take nothing,
+// and knows no context.
 func (c *connection) endWith(ctx context.Context) (leave func()) {
 	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
 	return func() {

@@ -112,8 +112,8 @@ func (r *Reader) follow(ctx context.Context) error {
 	return err
 }
 
-// How long a message may take before the stream is asked whether there is one: its last sequences may be taken out of it, or
-// be of others. soon is for when nothing says that a message is on its way.
+// How long a message may take before the stream is asked whether there is one: its last sequences may be taken out of
+// it, or be of others. soon is for when nothing says that a message is on its way.
 const (
 	stillness = 2 * time.Second
 	soon      = 20 * time.Millisecond
@@ -164,8 +164,8 @@ func (r *Reader) next(ctx context.Context, patience time.Duration) (jetstream.Ms
 	}
 }
 
-// more says whether the stream has messages behind the one that was read last. What the reader's own consumer says of itself
-// leaves out what is on its way, so a new one is asked.
+// more says whether the stream has messages behind the one that was read last. What the reader's own consumer says of
+// itself leaves out what is on its way, so a new one is asked.
 func (r *Reader) more(ctx context.Context) (bool, error) {
 	config := jetstream.ConsumerConfig{
 		FilterSubjects: r.options.Subjects, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: stillness,

@@ -15,8 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// locate finds which stream is ours: the one of the options, or where that is not there one of the name that it had by default
-// before.
+// locate finds which stream is ours: the one of the options, or where that is not there one of the name that it had by
+// default before.
 func (s *Sink) locate(ctx context.Context, want *mark) error {
 	s.name = s.options.Stream
 	before := s.options.Formerly
@@ -69,8 +69,8 @@ func (s *Sink) mayGoOn(ctx context.Context, info *jetstream.StreamInfo) (bool, e
 	return notOurs == nil && s.options.Judge(last) == nil, nil
 }
 
-// inspect refuses a stream that holds another cluster's records where ours would go. Of a stream that is not shared, all of it
-// is that place.
+// inspect refuses a stream that holds another cluster's records where ours would go. Of a stream that is not shared,
+// all of it is that place.
 func (s *Sink) inspect(ctx context.Context, info *jetstream.StreamInfo) error {
 	if info.State.Msgs == 0 {
 		return nil
@@ -94,8 +94,8 @@ func (s *Sink) inspect(ctx context.Context, info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// refuse is the verdict on a message that is in the place of ours: nil for one of ours and of nobody's. Two clusters may share a
-// stream under two names.
+// refuse is the verdict on a message that is in the place of ours: nil for one of ours and of nobody's. Two clusters
+// may share a stream under two names.
 func (s *Sink) refuse(stored *sink.Stored) error {
 	err := s.options.Judge(stored)
 	var foreign *sink.ForeignError
@@ -113,8 +113,8 @@ func (s *Sink) refuse(stored *sink.Stored) error {
 		s.name, err)
 }
 
-// isOurs says whether the message behind the mark is one that this sink has written. What nobody of us has written, and another
-// cluster's in a stream that is not shared, is an error.
+// isOurs says whether the message behind the mark is one that this sink has written. What nobody of us has written, and
+// another cluster's in a stream that is not shared, is an error.
 func (s *Sink) isOurs(ctx context.Context, e *entry, want *mark) (bool, error) {
 	_, notOurs := change.ParseID(e.id)
 	switch {
@@ -135,8 +135,8 @@ func (s *Sink) isOurs(ctx context.Context, e *entry, want *mark) (bool, error) {
 	return coveredByAny(s.options.Subjects, e.subject), nil
 }
 
-// convict reads the whole message, which tells under which name another cluster has written it. One that is gone by now, such as
-// a replaced value of a bucket, is judged by its id.
+// convict reads the whole message, which tells under which name another cluster has written it. One that is gone by
+// now, such as a replaced value of a bucket, is judged by its id.
 func (s *Sink) convict(ctx context.Context, e *entry) error {
 	if s.stream.shared {
 		return nil
@@ -170,8 +170,8 @@ func (s *Sink) writer(life string) string {
 	return shortHash(s.options.Writer, life)
 }
 
-// messageID is what the server knows a message of a shared stream by. JetStream takes a message of the same id for a repetition,
-// on whatever subject and by whomever.
+// messageID is what the server knows a message of a shared stream by. JetStream takes a message of the same id for a
+// repetition, on whatever subject and by whomever.
 func messageID(writer, subject, id string) string { return shortHash(writer, subject) + "/" + id }
 
 func shortHash(parts ...string) string {

@@ -279,8 +279,8 @@ func TestAllocationsOfLists(t *testing.T) {
 	}
 }
 
-// TestItemsAreTheSameHoweverTheyCome holds the one pass against the two that find an item's end first, which are left where
-// an item is not held whole: large items behind small ones, in pieces.
+// TestItemsAreTheSameHoweverTheyCome holds the one pass against the two that find an item's end first, which are left
+// where an item is not held whole: large items behind small ones, in pieces.
 func TestItemsAreTheSameHoweverTheyCome(t *testing.T) {
 	for _, object := range []func(i int) string{pod, small, func(i int) string { return strings.Repeat(" ", i) + "{" + small(i)[1:] }} {
 		var list []string
