@@ -18,7 +18,7 @@ import (
 func newDeadLetterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deadletter",
-		Short: "List, show and send again what sinks would not take",
+		Short: "List, show and resend records that sinks refused for good",
 		Long: `deadletter is about the records that a sink will never take, such as objects above a broker's size limit. Each is kept
 whole in a file of its own, and a gap record with its id stands for it in the sink. A file may be deleted by hand.`,
 		Example: `  exporter deadletter list --state-dir ./state
@@ -89,7 +89,7 @@ func newDeadLetterShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show",
 		Short:   "Print letters whole, as JSON",
-		Long:    "show prints letters whole, as JSON. Of Secrets it shows the values that are keyed hashes; their files have the others.",
+		Long:    "show prints letters whole, as JSON. It shows values of Secrets only as keyed hashes; the letters' files have the others.",
 		Example: `  exporter deadletter show --state-dir ./state --id 00112233445566778899 | jq .value.data`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -161,7 +161,7 @@ func requestReplay(cmd *cobra.Command, client *control.Client, request control.R
 	ctx := cmd.Context()
 	replayed, err := client.Replay(ctx, request)
 	if ctx.Err() != nil {
-		return errors.New("wait for the letters: stopped: the one that is on its way is sent without this command")
+		return errors.New("wait for the letters: stopped: the letter on its way is sent without this command")
 	}
 	if err != nil {
 		return err

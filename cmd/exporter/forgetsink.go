@@ -12,7 +12,7 @@ import (
 func newForgetSinkCommand(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget-sink NAME",
-		Short: "Forget a sink: what is kept for it is given up, and if it returns it is new",
+		Short: "Forget a sink and everything kept for it; if it returns, it is new",
 		Long: `forget-sink forgets a sink of a stopped exporter: its mark, what waits for it on disk, and which deletes it has missed
 since it left the configuration or was stopped. If a sink of the name is configured later, it is new: it gets everything, and
 is not told which of its objects are gone.`,

@@ -18,7 +18,7 @@ func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
 		Short:   "Write a man page for each command into a directory",
-		Long:    "man writes a man page for each command into the directory, which is made where it is missing. Their date is SOURCE_DATE_EPOCH's, where it is set.",
+		Long:    "man writes a man page for each command into the directory, which is created if it is missing. The pages have the date of SOURCE_DATE_EPOCH, if it is set.",
 		Example: "  exporter man dist/man && man -l dist/man/exporter-run.1",
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {

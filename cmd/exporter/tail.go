@@ -120,7 +120,7 @@ func (t *tailer) checkFlags(cmd *cobra.Command) (since time.Time, err error) {
 		return since, usage.Errorf("--sink is empty: give the name of a configured sink, or without --config its URL")
 	}
 	if t.diff && t.sink == "" && t.file == "" {
-		return since, usage.Errorf("--diff needs a sink, which has the objects: a running exporter tells names alone: give --sink, or --config")
+		return since, usage.Errorf("--diff needs a sink, which has the objects; a running exporter shows only names: give --sink, or --config")
 	}
 	if since, err = parseSince(t.since, time.Now()); err != nil {
 		return since, usage.Errorf("--since %q: want a duration such as 10m, a time such as 2026-11-21T02:33:14Z, or start", t.since)

@@ -188,7 +188,7 @@ func (f *follower) see(s selected, roster *pipeline.Roster) {
 		}
 	}
 	if err := f.join(s, roster); err != nil {
-		f.logger.Warn("stream not added; it is tried again", "resource", s.stream.String(), "error", err)
+		f.logger.Warn("stream not added; retrying", "resource", s.stream.String(), "error", err)
 	}
 }
 

@@ -89,7 +89,7 @@ func (a *assembly) saved(stream string) (source.Saved, error) {
 	}
 	debts, err := a.store.Debts()
 	if err != nil {
-		return source.Saved{}, fmt.Errorf("read the snapshots that are owed of %s: %w", stream, err)
+		return source.Saved{}, fmt.Errorf("read the pending snapshots of %s: %w", stream, err)
 	}
 	saved := source.Saved{Position: position}
 	for _, d := range debts {
