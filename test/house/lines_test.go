@@ -114,3 +114,17 @@ func longHashes(_ string, text []byte) []int {
 		return strings.HasPrefix(strings.TrimSpace(line), "#") || strings.Contains(line, " # ") || strings.Contains(line, " ## ")
 	})
 }
+
+// TestFirstPagesStayShort: a stranger reads README.md, a contributor DESIGN.md, each in one go. Details have pages in
+// docs, and a package's decisions its doc.go.
+func TestFirstPagesStayShort(t *testing.T) {
+	for name, most := range map[string]int{"README.md": 1000, "DESIGN.md": 3700} {
+		text, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if words := len(strings.Fields(string(text))); words > most {
+			t.Errorf("%s has %d words, want at most %d: move details to docs or to a package's doc.go", name, words, most)
+		}
+	}
+}
