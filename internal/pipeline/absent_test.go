@@ -229,6 +229,39 @@ func TestI3ASinkThatReturnsIsToldADeleteOnce(t *testing.T) {
 	}
 }
 
+// Of one key, a sink may have missed the deletes of two objects.
+func TestI4ASinkThatReturnsIsToldOfTwoObjectsOfOneKey(t *testing.T) {
+	lake := &memory{}
+	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
+	both := r.config.Sinks
+	live := func(sinks []Sink, use func(*Line)) {
+		t.Helper()
+		r.config.Sinks = sinks
+		if err := r.life(use); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := func(version int) *change.Record {
+		rec := update(pods(), "a", version)
+		rec.UID = "uid-a-2"
+		return rec
+	}
+	live(both, func(line *Line) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
+	live(both[1:], func(line *Line) { r.push(line, went("a", 6), next(7)); r.drain(line, pods()) })
+	lake.append([]sink.Message{{ID: next(7).ID(clusterUID).String()}})
+	live(both, func(line *Line) { r.drain(line, pods()) }) // it is noted what its log has
+	live(both[1:], func(line *Line) {
+		gone := next(8)
+		gone.Op = change.Deleted
+		r.push(line, gone)
+		r.drain(line, pods())
+	})
+	live(both, func(line *Line) { r.comeback(line, "lake") })
+	if got := lake.short(); !strings.Contains(got, "a/5/deleted") || !strings.Contains(got, "a/7/deleted") || strings.Count(got, "deleted") != 2 {
+		t.Errorf("the sink has %s", got)
+	}
+}
+
 // generation is that of the snapshot with which the sink is to come back.
 func (r *rig) generation(name string, stream change.Stream) uint64 {
 	r.t.Helper()

@@ -12,8 +12,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// stranded are the objects that a sink's log shows though they are gone: the log has lost its end, and their deletes with
-// it. Neither the inventory knows them, nor will the watch tell of them again. The next full snapshot does.
+// stranded are the objects that a sink's log shows though they are gone: the log has lost its end, and their deletes
+// with it. Neither the inventory knows them, nor will the watch tell of them again. The next full snapshot does.
 //
 // They are found by reading the whole log. Only they are kept, and of the past no more than existed at one time.
 type stranded struct {
@@ -22,8 +22,8 @@ type stranded struct {
 	foreign    func(change.ID) (bool, error)
 	clusterUID string
 
-	mu      sync.Mutex                             // guards the following: the listener tells, sources ask
-	objects map[string]map[change.Key]change.Entry // by stream, none that is empty
+	mu      sync.Mutex                               // guards the following: the listener tells, sources ask
+	objects map[string]map[change.Key][]change.Entry // by stream, none that is empty; of one key, several may have been missed
 }
 
 // recall reads the sink's log. A sink that cannot do that keeps what it has.
@@ -39,8 +39,9 @@ func (l *listener) recall(ctx context.Context) error {
 	return l.recallSpool()
 }
 
-// recallSpool forgets the objects whose deletes are on disk: the sink will be told. It reads what the state has now, which may
-// be more than the listener was told of: the deletes are saved with the positions that made their objects stranded.
+// recallSpool forgets the objects whose deletes are on disk: the sink will be told. It reads what the state has now,
+// which may be more than the listener was told of: the deletes are saved with the positions that made their objects
+// stranded.
 func (l *listener) recallSpool() error {
 	if l.stranded.none() {
 		return nil
@@ -119,6 +120,7 @@ func (s *stranded) note(text string) error {
 	case id.Op == change.Deleted:
 		s.drop(stream, id.Key, id.UID)
 	case gone:
+		delete(s.objects[stream], id.Key) // in the log, it has taken the place of another
 		s.add(stream, change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion})
 	}
 	return nil
@@ -139,20 +141,26 @@ func (s *stranded) gone(id change.ID, stream string) (bool, error) {
 // add is for a caller that holds mu.
 func (s *stranded) add(stream string, entry change.Entry) {
 	if s.objects == nil {
-		s.objects = map[string]map[change.Key]change.Entry{}
+		s.objects = map[string]map[change.Key][]change.Entry{}
 	}
 	if s.objects[stream] == nil {
-		s.objects[stream] = map[change.Key]change.Entry{}
+		s.objects[stream] = map[change.Key][]change.Entry{}
 	}
-	s.objects[stream][entry.Key] = entry
+	s.objects[stream][entry.Key] = append(s.objects[stream][entry.Key], entry)
 }
 
 // drop is for a caller that holds mu.
 func (s *stranded) drop(stream string, key change.Key, uid string) {
-	if s.objects[stream][key].UID != uid {
+	byKey := s.objects[stream]
+	entries, found := byKey[key]
+	if !found {
 		return
 	}
-	if delete(s.objects[stream], key); len(s.objects[stream]) == 0 {
+	byKey[key] = slices.DeleteFunc(entries, func(e change.Entry) bool { return e.UID == uid })
+	if len(byKey[key]) == 0 {
+		delete(byKey, key)
+	}
+	if len(byKey) == 0 {
 		delete(s.objects, stream)
 	}
 }
@@ -161,18 +169,19 @@ func (s *stranded) drop(stream string, key change.Key, uid string) {
 func (s *stranded) of(stream string) []change.Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.objects[stream]))
+	return slices.Concat(slices.Collect(maps.Values(s.objects[stream]))...)
 }
 
-// told forgets what a record in line tells the sink, however much later: another snapshot must not tell it once more (I3).
+// told forgets what a record in line tells the sink, however much later: another snapshot must not tell it once more
+// (I3).
 func (s *stranded) told(rec *change.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(rec.Stream.String(), rec.Key, rec.UID)
 }
 
-// taken forgets what is being written to the sink, which an earlier process may have left on disk. The end of the snapshot
-// that was owed is the end of everything.
+// taken forgets what is being written to the sink, which an earlier process may have left on disk. The end of the
+// snapshot that was owed is the end of everything.
 func (s *stranded) taken(batch []*change.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
