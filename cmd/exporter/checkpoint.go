@@ -19,7 +19,7 @@ func newCheckpointCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "checkpoint",
-		Short: "Look at the saved state, or change that of a stopped exporter",
+		Short: "Show the saved state, or change that of a stopped exporter",
 		Example: `  exporter checkpoint show --state-dir ./state
   exporter checkpoint reset --state-dir ./state --yes`,
 	}
@@ -81,7 +81,7 @@ The inventory stays as it is, so that the next reconcile finds what is missing.`
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&stream, "stream", "", "stream as show prints it")
+	cmd.Flags().StringVar(&stream, "stream", "", "stream, as show prints it")
 	cmd.Flags().StringVar(&version, "resource-version", "", "position to continue from")
 	return cmd
 }
@@ -92,9 +92,9 @@ func checkSetFlags(stream, version string) error {
 		errs = append(errs, usage.Errorf("--stream is missing: give a stream as exporter checkpoint show prints it"))
 	}
 	if _, err := strconv.ParseUint(version, 10, 64); version == "" {
-		errs = append(errs, usage.Errorf("--resource-version is missing: give a number, as an object's metadata.resourceVersion is"))
+		errs = append(errs, usage.Errorf("--resource-version is missing: give a number like an object's metadata.resourceVersion"))
 	} else if err != nil {
-		errs = append(errs, usage.Errorf("--resource-version %q: want a number, as an object's metadata.resourceVersion is", version))
+		errs = append(errs, usage.Errorf("--resource-version %q: want a number like an object's metadata.resourceVersion", version))
 	}
 	return usage.Several("command line", errs...)
 }
@@ -117,6 +117,6 @@ func newResetCommand(dir *string) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "really remove it")
+	cmd.Flags().BoolVar(&yes, "yes", false, "confirm the removal")
 	return cmd
 }

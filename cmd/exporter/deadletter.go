@@ -38,8 +38,8 @@ type letterQuery struct {
 func (s *letterQuery) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.stateDir, "state-dir", defaultStateDir, "state directory of the exporter, with deadletters in it")
 	cmd.Flags().StringVar(&s.Dir, "dir", "", "directory of the letters, instead of --state-dir, where deadLetter.dir is configured")
-	cmd.Flags().StringVar(&s.Sink, "sink", "", "name of the only sink whose letters are meant (default: all)")
-	cmd.Flags().StringSliceVar(&s.IDs, "id", nil, "id of a letter, can be repeated (default: all)")
+	cmd.Flags().StringVar(&s.Sink, "sink", "", "only letters of this sink (default: all)")
+	cmd.Flags().StringSliceVar(&s.IDs, "id", nil, "id of a letter; may be repeated (default: all)")
 }
 
 func (s *letterQuery) check(cmd *cobra.Command) error {
@@ -80,7 +80,7 @@ func newDeadLetterListCommand() *cobra.Command {
 		},
 	}
 	s.register(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, or json: a letter a line, without its value")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, or json: one letter per line, without its value")
 	return cmd
 }
 
@@ -151,9 +151,9 @@ Without --sink and --id everything is sent. The exit code is 1 where a letter is
 		},
 	}
 	t.register(cmd)
-	cmd.Flags().StringVar(&request.Sink, "sink", "", "name of the only sink whose letters are sent (default: all)")
-	cmd.Flags().StringSliceVar(&request.IDs, "id", nil, "id of a letter, can be repeated (default: all)")
-	cmd.Flags().BoolVar(&request.Force, "force", false, "also what is superseded, marked as history")
+	cmd.Flags().StringVar(&request.Sink, "sink", "", "send only letters of this sink (default: all)")
+	cmd.Flags().StringSliceVar(&request.IDs, "id", nil, "id of a letter; may be repeated (default: all)")
+	cmd.Flags().BoolVar(&request.Force, "force", false, "also send superseded letters, marked as history")
 	return cmd
 }
 

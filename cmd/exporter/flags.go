@@ -26,7 +26,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	set.StringArrayVar(&f.config.Sinks, "sink", nil, "destination, can be repeated: file:///path/out.ndjson, - (stdout), nats://host:4222[?stream=NAME]; ?name=NAME behind each names it")
 	set.StringVar(&f.config.Format, "format", "", "message format: "+strings.Join(config.Formats(), ", "))
 	set.StringVar(&f.config.StateDir, "state-dir", "", "directory of the saved state")
-	set.StringVar(&f.config.Listen, "listen", "", "address of /metrics, /healthz, /readyz, /statusz, and for this host of exporter snapshot and inventory")
+	set.StringVar(&f.config.Listen, "listen", "", "address of /metrics, /healthz, /readyz and /statusz and, on this host only, of exporter snapshot and inventory")
 	set.StringVar(&f.config.LogLevel, "log-level", "", strings.Join(config.LogLevels(), ", "))
 	set.StringVar(&f.config.LogFormat, "log-format", "", strings.Join(config.LogFormats(), ", "))
 }

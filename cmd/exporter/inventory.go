@@ -41,7 +41,7 @@ func (l *lookup) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&l.query.Resource, "resource", "", "resource as kubectl names it, or a stream (default: all)")
 	cmd.Flags().StringVarP(&l.query.Namespace, "namespace", "n", "", "namespace (default: all)")
 	cmd.Flags().StringVar(&l.query.UID, "uid", "", "metadata.uid of the object")
-	cmd.Flags().StringVarP(&l.output, "output", "o", "table", "table, or json: an object a line")
+	cmd.Flags().StringVarP(&l.output, "output", "o", "table", "table, or json: one object per line")
 }
 
 func (l *lookup) check(cmd *cobra.Command) error {

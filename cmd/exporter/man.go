@@ -23,7 +23,7 @@ func newManCommand() *cobra.Command {
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage.Errorf("no directory is named: see %s --help", cmd.CommandPath())
+				return usage.Errorf("the directory is missing: see %s --help", cmd.CommandPath())
 			}
 			if len(args) > 1 {
 				return noArguments(cmd, args[1:])

@@ -80,8 +80,8 @@ restarted before its end. It is asked for over the loopback interface: run this 
 	}
 	t.register(cmd)
 	cmd.Flags().StringSliceVar(&request.Resources, "resources", nil, "resources as kubectl names them, or as they are configured (default: all)")
-	cmd.Flags().StringVar(&request.Sink, "sink", "", "name of the only sink that the snapshot is for (default: all)")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every sink has all of it, and print what was found")
+	cmd.Flags().StringVar(&request.Sink, "sink", "", "only this sink (default: all)")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every sink has the whole snapshot, and print the result")
 	return cmd
 }
 

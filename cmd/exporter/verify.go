@@ -29,7 +29,7 @@ func newVerifyCommand() *cobra.Command {
 	v := new(verifier)
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Compare the cluster with what the sinks say",
+		Short: "Compare the cluster with the sinks",
 		Long: `verify lists the configured resources, reads each sink's log from its beginning to its end as a consumer would, and
 reports every object that is missing in the sink, stale (there in another version) or extra (there, but not in the
 cluster). It writes nothing anywhere.
@@ -65,7 +65,7 @@ func (v *verifier) register(cmd *cobra.Command) {
 	set.StringVar(&v.config.Format, "format", "", "message format of sinks that are given as URLs: "+strings.Join(config.Formats(), ", "))
 	set.StringSliceVar(&v.resources, "resource", nil, "resources to compare, as they are configured (default: all); without --config, those that the exporter streams")
 	set.StringArrayVar(&v.sinks, "sink", nil, "name of a configured sink, can be repeated (default: all); without --config, its URL as for exporter run")
-	set.StringVarP(&v.output, "output", "o", "text", "text, or json: a document for each sink, on one line")
+	set.StringVarP(&v.output, "output", "o", "text", "text, or json: one document per sink, each on one line")
 	set.DurationVar(&v.timeout, "timeout", 30*time.Second, "how long to wait until differences are proven")
 }
 

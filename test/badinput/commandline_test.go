@@ -44,9 +44,9 @@ func TestWrongCommandLineExits2(t *testing.T) {
 		{"argument of snapshot", "snapshot pods", `unexpected argument "pods": see exporter snapshot --help`},
 		{"set without anything", "checkpoint set", "command line: 2 problems:\n" +
 			"  --stream is missing: give a stream as exporter checkpoint show prints it\n" +
-			"  --resource-version is missing: give a number, as an object's metadata.resourceVersion is"},
+			"  --resource-version is missing: give a number like an object's metadata.resourceVersion"},
 		{"version that is none", "checkpoint set --stream pods --resource-version latest",
-			`--resource-version "latest": want a number, as an object's metadata.resourceVersion is`},
+			`--resource-version "latest": want a number like an object's metadata.resourceVersion`},
 		{"reset without confirmation", "checkpoint reset --state-dir state", "reset removes the state in state for good: confirm it with --yes"},
 		{"port that is none", "dev --nats-listen :nats-port", `--nats-listen ":nats-port": unknown port: want host:port`},
 		{"resource of a namespace to tail", "tail --resource shop/pods", `--resource "shop/pods": want a resource without a namespace, a version and *: pods or deployments.apps`},
