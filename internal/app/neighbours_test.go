@@ -1,15 +1,10 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,142 +13,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 )
 
-// neighbour is one exporter among several on one server: the real sink as the configuration makes it, the real line and state, and
-// a source that plays its cluster.
-type neighbour struct {
-	t       *testing.T
-	name    string // of the exporter
-	cluster string
-	uid     string // of the cluster; the objects' names and uids begin with its first letter
-	config  string // of its sink
-	dir     string
-	refused error // what ended it
-	lives   int
-}
-
-var neighbourStream = change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
-
-// history is what the cluster of the letter did until the life: five objects more, and one less, in each. All exporters of a
-// cluster see the same.
-func history(letter string, lives int) (records []*change.Record) {
-	version := 0
-	add := func(op change.Op, number int) {
-		version++
-		text := strconv.Itoa(version)
-		name := fmt.Sprintf("%s-%d", letter, number)
-		records = append(records, &change.Record{
-			Stream: &neighbourStream, Op: op, Key: change.Key{Namespace: "shop", Name: name}, UID: "uid-" + name, ResourceVersion: text,
-			Object: []byte(`{"kind":"Pod"}`), Received: time.Now(), Position: change.Position{ResourceVersion: text, Complete: true},
-		})
-	}
-	for life := range lives {
-		for i := range 5 {
-			add(change.Added, life*5+i)
-		}
-		add(change.Deleted, life*5)
-		add(change.Updated, life*5+1)
-	}
-	return records
-}
-
-// existing are the names of the objects that the records leave, with their uids.
-func existing(records []*change.Record) map[string]string {
-	objects := map[string]string{}
-	for _, rec := range records {
-		if objects[rec.Key.Name] = rec.UID; rec.Op == change.Deleted {
-			delete(objects, rec.Key.Name)
-		}
-	}
-	return objects
-}
-
-// run is the source: what is not saved comes again, and of what a log shows and the cluster does not have, the deletes are told.
-func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(context.Context, *pipeline.Line) error {
-	return func(ctx context.Context, line *pipeline.Line) error {
-		records := history(n.uid[:1], n.lives)
-		position, _, err := store.Position(neighbourStream.String())
-		if err != nil {
-			return err
-		}
-		last := records[len(records)-1].ResourceVersion
-		for _, rec := range records {
-			if change.CompareVersions(rec.ResourceVersion, position.ResourceVersion) > 0 {
-				if err := line.Push(ctx, rec); err != nil {
-					return ignoreStop(ctx, err)
-				}
-			}
-		}
-		there := existing(records)
-		for _, ghost := range line.Ghosts(neighbourStream) {
-			if there[ghost.Key.Name] == ghost.UID {
-				continue
-			}
-			err := line.Push(ctx, &change.Record{
-				Stream: &neighbourStream, Op: change.Deleted, Key: ghost.Key, UID: ghost.UID, ResourceVersion: ghost.ResourceVersion,
-				FinalStateUnknown: true, Received: time.Now(), Snapshot: &change.Snapshot{ID: last + ".1", Reason: change.Gone, ResourceVersion: last},
-			})
-			if err != nil {
-				return ignoreStop(ctx, err)
-			}
-		}
-		if err := line.Drain(ctx, neighbourStream); err != nil {
-			return ignoreStop(ctx, err)
-		}
-		done()
-		<-ctx.Done()
-		return nil
-	}
-}
-
-// live runs the exporter until it has told everything, or is refused.
-func (n *neighbour) live() {
-	n.lives++
-	if n.refused != nil {
-		return // a person would have to look at it first
-	}
-	if err := n.liveOnce(); err != nil {
-		n.refused = err
-	}
-}
-
-func (n *neighbour) liveOnce() error {
-	ctx, cancel := context.WithTimeout(n.t.Context(), 5*time.Minute)
-	defer cancel()
-	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
-	cfg, err := config.Parse("config.yaml", fmt.Appendf(nil, "resources: [pods]\nsinks:\n- name: bus\n  nats: %s\n", n.config), os.LookupEnv)
-	if err != nil {
-		return err
-	}
-	store, err := checkpoint.Open(ctx, n.dir, checkpoint.Options{Logger: logger})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	c := &cluster{name: n.cluster, uid: n.uid}
-	if err := errors.Join(claim(store, n.dir, c, logger), c.recall(store), c.embody(store)); err != nil {
-		return err
-	}
-	sinks, err := buildSinks(cfg, c, io.Discard, deaf{})
-	if err != nil {
-		return err
-	}
-	return pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: n.uid, Sinks: sinks, Store: store, StopTimeout: 5 * time.Minute, Observer: pipeline.NopObserver(),
-		Sources: []pipeline.Source{{Stream: neighbourStream, Run: n.run(store, cancel), Request: func(...change.Owed) {}}},
-	})
-}
-
-// street is a server with three exporters: two of one cluster, and one of another.
-type street struct {
-	t          *testing.T
-	js         jetstream.JetStream
-	neighbours []*neighbour
+// natsStreet is a street with a NATS server.
+type natsStreet struct {
+	street
+	js jetstream.JetStream
 }
 
 // plan is how they are configured.
@@ -196,7 +62,7 @@ func (p plan) of(url, exporter string) string {
 	return "{" + strings.Join(keys, ", ") + "}"
 }
 
-func newStreet(t *testing.T, p plan) *street {
+func newNATSStreet(t *testing.T, p plan) *natsStreet {
 	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -217,51 +83,11 @@ func newStreet(t *testing.T, p plan) *street {
 			t.Fatal(err)
 		}
 	}
-	s := &street{t: t, js: js}
-	for _, n := range []*neighbour{{name: "a1", cluster: "kubernetes", uid: "aaaaaaaa-1"}, {name: "b", cluster: "kubernetes", uid: "bbbbbbbb-2"}, {name: "a2", cluster: "kubernetes", uid: "aaaaaaaa-1"}} {
-		if !p.same && n.name == "b" {
-			n.cluster = "other"
-		}
-		n.t, n.dir, n.config = t, t.TempDir(), p.of(server.URL(), n.name)
-		s.neighbours = append(s.neighbours, n)
+	s := &natsStreet{newStreet(t, p.same), js}
+	for _, n := range s.neighbours {
+		n.once, n.sinks = true, "- name: bus\n  nats: "+p.of(server.URL(), n.name)
 	}
 	return s
-}
-
-// crash puts all states back to how they were before use, as if none was saved meanwhile.
-func (s *street) crash(use func()) {
-	before := map[*neighbour]string{}
-	for _, n := range s.neighbours {
-		before[n] = s.t.TempDir() + "/state"
-		if err := os.CopyFS(before[n], os.DirFS(n.dir)); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	use()
-	for _, n := range s.neighbours {
-		n.dir = before[n]
-	}
-}
-
-// each lets them live one after the other.
-func (s *street) each() {
-	for _, n := range s.neighbours {
-		n.live()
-	}
-}
-
-// together lets them live at once.
-func (s *street) together() {
-	done := make(chan struct{})
-	for _, n := range s.neighbours {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			n.live()
-		}()
-	}
-	for range s.neighbours {
-		<-done
-	}
 }
 
 // stored is one message.
@@ -270,7 +96,7 @@ type stored struct {
 	id              change.ID
 }
 
-func (s *street) told() (all []stored) {
+func (s *natsStreet) told() (all []stored) {
 	names := s.js.StreamNames(s.t.Context())
 	for name := range names.Name() {
 		stream, err := s.js.Stream(s.t.Context(), name)
@@ -303,7 +129,7 @@ func TestI10NeighboursOnOneServer(t *testing.T) {
 	refusals := map[string]int{}
 	for _, p := range plans() {
 		t.Run(p.String(), func(t *testing.T) {
-			s := newStreet(t, p)
+			s := newNATSStreet(t, p)
 			if p.atOnce {
 				s.together()
 			}
@@ -340,15 +166,15 @@ func plans() (all []plan) {
 	return all
 }
 
-func (s *street) judge(p plan, all []stored) {
+func (s *natsStreet) judge(p plan, all []stored) {
 	s.t.Helper()
 	clusters := map[string]map[string]bool{} // by stream and subject without the object's name
 	states := map[string]map[string]string{} // by stream and cluster: what the messages leave in existence
 	count := map[change.ID]int{}
 	for _, m := range all {
 		letter := m.id.Cluster[:1]
-		if m.id.Key.Name != "" && m.id.Key.Name[:1] != letter {
-			s.t.Errorf("%s: object %s is told of under uid %s", m.stream, m.id.Key, m.id.Cluster)
+		if m.id.UID != "" && m.id.UID[:1] != letter {
+			s.t.Errorf("%s: object %s is told of under uid %s", m.stream, m.id.UID, m.id.Cluster)
 		}
 		place := m.stream + " " + m.subject[:strings.LastIndexByte(m.subject, '.')]
 		if clusters[place] == nil {
@@ -374,10 +200,10 @@ func (s *street) judge(p plan, all []stored) {
 }
 
 // judgeEach compares what was told with the clusters, for those that were not refused.
-func (s *street) judgeEach(p plan, states map[string]map[string]string, count map[change.ID]int) {
+func (s *natsStreet) judgeEach(p plan, states map[string]map[string]string, count map[change.ID]int) {
 	going := map[string]int{}
 	for _, n := range s.neighbours {
-		letter := n.uid[:1]
+		letter := n.letter()
 		if n.refused != nil {
 			remedies := []string{"key cluster", "key stream", "key kv", "stop it", "name other subjects"}
 			if !slices.ContainsFunc(remedies, func(key string) bool { return strings.Contains(n.refused.Error(), key) }) {

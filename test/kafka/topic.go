@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -304,4 +305,26 @@ func (c *Cluster) AddPartitions(tb testing.TB, name string, count int) {
 			return err
 		})
 	})
+}
+
+// Topics returns the names of all topics but Kafka's own, sorted.
+func (c *Cluster) Topics(tb testing.TB) (names []string) {
+	tb.Helper()
+	c.await(tb, "list the topics", func(ctx context.Context) error {
+		request := kmsg.NewPtrMetadataRequest()
+		request.Topics = nil
+		response, err := request.RequestWith(ctx, c.client)
+		if err != nil {
+			return err
+		}
+		names = names[:0]
+		for _, topic := range response.Topics {
+			if !topic.IsInternal && topic.Topic != nil {
+				names = append(names, *topic.Topic)
+			}
+		}
+		slices.Sort(names)
+		return nil
+	})
+	return names
 }

@@ -88,7 +88,7 @@ func (s *Sink) checkOwner(ctx context.Context, t *topic) error {
 	verb := "look for other clusters in topic " + t.name
 	err := s.persist(ctx, verb, func(ctx context.Context) error { return s.locateOne(ctx, t) })
 	if err == nil {
-		err = s.inspect(ctx, []*topic{t}, nil)
+		err = s.inspectAll(ctx, t)
 	}
 	return checkError(verb, err)
 }

@@ -24,6 +24,11 @@
 //     Labels make a bounded number of topics.
 //   - Logs are searched for another cluster's records before anybody is fenced (owner.go): behind the mark, or at both
 //     ends without one. Reading whole logs would take as long as they are.
+//   - What others write beside the sink is looked at, too (inspectOthers): an acknowledged offset above the expected
+//     one shows it. Two clusters that begin at the same moment both saw an empty topic. A claim before the first record
+//     would be read by consumers of idempotent delivery. In a topic that is shared rightly the looks become rare.
+//   - A record of another cluster under our name ends the sink, whoever chose the topic. To reject the messages alone
+//     would put the notes of them into the other's topic.
 //   - The sink is told its topics beforehand, so that every mark has all of them. Finding out with the first record
 //     would lose sight of it if a crash comes before the next mark.
 //   - What only the broker can refuse is rejected one Write later. Nothing may be written behind a rejected message,

@@ -44,8 +44,8 @@ func (s *Sink) acquire(ctx context.Context) error {
 		s.owner, s.owned, s.renewed = producer, true, s.now()
 		s.begin(producer)
 	case s.owner != wire.NoProducer() && wire.Classify(err) == wire.Fenced:
-		return permanent("open transactional id %s: another exporter has taken it over: stop it, or give each its own kafka.transactionalId: %w",
-			s.options.TransactionalID, err)
+		return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("open transactional id %s: another exporter has taken it over: stop it, or give each its own kafka.transactionalId: %w",
+			s.options.TransactionalID, err)}
 	}
 	return err
 }
@@ -99,7 +99,7 @@ func (s *Sink) fence(ctx context.Context, topics []*topic) error {
 		}
 	}
 	if len(partitions) > 0 && s.owned && s.options.Delivery == Idempotent {
-		if err := s.raiseEpoch(ctx, topics, partitions); err != nil {
+		if err := s.raiseOwn(ctx, topics, partitions); err != nil {
 			return err
 		}
 	}
@@ -107,6 +107,20 @@ func (s *Sink) fence(ctx context.Context, topics []*topic) error {
 		t.fenced = true
 	}
 	return nil
+}
+
+// raiseOwn is raiseEpoch for as long as the right to write is ours. That an epoch is over may mean that the transaction took too long.
+func (s *Sink) raiseOwn(ctx context.Context, topics []*topic, partitions map[string][]int32) error {
+	for {
+		err := s.raiseEpoch(ctx, topics, partitions)
+		if decided(err) || wire.Classify(err) != wire.Fenced {
+			return err
+		}
+		s.again(err)
+		if err := s.persist(ctx, "open transactional id "+s.options.TransactionalID, s.acquire); err != nil {
+			return err
+		}
+	}
 }
 
 // raiseEpoch makes the partitions know our epoch, and gets the next one.

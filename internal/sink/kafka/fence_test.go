@@ -225,7 +225,7 @@ func TestI10TheRightIsRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var permanent *sink.PermanentError
-	if _, err := s.Write(t.Context(), messagesOf(options.Topics[0], 1)); !errors.As(err, &permanent) || !strings.Contains(err.Error(), "another exporter") {
+	if _, err := s.Write(t.Context(), messagesOf(options.Topics[0], 1)); !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "another exporter") {
 		t.Errorf("Write when somebody else has the right: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func (s *Sink) send(ctx context.Context, p plan, transactionalID string) error {
 			return err
 		}
 	}
-	return nil
+	return s.inspectOthers(ctx, p.touched)
 }
 
 // sendStep writes to all partitions at once. While one waits for its broker, another one is encoded. The first failure ends
@@ -194,6 +194,7 @@ func (s *Sink) acknowledge(p *partition, offset int64) error {
 	if !f.taken {
 		s.recycle(f.bytes)
 	}
+	p.strange(p.next, offset, s.markers())
 	p.next = offset + int64(f.count)
 	p.sequence = batch.NextSequence(p.sequence, f.count)
 	return nil

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,46 +20,108 @@ import (
 const lastRecords = 200
 
 // inspect looks for records of another cluster in topics that are about to be written to: behind the mark, or, where it does not
-// have the topic, at both ends of each partition.
-func (s *Sink) inspect(ctx context.Context, topics []*topic, want *mark) error {
-	if s.options.Judge == nil {
-		return nil
-	}
+// have the topic, at both ends of each partition. It returns the topics without those that data chose and that are not ours to
+// write to.
+func (s *Sink) inspect(ctx context.Context, topics []*topic, want *mark) ([]*topic, error) {
+	var mu sync.Mutex
+	refused := map[*topic]error{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.tuning.readers)
 	for _, t := range topics {
 		for _, p := range t.partitions {
-			if from := max(p.first, want.from(t.name, p.number)); from < p.next && !s.chosen(t.name) {
-				group.Go(func() error { return s.inspectPartition(ctx, p, from, max(from, p.next-lastRecords)) })
-			}
+			group.Go(func() error {
+				err := s.inspectPartition(ctx, p, span{max(p.first, want.from(t.name, p.number)), p.next})
+				if refusesTopic(err) && s.chosen(t.name) {
+					mu.Lock()
+					defer mu.Unlock()
+					refused[t], err = err, nil
+				}
+				return err
+			})
 		}
 	}
-	return group.Wait()
+	err := group.Wait()
+	for t, err := range refused {
+		s.close(t.name, err)
+	}
+	return slices.DeleteFunc(topics, func(t *topic) bool { return refused[t] != nil }), err
 }
 
-// inspectPartition looks at one piece of a log from each of the offsets on. What must not be read is not looked at.
-func (s *Sink) inspectPartition(ctx context.Context, p *partition, offsets ...int64) error {
-	verb := fmt.Sprintf("read topic %s partition %d", p.topic.name, p.number)
-	for i, offset := range offsets {
-		if i > 0 && offset == offsets[i-1] {
-			continue
-		}
-		var result wire.FetchResult
-		err := s.persist(ctx, verb, func(ctx context.Context) (err error) {
-			result, err = s.cluster.Fetch(ctx, wire.FetchRequest{Topic: p.topic.name, Partition: p.number, Offset: offset, MaxBytes: s.tuning.fetch})
-			return unforbidden(err)
-		})
-		if wire.Code(err) == codeTopicForbidden || wire.Code(err) == codeOffsetOutOfRange {
-			return nil
-		}
-		if err == nil {
-			err = s.judge(p, offset, result.Records)
-		}
-		if err != nil {
+// inspectAll looks at both ends of each of the topic's partitions.
+func (s *Sink) inspectAll(ctx context.Context, t *topic) error {
+	for _, p := range t.partitions {
+		if err := s.inspectPartition(ctx, p, span{p.first, p.next}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// span is offsets of a partition.
+type span struct{ from, to int64 }
+
+// strange notes what is in the partition behind what the sink knew of it, and that it has not written. So many markers are expected there.
+func (p *partition) strange(from, to, markers int64) {
+	if to-from <= markers {
+		return
+	}
+	if p.others.to == 0 {
+		p.others.from = from
+	}
+	p.others.to = to
+}
+
+// markers is how many a Write leaves behind what it has written into a partition.
+func (s *Sink) markers() int64 {
+	if s.options.Delivery == Transactional {
+		return 1
+	}
+	return 0
+}
+
+// inspectOthers looks at what was put into the partitions beside what this sink has written. So two clusters that begin at the same
+// moment, when neither could see the other, find each other with their first records. A topic that is shared rightly is looked at
+// less and less often.
+func (s *Sink) inspectOthers(ctx context.Context, partitions []*partition) error {
+	for _, p := range partitions {
+		if p.others.to == 0 || s.now().Before(p.inspect) {
+			continue
+		}
+		if err := s.inspectPartition(ctx, p, p.others); err != nil {
+			return s.forbidden(p.topic.name, err)
+		}
+		p.others, p.wait = span{}, min(max(2*p.wait, time.Millisecond), s.tuning.look)
+		p.inspect = s.now().Add(p.wait)
+	}
+	return nil
+}
+
+// inspectPartition looks at both ends of a piece of a log. What must not be read is not looked at.
+func (s *Sink) inspectPartition(ctx context.Context, p *partition, of span) error {
+	if s.options.Judge == nil || of.from >= of.to {
+		return nil
+	}
+	err := s.inspectFrom(ctx, p, of.from)
+	if last := max(of.from, of.to-lastRecords); err == nil && last > of.from {
+		err = s.inspectFrom(ctx, p, last)
+	}
+	return err
+}
+
+// inspectFrom looks at what one fetch brings.
+func (s *Sink) inspectFrom(ctx context.Context, p *partition, offset int64) error {
+	var result wire.FetchResult
+	err := s.persist(ctx, fmt.Sprintf("read topic %s partition %d", p.topic.name, p.number), func(ctx context.Context) (err error) {
+		result, err = s.cluster.Fetch(ctx, wire.FetchRequest{Topic: p.topic.name, Partition: p.number, Offset: offset, MaxBytes: s.tuning.fetch})
+		return unforbidden(err)
+	})
+	switch {
+	case wire.Code(err) == codeTopicForbidden, wire.Code(err) == codeOffsetOutOfRange:
+		return nil
+	case err != nil:
+		return err
+	}
+	return s.judge(p, offset, result.Records)
 }
 
 // judge looks at the records of whole batches. What is damaged is found by whoever reads the tail.
@@ -85,10 +149,11 @@ func (s *Sink) judge(p *partition, from int64, data []byte) error {
 	}
 }
 
-// belongs says what to change in the configuration. In a compacted topic two clusters share keys, whatever their names.
+// belongs says what to change in the configuration. In a compacted topic two clusters share keys, whatever their names. That two
+// have one name is nothing that data could bring about, whoever chose the topic.
 func (t *topic) belongs(foreign *sink.ForeignError) error {
 	if foreign.Same {
-		return topicPermanent("open topic %s: %w", t.name, foreign)
+		return permanent("open topic %s: %w", t.name, foreign)
 	}
 	return topicPermanent("open topic %s: %w: the topic is compacted, and keys do not name the cluster, so each would delete the other's objects: "+
 		"put {cluster} into kafka.topic", t.name, foreign)

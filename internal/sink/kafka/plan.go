@@ -154,6 +154,9 @@ func (s *Sink) find(ctx context.Context, name string) (t *topic, err error) {
 		}
 		return s.locateOne(ctx, t)
 	})
+	if err == nil {
+		err = s.inspectAll(ctx, t)
+	}
 	return t, err
 }
 

@@ -99,7 +99,7 @@ func (s *Sink) Open(ctx context.Context, text sink.Mark) ([]string, error) {
 	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
-	ids, err := s.survey(ctx, want)
+	ids, err := s.surveyAgain(ctx, want)
 	var lost *sink.LostError
 	if err == nil || errors.As(err, &lost) {
 		s.opened = true

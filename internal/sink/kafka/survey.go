@@ -13,6 +13,17 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
+// surveyAgain is survey until what it finds stays as it is: a topic may go, or turn out to be another cluster's, meanwhile.
+func (s *Sink) surveyAgain(ctx context.Context, want *mark) (ids []string, err error) {
+	var again *reopenError
+	for wait := newBackOff(); ; pause(ctx, wait.NextBackOff()) {
+		if ids, err = s.survey(ctx, want); !errors.As(err, &again) || ctx.Err() != nil {
+			return ids, err
+		}
+		s.again(err)
+	}
+}
+
 // survey makes sure of all topics, compares them with the mark, takes the right to write to them, and returns the ids of what
 // lies behind the mark. What was lost is looked for before the fence, which makes the logs longer; the tails are read behind it,
 // when they are final. Where something was lost, the fence waits for the first record, so that the next life would find the same.
@@ -22,7 +33,7 @@ func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
 		err = s.locate(ctx, found)
 	}
 	if err == nil {
-		err = s.inspect(ctx, found, want)
+		found, err = s.inspect(ctx, found, want)
 	}
 	if err != nil {
 		return nil, err
@@ -35,7 +46,7 @@ func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
 		if err := s.fence(ctx, found); err != nil {
 			return nil, err
 		}
-		if err := s.locate(ctx, found); err != nil {
+		if err := s.relocate(ctx, found); err != nil {
 			return nil, err
 		}
 	}
@@ -63,6 +74,24 @@ func (s *Sink) locate(ctx context.Context, topics []*topic) error {
 		})
 	}
 	return group.Wait()
+}
+
+// relocate asks again where the partitions end, and looks at what has come since.
+func (s *Sink) relocate(ctx context.Context, topics []*topic) error {
+	var all []*partition
+	var before []int64
+	for _, t := range topics {
+		for _, p := range t.partitions {
+			all, before = append(all, p), append(before, p.next)
+		}
+	}
+	if err := s.locate(ctx, topics); err != nil {
+		return err
+	}
+	for i, p := range all {
+		p.strange(before[i], p.next, 1) // of the fence
+	}
+	return s.inspectOthers(ctx, all)
 }
 
 func (s *Sink) locateOne(ctx context.Context, t *topic) error {

@@ -32,8 +32,11 @@ type partition struct {
 	next     int64 // the offset after what is known to be in the log
 	sequence int32 // of the next batch
 	frozen   *frozen
-	indexes  []int32 // of the messages of this Write
-	turn     uint64  // the Write that the indexes are of
+	others   span          // in which somebody else has written, and nobody has looked; zero is none
+	inspect  time.Time     // when to look at the next
+	wait     time.Duration // from the last look until then
+	indexes  []int32       // of the messages of this Write
+	turn     uint64        // the Write that the indexes are of
 }
 
 // frozen is a batch that was encoded and is not acknowledged. It may be in the log, or on its way there, so it must not

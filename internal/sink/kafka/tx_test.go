@@ -40,7 +40,7 @@ func fencedOwnerStops(t *testing.T, options Options) {
 	}
 	for range 2 { // the second time after Close, as the pipeline does it
 		_, err = older.Open(t.Context(), mark)
-		if !errors.As(err, &permanent) || !strings.Contains(err.Error(), "another exporter") || !strings.Contains(err.Error(), options.TransactionalID) {
+		if !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "another exporter") || !strings.Contains(err.Error(), options.TransactionalID) {
 			t.Fatalf("the older one's Open: %v, want that it was taken over", err)
 		}
 		if err := older.Close(t.Context()); err != nil {

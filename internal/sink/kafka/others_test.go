@@ -1,0 +1,146 @@
+package kafka
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// theirs are messages of a cluster for which judgeOf has a word.
+func theirs(topic string, n int) []sink.Message {
+	all := messagesOf(topic, n)
+	for i := range all {
+		all[i].ID = "theirs-" + all[i].ID
+	}
+	return all
+}
+
+// TestI10TwoClustersThatBeginAtOnceFindEachOther: when both opened, the topic was empty. The first records of the second one tell,
+// and in a transaction nobody reads them.
+func TestI10TwoClustersThatBeginAtOnceFindEachOther(t *testing.T) {
+	kafkatest.RequireReal(t)
+	cluster := broker.Get(t)
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) {
+			options := testOptions(t, cluster, 1)
+			options.Partitions, options.Delivery = 1, delivery
+			topic := options.Topics[0]
+			other := newTestSink(t, options)
+			open(t, other, "")
+			options.TransactionalID, options.Judge = topic+"-ours", judgeOf(true)
+			ours := newTestSink(t, options)
+			open(t, ours, "")
+			mark := mustWrite(t, ours, messagesOf(topic, 3))
+			mark = mustWrite(t, ours, messagesOf(topic, 6)[3:])
+			mustWrite(t, other, theirs(topic, 3))
+			_, err := ours.Write(t.Context(), messagesOf(topic, 9)[6:])
+			expectRefusal(t, "write behind the others", err, "the key cluster")
+			if err := ours.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			_, err = newTestSink(t, options).Open(t.Context(), mark)
+			expectRefusal(t, "open", err, "the key cluster")
+			want := 9
+			if delivery == Transactional {
+				want = 6
+			}
+			cluster.AwaitTransactions(t, topic)
+			written := 0
+			for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+				if !strings.HasPrefix(string(r.Headers[0].Value), "theirs-") {
+					written++
+				}
+			}
+			if written != want {
+				t.Errorf("readers have %d records of ours, want %d", written, want)
+			}
+		})
+	}
+}
+
+// TestASharedTopicIsLookedAtNowAndThen: records of a cluster with another name stop nobody, and cost little.
+func TestASharedTopicIsLookedAtNowAndThen(t *testing.T) {
+	kafkatest.RequireReal(t)
+	cluster := broker.Get(t)
+	options := testOptions(t, cluster, 1)
+	options.Partitions = 1
+	topic := options.Topics[0]
+	other := newTestSink(t, options)
+	open(t, other, "")
+	judged := 0
+	options.TransactionalID = topic + "-ours"
+	options.Judge = func(m *sink.Stored) error {
+		judged++
+		return judgeOf(false)(m)
+	}
+	ours := newTestSink(t, options)
+	open(t, ours, "")
+	clock := ours.now()
+	ours.now = func() time.Time { return clock }
+	for range 20 {
+		mustWrite(t, other, theirs(topic, 1))
+		mustWrite(t, ours, messagesOf(topic, 1))
+	}
+	if judged == 0 || judged > 3 {
+		t.Errorf("%d records were looked at while the clock stood still", judged)
+	}
+}
+
+// TestI10ATopicOfDataMayBeAnotherClusters: one under our name ends the sink, as any other does. A compacted one under another name
+// is nothing that the sink can be ended by, since data chose it.
+func TestI10ATopicOfDataMayBeAnotherClusters(t *testing.T) {
+	kafkatest.RequireReal(t)
+	cluster := broker.Get(t)
+	for _, same := range []bool{true, false} {
+		options := testOptions(t, cluster, 2)
+		options.Cleanup = "compact"
+		good, chosen := options.Topics[0], options.Topics[1]
+		other := newTestSink(t, options)
+		open(t, other, "")
+		options.Topics, options.TransactionalID, options.Judge = options.Topics[:1], good+"-ours", judgeOf(same)
+		ours := newTestSink(t, options)
+		open(t, ours, "")
+		mark := mustWrite(t, ours, messagesOf(chosen, 3))
+		mustWrite(t, other, theirs(chosen, 3))
+		next := newTestSink(t, options)
+		if same {
+			_, err := next.Open(t.Context(), mark)
+			expectRefusal(t, "open", err, "the key cluster")
+			next = newTestSink(t, options)
+			open(t, next, "")
+			_, err = next.Write(t.Context(), messagesOf(chosen, 1))
+			expectRefusal(t, "write", err, "the key cluster")
+			continue
+		}
+		open(t, next, mark)
+		rejects(t, next, good, chosen, "put {cluster} into kafka.topic")
+		var permanent *sink.PermanentError
+		if _, err := ours.Write(t.Context(), messagesOf(chosen, 20)); err == nil || errors.As(err, &permanent) {
+			t.Errorf("write behind another cluster's: %v", err)
+		}
+	}
+}
+
+// TestI10TakenOverWhileItOpens: of two that open at once the older one is told so, and stops alone.
+func TestI10TakenOverWhileItOpens(t *testing.T) {
+	kafkatest.RequireReal(t)
+	options := testOptions(t, broker.Get(t), 1)
+	older := newTestSink(t, options)
+	connected(t, older)
+	found, err := older.examineAll(t.Context(), nil)
+	if err == nil {
+		err = older.enroll(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	open(t, newTestSink(t, options), "")
+	var permanent *sink.PermanentError
+	if err := older.fence(t.Context(), found); !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "kafka.transactionalId") {
+		t.Errorf("fence of the older one: %v", err)
+	}
+}
