@@ -169,7 +169,7 @@ func TestI4WildcardOfAnAPIServerThatCannotTellAll(t *testing.T) {
 		t.Errorf("exit code %d\ngot:\n%s\nwant in it:\n%s", r.Code, r.Stdout, note)
 	}
 	run := d.start(usual("--resources", "*.apps", "--sink", "file://"+d.path("out"), "--log-level", "info")...)
-	_, said, _ := strings.Cut(run.logs("cannot tell all"), " ")
+	_, said, _ := strings.Cut(run.logs("discovery is incomplete"), " ")
 	if want := fmt.Sprintf(`level=WARN msg="API discovery is incomplete; it is asked again, and resources that are missing from it stay as they are" error=%q`, cause); said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
