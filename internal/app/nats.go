@@ -55,8 +55,10 @@ func natsOptions(s *config.Sink, c *cluster, subjects []string) nats.Options {
 		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Publish: n.Publish, Shared: n.Shared,
 		Storage: n.Storage, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), MaxBytes: int64(n.MaxBytes),
 		DiscardNew: n.Discard == config.DiscardNew,
-		TLS:        natsTLS(n.TLS), CredentialsFile: n.Credentials, NkeySeedFile: n.Nkey,
-		User: n.User, Password: n.Password.Reveal(), Token: n.Token.Reveal(),
+		Login: nats.Login{
+			CredentialsFile: n.Credentials, NkeySeedFile: n.Nkey, User: n.User, Password: n.Password.Reveal(), Token: n.Token.Reveal(),
+			TLS: natsTLS(n.TLS),
+		},
 		Judge: c.judge(namesCluster(n)),
 	}
 	if c.instance != "" {

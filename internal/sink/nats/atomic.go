@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-
-	natsgo "github.com/nats-io/nats.go"
 )
 
 // The headers of an atomic batch (ADR-50).
@@ -47,8 +45,8 @@ func (p *publisher) whole() int {
 
 func (p *publisher) sendWhole(ctx context.Context, end int) error {
 	c := p.sink.conn
-	number, reply := c.ask()
-	id := c.unique() + "-" + strconv.FormatUint(number, 10)
+	number, reply := c.Ask()
+	id := c.Unique() + "-" + strconv.FormatUint(number, 10)
 	for first := p.acked; p.sent < end; p.sent++ {
 		p.envelope.fill(&p.sink.stream, &p.batch[p.sent], "")
 		p.envelope.set(headerBatchID, id)
@@ -58,9 +56,9 @@ func (p *publisher) sendWhole(ctx context.Context, end int) error {
 		}
 		if p.sent == end-1 {
 			p.envelope.set(headerBatchCommit, "1")
-			p.envelope.reply = reply
+			p.envelope.Reply = reply
 		}
-		if err := c.outbox.post(&p.envelope); err != nil {
+		if err := c.Outbox.Post(&p.envelope.Message); err != nil {
 			return &refusal{index: p.sent, err: err}
 		}
 		p.bytes += p.batch[p.sent].Size()
@@ -70,10 +68,10 @@ func (p *publisher) sendWhole(ctx context.Context, end int) error {
 
 // committed waits for the acknowledgement of the batch that ends at end.
 func (p *publisher) committed(ctx context.Context, number uint64, end int) error {
-	if err := p.sink.conn.outbox.flush(); err != nil {
+	if err := p.sink.conn.Outbox.Flush(); err != nil {
 		return err
 	}
-	m, err := p.await(ctx, number)
+	m, err := p.sink.conn.Await(ctx, p.generation, number)
 	if err != nil {
 		return err
 	}
@@ -86,18 +84,4 @@ func (p *publisher) committed(ctx context.Context, number uint64, end int) error
 	}
 	p.advance(end)
 	return nil
-}
-
-// await waits for the reply with the number.
-func (p *publisher) await(ctx context.Context, number uint64) (*natsgo.Msg, error) {
-	c := p.sink.conn
-	for {
-		m, err := c.next(ctx, p.generation, c.reply)
-		if err != nil {
-			return nil, err
-		}
-		if got, ok := c.numberOf(m); ok && got == number {
-			return m, nil
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // checkTime is how long Check waits for a server at most.
@@ -26,11 +27,11 @@ const largestObject = 1536 << 10
 func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	bounded, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	conn, err := s.connect(bounded)
+	c, err := s.connect(bounded)
 	if err != nil {
 		return "", s.checkError(ctx, err)
 	}
-	s.conn = conn
+	s.conn = c
 	defer s.shut(bounded)
 	if err := s.locate(bounded, nil); err != nil {
 		return "", s.checkError(ctx, err)
@@ -39,7 +40,7 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	if err != nil {
 		return "", s.checkError(ctx, err)
 	}
-	most := s.conn.nc.MaxPayload()
+	most := s.conn.NC.MaxPayload()
 	if limit := int64(config.MaxMsgSize); limit > 0 {
 		most = min(most, limit)
 	}
@@ -79,14 +80,14 @@ func (s *Sink) creatable(ctx context.Context) error {
 		var others struct {
 			Streams []string `json:"streams"`
 		}
-		if err := s.conn.request(ctx, "STREAM.NAMES", query, &others); err != nil {
+		if err := s.conn.Request(ctx, "STREAM.NAMES", query, &others); err != nil {
 			return s.judge("look for the subjects of", err)
 		}
 		if len(others.Streams) > 0 {
 			return s.overlap(ctx)
 		}
 	}
-	if s.options.Replicas > 1 && s.conn.nc.ConnectedClusterName() == "" {
+	if s.options.Replicas > 1 && s.conn.NC.ConnectedClusterName() == "" {
 		return permanent("create stream %s: %d replicas need a cluster of servers: use 1 replica", s.name, s.options.Replicas)
 	}
 	return nil
@@ -95,12 +96,12 @@ func (s *Sink) creatable(ctx context.Context) error {
 // checkError explains what Open would only try again.
 func (s *Sink) checkError(ctx context.Context, err error) error {
 	var permanent *sink.PermanentError
-	var explained *unreachableError
+	var explained *conn.UnreachableError
 	var network net.Error
 	switch {
 	case errors.As(err, &permanent), errors.As(err, &explained), ctx.Err() != nil:
 		return err
-	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
+	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, conn.ErrSilent):
 		return fmt.Errorf("connect to %s: no answer in time: check the URL, and that the server is up", s.options.servers())
 	case errors.Is(err, natsgo.ErrNoResponders):
 		return fmt.Errorf("look up stream %s: no server of the cluster answers for JetStream: check that JetStream is enabled and up", s.name)

@@ -19,9 +19,6 @@
 //     being emptied would get the front of the batch again and again. If nothing comes, a ping asks.
 //   - On servers without fast ingest, one acknowledgement per message. The first message of a Write goes alone, and one
 //     message per object is under way, so that a replaced writer stores nothing and no change overtakes another.
-//   - Messages are written into the client library's socket, past the library (outbox), many with one system call. The
-//     library copies each value and builds its headers from a map. A mutex keeps the two writers apart. A socket with
-//     TLS or a websocket is left to the library.
 //   - Atomic batches only if asked for (publish: atomic): they are slower unless the server syncs always, which a
 //     client cannot see.
 //   - A shared stream has ids and single acknowledgements: without expected sequences a batch's acknowledgement proves

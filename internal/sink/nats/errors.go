@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -12,42 +11,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 var (
-	errSilent       = errors.New("no answer from the server in time")
-	errDisconnected = errors.New("connection lost")
-	errClosed       = errors.New("connection closed")
-	errLeaderless   = errors.New("it has no leader at the moment")
-	errWhole        = errors.New("the server refused a batch")
+	errLeaderless = errors.New("it has no leader at the moment")
+	errWhole      = errors.New("the server refused a batch")
 )
-
-// reopenError ends a Write that only Open can go on from.
-type reopenError struct{ err error }
-
-func (e *reopenError) Error() string { return e.err.Error() }
-func (e *reopenError) Unwrap() error { return e.err }
-
-func reopen(format string, args ...any) error {
-	return &reopenError{fmt.Errorf(format, args...)}
-}
 
 func permanent(format string, args ...any) error {
 	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
-}
-
-// terse is an error of the client library without what the library puts around its text.
-type terse struct{ error }
-
-func (e terse) Error() string { return detail(e.error) }
-func (e terse) Unwrap() error { return e.error }
-
-func detail(err error) string {
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.Description != "" {
-		return api.Description
-	}
-	return strings.TrimPrefix(err.Error(), "nats: ")
 }
 
 // The codes of the server's errors that lead somewhere else than to another attempt, or to a name of their own.
@@ -103,7 +76,7 @@ func reason(err error) string {
 		return "refused"
 	}
 	switch {
-	case errors.Is(err, errSilent), errors.Is(err, context.DeadlineExceeded), errors.Is(err, natsgo.ErrTimeout):
+	case errors.Is(err, conn.ErrSilent), errors.Is(err, context.DeadlineExceeded), errors.Is(err, natsgo.ErrTimeout):
 		return "timeout"
 	case errors.Is(err, natsgo.ErrNoResponders):
 		return "no_responders"
@@ -121,7 +94,7 @@ func tooLarge(err error) bool {
 	case codeMessageTooLarge, codeHeaderTooLarge:
 		return true
 	case codeStoreFailed: // its text is all that tells this from a full stream
-		return detail(err) == "message too large"
+		return conn.Detail(err) == "message too large"
 	}
 	return errors.Is(err, natsgo.ErrMaxPayload)
 }

@@ -11,6 +11,8 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // The operations of fast ingest (ADR-50), and the most messages that the server leaves without an acknowledgement.
@@ -64,7 +66,7 @@ func (p *publisher) sendFast(ctx context.Context) error {
 
 func newFast(p *publisher) *fast {
 	f := &fast{publisher: p, flow: p.flow()}
-	f.prefix = p.sink.conn.batch() + strconv.Itoa(f.flow) + ".fail."
+	f.prefix = p.sink.conn.Batch() + strconv.Itoa(f.flow) + ".fail."
 	return f
 }
 
@@ -88,7 +90,7 @@ func (f *fast) publish(i int) error {
 	}
 	f.envelope.fill(&f.sink.stream, &f.batch[i], f.reply(i-f.start+1, op))
 	f.envelope.expect(f.expected(i))
-	if err := f.sink.conn.outbox.post(&f.envelope); err != nil {
+	if err := f.sink.conn.Outbox.Post(&f.envelope.Message); err != nil {
 		return &refusal{index: i, err: err}
 	}
 	f.bytes += f.batch[i].Size()
@@ -106,7 +108,7 @@ func (f *fast) reply(seq, op int) string {
 
 // receive waits for a reply, and takes those that came with it.
 func (f *fast) receive(ctx context.Context) error {
-	if err := f.sink.conn.outbox.flush(); err != nil {
+	if err := f.sink.conn.Outbox.Flush(); err != nil {
 		return err
 	}
 	m, err := f.next(ctx)
@@ -115,7 +117,7 @@ func (f *fast) receive(ctx context.Context) error {
 			return err
 		}
 		select {
-		case m = <-f.sink.conn.replies:
+		case m = <-f.sink.conn.Replies:
 		default:
 			return nil
 		}
@@ -129,8 +131,8 @@ func (f *fast) next(ctx context.Context) (*natsgo.Msg, error) {
 	const pings = 4
 	c := f.sink.conn
 	for {
-		m, err := c.next(ctx, f.generation, c.reply/(pings+1))
-		if !errors.Is(err, errSilent) {
+		m, err := c.Next(ctx, f.generation, c.Reply/(pings+1))
+		if !errors.Is(err, conn.ErrSilent) {
 			return m, err
 		}
 		if f.pings++; f.pings > pings {
@@ -143,7 +145,7 @@ func (f *fast) next(ctx context.Context) (*natsgo.Msg, error) {
 }
 
 func (f *fast) ping() error {
-	return f.sink.conn.nc.PublishRequest(f.batch[f.sent-1].Destination, f.reply(f.sent-f.start, opPing), nil)
+	return f.sink.conn.NC.PublishRequest(f.batch[f.sent-1].Destination, f.reply(f.sent-f.start, opPing), nil)
 }
 
 // answer is any of the server's answers to a batch: BatchFlowAck, BatchFlowGap, BatchFlowErr, and a PubAck that ends
@@ -161,7 +163,7 @@ func (f *fast) take(m *natsgo.Msg) error {
 	if !ours {
 		return nil // the reply to an attempt that was given up
 	}
-	if noResponders(m) {
+	if conn.NoResponders(m) {
 		return f.refused(rest, natsgo.ErrNoResponders)
 	}
 	var a answer

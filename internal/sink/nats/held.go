@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // held is what a stream held when it was looked at. A purge behind which something was written shows in nothing else:
@@ -93,10 +95,10 @@ func (h *held) missingKeys(info *jetstream.StreamInfo) string {
 
 // count notes how many keys a bucket has behind a write. Where that fails, fewer are known.
 func (s *Sink) count(ctx context.Context) {
-	if s.options.KV == "" || !s.conn.nc.IsConnected() || ctx.Err() != nil {
+	if s.options.KV == "" || !s.conn.NC.IsConnected() || ctx.Err() != nil {
 		return
 	}
-	defer s.conn.endWith(ctx)()
+	defer s.conn.EndWith(ctx)()
 	if info, err := s.lookup(ctx); err == nil && s.stream.place.endsBefore(info) == nil {
 		s.stream.place.Held = hold(info, s.stream.place.Held)
 	}
@@ -107,17 +109,17 @@ func (s *Sink) count(ctx context.Context) {
 // stream also before the first write, since another cluster's exporter may have begun at the same time.
 func (s *Sink) look(ctx context.Context, writes bool) error {
 	due := time.Since(s.looked) >= s.tuning.look || writes && (s.options.KV != "" || s.options.Shared && !s.stream.confirmed)
-	if !due || !s.conn.nc.IsConnected() || ctx.Err() != nil {
+	if !due || !s.conn.NC.IsConnected() || ctx.Err() != nil {
 		return nil
 	}
 	s.looked = time.Now()
-	defer s.conn.endWith(ctx)()
+	defer s.conn.EndWith(ctx)()
 	info, err := s.lookup(ctx)
 	if err != nil || s.stream.place.endsBefore(info) != nil {
 		return nil
 	}
 	if missing := s.stream.place.Held.missing(s.view(info, 0)); missing != "" {
-		return reopen("write to stream %s: it was purged: %s: open the sink again", s.name, missing)
+		return conn.Ended("write to stream %s: it was purged: %s: open the sink again", s.name, missing)
 	}
 	s.stream.place.Held = hold(info, s.stream.place.Held)
 	if !s.options.Shared {

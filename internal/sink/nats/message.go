@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // headerExpected makes the server refuse a message unless the stream ends at the sequence.
@@ -37,7 +38,7 @@ func maxSubject(inbox string) int {
 // screen returns how many messages of the batch's front can be sent, and what is wrong with the one after them. The
 // server would refuse that one, too, but the limit that belongs to the connection it enforces by cutting it.
 func (s *Sink) screen(ctx context.Context, batch []sink.Message) (int, error) {
-	payload := s.conn.nc.MaxPayload()
+	payload := s.conn.NC.MaxPayload()
 	asked := false
 	for i := range batch {
 		reason, err := s.stream.objection(&batch[i], payload)
@@ -56,10 +57,10 @@ func (s *Sink) screen(ctx context.Context, batch []sink.Message) (int, error) {
 // refresh reads the stream's limits anew: somebody may have raised them. Where the server does not answer, or the
 // stream is another one, they stay as they are, and what follows finds out.
 func (s *Sink) refresh(ctx context.Context) {
-	if !s.conn.nc.IsConnected() {
+	if !s.conn.NC.IsConnected() {
 		return
 	}
-	defer s.conn.endWith(ctx)()
+	defer s.conn.EndWith(ctx)()
 	if info, err := s.lookup(ctx); err == nil && s.stream.place.endsBefore(info) == nil {
 		s.stream.renew(&info.Config)
 	}
@@ -134,22 +135,18 @@ func headerSize(m *sink.Message) int {
 
 // envelope is a message with what the way of sending adds, made again for each one in the same memory: the outbox has
 // copied all of it but the value when it returns.
-type envelope struct {
-	subject, reply string
-	headers        []sink.Header
-	value          []byte
-}
+type envelope struct{ conn.Message }
 
 // fill makes it the message, without what the way of sending adds.
 func (e *envelope) fill(s *stream, m *sink.Message, reply string) {
-	e.subject, e.reply, e.value = m.Destination, reply, m.Value
-	e.headers = append(e.headers[:0], m.Headers...)
+	e.Subject, e.Reply, e.Value = m.Destination, reply, m.Value
+	e.Headers = append(e.Headers[:0], m.Headers...)
 	e.set(sink.HeaderID, m.ID)
 	e.set(sink.HeaderOp, m.Op)
 	e.set(sink.HeaderResourceVersion, m.ResourceVersion)
 	if s.deletes(m) {
 		e.set(headerOperation, operationDelete)
-		e.value = nil
+		e.Value = nil
 	}
 }
 
@@ -157,7 +154,7 @@ func (e *envelope) fill(s *stream, m *sink.Message, reply string) {
 func (e *envelope) expect(seq uint64) { e.set(headerExpected, strconv.FormatUint(seq, 10)) }
 
 func (e *envelope) set(name, value string) {
-	e.headers = append(e.headers, sink.Header{Name: name, Value: oneLine(value)})
+	e.Headers = append(e.Headers, sink.Header{Name: name, Value: oneLine(value)})
 }
 
 // oneLine is the value with spaces instead of line breaks, behind which another header would begin. The client library

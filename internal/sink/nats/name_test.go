@@ -26,8 +26,8 @@ func TestI4LongSubjectIsRejected(t *testing.T) {
 			batch = batch[rejected.Index+1:]
 			mark, err = open.Write(within(t), batch)
 		}
-		if err != nil || open.conn.generation() != 0 {
-			t.Fatalf("got %v; the connection was lost %d times", err, open.conn.generation())
+		if err != nil || open.conn.Generation() != 0 {
+			t.Fatalf("got %v; the connection was lost %d times", err, open.conn.Generation())
 		}
 		if stored := s.stored(); len(stored) != 4 || stored[2].Destination != fits {
 			t.Fatalf("%d messages are stored, the third is not on the long subject", len(stored))

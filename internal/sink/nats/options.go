@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // Options configures a sink. URL is needed, and Stream and Subjects, or KV.
@@ -44,25 +45,19 @@ type Options struct {
 	MaxBytes   int64         // 0 is without limit
 	DiscardNew bool          // at MaxBytes wait for room, instead of dropping the oldest messages
 
-	TLS             *TLS   // nil verifies against the system's authorities where the server or the URL asks for TLS
-	CredentialsFile string // JWT and seed of a user; with NkeySeedFile the JWT alone
-	NkeySeedFile    string // seed of a user
-	User, Password  string
-	Token           string
-	InboxPrefix     string // "" is "_INBOX"
+	Login
+	InboxPrefix string // "" is "_INBOX"
 
 	Retry  sink.RetryFunc    // nil is nobody
 	Notice func(text string) // is told how messages are sent, and why, when that is decided or changes; nil is nobody
 	Extra  []natsgo.Option   // for what has no field here, such as an in-process server
 }
 
-// TLS configures verified connections. The files are read again for every connection, so they can be renewed.
-type TLS struct {
-	CAFile            string // "" is the system's authorities
-	CertFile, KeyFile string // of the client
-	ServerName        string // "" is the host of the URL
-	First             bool   // handshake before the server speaks
-}
+// Login and TLS are those of the connection.
+type (
+	Login = conn.Login
+	TLS   = conn.TLS
+)
 
 // complete checks the options and fills in the defaults. It reports all problems at once.
 func (o *Options) complete() error {
@@ -93,7 +88,7 @@ func (o *Options) complete() error {
 	if o.Retry == nil {
 		o.Retry = func(string, error) {}
 	}
-	return errors.Join(o.checkURL(), o.checkStream(), o.checkPublish(), o.checkBucket(), o.checkLimits(), o.checkCredentials(), o.checkTLS())
+	return errors.Join(o.checkURL(), o.checkStream(), o.checkPublish(), o.checkBucket(), o.checkLimits(), o.Login.Check())
 }
 
 func (o *Options) checkURL() error {

@@ -9,6 +9,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // ordered sends messages one by one, each with an acknowledgement of its own, as servers of every age understand it.
@@ -27,7 +28,7 @@ type ordered struct {
 }
 
 func (p *publisher) sendOrdered(ctx context.Context) error {
-	o := &ordered{publisher: p, previous: predecessors(p.batch), done: make([]bool, len(p.batch)), first: p.sink.conn.number + 1}
+	o := &ordered{publisher: p, previous: predecessors(p.batch), done: make([]bool, len(p.batch)), first: p.sink.conn.Number + 1}
 	for p.acked < len(p.batch) {
 		for p.sent < len(p.batch) && o.admits(p.sent) {
 			if err := o.publish(p.sent); err != nil {
@@ -55,14 +56,14 @@ func (o *ordered) admits(i int) bool {
 }
 
 func (o *ordered) publish(i int) error {
-	_, reply := o.sink.conn.ask()
+	_, reply := o.sink.conn.Ask()
 	o.envelope.fill(&o.sink.stream, &o.batch[i], reply)
 	if o.sink.stream.shared {
 		o.envelope.set(headerMessageID, messageID(o.sink.stream.place.Writer, o.batch[i].Destination, o.batch[i].ID))
 	} else {
 		o.envelope.expect(o.expected(i))
 	}
-	if err := o.sink.conn.outbox.post(&o.envelope); err != nil {
+	if err := o.sink.conn.Outbox.Post(&o.envelope.Message); err != nil {
 		return &refusal{index: i, err: err}
 	}
 	o.bytes += o.batch[i].Size()
@@ -72,17 +73,17 @@ func (o *ordered) publish(i int) error {
 
 // receive waits for a reply, and takes those that came with it.
 func (o *ordered) receive(ctx context.Context) error {
-	if err := o.sink.conn.outbox.flush(); err != nil {
+	if err := o.sink.conn.Outbox.Flush(); err != nil {
 		return err
 	}
 	c := o.sink.conn
-	m, err := c.next(ctx, o.generation, c.reply)
+	m, err := c.Next(ctx, o.generation, c.Reply)
 	for err == nil {
 		if err = o.take(m); err != nil {
 			return err
 		}
 		select {
-		case m = <-c.replies:
+		case m = <-c.Replies:
 		default:
 			return nil
 		}
@@ -91,7 +92,7 @@ func (o *ordered) receive(ctx context.Context) error {
 }
 
 func (o *ordered) take(m *natsgo.Msg) error {
-	number, ok := o.sink.conn.numberOf(m)
+	number, ok := o.sink.conn.NumberOf(m)
 	i := o.start + int(number-o.first)
 	if !ok || number < o.first || i >= o.sent {
 		return nil // the reply to an attempt that was given up
@@ -118,7 +119,7 @@ func (o *ordered) place(i int, seq uint64, ack []byte) error {
 	case !s.shared && seq != o.expected(i)+1:
 		return &refusal{index: i, err: errMisplaced}
 	case s.shared && seq <= o.base && !bytes.Contains(ack, []byte(`"duplicate"`)):
-		return reopen("write to stream %s: it is shorter than it was: open the sink again", s.name)
+		return conn.Ended("write to stream %s: it is shorter than it was: open the sink again", s.name)
 	case s.shared:
 		s.place.Seq = max(s.place.Seq, seq)
 	}
@@ -138,7 +139,7 @@ func parseAck(m *natsgo.Msg) (uint64, error) {
 	var ack struct {
 		Seq uint64 `json:"seq"`
 	}
-	err := parseAnswer(m, &ack)
+	err := conn.Parse(m, &ack)
 	return ack.Seq, err
 }
 

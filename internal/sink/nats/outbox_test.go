@@ -20,11 +20,11 @@ func FuzzOutbox(f *testing.F) {
 	f.Add("k8s.a", "reply.1", "c/pods/a/x/u/1/added", "1", "content-type", "application/json", []byte("{}"), uint8(1))
 	f.Add("k8s.a", "", "c/pods/a/x/u/1/deleted", "1\r\nNats-Rollup: all", "kubecdc-id", "twice", []byte{}, uint8(3))
 	f.Add("k8s.a.b", "r", "\n", "\r\n", "a", "", []byte("\r\nPING\r\n"), uint8(9))
-	f.Add("k8s.large", "r", "id", "2", "b", "c", make([]byte, burst), uint8(2))
+	f.Add("k8s.large", "r", "id", "2", "b", "c", make([]byte, 256<<10), uint8(2))
 	s := startServer(f, nil)
 	open := openSink(f, s.options())
-	open.conn.outbox.reset(open.conn)
-	if open.conn.outbox.socket == nil {
+	open.conn.Outbox.Reset(open.conn)
+	if !open.conn.Outbox.Direct() {
 		f.Fatal("the outbox leaves everything to the library")
 	}
 	consumer, err := natsgo.Connect(s.url())
@@ -41,7 +41,7 @@ func FuzzOutbox(f *testing.F) {
 		case m := <-messages:
 			return m
 		case <-within(t).Done():
-			t.Fatal("a message did not arrive: ", open.conn.nc.LastError())
+			t.Fatal("a message did not arrive: ", open.conn.NC.LastError())
 			return nil
 		}
 	}
@@ -55,16 +55,18 @@ func FuzzOutbox(f *testing.F) {
 		var e envelope
 		e.fill(&open.stream, &m, reply)
 		e.expect(uint64(n))
-		if err := open.conn.nc.PublishMsg(open.conn.outbox.libraryMessage(&e)); err != nil || open.conn.nc.Flush() != nil {
+		open.conn.Outbox.UseLibrary()
+		if err := open.conn.Outbox.Post(&e.Message); err != nil || open.conn.NC.Flush() != nil {
 			t.Fatal(err)
 		}
+		open.conn.Outbox.Reset(open.conn)
 		want := next(t)
 		for range n%8 + 1 {
-			if err := open.conn.outbox.post(&e); err != nil {
+			if err := open.conn.Outbox.Post(&e.Message); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := open.conn.outbox.flush(); err != nil {
+		if err := open.conn.Outbox.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		for range n%8 + 1 {
@@ -102,7 +104,7 @@ func TestI3LibraryWritesMeanwhile(t *testing.T) {
 					return
 				default:
 				}
-				if err := errors.Join(open.conn.nc.Publish("other", body), open.conn.nc.Flush()); err != nil {
+				if err := errors.Join(open.conn.NC.Publish("other", body), open.conn.NC.Flush()); err != nil {
 					stopped <- err
 					return
 				}
@@ -118,8 +120,8 @@ func TestI3LibraryWritesMeanwhile(t *testing.T) {
 		if err := <-stopped; err != nil {
 			t.Fatal(err)
 		}
-		if open.conn.outbox.socket == nil || open.conn.generation() != 0 {
-			t.Fatalf("the library sent, or the connection was lost %d times: %v", open.conn.generation(), open.conn.nc.LastError())
+		if !open.conn.Outbox.Direct() || open.conn.Generation() != 0 {
+			t.Fatalf("the library sent, or the connection was lost %d times: %v", open.conn.Generation(), open.conn.NC.LastError())
 		}
 		wantIDs(t, s.ids(), want)
 	})
@@ -169,10 +171,10 @@ func TestI3LibrarySendsUnderTLS(t *testing.T) {
 					default:
 					}
 				}
-				if open.conn.outbox.socket != nil {
+				if open.conn.Outbox.Direct() {
 					t.Fatal("the outbox wrote into the socket itself")
 				}
-				wantIDs(t, s.ids(options.login()...), want)
+				wantIDs(t, s.ids(options.Login.Options()...), want)
 			})
 		}
 	}
@@ -205,9 +207,9 @@ func TestOutboxAllocatesNothing(t *testing.T) {
 	var e envelope
 	e.fill(&open.stream, &batch[0], "reply")
 	most := testing.AllocsPerRun(10, func() {
-		open.conn.outbox.reset(open.conn)
+		open.conn.Outbox.Reset(open.conn)
 		for range 100 { // less than what is sent at once
-			if err := open.conn.outbox.post(&e); err != nil {
+			if err := open.conn.Outbox.Post(&e.Message); err != nil {
 				t.Fatal(err)
 			}
 		}

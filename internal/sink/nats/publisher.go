@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // errMisplaced is an acknowledgement for another place than the message asked for.
@@ -58,7 +59,7 @@ func (s *Sink) publish(ctx context.Context, batch []sink.Message) error {
 		if end := s.final(ctx, "write to", err); end != nil {
 			return end
 		}
-		var again *reopenError
+		var again *conn.EndedError
 		if errors.As(err, &again) {
 			return err
 		}
@@ -66,7 +67,7 @@ func (s *Sink) publish(ctx context.Context, batch []sink.Message) error {
 			wait.Reset()
 		}
 		s.options.Retry(reason(err), err)
-		pause(ctx, wait.NextBackOff(), s.conn.changed)
+		pause(ctx, wait.NextBackOff(), s.conn.Changed)
 		if ctx.Err() != nil {
 			return s.final(ctx, "write to", err)
 		}
@@ -79,11 +80,11 @@ func (p *publisher) attempt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer c.endWith(ctx)()
-	if err := c.ready(ctx); err != nil {
+	defer c.EndWith(ctx)()
+	if err := c.Ready(ctx); err != nil {
 		return err
 	}
-	if p.unsure || p.sink.stream.shared && p.sink.generation != c.generation() {
+	if p.unsure || p.sink.stream.shared && p.sink.generation != c.Generation() {
 		if err := p.settle(ctx); err != nil {
 			return p.revive(err)
 		}
@@ -94,21 +95,10 @@ func (p *publisher) attempt(ctx context.Context) error {
 	return p.verdict(err)
 }
 
-// endWith makes the connection fail when ctx ends, until the returned function is called: a socket may take nothing,
-// and knows no context.
-func (c *connection) endWith(ctx context.Context) (leave func()) {
-	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
-	return func() {
-		if !stop() {
-			c.fail(ctx.Err()) // now, and not when its goroutine comes to it, in the middle of the next Write
-		}
-	}
-}
-
 // revive takes a connection that answers nothing for a dead one: the library would notice only after some pings.
 func (p *publisher) revive(err error) error {
-	if errors.Is(err, errSilent) {
-		return errors.Join(err, p.sink.conn.nc.ForceReconnect())
+	if errors.Is(err, conn.ErrSilent) {
+		return errors.Join(err, p.sink.conn.NC.ForceReconnect())
 	}
 	return err
 }
@@ -116,8 +106,8 @@ func (p *publisher) revive(err error) error {
 // send publishes the batch from start on, and returns when all of it is acknowledged or something is wrong.
 func (p *publisher) send(ctx context.Context) error {
 	p.start, p.sent, p.bytes = p.acked, p.acked, 0
-	p.base, p.generation = p.sink.stream.place.Seq, p.sink.conn.generation()
-	p.sink.conn.outbox.reset(p.sink.conn)
+	p.base, p.generation = p.sink.stream.place.Seq, p.sink.conn.Generation()
+	p.sink.conn.Outbox.Reset(p.sink.conn)
 	if len(p.batch)-p.start > 1 && !p.single { // one message needs no batch
 		switch p.sink.stream.way {
 		case wayFast:
@@ -162,7 +152,7 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string {
-	return fmt.Sprintf("publish message %d of the batch: %s", r.index, detail(r.err))
+	return fmt.Sprintf("publish message %d of the batch: %s", r.index, conn.Detail(r.err))
 }
 func (r *refusal) Unwrap() error { return r.err }
 
@@ -176,7 +166,7 @@ func (p *publisher) verdict(err error) error {
 	}
 	switch {
 	case tooLarge(err):
-		return &sink.RejectedError{Index: refused.index, Reason: "too_large", Err: terse{refused.err}}
+		return &sink.RejectedError{Index: refused.index, Reason: "too_large", Err: conn.Terse{Err: refused.err}}
 	case codeOf(err) == codeSealed:
 		return permanent("write to stream %s: it was sealed: name another stream", p.sink.stream.name)
 	}

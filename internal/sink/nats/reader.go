@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 var _ sink.Reader = (*Reader)(nil)
@@ -62,13 +63,13 @@ func (r *Reader) connect(ctx context.Context) error {
 	}
 	options := append([]natsgo.Option{
 		natsgo.Name(r.options.Name + ", reader"), natsgo.Timeout(defaultTuning().dial), natsgo.MaxReconnects(-1),
-	}, r.options.login()...)
+	}, r.options.Login.Options()...)
 	if r.options.InboxPrefix != "" {
 		options = append(options, natsgo.CustomInboxPrefix(r.options.InboxPrefix))
 	}
 	nc, err := natsgo.Connect(r.options.URL, append(options, r.options.Extra...)...)
 	if err != nil {
-		return connectError(r.options.servers(), err)
+		return conn.ConnectError(r.options.servers(), err)
 	}
 	r.nc = nc
 	return ctx.Err()

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // patience is how often Write may ask to be opened again because somebody wrote after Open and before our first
@@ -28,7 +29,7 @@ func (p *publisher) settle(ctx context.Context) error {
 	s.stream.renew(&info.Config)
 	s.choose(&info.Config)
 	if s.stream.shared { // what was stored is known by its id
-		s.generation = s.conn.generation()
+		s.generation = s.conn.Generation()
 		return nil
 	}
 	rest := p.batch[p.acked:]
@@ -58,13 +59,13 @@ func (p *publisher) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
 	s := p.sink
 	info, err := s.lookup(ctx)
 	if codeOf(err) == codeNotFound {
-		return nil, reopen("write to stream %s: it is gone: open the sink again", s.stream.name)
+		return nil, conn.Ended("write to stream %s: it is gone: open the sink again", s.stream.name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := s.stream.place.endsBefore(info); err != nil {
-		return nil, reopen("write to stream %s: %s: open the sink again", s.stream.name, err)
+		return nil, conn.Ended("write to stream %s: %s: open the sink again", s.stream.name, err)
 	}
 	return info, nil
 }
@@ -123,7 +124,7 @@ func (p *publisher) foreign(e entry) error {
 	s := p.sink
 	s.moved++
 	if !s.stream.confirmed && s.moved < patience {
-		return reopen("write to stream %s: message %d on subject %q came after it was opened: open the sink again",
+		return conn.Ended("write to stream %s: message %d on subject %q came after it was opened: open the sink again",
 			s.stream.name, e.seq, e.subject)
 	}
 	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("write to stream %s: message %d on subject %q is not ours: "+

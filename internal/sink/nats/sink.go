@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 var _ sink.Sink = (*Sink)(nil)
@@ -21,8 +22,8 @@ var _ sink.Sink = (*Sink)(nil)
 type Sink struct {
 	options    Options
 	tuning     tuning
-	conn       *connection // nil while the sink is not open
-	name       string      // of the stream
+	conn       *conn.Conn // nil while the sink is not open
+	name       string     // of the stream
 	stream     stream
 	looked     time.Time // when it was last compared with what it held before
 	opened     bool      // an Open succeeded: what is missing now was there once, and is worth waiting for
@@ -70,11 +71,11 @@ func (s *Sink) Open(ctx context.Context, text sink.Mark) ([]string, error) {
 
 // attempt opens once. The sink is open after a LostError, too.
 func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
-	conn, err := s.connect(ctx)
+	c, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.conn, s.generation = conn, conn.generation()
+	s.conn, s.generation = c, c.Generation()
 	if err := s.locate(ctx, want); err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
 	}
 	s.stream = newStream(info)
 	s.choose(&info.Config)
-	s.stream.shared, s.stream.maxSubject = s.options.Shared, maxSubject(conn.inbox)
+	s.stream.shared, s.stream.maxSubject = s.options.Shared, maxSubject(c.Inbox)
 	if s.options.KV != "" {
 		s.stream.keys = bucketSubject + s.options.KV + "."
 	}
@@ -172,7 +173,7 @@ func (s *Sink) Close(ctx context.Context) error {
 
 func (s *Sink) shut(ctx context.Context) {
 	if s.conn != nil {
-		s.conn.close(ctx)
+		s.conn.Close(ctx)
 		s.conn = nil
 	}
 }

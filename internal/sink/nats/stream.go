@@ -9,6 +9,8 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // stream is the stream as this sink knows it.
@@ -58,7 +60,7 @@ func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 
 func (s *Sink) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
 	var info jetstream.StreamInfo
-	if err := s.conn.request(ctx, "STREAM.INFO."+s.name, nil, &info); err != nil {
+	if err := s.conn.Request(ctx, "STREAM.INFO."+s.name, nil, &info); err != nil {
 		return nil, s.judge("look up", err)
 	}
 	if !ofLeader(info.Cluster) {
@@ -83,7 +85,7 @@ func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
 		return nil, err
 	}
 	var info jetstream.StreamInfo
-	err = s.conn.request(ctx, "STREAM.CREATE."+s.name, config, &info)
+	err = s.conn.Request(ctx, "STREAM.CREATE."+s.name, config, &info)
 	switch codeOf(err) {
 	case codeNameInUse: // somebody was quicker
 		return s.lookup(ctx)
@@ -128,7 +130,7 @@ func (s *Sink) config() jetstream.StreamConfig {
 }
 
 func (s *Sink) allowBatches(config *jetstream.StreamConfig) {
-	_, level := s.conn.nc.ConnectedServerJetStream()
+	_, level := s.conn.NC.ConnectedServerJetStream()
 	fast := s.options.Publish == PublishAuto || s.options.Publish == PublishFast
 	config.AllowBatchPublish = level >= levelFast && fast && !s.options.Shared
 	config.AllowAtomicPublish = level >= levelAtomic && s.options.Publish == PublishAtomic
@@ -156,7 +158,7 @@ func (s *Sink) owner(ctx context.Context, subject string) (string, error) {
 	var names struct {
 		Streams []string `json:"streams"`
 	}
-	if err := s.conn.request(ctx, "STREAM.NAMES", query, &names); err != nil || len(names.Streams) == 0 {
+	if err := s.conn.Request(ctx, "STREAM.NAMES", query, &names); err != nil || len(names.Streams) == 0 {
 		return "", err
 	}
 	return names.Streams[0], nil
@@ -169,13 +171,13 @@ func (s *Sink) judge(verb string, err error) error {
 		return permanent("%s stream %s: JetStream is not enabled for the account of the sink's user: enable it for the account",
 			verb, s.name)
 	case codeMaxBytesRequired:
-		return permanent("%s stream %s: %w: set a maximum size for the stream", verb, s.name, terse{err})
+		return permanent("%s stream %s: %w: set a maximum size for the stream", verb, s.name, conn.Terse{Err: err})
 	case codeReplicas:
-		return permanent("%s stream %s: %w: use 1 replica", verb, s.name, terse{err})
+		return permanent("%s stream %s: %w: use 1 replica", verb, s.name, conn.Terse{Err: err})
 	case codeMaxStreams, codeNoLimits, codeMaxBytesExceeded:
-		return permanent("%s stream %s: %w: raise the limits of the account", verb, s.name, terse{err})
+		return permanent("%s stream %s: %w: raise the limits of the account", verb, s.name, conn.Terse{Err: err})
 	case codeStreamConfig:
-		return permanent("%s stream %s: %w: create the stream by hand", verb, s.name, terse{err})
+		return permanent("%s stream %s: %w: create the stream by hand", verb, s.name, conn.Terse{Err: err})
 	}
 	if s.withoutJetStream(err) {
 		return permanent("%s stream %s: JetStream is not enabled on the server: "+
@@ -188,6 +190,6 @@ func (s *Sink) judge(verb string, err error) error {
 // and what was there once comes back.
 func (s *Sink) withoutJetStream(err error) bool {
 	missing := codeOf(err) == codeNotEnabled || errors.Is(err, natsgo.ErrNoResponders)
-	enabled, _ := s.conn.nc.ConnectedServerJetStream()
-	return missing && !enabled && !s.opened && s.conn.nc.IsConnected() && s.conn.nc.ConnectedClusterName() == ""
+	enabled, _ := s.conn.NC.ConnectedServerJetStream()
+	return missing && !enabled && !s.opened && s.conn.NC.IsConnected() && s.conn.NC.ConnectedClusterName() == ""
 }

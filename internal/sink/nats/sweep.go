@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	natsgo "github.com/nats-io/nats.go"
-
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -131,18 +129,14 @@ func (s *Sink) get(ctx context.Context, query map[string]any) (entry, error) {
 		return entry{}, err
 	}
 	c := s.conn
-	generation := c.generation()
-	number, reply := c.ask()
-	if err := c.nc.PublishRequest(c.api+"STREAM.MSG.GET."+s.stream.name, reply, body); err != nil {
+	generation := c.Generation()
+	number, reply := c.Ask()
+	if err := c.NC.PublishRequest(c.API+"STREAM.MSG.GET."+s.stream.name, reply, body); err != nil {
 		return entry{}, err
 	}
-	for {
-		var m *natsgo.Msg
-		if m, err = c.next(ctx, generation, c.reply); err != nil {
-			return entry{}, err
-		}
-		if got, ok := c.numberOf(m); ok && got == number {
-			return parseEntry(m)
-		}
+	m, err := c.Await(ctx, generation, number)
+	if err != nil {
+		return entry{}, err
 	}
+	return parseEntry(m)
 }

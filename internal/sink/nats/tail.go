@@ -10,6 +10,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // entry is what is stored at one sequence.
@@ -58,28 +59,28 @@ func (s *Sink) delivered(ctx context.Context, want *mark) (ids []string, gone ui
 // have yet what was acknowledged, and what they do not have would be written twice.
 func (s *Sink) read(ctx context.Context, first uint64, n int) ([]entry, error) {
 	c := s.conn
-	generation, base := c.generation(), c.number+1
-	subject := c.api + "STREAM.MSG.GET." + s.stream.name
+	generation, base := c.Generation(), c.Number+1
+	subject := c.API + "STREAM.MSG.GET." + s.stream.name
 	for i := range n {
-		_, reply := c.ask()
+		_, reply := c.Ask()
 		request := strconv.AppendUint([]byte(`{"seq":`), first+uint64(i), 10)
-		if err := c.nc.PublishRequest(subject, reply, append(request, '}')); err != nil {
+		if err := c.NC.PublishRequest(subject, reply, append(request, '}')); err != nil {
 			return nil, err
 		}
 	}
 	entries := make([]entry, n)
 	for missing := n; missing > 0; {
-		m, err := c.next(ctx, generation, c.reply)
+		m, err := c.Next(ctx, generation, c.Reply)
 		if err != nil {
 			return nil, err
 		}
-		number, ok := c.numberOf(m)
+		number, ok := c.NumberOf(m)
 		if !ok || number < base || number >= base+uint64(n) {
 			continue // the answer to an attempt that was given up
 		}
 		i := number - base
 		if entries[i], err = parseEntry(m); err != nil {
-			return nil, fmt.Errorf("read message %d of stream %s: %w", first+i, s.stream.name, terse{err})
+			return nil, fmt.Errorf("read message %d of stream %s: %w", first+i, s.stream.name, conn.Terse{Err: err})
 		}
 		entries[i].seq = first + i // also if it is gone
 		missing--
@@ -96,7 +97,7 @@ func parseEntry(m *natsgo.Msg) (entry, error) {
 		} `json:"message"`
 	}
 	m.Data = withoutValue(m.Data)
-	switch err := parseAnswer(m, &answer); {
+	switch err := conn.Parse(m, &answer); {
 	case codeOf(err) == codeNoMessage:
 		return entry{gone: true}, nil
 	case err != nil:

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // The values of Options.Publish.
@@ -71,7 +73,7 @@ func (s *Sink) choose(config *jetstream.StreamConfig) {
 }
 
 func (s *Sink) explain(config *jetstream.StreamConfig) string {
-	version := s.conn.nc.ConnectedServerVersion()
+	version := s.conn.NC.ConnectedServerVersion()
 	switch s.options.wayOf(config) {
 	case wayFast:
 		return fmt.Sprintf("fast: server %s and stream %s allow batches", version, config.Name)
@@ -90,14 +92,14 @@ func (s *Sink) explain(config *jetstream.StreamConfig) string {
 // obstacle is why the stream takes no batches.
 func (s *Sink) obstacle(config *jetstream.StreamConfig) string {
 	flag, release, level := s.batches()
-	_, have := s.conn.nc.ConnectedServerJetStream()
-	version := s.conn.nc.ConnectedServerVersion()
+	_, have := s.conn.NC.ConnectedServerJetStream()
+	version := s.conn.NC.ConnectedServerVersion()
 	if have < level {
 		return fmt.Sprintf("server %s does not know such batches, which came with %s", version, release)
 	}
 	text := fmt.Sprintf("stream %s does not allow batches: set its %s", config.Name, flag)
 	if s.refused != nil {
-		text += fmt.Sprintf(" (the exporter tried: %s)", detail(s.refused))
+		text += fmt.Sprintf(" (the exporter tried: %s)", conn.Detail(s.refused))
 	}
 	return text
 }
@@ -128,7 +130,7 @@ func (s *Sink) wants(config *jetstream.StreamConfig) bool {
 		return false
 	}
 	_, _, level := s.batches()
-	_, have := s.conn.nc.ConnectedServerJetStream()
+	_, have := s.conn.NC.ConnectedServerJetStream()
 	return min(have, leaderLevel(config)) >= level && s.ours(config)
 }
 
@@ -153,7 +155,7 @@ func (s *Sink) upgrade(ctx context.Context, info *jetstream.StreamInfo) (*jetstr
 	var have struct {
 		Config map[string]json.RawMessage `json:"config"`
 	}
-	if err := s.conn.request(ctx, "STREAM.INFO."+info.Config.Name, nil, &have); err != nil {
+	if err := s.conn.Request(ctx, "STREAM.INFO."+info.Config.Name, nil, &have); err != nil {
 		return nil, s.judge("look up", err)
 	}
 	flag, _, _ := s.batches()
@@ -162,7 +164,7 @@ func (s *Sink) upgrade(ctx context.Context, info *jetstream.StreamInfo) (*jetstr
 	if err != nil {
 		return nil, err
 	}
-	if err := s.conn.wish(ctx, "STREAM.UPDATE."+info.Config.Name, body, &struct{}{}); err != nil {
+	if err := s.conn.Wish(ctx, "STREAM.UPDATE."+info.Config.Name, body, &struct{}{}); err != nil {
 		s.refused = err
 		return info, ctx.Err()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // TestModeSaysWhichAndWhy, once, and switches batches on only in a stream that kubecdc made.
@@ -197,7 +198,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
 	s := startServer(t, nil)
 	open := openSink(t, s.options())
-	open.conn.reply = 500 * time.Millisecond
+	open.conn.Reply = 500 * time.Millisecond
 	f := newFast(&publisher{sink: open, batch: newMaker().Batch(2)})
 	if err := f.publish(0); err != nil {
 		t.Fatal(err)
@@ -205,7 +206,7 @@ func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
 	f.sent++ // and lost
 	f.bytes += f.batch[1].Size()
 	var err error
-	for ctx := within(t); err == nil || errors.Is(err, errSilent); { // on a busy machine the server takes its time
+	for ctx := within(t); err == nil || errors.Is(err, conn.ErrSilent); { // on a busy machine the server takes its time
 		err = f.receive(ctx)
 	}
 	if !errors.Is(err, errGap) || f.acked != 1 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // locate finds which stream is ours: the one of the options, or where that is not there one of the name that it had by
@@ -30,7 +31,7 @@ func (s *Sink) locate(ctx context.Context, want *mark) error {
 		}
 	}
 	info, err := s.lookupIfAllowed(ctx, before)
-	var denied *deniedError
+	var denied *conn.DeniedError
 	switch {
 	case codeOf(err) == codeNotFound, errors.As(err, &denied):
 		return nil
@@ -51,7 +52,7 @@ func (s *Sink) locate(ctx context.Context, want *mark) error {
 // lookupIfAllowed asks for a stream that may be none of ours.
 func (s *Sink) lookupIfAllowed(ctx context.Context, name string) (*jetstream.StreamInfo, error) {
 	var info jetstream.StreamInfo
-	return &info, s.conn.wish(ctx, "STREAM.INFO."+name, nil, &info)
+	return &info, s.conn.Wish(ctx, "STREAM.INFO."+name, nil, &info)
 }
 
 // mayGoOn says whether a stream of the former name takes our subjects, and holds our records last, or nothing.
@@ -186,7 +187,7 @@ func shortHash(parts ...string) string {
 // hashedBytes of a hash tell writers and subjects apart; in base64 they are a third more.
 const hashedBytes = 12
 
-// fetch reads one message whole, nil where there is none. A user who may not do that gets a *deniedError.
+// fetch reads one message whole, nil where there is none. A user who may not do that gets a *conn.DeniedError.
 func (s *Sink) fetch(ctx context.Context, stream string, query map[string]any) (*sink.Stored, error) {
 	body, err := json.Marshal(query)
 	if err != nil {
@@ -200,7 +201,7 @@ func (s *Sink) fetch(ctx context.Context, stream string, query map[string]any) (
 			Data    []byte `json:"data"`
 		} `json:"message"`
 	}
-	err = s.conn.wish(ctx, "STREAM.MSG.GET."+stream, body, &answer)
+	err = s.conn.Wish(ctx, "STREAM.MSG.GET."+stream, body, &answer)
 	switch {
 	case codeOf(err) == codeNoMessage:
 		return nil, nil
@@ -221,14 +222,9 @@ func (s *Sink) fetch(ctx context.Context, stream string, query map[string]any) (
 	return stored, nil
 }
 
-// deniedError is the answer to a wish that the server does not permit.
-type deniedError struct{ what string }
-
-func (e *deniedError) Error() string { return e.what }
-
 // ignoreDenied is for what may stay unknown.
 func ignoreDenied(err error) error {
-	var denied *deniedError
+	var denied *conn.DeniedError
 	if errors.As(err, &denied) {
 		return nil
 	}

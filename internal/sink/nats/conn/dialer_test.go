@@ -1,4 +1,4 @@
-package nats
+package conn
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 func TestI7LibraryCannotClearTheDeadline(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close() // takes nothing
-	m := &mortal{Conn: ours, stop: func() bool { return true }}
+	m := &socket{Conn: ours, stop: func() bool { return true }}
 	sent := make(chan error, 1)
 	go func() {
 		sent <- m.send(&net.Buffers{[]byte("PUB k8s.a 1\r\n"), []byte("x"), []byte(lineBreak)}, 300*time.Millisecond)
@@ -45,7 +45,7 @@ func TestI7LibraryCannotClearTheDeadline(t *testing.T) {
 func TestI7LibraryKeepsItsDeadline(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
-	m := &mortal{Conn: ours, stop: func() bool { return true }}
+	m := &socket{Conn: ours, stop: func() bool { return true }}
 	taken := make(chan error, 1)
 	go func() {
 		_, err := theirs.Read(make([]byte, 1))
@@ -95,13 +95,13 @@ func (o overheard) Dial(network, address string) (net.Conn, error) {
 	return o, err
 }
 
-// TestLibraryWritesWholeOperations holds what outbox and mortal assume of the client library, so that another version
+// TestLibraryWritesWholeOperations holds what Outbox and socket assume of the client library, so that another version
 // of it which does otherwise is noticed: its first words are CONNECT, each write to the socket is whole operations of
 // the protocol, and it sets a deadline before a write and clears it behind.
 func TestLibraryWritesWholeOperations(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	socket := overheard{mu: new(sync.Mutex), calls: new([]string)}
-	nc, err := natsgo.Connect(s.url(), natsgo.SetCustomDialer(socket), natsgo.FlusherTimeout(limit))
+	nc, err := natsgo.Connect(s.ClientURL(), natsgo.SetCustomDialer(socket), natsgo.FlusherTimeout(limit))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,297 @@
+package conn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Options say where and how to connect.
+type Options struct {
+	URL         string // servers, separated by commas
+	Servers     string // the URL for error texts
+	Name        string // of the client, as the server shows it
+	Domain      string // the JetStream domain; "" is that of the server
+	InboxPrefix string // "" is the library's
+	Login       Login
+	Extra       []natsgo.Option
+	Timing      Timing
+	Replies     int // that may wait to be read
+}
+
+// Timing is how long the connection has patience.
+type Timing struct {
+	Reply  time.Duration // without any answer for so long, an attempt has failed
+	Outage time.Duration // how often Ready says that there is still no connection
+	Dial   time.Duration
+	Flush  time.Duration // a socket that takes nothing for so long is dead
+	Ping   time.Duration
+}
+
+// Conn is the client library's connection with what the sink needs of it: replies to numbered subjects, and
+// word of what happened to it. The library reconnects by itself, and keeps nothing to send it again later: what was
+// under way when a connection broke is for the sink to find out.
+type Conn struct {
+	NC      *natsgo.Conn
+	API     string           // the prefix of the JetStream API's subjects
+	Inbox   string           // replies come to this and a number, or a batch and a number in it
+	Number  uint64           // of the last reply that was asked for
+	Replies chan *natsgo.Msg // what Next waits for
+	Changed chan struct{}    // the connection came, went or ended since the last look
+	Reply   time.Duration    // as in Timing
+	Outbox  Outbox
+
+	servers string        // for error texts
+	closed  chan struct{} // the library is done with it
+	timer   *time.Timer
+	outage  time.Duration
+	flush   time.Duration
+	dialer  *dialer
+	fault   atomic.Pointer[error] // the last thing that went wrong with a server
+	wished  atomic.Pointer[wished]
+
+	// life ends when nothing more can come of this connection, for the reason that is its cause. Its sockets end
+	// with it, so nothing stays blocked in one.
+	life context.Context
+	fail context.CancelCauseFunc
+}
+
+// Dial connects once.
+func Dial(ctx context.Context, options *Options) (*Conn, error) {
+	timing := &options.Timing
+	c := &Conn{
+		API:     "$JS.API.",
+		Replies: make(chan *natsgo.Msg, options.Replies),
+		Changed: make(chan struct{}, 1),
+		Reply:   timing.Reply,
+		servers: options.Servers,
+		closed:  make(chan struct{}),
+		timer:   time.NewTimer(time.Hour),
+		outage:  timing.Outage,
+		flush:   timing.Flush,
+	}
+	if options.Domain != "" {
+		c.API = "$JS." + options.Domain + ".API."
+	}
+	c.life, c.fail = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.dialer = &dialer{life: c.life, timeout: timing.Dial}
+	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
+	err := c.dial(options)
+	if !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		c.Close(ctx)
+		return nil, err
+	}
+	return c, nil
+}
+
+// Usable says whether something may still come of the connection, or a person must help: not where the end of a
+// context hit it.
+func (c *Conn) Usable() bool {
+	var permanent *sink.PermanentError
+	return c.life.Err() == nil || errors.As(context.Cause(c.life), &permanent)
+}
+
+// EndWith makes the connection fail when ctx ends, until the returned function is called: a socket may take nothing,
+// and knows no context.
+func (c *Conn) EndWith(ctx context.Context) (leave func()) {
+	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
+	return func() {
+		if !stop() {
+			c.fail(ctx.Err()) // now, and not when its goroutine comes to it, in the middle of what comes next
+		}
+	}
+}
+
+func (c *Conn) dial(o *Options) error {
+	var err error
+	if c.NC, err = natsgo.Connect(o.URL, c.options(o)...); err != nil {
+		return ConnectError(c.servers, err)
+	}
+	c.Inbox = c.NC.NewInbox() + "."
+	c.Outbox.Reset(c)
+	if _, err := c.NC.ChanSubscribe(c.Inbox+">", c.Replies); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (c *Conn) options(o *Options) []natsgo.Option {
+	options := []natsgo.Option{
+		natsgo.Name(o.Name),
+		natsgo.Timeout(o.Timing.Dial),
+		natsgo.SetCustomDialer(c.dialer),
+		natsgo.SkipHostLookup(), // the dialer does it, and ends with its context
+		natsgo.MaxReconnects(-1),
+		natsgo.CustomReconnectDelay(reconnectDelay),
+		natsgo.ReconnectBufSize(-1), // messages of an outage must not be sent after it
+		natsgo.PingInterval(o.Timing.Ping),
+		natsgo.FlusherTimeout(o.Timing.Flush),
+		natsgo.SkipSubjectValidation(), // who writes does it
+	}
+	if o.InboxPrefix != "" {
+		options = append(options, natsgo.CustomInboxPrefix(o.InboxPrefix))
+	}
+	return slices.Concat(options, o.Login.Options(), o.Extra, c.handlers())
+}
+
+// plain is the socket by which the library is connected, or nil if what goes through it is not the bare protocol.
+// While the library connects it says so, and a socket that it has given up takes nothing any more.
+func (c *Conn) plain() *socket {
+	m := c.dialer.last.Load()
+	if m == nil || !c.NC.IsConnected() || !c.NC.HeadersSupported() || !m.plain.Load() {
+		return nil
+	}
+	return m
+}
+
+// handlers are called by a goroutine of the library.
+func (c *Conn) handlers() []natsgo.Option {
+	note := func(_ *natsgo.Conn, err error) {
+		if err != nil {
+			c.fault.Store(&err)
+		}
+		c.wake()
+	}
+	return []natsgo.Option{
+		natsgo.DisconnectErrHandler(note),
+		natsgo.ReconnectErrHandler(note),
+		natsgo.ReconnectHandler(func(*natsgo.Conn) { c.wake() }),
+		natsgo.ClosedHandler(func(*natsgo.Conn) {
+			close(c.closed)
+			c.wake()
+		}),
+		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
+			if errors.Is(err, natsgo.ErrPermissionViolation) && !c.denied(err) {
+				c.fail(permanent("%s: allow it to the sink's user", permission(err)))
+			}
+		}),
+	}
+}
+
+func (c *Conn) wake() {
+	select {
+	case c.Changed <- struct{}{}:
+	default:
+	}
+}
+
+// reconnectDelay is quick at first, since most interruptions are the end of one server of several.
+func reconnectDelay(rounds int) time.Duration {
+	delay := min(10*time.Millisecond<<min(rounds-1, 10), 5*time.Second)
+	return delay + rand.N(delay/2)
+}
+
+// Close ends the connection and waits for the library's goroutines.
+func (c *Conn) Close(ctx context.Context) {
+	c.fail(errClosed)
+	if c.NC == nil {
+		return
+	}
+	c.NC.Close()
+	select {
+	case <-c.closed:
+	case <-ctx.Done():
+	}
+}
+
+// Ready waits for a connection. It gives up from time to time, so that somebody hears of it.
+func (c *Conn) Ready(ctx context.Context) error {
+	c.timer.Reset(c.outage)
+	defer c.timer.Stop()
+	for {
+		switch {
+		case c.life.Err() != nil:
+			return c.dead()
+		case c.NC.IsConnected():
+			return nil
+		case c.NC.IsClosed():
+			return c.ended()
+		}
+		select {
+		case <-c.Changed:
+		case <-c.life.Done():
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.timer.C:
+			return c.lost()
+		}
+	}
+}
+
+// dead tells why life ended.
+func (c *Conn) dead() error {
+	cause := context.Cause(c.life)
+	var permanent *sink.PermanentError
+	if errors.As(cause, &permanent) {
+		return cause
+	}
+	return Ended("use connection to %s: %w", c.servers, cause)
+}
+
+// ended tells why the library gave the connection up: it does so only if the same login was refused twice.
+func (c *Conn) ended() error {
+	cause := c.NC.LastError()
+	if cause == nil {
+		cause = errClosed
+	}
+	err := ConnectError(c.servers, cause)
+	var permanent *sink.PermanentError
+	if errors.As(err, &permanent) {
+		return err
+	}
+	return &EndedError{err}
+}
+
+func (c *Conn) lost() error {
+	if fault := c.fault.Load(); fault != nil {
+		return fmt.Errorf("%w: %w", errDisconnected, Terse{*fault})
+	}
+	return errDisconnected
+}
+
+// ConnectError judges why there is no connection. What is wrong with the login or with a certificate is for a person.
+func ConnectError(servers string, err error) error {
+	for _, refused := range [...]error{
+		natsgo.ErrAuthorization, natsgo.ErrAuthExpired, natsgo.ErrAuthRevoked, natsgo.ErrAccountAuthExpired,
+		natsgo.ErrNkeysNotSupported,
+	} {
+		if errors.Is(err, refused) {
+			return permanent("connect to %s: %w: check user, password, token, nkey or credentials file of the sink",
+				servers, Terse{refused})
+		}
+	}
+	var tlsRecord tls.RecordHeaderError
+	text := err.Error()
+	switch {
+	case errors.Is(err, natsgo.ErrSecureConnWanted):
+		return permanent("connect to %s: %w: switch TLS on in the server, or off in the sink", servers, Terse{err})
+	case errors.As(err, &tlsRecord):
+		return permanent("connect to %s: %w: set handshake first to what the server has", servers, Terse{err})
+	case strings.Contains(text, "x509: "), strings.Contains(text, "tls: "):
+		return permanent("connect to %s: %w: check CA file, server name and client certificate of the sink",
+			servers, Terse{err})
+	}
+	return unreachable(servers, err)
+}
+
+// permission turns `permissions violation: Permissions Violation for Publish to "a.b"` into `publish to "a.b"`.
+func permission(err error) string {
+	_, what, found := strings.Cut(err.Error(), "for ")
+	if !found {
+		return Detail(err)
+	}
+	return strings.ToLower(what[:1]) + what[1:] + ": not permitted by the server"
+}

@@ -1,0 +1,79 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// ErrSilent is that the server did not answer in time.
+var ErrSilent = errors.New("no answer from the server in time")
+
+var (
+	errDisconnected = errors.New("connection lost")
+	errClosed       = errors.New("connection closed")
+)
+
+// EndedError is that nothing more can come of what was opened: open it again.
+type EndedError struct{ err error }
+
+func (e *EndedError) Error() string { return e.err.Error() }
+func (e *EndedError) Unwrap() error { return e.err }
+
+// Ended makes an EndedError of the text.
+func Ended(format string, args ...any) error {
+	return &EndedError{fmt.Errorf(format, args...)}
+}
+
+// DeniedError is the answer to a Wish that the server does not permit.
+type DeniedError struct{ what string }
+
+func (e *DeniedError) Error() string { return e.what }
+
+// UnreachableError says in a person's words why there is no connection, and what to do. It is for a while only:
+// servers start again.
+type UnreachableError struct {
+	text string
+	err  error // the library's
+}
+
+func (e *UnreachableError) Error() string { return e.text }
+func (e *UnreachableError) Unwrap() error { return e.err }
+
+func unreachable(servers string, err error) error {
+	why := Terse{err}.Error()
+	var network net.Error
+	switch {
+	case errors.Is(err, natsgo.ErrNoServers):
+		why = "nobody answers there"
+	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		why = "no answer in time"
+	}
+	return &UnreachableError{fmt.Sprintf("connect to %s: %s: check the URL, and that the server is up", servers, why), err}
+}
+
+func permanent(format string, args ...any) error {
+	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
+}
+
+// Terse is an error of the client library without what the library puts around its text.
+type Terse struct{ Err error }
+
+func (e Terse) Error() string { return Detail(e.Err) }
+func (e Terse) Unwrap() error { return e.Err }
+
+// Detail is the text of an error of the server or of the client library, without what the library puts around it.
+func Detail(err error) string {
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.Description != "" {
+		return api.Description
+	}
+	return strings.TrimPrefix(err.Error(), "nats: ")
+}

@@ -1,0 +1,138 @@
+package conn
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// Login says who we are and whom we trust.
+type Login struct {
+	CredentialsFile string // JWT and seed of a user; with NkeySeedFile the JWT alone
+	NkeySeedFile    string // seed of a user
+	User, Password  string
+	Token           string
+	TLS             *TLS // nil verifies against the system's authorities where the server or the URL asks for TLS
+}
+
+// TLS configures verified connections. The files are read again for every connection, so they can be renewed.
+type TLS struct {
+	CAFile            string // "" is the system's authorities
+	CertFile, KeyFile string // of the client
+	ServerName        string // "" is the host of the URL
+	First             bool   // handshake before the server speaks
+}
+
+// Check reads the files, and reports all problems at once.
+func (l *Login) Check() error { return errors.Join(l.checkCredentials(), l.checkTLS()) }
+
+func (l *Login) checkCredentials() error {
+	given := 0
+	for _, set := range []bool{l.CredentialsFile != "" || l.NkeySeedFile != "", l.User != "" || l.Password != "", l.Token != ""} {
+		if set {
+			given++
+		}
+	}
+	if given > 1 {
+		return errors.New("options CredentialsFile, NkeySeedFile, User and Token are different ways to log in: set one")
+	}
+	if l.Password != "" && l.User == "" {
+		return errors.New("option Password is set without User: set both or none")
+	}
+	if l.CredentialsFile != "" {
+		if err := checkCredentialsFile(l.CredentialsFile, l.NkeySeedFile == ""); err != nil {
+			return fmt.Errorf("option CredentialsFile: %w", err)
+		}
+	}
+	if l.NkeySeedFile != "" {
+		if _, err := natsgo.NkeyOptionFromSeed(l.NkeySeedFile); err != nil {
+			return fmt.Errorf("option NkeySeedFile: %s: %s", l.NkeySeedFile, Detail(err))
+		}
+	}
+	return nil
+}
+
+func checkCredentialsFile(path string, seedToo bool) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if token, err := nkeys.ParseDecoratedJWT(content); err != nil || token == "" {
+		return fmt.Errorf("%s holds no user's JWT: make it with nsc generate creds", path)
+	}
+	if _, err := nkeys.ParseDecoratedNKey(content); err != nil && seedToo {
+		return fmt.Errorf("%s holds no seed: make it with nsc generate creds", path)
+	}
+	return nil
+}
+
+func (l *Login) checkTLS() error {
+	if l.TLS == nil {
+		return nil
+	}
+	var problems []error
+	if l.TLS.CAFile != "" {
+		content, err := os.ReadFile(l.TLS.CAFile)
+		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(content) {
+			err = fmt.Errorf("%s holds no certificate in PEM form", l.TLS.CAFile)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("option TLS.CAFile: %w", err))
+		}
+	}
+	if (l.TLS.CertFile == "") != (l.TLS.KeyFile == "") {
+		problems = append(problems, errors.New("options TLS.CertFile and TLS.KeyFile belong together: set both or none"))
+	} else if l.TLS.CertFile != "" {
+		if _, err := tls.LoadX509KeyPair(l.TLS.CertFile, l.TLS.KeyFile); err != nil {
+			problems = append(problems, fmt.Errorf("option TLS.CertFile: %w", err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Options are those of the client library.
+func (l *Login) Options() []natsgo.Option {
+	var options []natsgo.Option
+	switch {
+	case l.CredentialsFile != "" && l.NkeySeedFile != "":
+		options = append(options, natsgo.UserCredentials(l.CredentialsFile, l.NkeySeedFile))
+	case l.CredentialsFile != "":
+		options = append(options, natsgo.UserCredentials(l.CredentialsFile))
+	case l.NkeySeedFile != "":
+		options = append(options, nkeyFile(l.NkeySeedFile))
+	case l.User != "":
+		options = append(options, natsgo.UserInfo(l.User, l.Password))
+	case l.Token != "":
+		options = append(options, natsgo.Token(l.Token))
+	}
+	if l.TLS == nil {
+		return options
+	}
+	options = append(options, natsgo.Secure(&tls.Config{MinVersion: tls.VersionTLS12, ServerName: l.TLS.ServerName}))
+	if l.TLS.CAFile != "" {
+		options = append(options, natsgo.RootCAs(l.TLS.CAFile))
+	}
+	if l.TLS.CertFile != "" {
+		options = append(options, natsgo.ClientCert(l.TLS.CertFile, l.TLS.KeyFile))
+	}
+	if l.TLS.First {
+		options = append(options, natsgo.TLSHandshakeFirst())
+	}
+	return options
+}
+
+// nkeyFile reads the seed when it is applied, as the library's other options of files do.
+func nkeyFile(path string) natsgo.Option {
+	return func(o *natsgo.Options) error {
+		option, err := natsgo.NkeyOptionFromSeed(path)
+		if err != nil {
+			return err
+		}
+		return option(o)
+	}
+}

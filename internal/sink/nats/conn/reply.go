@@ -1,0 +1,145 @@
+package conn
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Generation counts the connections to servers.
+func (c *Conn) Generation() uint64 { return c.NC.Stats().Reconnects }
+
+// Ask returns the next reply's number, and its subject.
+func (c *Conn) Ask() (uint64, string) {
+	c.Number++
+	text := append(make([]byte, 0, 64), c.Inbox...)
+	return c.Number, string(strconv.AppendUint(text, c.Number, 10))
+}
+
+// Batch returns the prefix of the replies to a new batch. Their next token is the batch's id, which is unique among
+// all clients.
+func (c *Conn) Batch() string {
+	c.Number++
+	return c.Inbox + c.Unique() + "-" + strconv.FormatUint(c.Number, 10) + "."
+}
+
+// Unique is the part of the inbox that no other client has.
+func (c *Conn) Unique() string {
+	name := strings.TrimSuffix(c.Inbox, ".")
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
+// Next waits for a reply. It fails if the connection is not that of the generation any more: then replies are lost.
+func (c *Conn) Next(ctx context.Context, generation uint64, within time.Duration) (*natsgo.Msg, error) {
+	select { // the quick way while replies stream in
+	case m := <-c.Replies:
+		return m, nil
+	default:
+	}
+	c.timer.Reset(within)
+	defer c.timer.Stop()
+	for {
+		select {
+		case m := <-c.Replies:
+			return m, nil
+		case <-c.Changed:
+			if !c.NC.IsConnected() || c.Generation() != generation {
+				return nil, c.lost()
+			}
+		case <-c.life.Done():
+			return nil, c.dead()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.timer.C:
+			return nil, ErrSilent
+		}
+	}
+}
+
+// Request asks the JetStream API, subject without its prefix. The library's own requests do not notice that their
+// connection is gone.
+func (c *Conn) Request(ctx context.Context, subject string, body []byte, answer any) error {
+	generation := c.Generation()
+	number, reply := c.Ask()
+	if err := c.NC.PublishRequest(c.API+subject, reply, body); err != nil {
+		return err
+	}
+	m, err := c.Await(ctx, generation, number)
+	if err != nil {
+		return err
+	}
+	return Parse(m, answer)
+}
+
+// Await waits for the reply with the number.
+func (c *Conn) Await(ctx context.Context, generation, number uint64) (*natsgo.Msg, error) {
+	for {
+		m, err := c.Next(ctx, generation, c.Reply)
+		if err != nil {
+			return nil, err
+		}
+		if got, ok := c.NumberOf(m); ok && got == number {
+			return m, nil
+		}
+	}
+}
+
+// Wish is a Request that the user may not be allowed to make: then it fails with a *DeniedError, and the connection
+// does not.
+func (c *Conn) Wish(ctx context.Context, subject string, body []byte, answer any) error {
+	wishing, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.wished.Store(&wished{subject: c.API + subject, deny: cancel})
+	err := c.Request(wishing, subject, body, answer)
+	if cause := context.Cause(wishing); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// wished is the last wish. It stays, since word of its denial may come late.
+type wished struct {
+	subject string
+	deny    context.CancelCauseFunc
+}
+
+// denied takes the word that something is not permitted, and says whether it was only wished for.
+func (c *Conn) denied(err error) bool {
+	last := c.wished.Load()
+	if last == nil || !strings.Contains(err.Error(), strconv.Quote(last.subject)) {
+		return false
+	}
+	last.deny(&DeniedError{permission(err)})
+	return true
+}
+
+// Parse reads the answer. It returns the error that the answer holds, if it does.
+func Parse(m *natsgo.Msg, answer any) error {
+	if NoResponders(m) {
+		return natsgo.ErrNoResponders
+	}
+	var failed struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &failed); err != nil {
+		return err
+	}
+	if failed.Error != nil {
+		return failed.Error
+	}
+	return json.Unmarshal(m.Data, answer)
+}
+
+// NoResponders says whether nobody has taken the request.
+func NoResponders(m *natsgo.Msg) bool { return len(m.Data) == 0 && m.Header.Get("Status") == "503" }
+
+// NumberOf is which Ask the reply is for, false where it is for none.
+func (c *Conn) NumberOf(m *natsgo.Msg) (uint64, bool) {
+	number, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, c.Inbox), 10, 64)
+	return number, err == nil
+}
