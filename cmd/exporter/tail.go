@@ -197,7 +197,7 @@ func (t *tailer) chosenSink() (*config.Config, *config.Sink, error) {
 		return nil, nil, usage.Errorf("the configuration has several sinks: choose one of %s with --sink", strings.Join(names, ", "))
 	}
 	s := &cfg.Sinks[0]
-	if t.file == "" && s.Kind() == config.KindKafka && len(t.resources) == 0 {
+	if t.file == "" && app.NeedsStreams(s) && len(t.resources) == 0 {
 		return nil, nil, usage.Errorf("--resource is missing: the topics of a Kafka sink are named after resources")
 	}
 	return cfg, s, nil

@@ -135,7 +135,7 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sinks, err := buildSinks(a.cfg, a.cluster, a.options.Out, t)
+	sinks, err := buildSinks(a.cfg, a.cluster, outlet{a.options.Out, t})
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func Check(ctx context.Context, to Access, cfg *config.Config, out io.Writer) er
 		r.problem(err)
 		c = &cluster{name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
 	}
-	checkDestinations(cfg, c, &r)
+	checkPlaces(cfg, c, &r)
 	for i := range cfg.Sinks {
 		checkSink(ctx, &cfg.Sinks[i], c, &r)
 	}
@@ -99,7 +99,7 @@ type checker interface {
 }
 
 func checkSink(ctx context.Context, s *config.Sink, c *cluster, r *report) {
-	built, err := buildSink(s, c, io.Discard, deaf{})
+	built, err := buildSink(s, c, outlet{io.Discard, nopObserver{}})
 	if err != nil {
 		r.problem(err)
 		return

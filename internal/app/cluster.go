@@ -25,6 +25,7 @@ type cluster struct {
 	version   string // the exporter's
 	name      string
 	uid       string
+	kinds     map[string]kind // of sinks; nil is all there are
 	discovery *source.Discovery
 	// chosen is what is streamed now. While the exporter runs, it is replaced as a whole when streams come and go.
 	chosen   atomic.Pointer[choice]

@@ -1,12 +1,16 @@
 package app
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
@@ -20,14 +24,58 @@ func kafkaRoutes(k *config.Kafka, c *cluster) (encode.Routes, error) {
 	return c.routes(topic, k.Topics, func(template string) (encode.Destination, error) { return encode.NewTopic(template, c.name) })
 }
 
-func kafkaOptions(s *config.Sink, c *cluster, topics encode.Routes, told hearer) kafka.Options {
+// kafkaDestination is one of topics.
+func kafkaDestination(s *config.Sink, c *cluster) (*destination, error) {
+	topics, err := kafkaRoutes(s.Kafka, c)
+	if err != nil {
+		return nil, err
+	}
+	options := func(told sinkObserver) kafka.Options { return kafkaOptions(s, c, topics, told) }
+	return &destination{
+		transport: encode.Kafka, routes: topics, tombstones: *s.Kafka.Tombstones, shared: sharesTopics(s.Kafka, c.name),
+		places: kafkaPlaces(s, options(nopObserver{})),
+		build:  func(to outlet) (sink.Sink, error) { return kafka.New(options(to.told)) },
+		read: func(start sink.Start) (sink.Reader, error) {
+			if err := c.checkTopics(s, topics); err != nil {
+				return nil, err
+			}
+			return kafka.NewReader(options(nopObserver{}), start)
+		},
+	}, nil
+}
+
+// sharesTopics says whether another cluster has the same topics.
+func sharesTopics(k *config.Kafka, cluster string) bool {
+	stream := &change.Stream{Resource: change.Resource{Name: "x", Version: "v1"}}
+	rec := &change.Record{Stream: stream, Key: change.Key{Namespace: "x", Name: "x"}}
+	here, err := encode.NewTopic(k.Topic, cluster)
+	there, err2 := encode.NewTopic(k.Topic, cluster+"-other")
+	return errors.Join(err, err2) == nil && here.Of(rec) == there.Of(rec)
+}
+
+func kafkaPlaces(s *config.Sink, options kafka.Options) []place {
+	var servers []string
+	for _, broker := range s.Kafka.Brokers {
+		servers = append(servers, withPort(broker, "9092"))
+	}
+	var all []place
+	for _, topic := range options.Topics {
+		all = append(all, place{servers: servers, what: "topic " + topic, key: "kafka.topic"})
+	}
+	if options.TransactionalID != "" { // it fences in both deliveries
+		all = append(all, place{servers: servers, what: "transactional id " + options.TransactionalID, key: "kafka.transactionalId"})
+	}
+	return all
+}
+
+func kafkaOptions(s *config.Sink, c *cluster, topics encode.Routes, told sinkObserver) kafka.Options {
 	k := s.Kafka
 	options := kafka.Options{
 		Wire:   wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
 		Topics: c.topicsOf(s, topics), Delivery: k.Delivery, Compression: k.Compression,
 		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
 		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
-		Judge: c.judge(!severalClusters(s, c.name)), Notice: func(text string) { told.Noticed(s.Name, text) },
+		Judge: c.judge(!sharesTopics(k, c.name)), Notice: func(text string) { told.Noticed(s.Name, text) },
 	}
 	if hasLabels(k) {
 		options.LabelTopics = k.LabelTopics
@@ -64,6 +112,23 @@ func (c *cluster) topicsOf(s *config.Sink, routes encode.Routes) []string {
 	}
 	slices.Sort(topics)
 	return slices.Compact(topics)
+}
+
+// checkTopics refuses a template whose topics are known only from records.
+func (c *cluster) checkTopics(sink *config.Sink, routes encode.Routes) error {
+	wants := c.wantedBy(sink)
+	for _, s := range c.streams() {
+		stream := &s.stream
+		topic, isTopic := routes.To(stream).(*encode.Topic)
+		if !isTopic || wants != nil && !wants(stream) {
+			continue
+		}
+		if _, fixed := topic.Fixed(stream); !fixed {
+			return fmt.Errorf("its topics cannot be listed beforehand: kafka.topic %q, or one of kafka.topics, names a topic for each namespace, object or label of %s: read them with Kafka's own tools",
+				sink.Kafka.Topic, stream)
+		}
+	}
+	return nil
 }
 
 func kafkaTLS(t *config.TLS) *wire.TLS {

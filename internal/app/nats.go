@@ -1,11 +1,13 @@
 package app
 
 import (
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
 )
 
@@ -47,6 +49,40 @@ func namesCluster(n *config.NATS) bool {
 		}
 	}
 	return n.KV == "" && named(n.Subject)
+}
+
+// natsDestination is a stream or a bucket.
+func natsDestination(s *config.Sink, c *cluster) (*destination, error) {
+	routes, subjects, err := natsRoutes(s.NATS, c)
+	if err != nil {
+		return nil, err
+	}
+	options := natsOptions(s, c, subjects)
+	return &destination{
+		transport: encode.NATS, routes: routes, shared: s.NATS.Shared, places: []place{natsPlace(s.NATS)},
+		build: func(to outlet) (sink.Sink, error) {
+			options := options
+			options.Retry, options.Notice = retried(to.told, s.Name), func(text string) { to.told.Noticed(s.Name, text) }
+			return nats.New(options)
+		},
+		read: func(start sink.Start) (sink.Reader, error) { return nats.NewReader(options, start) },
+	}, nil
+}
+
+func natsPlace(n *config.NATS) place {
+	p := place{what: "stream " + n.Stream, key: "nats.stream", shared: n.Shared}
+	if n.KV != "" {
+		p = place{what: "bucket " + n.KV, key: "nats.kv"}
+	}
+	if n.Domain != "" {
+		p.what += " of domain " + n.Domain
+	}
+	for _, server := range strings.Split(n.URL, ",") {
+		if u, err := url.Parse(strings.TrimSpace(server)); err == nil {
+			p.servers = append(p.servers, withPort(u.Host, "4222"))
+		}
+	}
+	return p
 }
 
 func natsOptions(s *config.Sink, c *cluster, subjects []string) nats.Options {

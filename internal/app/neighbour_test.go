@@ -210,7 +210,7 @@ func (n *neighbour) liveOnce() error {
 	if err := errors.Join(claim(store, n.dir, c, logger), c.recall(store), c.embody(store)); err != nil {
 		return err
 	}
-	sinks, err := buildSinks(cfg, c, io.Discard, deaf{})
+	sinks, err := buildSinks(cfg, c, outlet{io.Discard, nopObserver{}})
 	if err != nil {
 		return err
 	}

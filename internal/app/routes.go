@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
 )
 
@@ -29,4 +31,14 @@ func (c *cluster) routes(others encode.Destination, templates map[string]string,
 		return nil
 	})
 	return encode.Routes{Others: others, Own: routed}, nil
+}
+
+// wantedBy says which streams the sink takes; nil is all.
+func (c *cluster) wantedBy(s *config.Sink) func(*change.Stream) bool {
+	if len(s.Resources) == 0 {
+		return nil
+	}
+	return following(c, func(chosen *selected) bool {
+		return slices.ContainsFunc(chosen.names, func(name string) bool { return slices.Contains(s.Resources, name) })
+	})
 }

@@ -62,8 +62,12 @@ func (r *verification) prepare(c *cluster, streams []selected) (err error) {
 	if r.server, err = source.NewClient(c.rest, 1); err != nil {
 		return err
 	}
+	d, err := c.destination(r.sink)
+	if err != nil {
+		return err
+	}
 	r.log = verify.NewLog("")
-	if severalClusters(r.sink, c.name) {
+	if d.shared {
 		r.log = verify.NewLog(c.uid)
 	}
 	wants := c.wantedBy(r.sink)

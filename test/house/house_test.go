@@ -235,6 +235,31 @@ func TestCommandsWriteThroughTheScreen(t *testing.T) {
 	}
 }
 
+// TestOneFileKnowsWhichSinksThereAre: what there is to know of a kind of sinks is in a file of its own, and one registers them.
+func TestOneFileKnowsWhichSinksThereAre(t *testing.T) {
+	homes := []string{
+		"internal/app/destination.go", "internal/app/kafka.go", "internal/app/nats.go", "internal/app/file.go",
+		"internal/app/dev.go", // a server of NATS is what it is about
+	}
+	for _, s := range sources(t) {
+		if s.dir != "internal/app" && s.dir != "cmd/exporter" || slices.Contains(homes, s.dir+"/"+filepath.Base(s.name)) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if ok && slices.Contains([]string{"Kafka", "NATS", "KindKafka", "KindNATS", "KindFile"}, selector.Sel.Name) {
+				t.Errorf("%s: %s: what depends on the kind of a sink belongs to its destination", s.set.Position(n.Pos()), selector.Sel.Name)
+			}
+			return true
+		})
+		for _, path := range s.imports() {
+			if strings.HasPrefix(path, module+"internal/sink/") {
+				t.Errorf("%s imports %s", s.name, path)
+			}
+		}
+	}
+}
+
 // TestGoroutinesAreListed holds DESIGN.md to the truth: it names every file that starts a goroutine.
 func TestGoroutinesAreListed(t *testing.T) {
 	design, err := os.ReadFile(filepath.Join("..", "..", "DESIGN.md"))

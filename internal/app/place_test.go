@@ -40,7 +40,7 @@ func TestCheckFindsSinksOnOnePlace(t *testing.T) {
 			}
 			var out bytes.Buffer
 			r := report{out: &out}
-			checkDestinations(cfg, &cluster{name: "c"}, &r)
+			checkPlaces(cfg, &cluster{name: "c"}, &r)
 			switch told := out.String(); {
 			case test.want == "" && told != "":
 				t.Errorf("told %s", told)

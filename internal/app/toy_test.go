@@ -1,0 +1,119 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/decode"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// toys are the logs of toy sinks, by their paths.
+type toys map[string][]sink.Stored
+
+// toy is a sink that keeps its log in memory.
+type toy struct {
+	logs toys
+	path string
+	read int // of the log
+}
+
+func (t *toy) Open(context.Context, sink.Mark) ([]string, error) { return nil, nil }
+
+func (t *toy) Write(_ context.Context, batch []sink.Message) (sink.Mark, error) {
+	for _, m := range batch {
+		t.logs[t.path] = append(t.logs[t.path], sink.Stored{Destination: m.Destination, Value: bytes.Clone(m.Value)})
+	}
+	return "", nil
+}
+
+func (t *toy) Close(context.Context) error { return nil }
+
+func (t *toy) Check(context.Context) (string, error) { return "it forgets everything", nil }
+
+// toyReader reads a toy's log.
+type toyReader struct{ *toy }
+
+func (r toyReader) Read(_ context.Context, each func(*sink.Stored) error) error {
+	for ; r.read < len(r.logs[r.path]); r.read++ {
+		if err := each(&r.logs[r.path][r.read]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r toyReader) Close() error { return nil }
+
+// withToys is a cluster whose files are toys: the one registration that a sink needs.
+func withToys(logs toys) *cluster {
+	c := &cluster{name: "c", uid: "0b6f3c1e-8a4d", kinds: kinds()}
+	c.kinds[config.KindFile] = kind{destination: func(s *config.Sink, c *cluster) (*destination, error) {
+		subject, err := encode.NewSubject("toys.{cluster}.{resource}", c.name)
+		return &destination{
+			transport: encode.NATS, routes: subject, places: []place{{what: "toy " + s.File.Path, key: "file.path"}},
+			build: func(outlet) (sink.Sink, error) { return &toy{logs: logs, path: s.File.Path}, nil },
+			read:  func(sink.Start) (sink.Reader, error) { return toyReader{&toy{logs: logs, path: s.File.Path}}, nil },
+		}, err
+	}}
+	return c
+}
+
+// TestASinkIsOneRegistration: a kind of sinks that was registered is built, written to, read back, checked and told from others.
+func TestASinkIsOneRegistration(t *testing.T) {
+	cfg, err := config.Parse("c.yaml", []byte("cluster: c\nresources: [{resource: pods}]\nstate: {dir: /s}\nsinks: [{name: a, file: {path: /toy}}, {name: b, file: {path: /toy}}]"), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, s := withToys(toys{}), &cfg.Sinks[0]
+	built, err := buildSinks(cfg, c, outlet{io.Discard, nopObserver{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &change.Record{
+		Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}, Op: change.Added,
+		Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "7", Object: []byte(`{}`), Received: time.UnixMilli(1).UTC(),
+	}
+	if _, err := built[0].Target.Write(t.Context(), built[0].Encoder.Encode(nil, rec)); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := newReader(s, c, sink.Start{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read []string
+	err = reader.Read(t.Context(), func(m *sink.Stored) error {
+		told, err := decode.Read(m)
+		read = append(read, m.Destination+" "+fmt.Sprint(told.ID == rec.ID(c.uid)))
+		return err
+	})
+	if err != nil || fmt.Sprint(read) != "[toys.c.pods true]" {
+		t.Errorf("read %v, %v", read, err)
+	}
+	var out bytes.Buffer
+	r := report{out: &out}
+	checkSink(t.Context(), s, c, &r)
+	checkPlaces(cfg, c, &r)
+	for _, want := range []string{"ok       sink a\n", "note     sink a: it forgets everything\n", "sinks a and b write to the same toy /toy: "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("check says %q, and not %q", out.String(), want)
+		}
+	}
+}
+
+func TestAKindThatIsNotRegisteredIsNamed(t *testing.T) {
+	c := &cluster{kinds: map[string]kind{}}
+	_, err := c.destination(&config.Sink{Name: "a", File: &config.File{Path: "/x"}})
+	if want := `sink a: this build has no sink of kind "file"`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
