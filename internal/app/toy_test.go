@@ -68,7 +68,8 @@ func withToys(logs toys) *cluster {
 	return c
 }
 
-// TestASinkIsOneRegistration: a kind of sinks that was registered is built, written to, read back, checked and told from others.
+// TestASinkIsOneRegistration: a kind of sinks that was registered is built, written to, read back, checked and told
+// from others.
 func TestASinkIsOneRegistration(t *testing.T) {
 	cfg, err := config.Parse("c.yaml", []byte("cluster: c\nresources: [{resource: pods}]\nstate: {dir: /s}\nsinks: [{name: a, file: {path: /toy}}, {name: b, file: {path: /toy}}]"), os.LookupEnv)
 	if err != nil {

@@ -87,7 +87,8 @@ func (r *verification) prepare(c *cluster, streams []selected) (err error) {
 	return nil
 }
 
-// compare lists first and reads then, so that the sink is the newer of both: what it does not have yet may be on its way.
+// compare lists first and reads then, so that the sink is the newer of both: what it does not have yet may be on its
+// way.
 func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
 	for _, s := range r.streams {
 		if err := r.listStream(ctx, s); err != nil {
@@ -120,8 +121,8 @@ func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
 	}
 }
 
-// judge compares every stream with its list, and looks for a proof of what differs. at was found out before the sink was
-// read.
+// judge compares every stream with its list, and looks for a proof of what differs. at was found out before the sink
+// was read.
 func (r *verification) judge(ctx context.Context, at *standing) error {
 	for _, s := range r.streams {
 		s.result = verify.Compare(r.log, s.list)
@@ -145,8 +146,9 @@ func (r *verification) decided() bool {
 	return true
 }
 
-// prove says whether everything up to the list was in the sink when it was read: the exporter's saved position says what
-// every sink holds (I1). Where the position is below the list, the differences that are there at the position are proven.
+// prove says whether everything up to the list was in the sink when it was read: the exporter's saved position says
+// what every sink holds (I1). Where the position is below the list, the differences that are there at the position are
+// proven.
 func (r *verification) prove(ctx context.Context, s *compared, at *standing) (bool, error) {
 	stands := at.of(r.sink.Name, s.stream.String())
 	switch {

@@ -235,7 +235,8 @@ func TestCommandsWriteThroughTheScreen(t *testing.T) {
 	}
 }
 
-// TestOneFileKnowsWhichSinksThereAre: what there is to know of a kind of sinks is in a file of its own, and one registers them.
+// TestOneFileKnowsWhichSinksThereAre: what there is to know of a kind of sinks is in a file of its own, and one
+// registers them.
 func TestOneFileKnowsWhichSinksThereAre(t *testing.T) {
 	homes := []string{
 		"internal/app/destination.go", "internal/app/kafka.go", "internal/app/nats.go", "internal/app/file.go",

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestLocksAreListed holds DESIGN.md to the truth: it names each lock by its type and field, with its place in the order.
+// TestLocksAreListed holds DESIGN.md to the truth: it names each lock by its type and field, with its place in the
+// order.
 func TestLocksAreListed(t *testing.T) {
 	design, err := os.ReadFile(filepath.Join("..", "..", "DESIGN.md"))
 	if err != nil {

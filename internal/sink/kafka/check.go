@@ -18,7 +18,8 @@ const checkTime = 8 * time.Second
 const largestObject = 1536 << 10
 
 // Check logs in, looks whether the topics can be written to, or made where they are missing, and changes nothing: it
-// fences nobody. It tries once. It is for a sink that is not open. The note says what will work less well than it could.
+// fences nobody. It tries once. It is for a sink that is not open. The note says what will work less well than it
+// could.
 func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	bounded, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -110,7 +111,8 @@ func (s *Sink) checkProducer(ctx context.Context, notes *notes) error {
 	return checkError("get a producer id", wire.Explain(err))
 }
 
-// checkRight ends a transaction of a producer that nobody has, which the coordinator refuses for one reason or the other.
+// checkRight ends a transaction of a producer that nobody has, which the coordinator refuses for one reason or the
+// other.
 func (s *Sink) checkRight(ctx context.Context) error {
 	nobody := wire.Tx{TransactionalID: s.options.TransactionalID, Producer: wire.Producer{ID: 1<<63 - 1}}
 	verb := "use transactional id " + s.options.TransactionalID

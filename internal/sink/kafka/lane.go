@@ -38,8 +38,8 @@ func (s *Sink) send(ctx context.Context, p plan, transactionalID string) error {
 	return s.inspectOthers(ctx, p.touched)
 }
 
-// sendStep writes to all partitions at once. While one waits for its broker, another one is encoded. The first failure ends
-// all of them; what they have written by then, Open finds.
+// sendStep writes to all partitions at once. While one waits for its broker, another one is encoded. The first failure
+// ends all of them; what they have written by then, Open finds.
 func (s *Sink) sendStep(ctx context.Context, p plan, step int, transactionalID string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.tuning.parallel)

@@ -93,8 +93,8 @@ func (p *plan) add(to *partition, turn uint64, from, end int) {
 // endsSnapshot is change.SnapshotEnd as text.
 const endsSnapshot = "snapshot.end"
 
-// waits says whether the message must not be in the log before all that precedes it in the topic. A consumer that finds the
-// end of a snapshot then finds the snapshot, in whatever partitions. A transaction is in the log as a whole anyway.
+// waits says whether the message must not be in the log before all that precedes it in the topic. A consumer that finds
+// the end of a snapshot then finds the snapshot, in whatever partitions. A transaction is in the log as a whole anyway.
 func (s *Sink) waits(t *topic, m *sink.Message) bool {
 	return m.Op == endsSnapshot && len(t.partitions) > 1 && s.options.Delivery == Idempotent
 }
@@ -121,7 +121,8 @@ func (s *Sink) place(ctx context.Context, t **topic, atom []sink.Message) (*refu
 	return s.oversize(*t, atom)
 }
 
-// topicOf is the topic of the name. One that is none of Options.Topics is made or looked up now, or speaks against its messages.
+// topicOf is the topic of the name. One that is none of Options.Topics is made or looked up now, or speaks against its
+// messages.
 func (s *Sink) topicOf(ctx context.Context, name string) (*topic, *refusal, error) {
 	if t := s.topics[name]; t != nil {
 		return t, nil, nil

@@ -127,8 +127,8 @@ func (t *topic) partitionOf(key []byte) *partition {
 	return t.partitions[batch.Partition(key, len(t.partitions))]
 }
 
-// raised reads the limit of the message's topic anew, and says whether somebody has raised it. Where no broker answers, or the
-// settings must not be read, it stays as it is until the sink is opened again.
+// raised reads the limit of the message's topic anew, and says whether somebody has raised it. Where no broker answers,
+// or the settings must not be read, it stays as it is until the sink is opened again.
 func (s *Sink) raised(ctx context.Context, m *sink.Message) bool {
 	t := s.topics[m.Destination]
 	if t == nil || s.refused[m.ID] != nil {

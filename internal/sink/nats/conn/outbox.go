@@ -66,7 +66,8 @@ func (o *Outbox) Post(m *Message) error {
 		return o.nc.PublishMsg(o.libraryMessage(m))
 	}
 	headers := m.sizeOfHeaders()
-	if int64(headers+len(m.Value)) > o.payload { // what comes before it is to be stored, or nobody knows the one to blame
+	// what comes before it is to be stored, or nobody knows the one to blame
+	if int64(headers+len(m.Value)) > o.payload {
 		return cmp.Or(o.Flush(), natsgo.ErrMaxPayload)
 	}
 	o.heads = m.appendHead(o.heads, headers)
