@@ -162,6 +162,7 @@ func plans() (all []plan) {
 		}
 		all = append(all, plan{same: same}, plan{same: same, atOnce: true}) // nothing but defaults
 		all = append(all, plan{same: same, subject: subjects[1], stream: "ALL", atOnce: true})
+		all = append(all, plan{same: same, kv: "NOW", atOnce: true})
 	}
 	return all
 }

@@ -85,8 +85,8 @@ func TestI10AnotherClustersStreamIsRefused(t *testing.T) {
 	}
 }
 
-// TestI4AnotherClustersRecordsAreNotOurs: behind the mark lie records of another cluster, of another subject and of another writer.
-// A stream of our own has none of another cluster's; of what is not ours nothing is returned.
+// TestI4AnotherClustersRecordsAreNotOurs: behind the mark lie records of another cluster, of another subject and of
+// another writer. A stream of our own has none of another cluster's; of what is not ours nothing is returned.
 func TestI4AnotherClustersRecordsAreNotOurs(t *testing.T) {
 	s := startServer(t, nil)
 	mine := judged(s.options(PublishOrdered), true)
@@ -213,4 +213,33 @@ func TestI10DefaultStreamOfAnotherCluster(t *testing.T) {
 	want := `create stream K8S_prod: stream K8S takes subjects of ["k8s.>"] already: name other subjects, or write to that stream`
 	wantError(t, openError(t, options, ""), want)
 	wantIDs(t, s.ids(), idsOf(batch))
+}
+
+// TestI10ABucketThatAnotherClusterFillsMeanwhile: both opened it when it was empty, and what the other one wrote first
+// it has replaced already when ours comes.
+func TestI10ABucketThatAnotherClusterFillsMeanwhile(t *testing.T) {
+	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+		s := startServer(t, nil)
+		options := bucketOptions(s.url())
+		options.Publish = publish
+		other, ours := openSink(t, options), openSink(t, judged(options, false))
+		mark := write(t, ours, nil)
+		batch := theirs(12, "prod")
+		for i := range batch {
+			batch[i].Destination = fmt.Sprintf("$KV.%s.pods.%d", bucket, i%3) // so nine of them are replaced
+		}
+		write(t, other, batch)
+		mine := newMaker().Batch(2)
+		for i := range mine {
+			mine[i].Destination = fmt.Sprintf("$KV.%s.pods.%d", bucket, i)
+		}
+		if _, err := ours.Write(within(t), mine); err == nil {
+			t.Fatal("ours is written over theirs")
+		}
+		_, err := ours.Open(within(t), mark)
+		var permanent *sink.PermanentError
+		if !errors.As(err, &permanent) || !strings.Contains(err.Error(), "the key cluster") {
+			t.Errorf("open after that: %v", err)
+		}
+	})
 }
