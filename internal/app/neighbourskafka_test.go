@@ -63,8 +63,8 @@ func (p kafkaPlan) apart() bool {
 	return p.ids == "own" && (p.ownTopics || !p.same && (p.topic == topicOfCluster || !p.compact))
 }
 
-// blind says that two clusters cannot see each other before both have written: Kafka writes nothing on a condition. Their first
-// records may meet in a topic, and nothing behind them.
+// blind says that two clusters cannot see each other before both have written: Kafka writes nothing on a condition.
+// Their first records may meet in a topic, and nothing behind them.
 func (p kafkaPlan) blind() bool {
 	return p.atOnce && !p.transactional && (p.ids == "own" || p.ids == "" && !p.same)
 }
@@ -106,10 +106,10 @@ func allKafkaPlans() (all []kafkaPlan) {
 	return all
 }
 
-// TestI10NeighboursOnOneKafka: three exporters of two clusters on one Kafka, with their settings right and wrong. Whatever they are,
-// nobody is told another's object: where two clusters have one name, or a topic is compacted, no topic has records of both. Only the
-// sink that cannot go on stops, and says which key to set; the file beside it has everything. NEIGHBOURS=all plays every
-// combination of the settings.
+// TestI10NeighboursOnOneKafka: three exporters of two clusters on one Kafka, with their settings right and wrong.
+// Whatever they are, nobody is told another's object: where two clusters have one name, or a topic is compacted, no
+// topic has records of both. Only the sink that cannot go on stops, and says which key to set; the file beside it has
+// everything. NEIGHBOURS=all plays every combination of the settings.
 func TestI10NeighboursOnOneKafka(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a Kafka broker")
@@ -181,7 +181,11 @@ type kafkaRecord struct {
 // topics are those that the plan's exporters have made.
 func (s *kafkaStreet) topics() []string {
 	s.t.Helper()
-	return slices.DeleteFunc(s.kafka.Topics(s.t), func(name string) bool { return !strings.HasPrefix(name, s.prefix) })
+	all, err := s.kafka.Topics(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, s.prefix) })
 }
 
 func (s *kafkaStreet) judge() {

@@ -59,9 +59,16 @@ func (s *kafkaSink) topics(resources []string) []string {
 	return all
 }
 
-// stopIdle stops the exporter when nothing waits for a sink: brokers of a busy machine may take longer for the rest of other
-// partitions than a stop waits.
+// stopIdle stops the exporter when nothing waits for a sink: brokers of a busy machine may take longer for the rest of
+// other partitions than a stop waits.
 func (r *rig) stopIdle() {
+	r.t.Helper()
+	r.idle()
+	r.exporter.stop(r.t)
+}
+
+// idle returns when nothing waits for a sink.
+func (r *rig) idle() {
 	r.t.Helper()
 	eventually(r.t, deliveryLimit, "the sinks have everything", func() bool {
 		for _, sink := range r.exporter.statuses(r.t).Sinks {
@@ -71,7 +78,6 @@ func (r *rig) stopIdle() {
 		}
 		return true
 	})
-	r.exporter.stop(r.t)
 }
 
 // awaitTransactions returns when readers of committed records see all that was committed.

@@ -33,12 +33,13 @@ func tenantTime(t *testing.T) time.Duration {
 	return d
 }
 
-// TestI4ATenantStopsNothing: who may make and label pods, roles, config maps and custom resources in one namespace, and reach
-// the exporter's port, does everything at random that was ever found to hurt, while others write. Each sink ends with what the
-// API server has, but for what a gap of its key announces; the same process runs all the time, in bounded memory, and says that
-// it is well.
+// TestI4ATenantStopsNothing: who may make and label pods, roles, config maps and custom resources in one namespace, and
+// reach the exporter's port, does everything at random that was ever found to hurt, while others write. Each sink ends
+// with what the API server has, but for what a gap of its key announces; the same process runs all the time, in bounded
+// memory, and says that it is well.
 func TestI4ATenantStopsNothing(t *testing.T) {
 	r := newRig(t, nil)
+	lake := r.addLake(t)
 	r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": tenantNamespace}})
 	r.writer.populate(t)
 	r.exporter.start(t)
@@ -65,18 +66,22 @@ func TestI4ATenantStopsNothing(t *testing.T) {
 			t.Errorf("%s says %s", path, text)
 		}
 	}
-	for _, name := range []string{"nats", "file"} {
-		gaps := tenant.judge(r.followerNamed(name))
-		if counted := r.exporter.metricSum(t, "kubecdc_sink_rejected_total", name); gaps > 0 && counted == 0 {
-			t.Errorf("sink %s has %d gaps of objects, and nothing is counted", name, gaps)
+	r.idle()
+	for _, sink := range r.sinks() {
+		gaps := tenant.judge(sink)
+		if counted := r.exporter.metricSum(t, "kubecdc_sink_rejected_total", sink.name); gaps > 0 && counted == 0 {
+			t.Errorf("sink %s has %d gaps of objects, and nothing is counted", sink.name, gaps)
 		}
+	}
+	if lake != nil {
+		tenant.judgeLake(lake)
 	}
 	r.exporter.stop(t)
 }
 
 const tenantNamespace = "tenant"
 
-// mostMemory is far above what the queues of two sinks may take, 64 MiB each, in MiB.
+// mostMemory is far above what the queues of three sinks may take, 64 MiB each, in MiB.
 const mostMemory = 512
 
 func (a *tenant) wantMemory() {

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,27 +15,49 @@ import (
 // lastTold is what a sink says of an object last.
 type lastTold struct {
 	uid, version string
-	gap          bool
+	gap, gone    bool
 }
 
-// fold is what a consumer that keeps states has.
+// olderThan says whether another event of the object tells of a later state, where the order of both is not known.
+func (l *lastTold) olderThan(other *lastTold) bool {
+	mine, _ := strconv.ParseUint(l.version, 10, 64)
+	others, _ := strconv.ParseUint(other.version, 10, 64)
+	return mine < others || mine == others && !l.gone
+}
+
+// fold is what a consumer that keeps states has. Between topics is no order, so it goes by versions there.
 func (a *tenant) fold(sink *follower) map[string]lastTold {
 	a.t.Helper()
 	fold := map[string]lastTold{}
 	for _, e := range sink.all(a.t) {
-		key := e.kind() + " " + e.key()
+		told := lastTold{uid: e.UID, version: e.ResourceVersion}
 		switch e.op() {
 		case "added", "updated", "replaced", "sync":
-			fold[key] = lastTold{e.UID, e.ResourceVersion, false}
 		case "deleted":
-			delete(fold, key)
+			told.gone = true
 		case "gap":
-			if e.Name != "" {
-				fold[key] = lastTold{e.UID, e.ResourceVersion, true}
-			}
+			told.gap = true
+		default:
+			continue
+		}
+		if e.Name == "" {
+			continue
+		}
+		key := foldKey(e.kind(), e.Namespace, e.Name)
+		if had, known := fold[key]; !known || sink.name != lakeName || had.olderThan(&told) {
+			fold[key] = told
 		}
 	}
+	maps.DeleteFunc(fold, func(_ string, last lastTold) bool { return last.gone })
 	return fold
+}
+
+// foldKey is the same for a name and for what a note has of it, where it is too long.
+func foldKey(kind, namespace, name string) string {
+	if !strings.HasPrefix(name, hashedPrefix) {
+		name = hashedName(name)
+	}
+	return kind + " " + joined(namespace, name)
 }
 
 // judge folds the sink, compares it with the API server, and returns how many objects a gap stands for.
@@ -43,23 +67,17 @@ func (a *tenant) judge(sink *follower) (gaps int) {
 	for _, resource := range a.r.resources() {
 		kind := kubectlName(resource)
 		a.r.eachListed(resource, func(object *unstructured.Unstructured) {
-			found := false
-			for _, name := range []string{object.GetName(), hashedName(object.GetName())} {
-				key := kind + " " + joined(object.GetNamespace(), name)
-				have, known := fold[key]
-				if delete(fold, key); !known {
-					continue
-				}
-				found = true
-				if have.gap {
-					gaps++
-				}
-				if have.version != object.GetResourceVersion() || have.uid != string(object.GetUID()) {
-					a.t.Errorf("sink %s has %.120q %s at %s, the API server at %s", sink.name, key, have.uid, have.version, object.GetResourceVersion())
-				}
+			key := foldKey(kind, object.GetNamespace(), object.GetName())
+			have, known := fold[key]
+			delete(fold, key)
+			if have.gap {
+				gaps++
 			}
-			if !found {
-				a.t.Errorf("sink %s does not have %s %.120q", sink.name, kind, joined(object.GetNamespace(), object.GetName()))
+			switch name := joined(object.GetNamespace(), object.GetName()); {
+			case !known:
+				a.t.Errorf("sink %s does not have %s %.120q", sink.name, kind, name)
+			case have.version != object.GetResourceVersion() || have.uid != string(object.GetUID()):
+				a.t.Errorf("sink %s has %s %.120q %+v, the API server %s at %s", sink.name, kind, name, have, object.GetUID(), object.GetResourceVersion())
 			}
 		})
 	}
@@ -84,21 +102,12 @@ func (r *rig) streams(kind string) bool {
 	return false
 }
 
-// hashedName is what a note has of a name that is too long.
+// hashedPrefix is how what a note has of a name begins that is too long.
+const hashedPrefix = "%sha256-"
+
 func hashedName(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return "%sha256-" + hex.EncodeToString(sum[:])
-}
-
-func (r *rig) followerNamed(name string) *follower {
-	r.t.Helper()
-	for _, sink := range r.sinks() {
-		if sink.name == name {
-			return sink
-		}
-	}
-	r.t.Fatalf("no sink is called %s", name)
-	return nil
+	return hashedPrefix + hex.EncodeToString(sum[:])
 }
 
 // metricSum is the sum of all series of the metric that are of the sink.

@@ -308,9 +308,8 @@ func (c *Cluster) AddPartitions(tb testing.TB, name string, count int) {
 }
 
 // Topics returns the names of all topics but Kafka's own, sorted.
-func (c *Cluster) Topics(tb testing.TB) (names []string) {
-	tb.Helper()
-	c.await(tb, "list the topics", func(ctx context.Context) error {
+func (c *Cluster) Topics(ctx context.Context) (names []string, err error) {
+	err = until(ctx, func(ctx context.Context) error {
 		request := kmsg.NewPtrMetadataRequest()
 		request.Topics = nil
 		response, err := request.RequestWith(ctx, c.client)
@@ -323,8 +322,11 @@ func (c *Cluster) Topics(tb testing.TB) (names []string) {
 				names = append(names, *topic.Topic)
 			}
 		}
-		slices.Sort(names)
 		return nil
 	})
-	return names
+	if err != nil {
+		return nil, fmt.Errorf("list the topics: %w", err)
+	}
+	slices.Sort(names)
+	return names, nil
 }
