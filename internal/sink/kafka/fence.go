@@ -12,9 +12,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// enroll gets a producer id, and with it the right to write, which whoever had it before loses. In transactional delivery
-// that ends the transaction that a crash left open. In idempotent delivery the partitions have yet to hear of it (fence).
-// Where Kafka does not let idempotent delivery have the right, it goes on without.
+// enroll gets a producer id, and with it the right to write, which whoever had it before loses. In transactional
+// delivery that ends the transaction that a crash left open. In idempotent delivery the partitions have yet to hear of
+// it (fence). Where Kafka does not let idempotent delivery have the right, it goes on without.
 func (s *Sink) enroll(ctx context.Context) error {
 	if s.options.TransactionalID == "" {
 		return s.enrollAnonymous(ctx)
@@ -109,7 +109,8 @@ func (s *Sink) fence(ctx context.Context, topics []*topic) error {
 	return nil
 }
 
-// raiseOwn is raiseEpoch for as long as the right to write is ours. That an epoch is over may mean that the transaction took too long.
+// raiseOwn is raiseEpoch for as long as the right to write is ours. That an epoch is over may mean that the transaction
+// took too long.
 func (s *Sink) raiseOwn(ctx context.Context, topics []*topic, partitions map[string][]int32) error {
 	for {
 		err := s.raiseEpoch(ctx, topics, partitions)
@@ -147,8 +148,8 @@ func (s *Sink) raiseEpoch(ctx context.Context, topics []*topic, partitions map[s
 	return err
 }
 
-// hold sees to it, before something is written, that nobody else can write: not to topics that are new here, and not because
-// the coordinator has forgotten who has the right.
+// hold sees to it, before something is written, that nobody else can write: not to topics that are new here, and not
+// because the coordinator has forgotten who has the right.
 func (s *Sink) hold(ctx context.Context) error {
 	if !s.owned || s.options.Delivery == Transactional {
 		return nil
@@ -165,7 +166,8 @@ func (s *Sink) hold(ctx context.Context) error {
 	return s.renew(ctx)
 }
 
-// renew asks for the right to write again. Where nobody answers, writing goes on: to the partitions the epoch is as good as before.
+// renew asks for the right to write again. Where nobody answers, writing goes on: to the partitions the epoch is as
+// good as before.
 func (s *Sink) renew(ctx context.Context) error {
 	err := s.lingering(ctx, s.acquire)
 	switch {

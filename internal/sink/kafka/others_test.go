@@ -19,8 +19,8 @@ func theirs(topic string, n int) []sink.Message {
 	return all
 }
 
-// TestI10TwoClustersThatBeginAtOnceFindEachOther: when both opened, the topic was empty. The first records of the second one tell,
-// and in a transaction nobody reads them.
+// TestI10TwoClustersThatBeginAtOnceFindEachOther: when both opened, the topic was empty. The first records of the
+// second one tell, and in a transaction nobody reads them.
 func TestI10TwoClustersThatBeginAtOnceFindEachOther(t *testing.T) {
 	kafkatest.RequireReal(t)
 	cluster := broker.Get(t)
@@ -36,7 +36,7 @@ func TestI10TwoClustersThatBeginAtOnceFindEachOther(t *testing.T) {
 			open(t, ours, "")
 			mark := mustWrite(t, ours, messagesOf(topic, 3))
 			mark = mustWrite(t, ours, messagesOf(topic, 6)[3:])
-			mustWrite(t, other, theirs(topic, 3))
+			theirMark := mustWrite(t, other, theirs(topic, 3))
 			_, err := ours.Write(t.Context(), messagesOf(topic, 9)[6:])
 			expectRefusal(t, "write behind the others", err, "the key cluster")
 			if err := ours.Close(t.Context()); err != nil {
@@ -45,8 +45,15 @@ func TestI10TwoClustersThatBeginAtOnceFindEachOther(t *testing.T) {
 			_, err = newTestSink(t, options).Open(t.Context(), mark)
 			expectRefusal(t, "open", err, "the key cluster")
 			want := 9
-			if delivery == Transactional {
+			if delivery == Transactional { // and so the other one goes on
 				want = 6
+				options.TransactionalID, options.Judge = topic, func(m *sink.Stored) error {
+					if strings.HasPrefix(m.Header(sink.HeaderID), "theirs-") {
+						return nil
+					}
+					return &sink.ForeignError{Place: m.Place, Cluster: "ours", UID: "dddddddd", Ours: "theirs", Same: true}
+				}
+				open(t, newTestSink(t, options), theirMark)
 			}
 			cluster.AwaitTransactions(t, topic)
 			written := 0
@@ -90,8 +97,8 @@ func TestASharedTopicIsLookedAtNowAndThen(t *testing.T) {
 	}
 }
 
-// TestI10ATopicOfDataMayBeAnotherClusters: one under our name ends the sink, as any other does. A compacted one under another name
-// is nothing that the sink can be ended by, since data chose it.
+// TestI10ATopicOfDataMayBeAnotherClusters: one under our name ends the sink, as any other does. A compacted one under
+// another name is nothing that the sink can be ended by, since data chose it.
 func TestI10ATopicOfDataMayBeAnotherClusters(t *testing.T) {
 	kafkatest.RequireReal(t)
 	cluster := broker.Get(t)

@@ -19,9 +19,9 @@ import (
 // lastRecords is how far before its end a log is looked into. Markers and batches that compaction emptied count.
 const lastRecords = 200
 
-// inspect looks for records of another cluster in topics that are about to be written to: behind the mark, or, where it does not
-// have the topic, at both ends of each partition. It returns the topics without those that data chose and that are not ours to
-// write to.
+// inspect looks for records of another cluster in topics that are about to be written to: behind the mark, or, where it
+// does not have the topic, at both ends of each partition. It returns the topics without those that data chose and that
+// are not ours to write to.
 func (s *Sink) inspect(ctx context.Context, topics []*topic, want *mark) ([]*topic, error) {
 	var mu sync.Mutex
 	refused := map[*topic]error{}
@@ -60,7 +60,8 @@ func (s *Sink) inspectAll(ctx context.Context, t *topic) error {
 // span is offsets of a partition.
 type span struct{ from, to int64 }
 
-// strange notes what is in the partition behind what the sink knew of it, and that it has not written. So many markers are expected there.
+// strange notes what is in the partition behind what the sink knew of it, and that it has not written. So many markers
+// are expected there.
 func (p *partition) strange(from, to, markers int64) {
 	if to-from <= markers {
 		return
@@ -79,9 +80,9 @@ func (s *Sink) markers() int64 {
 	return 0
 }
 
-// inspectOthers looks at what was put into the partitions beside what this sink has written. So two clusters that begin at the same
-// moment, when neither could see the other, find each other with their first records. A topic that is shared rightly is looked at
-// less and less often.
+// inspectOthers looks at what was put into the partitions beside what this sink has written. So two clusters that begin
+// at the same moment, when neither could see the other, find each other with their first records. A topic that is
+// shared rightly is looked at less and less often.
 func (s *Sink) inspectOthers(ctx context.Context, partitions []*partition) error {
 	for _, p := range partitions {
 		if p.others.to == 0 || s.now().Before(p.inspect) {
@@ -124,33 +125,57 @@ func (s *Sink) inspectFrom(ctx context.Context, p *partition, offset int64) erro
 	return s.judge(p, offset, result.Records)
 }
 
-// judge looks at the records of whole batches. What is damaged is found by whoever reads the tail.
+// judge looks at the records of whole batches. What is damaged is found by whoever reads the tail. What a transaction has
+// aborted nobody reads; one that is open may be committed.
 func (s *Sink) judge(p *partition, from int64, data []byte) error {
-	decoder := batch.NewDecoder(s.tuning.contents)
+	decoder, open := batch.NewDecoder(s.tuning.contents), map[int64]error{}
 	for {
 		b, rest, err := batch.Read(data)
 		if err != nil || b == nil {
-			return nil
+			break
 		}
 		data = rest
 		if b.Control {
+			committed, known, err := decoder.Committed(b)
+			if verdict := open[b.Producer.ID]; verdict != nil && committed {
+				return verdict
+			}
+			if err == nil && known {
+				delete(open, b.Producer.ID)
+			}
 			continue
 		}
-		var foreign *sink.ForeignError
-		err = decoder.Each(b, func(e *batch.Entry) error {
-			if e.Offset < from {
-				return nil
-			}
-			return s.options.Judge(storedOf(p.topic.name, p.number, e))
-		})
-		if errors.As(err, &foreign) && (foreign.Same || p.topic.compacted) {
-			return p.topic.belongs(foreign)
+		verdict := s.judgeBatch(p, from, decoder, b)
+		if verdict != nil && !b.Producer.Transactional {
+			return verdict
+		}
+		if verdict != nil {
+			open[b.Producer.ID] = verdict
 		}
 	}
+	for _, verdict := range open {
+		return verdict
+	}
+	return nil
 }
 
-// belongs says what to change in the configuration. In a compacted topic two clusters share keys, whatever their names. That two
-// have one name is nothing that data could bring about, whoever chose the topic.
+// judgeBatch looks at the records of one batch from the offset on.
+func (s *Sink) judgeBatch(p *partition, from int64, decoder *batch.Decoder, b *batch.Batch) error {
+	var foreign *sink.ForeignError
+	err := decoder.Each(b, func(e *batch.Entry) error {
+		if e.Offset < from {
+			return nil
+		}
+		return s.options.Judge(storedOf(p.topic.name, p.number, e))
+	})
+	if errors.As(err, &foreign) && (foreign.Same || p.topic.compacted) {
+		return p.topic.belongs(foreign)
+	}
+	return nil
+}
+
+// belongs says what to change in the configuration. In a compacted topic two clusters share keys, whatever their names.
+// That two have one name is nothing that data could bring about, whoever chose the topic.
 func (t *topic) belongs(foreign *sink.ForeignError) error {
 	if foreign.Same {
 		return permanent("open topic %s: %w", t.name, foreign)

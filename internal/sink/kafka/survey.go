@@ -13,7 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// surveyAgain is survey until what it finds stays as it is: a topic may go, or turn out to be another cluster's, meanwhile.
+// surveyAgain is survey until what it finds stays as it is: a topic may go, or turn out to be another cluster's,
+// meanwhile.
 func (s *Sink) surveyAgain(ctx context.Context, want *mark) (ids []string, err error) {
 	var again *reopenError
 	for wait := newBackOff(); ; pause(ctx, wait.NextBackOff()) {
@@ -24,9 +25,10 @@ func (s *Sink) surveyAgain(ctx context.Context, want *mark) (ids []string, err e
 	}
 }
 
-// survey makes sure of all topics, compares them with the mark, takes the right to write to them, and returns the ids of what
-// lies behind the mark. What was lost is looked for before the fence, which makes the logs longer; the tails are read behind it,
-// when they are final. Where something was lost, the fence waits for the first record, so that the next life would find the same.
+// survey makes sure of all topics, compares them with the mark, takes the right to write to them, and returns the ids
+// of what lies behind the mark. What was lost is looked for before the fence, which makes the logs longer; the tails
+// are read behind it, when they are final. Where something was lost, the fence waits for the first record, so that the
+// next life would find the same.
 func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
 	found, err := s.examineAll(ctx, want)
 	if err == nil {
@@ -133,7 +135,8 @@ func (s *Sink) examineAll(ctx context.Context, want *mark) ([]*topic, error) {
 	return found, err
 }
 
-// examine looks at one topic. It is nil for one that data chose, and that is not there, or is not ours to write to, any more.
+// examine looks at one topic. It is nil for one that data chose, and that is not there, or is not ours to write to, any
+// more.
 func (s *Sink) examine(ctx context.Context, name string) (*topic, error) {
 	if s.chosen(name) {
 		if _, err := s.cluster.Topic(ctx, name); wire.Code(err) == codeUnknownTopic {
