@@ -105,12 +105,15 @@ func (s *Sink) tail(ctx context.Context, last uint64, limit int) ([]entry, error
 
 // prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a consumer
 // took it, is proven by a later one at its own place; where nothing proves it, it is sent again with the same id (I4).
-// What was stored behind as many as were sent is somebody else's, though it be gone: a bucket keeps the newest alone.
+// What was stored behind as many as were sent is somebody else's, though it is gone, and Open finds out whose: a bucket
+// keeps the newest of a key alone.
 func (p *publisher) prefix(entries []entry, rest []sink.Message) (int, error) {
 	proven := 0
 	for i, e := range entries {
 		switch {
 		case e.gone && i < len(rest):
+		case e.gone:
+			return 0, reopen("write to stream %s: more was stored than was sent: open the sink again", p.sink.stream.name)
 		case i < len(rest) && e.id == rest[i].ID && e.subject == rest[i].Destination:
 			proven = i + 1
 		default:
