@@ -113,7 +113,7 @@ func (p *publisher) prefix(entries []entry, rest []sink.Message) (int, error) {
 		switch {
 		case e.gone && i < len(rest):
 		case e.gone:
-			return 0, reopen("write to stream %s: more was stored than was sent: open the sink again", p.sink.stream.name)
+			return 0, conn.Ended("write to stream %s: more was stored than was sent: open the sink again", p.sink.stream.name)
 		case i < len(rest) && e.id == rest[i].ID && e.subject == rest[i].Destination:
 			proven = i + 1
 		default:
