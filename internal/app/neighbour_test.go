@@ -21,8 +21,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
-// neighbour is one exporter among several on one server: the real sinks as the configuration makes them, the real line and state,
-// and a source that plays its cluster.
+// neighbour is one exporter among several on one server: the real sinks as the configuration makes them, the real line
+// and state, and a source that plays its cluster.
 type neighbour struct {
 	t       *testing.T
 	name    string // of the exporter
@@ -44,8 +44,8 @@ type neighbour struct {
 
 var neighbourStream = change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
 
-// history is what the cluster of the letter did until the life: five objects more, and one less, in each. All exporters of a
-// cluster see the same; objects of several clusters have the same names.
+// history is what the cluster of the letter did until the life: five objects more, and one less, in each. All exporters
+// of a cluster see the same; objects of several clusters have the same names.
 func history(letter string, lives int) (records []*change.Record) {
 	version := 0
 	add := func(op change.Op, number int) {
@@ -82,7 +82,8 @@ func existing(records []*change.Record) map[string]string {
 // letter is the cluster's.
 func (n *neighbour) letter() string { return n.uid[:1] }
 
-// run is the source: what is not saved comes again, and of what a log shows and the cluster does not have, the deletes are told.
+// run is the source: what is not saved comes again, and of what a log shows and the cluster does not have, the deletes
+// are told.
 func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(context.Context, *pipeline.Line) error {
 	return func(ctx context.Context, line *pipeline.Line) error {
 		records := history(n.letter(), n.lives)

@@ -24,7 +24,9 @@ func TestKafka(t *testing.T) {
 	}{
 		{"I3I5 brokers and exporter are killed, paused, moved", kafkaUnderFaults},
 		{"I1 in-sync replicas are missing", kafkaWaitsForReplicas},
-		{"I10 taken over by a second exporter", kafkaTakenOver},
+		{"I10 taken over by a second exporter", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "transactional") }},
+		{"I10 taken over by a second exporter, idempotent", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "idempotent") }},
+		{"I3 nothing of a throttled exporter comes late", kafkaThrottles},
 		{"I4 acknowledged data are lost", kafkaLosesData},
 		{"I2 a compacted topic is the cluster", kafkaCompacts},
 		{"I3 all kinds of sinks at once", allKindsOfSinks},

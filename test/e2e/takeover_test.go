@@ -8,9 +8,10 @@ import (
 
 // kafkaTakenOver starts a second exporter with a state of its own and the same transactional id, while the first one
 // works. The topics have one partition each, so that the judge sees where one ends and the other begins.
-func kafkaTakenOver(t *testing.T, c *kafka.Cluster) {
-	bus := kafkaSink{name: "bus", prefix: "to.dev.", delivery: "transactional",
-		more: ", transactionalId: only-one, partitions: 1, replication: 3, minInsyncReplicas: 2"}
+func kafkaTakenOver(t *testing.T, c *kafka.Cluster, delivery string) {
+	id := "only-one-" + delivery
+	bus := kafkaSink{name: "bus", prefix: "to." + delivery + ".", delivery: delivery,
+		more: ", transactionalId: " + id + ", partitions: 1, replication: 3, minInsyncReplicas: 2"}
 	r := newKafkaRig(t, c, bus)
 	r.file = nil // it has what the first exporter read and could not deliver to the other sink
 	r.world.begunAnew = true
@@ -24,7 +25,7 @@ func kafkaTakenOver(t *testing.T, c *kafka.Cluster) {
 	r.exporter = r.newExporter("second")
 	r.exporter.configure(t, bus.config(c))
 	r.exporter.start(t)
-	first.awaitLine(t, "open transactional id only-one: another exporter has taken it over: stop it, or give each its own kafka.transactionalId: ")
+	first.awaitLine(t, "open transactional id "+id+": another exporter has taken it over: stop it, or give each its own kafka.transactionalId: ")
 	r.topics[0].awaitMore(t, r.exporter, len(r.topics[0].all(t))+300)
 	r.writer.stop(t)
 	r.streaming()

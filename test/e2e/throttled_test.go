@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// kafkaThrottles: a quota makes the brokers read slowly, everything is changed twice, the exporter is killed in the
+// middle, and everything is changed again. What the brokers find later of the killed one must not come behind what its
+// successor wrote: a compacted topic would keep it.
+func kafkaThrottles(t *testing.T, c *kafka.Cluster) {
+	const clientID = "kubecdc"
+	defer c.SetProducerQuota(t, clientID, 0)
+	settings := ", cleanup: compact, partitions: 2, replication: 3, minInsyncReplicas: 2"
+	plain := kafkaSink{name: "idempotent", prefix: "qi.dev.", delivery: "idempotent", more: settings}
+	whole := kafkaSink{name: "transactional", prefix: "qt.dev.", delivery: "transactional", more: settings}
+	r := newKafkaRig(t, c, plain, whole)
+	many := &objects{t: t, r: r, n: 60}
+	many.change("1")
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	c.SetProducerQuota(t, clientID, 2000)
+	for round := range 2 {
+		many.change(fmt.Sprintf("throttled-%d", round))
+		for _, sink := range []string{plain.name, whole.name} {
+			eventually(t, deliveryLimit, "sink "+sink+" is throttled", func() bool { return strings.Contains(r.exporter.sinkStatus(t, sink).LastError, "quota") })
+		}
+	}
+	<-time.After(time.Second) // the moment of the kill: something is on its way
+	r.exporter.process.Kill()
+	many.change("2")
+	c.SetProducerQuota(t, clientID, 0)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
+	r.stopIdle()
+	c.AwaitDeadClients(t)
+	r.awaitTransactions(c, whole)
+	for _, sink := range []kafkaSink{plain, whole} {
+		for _, resource := range r.resources() {
+			r.compareTable(resource, c.ConsumeFast(t, topicOf(sink.prefix, kubectlName(resource)), kafka.JudgeOptions{ReadCommitted: true}))
+		}
+	}
+}
+
+// objects are ConfigMaps that are all changed at once.
+type objects struct {
+	t *testing.T
+	r *rig
+	n int
+}
+
+// change makes them, or gives each another value.
+func (o *objects) change(value string) {
+	o.t.Helper()
+	client := o.r.client.Resource(core("configmaps")).Namespace("default")
+	for i := range o.n {
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("one-of-many-%d", i)},
+			"data": map[string]any{"value": value, "rest": strings.Repeat("x", 200)},
+		}}
+		_, err := client.Apply(o.t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
+		if err != nil {
+			o.t.Fatal(err)
+		}
+	}
+}
