@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
@@ -27,10 +29,16 @@ func kafkaThrottles(t *testing.T, c *kafka.Cluster) {
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...)
 	c.SetProducerQuota(t, clientID, 2000)
+	throttled := map[string]float64{}
 	for round := range 2 {
 		many.change(fmt.Sprintf("throttled-%d", round))
 		for _, sink := range []string{plain.name, whole.name} {
-			eventually(t, deliveryLimit, "sink "+sink+" is throttled", func() bool { return strings.Contains(r.exporter.sinkStatus(t, sink).LastError, "quota") })
+			series := fmt.Sprintf(`kubecdc_sink_retries_total{reason="throttled",sink=%q}`, sink)
+			before := throttled[sink]
+			eventually(t, deliveryLimit, "sink "+sink+" is throttled", func() bool {
+				throttled[sink] = r.exporter.metric(t, series)
+				return throttled[sink] > before
+			})
 		}
 	}
 	<-time.After(time.Second) // the moment of the kill: something is on its way
@@ -63,11 +71,20 @@ func (o *objects) change(value string) {
 	for i := range o.n {
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("one-of-many-%d", i)},
-			"data": map[string]any{"value": value, "rest": strings.Repeat("x", 200)},
+			"data": map[string]any{"value": value, "rest": uncompressible(fmt.Sprint(value, i))},
 		}}
 		_, err := client.Apply(o.t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
 		if err != nil {
 			o.t.Fatal(err)
 		}
 	}
+}
+
+// uncompressible is some text that takes half of its length when it is compressed.
+func uncompressible(seed string) string {
+	var text strings.Builder
+	for sum := sha256.Sum256([]byte(seed)); text.Len() < 2000; sum = sha256.Sum256(sum[:]) {
+		text.WriteString(hex.EncodeToString(sum[:]))
+	}
+	return text.String()
 }
