@@ -91,33 +91,50 @@ func (d *Dir) Claim(id string) (found bool, err error) {
 	return true, nil
 }
 
-// Settle removes the claimed letters of which the sink holds the event, by the ids of messages that it was found to hold,
-// and gives the others back.
-func (d *Dir) Settle(events []string) error {
+// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and end removes the letters
+// whose events are among them, and gives the others back.
+func (d *Dir) Settle() (held func(id string), end func() error, err error) {
 	entries, err := os.ReadDir(filepath.Join(d.Dir, claimedName))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
-		return nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, settling(d, err)
 	}
-	for i := 0; err == nil && i < len(entries); i++ {
-		err = d.settle(entries[i].Name(), events)
+	delivered := map[string]bool{} // by event
+	events := make([]string, len(entries))
+	for i, entry := range entries {
+		// One that is damaged is given back: whoever reads it is told.
+		if l, err := readFile(filepath.Join(d.Dir, claimedName, entry.Name()), false); err == nil {
+			events[i], delivered[l.Event] = l.Event, false
+		}
 	}
-	if err = errors.Join(err, d.sync()); err != nil {
-		return fmt.Errorf("settle claimed dead letters in %s: %w", d.Dir, err)
+	held = func(id string) {
+		if _, claimed := delivered[id]; claimed {
+			delivered[id] = true
+		}
 	}
-	return nil
+	end = func() (err error) {
+		for i := 0; err == nil && i < len(entries); i++ {
+			err = d.settle(entries[i].Name(), delivered[events[i]])
+		}
+		if len(entries) > 0 {
+			err = errors.Join(err, d.sync())
+		}
+		return settling(d, err)
+	}
+	return held, end, nil
 }
 
-func (d *Dir) settle(name string, events []string) error {
+func settling(d *Dir, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("settle claimed dead letters in %s: %w", d.Dir, err)
+}
+
+func (d *Dir) settle(name string, delivered bool) error {
 	path := filepath.Join(d.Dir, claimedName, name)
 	id, whole := strings.CutSuffix(name, suffix)
-	if !whole {
-		return remove(path) // one that a crash left unfinished
-	}
-	if len(events) > 0 {
-		// One that is damaged is given back: whoever reads it is told.
-		if l, err := readFile(path, false); err == nil && slices.Contains(events, l.Event) {
-			return remove(path)
-		}
+	if !whole || delivered { // or a crash left it unfinished
+		return remove(path)
 	}
 	return os.Rename(path, d.file(id))
 }

@@ -180,7 +180,7 @@ func TestI4APartOfALetterIsNone(t *testing.T) {
 	if left := ids(t, d); len(left) != 0 {
 		t.Errorf("letters are %q", left)
 	}
-	if err := d.Settle(nil); err != nil {
+	if err := settle(d); err != nil {
 		t.Fatal(err)
 	}
 	if again := keep(t, d, record("7")); again != id || len(ids(t, d)) != 1 {
@@ -206,7 +206,7 @@ func TestClaimedLetterIsRemovedOnlyWhereTheSinkHasIt(t *testing.T) {
 	if l, err := d.Get(one); err != nil || l.ID != one {
 		t.Errorf("a claimed letter: %v", err)
 	}
-	if err := d.Settle([]string{"something", event}); err != nil {
+	if err := settle(d, "something", event); err != nil {
 		t.Fatal(err)
 	}
 	if got := ids(t, d); len(got) != 1 || got[0] != two {
@@ -219,7 +219,7 @@ func TestClaimedLetterIsRemovedOnlyWhereTheSinkHasIt(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	// What is not claimed is not removed, though the sink has the event: it may have been cut when it was delivered.
-	if err := d.Settle([]string{record("8").ID(clusterUID).String()}); err != nil || len(ids(t, d)) != 1 {
+	if err := settle(d, record("8").ID(clusterUID).String()); err != nil || len(ids(t, d)) != 1 {
 		t.Errorf("%v, left are %q", err, ids(t, d))
 	}
 }
@@ -305,4 +305,16 @@ func TestSinksOfADirectory(t *testing.T) {
 	if n, err := newDir(t).Count(); n != 0 || err != nil {
 		t.Errorf("of no directory: %d, %v", n, err)
 	}
+}
+
+// settle settles the claimed letters of a sink that holds the events.
+func settle(d *Dir, events ...string) error {
+	held, end, err := d.Settle()
+	if err != nil {
+		return err
+	}
+	for _, event := range events {
+		held(event)
+	}
+	return end()
 }

@@ -51,7 +51,7 @@ func TestI9LettersOfOtherRulesAreMended(t *testing.T) {
 	if err := d.Mend(due, func(*Letter) error { return errors.New("mended twice") }); err != nil {
 		t.Error(err)
 	}
-	if err := d.Settle([]string{record("8").ID(clusterUID).String()}); err != nil {
+	if err := settle(d, record("8").ID(clusterUID).String()); err != nil {
 		t.Fatal(err)
 	}
 	if left := ids(t, d); len(left) != 2 {

@@ -273,16 +273,12 @@ func (l *listener) comesBack() error {
 
 // returned takes a sink that was absent back: what its log holds behind the mark, and what is on disk for it, is noted before the mark moves.
 func (r *run) returned(l *listener) error {
+	held := l.heldBehind
+	l.heldBehind = nil
 	if !l.isAway() {
-		l.behindMark = nil
 		return nil
 	}
-	held, err := l.heldOf(l.behindMark)
-	l.behindMark = nil
-	if err != nil {
-		return err
-	}
-	err = l.eachSpooled(func(rec *change.Record) {
+	err := l.eachSpooled(func(rec *change.Record) {
 		if rec.Op == change.Deleted { // it will be told
 			held = append(held, checkpoint.Held{
 				Share: checkpoint.Share{Sink: l.Name, Stream: rec.Stream.String()},
@@ -301,47 +297,6 @@ func (r *run) returned(l *listener) error {
 		held = held[n:]
 	}
 	return nil
-}
-
-// heldOf are the objects of which the ids of the log tell, each as the last one says.
-func (l *listener) heldOf(ids []string) ([]checkpoint.Held, error) {
-	type object struct {
-		stream string
-		key    change.Key
-		uid    string
-	}
-	last := map[object]int{}
-	var all []checkpoint.Held
-	streams := l.delivered.present()
-	for _, text := range ids {
-		id, err := change.ParseID(text)
-		if err != nil || !id.Op.OfObject() {
-			continue
-		}
-		if theirs, err := l.delivered.foreign(id); err != nil || theirs {
-			if err != nil {
-				return nil, fmt.Errorf("read the clusters that were behind the name: %w", err)
-			}
-			continue
-		}
-		of := streamOf(streams, id)
-		if of == nil {
-			continue
-		}
-		h := checkpoint.Held{
-			Share:  checkpoint.Share{Sink: l.Name, Stream: of.String()},
-			Entry:  change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion},
-			Exists: id.Op != change.Deleted, Ahead: id.Cluster,
-		}
-		at, known := last[object{h.Stream, id.Key, id.UID}]
-		if known {
-			all[at] = h
-			continue
-		}
-		last[object{h.Stream, id.Key, id.UID}] = len(all)
-		all = append(all, h)
-	}
-	return all, nil
 }
 
 // depart notes in the batch who is absent when the run begins: sinks that are not configured any more, and those that were let go or

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -27,78 +26,17 @@ type deliveredSet struct {
 
 	mu      sync.Mutex             // guards the following: the listener takes, sources ask for ghosts, the committer passes
 	streams []*change.Stream       // those that there are now
-	tails   map[string]*tail       // by stream, none that is empty
+	tails   tails                  // by stream, none that is empty
 	again   map[change.ID]struct{} // of records on disk that the log holds
 	found   foundIDs               // kept as long as any of it may come again
 }
 
-// add takes ids as text, oldest first. Those that are no record of one of the streams, or that are saved, are left out. The
-// spooled are the first records on disk, which are saved and come again all the same.
-func (d *deliveredSet) add(ids []string, spooled []*change.Record, clusterUID string) error {
-	again, streams := spooledAgain(ids, spooled, clusterUID), d.present()
-	found, err := d.read(ids, streams, again) // without the lock: a sink that opens late holds up nobody
-	if err != nil {
-		return err
-	}
+// know makes what was read of the log what the set knows.
+func (d *deliveredSet) know(r *logReading) {
+	again := r.spooled.again()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.again = again
-	for _, e := range found {
-		if e.settled {
-			if d.settle(e.id, e.stream) {
-				d.found.add(e.text, &e.id)
-			}
-			continue
-		}
-		d.found.add(e.text, &e.id)
-		t := d.tailOf(e.stream.String())
-		t.add(e.id)
-		if delete(t.corrections, e.id.Key); e.correction { // what the log has behind a correction comes again, or is saved
-			t.corrections[e.id.Key] = struct{}{}
-		}
-	}
-	return nil
-}
-
-// logged is one record of the log as the saved state sees it.
-type logged struct {
-	text       string
-	id         change.ID
-	stream     *change.Stream
-	settled    bool
-	correction bool // and not saved
-}
-
-// read looks each id of one of the streams up in the saved state.
-func (d *deliveredSet) read(ids []string, streams []*change.Stream, again map[change.ID]struct{}) ([]logged, error) {
-	var all []logged
-	for _, text := range ids {
-		id, err := change.ParseID(text)
-		if err != nil {
-			continue
-		}
-		if theirs, err := d.foreign(id); err != nil || theirs {
-			if err != nil {
-				return nil, fmt.Errorf("read the clusters that were behind the name: %w", err)
-			}
-			continue
-		}
-		one := logged{text: text, id: id, stream: streamOf(streams, id)}
-		if one.stream == nil {
-			continue
-		}
-		if _, one.settled = again[id]; !one.settled {
-			one.settled, err = d.ledger.settled(id, one.stream)
-		}
-		if err == nil && !one.settled {
-			one.correction, err = d.ledger.isCorrection(id, one.stream)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("find %s in the saved state: %w", id, err)
-		}
-		all = append(all, one)
-	}
-	return all, nil
+	d.tails, d.again, d.found = r.tails, again, r.found
 }
 
 // corrected says whether the log holds a correction of the stream that the saved state does not know.
@@ -114,60 +52,6 @@ func (d *deliveredSet) clear() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tails, d.again, d.found = nil, nil, foundIDs{}
-}
-
-// spooledAgain are the ids of those records on disk that the log holds, or whose note it holds in their place, but for what
-// takeNote leaves out. A log may be compacted: what comes before a record of the same object that it holds was delivered, too.
-func spooledAgain(ids []string, spooled []*change.Record, clusterUID string) map[change.ID]struct{} {
-	held, again := map[string]struct{}{}, map[change.ID]struct{}{}
-	if len(spooled) == 0 {
-		return again
-	}
-	for _, id := range ids {
-		held[id] = struct{}{}
-	}
-	type object struct {
-		stream string
-		key    change.Key
-	}
-	later := map[object]bool{}
-	for _, rec := range slices.Backward(spooled) {
-		id, of := rec.ID(clusterUID), object{rec.Stream.String(), rec.Key}
-		notes := notesOf(id)
-		_, found := held[id.String()]
-		_, noted := held[notes[0].String()]
-		if !noted {
-			_, noted = held[notes[1].String()]
-		}
-		if found || noted && id.Key.Name != "" && !rec.FinalStateUnknown || later[of] && rec.Op.OfObject() {
-			again[id], later[of] = struct{}{}, true
-		}
-	}
-	return again
-}
-
-// settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is no
-// ghost, nor is what the record took the place of, though a watch never told of its end; and what an earlier one deleted came
-// back, as in an etcd that was restored. A dead letter that was sent again as history tells nothing of what is newer. It says
-// whether that may have changed anything.
-func (d *deliveredSet) settle(id change.ID, stream *change.Stream) bool {
-	t := d.tails[stream.String()]
-	if t == nil {
-		return false
-	}
-	_, corrected := t.corrections[id.Key]
-	delete(t.corrections, id.Key)
-	known, found := t.objects[id.Key]
-	_, deleted := t.deletes[id.UID]
-	history := id.Op != change.Deleted && change.CompareVersions(known.ResourceVersion, id.ResourceVersion) > 0
-	exists := id.Op.OfObject() && id.Op != change.Deleted
-	if (known.UID == id.UID || exists) && !history {
-		delete(t.objects, id.Key)
-	}
-	if exists {
-		delete(t.deletes, id.UID)
-	}
-	return corrected || found || deleted
 }
 
 // foreign tells the ids of other clusters. One that was behind the name before, as the state knows, is an earlier epoch of ours.

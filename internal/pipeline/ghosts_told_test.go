@@ -14,7 +14,7 @@ func hauntedSet(t *testing.T, use func(d *deliveredSet)) {
 	if err := r.life(func(*Line) {
 		d := &deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: r.store}, foreign: foreign(nil, clusterUID)}
 		ids := []string{idOf(update(pods(), "a", 2)), idOf(update(pods(), "b", 3)), idOf(update(pods(), "c", 4))}
-		if err := d.add(ids, nil, clusterUID); err != nil {
+		if err := readAll(d, ids); err != nil {
 			t.Fatal(err)
 		}
 		use(d)
@@ -184,7 +184,7 @@ func TestI3ObjectWhoseNameAnotherHasInTheStateIsNoGhost(t *testing.T) {
 		d := &deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: r.store}, foreign: foreign(nil, clusterUID)}
 		first := found(update(pods(), "a", 3), change.Replaced, change.Initial, "4")
 		first.UID = "first"
-		if err := d.add([]string{idOf(first), idOf(update(pods(), "a", 5))}, nil, clusterUID); err != nil {
+		if err := readAll(d, []string{idOf(first), idOf(update(pods(), "a", 5))}); err != nil {
 			t.Fatal(err)
 		}
 		if ghosts := d.ask("pods"); len(ghosts) > 0 {

@@ -32,7 +32,7 @@ type listener struct {
 	delivered    deliveredSet
 	stranded     stranded
 	missed       stranded            // while it was absent
-	behindMark   []string            // ids that the log holds, when it was opened first
+	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds behind the mark
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
 	opened       bool                // in this process
 	retried      map[string]struct{} // ids of the batch that failed, and that the log holds all the same

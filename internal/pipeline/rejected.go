@@ -19,8 +19,9 @@ type DeadLetters interface {
 	Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (id string, err error)
 	// Claim notes durably that the letter is on its way to the sink. It is false where there is no such letter.
 	Claim(id string) (found bool, err error)
-	// Settle removes the claimed letters whose events, ids of messages, the sink holds, and gives the others back.
-	Settle(events []string) error
+	// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and end removes the
+	// letters whose events are among them, and gives the others back.
+	Settle() (held func(id string), end func() error, err error)
 }
 
 // Oversize is what becomes of a record that is too large for the sink. The zero value makes a dead letter of it.
@@ -205,7 +206,7 @@ func (l *listener) marked(batch []*change.Record) {
 		if rec.Replay == nil {
 			continue
 		}
-		err := l.DeadLetters.Settle([]string{rec.ID(l.clusterUID).String()})
+		err := l.settleClaimed(rec.ID(l.clusterUID).String())
 		if err != nil {
 			err = fmt.Errorf("delivered, but its letter is still there: %w", err)
 		}
@@ -217,17 +218,21 @@ func (l *listener) marked(batch []*change.Record) {
 // returned ends a replay that did not come to its end: the letter stays.
 func (l *listener) returned(rec *change.Record, why error) error {
 	if l.DeadLetters != nil {
-		why = errors.Join(why, l.DeadLetters.Settle(nil))
+		why = errors.Join(why, l.settleClaimed())
 	}
 	l.observer.Replayed(l.Name, rec, why)
 	rec.Replay.Done(why)
 	return l.line.spare(l.index, []*change.Record{rec})
 }
 
-// settleClaimed finds out what became of a letter that was on its way when the sink, or the exporter, failed.
-func (l *listener) settleClaimed(events []string) error {
-	if l.DeadLetters == nil {
-		return nil
+// settleClaimed finds out what became of letters that were on their way; the sink holds the events.
+func (l *listener) settleClaimed(events ...string) error {
+	held, end, err := l.DeadLetters.Settle()
+	if err != nil {
+		return err
 	}
-	return l.DeadLetters.Settle(events)
+	for _, event := range events {
+		held(event)
+	}
+	return end()
 }

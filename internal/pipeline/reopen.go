@@ -8,20 +8,14 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // open opens the sink at the mark and remembers what its log holds behind it. A sink without a mark gets one before its
 // first record, so that a crash after that record finds it. After a *sink.LostError the sink is open.
 func (l *listener) open(ctx context.Context, mark sink.Mark) error {
-	var left remains
-	var err error
-	if l.opened {
-		left.mark = mark
-		left.ids, err = l.Target.Open(ctx, mark)
-	} else {
-		left, err = l.openSaved(ctx, mark)
-	}
+	left, err := l.openAs(ctx, mark)
 	var lost *sink.LostError
 	if err != nil && !errors.As(err, &lost) {
 		return err
@@ -34,65 +28,135 @@ func (l *listener) open(ctx context.Context, mark sink.Mark) error {
 		}
 		l.plain = l.mark
 	}
-	if err := l.remember(left.ids); err != nil {
+	l.remember(left.behind)
+	if err := left.behind.settle(); err != nil {
 		return err
 	}
-	if err := l.settleClaimed(left.ids); err != nil {
-		return err
-	}
-	l.observer.Opened(l.Name, len(left.ids))
+	l.observer.Opened(l.Name, left.behind.count)
 	return err
+}
+
+// openAs opens the sink again at the mark of its last write, or for the first time at the saved one.
+func (l *listener) openAs(ctx context.Context, mark sink.Mark) (remains, error) {
+	if !l.opened {
+		return l.openSaved(ctx, mark, func() (*behindMark, error) { return l.firstReading(l.spooledFirst) })
+	}
+	behind, err := l.read(ctx, mark, l.reading, nil)
+	return remains{behind: behind, mark: mark}, err
 }
 
 // remains are what an earlier process left in a sink's log.
 type remains struct {
-	ids   []string // of records that the saved state does not know, and others
-	mark  sink.Mark
-	plain sink.Mark // the same one, or where that carries ids an earlier one; "" where the log has lost both
+	behind *behindMark
+	mark   sink.Mark
+	plain  sink.Mark // the same one, or where that carries ids an earlier one; "" where the log has lost both
 }
 
 // openSaved opens the sink at its saved mark, which may carry ids. Where the log has lost it, not all that it carries is still there;
 // but what lies behind the plain mark is, as far as the log reaches that. The error is a *sink.LostError then, too.
-func (l *listener) openSaved(ctx context.Context, saved sink.Mark) (remains, error) {
+func (l *listener) openSaved(ctx context.Context, saved sink.Mark, begin beginning) (remains, error) {
 	carried, err := l.store.Carried(l.Name)
 	if err != nil {
 		return remains{}, err
 	}
-	ids, err := l.Target.Open(ctx, saved)
+	behind, err := l.read(ctx, saved, begin, carried.IDs)
 	var lost *sink.LostError
 	switch {
 	case err == nil && len(carried.IDs) > 0:
-		return remains{append(carried.IDs, ids...), saved, carried.From}, nil
+		return remains{behind, saved, carried.From}, nil
 	case err == nil:
-		return remains{ids, saved, saved}, nil
+		return remains{behind, saved, saved}, nil
 	case !errors.As(err, &lost) || len(carried.IDs) == 0:
-		return remains{}, err
+		return remains{behind: behind}, err
 	}
-	ids, again := l.Target.Open(ctx, carried.From)
+	behind, again := l.read(ctx, carried.From, begin, nil)
 	switch {
 	case again == nil:
-		return remains{ids, carried.From, carried.From}, err
+		return remains{behind, carried.From, carried.From}, err
 	case errors.As(again, &lost):
-		return remains{}, err
+		return remains{behind: behind}, err
 	}
 	return remains{}, again
 }
 
-// remember notes what the log holds. At first these are an earlier process' records, which come again in
-// whatever shape; after that they are this one's last batch, which is tried again as it is.
-func (l *listener) remember(ids []string) error {
-	if !l.opened {
-		l.opened = true
-		defer func() { l.spooledFirst = nil }()
-		defer l.compared.Store(true)
-		l.behindMark = ids
-		return l.delivered.add(ids, l.spooledFirst, l.clusterUID)
+// beginning begins to read what a log holds.
+type beginning func() (*behindMark, error)
+
+// read opens the sink at the mark, and folds what the mark carries and what the log holds behind it. After a *sink.LostError that is nothing.
+func (l *listener) read(ctx context.Context, mark sink.Mark, begin beginning, carried []string) (*behindMark, error) {
+	var behind *behindMark
+	var failed error
+	again := func() func(string) {
+		if behind, failed = begin(); failed != nil {
+			return func(string) {}
+		}
+		for _, id := range carried {
+			behind.take(id)
+		}
+		return behind.take
 	}
-	l.retried = make(map[string]struct{}, len(ids))
-	for _, id := range ids {
-		l.retried[id] = struct{}{}
+	if again(); failed != nil { // a sink that finds nothing need not begin
+		return nil, failed
 	}
-	return nil
+	err := l.Target.Open(ctx, mark, again)
+	switch {
+	case failed != nil:
+		return nil, failed
+	case err == nil:
+		return behind, behind.err()
+	}
+	if behind, failed = begin(); failed != nil {
+		return nil, failed
+	}
+	return behind, err
+}
+
+// firstReading begins to read what an earlier process left: its records come again in whatever shape.
+func (l *listener) firstReading(spooled []*change.Record) (*behindMark, error) {
+	behind, err := l.reading()
+	if err != nil {
+		return nil, err
+	}
+	behind.log = l.delivered.reading(spooled, l.clusterUID)
+	if l.isStopped() {
+		behind.held = newHeldReading(l)
+	}
+	return behind, nil
+}
+
+// reading begins to read what this process' last batch left, which is tried again as it is.
+func (l *listener) reading() (*behindMark, error) {
+	behind := &behindMark{
+		set: &l.delivered, retried: map[string]struct{}{},
+		letters: func(string) {}, settle: func() error { return nil },
+	}
+	if l.DeadLetters == nil {
+		return behind, nil
+	}
+	var err error
+	behind.letters, behind.settle, err = l.DeadLetters.Settle()
+	return behind, err
+}
+
+// isStopped says whether the sink is stopped, or not in line.
+func (l *listener) isStopped() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.away || l.halted
+}
+
+// remember notes what the log holds.
+func (l *listener) remember(behind *behindMark) {
+	if behind.log == nil {
+		l.retried = behind.retried
+		return
+	}
+	l.opened, l.spooledFirst = true, nil
+	if behind.held != nil {
+		l.heldBehind = behind.held.all
+	}
+	l.delivered.know(behind.log)
+	l.compared.Store(true)
 }
 
 // reopen opens the sink again at the last mark, after an error that the sink could not mend, for as long as ctx lives.
@@ -155,7 +219,7 @@ func (p *patience) reset() { p.waits = nil }
 // behind it. It never goes forward, since what lies between may not be saved.
 func (l *listener) makeGood(ctx context.Context) error {
 	end, saved := l.mark, l.line.savedMark(l.index)
-	left, err := l.openSaved(ctx, saved)
+	left, err := l.openSaved(ctx, saved, func() (*behindMark, error) { return l.firstReading(nil) })
 	var lost *sink.LostError
 	if err != nil && !errors.As(err, &lost) {
 		return err
@@ -163,10 +227,7 @@ func (l *listener) makeGood(ctx context.Context) error {
 	if left.plain == "" {
 		left.mark, left.plain = end, end
 	}
-	l.delivered.clear() // what it has of the log may be what was lost
-	if err := l.delivered.add(left.ids, nil, l.clusterUID); err != nil {
-		return err
-	}
+	l.delivered.know(left.behind.log) // what was known of the log may be what was lost
 	if err := l.recall(ctx); err != nil {
 		return err
 	}

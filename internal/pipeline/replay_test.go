@@ -230,7 +230,7 @@ func TestHistoryInALogTakesNoGhostAway(t *testing.T) {
 		p.drain(line, pods())
 		d := deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: p.store}, foreign: foreign(nil, clusterUID)}
 		newest, old := update(pods(), "a", 7), update(pods(), "a", 3)
-		if err := d.add([]string{newest.ID(clusterUID).String(), old.ID(clusterUID).String()}, nil, clusterUID); err != nil {
+		if err := readAll(&d, []string{newest.ID(clusterUID).String(), old.ID(clusterUID).String()}); err != nil {
 			t.Fatal(err)
 		}
 		if objects := d.objects("pods"); len(objects) != 1 || objects[0].ResourceVersion != "7" {

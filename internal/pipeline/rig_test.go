@@ -54,7 +54,19 @@ type memory struct {
 	lost  error // of the next Open
 }
 
-func (m *memory) Open(_ context.Context, mark sink.Mark) ([]string, error) {
+func (m *memory) Open(_ context.Context, mark sink.Mark, behind sink.Tail) error {
+	ids, err := m.openAt(mark)
+	if err != nil {
+		return err
+	}
+	found := behind()
+	for _, id := range ids {
+		found(id)
+	}
+	return nil
+}
+
+func (m *memory) openAt(mark sink.Mark) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.opens = append(m.opens, mark)
@@ -235,4 +247,14 @@ func (r *rig) position(stream change.Stream) string {
 		r.t.Fatal(err)
 	}
 	return position.ResourceVersion
+}
+
+// readAll makes the set know what a log holds.
+func readAll(d *deliveredSet, ids []string) error {
+	reading := d.reading(nil, clusterUID)
+	for _, id := range ids {
+		reading.take(id)
+	}
+	d.know(reading)
+	return reading.err
 }

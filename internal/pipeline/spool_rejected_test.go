@@ -146,7 +146,9 @@ func TestI4TheNoteOfARecordIsNoNoteOfItsDelete(t *testing.T) {
 	gone := update(pods(), "a", 2)
 	gone.Op, gone.FinalStateUnknown = change.Deleted, true
 	note := noteOf(rejected, tooLarge, "")
-	again := spooledAgain([]string{note.ID(clusterUID).String()}, []*change.Record{rejected, gone}, clusterUID)
+	spooled := newSpooledIDs([]*change.Record{rejected, gone}, clusterUID)
+	spooled.found(note.ID(clusterUID).String())
+	again := spooled.again()
 	if _, found := again[gone.ID(clusterUID)]; found || len(again) != 1 {
 		t.Errorf("of %v the log holds %v", gone.ID(clusterUID), again)
 	}

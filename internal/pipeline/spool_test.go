@@ -135,13 +135,13 @@ type late struct {
 	may chan struct{}
 }
 
-func (l *late) Open(ctx context.Context, mark sink.Mark) ([]string, error) {
+func (l *late) Open(ctx context.Context, mark sink.Mark, behind sink.Tail) error {
 	select {
 	case <-l.may:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return l.memory.Open(ctx, mark)
+	return l.memory.Open(ctx, mark, behind)
 }
 
 func TestSinkThatIsNotOpenHoldsUpNobody(t *testing.T) {

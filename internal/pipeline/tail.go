@@ -22,18 +22,43 @@ type latest struct {
 	uid     string
 }
 
-func (d *deliveredSet) tailOf(stream string) *tail {
-	if d.tails == nil {
-		d.tails = map[string]*tail{}
-	}
-	if d.tails[stream] == nil {
-		d.tails[stream] = &tail{
+// tails are those of a log, by stream.
+type tails map[string]*tail
+
+// of is the stream's.
+func (all tails) of(stream string) *tail {
+	if all[stream] == nil {
+		all[stream] = &tail{
 			ids: map[change.ID]struct{}{}, deletes: map[string]string{},
 			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{}, corrections: map[change.Key]struct{}{},
 			ghosts: newGhosts(),
 		}
 	}
-	return d.tails[stream]
+	return all[stream]
+}
+
+// settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is no
+// ghost, nor is what the record took the place of, though a watch never told of its end; and what an earlier one deleted came
+// back, as in an etcd that was restored. A dead letter that was sent again as history tells nothing of what is newer. It says
+// whether that may have changed anything.
+func (all tails) settle(id change.ID, stream *change.Stream) bool {
+	t := all[stream.String()]
+	if t == nil {
+		return false
+	}
+	_, corrected := t.corrections[id.Key]
+	delete(t.corrections, id.Key)
+	known, found := t.objects[id.Key]
+	_, deleted := t.deletes[id.UID]
+	history := id.Op != change.Deleted && change.CompareVersions(known.ResourceVersion, id.ResourceVersion) > 0
+	exists := id.Op.OfObject() && id.Op != change.Deleted
+	if (known.UID == id.UID || exists) && !history {
+		delete(t.objects, id.Key)
+	}
+	if exists {
+		delete(t.deletes, id.UID)
+	}
+	return corrected || found || deleted
 }
 
 // isPassed says whether nothing of the tail comes again after the record. A position that is complete at the tail's

@@ -10,15 +10,16 @@ import (
 // Sink is one destination. One goroutine calls its methods, one at a time: Open first, then Write any number of times,
 // Close last; after an error of Write, Open again.
 type Sink interface {
-	// Open connects, creates what is missing where it is allowed to, and returns the ids of the messages that the
-	// sink's own log holds after mark, oldest first. They were delivered before a crash could record it, and will
-	// not be written again. The empty mark is a sink that never wrote: everything that the log already holds is
-	// somebody else's or an earlier life's, is left alone, and nothing is returned.
+	// Open connects, creates what is missing where it is allowed to, and gives the ids of the messages that the
+	// sink's own log holds after mark to behind, oldest first among those of one key. They were delivered before a crash could
+	// record it, and will not be written again. Behind a mark may lie any number of messages, so none of them is kept (I6). The
+	// empty mark is a sink that never wrote: everything that the log already holds is somebody else's or an earlier life's, is
+	// left alone, and nothing is given. After an error, what was given counts for nothing.
 	//
 	// Open on a sink that is open closes it first. It blocks and retries what the transport can mend for as long as ctx lives. It returns a *PermanentError
 	// where only a person can help, and a *LostError where the log ends before mark; the sink is open then, at its
 	// log's end.
-	Open(ctx context.Context, mark Mark) (delivered []string, err error)
+	Open(ctx context.Context, mark Mark, behind Tail) error
 
 	// Write makes the batch durable, in its order, and returns the mark after its last message. It returns nil only
 	// when every message would survive a crash of the exporter (I1). It retries what the transport can mend, without
@@ -33,7 +34,7 @@ type Sink interface {
 	// it was written. A *PermanentError is as for Open. After any other error the caller opens again.
 	//
 	// Adjacent messages of one ID are one record, such as a delete and its tombstone: none of them is durable without the
-	// others, whatever breaks in between, and Open returns their ID only if the log holds them all, once or once each. A
+	// others, whatever breaks in between, and Open gives their ID only if the log holds them all, once or once each. A
 	// rejection of any of them leaves all of them out.
 	//
 	// The batch and all that it points at belong to the sink until Write returns, and not after.
@@ -42,6 +43,10 @@ type Sink interface {
 	// Close releases everything; the sink can be opened again. It is safe on a sink that is not open.
 	Close(ctx context.Context) error
 }
+
+// Tail is called whenever Open begins to read what lies behind the mark, and returns what takes the ids from there on, one at a
+// time. What it has taken before counts for nothing then.
+type Tail func() (found func(id string))
 
 // Recaller is a Sink that can read its whole log.
 type Recaller interface {

@@ -123,6 +123,26 @@ func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink
 	l.noteLocked("saved", fmt.Sprintf("%d records, marks %v", len(batch), marks))
 }
 
+// tails holds I6 to what a crash would leave to be read of a log: whoever is stuck, it is short when nothing has happened for a while.
+// What a sink holds up by itself, or has on disk, is another matter.
+func (j *judge) tails(l *life) {
+	j.world.mu.Lock()
+	defer j.world.mu.Unlock()
+	if l.dead || l.truncated {
+		return
+	}
+	most := int(j.world.script.markLag()) + 2
+	for _, spec := range j.world.script.Sinks {
+		g := j.world.logs[spec.Name]
+		if spec.Full != "block" || !l.has(spec.Name) || l.absent[spec.Name] || j.marks[spec.Name] == "" || time.Now().Before(g.away) || !g.broken.IsZero() {
+			continue
+		}
+		if ids, err := g.behind(j.marks[spec.Name]); err == nil && len(ids) > most {
+			j.world.violateLocked("I6", "sink %s has %d records behind its mark, %d are allowed", spec.Name, len(ids), most)
+		}
+	}
+}
+
 // durable says whether the sink has the record, in whatever shape.
 func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 	ops := []string{rec.Op.String()}

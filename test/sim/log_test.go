@@ -241,23 +241,31 @@ func (s *logSink) leave() {
 }
 
 // Open is sink.Sink's.
-func (s *logSink) Open(ctx context.Context, mark sink.Mark) ([]string, error) {
+func (s *logSink) Open(ctx context.Context, mark sink.Mark, behind sink.Tail) error {
 	if err := s.enter(); err != nil {
-		return nil, err
+		return err
 	}
 	defer s.leave()
 	for first := true; ; first = false {
 		if err := s.life.linger(ctx, 1, 3); err != nil {
-			return nil, err
+			return err
 		}
 		if s.ready() {
 			break
 		}
 		if s.written && first { // the caller tries again, as it must
-			return nil, errors.New("the broker does not answer")
+			return errors.New("the broker does not answer")
 		}
 	}
-	return s.openAt(mark)
+	ids, err := s.openAt(mark)
+	if err != nil {
+		return err
+	}
+	found := behind()
+	for _, id := range ids {
+		found(id)
+	}
+	return nil
 }
 
 // ready says whether the broker answers.

@@ -156,9 +156,13 @@ func (w *world) do(l *life, a action) {
 	switch a.Do {
 	case "sleep":
 		l.pause(time.Duration(a.N) * time.Millisecond)
+		if a.N >= 5000 {
+			w.judge.tails(l)
+		}
 		return
 	case "settle":
 		l.pause(time.Minute)
+		w.judge.tails(l)
 		return
 	case "full":
 		l.fill(time.Duration(a.N) * time.Millisecond)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // BenchmarkWrite is one full batch of a line under load: 2,000 events of 2 KiB. Most of the time is the disk's fsync, so
@@ -16,7 +17,7 @@ func BenchmarkWrite(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := s.Open(b.Context(), ""); err != nil {
+	if _, err := sinktest.Open(b.Context(), s, ""); err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close(b.Context())

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 func check(t *testing.T, o Options) error {
@@ -85,7 +86,7 @@ func TestI10CheckFindsTheOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := owner.Open(t.Context(), ""); err != nil {
+	if _, err := sinktest.Open(t.Context(), owner, ""); err != nil {
 		t.Fatal(err)
 	}
 	want := "open file " + path + ": in use by another process: stop it, or give each its own file"
@@ -98,7 +99,7 @@ func TestI10CheckFindsTheOwner(t *testing.T) {
 	if err := check(t, Options{Path: path}); err != nil {
 		t.Error(err)
 	}
-	if _, err := owner.Open(t.Context(), ""); err != nil {
+	if _, err := sinktest.Open(t.Context(), owner, ""); err != nil {
 		t.Error(err)
 	}
 	if err := owner.Close(t.Context()); err != nil {

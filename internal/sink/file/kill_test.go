@@ -57,7 +57,7 @@ func appendForever() error {
 		return err
 	}
 	out := json.NewEncoder(os.Stdout)
-	found, err := s.Open(context.Background(), o.Mark)
+	found, err := sinktest.Open(context.Background(), s, o.Mark)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func TestI1NothingAcknowledgedIsLostByKill(t *testing.T) {
 func killAndGoOn(t *testing.T, maxBytes int64) {
 	path := t.TempDir() + "/changes.ndjson"
 	first := newTestLog(t, Options{Path: path}, nil)
-	if _, err := first.Open(t.Context(), ""); err != nil {
+	if _, err := sinktest.Open(t.Context(), first, ""); err != nil {
 		t.Fatal(err)
 	}
 	mark, err := first.Write(t.Context(), nil)

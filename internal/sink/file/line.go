@@ -60,24 +60,24 @@ func ourID(value json.RawMessage) string {
 	return id
 }
 
-// readLines appends the ids of the whole lines to ids, and returns how many bytes these lines have. It ends without
+// readLines gives the ids of the whole lines to found, and returns how many bytes these lines have. It ends without
 // error before a line that has no newline, or a zero byte: file systems fill with those what a power failure took.
-func readLines(r io.Reader, ids []string) ([]string, int64, error) {
+func readLines(r io.Reader, found func(id string)) (length int64, err error) {
 	b := bufio.NewReaderSize(r, 256<<10)
 	var line []byte
-	for length := int64(0); ; {
+	for {
 		part, err := b.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
 		case err == bufio.ErrBufferFull:
 			continue
 		case err == io.EOF || err == nil && bytes.IndexByte(line, 0) >= 0:
-			return ids, length, nil
+			return length, nil
 		case err != nil:
-			return ids, length, err
+			return length, err
 		}
 		if id := idOf(line); id != "" {
-			ids = append(ids, id)
+			found(id)
 		}
 		length += int64(len(line))
 		line = line[:0]

@@ -45,50 +45,50 @@ var (
 // Open is sink.Sink's. The last line is cut off if a crash left it without its newline or, after a failure of power,
 // with zeros in it: it lies behind the mark and was never acknowledged. Where no mark is found, nothing is known of
 // the file's lines, and an unfinished one is only ended.
-func (l *Log) Open(ctx context.Context, saved sink.Mark) ([]string, error) {
+func (l *Log) Open(ctx context.Context, saved sink.Mark, behind sink.Tail) error {
 	_ = l.release()
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("open file %s: %w", l.options.Path, err)
+		return fmt.Errorf("open file %s: %w", l.options.Path, err)
 	}
-	var found tail
+	var lost *sink.LostError
 	err := l.retry(ctx, "open", func() (err error) {
 		_ = l.release()
-		found, err = l.open(saved)
+		lost, err = l.open(saved, behind)
 		return err
 	})
 	if err != nil {
 		_ = l.release()
-		return nil, err
+		return err
 	}
-	if found.lost != nil {
-		return nil, found.lost
+	if lost != nil {
+		return lost
 	}
-	return found.ids, nil
+	return nil
 }
 
-func (l *Log) open(saved sink.Mark) (tail, error) {
+func (l *Log) open(saved sink.Mark, behind sink.Tail) (*sink.LostError, error) {
 	if err := l.attach(); err != nil {
-		return tail{}, err
+		return nil, err
 	}
 	rotated, err := l.rotated()
 	if err != nil {
-		return tail{}, err
+		return nil, err
 	}
 	if saved == "" {
-		return tail{}, l.openAtEnd()
+		return nil, l.openAtEnd()
 	}
 	place, ok := parsePlace(saved)
 	if !ok {
-		return tail{lost: l.lost(string(saved), 0)}, l.openAtEnd()
+		return l.lost(string(saved), 0), l.openAtEnd()
 	}
 	start, err := l.locate(place, rotated)
 	if errors.Is(err, errNoPlace) {
-		return tail{lost: l.lost(place.String(), place.Offset)}, l.openAtEnd()
+		return l.lost(place.String(), place.Offset), l.openAtEnd()
 	}
 	if err != nil {
-		return tail{}, err
+		return nil, err
 	}
-	return l.readBack(start, rotated)
+	return nil, l.readBack(start, rotated, behind())
 }
 
 // attach opens and locks the active file, made if need be, and makes its name durable.

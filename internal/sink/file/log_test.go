@@ -21,7 +21,7 @@ import (
 func opened(t *testing.T, o Options, mark sink.Mark) (*Log, []string, error) {
 	t.Helper()
 	l := newTestLog(t, o, nil)
-	ids, err := l.Open(t.Context(), mark)
+	ids, err := sinktest.Open(t.Context(), l, mark)
 	t.Cleanup(func() { _ = l.Close(context.Background()) })
 	return l, ids, err
 }
@@ -213,7 +213,7 @@ func TestI4FullDiskIsWaitedFor(t *testing.T) {
 		}
 		l := newTestLog(t, o, d)
 		l.firstWait = 1
-		if _, err := l.Open(t.Context(), ""); err != nil {
+		if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
 			t.Fatal(err)
 		}
 		maker := sinktest.Maker{}
@@ -277,7 +277,7 @@ func newFaultyLog(t *testing.T, o Options) (*Log, map[string]int) {
 func TestI1FailedSyncWritesAnew(t *testing.T) {
 	o := pathIn(t)
 	l, fails := newFaultyLog(t, o)
-	if _, err := l.Open(t.Context(), ""); err != nil {
+	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
 		t.Fatal(err)
 	}
 	maker := sinktest.Maker{}
@@ -306,7 +306,7 @@ func TestI1OpenReportsNothingThatItCannotSync(t *testing.T) {
 	mustClose(t, first)
 	l, fails := newFaultyLog(t, o)
 	fails["sync"] = 1
-	if ids, err := l.Open(t.Context(), mark); err != nil || len(ids) > 0 {
+	if ids, err := sinktest.Open(t.Context(), l, mark); err != nil || len(ids) > 0 {
 		t.Fatalf("found %q, %v", ids, err)
 	}
 	if got := read(t, o.Path); !bytes.Equal(got, linesOf(batch[:1])) {
@@ -331,7 +331,7 @@ func TestI4OtherHandOnTheFileIsNoticed(t *testing.T) {
 			if _, err := l.Write(t.Context(), maker.Batch(1)); err == nil || errors.As(err, &permanent) {
 				t.Fatalf("got %v, want an error that Open answers", err)
 			}
-			ids, err := l.Open(t.Context(), mark)
+			ids, err := sinktest.Open(t.Context(), l, mark)
 			var lost *sink.LostError
 			if errors.As(err, &lost) != (name == "removes") || len(ids) > 0 {
 				t.Fatalf("found %q, %v", ids, err)
@@ -391,7 +391,7 @@ func TestI4LargeBatchMeetsAFullDisk(t *testing.T) {
 		o.Retry = func(string, error) { tries++; d.full.Store(false) }
 		l := newTestLog(t, o, d)
 		l.firstWait = 1
-		if _, err := l.Open(t.Context(), ""); err != nil {
+		if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
 			t.Fatal(err)
 		}
 		d.room.Store(room)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // readBack returns the values that one Read brings.
@@ -38,7 +39,7 @@ func TestI3AReaderGoesThroughRotatedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := target.Open(t.Context(), ""); err != nil {
+	if _, err := sinktest.Open(t.Context(), target, ""); err != nil {
 		t.Fatal(err)
 	}
 	write := func(from, to int) (want string) {

@@ -31,7 +31,7 @@ func openRotating(t *testing.T, o Options, c *clock, mark sink.Mark) (*Log, []st
 	t.Helper()
 	l := newTestLog(t, o, nil)
 	l.now = c.now
-	ids, err := l.Open(t.Context(), mark)
+	ids, err := sinktest.Open(t.Context(), l, mark)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,12 +153,12 @@ func TestI1MarkOfAnEmptyFileSurvivesRotation(t *testing.T) {
 		t.Fatalf("found %q", ids)
 	}
 	remove(t, o.Path)
-	if _, err := l.Open(t.Context(), ""); err != nil {
+	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
 		t.Fatal(err)
 	}
 	later := mustWrite(t, l, nil) // at 0 again, with files before it
 	mustWrite(t, l, maker.Batch(2))
-	if ids, err := l.Open(t.Context(), later); err != nil || len(ids) != 2 {
+	if ids, err := sinktest.Open(t.Context(), l, later); err != nil || len(ids) != 2 {
 		t.Fatalf("found %q, %v", ids, err)
 	}
 }
@@ -180,7 +180,7 @@ func TestI1CrashBetweenRenameAndNewFile(t *testing.T) {
 		t.Fatalf("found %q", ids)
 	}
 	mustWrite(t, l, batch[2:])
-	if ids, err := l.Open(t.Context(), mark); err != nil || !slices.Equal(ids, idsOf(batch[1:])) {
+	if ids, err := sinktest.Open(t.Context(), l, mark); err != nil || !slices.Equal(ids, idsOf(batch[1:])) {
 		t.Fatalf("found %q, %v", ids, err)
 	}
 }
@@ -196,7 +196,7 @@ func TestI4FullDiskDuringRotationIsWaitedFor(t *testing.T) {
 	}
 	l := newTestLog(t, o, d)
 	l.firstWait = 1
-	if _, err := l.Open(t.Context(), ""); err != nil {
+	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
 		t.Fatal(err)
 	}
 	maker := sinktest.Maker{}
@@ -237,7 +237,7 @@ func TestI10LockOfARotatedFileIsNotTheFilesLock(t *testing.T) {
 		}
 		return f, err
 	}
-	_, err := late.Open(t.Context(), "")
+	_, err := sinktest.Open(t.Context(), late, "")
 	checkPermanent(t, err, "open file "+o.Path+": in use by another process: stop it, or give each its own file")
 }
 

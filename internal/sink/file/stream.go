@@ -42,12 +42,12 @@ type Stream struct {
 var _ sink.Sink = (*Stream)(nil)
 
 // Open is sink.Sink's. It finds nothing.
-func (s *Stream) Open(ctx context.Context, _ sink.Mark) ([]string, error) {
+func (s *Stream) Open(ctx context.Context, _ sink.Mark, _ sink.Tail) error {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("open standard output: %w", err)
+		return fmt.Errorf("open standard output: %w", err)
 	}
 	s.opened = true
-	return nil, nil
+	return nil
 }
 
 // Write is sink.Sink's. After an error it may have written a part of a line, which the next Write completes first.

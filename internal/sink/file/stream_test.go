@@ -26,7 +26,7 @@ func newTestStream(t *testing.T, to io.Writer) *Stream {
 	}
 	stream := s.(*Stream)
 	stream.firstWait = time.Millisecond
-	if ids, err := stream.Open(t.Context(), ""); err != nil || len(ids) > 0 {
+	if ids, err := sinktest.Open(t.Context(), stream, ""); err != nil || len(ids) > 0 {
 		t.Fatalf("Open: %q, %v", ids, err)
 	}
 	return stream
@@ -94,7 +94,7 @@ func TestI7StdoutThatNobodyReadsEndsWithTheContext(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Open(t.Context(), streamMark); err != nil {
+	if _, err := sinktest.Open(t.Context(), s, streamMark); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Write(t.Context(), resent); err != nil {
@@ -155,7 +155,7 @@ func writeToBrokenPipe() error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Open(context.Background(), ""); err != nil {
+	if _, err := sinktest.Open(context.Background(), s, ""); err != nil {
 		return err
 	}
 	maker := sinktest.Maker{}

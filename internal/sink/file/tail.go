@@ -4,52 +4,41 @@ import (
 	"errors"
 	"io"
 	"os"
-
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// tail is what Open finds behind a mark.
-type tail struct {
-	ids  []string
-	lost *sink.LostError
-}
-
 // readBack reads from the start to the end of the active file, which it leaves whole and durable.
-func (l *Log) readBack(from start, rotated []string) (tail, error) {
-	var found tail
+func (l *Log) readBack(from start, rotated []string, found func(id string)) error {
 	offset := from.offset
 	for _, name := range rotated[from.file:] {
-		ids, err := l.readRotated(name, offset, found.ids)
-		if err != nil {
-			return tail{}, err
+		if err := l.readRotated(name, offset, found); err != nil {
+			return err
 		}
-		found.ids, offset = ids, 0
+		offset = 0
 	}
-	ids, length, err := readLines(io.NewSectionReader(l.file, offset, l.size-offset), found.ids)
+	length, err := readLines(io.NewSectionReader(l.file, offset, l.size-offset), found)
 	if err != nil {
-		return tail{}, err
+		return err
 	}
 	l.dirty = offset+length < l.size
 	l.size = offset + length
 	if err := l.cut(); err != nil {
-		return tail{}, err
+		return err
 	}
-	found.ids = ids
-	return found, l.settle(offset)
+	return l.settle(offset)
 }
 
 // readRotated reads a file that was durable and whole before it got its name.
-func (l *Log) readRotated(name string, offset int64, ids []string) ([]string, error) {
+func (l *Log) readRotated(name string, offset int64, found func(id string)) error {
 	f, err := os.Open(l.sibling(name))
 	if err != nil {
-		return ids, err
+		return err
 	}
 	defer f.Close()
 	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return ids, err
+		return err
 	}
-	ids, _, err = readLines(f, ids)
-	return ids, err
+	_, err = readLines(f, found)
+	return err
 }
 
 // settle makes what was read back durable: the process that wrote it may have died before its fsync, and the ids

@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -53,7 +54,7 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if ids, err := s.Open(b.Context(), mark); err != nil || len(ids) != 10*batchSize {
+		if ids, err := sinktest.Open(b.Context(), s, mark); err != nil || len(ids) != 10*batchSize {
 			b.Fatal(len(ids), err)
 		}
 	}
@@ -80,7 +81,7 @@ func benchSink(b *testing.B, cluster *kafkatest.Cluster, options Options) (*Sink
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := s.Open(b.Context(), ""); err != nil {
+	if _, err := sinktest.Open(b.Context(), s, ""); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {

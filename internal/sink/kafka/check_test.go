@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -105,7 +106,7 @@ func opensNot(t *testing.T, options Options) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
-	_, err := newTestSink(t, options).Open(ctx, "")
+	_, err := sinktest.Open(ctx, newTestSink(t, options), "")
 	var permanent *sink.PermanentError
 	if err == nil || errors.As(err, &permanent) == passes {
 		t.Errorf("Open: %v", err)

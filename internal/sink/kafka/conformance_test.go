@@ -148,7 +148,7 @@ func produce(t *testing.T, cluster *kafkatest.Cluster, records ...*kgo.Record) {
 
 func open(t *testing.T, s *Sink, mark sink.Mark) []string {
 	t.Helper()
-	ids, err := s.Open(t.Context(), mark)
+	ids, err := sinktest.Open(t.Context(), s, mark)
 	if err != nil {
 		t.Fatal(err)
 	}

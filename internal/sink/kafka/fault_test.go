@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -109,7 +110,7 @@ func (w *writer) deliver(ctx context.Context, messages []sink.Message) error {
 		if errors.As(err, &permanent) || ctx.Err() != nil {
 			return err
 		}
-		known, err := w.sink.Open(ctx, w.mark)
+		known, err := sinktest.Open(ctx, w.sink, w.mark)
 		if err != nil {
 			return err
 		}
@@ -261,7 +262,7 @@ func unclean(t *testing.T, cluster *kafkatest.Cluster) {
 		t.Fatalf("Write to a log that lost what it had acknowledged: %v", err)
 	}
 	var lost *sink.LostError
-	if _, err := s.Open(t.Context(), mark); !errors.As(err, &lost) {
+	if _, err := sinktest.Open(t.Context(), s, mark); !errors.As(err, &lost) {
 		t.Fatalf("Open: %v, want a LostError", err)
 	}
 	t.Log(lost)

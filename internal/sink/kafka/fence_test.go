@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -254,12 +255,12 @@ func TestI4AFenceHidesNoLoss(t *testing.T) {
 	}
 	var lost *sink.LostError
 	for range 3 {
-		if _, err := newTestSink(t, options).Open(t.Context(), ahead); !errors.As(err, &lost) {
+		if _, err := sinktest.Open(t.Context(), newTestSink(t, options), ahead); !errors.As(err, &lost) {
 			t.Fatalf("Open: %v, want a LostError", err)
 		}
 	}
 	last := newTestSink(t, options)
-	if _, err := last.Open(t.Context(), ahead); !errors.As(err, &lost) {
+	if _, err := sinktest.Open(t.Context(), last, ahead); !errors.As(err, &lost) {
 		t.Fatal(err)
 	}
 	mustWrite(t, last, messagesOf(topic, 7)[5:])

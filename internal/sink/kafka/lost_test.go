@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -31,7 +32,7 @@ func TestI4TopicMadeAgainWhileProducing(t *testing.T) {
 				t.Fatalf("Write to a topic that was made again: %v", err)
 			}
 			var lost *sink.LostError
-			if _, err := s.Open(t.Context(), mark); !errors.As(err, &lost) {
+			if _, err := sinktest.Open(t.Context(), s, mark); !errors.As(err, &lost) {
 				t.Fatalf("Open: %v, want a LostError", err)
 			}
 			mark = mustWrite(t, s, messagesOf(options.Topics[0], 3))
@@ -95,7 +96,7 @@ func TestI4TopicMadeAgainAndGrown(t *testing.T) {
 	open(t, other, "")
 	mustWrite(t, other, messagesOf(options.Topics[0], 50))
 	var lost *sink.LostError
-	if _, err := newTestSink(t, options).Open(t.Context(), mark); !errors.As(err, &lost) {
+	if _, err := sinktest.Open(t.Context(), newTestSink(t, options), mark); !errors.As(err, &lost) {
 		t.Fatalf("Open: %v, want a LostError", err)
 	}
 }

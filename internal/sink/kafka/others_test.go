@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -42,7 +43,7 @@ func TestI10TwoClustersThatBeginAtOnceFindEachOther(t *testing.T) {
 			if err := ours.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			_, err = newTestSink(t, options).Open(t.Context(), mark)
+			_, err = sinktest.Open(t.Context(), newTestSink(t, options), mark)
 			expectRefusal(t, "open", err, "the key cluster")
 			want := 9
 			if delivery == Transactional { // and so the other one goes on
@@ -115,7 +116,7 @@ func TestI10ATopicOfDataMayBeAnotherClusters(t *testing.T) {
 		mustWrite(t, other, theirs(chosen, 3))
 		next := newTestSink(t, options)
 		if same {
-			_, err := next.Open(t.Context(), mark)
+			_, err := sinktest.Open(t.Context(), next, mark)
 			expectRefusal(t, "open", err, "the key cluster")
 			next = newTestSink(t, options)
 			open(t, next, "")

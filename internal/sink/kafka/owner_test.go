@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // TestI10ATopicOfAnotherClusterIsRefused by Check and by Open, before anybody is fenced.
@@ -35,20 +36,20 @@ func TestI10ATopicOfAnotherClusterIsRefused(t *testing.T) {
 			ours.Judge = judgeOf(c.same)
 			_, err := answeredCheck(t, ours)
 			expectRefusal(t, "check", err, c.wants)
-			_, err = newTestSink(t, ours).Open(t.Context(), "")
+			_, err = sinktest.Open(t.Context(), newTestSink(t, ours), "")
 			expectRefusal(t, "open", err, c.wants)
 			if c.wants == "" {
 				return
 			}
 			mark := mustWrite(t, other, messagesOf(topic, 3)) // nobody was fenced
 			s := newTestSink(t, ours)
-			if _, err := s.Open(t.Context(), mark); err != nil {
+			if _, err := sinktest.Open(t.Context(), s, mark); err != nil {
 				t.Errorf("open at a mark behind which nothing is: %v", err)
 			}
 			other = newTestSink(t, theirs)
 			open(t, other, mark)
 			mustWrite(t, other, written[:1])
-			_, err = newTestSink(t, ours).Open(t.Context(), mark)
+			_, err = sinktest.Open(t.Context(), newTestSink(t, ours), mark)
 			expectRefusal(t, "open at a mark", err, c.wants)
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -58,7 +59,7 @@ func TestI3KeysStayWhenPartitionsAreAdded(t *testing.T) {
 			cluster.DeleteTopic(t, topic) // whoever wants more partitions makes the topic again
 			cluster.CreateTopic(t, topic, kafkatest.Topic{Partitions: 7})
 			again := newTestSink(t, options)
-			if _, err := again.Open(t.Context(), mark); err == nil || len(again.topics[topic].partitions) != 7 {
+			if _, err := sinktest.Open(t.Context(), again, mark); err == nil || len(again.topics[topic].partitions) != 7 {
 				t.Errorf("a topic that was made again: %v", err)
 			}
 		})

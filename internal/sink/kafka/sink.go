@@ -84,27 +84,27 @@ func New(options Options) (*Sink, error) {
 }
 
 // Open is as in sink.Sink.
-func (s *Sink) Open(ctx context.Context, text sink.Mark) ([]string, error) {
+func (s *Sink) Open(ctx context.Context, text sink.Mark, behind sink.Tail) error {
 	want, err := parseMark(text)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.opened = false
 	if err := s.connect(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.reach(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.settle(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	ids, err := s.surveyAgain(ctx, want)
+	err = s.surveyAgain(ctx, want, behind)
 	var lost *sink.LostError
 	if err == nil || errors.As(err, &lost) {
 		s.opened = true
 	}
-	return ids, err
+	return err
 }
 
 func (s *Sink) connect() error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,21 +16,21 @@ import (
 
 // surveyAgain is survey until what it finds stays as it is: a topic may go, or turn out to be another cluster's,
 // meanwhile.
-func (s *Sink) surveyAgain(ctx context.Context, want *mark) (ids []string, err error) {
+func (s *Sink) surveyAgain(ctx context.Context, want *mark, behind sink.Tail) (err error) {
 	var again *reopenError
 	for wait := newBackOff(); ; pause(ctx, wait.NextBackOff()) {
-		if ids, err = s.survey(ctx, want); !errors.As(err, &again) || ctx.Err() != nil {
-			return ids, err
+		if err = s.survey(ctx, want, behind); !errors.As(err, &again) || ctx.Err() != nil {
+			return err
 		}
 		s.again(err)
 	}
 }
 
-// survey makes sure of all topics, compares them with the mark, takes the right to write to them, and returns the ids
+// survey makes sure of all topics, compares them with the mark, takes the right to write to them, and gives the ids
 // of what lies behind the mark. What was lost is looked for before the fence, which makes the logs longer; the tails
 // are read behind it, when they are final. Where something was lost, the fence waits for the first record, so that the
 // next life would find the same.
-func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
+func (s *Sink) survey(ctx context.Context, want *mark, behind sink.Tail) error {
 	found, err := s.examineAll(ctx, want)
 	if err == nil {
 		err = s.locate(ctx, found)
@@ -38,18 +39,18 @@ func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
 		found, err = s.inspect(ctx, found, want)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	lost := s.compare(found, want)
 	if err := s.enroll(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if s.fenced = lost == nil; s.fenced {
 		if err := s.fence(ctx, found); err != nil {
-			return nil, err
+			return err
 		}
 		if err := s.relocate(ctx, found); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	s.topics, s.names, s.lost = map[string]*topic{}, nil, nil
@@ -59,11 +60,11 @@ func (s *Sink) survey(ctx context.Context, want *mark) ([]string, error) {
 	s.options.Made(s.made())
 	switch {
 	case want == nil:
-		return nil, nil
+		return nil
 	case lost != nil:
-		return nil, lost
+		return lost
 	}
-	return s.delivered(ctx, want)
+	return s.delivered(ctx, want, behind())
 }
 
 // locate asks where the partitions end.
@@ -206,12 +207,19 @@ func (s *Sink) Recall(ctx context.Context, each func(id string) error) error {
 }
 
 // delivered reads the tails of all partitions.
-func (s *Sink) delivered(ctx context.Context, want *mark) ([]string, error) {
+func (s *Sink) delivered(ctx context.Context, want *mark, found func(id string)) error {
+	var mu sync.Mutex // guards found
+	each := func(id string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		found(id)
+		return nil
+	}
 	var tails []*tail
 	for _, name := range s.names {
 		for _, p := range s.topics[name].partitions {
 			if from := want.from(name, p.number); from < p.next {
-				tails = append(tails, &tail{sink: s, partition: p, from: from})
+				tails = append(tails, &tail{sink: s, partition: p, from: from, each: each})
 			}
 		}
 	}
@@ -220,10 +228,5 @@ func (s *Sink) delivered(ctx context.Context, want *mark) ([]string, error) {
 	for _, t := range tails {
 		group.Go(func() error { return t.read(ctx) })
 	}
-	err := group.Wait()
-	var ids []string
-	for _, t := range tails {
-		ids = append(ids, t.ids...)
-	}
-	return ids, err
+	return group.Wait()
 }

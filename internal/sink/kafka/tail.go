@@ -25,37 +25,36 @@ var (
 type tail struct {
 	sink      *Sink
 	partition *partition
-	from      int64
-	ids       []string
-	each      func(id string) error // takes the ids in their place, where it is set
+	from      int64                 // where to read, or to go on
+	each      func(id string) error // takes the ids
 	open      map[int64][]string    // by producer: ids of a transaction whose marker has not come
 	decoder   *batch.Decoder
 }
 
-// read fills in the ids.
+// read gives the ids to each, once.
 func (t *tail) read(ctx context.Context) error {
 	verb := fmt.Sprintf("read topic %s partition %d", t.partition.topic.name, t.partition.number)
 	err := t.sink.persist(ctx, verb, t.attempt)
 	if wire.Code(err) == codeTopicForbidden {
-		t.ids = nil
 		t.sink.unreadable(err)
 		return nil
 	}
-	t.decoder = nil
+	t.decoder, t.open = nil, nil
 	return err
 }
 
-// attempt reads from the start, up to where the log ends now.
+// attempt reads on from where the last one failed, up to where the log ended when the sink was opened.
 func (t *tail) attempt(ctx context.Context) error {
 	ends, err := t.sink.ends(ctx, t.partition.topic)
 	if err != nil {
 		return err
 	}
-	t.ids, t.open = nil, map[int64][]string{}
-	t.decoder = batch.NewDecoder(t.sink.tuning.contents)
-	offset := max(t.from, ends[t.partition.number].First) // retention may have moved the start
-	for offset < t.partition.next {
-		if offset, err = t.step(ctx, offset); err != nil {
+	if t.open == nil {
+		t.open, t.decoder = map[int64][]string{}, batch.NewDecoder(t.sink.tuning.contents)
+	}
+	t.from = max(t.from, ends[t.partition.number].First) // retention may have moved the start
+	for t.from < t.partition.next {
+		if t.from, err = t.step(ctx, t.from); err != nil {
 			return unforbidden(err)
 		}
 	}
@@ -138,10 +137,6 @@ func (t *tail) decide(b *batch.Batch) error {
 }
 
 func (t *tail) keep(ids []string) error {
-	if t.each == nil {
-		t.ids = append(t.ids, ids...)
-		return nil
-	}
 	for _, id := range ids {
 		if err := t.each(id); err != nil {
 			return &reopenError{err} // no broker's fault, so no reason to read again

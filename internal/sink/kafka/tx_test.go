@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -39,7 +40,7 @@ func fencedOwnerStops(t *testing.T, options Options) {
 		t.Fatalf("the older one's Write: %v", err)
 	}
 	for range 2 { // the second time after Close, as the pipeline does it
-		_, err = older.Open(t.Context(), mark)
+		_, err = sinktest.Open(t.Context(), older, mark)
 		if !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "another exporter") || !strings.Contains(err.Error(), options.TransactionalID) {
 			t.Fatalf("the older one's Open: %v, want that it was taken over", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // batchSize is the number of messages in one operation of the benchmarks.
@@ -35,7 +36,7 @@ func BenchmarkOpen(b *testing.B) {
 	mark := write(b, s, nil)
 	write(b, s, benchBatch(12<<10, 20_000, new(int)))
 	for b.Loop() {
-		if ids, err := s.Open(b.Context(), mark); err != nil || len(ids) != batchSize {
+		if ids, err := sinktest.Open(b.Context(), s, mark); err != nil || len(ids) != batchSize {
 			b.Fatal(len(ids), err)
 		}
 	}

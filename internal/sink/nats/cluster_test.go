@@ -54,7 +54,7 @@ func TestClusterConformance(t *testing.T) {
 	admin, _ := servers[0].admin()
 	options := Options{URL: strings.Join(urls, ","), Stream: testStream, Subjects: []string{"k8s.>"}, Replicas: 3, Publish: PublishFast}
 	first := newSink(t, options)
-	if _, err := first.Open(within(t), ""); err != nil { // the servers found each other
+	if _, err := sinktest.Open(within(t), first, ""); err != nil { // the servers found each other
 		t.Fatal(err)
 	}
 	if err := first.Close(t.Context()); err != nil {
@@ -171,7 +171,7 @@ func TestI3ClusterChangesItsLeader(t *testing.T) {
 		Retry: func(reason string, _ error) { retries[reason]++ },
 	})
 	publisher.tuning.reply = time.Second
-	if _, err := publisher.Open(within(t), ""); err != nil {
+	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
 		t.Fatal(err)
 	}
 	admin, _ := servers[0].admin()

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // keyed are n messages of a bucket, each of a key of its own from first on.
@@ -52,11 +53,11 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 			}
 			running := newSink(t, options)
 			opened := func(mark sink.Mark) error {
-				_, err := newSink(t, options).Open(within(t), mark)
+				_, err := sinktest.Open(within(t), newSink(t, options), mark)
 				return err
 			}
 			var lost *sink.LostError
-			if _, err := running.Open(within(t), ""); err != nil {
+			if _, err := sinktest.Open(within(t), running, ""); err != nil {
 				t.Fatal(err)
 			}
 			write(t, running, messages(0, 20))
@@ -84,7 +85,7 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 			if !test.lost {
 				return
 			}
-			if _, err := running.Open(within(t), mark); !errors.As(err, &lost) {
+			if _, err := sinktest.Open(within(t), running, mark); !errors.As(err, &lost) {
 				t.Fatalf("opened again: got %v", err)
 			}
 			if err := opened(write(t, running, messages(0, 3))); err != nil { // told once

@@ -14,6 +14,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 const bucket = "CLUSTER"
@@ -143,7 +144,7 @@ func TestI3BucketMirrorsTheCluster(t *testing.T) {
 // replay is what of the messages the bucket does not prove to be delivered.
 func replay(t *testing.T, s *Sink, saved sink.Mark, messages []sink.Message) []sink.Message {
 	t.Helper()
-	ids, err := s.Open(within(t), saved)
+	ids, err := sinktest.Open(within(t), s, saved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func TestI4SweepTakesOutWhatNobodyRemembers(t *testing.T) {
 			mark := write(t, publisher, []sink.Message{
 				pods.message(change.SnapshotBegin, "", ""), pods.message(change.Replaced, "shop", "web"), pods.message(change.Replaced, "shop", "new"),
 			})
-			if _, err := publisher.Open(within(t), mark); err != nil { // the floor is in the mark
+			if _, err := sinktest.Open(within(t), publisher, mark); err != nil { // the floor is in the mark
 				t.Fatal(err)
 			}
 			pods.snapshot.Reason = change.Gone
@@ -228,7 +229,7 @@ func TestI4SweepTakesOutWhatNobodyRemembers(t *testing.T) {
 			maps.Copy(want, nodes.state)
 			wantBucket(t, s, want)
 
-			ids, err := newSink(t, options).Open(within(t), before.text())
+			ids, err := sinktest.Open(within(t), newSink(t, options), before.text())
 			if err != nil || len(ids) != 3+700 { // 699 old ones and one by hand
 				t.Fatalf("got %d ids, %v", len(ids), err)
 			}

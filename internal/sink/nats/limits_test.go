@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 func TestI4RejectionSaysWhy(t *testing.T) {
@@ -111,7 +112,7 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 				}
 			}
 			resize(5000)
-			if _, err := publisher.Open(within(t), ""); err != nil { // the sink knows the limit
+			if _, err := sinktest.Open(within(t), publisher, ""); err != nil { // the sink knows the limit
 				t.Fatal(err)
 			}
 			large := newMaker().Message(6000)

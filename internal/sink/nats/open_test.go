@@ -14,12 +14,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // openError is the PermanentError that the first Open ends with.
 func openError(t *testing.T, options Options, text sink.Mark) error {
 	t.Helper()
-	_, err := newSink(t, options).Open(within(t), text)
+	_, err := sinktest.Open(within(t), newSink(t, options), text)
 	var permanent *sink.PermanentError
 	if !errors.As(err, &permanent) {
 		t.Fatalf("got %v, want a PermanentError", err)
@@ -165,7 +166,7 @@ func TestOpenRetriesAnUnreachableServer(t *testing.T) {
 				cancel()
 			}
 		}})
-	_, err = s.Open(ctx, "")
+	_, err = sinktest.Open(ctx, s, "")
 	wantError(t, err, "open stream K8S: context canceled: the last attempt failed: connect to nats://u:xxxxx@"+address+
 		": nobody answers there: check the URL, and that the server is up")
 	if !errors.Is(err, context.Canceled) || !slices.Equal(reasons, []string{"disconnected", "disconnected", "disconnected"}) {
@@ -180,7 +181,7 @@ func TestI4MarkOfAnotherStreamIsLost(t *testing.T) {
 	old := first.stream.place
 	s.deleteStream()
 	again := newSink(t, s.options())
-	ids, err := again.Open(within(t), old.text())
+	ids, err := sinktest.Open(within(t), again, old.text())
 	var lost *sink.LostError
 	if !errors.As(err, &lost) || ids != nil {
 		t.Fatalf("got %q and %v, want a LostError", ids, err)
@@ -228,7 +229,7 @@ func TestI1OpenSkipsDeletedMessages(t *testing.T) {
 		}
 		want = slices.Delete(want, int(seq)-1, int(seq))
 	}
-	ids, err := newSink(t, s.options()).Open(within(t), before)
+	ids, err := sinktest.Open(within(t), newSink(t, s.options()), before)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // FuzzOutbox: what the outbox writes itself and what the client library writes of the same message arrive as the same.
@@ -233,7 +234,7 @@ func TestI3SocketThatTakesNothing(t *testing.T) {
 	publisher := newSink(t, options)
 	publisher.tuning.flush, publisher.tuning.bytes = 500*time.Millisecond, 64<<20
 	publisher.tuning.reply = 20 * time.Second // a socket that goes on with the wrong bytes is silent for so long
-	if _, err := publisher.Open(within(t), ""); err != nil {
+	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
 		t.Fatal(err)
 	}
 	defer network.stall()()

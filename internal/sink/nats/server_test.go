@@ -206,7 +206,7 @@ func newSink(t testing.TB, options Options) *Sink {
 func openSink(t testing.TB, options Options) *Sink {
 	t.Helper()
 	s := newSink(t, options)
-	if _, err := s.Open(within(t), ""); err != nil {
+	if _, err := sinktest.Open(within(t), s, ""); err != nil {
 		t.Fatal(err)
 	}
 	return s

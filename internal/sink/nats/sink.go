@@ -43,45 +43,45 @@ func New(options Options) (*Sink, error) {
 }
 
 // Open is as in sink.Sink.
-func (s *Sink) Open(ctx context.Context, text sink.Mark) ([]string, error) {
+func (s *Sink) Open(ctx context.Context, text sink.Mark, behind sink.Tail) error {
 	want, err := parseMark(text)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.shut(ctx)
 	wait := newBackOff()
 	for {
-		ids, err := s.attempt(ctx, want)
+		err := s.attempt(ctx, want, behind)
 		var lost *sink.LostError
 		if err == nil || errors.As(err, &lost) {
 			s.opened = true
-			return ids, err
+			return err
 		}
 		s.shut(ctx)
 		if end := s.final(ctx, "open", err); end != nil {
-			return nil, end
+			return end
 		}
 		s.options.Retry(reason(err), err)
 		pause(ctx, wait.NextBackOff(), nil)
 		if ctx.Err() != nil {
-			return nil, s.final(ctx, "open", err)
+			return s.final(ctx, "open", err)
 		}
 	}
 }
 
 // attempt opens once. The sink is open after a LostError, too.
-func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
+func (s *Sink) attempt(ctx context.Context, want *mark, behind sink.Tail) error {
 	c, err := s.connect(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.conn, s.generation = c, c.Generation()
 	if err := s.locate(ctx, want); err != nil {
-		return nil, err
+		return err
 	}
 	info, err := s.ensure(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.stream = newStream(info)
 	s.choose(&info.Config)
@@ -92,39 +92,39 @@ func (s *Sink) attempt(ctx context.Context, want *mark) ([]string, error) {
 	s.stream.place.Held, s.looked = hold(info, nil), time.Now()
 	if want == nil || s.options.Shared {
 		if err := s.inspect(ctx, info); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if want == nil {
 		s.begin("")
-		return nil, nil
+		return nil
 	}
-	return s.resume(ctx, info, want)
+	return s.resume(ctx, info, want, behind())
 }
 
 // resume finds what the stream holds behind the mark. Where it lost what was before that, the sink begins anew.
-func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mark) ([]string, error) {
+func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mark, found func(id string)) error {
 	place := &s.stream.place
-	lost := func(err error) ([]string, error) {
+	lost := func(err error) error {
 		if foreign := s.inspect(ctx, info); foreign != nil { // what took the place of what is lost may be another cluster's
-			return nil, foreign
+			return foreign
 		}
 		s.begin(strconv.FormatUint(info.State.FirstSeq, 10))
-		return nil, err
+		return err
 	}
 	place.Floor, place.Writer = want.Floor, cmp.Or(want.Writer, s.writer(""))
 	if err := want.lostIn(info); err != nil {
 		return lost(err)
 	}
-	ids, unread, err := s.delivered(ctx, want)
+	unread, err := s.delivered(ctx, want, found)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if missing := want.Held.missing(s.view(info, unread)); missing != "" {
 		return lost(&sink.LostError{Log: "stream " + s.name, Want: want.String(), Have: "less than it held, since it was purged: " + missing})
 	}
 	place.Held = hold(info, want.Held)
-	return ids, nil
+	return nil
 }
 
 // begin notes that nothing of what is there is known. The server may remember ids of messages that it has lost: ours are others from

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // TestOpenRefusesStreamsThatForget, and others that cannot be a log.
@@ -77,7 +78,7 @@ func TestI3TwoWritersOnASharedStream(t *testing.T) {
 	want = append(append(append(want, idsOf(batch)...), idsOf(batch[10:])...), idsOf(more)...)
 	wantIDs(t, s.ids(), append(want, moved[0].ID))
 	for at, tail := range map[sink.Mark][]string{before: append(idsOf(batch), moved[0].ID), mark: {moved[0].ID}} {
-		ids, err := newSink(t, options).Open(within(t), at)
+		ids, err := sinktest.Open(within(t), newSink(t, options), at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +88,7 @@ func TestI3TwoWritersOnASharedStream(t *testing.T) {
 	again := maker.Batch(2)
 	write(t, first, again)
 	write(t, second, again[:1])
-	ids, err := newSink(t, others).Open(within(t), atFirst)
+	ids, err := sinktest.Open(within(t), newSink(t, others), atFirst)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestI4PurgedStreamIsLost(t *testing.T) {
 			} else if err := stream.Purge(ctx, keep(test.keep)...); err != nil {
 				t.Fatal(err)
 			}
-			_, err := newSink(t, options).Open(within(t), mark)
+			_, err := sinktest.Open(within(t), newSink(t, options), mark)
 			var lost *sink.LostError
 			if errors.As(err, &lost) != test.lost || err != nil && !test.lost {
 				t.Fatalf("got %v, want lost: %t", err, test.lost)
@@ -157,7 +158,7 @@ func TestI4StreamThatBeginsLaterIsNotLost(t *testing.T) {
 	}
 	publisher := openSink(t, s.options())
 	mark := write(t, publisher, nil)
-	if _, err := publisher.Open(within(t), mark); err != nil || publisher.stream.place.Seq != 999 {
+	if _, err := sinktest.Open(within(t), publisher, mark); err != nil || publisher.stream.place.Seq != 999 {
 		t.Fatalf("got %d, %v", publisher.stream.place.Seq, err)
 	}
 }

@@ -28,14 +28,14 @@ type entry struct {
 // concurrency is how many reads are under way at once: each answer holds a whole message.
 const concurrency = 32
 
-// delivered is the ids of our messages after the mark, and how many messages there are gone.
-func (s *Sink) delivered(ctx context.Context, want *mark) (ids []string, gone uint64, err error) {
+// delivered gives the ids of our messages after the mark to found, and says how many messages there are gone.
+func (s *Sink) delivered(ctx context.Context, want *mark, found func(id string)) (gone uint64, err error) {
 	after, last := want.Seq, s.stream.place.Seq
 	for after < last {
 		n := int(min(concurrency, last-after))
 		entries, err := s.read(ctx, after+1, n)
 		if err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		for i := range entries {
 			if entries[i].gone {
@@ -44,15 +44,15 @@ func (s *Sink) delivered(ctx context.Context, want *mark) (ids []string, gone ui
 			}
 			ours, err := s.isOurs(ctx, &entries[i], want)
 			if err != nil {
-				return nil, 0, err
+				return 0, err
 			}
 			if ours {
-				ids = append(ids, entries[i].id)
+				found(entries[i].id)
 			}
 		}
 		after += uint64(n)
 	}
-	return ids, gone, nil
+	return gone, nil
 }
 
 // read returns the entries at n sequences. It asks the stream's leader: the replicas that answer direct gets may not

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // TestModeSaysWhichAndWhy, once, and switches batches on only in a stream that kubecdc made.
@@ -48,7 +49,7 @@ func TestModeSaysWhichAndWhy(t *testing.T) {
 			options.Publish, options.Notice = test.publish, func(text string) { told = append(told, text) }
 			publisher := openSink(t, options)
 			mark := write(t, publisher, newMaker().Batch(3))
-			if _, err := publisher.Open(within(t), mark); err != nil {
+			if _, err := sinktest.Open(within(t), publisher, mark); err != nil {
 				t.Fatal(err)
 			}
 			if publisher.Mode() != test.want || len(told) != 1 || told[0] != "messages are sent "+test.want {

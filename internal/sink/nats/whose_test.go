@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/decode"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 const otherUID = "99999999-0000-4000-8000-000000000000"
@@ -71,7 +72,7 @@ func TestI10AnotherClustersStreamIsRefused(t *testing.T) {
 			write(t, openSink(t, options), batch)
 			ours := judged(options, false)
 			_, checkErr := check(t, ours)
-			_, openErr := newSink(t, ours).Open(within(t), "")
+			_, openErr := sinktest.Open(within(t), newSink(t, ours), "")
 			for what, err := range map[string]error{"check": checkErr, "open": openErr} {
 				var permanent *sink.PermanentError
 				if test.want == "" && err == nil {
@@ -97,13 +98,13 @@ func TestI4AnotherClustersRecordsAreNotOurs(t *testing.T) {
 	s.publish("k8s.another.subject", batch[0].ID)
 	narrow := mine
 	narrow.Subjects = []string{"k8s.test.>", "k8s.x"}
-	ids, err := newSink(t, narrow).Open(within(t), before)
+	ids, err := sinktest.Open(within(t), newSink(t, narrow), before)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantIDs(t, ids, idsOf(batch))
 	s.publish("k8s.x", theirs(1, "prod")[0].ID)
-	_, err = newSink(t, mine).Open(within(t), before)
+	_, err = sinktest.Open(within(t), newSink(t, mine), before)
 	var foreign *sink.ForeignError
 	if !errors.As(err, &foreign) || foreign.UID != otherUID[:8] || !strings.Contains(err.Error(), "key cluster") {
 		t.Fatalf("got %v", err)
@@ -133,7 +134,7 @@ func TestI3SharedStreamOfAnOlderVersion(t *testing.T) {
 	if err := stream.DeleteMsg(ctx, 3); err != nil { // or the whole stream is refused
 		t.Fatal(err)
 	}
-	ids, err := newSink(t, options).Open(within(t), place.text())
+	ids, err := sinktest.Open(within(t), newSink(t, options), place.text())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func TestI4DefaultStreamOfAnOlderVersion(t *testing.T) {
 			}
 			ours := newSink(t, options)
 			for range 2 {
-				_, err := ours.Open(within(t), mark)
+				_, err := sinktest.Open(within(t), ours, mark)
 				var lost *sink.LostError
 				if err != nil && !errors.As(err, &lost) {
 					t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 // TestI3ResetConnections resets all connections again and again, until enough messages and enough resets came together.
@@ -89,7 +90,7 @@ func TestI10OlderWriterIsFenced(t *testing.T) {
 		want := maker.Batch(5)
 		mark := write(t, older, want)
 		younger := newSink(t, s.options(publish))
-		if _, err := younger.Open(within(t), mark); err != nil {
+		if _, err := sinktest.Open(within(t), younger, mark); err != nil {
 			t.Fatal(err)
 		}
 		batch := maker.Batch(1)
@@ -127,7 +128,7 @@ func TestI10LastWordsOfAPredecessor(t *testing.T) {
 			return
 		}
 		wantError(t, err, fmt.Sprintf(`write to stream K8S: message %d on subject "k8s.x" came after it was opened: open the sink again`, i+1))
-		ids, err := publisher.Open(within(t), before)
+		ids, err := sinktest.Open(within(t), publisher, before)
 		if err != nil || len(ids) != int(i+1) {
 			t.Fatalf("got %q and %v", ids, err)
 		}
@@ -186,7 +187,7 @@ func TestI7CancelledInAFullSocket(t *testing.T) {
 	options.URL = network.url()
 	publisher := newSink(t, options)
 	publisher.tuning.reply, publisher.tuning.flush = time.Hour, time.Hour // so that only the context ends the Write
-	if _, err := publisher.Open(within(t), ""); err != nil {
+	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
 		t.Fatal(err)
 	}
 	resume := network.stall()
@@ -232,7 +233,7 @@ func TestI3SilentConnection(t *testing.T) {
 		publisher := newSink(t, options)
 		const short = 300 * time.Millisecond
 		publisher.tuning.reply, publisher.tuning.outage, publisher.tuning.dial = short, short, short
-		if _, err := publisher.Open(within(t), ""); err != nil {
+		if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
 			t.Fatal(err)
 		}
 		resume = network.stall()
@@ -255,7 +256,7 @@ func TestI3LateCopy(t *testing.T) {
 		options.URL = network.url()
 		publisher := newSink(t, options)
 		publisher.tuning.reply = 300 * time.Millisecond
-		if _, err := publisher.Open(within(t), ""); err != nil {
+		if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
 			t.Fatal(err)
 		}
 		maker := newMaker()

@@ -17,7 +17,7 @@ func cancelledBefore(r *rig) {
 	cancel()
 	r.endsWith(ended, func() error { return l.hand(ended, r.maker.Batch(3)) })
 	r.endsWith(ended, func() error {
-		_, err := l.sink.Open(ended, l.saved)
+		_, err := Open(ended, l.sink, l.saved)
 		return err
 	})
 	l.restart(l.close)
@@ -77,7 +77,7 @@ func leaks(r *rig) {
 	r.close(s)
 	ended, cancel := context.WithCancel(r.ctx)
 	cancel()
-	if _, err := s.Open(ended, mark); err == nil {
+	if _, err := Open(ended, s, mark); err == nil {
 		r.close(s)
 	}
 	limit, stop := context.WithTimeout(r.ctx, r.prompt)

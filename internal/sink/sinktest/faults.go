@@ -123,7 +123,7 @@ func stalled(r *rig) {
 	short, cancelShort := context.WithTimeout(r.ctx, 100*time.Millisecond)
 	defer cancelShort()
 	r.endsWith(short, func() error {
-		_, err := l.sink.Open(short, l.saved)
+		_, err := Open(short, l.sink, l.saved)
 		return err // or none: a full disk can still be opened
 	})
 	resume()
@@ -163,7 +163,7 @@ func oneWriter(r *rig) {
 	younger := r.newSink()
 	ctx, cancel := context.WithTimeout(r.ctx, r.prompt)
 	defer cancel()
-	if _, err := younger.Open(ctx, mark); err != nil {
+	if _, err := Open(ctx, younger, mark); err != nil {
 		batch := r.maker.Batch(3) // the older one is the owner, and undisturbed
 		r.write(older, batch)
 		r.check(append(want, batch...))

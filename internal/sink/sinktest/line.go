@@ -52,7 +52,7 @@ func (l *line) deliver(batch []sink.Message) {
 func (l *line) recover(s sink.Sink) {
 	l.Helper()
 	for l.sink = s; ; {
-		ids, err := s.Open(l.ctx, l.saved)
+		ids, err := Open(l.ctx, s, l.saved)
 		if err != nil {
 			l.transient(err)
 			continue

@@ -54,7 +54,7 @@ func (r *rig) seesLoss(s sink.Sink) {
 
 func (r *rig) opensLost(s sink.Sink, mark sink.Mark) {
 	r.Helper()
-	ids, err := s.Open(r.ctx, mark)
+	ids, err := Open(r.ctx, s, mark)
 	var lost *sink.LostError
 	if !errors.As(err, &lost) {
 		r.Fatalf("Open at %q, which is gone: got %v, want a LostError", mark, err)

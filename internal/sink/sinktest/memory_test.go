@@ -41,28 +41,28 @@ type memorySink struct {
 	kept []Stored
 }
 
-func (s *memorySink) Open(ctx context.Context, mark sink.Mark) ([]string, error) {
+func (s *memorySink) Open(ctx context.Context, mark sink.Mark, behind sink.Tail) error {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.open, s.log.owner = true, s
 	if mark == "" && s.log.lie != "returns what is foreign" {
-		return nil, nil
+		return nil
 	}
 	epoch, at := parseMark(mark)
 	if s.log.lie != "overlooks the loss" && (epoch != s.log.epoch || at > len(s.log.stored)) {
-		return nil, &sink.LostError{Log: "memory", Want: string(mark), Have: strconv.Itoa(len(s.log.stored))}
-	}
-	var ids []string
-	for _, stored := range s.log.stored[min(at, len(s.log.stored)):] {
-		ids = append(ids, stored.ID)
+		return &sink.LostError{Log: "memory", Want: string(mark), Have: strconv.Itoa(len(s.log.stored))}
 	}
 	if s.log.lie == "forgets what follows" {
-		return nil, nil
+		return nil
 	}
-	return ids, nil
+	found := behind()
+	for _, stored := range s.log.stored[min(at, len(s.log.stored)):] {
+		found(stored.ID)
+	}
+	return nil
 }
 
 func parseMark(mark sink.Mark) (epoch, at int) {

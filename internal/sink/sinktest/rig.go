@@ -71,7 +71,7 @@ func (r *rig) opened(mark sink.Mark) (sink.Sink, []string) {
 
 func (r *rig) open(s sink.Sink, mark sink.Mark) []string {
 	r.Helper()
-	ids, err := s.Open(r.ctx, mark)
+	ids, err := Open(r.ctx, s, mark)
 	if err != nil {
 		r.Fatalf("Open at %q: %v", mark, err)
 	}

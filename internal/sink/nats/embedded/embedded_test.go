@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,7 +23,7 @@ func TestI1EmbeddedServerKeepsTheStream(t *testing.T) {
 	options := embedded.Options{StoreDir: t.TempDir()}
 	server := start(t, options)
 	writer := newSink(t, server.URL(), server.Option())
-	if _, err := writer.Open(ctx, ""); err != nil {
+	if _, err := sinktest.Open(ctx, writer, ""); err != nil {
 		t.Fatal(err)
 	}
 	before, err := writer.Write(ctx, nil)
@@ -36,7 +37,7 @@ func TestI1EmbeddedServerKeepsTheStream(t *testing.T) {
 	server.Shutdown()
 	server = start(t, options)
 	reader := newSink(t, server.URL())
-	ids, err := reader.Open(ctx, before)
+	ids, err := sinktest.Open(ctx, reader, before)
 	if err != nil || len(ids) != 1 || ids[0] != id {
 		t.Fatalf("got %q and %v", ids, err)
 	}

@@ -1,0 +1,80 @@
+package pipeline
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// vast is a sink whose log holds more behind its mark than anybody should keep: records of others, and such as are saved.
+type vast struct {
+	memory
+	records int
+	most    uint64 // bytes in use while it was read
+}
+
+func (v *vast) Open(ctx context.Context, mark sink.Mark, behind sink.Tail) error {
+	if err := v.memory.Open(ctx, mark, behind); err != nil || mark == "" {
+		return err
+	}
+	found := behind()
+	for i := range v.records {
+		rec := update(pods(), "p"+strconv.Itoa(i), 3)
+		found(rec.ID("ffffffff-0000").String())
+		found(rec.ID(clusterUID).String())
+		if i%(v.records/8) == v.records/8-1 {
+			v.most = max(v.most, inUse())
+		}
+	}
+	found(idOf(update(pods(), "crashed", 6)))
+	return nil
+}
+
+func inUse() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// Of what a log holds behind the mark, only what the state does not know is kept: an outage may have left any number of records there,
+// ours from disk under one mark, and those of others who write there, too.
+func TestI6OfALogNothingIsKeptThatIsSaved(t *testing.T) {
+	v := &vast{records: 100_000}
+	r := newRig(t, sinkOf("vast", v))
+	for _, records := range [][]*change.Record{{update(pods(), "a", 5)}, {update(pods(), "crashed", 6), update(pods(), "a", 7)}} {
+		if err := r.life(func(line *Line) {
+			r.push(line, records...)
+			r.drain(line, pods())
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := inUse(); v.most == 0 || v.most > after+8<<20 {
+		t.Errorf("%d MiB were in use while the log was read, and %d afterwards", v.most>>20, after>>20)
+	}
+	if got := v.short(); got != "a/5/updated a/7/updated" {
+		t.Errorf("log is %s", got)
+	}
+}
+
+// The same when a failed batch is looked for.
+func TestI6OfAFailedBatchOnlyOursIsKept(t *testing.T) {
+	l := newListener(0, sinkOf("s", &memory{}), &Config{ClusterUID: clusterUID})
+	l.delivered.foreign = func(id change.ID) (bool, error) { return !change.SameCluster(id.Cluster, clusterUID), nil }
+	reading, err := l.reading()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := idOf(update(pods(), "a", 5))
+	for _, id := range []string{update(pods(), "a", 5).ID("ffffffff-0000").String(), "somebody else's", ours} {
+		reading.take(id)
+	}
+	if len(reading.retried) != 1 || reading.err() != nil {
+		t.Errorf("%q are kept, %v", reading.retried, reading.err())
+	}
+}

@@ -1,0 +1,24 @@
+package sinktest
+
+import (
+	"context"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Open opens the sink and returns the ids that it finds behind the mark.
+func Open(ctx context.Context, s sink.Sink, mark sink.Mark) (ids []string, err error) {
+	err = s.Open(ctx, mark, Collect(&ids))
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
+}
+
+// Collect is a tail that keeps all ids.
+func Collect(ids *[]string) sink.Tail {
+	return func() func(string) {
+		*ids = nil
+		return func(id string) { *ids = append(*ids, id) }
+	}
+}
