@@ -18,7 +18,8 @@ import (
 
 const (
 	suffix = ".letter" // of a letter's file
-	// claimedName is the directory of the letter that is on its way to the sink again, and of one that is being written.
+	// claimedName is the directory of the letter that is on its way to the sink again, and of one that is being
+	// written.
 	claimedName = "claimed"
 	unfinished  = ".new"
 )
@@ -37,8 +38,8 @@ type Options struct {
 	now   func() time.Time
 }
 
-// Dir is the dead letters of one sink. Keep, Claim and Settle are for the sink's own goroutine; the others may be called
-// from any, and from other processes.
+// Dir is the dead letters of one sink. Keep, Claim and Settle are for the sink's own goroutine; the others may be
+// called from any, and from other processes.
 type Dir struct{ Options }
 
 // New returns the directory, and makes nothing.
@@ -72,8 +73,8 @@ func (d *Dir) keep(l *Letter) error {
 	return d.write(l, d.file(l.ID))
 }
 
-// Claim notes durably that the letter is on its way to the sink, so that Settle can find out after a crash what became of
-// it. It is false where there is no such letter. To claim twice is to claim once.
+// Claim notes durably that the letter is on its way to the sink, so that Settle can find out after a crash what became
+// of it. It is false where there is no such letter. To claim twice is to claim once.
 func (d *Dir) Claim(id string) (found bool, err error) {
 	if _, err := os.Stat(d.claimed(id)); err == nil {
 		return true, nil
@@ -91,8 +92,8 @@ func (d *Dir) Claim(id string) (found bool, err error) {
 	return true, nil
 }
 
-// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and end removes the letters
-// whose events are among them, and gives the others back.
+// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and end
+// removes the letters whose events are among them, and gives the others back.
 func (d *Dir) Settle() (held func(id string), end func() error, err error) {
 	entries, err := os.ReadDir(filepath.Join(d.Dir, claimedName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -216,3 +216,41 @@ func TestI6AMarkCarriesNoMoreThanItsBound(t *testing.T) {
 		}
 	})
 }
+
+// A sink that is absent ends nothing where it does not open: it is opened again.
+func TestI1AnAbsentSinkThatDoesNotOpenIsOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault, mended := broken("the password is wrong")
+		bad, good := &memory{}, &memory{}
+		s := sinkOf("bad", bad)
+		s.Queue = fifo.Limit{Bytes: 1 << 20, Records: 3}
+		r := newRig(t, s, sinkOf("good", good))
+		err := r.life(func(line *Line) {
+			r.push(line, update(pods(), "a", 5))
+			r.drain(line, pods())
+			bad.mu.Lock()
+			bad.fault = fault
+			bad.mu.Unlock()
+			for v := range 10 {
+				r.push(line, update(pods(), "b", 6+v))
+			}
+			r.drain(line, pods())
+			bad.mu.Lock()
+			bad.lost = errors.New("the broker does not answer")
+			bad.mu.Unlock()
+			mended.Store(true)
+			for range 100 {
+				if synctest.Wait(); strings.Contains(r.requested(), "pods absent bad") {
+					break
+				}
+				time.Sleep(time.Minute)
+			}
+			r.comeback(line, "bad")
+			r.push(line, update(pods(), "a", 91))
+			bad.eventually(t, "a/5/updated /90/gap /90/snapshot.begin /90/snapshot.end a/91/updated")
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

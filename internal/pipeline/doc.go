@@ -9,9 +9,11 @@
 //
 // # The sink's log after a crash
 //
-// A sink is opened at its mark and returns the ids behind it, the tail. The listener skips those records when the watch
-// or a reconcile brings them again, and the mark stays until the tail is passed. Nothing older than what the log holds
-// of an object is written behind it, since a log may be compacted.
+// A sink is opened at its mark and gives the ids behind it, the tail, one by one. A tail may be long: others write to
+// a shared log, and a mark may hang back while records wait on disk. So it is folded while it is read, and what is
+// saved or another cluster's leaves nothing in memory (reading.go, I6). The listener skips those records when the
+// watch or a reconcile brings them again, and the mark stays until the tail is passed. Nothing older than what the log
+// holds of an object is written behind it, since a log may be compacted.
 //
 // A mark does not wait for other sinks. If one of them holds the positions back and the mark lags by 4,096 records, the
 // mark is saved all the same and carries the ids of the records that its own sink has and the state does not know
@@ -58,6 +60,7 @@
 //
 // # Decisions
 //
+//   - Sinks give ids and return no list. A list of our ids is short as a rule, but only the pipeline knows what is saved.
 //   - A mark carries ids, not a version per stream. Versions are shorter, and say nothing about what a reconcile found,
 //     records that share a version, partitions, and ghosts.
 //   - A tracker per stream, not one for all: a stream that waits for one sink holds up no other stream's position.

@@ -8,8 +8,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// What a sink's log holds behind a mark may be long: others may write there, too, and a sink that was away is given what waited on
-// disk under one mark. So it is folded while it is read, and what is kept of it is what the saved state does not know (I6).
+// What a sink's log holds behind a mark may be long: others may write there, too. So it is folded while it is read, and
+// what is kept of it is what the saved state does not know (I6).
 
 // logReading is one reading of a log for a deliveredSet.
 type logReading struct {
@@ -118,7 +118,8 @@ func (s *spooledIDs) found(text string) {
 }
 
 // again are the ids of those records on disk that the log holds, or whose note it holds in their place, but for what
-// takeNote leaves out. A log may be compacted: what comes before a record of the same object that it holds was delivered, too.
+// takeNote leaves out. A log may be compacted: what comes before a record of the same object that it holds was
+// delivered, too.
 func (s *spooledIDs) again() map[change.ID]struct{} {
 	again := map[change.ID]struct{}{}
 	type object struct {

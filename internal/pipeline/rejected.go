@@ -19,8 +19,8 @@ type DeadLetters interface {
 	Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (id string, err error)
 	// Claim notes durably that the letter is on its way to the sink. It is false where there is no such letter.
 	Claim(id string) (found bool, err error)
-	// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and end removes the
-	// letters whose events are among them, and gives the others back.
+	// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and
+	// end removes the letters whose events are among them, and gives the others back.
 	Settle() (held func(id string), end func() error, err error)
 }
 
@@ -46,9 +46,9 @@ type trimming struct {
 	next     int            // in Oversize.Trims
 }
 
-// rejected decides what becomes of the batch's first record, which the sink will never take, and returns what is still to
-// be written: a smaller one, or a note, in its place, so that the loss is on the wire where it happened (I4). The note goes
-// out when the record is durable elsewhere (I1).
+// rejected decides what becomes of the batch's first record, which the sink will never take, and returns what is still
+// to be written: a smaller one, or a note, in its place, so that the loss is on the wire where it happened (I4). The
+// note goes out when the record is durable elsewhere (I1).
 func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejected *sink.RejectedError) ([]*change.Record, error) {
 	rec := batch[0]
 	if rec.Op == change.Gap && rejected.NoPlace {
@@ -84,8 +84,8 @@ func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 	return batch, nil
 }
 
-// withoutNote goes on without a gap record whose own place cannot be written to, so that nobody reads there: the letter, the log
-// and the metric tell of what it stands for. A gap of the stream has none yet.
+// withoutNote goes on without a gap record whose own place cannot be written to, so that nobody reads there: the
+// letter, the log and the metric tell of what it stands for. A gap of the stream has none yet.
 func (l *listener) withoutNote(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) error {
 	if rec.Marks == nil || rec.Marks.Rejected == "" {
 		if _, err := l.keep(ctx, rec, rejected); err != nil {
@@ -124,7 +124,8 @@ var (
 	errOtherForm  = errors.New("it lay on disk, cut and redacted by other rules than today's, and cannot be shaped again: exporter snapshot sends the object as it is now")
 )
 
-// nothingLeft is why a record is withheld of which there is nothing that a letter could keep, nil where there is something.
+// nothingLeft is why a record is withheld of which there is nothing that a letter could keep, nil where there is
+// something.
 func nothingLeft(withheld string) error {
 	switch withheld {
 	case change.Unreadable:
@@ -135,8 +136,8 @@ func nothingLeft(withheld string) error {
 	return nil
 }
 
-// keep makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by itself
-// when there is space.
+// keep makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by
+// itself when there is space.
 func (l *listener) keep(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
 	if l.DeadLetters == nil {
 		return "", nil

@@ -52,8 +52,9 @@ type remains struct {
 	plain  sink.Mark // the same one, or where that carries ids an earlier one; "" where the log has lost both
 }
 
-// openSaved opens the sink at its saved mark, which may carry ids. Where the log has lost it, not all that it carries is still there;
-// but what lies behind the plain mark is, as far as the log reaches that. The error is a *sink.LostError then, too.
+// openSaved opens the sink at its saved mark, which may carry ids. Where the log has lost it, not all that it carries
+// is still there; but what lies behind the plain mark is, as far as the log reaches that. The error is a
+// *sink.LostError then, too.
 func (l *listener) openSaved(ctx context.Context, saved sink.Mark, begin beginning) (remains, error) {
 	carried, err := l.store.Carried(l.Name)
 	if err != nil {
@@ -82,7 +83,8 @@ func (l *listener) openSaved(ctx context.Context, saved sink.Mark, begin beginni
 // beginning begins to read what a log holds.
 type beginning func() (*behindMark, error)
 
-// read opens the sink at the mark, and folds what the mark carries and what the log holds behind it. After a *sink.LostError that is nothing.
+// read opens the sink at the mark, and folds what the mark carries and what the log holds behind it. After a
+// *sink.LostError that is nothing.
 func (l *listener) read(ctx context.Context, mark sink.Mark, begin beginning, carried []string) (*behindMark, error) {
 	var behind *behindMark
 	var failed error
@@ -189,8 +191,8 @@ func (l *listener) reopen(ctx context.Context) error {
 	}
 }
 
-// patience is how long a sink that failed is left alone before it is opened again. That it opens proves nothing, so the waits
-// grow until it has taken a batch. The zero value is ready for use.
+// patience is how long a sink that failed is left alone before it is opened again. That it opens proves nothing, so
+// the waits grow until it has taken a batch. The zero value is ready for use.
 type patience struct {
 	waits *backoff.ExponentialBackOff // nil: it did not fail since
 }
@@ -214,9 +216,9 @@ func (p *patience) wait(ctx context.Context) error {
 // reset notes that the sink has taken a batch.
 func (p *patience) reset() { p.waits = nil }
 
-// makeGood is the answer to a log that lost records while running. The saved mark stays, if the log still reaches it. If it
-// does not, it goes back to the log's end: were it to stay, the log could grow to it again, and a crash would find nothing
-// behind it. It never goes forward, since what lies between may not be saved.
+// makeGood is the answer to a log that lost records while running. The saved mark stays, if the log still reaches it.
+// If it does not, it goes back to the log's end: were it to stay, the log could grow to it again, and a crash would
+// find nothing behind it. It never goes forward, since what lies between may not be saved.
 func (l *listener) makeGood(ctx context.Context) error {
 	end, saved := l.mark, l.line.savedMark(l.index)
 	left, err := l.openSaved(ctx, saved, func() (*behindMark, error) { return l.firstReading(nil) })

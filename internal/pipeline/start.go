@@ -89,10 +89,10 @@ func (r *run) awaitOpen(l *listener) (bool, error) {
 	var opened openedSink
 	for {
 		opened = <-l.opening
-		if !isPermanent(opened.err) || r.opening.Err() != nil {
+		if opened.err == nil || r.opening.Err() != nil || !isPermanent(opened.err) && !l.isAway() {
 			break
 		}
-		if err := l.halt(r.opening, opened.err); err != nil {
+		if err := r.failedToOpen(l, opened.err); err != nil {
 			l.joined = true
 			return false, isEnd(err)
 		}
@@ -115,6 +115,15 @@ func (r *run) awaitOpen(l *listener) (bool, error) {
 		err = r.requestOwed(func(d checkpoint.Debt) bool { return d.Sink == l.Name })
 	}
 	return err == nil || errors.Is(err, errLeft), err
+}
+
+// failedToOpen returns when the sink may be opened again. One that is absent holds up nobody, and ends nothing either.
+func (r *run) failedToOpen(l *listener, err error) error {
+	if isPermanent(err) {
+		return l.halt(r.opening, err)
+	}
+	r.Observer.Failed(l.Name, err)
+	return l.patience.wait(r.opening)
 }
 
 // closeUnopened waits for the sinks that are still being opened, when the run ends before it began.

@@ -14,8 +14,8 @@ type tail struct {
 	ghosts      ghosts                  // what becomes of the objects
 }
 
-// latest is the highest resourceVersion that the tail holds of one key, less those of deletes: a delete that a reconcile told
-// of may carry a version of another cluster.
+// latest is the highest resourceVersion that the tail holds of one key, less those of deletes: a delete that a
+// reconcile told of may carry a version of another cluster.
 type latest struct {
 	cluster string // the one that the version is of
 	version string
@@ -37,10 +37,10 @@ func (all tails) of(stream string) *tail {
 	return all[stream]
 }
 
-// settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is no
-// ghost, nor is what the record took the place of, though a watch never told of its end; and what an earlier one deleted came
-// back, as in an etcd that was restored. A dead letter that was sent again as history tells nothing of what is newer. It says
-// whether that may have changed anything.
+// settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is
+// no ghost, nor is what the record took the place of, though a watch never told of its end; and what an earlier one
+// deleted came back, as in an etcd that was restored. A dead letter that was sent again as history tells nothing of
+// what is newer. It says whether that may have changed anything.
 func (all tails) settle(id change.ID, stream *change.Stream) bool {
 	t := all[stream.String()]
 	if t == nil {
@@ -71,17 +71,17 @@ func (t *tail) isPassed(rec *change.Record) bool {
 	return order > 0 || order == 0 && rec.Position.Complete
 }
 
-// isCompared says whether the record is the end of a reconcile that has compared everything that the tail tells. An initial
-// snapshot that goes on lists at a version that the log may be ahead of: the watch brings that again.
+// isCompared says whether the record is the end of a reconcile that has compared everything that the tail tells. An
+// initial snapshot that goes on lists at a version that the log may be ahead of: the watch brings that again.
 func (t *tail) isCompared(rec *change.Record) bool {
 	return endsReconcile(rec) &&
 		(rec.Snapshot.Reason != change.Initial || change.CompareVersions(t.newest, rec.Snapshot.ResourceVersion) <= 0)
 }
 
-// isOlder says whether the log holds something newer of the record's object than the record. What a watch sends is delivered
-// then, or lies in the gap that a reconcile has announced there. What a list at an exact version found would be false
-// behind a later record, and so would the delete of an object behind the one that took its place: the log was compacted
-// since, or no watch told of that delete.
+// isOlder says whether the log holds something newer of the record's object than the record. What a watch sends is
+// delivered then, or lies in the gap that a reconcile has announced there. What a list at an exact version found would
+// be false behind a later record, and so would the delete of an object behind the one that took its place: the log was
+// compacted since, or no watch told of that delete.
 func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	known := t.latest[rec.Key]
 	if known.cluster != id.Cluster {
@@ -144,7 +144,8 @@ func newer(a, b string) string {
 }
 
 // take finds the record in whatever shape it was delivered. An object that a reconcile finds is there when any record
-// of the same version is, one that a watch tells of when a reconcile found it, and a delete when any delete of the same uid is: a reconcile may have told of it before the watch.
+// of the same version is, one that a watch tells of when a reconcile found it, and a delete when any delete of the
+// same uid is: a reconcile may have told of it before the watch.
 func (t *tail) take(rec *change.Record, id change.ID) bool {
 	switch {
 	case id.Op == change.Replaced:
@@ -156,8 +157,8 @@ func (t *tail) take(rec *change.Record, id change.ID) bool {
 	return t.takeOp(id, id.Op) || id.Op.OfObject() && id.Op != change.Sync && t.takeOp(id, change.Replaced)
 }
 
-// takeNote finds the gap that was written in the place of the record, which the sink had rejected. A delete that no watch saw
-// carries the version of the record before it, and so of that one's note.
+// takeNote finds the gap that was written in the place of the record, which the sink had rejected. A delete that no
+// watch saw carries the version of the record before it, and so of that one's note.
 func (t *tail) takeNote(rec *change.Record, id change.ID) bool {
 	if id.Key.Name == "" || rec.FinalStateUnknown {
 		return false

@@ -10,32 +10,32 @@ import (
 // Sink is one destination. One goroutine calls its methods, one at a time: Open first, then Write any number of times,
 // Close last; after an error of Write, Open again.
 type Sink interface {
-	// Open connects, creates what is missing where it is allowed to, and gives the ids of the messages that the
-	// sink's own log holds after mark to behind, oldest first among those of one key. They were delivered before a crash could
-	// record it, and will not be written again. Behind a mark may lie any number of messages, so none of them is kept (I6). The
-	// empty mark is a sink that never wrote: everything that the log already holds is somebody else's or an earlier life's, is
-	// left alone, and nothing is given. After an error, what was given counts for nothing.
+	// Open connects, creates what is missing where it is allowed to, and gives the ids of the messages that the sink's
+	// own log holds after mark to behind, oldest first among those of one key. They were delivered before a crash
+	// could record it, and will not be written again. Behind a mark may lie any number of messages, so none of them is
+	// kept (I6). The empty mark is a sink that never wrote: everything that the log already holds is somebody else's
+	// or an earlier life's, is left alone, and nothing is given. After an error, what was given counts for nothing.
 	//
-	// Open on a sink that is open closes it first. It blocks and retries what the transport can mend for as long as ctx lives. It returns a *PermanentError
-	// where only a person can help, and a *LostError where the log ends before mark; the sink is open then, at its
-	// log's end.
+	// Open on a sink that is open closes it first. It blocks and retries what the transport can mend for as long as
+	// ctx lives. It returns a *PermanentError where only a person can help, and a *LostError where the log ends before
+	// mark; the sink is open then, at its log's end.
 	Open(ctx context.Context, mark Mark, behind Tail) error
 
 	// Write makes the batch durable, in its order, and returns the mark after its last message. It returns nil only
 	// when every message would survive a crash of the exporter (I1). It retries what the transport can mend, without
 	// reordering and without writing twice, for as long as ctx lives.
 	//
-	// An empty batch writes nothing and returns the mark of the log's end, which is never "". The caller saves it before
-	// the first record.
+	// An empty batch writes nothing and returns the mark of the log's end, which is never "". The caller saves it
+	// before the first record.
 	//
 	// Of a batch that fails, a prefix may have been written (in a partitioned log, a prefix of each key's messages);
 	// Open at the last mark tells which. A *RejectedError names the one message
 	// that the sink will never take: the messages before it are durable, as the returned mark says, and none after
 	// it was written. A *PermanentError is as for Open. After any other error the caller opens again.
 	//
-	// Adjacent messages of one ID are one record, such as a delete and its tombstone: none of them is durable without the
-	// others, whatever breaks in between, and Open gives their ID only if the log holds them all, once or once each. A
-	// rejection of any of them leaves all of them out.
+	// Adjacent messages of one ID are one record, such as a delete and its tombstone: none of them is durable without
+	// the others, whatever breaks in between, and Open gives their ID only if the log holds them all, once or once
+	// each. A rejection of any of them leaves all of them out.
 	//
 	// The batch and all that it points at belong to the sink until Write returns, and not after.
 	Write(ctx context.Context, batch []Message) (Mark, error)
@@ -44,8 +44,8 @@ type Sink interface {
 	Close(ctx context.Context) error
 }
 
-// Tail is called whenever Open begins to read what lies behind the mark, and returns what takes the ids from there on, one at a
-// time. What it has taken before counts for nothing then.
+// Tail is called whenever Open begins to read what lies behind the mark, and returns what takes the ids from there on,
+// one at a time. What it has taken before counts for nothing then.
 type Tail func() (found func(id string))
 
 // Recaller is a Sink that can read its whole log.
@@ -57,8 +57,8 @@ type Recaller interface {
 
 // Keeper is a Sink that removes old parts of its log by itself.
 type Keeper interface {
-	// Keep says which mark is saved. What lies behind it is asked for at the next start, so the sink must not remove it before
-	// it is told of another. It is called like Write.
+	// Keep says which mark is saved. What lies behind it is asked for at the next start, so the sink must not remove
+	// it before it is told of another. It is called like Write.
 	Keep(saved Mark)
 }
 

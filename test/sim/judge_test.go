@@ -17,8 +17,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// judge knows what must be true. It watches the line while it runs, compares each reopened state with what was saved, and
-// reads the sinks' logs in the end. It shares no code with the line but the values of package change.
+// judge knows what must be true. It watches the line while it runs, compares each reopened state with what was saved,
+// and reads the sinks' logs in the end. It shares no code with the line but the values of package change.
 type judge struct {
 	world *world
 	// saved is what the state must hold when the next life opens it.
@@ -85,8 +85,9 @@ func (j *judge) pipelineObserver(l *life) pipeline.Observer {
 	return o
 }
 
-// roomOf is how many records the sink may hold. One that spools may hold what others let in that keep it from going to disk: as
-// many as fit into their queues, or into the line's window where one does not spool, or merges what waits for it.
+// roomOf is how many records the sink may hold. One that spools may hold what others let in that keep it from going to
+// disk: as many as fit into their queues, or into the line's window where one does not spool, or merges what waits for
+// it.
 func (l *life) roomOf(name string) (room int) {
 	all, spools := 0, false
 	for _, spec := range l.world.script.Sinks {
@@ -123,20 +124,20 @@ func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink
 	l.noteLocked("saved", fmt.Sprintf("%d records, marks %v", len(batch), marks))
 }
 
-// tails holds I6 to what a crash would leave to be read of a log: whoever is stuck, it is short when nothing has happened for a while.
-// What a sink holds up by itself, or has on disk, is another matter.
+// tails holds I6 to what a crash would leave to be read of a log: whoever is stuck, it is short when nothing has
+// happened for a while. What a sink holds up by itself, or has on disk, is another matter.
 func (j *judge) tails(l *life) {
 	j.world.mu.Lock()
 	defer j.world.mu.Unlock()
 	if l.dead || l.truncated {
 		return
 	}
-	most := int(j.world.script.markLag()) + 2
 	for _, spec := range j.world.script.Sinks {
 		g := j.world.logs[spec.Name]
 		if spec.Full != "block" || !l.has(spec.Name) || l.absent[spec.Name] || j.marks[spec.Name] == "" || time.Now().Before(g.away) || !g.broken.IsZero() {
 			continue
 		}
+		most := l.left[spec.Name] + int(j.world.script.markLag()) + 2
 		if ids, err := g.behind(j.marks[spec.Name]); err == nil && len(ids) > most {
 			j.world.violateLocked("I6", "sink %s has %d records behind its mark, %d are allowed", spec.Name, len(ids), most)
 		}
@@ -190,8 +191,8 @@ func describe(rec *change.Record) string {
 	return fmt.Sprintf("record %d, %s of %s %s version %s", rec.Seq, rec.Op, rec.Stream, rec.Key, rec.ResourceVersion)
 }
 
-// opened compares a state with what the last life saved (I5): it holds what was reported as saved and perhaps more of what
-// was in line, positions and inventory of the same instant.
+// opened compares a state with what the last life saved (I5): it holds what was reported as saved and perhaps more of
+// what was in line, positions and inventory of the same instant.
 func (j *judge) opened(l *life, store *checkpoint.Store) {
 	j.world.mu.Lock()
 	defer j.world.mu.Unlock()
@@ -306,8 +307,8 @@ func (l *life) wants(spec sinkSpec, rec *change.Record) bool {
 	return l.has(spec.Name) && spec.takes(rec.Stream.Resource.Name) && (rec.Sink == "" || rec.Sink == spec.Name) && rec.Op != change.Bookmark
 }
 
-// upToDate says whether the state knows the newest of what the sinks have. An etcd that is restored to what the state knows,
-// while a sink's log is ahead of it, is not noticed: the log alone was in the future.
+// upToDate says whether the state knows the newest of what the sinks have. An etcd that is restored to what the state
+// knows, while a sink's log is ahead of it, is not noticed: the log alone was in the future.
 func (j *judge) upToDate(l *life) bool {
 	for _, ev := range j.world.server.etcd.history {
 		if change.CompareVersions(strconv.Itoa(ev.rev), j.positionOf(l, ev.resource)) > 0 {
@@ -325,8 +326,8 @@ func (j *judge) upToDate(l *life) bool {
 	return true
 }
 
-// known is the revision that the state knows of every stream. Once a restored etcd has overtaken that, some stream does not
-// notice.
+// known is the revision that the state knows of every stream. Once a restored etcd has overtaken that, some stream
+// does not notice.
 func (j *judge) known(l *life) int {
 	least := math.MaxInt
 	for _, stream := range []string{pods, events} {

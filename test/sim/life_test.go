@@ -50,6 +50,7 @@ type life struct {
 	err       error // of the run
 	streams   map[string]*streamRecord
 	absent    map[string]bool // sinks that were so in this life, for a while
+	left      map[string]int  // by sink: how many records an earlier life left behind the mark
 }
 
 // errDead is what all I/O of a life returns after its end.
@@ -60,7 +61,8 @@ func newLife(w *world, number int, spec lifeSpec) *life {
 	return &life{
 		world: w, number: number, spec: spec, fs: w.disk, random: randomOf(w.script.Seed, number),
 		died: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
-		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, streams: map[string]*streamRecord{pods: {}, events: {}},
+		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, left: map[string]int{},
+		streams: map[string]*streamRecord{pods: {}, events: {}},
 	}
 }
 

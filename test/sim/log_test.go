@@ -298,6 +298,7 @@ func (s *logSink) openAt(mark sink.Mark) ([]string, error) {
 		return nil, nil
 	}
 	ids, err := s.log.behind(mark)
+	s.life.left[s.log.name] = len(ids)
 	s.life.noteLocked("sink", fmt.Sprintf("%s opens at %s, log ends at %s, %d to replay, %v", s.log.name, mark, s.end, len(ids), err))
 	return ids, err
 }

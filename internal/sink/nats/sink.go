@@ -127,8 +127,8 @@ func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mar
 	return nil
 }
 
-// begin notes that nothing of what is there is known. The server may remember ids of messages that it has lost: ours are others from
-// now on.
+// begin notes that nothing of what is there is known. The server may remember ids of messages that it has lost: ours
+// are others from now on.
 func (s *Sink) begin(life string) {
 	s.stream.place.Writer = s.writer(life)
 	s.raiseFloor()

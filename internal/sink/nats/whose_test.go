@@ -237,7 +237,7 @@ func TestI10ABucketThatAnotherClusterFillsMeanwhile(t *testing.T) {
 		if _, err := ours.Write(within(t), mine); err == nil {
 			t.Fatal("ours is written over theirs")
 		}
-		_, err := ours.Open(within(t), mark)
+		_, err := sinktest.Open(within(t), ours, mark)
 		var permanent *sink.PermanentError
 		if !errors.As(err, &permanent) || !strings.Contains(err.Error(), "the key cluster") {
 			t.Errorf("open after that: %v", err)
