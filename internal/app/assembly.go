@@ -58,7 +58,7 @@ func Run(ctx context.Context, o RunOptions) (err error) {
 	if err := c.identify(ctx); err != nil {
 		return ignoreStop(ctx, err)
 	}
-	catalog, err := c.resolve(ctx, cfg.Resources)
+	catalog, err := c.resolve(ctx, c.rest, cfg.Resources)
 	if err != nil && !wasServed(ctx, cfg, err) {
 		return ignoreStop(ctx, err)
 	}

@@ -40,7 +40,7 @@ func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report
 		return
 	}
 	r.ok("cluster " + c.name + " at " + c.rest.Host + ", uid " + c.uid)
-	catalog, err := c.resolve(ctx, cfg.Resources)
+	catalog, err := c.resolve(ctx, c.rest, cfg.Resources)
 	if err != nil {
 		r.problem(err)
 	}

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -40,15 +37,6 @@ func TestExitCodeTellsWhatToChange(t *testing.T) {
 		if got := ExitCode(c.err); got != c.want {
 			t.Errorf("%s: exit code %d, want %d", c.name, got, c.want)
 		}
-	}
-}
-
-func TestUnknownResourceIsAMistakeOnlyIfTheServerToldAll(t *testing.T) {
-	c := &cluster{rest: &rest.Config{Host: "https://k"}}
-	whole := c.explain(&source.UnknownResourceError{Name: "foos"})
-	partial := c.explain(&source.UnknownResourceError{Name: "foos", Cause: errTest})
-	if ExitCode(whole) != ExitUsage || ExitCode(partial) != exitFailed {
-		t.Errorf("exit codes %d and %d, want %d and %d", ExitCode(whole), ExitCode(partial), ExitUsage, exitFailed)
 	}
 }
 

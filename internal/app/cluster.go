@@ -21,25 +21,15 @@ import (
 
 // cluster is the API server and what is wanted of it.
 type cluster struct {
-	rest      *rest.Config
-	version   string // the exporter's
-	name      string
-	uid       string
-	kinds     map[string]kind // of sinks; nil is all there are
-	discovery *source.Discovery
-	// chosen is what is streamed now. While the exporter runs, it is replaced as a whole when streams come and go.
-	chosen   atomic.Pointer[choice]
+	rest    *rest.Config
+	version string // the exporter's
+	name    string
+	uid     string
+	kinds   map[string]kind // of sinks; nil is all there are
+	current
 	instance string // of the state, unlike that of any other state; "" where there is none
 	// met are the uids of all clusters that had the name, as the saved state knows them; nil is none but uid.
 	met atomic.Pointer[[]string]
-}
-
-// streams are those that are streamed now.
-func (c *cluster) streams() []selected {
-	if chosen := c.chosen.Load(); chosen != nil {
-		return chosen.streams
-	}
-	return nil
 }
 
 // Access says how to reach the API server, and as whom.
@@ -67,40 +57,6 @@ func (c *cluster) identify(ctx context.Context) (err error) {
 		return err
 	}
 	return source.AwaitReady(ctx, c.rest)
-}
-
-// resolve finds the streams that the configured resources stand for now. Every name that fails is in the error, and what
-// can be found is found all the same.
-func (c *cluster) resolve(ctx context.Context, resources []config.Resource) (*source.Catalog, error) {
-	var err error
-	if c.discovery, err = source.NewDiscovery(c.rest); err != nil {
-		return nil, err
-	}
-	catalog, err := c.discovery.Read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	chosen, errs := choose(catalog, resources)
-	c.chosen.Store(chosen)
-	for i := range errs {
-		errs[i] = c.explain(errs[i])
-	}
-	return catalog, usage.Several("resources", errs...)
-}
-
-// explain tells a wrong name, which is the user's, from a server that does not answer.
-func (c *cluster) explain(err error) error {
-	var unknown *source.UnknownResourceError
-	var unwatchable *source.UnwatchableError
-	switch {
-	case err == nil, usage.Is(err):
-		return err
-	case errors.As(err, &unknown) && unknown.Cause != nil:
-		return source.ExplainServerError(c.rest.Host, err)
-	case errors.As(err, &unknown), errors.As(err, &unwatchable):
-		return usage.Wrap(err)
-	}
-	return source.ExplainServerError(c.rest.Host, err)
 }
 
 // judge tells records of other clusters in a log; named says that its destinations have the cluster's name in them. It is nil

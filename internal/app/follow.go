@@ -3,11 +3,14 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
@@ -16,10 +19,19 @@ import (
 // pause is the shortest time between two questions what the server serves, whoever asks for one.
 const pause = time.Second
 
+// setting is what a follower works with.
+type setting struct {
+	cfg     *config.Config
+	cluster *current
+	catalog *source.Catalog // what the server served when it was asked last
+	store   *checkpoint.Store
+	logger  *slog.Logger
+}
+
 // follower keeps the streams what the configuration chooses of what the server serves. One goroutine uses it, but for
 // nudge.
 type follower struct {
-	*assembly
+	setting
 	telemetry *telemetry.Telemetry
 	build     func(selected) (pipeline.Source, *source.Session, error)
 	sessions  []*followed   // in the order in which they came
@@ -38,8 +50,9 @@ type followed struct {
 	ended   bool // it is not served any more, and the session sees to the rest
 }
 
-func newFollower(a *assembly) *follower {
-	return &follower{assembly: a, nudged: make(chan struct{}, 1), warned: map[string]bool{}}
+// newFollower makes a follower of what is streamed now.
+func newFollower(s setting) *follower {
+	return &follower{setting: s, nudged: make(chan struct{}, 1), warned: map[string]bool{}}
 }
 
 // nudge makes the follower ask soon. It returns at once, and may be called from any goroutine.

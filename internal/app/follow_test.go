@@ -114,11 +114,12 @@ func follow(t *testing.T, script *scripted, steps func(*followRig)) {
 	})
 	cfg := &config.Config{Resources: []config.Resource{{Name: "*"}}}
 	cfg.Discovery.Interval = config.Duration(time.Minute)
-	c := &cluster{name: "c", uid: "u", rest: &rest.Config{Host: server.URL, Transport: transport}}
-	a := &assembly{cfg: cfg, cluster: c, store: store, logger: slog.New(slog.DiscardHandler)}
-	if a.catalog, err = c.resolve(t.Context(), cfg.Resources); err != nil {
+	c := new(current)
+	catalog, err := c.resolve(t.Context(), &rest.Config{Host: server.URL, Transport: transport}, cfg.Resources)
+	if err != nil {
 		t.Fatal(err)
 	}
+	a := setting{cfg: cfg, cluster: c, catalog: catalog, store: store, logger: slog.New(slog.DiscardHandler)}
 	r := &followRig{scripted: script, t: t, f: newFollower(a), over: make(chan struct{}), left: make(chan string, 8)}
 	r.f.build = r.build
 	r.run(store, steps)
@@ -127,7 +128,7 @@ func follow(t *testing.T, script *scripted, steps func(*followRig)) {
 func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	r.t.Helper()
 	told := telemetry.New(telemetry.Options{Logger: r.f.logger, Sinks: []string{"out"}})
-	observer := pipelineObserver(told, func() {})
+	observer := pipeline.NopObserver()
 	observer.Left = func(stream change.Stream) { r.left <- stream.String() }
 	sources, err := r.f.start(told)
 	if err != nil {

@@ -15,7 +15,7 @@ type answers[T any] struct {
 // following answers of each stream what say does of the selected one, and follows the streams that come and go. It may
 // be asked from any goroutine. A stream that is over, and of which something is still on disk, has the names that its
 // resource can be configured by.
-func following[T any](c *cluster, say func(*selected) T) func(*change.Stream) T {
+func following[T any](c *current, say func(*selected) T) func(*change.Stream) T {
 	var known atomic.Pointer[answers[T]]
 	return func(stream *change.Stream) T {
 		now, a := c.chosen.Load(), known.Load()

@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
 // forms say how each stream's objects are cut and redacted now, so that what lies on disk by other rules is shaped
@@ -79,18 +79,6 @@ func (f *forms) make(s *selected) *shape.Today {
 	return today
 }
 
-// wholeRules are those of the stream's objects, with what is cut while they are read.
-func wholeRules(s *selected) transform.Rules {
-	rules, keep := rulesOf(s), keepOf(s.configured)
-	if !keep.ManagedFields {
-		rules = rules.Join(transform.Rules{Drop: []string{".metadata.managedFields"}})
-	}
-	if !keep.LastApplied {
-		rules = rules.Join(transform.Rules{Drop: []string{".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}})
-	}
-	return rules
-}
-
 // of is the form of what is shaped now.
 func (f *forms) of(stream *change.Stream) string {
 	if today := f.today(stream); today != nil {
@@ -146,4 +134,12 @@ func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode fu
 	if messages := encode(rec); len(messages) > 0 {
 		l.Value = messages[0].Value
 	}
+}
+
+// redactionKey is the configured key, or the state's own.
+func redactionKey(cfg *config.Config, store *checkpoint.Store) ([]byte, error) {
+	if cfg.RedactKey != "" {
+		return []byte(cfg.RedactKey.Reveal()), nil
+	}
+	return store.RedactionKey()
 }

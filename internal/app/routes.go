@@ -22,7 +22,7 @@ func (c *cluster) routes(others encode.Destination, templates map[string]string,
 		}
 		made[name] = own
 	}
-	routed := following(c, func(s *selected) encode.Destination {
+	routed := following(&c.current, func(s *selected) encode.Destination {
 		for _, name := range s.names {
 			if own, found := made[name]; found {
 				return own
@@ -38,7 +38,7 @@ func (c *cluster) wantedBy(s *config.Sink) func(*change.Stream) bool {
 	if len(s.Resources) == 0 {
 		return nil
 	}
-	return following(c, func(chosen *selected) bool {
+	return following(&c.current, func(chosen *selected) bool {
 		return slices.ContainsFunc(chosen.names, func(name string) bool { return slices.Contains(s.Resources, name) })
 	})
 }

@@ -19,7 +19,7 @@ func (a *assembly) prepare(images *pipeline.Images, key []byte) (*follower, erro
 	if err != nil {
 		return nil, err
 	}
-	f := newFollower(a)
+	f := newFollower(setting{cfg: a.cfg, cluster: &a.cluster.current, catalog: a.catalog, store: a.store, logger: a.logger})
 	gate := source.NewGate(listsAtOnce)
 	f.build = func(s selected) (pipeline.Source, *source.Session, error) {
 		return a.source(&s, &means{client, gate, images, key}, f)

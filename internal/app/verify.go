@@ -35,7 +35,7 @@ func Verify(ctx context.Context, o VerifyOptions, out *console.Reports) error {
 	if err := c.identify(ctx); err != nil {
 		return err
 	}
-	if _, err := c.resolve(ctx, cfg.Resources); err != nil {
+	if _, err := c.resolve(ctx, c.rest, cfg.Resources); err != nil {
 		return err
 	}
 	streams, err := c.called(o.Resources)

@@ -113,48 +113,16 @@ func TestContradictingResourcesAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, errs := choose(everything(), c.configured)
 			for i := range errs {
-				errs[i] = new(cluster).explain(errs[i])
+				errs[i] = explain("", errs[i])
 			}
 			err := usage.Several("resources", errs...)
 			if err == nil || err.Error() != c.want {
 				t.Fatalf("got  %v\nwant %s", err, c.want)
 			}
-			if code := ExitCode(err); code != ExitUsage {
-				t.Errorf("exit code %d, want %d", code, ExitUsage)
+			if !usage.Is(err) {
+				t.Errorf("%v is no mistake of the user's", err)
 			}
 		})
-	}
-}
-
-// TestSinkWantsByConfiguredNames: a wildcard's sink gets what is configured by name, too.
-func TestSinkWantsByConfiguredNames(t *testing.T) {
-	var c cluster
-	configured := []config.Resource{{Name: "*"}, {Name: "pods"}}
-	chosen, errs := choose(everything(), configured)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	c.chosen.Store(chosen)
-	for _, s := range []struct {
-		wants []string
-		want  []string
-	}{
-		{[]string{"pods"}, []string{"pods"}},
-		{[]string{"*"}, []string{"pods", "deployments.apps", "nodes"}},
-	} {
-		wanted := c.wantedBy(&config.Sink{Resources: s.wants})
-		var got []string
-		for _, stream := range c.streams() {
-			if wanted(&stream.stream) {
-				got = append(got, stream.stream.String())
-			}
-		}
-		if !slices.Equal(got, s.want) {
-			t.Errorf("%q gets %q, want %q", s.wants, got, s.want)
-		}
-	}
-	if c.wantedBy(&config.Sink{}) != nil {
-		t.Error("a sink that names nothing does not get all")
 	}
 }
 
@@ -188,5 +156,13 @@ func TestI4WhatIsLeftOutIsSaid(t *testing.T) {
 	}
 	if !slices.Equal(chosen.left, want) {
 		t.Errorf("left out are %+v, want %+v", chosen.left, want)
+	}
+}
+
+func TestUnknownResourceIsAMistakeOnlyIfTheServerToldAll(t *testing.T) {
+	whole := explain("https://k", &source.UnknownResourceError{Name: "foos"})
+	partial := explain("https://k", &source.UnknownResourceError{Name: "foos", Cause: errors.New("cause")})
+	if !usage.Is(whole) || usage.Is(partial) {
+		t.Errorf("%v and %v", whole, partial)
 	}
 }

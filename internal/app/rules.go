@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/shape"
@@ -92,10 +91,14 @@ func sameShape(a, b *config.Resource) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// redactionKey is the configured key, or the state's own.
-func redactionKey(cfg *config.Config, store *checkpoint.Store) ([]byte, error) {
-	if cfg.RedactKey != "" {
-		return []byte(cfg.RedactKey.Reveal()), nil
+// wholeRules are those of the stream's objects, with what is cut while they are read.
+func wholeRules(s *selected) transform.Rules {
+	rules, keep := rulesOf(s), keepOf(s.configured)
+	if !keep.ManagedFields {
+		rules = rules.Join(transform.Rules{Drop: []string{".metadata.managedFields"}})
 	}
-	return store.RedactionKey()
+	if !keep.LastApplied {
+		rules = rules.Join(transform.Rules{Drop: []string{".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}})
+	}
+	return rules
 }
