@@ -15,6 +15,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -58,8 +59,8 @@ func Run(ctx context.Context, o RunOptions) (err error) {
 	if err := c.identify(ctx); err != nil {
 		return ignoreStop(ctx, err)
 	}
-	catalog, err := c.resolve(ctx, c.rest, cfg.Resources)
-	if err != nil && !wasServed(ctx, cfg, err) {
+	catalog, err := c.Resolve(ctx, c.rest, cfg.Resources)
+	if err != nil && !selection.WasServed(ctx, cfg, err) {
 		return ignoreStop(ctx, err)
 	}
 	store, err := openState(ctx, cfg.State.Dir, logger)
@@ -131,7 +132,7 @@ func (a *assembly) run(ctx context.Context) error {
 		return err
 	}
 	t, shown := a.observed(letters)
-	sources, err := f.start(t)
+	sources, err := f.Start(t)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (a *assembly) run(ctx context.Context) error {
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
-		Requests: requests, Replays: letters.replays, StopTimeout: a.options.StopTimeout, Follow: f.runWith(t), Observer: pipelineObserver(t, f.nudge),
+		Requests: requests, Replays: letters.replays, StopTimeout: a.options.StopTimeout, Follow: f.RunWith(t), Observer: pipelineObserver(t, f.Nudge),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")
@@ -164,8 +165,8 @@ func (a *assembly) telemetryOptions(letters *letters) telemetry.Options {
 	options := telemetry.Options{
 		Version: a.options.Access.Version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: letters.count,
 	}
-	for _, s := range a.cluster.streams() {
-		options.Streams = append(options.Streams, s.stream)
+	for _, s := range a.cluster.Streams() {
+		options.Streams = append(options.Streams, s.Stream)
 	}
 	for _, s := range a.cfg.Sinks {
 		options.Sinks = append(options.Sinks, s.Name)

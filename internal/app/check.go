@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -40,7 +41,7 @@ func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report
 		return
 	}
 	r.ok("cluster " + c.name + " at " + c.rest.Host + ", uid " + c.uid)
-	catalog, err := c.resolve(ctx, c.rest, cfg.Resources)
+	catalog, err := c.Resolve(ctx, c.rest, cfg.Resources)
 	if err != nil {
 		r.problem(err)
 	}
@@ -52,18 +53,18 @@ func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report
 		r.problem(err)
 		return
 	}
-	for _, s := range c.streams() {
+	for _, s := range c.Streams() {
 		checkStream(ctx, access, &s, r)
 	}
-	noteLeftOut(c.chosen.Load(), cfg, r)
+	noteLeftOut(c.Chosen.Load(), cfg, r)
 }
 
 // noteLeftOut says what wildcards do not stand for. A name that stands for nothing is a problem already.
-func noteLeftOut(chosen *choice, cfg *config.Config, r *report) {
+func noteLeftOut(chosen *selection.Choice, cfg *config.Config, r *report) {
 	if chosen == nil {
 		return
 	}
-	for _, left := range chosen.left {
+	for _, left := range chosen.Left {
 		named := slices.ContainsFunc(cfg.Resources, func(c config.Resource) bool { return c.Name == left.Name })
 		if !named || source.IsWildcard(left.Name) {
 			r.note("resource " + left.Name + " is left out: " + left.Reason)
@@ -71,24 +72,24 @@ func noteLeftOut(chosen *choice, cfg *config.Config, r *report) {
 	}
 }
 
-func checkStream(ctx context.Context, access *source.Access, s *selected, r *report) {
-	err := access.Check(ctx, s.stream, s.selection)
+func checkStream(ctx context.Context, access *source.Access, s *selection.Selected, r *report) {
+	err := access.Check(ctx, s.Stream, s.Selection)
 	var forbidden *source.ForbiddenError
 	switch {
-	case errors.As(err, &forbidden) && source.IsWildcard(s.names[0]):
-		r.note("resource " + s.stream.String() + " waits: " + err.Error())
+	case errors.As(err, &forbidden) && source.IsWildcard(s.Names[0]):
+		r.note("resource " + s.Stream.String() + " waits: " + err.Error())
 		return
 	case err != nil:
 		r.problem(err)
 		return
 	}
 	origin := ""
-	if source.IsWildcard(s.names[0]) {
-		origin = ", of " + s.names[0]
+	if source.IsWildcard(s.Names[0]) {
+		origin = ", of " + s.Names[0]
 	}
-	r.ok("resource " + s.stream.String() + origin)
-	if s.stream.Namespace != "" && access.NamespaceMissing(ctx, s.stream.Namespace) {
-		r.note("namespace " + s.stream.Namespace + " does not exist: nothing will come from " + s.stream.String() + " until somebody creates it")
+	r.ok("resource " + s.Stream.String() + origin)
+	if s.Stream.Namespace != "" && access.NamespaceMissing(ctx, s.Stream.Namespace) {
+		r.note("namespace " + s.Stream.Namespace + " does not exist: nothing will come from " + s.Stream.String() + " until somebody creates it")
 	}
 }
 

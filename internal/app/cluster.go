@@ -14,6 +14,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/decode"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -26,7 +27,7 @@ type cluster struct {
 	name    string
 	uid     string
 	kinds   map[string]kind // of sinks; nil is all there are
-	current
+	selection.Current
 	instance string // of the state, unlike that of any other state; "" where there is none
 	// met are the uids of all clusters that had the name, as the saved state knows them; nil is none but uid.
 	met atomic.Pointer[[]string]

@@ -3,12 +3,6 @@
 //
 // Decisions:
 //
-//   - Which streams there are is a function of catalog and configuration (choose); the follower brings the running
-//     streams to what it says.
-//   - A wildcard that stands for nothing is no error, since what it is for may be installed later. A name of one
-//     resource that is not served is a mistake, unless the state knows its stream.
-//   - Two entries that contradict each other for a resource which appears later stop nothing: the first one counts, and
-//     the log says so once.
 //   - /readyz waits for the streams of the start only, each until it has begun or failed to.
 //   - Connections have places (places.go): a new one always comes in, for the oldest of whoever has the most. Refusing
 //     the newest, as netutil.LimitListener does, would let whoever came first lock out the probes.

@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -26,7 +27,7 @@ type forms struct {
 
 // formsOf are those of one choice, by the names of its streams: a stream on disk may be of another version.
 type formsOf struct {
-	choice *choice
+	choice *selection.Choice
 	today  map[string]*shape.Today
 }
 
@@ -47,32 +48,32 @@ func (a *assembly) forms() (*forms, error) {
 
 // today is nil where no rules of today are known: what is not configured has none.
 func (f *forms) today(stream *change.Stream) *shape.Today {
-	now, known := f.cluster.chosen.Load(), f.known.Load()
+	now, known := f.cluster.Chosen.Load(), f.known.Load()
 	if known == nil || known.choice != now {
 		known = &formsOf{now, map[string]*shape.Today{}}
-		for i := range now.streams {
-			known.today[now.streams[i].stream.String()] = f.make(&now.streams[i])
+		for i := range now.Streams {
+			known.today[now.Streams[i].Stream.String()] = f.make(&now.Streams[i])
 		}
 		f.known.Store(known)
 	}
 	if today, found := known.today[stream.String()]; found {
 		return today
 	}
-	return f.make(&selected{stream: *stream, names: possibleNames(stream.Resource)})
+	return f.make(&selection.Selected{Stream: *stream, Names: selection.PossibleNames(stream.Resource)})
 }
 
-func (f *forms) make(s *selected) *shape.Today {
+func (f *forms) make(s *selection.Selected) *shape.Today {
 	known := *s
-	for _, name := range s.names {
+	for _, name := range s.Names {
 		i := slices.IndexFunc(f.cfg.Resources, func(r config.Resource) bool { return r.Name == name })
-		if i >= 0 && known.configured == nil {
-			known.configured = &f.cfg.Resources[i]
+		if i >= 0 && known.Configured == nil {
+			known.Configured = &f.cfg.Resources[i]
 		}
 	}
-	if known.configured == nil {
+	if known.Configured == nil {
 		return nil
 	}
-	today, err := shape.NewToday(wholeRules(&known), f.key)
+	today, err := shape.NewToday(selection.WholeRules(&known), f.key)
 	if err != nil { // no start gets so far
 		return nil
 	}

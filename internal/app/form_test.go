@@ -7,6 +7,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -20,7 +21,7 @@ func TestI9FormsAreFoundByNames(t *testing.T) {
 		return &change.Stream{Resource: change.Resource{Group: group, Version: version, Name: name, Kind: "Kind"}}
 	}
 	c := new(cluster)
-	c.chosen.Store(&choice{streams: []selected{{stream: *stream("example.com", "v2", "widgets"), names: []string{"wd"}, configured: &cfg.Resources[0]}}})
+	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: *stream("example.com", "v2", "widgets"), Names: []string{"wd"}, Configured: &cfg.Resources[0]}}})
 	f := newForms(c, cfg, []byte("key"))
 	reshaped := func(s *change.Stream, object string) (string, error) {
 		rec := &change.Record{Stream: s, Op: change.Updated, Object: []byte(object)}
@@ -47,7 +48,7 @@ func TestI9FormsAreFoundByNames(t *testing.T) {
 func TestI9ALetterThatCannotBeShapedSaysNothing(t *testing.T) {
 	cfg := &config.Config{Resources: []config.Resource{{Name: "configmaps", Redact: config.Redaction{Paths: []string{".data"}}}}}
 	c := new(cluster)
-	c.chosen.Store(&choice{})
+	c.Chosen.Store(&selection.Choice{})
 	f := newForms(c, cfg, []byte("key"))
 	encode := func(rec *change.Record) []sink.Message {
 		return []sink.Message{{Value: append([]byte("of "), rec.Object...)}}

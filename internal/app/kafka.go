@@ -101,9 +101,9 @@ func hasLabels(k *config.Kafka) bool {
 func (c *cluster) topicsOf(s *config.Sink, routes encode.Routes) []string {
 	wants := c.wantedBy(s)
 	var topics []string
-	streams := c.streams()
+	streams := c.Streams()
 	for i := range streams {
-		stream := &streams[i].stream
+		stream := &streams[i].Stream
 		topic, isTopic := routes.To(stream).(*encode.Topic)
 		if !isTopic || wants != nil && !wants(stream) {
 			continue
@@ -117,8 +117,8 @@ func (c *cluster) topicsOf(s *config.Sink, routes encode.Routes) []string {
 // checkTopics refuses a template whose topics are known only from records.
 func (c *cluster) checkTopics(sink *config.Sink, routes encode.Routes) error {
 	wants := c.wantedBy(sink)
-	for _, s := range c.streams() {
-		stream := &s.stream
+	for _, s := range c.Streams() {
+		stream := &s.Stream
 		topic, isTopic := routes.To(stream).(*encode.Topic)
 		if !isTopic || wants != nil && !wants(stream) {
 			continue

@@ -23,7 +23,7 @@ func OpenLog(ctx context.Context, to Access, cfg *config.Config, s *config.Sink,
 		}
 	}
 	if k.needs == streams {
-		if _, err := c.resolve(ctx, c.rest, cfg.Resources); err != nil {
+		if _, err := c.Resolve(ctx, c.rest, cfg.Resources); err != nil {
 			return nil, err
 		}
 	}

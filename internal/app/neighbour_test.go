@@ -19,6 +19,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/selection"
 )
 
 // neighbour is one exporter among several on one server: the real sinks as the configuration makes them, the real line
@@ -207,7 +208,7 @@ func (n *neighbour) liveOnce() error {
 	}
 	defer store.Close()
 	c := &cluster{name: n.cluster, uid: n.uid}
-	c.chosen.Store(&choice{streams: []selected{{stream: neighbourStream, names: []string{"pods"}}}})
+	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: neighbourStream, Names: []string{"pods"}}}})
 	if err := errors.Join(claim(store, n.dir, c, logger), c.recall(store), c.embody(store)); err != nil {
 		return err
 	}

@@ -79,17 +79,17 @@ func ask(ctx context.Context, requests chan<- pipeline.Request, request pipeline
 // named are the streams with all that they may be called.
 func (c *cluster) named() []control.Stream {
 	var named []control.Stream
-	for _, s := range c.streams() {
-		r := s.stream.Resource
+	for _, s := range c.Streams() {
+		r := s.Stream.Resource
 		kind := strings.ToLower(r.Kind)
 		alias := []string{kind}
 		if r.Group != "" {
 			alias = append(alias, kind+"."+r.Group, r.Name+"."+r.Version+"."+r.Group)
 		}
-		for _, name := range s.names {
+		for _, name := range s.Names {
 			alias = append(alias, strings.ToLower(name))
 		}
-		named = append(named, control.Stream{Name: s.stream.String(), Alias: alias})
+		named = append(named, control.Stream{Name: s.Stream.String(), Alias: alias})
 	}
 	return named
 }
@@ -102,9 +102,9 @@ func (c *cluster) takenBy(configured []config.Sink, sinks, streams []string) []s
 			continue
 		}
 		wants := c.wantedBy(&configured[i])
-		for _, s := range c.streams() {
-			if wants == nil || wants(&s.stream) {
-				taken[s.stream.String()] = true
+		for _, s := range c.Streams() {
+			if wants == nil || wants(&s.Stream) {
+				taken[s.Stream.String()] = true
 			}
 		}
 	}

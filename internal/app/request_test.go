@@ -16,6 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/selection"
 )
 
 // twoSinks is a run of two streams, of which one sink takes one.
@@ -23,9 +24,9 @@ func twoSinks() *assembly {
 	pods := change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}
 	deployments := change.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"}
 	c := new(cluster)
-	c.chosen.Store(&choice{streams: []selected{
-		{stream: change.Stream{Resource: pods}, names: []string{"po"}},
-		{stream: change.Stream{Resource: deployments, Namespace: "shop"}, names: []string{"deployments"}},
+	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{
+		{Stream: change.Stream{Resource: pods}, Names: []string{"po"}},
+		{Stream: change.Stream{Resource: deployments, Namespace: "shop"}, Names: []string{"deployments"}},
 	}})
 	return &assembly{
 		cfg:     &config.Config{Sinks: []config.Sink{{Name: "all"}, {Name: "some", Resources: []string{"po"}}}},

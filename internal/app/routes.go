@@ -8,6 +8,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/selection"
 )
 
 // routes gives the streams of the resources that have templates of their own what parse makes of them, and leaves the
@@ -22,8 +23,8 @@ func (c *cluster) routes(others encode.Destination, templates map[string]string,
 		}
 		made[name] = own
 	}
-	routed := following(&c.current, func(s *selected) encode.Destination {
-		for _, name := range s.names {
+	routed := selection.Following(&c.Current, func(s *selection.Selected) encode.Destination {
+		for _, name := range s.Names {
 			if own, found := made[name]; found {
 				return own
 			}
@@ -38,7 +39,7 @@ func (c *cluster) wantedBy(s *config.Sink) func(*change.Stream) bool {
 	if len(s.Resources) == 0 {
 		return nil
 	}
-	return following(&c.current, func(chosen *selected) bool {
-		return slices.ContainsFunc(chosen.names, func(name string) bool { return slices.Contains(s.Resources, name) })
+	return selection.Following(&c.Current, func(chosen *selection.Selected) bool {
+		return slices.ContainsFunc(chosen.Names, func(name string) bool { return slices.Contains(s.Resources, name) })
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/selection"
 )
 
 func core(name, kind string) change.Stream {
@@ -16,10 +17,10 @@ func core(name, kind string) change.Stream {
 // routed is a cluster of which a wildcard and a name select something.
 func routed() *cluster {
 	c := &cluster{name: "c"}
-	c.chosen.Store(&choice{streams: []selected{
-		{stream: core("pods", "Pod"), names: []string{"po", "*"}},
-		{stream: core("services", "Service"), names: []string{"*"}},
-		{stream: core("nodes", "Node"), names: []string{"nodes"}},
+	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{
+		{Stream: core("pods", "Pod"), Names: []string{"po", "*"}},
+		{Stream: core("services", "Service"), Names: []string{"*"}},
+		{Stream: core("nodes", "Node"), Names: []string{"nodes"}},
 	}})
 	return c
 }
@@ -35,7 +36,7 @@ func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
 	}
 	rec := &change.Record{Op: change.Added, Object: []byte(`{"metadata":{"labels":{"app":"web"}}}`)}
 	for i, want := range []string{"pods.web", "wild.services", "all"} {
-		if rec.Stream = &c.streams()[i].stream; routes.Of(rec) != want {
+		if rec.Stream = &c.Streams()[i].Stream; routes.Of(rec) != want {
 			t.Errorf("%s goes to %s, want %s", rec.Stream, routes.Of(rec), want)
 		}
 	}
@@ -53,7 +54,7 @@ func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
 func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
 	gears := change.Stream{Resource: change.Resource{Group: "example.com", Version: "v1", Name: "gears", Kind: "Gear"}}
 	c := routed()
-	start := c.chosen.Load()
+	start := c.Chosen.Load()
 	topics, err := kafkaRoutes(&config.Kafka{Topic: "all", Topics: map[string]string{"*.example.com": "own.{resource}"}}, c)
 	if err != nil {
 		t.Fatal(err)
@@ -62,14 +63,14 @@ func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
 	if err != nil || !slices.Equal(taken, []string{"k8s.*", "own.*"}) {
 		t.Errorf("the stream is to take %q (%v), and takes what joins later", taken, err)
 	}
-	rec := &change.Record{Stream: &c.streams()[0].stream, Op: change.Added}
+	rec := &change.Record{Stream: &c.Streams()[0].Stream, Op: change.Added}
 	if got := topics.Of(rec); got != "all" {
 		t.Errorf("before it joins, pods go to %s", got)
 	}
-	joined := &choice{streams: append(slices.Clone(start.streams), selected{stream: gears, names: []string{"*.example.com"}})}
-	for step, chosen := range map[string]*choice{"joined": joined, "over": start} {
-		c.chosen.Store(chosen)
-		for stream, want := range map[*change.Stream][2]string{&gears: {"own.gears.example.com", "own.gears"}, &start.streams[0].stream: {"all", "k8s.pods"}} {
+	joined := &selection.Choice{Streams: append(slices.Clone(start.Streams), selection.Selected{Stream: gears, Names: []string{"*.example.com"}})}
+	for step, chosen := range map[string]*selection.Choice{"joined": joined, "over": start} {
+		c.Chosen.Store(chosen)
+		for stream, want := range map[*change.Stream][2]string{&gears: {"own.gears.example.com", "own.gears"}, &start.Streams[0].Stream: {"all", "k8s.pods"}} {
 			rec := &change.Record{Stream: stream, Op: change.Added}
 			if topic, subject := topics.Of(rec), string(subjects.Append(nil, rec)); topic != want[0] || subject != want[1] {
 				t.Errorf("%s: %s goes to topic %s and subject %s, want %s and %s", step, stream, topic, subject, want[0], want[1])
@@ -94,7 +95,7 @@ func TestResourcesHaveSubjectsOfTheirOwn(t *testing.T) {
 func TestI9ChangedRulesAreAnotherForm(t *testing.T) {
 	secrets := core("secrets", "Secret")
 	form := func(r config.Resource, key string) []byte {
-		form, err := formOf(&selected{stream: secrets, configured: &r}, []byte(key))
+		form, err := selection.FormOf(&selection.Selected{Stream: secrets, Configured: &r}, []byte(key))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,11 +129,11 @@ func TestI9ChangedRulesAreAnotherForm(t *testing.T) {
 func TestOldObjectNeedsBeforeAndTheErrorSaysWhere(t *testing.T) {
 	r := &config.Resource{Name: "pods", Filter: "oldObject == null"}
 	const want = `resource "pods": compile filter: it uses oldObject, but these objects are not kept: add before: true`
-	if err := checkShape(r); err == nil || err.Error() != want {
+	if err := selection.CheckShape(r); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	r.Before = true
-	if err := checkShape(r); err != nil {
+	if err := selection.CheckShape(r); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,22 +9,23 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
 )
 
 // prepare makes what follows the server, and has the streams of the start chosen.
-func (a *assembly) prepare(images *pipeline.Images, key []byte) (*follower, error) {
+func (a *assembly) prepare(images *pipeline.Images, key []byte) (*selection.Follower, error) {
 	client, err := source.NewClient(a.cluster.rest, a.manyStreams())
 	if err != nil {
 		return nil, err
 	}
-	f := newFollower(setting{cfg: a.cfg, cluster: &a.cluster.current, catalog: a.catalog, store: a.store, logger: a.logger})
+	f := selection.NewFollower(selection.Setting{Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger})
 	gate := source.NewGate(listsAtOnce)
-	f.build = func(s selected) (pipeline.Source, *source.Session, error) {
+	f.Build = func(s selection.Selected) (pipeline.Source, *source.Session, error) {
 		return a.source(&s, &means{client, gate, images, key}, f)
 	}
-	return f, f.adopt()
+	return f, f.Adopt()
 }
 
 // listsAtOnce is how many streams begin a reconcile at the same time.
@@ -37,7 +38,7 @@ func (a *assembly) manyStreams() int {
 			return math.MaxInt
 		}
 	}
-	return len(a.cluster.streams())
+	return len(a.cluster.Streams())
 }
 
 // means are what all streams share.
@@ -49,14 +50,14 @@ type means struct {
 }
 
 // source makes a selected stream one of the pipeline's.
-func (a *assembly) source(wanted *selected, m *means, f *follower) (pipeline.Source, *source.Session, error) {
-	misshapen := func(rec *change.Record, err error) { f.telemetry.Misshapen(rec, err) }
-	shape, err := shapeOf(wanted, m.key, misshapen)
+func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Follower) (pipeline.Source, *source.Session, error) {
+	misshapen := func(rec *change.Record, err error) { f.Telemetry.Misshapen(rec, err) }
+	shape, err := selection.ShapeOf(wanted, m.key, misshapen)
 	if err != nil {
 		return pipeline.Source{}, nil, err
 	}
-	name := wanted.stream.String()
-	form, err := formOf(wanted, m.key)
+	name := wanted.Stream.String()
+	form, err := selection.FormOf(wanted, m.key)
 	if err != nil {
 		return pipeline.Source{}, nil, err
 	}
@@ -64,11 +65,11 @@ func (a *assembly) source(wanted *selected, m *means, f *follower) (pipeline.Sou
 		return pipeline.Source{}, nil, err
 	}
 	session := source.NewSession(source.Config{
-		Client: m.client, Stream: wanted.stream, Selection: wanted.selection, Inventory: a.store, ClusterUID: a.cluster.uid,
-		Meet: a.cluster.meet(a.store), Shape: shape, Keep: keepOf(wanted.configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Images: imagesOf(wanted, m.images),
+		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Inventory: a.store, ClusterUID: a.cluster.uid,
+		Meet: a.cluster.meet(a.store), Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Images: selection.ImagesOf(wanted, m.images),
 	}, func() (source.Saved, error) { return a.saved(name) })
 	return pipeline.Source{
-		Stream: wanted.stream,
+		Stream: wanted.Stream,
 		Run: func(ctx context.Context, line *pipeline.Line) error {
 			over, err := session.Run(ctx, line)
 			if over {
@@ -101,12 +102,12 @@ func (a *assembly) saved(stream string) (source.Saved, error) {
 }
 
 // sourceObserver tells the follower of resources that are not where they were.
-func sourceObserver(f *follower) source.Observer {
-	t := f.telemetry
+func sourceObserver(f *selection.Follower) source.Observer {
+	t := f.Telemetry
 	failed := func(stream change.Stream, err error) {
 		t.StreamFailed(stream, err)
 		if apierrors.IsNotFound(err) {
-			f.nudge()
+			f.Nudge()
 		}
 	}
 	return source.Observer{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -31,7 +32,7 @@ type verification struct {
 
 // compared is one stream on its way to a report.
 type compared struct {
-	selected
+	selection.Selected
 	shape  *shape.Shape // nil takes everything
 	list   *verify.List
 	result verify.Result
@@ -41,7 +42,7 @@ type compared struct {
 }
 
 // compareSink reads the sink and compares it. The error says why it could not.
-func (r *verification) compareSink(ctx context.Context, c *cluster, streams []selected) (*verify.Report, error) {
+func (r *verification) compareSink(ctx context.Context, c *cluster, streams []selection.Selected) (*verify.Report, error) {
 	if err := r.prepare(c, streams); err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (r *verification) compareSink(ctx context.Context, c *cluster, streams []se
 }
 
 // prepare finds the streams that the sink takes.
-func (r *verification) prepare(c *cluster, streams []selected) (err error) {
+func (r *verification) prepare(c *cluster, streams []selection.Selected) (err error) {
 	if r.server, err = source.NewClient(c.rest, 1); err != nil {
 		return err
 	}
@@ -72,14 +73,14 @@ func (r *verification) prepare(c *cluster, streams []selected) (err error) {
 	}
 	wants := c.wantedBy(r.sink)
 	for _, stream := range streams {
-		if wants != nil && !wants(&stream.stream) {
+		if wants != nil && !wants(&stream.Stream) {
 			continue
 		}
-		filter, err := shape.New(shape.Options{Ops: stream.configured.Ops, Filter: stream.configured.Filter, Failed: func(*change.Record, error) {}})
+		filter, err := shape.New(shape.Options{Ops: stream.Configured.Ops, Filter: stream.Configured.Filter, Failed: func(*change.Record, error) {}})
 		if err != nil {
 			return usage.Wrap(err)
 		}
-		r.streams = append(r.streams, &compared{selected: stream, shape: filter})
+		r.streams = append(r.streams, &compared{Selected: stream, shape: filter})
 	}
 	if len(r.streams) == 0 {
 		return usage.Errorf("sink %s takes none of these resources", r.sink.Name)
@@ -150,7 +151,7 @@ func (r *verification) decided() bool {
 // what every sink holds (I1). Where the position is below the list, the differences that are there at the position are
 // proven.
 func (r *verification) prove(ctx context.Context, s *compared, at *standing) (bool, error) {
-	stands := at.of(r.sink.Name, s.stream.String())
+	stands := at.of(r.sink.Name, s.Stream.String())
 	switch {
 	case !stands.Known || stands.Position == "" || stands.Owed:
 		return false, nil
@@ -204,7 +205,7 @@ func (r *verification) confirm(ctx context.Context, at *standing) (*verify.Repor
 		if len(s.result.Differences) > 0 {
 			s.result = verify.Compare(r.log, s.list).Both(s.result)
 		}
-		found.Add(s.result, s.proven, at.of(r.sink.Name, s.stream.String()), r.Timeout)
+		found.Add(s.result, s.proven, at.of(r.sink.Name, s.Stream.String()), r.Timeout)
 	}
 	return found, nil
 }
@@ -216,8 +217,8 @@ func (r *verification) listStream(ctx context.Context, s *compared) (err error) 
 }
 
 func (r *verification) read(ctx context.Context, s *compared, exactly string) (*verify.List, error) {
-	list := &verify.List{Stream: s.stream, Deletes: s.tellsDeletes()}
-	query := source.Query{Stream: s.stream, Selection: s.selection, Exactly: exactly}
+	list := &verify.List{Stream: s.Stream, Deletes: s.tellsDeletes()}
+	query := source.Query{Stream: s.Stream, Selection: s.Selection, Exactly: exactly}
 	version, err := r.server.List(ctx, query, func() { list.Objects = map[change.Key]verify.Listed{} }, func(rec *change.Record) error {
 		list.Objects[rec.Key] = verify.Listed{UID: rec.UID, Version: rec.ResourceVersion, Optional: rec.Withheld != "" || !s.takes(rec)}
 		return nil
@@ -246,7 +247,7 @@ func (s *compared) tellsDeletes() bool {
 	if s.shape == nil {
 		return true
 	}
-	last := &change.Record{Stream: &s.stream, Op: change.Deleted}
+	last := &change.Record{Stream: &s.Stream, Op: change.Deleted}
 	s.shape.Apply(last)
-	return s.configured.Filter == "" && !last.Filtered
+	return s.Configured.Filter == "" && !last.Filtered
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -35,7 +36,7 @@ func Verify(ctx context.Context, o VerifyOptions, out *console.Reports) error {
 	if err := c.identify(ctx); err != nil {
 		return err
 	}
-	if _, err := c.resolve(ctx, c.rest, cfg.Resources); err != nil {
+	if _, err := c.Resolve(ctx, c.rest, cfg.Resources); err != nil {
 		return err
 	}
 	streams, err := c.called(o.Resources)
@@ -83,14 +84,14 @@ func (e *DiffersError) Error() string {
 }
 
 // called are the streams that --resource names.
-func (c *cluster) called(resources []string) ([]selected, error) {
+func (c *cluster) called(resources []string) ([]selection.Selected, error) {
 	names, err := control.Resolve(c.named(), resources)
 	if err != nil {
 		return nil, fmt.Errorf("--resource: %w", err)
 	}
-	var streams []selected
-	for _, s := range c.streams() {
-		if slices.Contains(names, s.stream.String()) {
+	var streams []selection.Selected
+	for _, s := range c.Streams() {
+		if slices.Contains(names, s.Stream.String()) {
 			streams = append(streams, s)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -30,11 +31,11 @@ func (catalogOf) LeftOut(string) []source.LeftOut { return nil }
 func TestSinkWantsByConfiguredNames(t *testing.T) {
 	var c cluster
 	configured := []config.Resource{{Name: "*"}, {Name: "pods"}}
-	chosen, errs := choose(catalogOf{}, configured)
+	chosen, errs := selection.Choose(catalogOf{}, configured)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	c.chosen.Store(chosen)
+	c.Chosen.Store(chosen)
 	for _, s := range []struct {
 		wants []string
 		want  []string
@@ -44,9 +45,9 @@ func TestSinkWantsByConfiguredNames(t *testing.T) {
 	} {
 		wanted := c.wantedBy(&config.Sink{Resources: s.wants})
 		var got []string
-		for _, stream := range c.streams() {
-			if wanted(&stream.stream) {
-				got = append(got, stream.stream.String())
+		for _, stream := range c.Streams() {
+			if wanted(&stream.Stream) {
+				got = append(got, stream.Stream.String())
 			}
 		}
 		if !slices.Equal(got, s.want) {

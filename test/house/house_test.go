@@ -50,9 +50,13 @@ func arrows() map[string][]string {
 		"internal/sink/kafka/batch": {},
 		"internal/sink/kafka/wire":  {"internal/sink"},
 
+		"internal/selection": {
+			"internal/change", "internal/checkpoint", "internal/config", "internal/pipeline", "internal/shape", "internal/source",
+			"internal/telemetry", "internal/transform", "internal/usage",
+		},
 		"internal/app": {
 			"internal/change", "internal/checkpoint", "internal/config", "internal/console", "internal/control", "internal/deadletter",
-			"internal/decode", "internal/encode", "internal/fifo", "internal/page", "internal/pipeline", "internal/shape", "internal/sink",
+			"internal/decode", "internal/encode", "internal/fifo", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
 			"internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats", "internal/sink/nats/embedded",
 			"internal/source", "internal/telemetry", "internal/transform", "internal/usage", "internal/verify",
 		},
@@ -73,7 +77,7 @@ func brands() map[string][]string {
 		"k8s.io/client-go/kubernetes":    {"test/", "bench"}, // with the code of every type of Kubernetes
 		"k8s.io/client-go/discovery":     {"test/", "bench"}, // the same
 		"k8s.io/client-go/restmapper":    {"test/", "bench"}, // the same
-		"k8s.io/":                        {"internal/source", "internal/filter", "internal/app", "test/", "bench"},
+		"k8s.io/":                        {"internal/source", "internal/filter", "internal/selection", "internal/app", "test/", "bench"},
 		"github.com/google/cel-go/":      {"internal/filter"},
 		"github.com/prometheus/":         {"internal/telemetry", "test/", "bench"},
 		"github.com/segmentio/kafka-go":  {"internal/sink/kafka", "test/", "bench"},

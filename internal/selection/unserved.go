@@ -1,4 +1,4 @@
-package app
+package selection
 
 import (
 	"fmt"
@@ -10,35 +10,35 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// adopt adds the orphans to what is chosen.
-func (f *follower) adopt() error {
+// Adopt adds the orphans to what is chosen.
+func (f *Follower) Adopt() error {
 	orphans, err := f.orphans()
 	if err != nil {
 		return err
 	}
-	chosen := f.cluster.chosen.Load()
-	f.cluster.chosen.Store(&choice{streams: slices.Concat(chosen.streams, orphans), left: chosen.left})
+	chosen := f.Current.Chosen.Load()
+	f.Current.Chosen.Store(&Choice{Streams: slices.Concat(chosen.Streams, orphans), Left: chosen.Left})
 	return nil
 }
 
 // orphans are streams that the state knows and the configuration chooses, and whose resource is not served now: it may
 // come back, or the sinks must be told that its objects are gone.
-func (f *follower) orphans() ([]selected, error) {
+func (f *Follower) orphans() ([]Selected, error) {
 	names, err := f.savedStreams()
 	if err != nil {
 		return nil, err
 	}
-	var orphans []selected
+	var orphans []Selected
 	for _, name := range names {
-		stream, known, err := f.store.Resource(name)
+		stream, known, err := f.Store.Resource(name)
 		if err != nil {
 			return nil, err
 		}
-		position, _, err := f.store.Position(name)
+		position, _, err := f.Store.Position(name)
 		if err != nil {
 			return nil, fmt.Errorf("read the position of %s: %w", name, err)
 		}
-		if !known || position.Selector == change.NotConfigured || f.catalog.Serves(stream.Resource) {
+		if !known || position.Selector == change.NotConfigured || f.Catalog.Serves(stream.Resource) {
 			continue
 		}
 		if s, found := f.chooseSaved(stream); found {
@@ -49,12 +49,12 @@ func (f *follower) orphans() ([]selected, error) {
 }
 
 // savedStreams are those that the state has a position, an object or a share of.
-func (f *follower) savedStreams() ([]string, error) {
-	streams, err := f.store.Streams()
+func (f *Follower) savedStreams() ([]string, error) {
+	streams, err := f.Store.Streams()
 	if err != nil {
 		return nil, err
 	}
-	shares, err := f.store.Shares()
+	shares, err := f.Store.Shares()
 	if err != nil {
 		return nil, err
 	}
@@ -70,21 +70,21 @@ func (f *follower) savedStreams() ([]string, error) {
 
 // chooseSaved finds the entry of the configuration that chooses a stream which is not served: its name first, then a
 // wildcard.
-func (f *follower) chooseSaved(stream change.Stream) (selected, bool) {
+func (f *Follower) chooseSaved(stream change.Stream) (Selected, bool) {
 	for _, wildcards := range []bool{false, true} {
-		for i := range f.cfg.Resources {
-			configured := &f.cfg.Resources[i]
+		for i := range f.Config.Resources {
+			configured := &f.Config.Resources[i]
 			named := strings.EqualFold(configured.Name, stream.Resource.String())
 			covered := source.Covers(configured.Name, stream.Resource) && !configured.Excludes(stream.Resource.String())
 			if !wildcards && !named || wildcards && !covered {
 				continue
 			}
 			for _, s := range streamsOf(stream.Resource, configured) {
-				if s.stream == stream {
+				if s.Stream == stream {
 					return s, true
 				}
 			}
 		}
 	}
-	return selected{}, false
+	return Selected{}, false
 }

@@ -1,4 +1,4 @@
-package app
+package selection
 
 import (
 	"crypto/sha256"
@@ -16,8 +16,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// checkShape finds an expression, a path or a pattern that cannot be parsed.
-func checkShape(configured *config.Resource) error {
+// CheckShape finds an expression, a path or a pattern that cannot be parsed.
+func CheckShape(configured *config.Resource) error {
 	options := shape.Options{Filter: configured.Filter, Before: configured.Before, Rules: rules(configured), Key: []byte("any")}
 	if _, err := shape.New(options); err != nil {
 		return usage.Errorf("resource %q: %w", configured.Name, err)
@@ -34,18 +34,18 @@ func rules(configured *config.Resource) transform.Rules {
 func isSecrets(r change.Resource) bool { return r.Group == "" && r.Name == "secrets" }
 
 // rulesOf are those of the stream's objects.
-func rulesOf(s *selected) transform.Rules {
-	if isSecrets(s.stream.Resource) && !s.configured.Redact.None {
-		return transform.Secrets().Join(rules(s.configured))
+func rulesOf(s *Selected) transform.Rules {
+	if isSecrets(s.Stream.Resource) && !s.Configured.Redact.None {
+		return transform.Secrets().Join(rules(s.Configured))
 	}
-	return rules(s.configured)
+	return rules(s.Configured)
 }
 
-// shapeOf is what the stream does with its records; nil is nothing.
-func shapeOf(s *selected, key []byte, failed func(*change.Record, error)) (func(*change.Record), error) {
+// ShapeOf is what the stream does with its records; nil is nothing.
+func ShapeOf(s *Selected, key []byte, failed func(*change.Record, error)) (func(*change.Record), error) {
 	made, err := shape.New(shape.Options{
-		Ops: s.configured.Ops, Filter: s.configured.Filter, WithholdFailed: s.configured.FilterFailure == config.WithholdFailed,
-		Before: s.configured.Before, Rules: rulesOf(s), Key: key, Failed: failed,
+		Ops: s.Configured.Ops, Filter: s.Configured.Filter, WithholdFailed: s.Configured.FilterFailure == config.WithholdFailed,
+		Before: s.Configured.Before, Rules: rulesOf(s), Key: key, Failed: failed,
 	})
 	if made == nil || err != nil {
 		return nil, err
@@ -53,28 +53,29 @@ func shapeOf(s *selected, key []byte, failed func(*change.Record, error)) (func(
 	return made.Apply, nil
 }
 
-// formOf tells apart what is cut and redacted before an object is kept; nil where none is.
-func formOf(s *selected, key []byte) ([]byte, error) {
-	if !s.configured.Before {
+// FormOf tells apart what is cut and redacted before an object is kept; nil where none is.
+func FormOf(s *Selected, key []byte) ([]byte, error) {
+	if !s.Configured.Before {
 		return nil, nil
 	}
-	text, err := json.Marshal([]any{rulesOf(s), keepOf(s.configured), key})
+	text, err := json.Marshal([]any{rulesOf(s), KeepOf(s.Configured), key})
 	if err != nil {
-		return nil, fmt.Errorf("describe what is cut and redacted of %s: %w", s.stream, err)
+		return nil, fmt.Errorf("describe what is cut and redacted of %s: %w", s.Stream, err)
 	}
 	form := sha256.Sum256(text) // the key is in it, and cannot be read out of it
 	return form[:], nil
 }
 
-// imagesOf are what is kept of the stream's objects; nil is nothing.
-func imagesOf(s *selected, images *pipeline.Images) source.Images {
-	if !s.configured.Before {
+// ImagesOf are what is kept of the stream's objects; nil is nothing.
+func ImagesOf(s *Selected, images *pipeline.Images) source.Images {
+	if !s.Configured.Before {
 		return nil
 	}
 	return images
 }
 
-func keepOf(configured *config.Resource) source.Keep {
+// KeepOf is what is kept of what is cut otherwise while objects are read.
+func KeepOf(configured *config.Resource) source.Keep {
 	return source.Keep{
 		ManagedFields: slices.Contains(configured.Keep, config.KeepManagedFields),
 		LastApplied:   slices.Contains(configured.Keep, config.KeepLastApplied),
@@ -91,9 +92,9 @@ func sameShape(a, b *config.Resource) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// wholeRules are those of the stream's objects, with what is cut while they are read.
-func wholeRules(s *selected) transform.Rules {
-	rules, keep := rulesOf(s), keepOf(s.configured)
+// WholeRules are those of the stream's objects, with what is cut while they are read.
+func WholeRules(s *Selected) transform.Rules {
+	rules, keep := rulesOf(s), KeepOf(s.Configured)
 	if !keep.ManagedFields {
 		rules = rules.Join(transform.Rules{Drop: []string{".metadata.managedFields"}})
 	}

@@ -1,4 +1,4 @@
-package app
+package selection
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// wasServed says whether nothing is wrong but names that the state knows as those of streams: their resources vanished
+// WasServed says whether nothing is wrong but names that the state knows as those of streams: their resources vanished
 // while nobody looked, or will be back.
-func wasServed(ctx context.Context, cfg *config.Config, err error) bool {
+func WasServed(ctx context.Context, cfg *config.Config, err error) bool {
 	var all []error
 	for _, one := range usage.Each(err) {
 		var unknown *source.UnknownResourceError

@@ -1,4 +1,4 @@
-package app
+package selection
 
 import (
 	"errors"
@@ -14,21 +14,21 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// choice is what the configuration chooses of what an API server serves at one moment.
-type choice struct {
-	// streams, each once: those that are configured by name, then those that a wildcard adds.
-	streams []selected
-	// left is what is not streamed, resources and names that stand for none, and why.
-	left []source.LeftOut
+// Choice is what the configuration chooses of what an API server serves at one moment.
+type Choice struct {
+	// Streams, each once: those that are configured by name, then those that a wildcard adds.
+	Streams []Selected
+	// Left is what is not streamed, resources and names that stand for none, and why.
+	Left []source.LeftOut
 }
 
-// selected is one stream and where it came from.
-type selected struct {
-	stream    change.Stream
-	selection source.Selection
-	names     []string // the configured names that stand for it
-	// configured is the entry of the configuration that says what becomes of its records.
-	configured *config.Resource
+// Selected is one stream and where it came from.
+type Selected struct {
+	Stream    change.Stream
+	Selection source.Selection
+	Names     []string // the configured names that stand for it
+	// Configured is the entry of the configuration that says what becomes of its records.
+	Configured *config.Resource
 }
 
 // catalog is what choose needs of source.Catalog.
@@ -37,10 +37,10 @@ type catalog interface {
 	LeftOut(wildcard string) []source.LeftOut
 }
 
-// choose finds the streams that the configured resources stand for. It takes the wildcards last: what is configured by
+// Choose finds the streams that the configured resources stand for. It takes the wildcards last: what is configured by
 // name is read as it is configured there. Every entry that is wrong is in the errors, and the choice is without it.
-func choose(served catalog, resources []config.Resource) (*choice, []error) {
-	c := new(choice)
+func Choose(served catalog, resources []config.Resource) (*Choice, []error) {
+	c := new(Choice)
 	var errs []error
 	for _, wildcards := range []bool{false, true} {
 		for i := range resources {
@@ -52,11 +52,11 @@ func choose(served catalog, resources []config.Resource) (*choice, []error) {
 	return c, errs
 }
 
-func (c *choice) chooseOne(served catalog, configured *config.Resource) []error {
+func (c *Choice) chooseOne(served catalog, configured *config.Resource) []error {
 	if err := checkSelectors(configured); err != nil {
 		return []error{err}
 	}
-	if err := checkShape(configured); err != nil {
+	if err := CheckShape(configured); err != nil {
 		return []error{err}
 	}
 	found, err := served.Resolve(configured.Name)
@@ -68,7 +68,7 @@ func (c *choice) chooseOne(served catalog, configured *config.Resource) []error 
 		return []error{err}
 	}
 	if source.IsWildcard(configured.Name) {
-		c.left = append(c.left, served.LeftOut(configured.Name)...)
+		c.Left = append(c.Left, served.LeftOut(configured.Name)...)
 		return []error{c.addWildcard(found, configured)}
 	}
 	var errs []error
@@ -79,9 +79,9 @@ func (c *choice) chooseOne(served catalog, configured *config.Resource) []error 
 }
 
 // leave notes what is left out and why, once.
-func (c *choice) leave(name, reason string) {
-	if !slices.ContainsFunc(c.left, func(l source.LeftOut) bool { return l.Name == name }) {
-		c.left = append(c.left, source.LeftOut{Name: name, Reason: reason})
+func (c *Choice) leave(name, reason string) {
+	if !slices.ContainsFunc(c.Left, func(l source.LeftOut) bool { return l.Name == name }) {
+		c.Left = append(c.Left, source.LeftOut{Name: name, Reason: reason})
 	}
 }
 
@@ -99,7 +99,7 @@ func checkSelectors(configured *config.Resource) error {
 }
 
 // add adds the resource's streams. One that several names stand for is read once.
-func (c *choice) add(resource change.Resource, configured *config.Resource) error {
+func (c *Choice) add(resource change.Resource, configured *config.Resource) error {
 	if resource.ClusterScoped && len(configured.Namespaces) > 0 {
 		return usage.Errorf("resource %q: it is cluster-scoped and has no namespaces: leave out namespaces %s",
 			configured.Name, strings.Join(configured.Namespaces, ", "))
@@ -114,7 +114,7 @@ func (c *choice) add(resource change.Resource, configured *config.Resource) erro
 
 // addWildcard adds the streams of what is not configured by its own name. A wildcard may stand for nothing: what it is
 // for may come later.
-func (c *choice) addWildcard(found []change.Resource, configured *config.Resource) error {
+func (c *Choice) addWildcard(found []change.Resource, configured *config.Resource) error {
 	for _, resource := range found {
 		excluded := configured.Excludes(resource.String())
 		switch reason := c.refusal(resource, configured); {
@@ -134,20 +134,20 @@ func (c *choice) addWildcard(found []change.Resource, configured *config.Resourc
 	return nil
 }
 
-func (c *choice) has(resource change.Resource) bool {
-	return slices.ContainsFunc(c.streams, func(s selected) bool { return sameResource(s.stream.Resource, resource) })
+func (c *Choice) has(resource change.Resource) bool {
+	return slices.ContainsFunc(c.Streams, func(s Selected) bool { return sameResource(s.Stream.Resource, resource) })
 }
 
 // refusal says why the wildcard does not stand for a resource, "" is that it does.
-func (c *choice) refusal(resource change.Resource, configured *config.Resource) string {
+func (c *Choice) refusal(resource change.Resource, configured *config.Resource) string {
 	if configured.Excludes(resource.String()) {
 		return "excluded by the configuration"
 	}
 	if resource.ClusterScoped && len(configured.Namespaces) > 0 {
 		return "cluster-scoped, and " + configured.Name + " is of namespaces"
 	}
-	for i := range c.streams {
-		if there := c.streams[i].stream.Resource; areTwins(there, resource) {
+	for i := range c.Streams {
+		if there := c.Streams[i].Stream.Resource; areTwins(there, resource) {
 			return "its objects are those of " + there.String()
 		}
 	}
@@ -165,12 +165,12 @@ func areTwins(a, b change.Resource) bool {
 
 // joinNamed makes the streams that are configured by the resource's own name stand for the wildcard, too, and says
 // whether there are any.
-func (c *choice) joinNamed(resource change.Resource, wildcard string) bool {
+func (c *Choice) joinNamed(resource change.Resource, wildcard string) bool {
 	found := false
-	for i := range c.streams {
-		there := &c.streams[i]
-		if sameResource(there.stream.Resource, resource) && !source.IsWildcard(there.names[0]) {
-			there.names = append(there.names, wildcard)
+	for i := range c.Streams {
+		there := &c.Streams[i]
+		if sameResource(there.Stream.Resource, resource) && !source.IsWildcard(there.Names[0]) {
+			there.Names = append(there.Names, wildcard)
 			found = true
 		}
 	}
@@ -180,17 +180,17 @@ func (c *choice) joinNamed(resource change.Resource, wildcard string) bool {
 // sameResource leaves the version out: two versions are two forms of the same objects.
 func sameResource(a, b change.Resource) bool { return a.Group == b.Group && a.Name == b.Name }
 
-func streamsOf(resource change.Resource, configured *config.Resource) []selected {
+func streamsOf(resource change.Resource, configured *config.Resource) []Selected {
 	namespaces := configured.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	var streams []selected
+	var streams []Selected
 	for _, namespace := range namespaces {
-		streams = append(streams, selected{
-			stream:    change.Stream{Resource: resource, Namespace: namespace},
-			selection: selectionOf(resource, configured),
-			names:     []string{configured.Name}, configured: configured,
+		streams = append(streams, Selected{
+			Stream:    change.Stream{Resource: resource, Namespace: namespace},
+			Selection: selectionOf(resource, configured),
+			Names:     []string{configured.Name}, Configured: configured,
 		})
 	}
 	return streams
@@ -209,22 +209,22 @@ func selectionOf(resource change.Resource, configured *config.Resource) source.S
 }
 
 // addStream adds a stream, or its name to the same one. One object in two streams would be delivered twice.
-func (c *choice) addStream(added selected) error {
-	for i := range c.streams {
-		there := &c.streams[i]
-		if !sameResource(there.stream.Resource, added.stream.Resource) || !overlap(there.stream.Namespace, added.stream.Namespace) {
+func (c *Choice) addStream(added Selected) error {
+	for i := range c.Streams {
+		there := &c.Streams[i]
+		if !sameResource(there.Stream.Resource, added.Stream.Resource) || !overlap(there.Stream.Namespace, added.Stream.Namespace) {
 			continue
 		}
-		if there.stream != added.stream || there.selection != added.selection || !sameShape(there.configured, added.configured) {
+		if there.Stream != added.Stream || there.Selection != added.Selection || !sameShape(there.Configured, added.Configured) {
 			return usage.Errorf("resource %q: %s is configured already as %q, with other selectors, namespaces, rules or version: configure it in one place",
-				added.names[0], added.stream.Resource, there.names[0])
+				added.Names[0], added.Stream.Resource, there.Names[0])
 		}
-		if !slices.Contains(there.names, added.names[0]) {
-			there.names = append(there.names, added.names[0])
+		if !slices.Contains(there.Names, added.Names[0]) {
+			there.Names = append(there.Names, added.Names[0])
 		}
 		return nil
 	}
-	c.streams = append(c.streams, added)
+	c.Streams = append(c.Streams, added)
 	return nil
 }
 

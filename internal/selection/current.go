@@ -1,4 +1,4 @@
-package app
+package selection
 
 import (
 	"context"
@@ -12,24 +12,24 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// current is what is streamed of a cluster now. It may be asked from any goroutine.
-type current struct {
+// Current is what is streamed of a cluster now. It may be asked from any goroutine.
+type Current struct {
 	discovery *source.Discovery
-	// chosen is replaced as a whole when streams come and go.
-	chosen atomic.Pointer[choice]
+	// Chosen is replaced as a whole when streams come and go.
+	Chosen atomic.Pointer[Choice]
 }
 
-// streams are those that are streamed now.
-func (c *current) streams() []selected {
-	if chosen := c.chosen.Load(); chosen != nil {
-		return chosen.streams
+// Streams are those that are streamed now.
+func (c *Current) Streams() []Selected {
+	if chosen := c.Chosen.Load(); chosen != nil {
+		return chosen.Streams
 	}
 	return nil
 }
 
-// resolve finds the streams that the configured resources stand for now. Every name that fails is in the error, and what can
+// Resolve finds the streams that the configured resources stand for now. Every name that fails is in the error, and what can
 // be found is found all the same.
-func (c *current) resolve(ctx context.Context, server *rest.Config, resources []config.Resource) (*source.Catalog, error) {
+func (c *Current) Resolve(ctx context.Context, server *rest.Config, resources []config.Resource) (*source.Catalog, error) {
 	var err error
 	if c.discovery, err = source.NewDiscovery(server); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (c *current) resolve(ctx context.Context, server *rest.Config, resources []
 	if err != nil {
 		return nil, err
 	}
-	chosen, errs := choose(catalog, resources)
-	c.chosen.Store(chosen)
+	chosen, errs := Choose(catalog, resources)
+	c.Chosen.Store(chosen)
 	for i := range errs {
 		errs[i] = explain(server.Host, errs[i])
 	}

@@ -1,4 +1,4 @@
-package app
+package selection
 
 import (
 	"context"
@@ -79,7 +79,7 @@ func (*scripted) version(version, name, kind string) string {
 type followRig struct {
 	*scripted
 	t      *testing.T
-	f      *follower
+	f      *Follower
 	roster *pipeline.Roster
 	over   chan struct{} // closed when gears are to be over, as a session would be that was ended
 	left   chan string
@@ -114,23 +114,23 @@ func follow(t *testing.T, script *scripted, steps func(*followRig)) {
 	})
 	cfg := &config.Config{Resources: []config.Resource{{Name: "*"}}}
 	cfg.Discovery.Interval = config.Duration(time.Minute)
-	c := new(current)
-	catalog, err := c.resolve(t.Context(), &rest.Config{Host: server.URL, Transport: transport}, cfg.Resources)
+	c := new(Current)
+	catalog, err := c.Resolve(t.Context(), &rest.Config{Host: server.URL, Transport: transport}, cfg.Resources)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := setting{cfg: cfg, cluster: c, catalog: catalog, store: store, logger: slog.New(slog.DiscardHandler)}
-	r := &followRig{scripted: script, t: t, f: newFollower(a), over: make(chan struct{}), left: make(chan string, 8)}
-	r.f.build = r.build
+	a := Setting{Config: cfg, Current: c, Catalog: catalog, Store: store, Logger: slog.New(slog.DiscardHandler)}
+	r := &followRig{scripted: script, t: t, f: NewFollower(a), over: make(chan struct{}), left: make(chan string, 8)}
+	r.f.Build = r.build
 	r.run(store, steps)
 }
 
 func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	r.t.Helper()
-	told := telemetry.New(telemetry.Options{Logger: r.f.logger, Sinks: []string{"out"}})
+	told := telemetry.New(telemetry.Options{Logger: r.f.Logger, Sinks: []string{"out"}})
 	observer := pipeline.NopObserver()
 	observer.Left = func(stream change.Stream) { r.left <- stream.String() }
-	sources, err := r.f.start(told)
+	sources, err := r.f.Start(told)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -152,18 +152,18 @@ func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 }
 
 // build makes a stream that is over when the test says so.
-func (r *followRig) build(s selected) (pipeline.Source, *source.Session, error) {
-	r.built = append(r.built, s.stream.String()+" "+s.stream.Resource.Version)
+func (r *followRig) build(s Selected) (pipeline.Source, *source.Session, error) {
+	r.built = append(r.built, s.Stream.String()+" "+s.Stream.Resource.Version)
 	over := r.over
 	return pipeline.Source{
-		Stream:  s.stream,
+		Stream:  s.Stream,
 		Request: func(...change.Owed) {},
 		Run: func(ctx context.Context, line *pipeline.Line) error {
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-over:
-				return errors.Join(line.Drain(ctx, s.stream), pipeline.ErrOver)
+				return errors.Join(line.Drain(ctx, s.Stream), pipeline.ErrOver)
 			}
 		},
 	}, source.NewSession(source.Config{}, nil), nil
@@ -176,7 +176,7 @@ func (r *followRig) look(step, want string) {
 	r.f.look(r.t.Context(), r.roster)
 	var known []string
 	for _, s := range r.f.sessions {
-		text := s.stream.Resource.Name + strings.Repeat("?", s.missed)
+		text := s.Stream.Resource.Name + strings.Repeat("?", s.missed)
 		if s.ended {
 			text += "!"
 		}
@@ -281,7 +281,7 @@ func TestAResourceGoesOnInAnotherVersion(t *testing.T) {
 // TestWhatIsFollowedIsPublishedWhereItChanged, with the catalog or without it, and stays the same choice otherwise.
 func TestWhatIsFollowedIsPublishedWhereItChanged(t *testing.T) {
 	follow(t, &scripted{versions: []string{"v1"}}, func(r *followRig) {
-		published := func() *choice { return r.f.cluster.chosen.Load() }
+		published := func() *Choice { return r.f.Current.Chosen.Load() }
 		r.look("at first", "gears pods")
 		first := published()
 		r.look("again", "gears pods")
@@ -299,8 +299,8 @@ func TestWhatIsFollowedIsPublishedWhereItChanged(t *testing.T) {
 		for <-r.left != "gears.example.com" { // pods share the end of the streams
 		}
 		r.look("forgotten", "pods")
-		if now := published(); now == before || len(now.streams) != 1 {
-			t.Errorf("published are %d streams, want 1", len(now.streams))
+		if now := published(); now == before || len(now.Streams) != 1 {
+			t.Errorf("published are %d streams, want 1", len(now.Streams))
 		}
 	})
 }

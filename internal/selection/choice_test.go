@@ -1,4 +1,4 @@
-package app
+package selection
 
 import (
 	"errors"
@@ -42,10 +42,10 @@ func everything() served {
 }
 
 // described is a stream on one line: its name, its selector, and the configured names that stand for it.
-func described(c *choice) []string {
+func described(c *Choice) []string {
 	var all []string
-	for _, s := range c.streams {
-		all = append(all, strings.Join([]string{s.stream.String(), s.selection.LabelSelector, strings.Join(s.names, "+")}, " "))
+	for _, s := range c.Streams {
+		all = append(all, strings.Join([]string{s.Stream.String(), s.Selection.LabelSelector, strings.Join(s.Names, "+")}, " "))
 	}
 	return all
 }
@@ -81,7 +81,7 @@ func TestOneObjectIsInOneStream(t *testing.T) {
 			[]string{"events.events.k8s.io  events.events.k8s.io"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			found, errs := choose(everything(), c.configured)
+			found, errs := Choose(everything(), c.configured)
 			if err := usage.Several("resources", errs...); err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestContradictingResourcesAreRefused(t *testing.T) {
 			"  resource \"y\": the API server serves no such resource: see kubectl api-resources"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, errs := choose(everything(), c.configured)
+			_, errs := Choose(everything(), c.configured)
 			for i := range errs {
 				errs[i] = explain("", errs[i])
 			}
@@ -128,17 +128,17 @@ func TestContradictingResourcesAreRefused(t *testing.T) {
 
 // TestNamespacesAreLeftOutByTheServer: a field selector does it, of what has namespaces.
 func TestNamespacesAreLeftOutByTheServer(t *testing.T) {
-	chosen, errs := choose(everything(), []config.Resource{{Name: "*", FieldSelector: "metadata.name!=x", ExcludeNamespaces: []string{"a", "b"}}})
+	chosen, errs := Choose(everything(), []config.Resource{{Name: "*", FieldSelector: "metadata.name!=x", ExcludeNamespaces: []string{"a", "b"}}})
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range chosen.streams {
+	for _, s := range chosen.Streams {
 		want := "metadata.name!=x,metadata.namespace!=a,metadata.namespace!=b"
-		if s.stream.Resource.ClusterScoped {
+		if s.Stream.Resource.ClusterScoped {
 			want = "metadata.name!=x"
 		}
-		if s.selection.FieldSelector != want {
-			t.Errorf("%s is selected by %q, want %q", s.stream, s.selection.FieldSelector, want)
+		if s.Selection.FieldSelector != want {
+			t.Errorf("%s is selected by %q, want %q", s.Stream, s.Selection.FieldSelector, want)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestNamespacesAreLeftOutByTheServer(t *testing.T) {
 // TestI4WhatIsLeftOutIsSaid with its reason.
 func TestI4WhatIsLeftOutIsSaid(t *testing.T) {
 	configured := []config.Resource{{Name: "*.nodes", Namespaces: []string{"a"}}, {Name: "*.apps", Exclude: []string{"deployments.apps"}}, {Name: "*.none"}}
-	chosen, errs := choose(everything(), configured)
+	chosen, errs := Choose(everything(), configured)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +154,8 @@ func TestI4WhatIsLeftOutIsSaid(t *testing.T) {
 		{Name: "nodes", Reason: "cluster-scoped, and *.nodes is of namespaces"}, {Name: "deployments.apps", Reason: "excluded by the configuration"},
 		{Name: "*.none", Reason: "it stands for nothing that the API server serves"},
 	}
-	if !slices.Equal(chosen.left, want) {
-		t.Errorf("left out are %+v, want %+v", chosen.left, want)
+	if !slices.Equal(chosen.Left, want) {
+		t.Errorf("left out are %+v, want %+v", chosen.Left, want)
 	}
 }
 

@@ -1,4 +1,4 @@
-package app
+package selection
 
 import (
 	"sync/atomic"
@@ -8,17 +8,17 @@ import (
 
 // answers are what is said of the streams of one choice.
 type answers[T any] struct {
-	of       *choice
+	of       *Choice
 	byStream map[change.Stream]T
 }
 
-// following answers of each stream what say does of the selected one, and follows the streams that come and go. It may
+// Following answers of each stream what say does of the selected one, and follows the streams that come and go. It may
 // be asked from any goroutine. A stream that is over, and of which something is still on disk, has the names that its
 // resource can be configured by.
-func following[T any](c *current, say func(*selected) T) func(*change.Stream) T {
+func Following[T any](c *Current, say func(*Selected) T) func(*change.Stream) T {
 	var known atomic.Pointer[answers[T]]
 	return func(stream *change.Stream) T {
-		now, a := c.chosen.Load(), known.Load()
+		now, a := c.Chosen.Load(), known.Load()
 		if a == nil || a.of != now {
 			a = answersOf(now, say)
 			known.Store(a)
@@ -26,23 +26,23 @@ func following[T any](c *current, say func(*selected) T) func(*change.Stream) T 
 		if answer, found := a.byStream[*stream]; found {
 			return answer
 		}
-		return say(&selected{stream: *stream, names: possibleNames(stream.Resource)})
+		return say(&Selected{Stream: *stream, Names: PossibleNames(stream.Resource)})
 	}
 }
 
-func answersOf[T any](chosen *choice, say func(*selected) T) *answers[T] {
+func answersOf[T any](chosen *Choice, say func(*Selected) T) *answers[T] {
 	a := &answers[T]{of: chosen, byStream: map[change.Stream]T{}}
 	if chosen == nil {
 		return a
 	}
-	for i := range chosen.streams {
-		a.byStream[chosen.streams[i].stream] = say(&chosen.streams[i])
+	for i := range chosen.Streams {
+		a.byStream[chosen.Streams[i].Stream] = say(&chosen.Streams[i])
 	}
 	return a
 }
 
-// possibleNames are those that a configuration can have for the resource, the narrowest first.
-func possibleNames(resource change.Resource) []string {
+// PossibleNames are those that a configuration can have for the resource, the narrowest first.
+func PossibleNames(resource change.Resource) []string {
 	names := []string{resource.String(), "*"}
 	if resource.Group != "" {
 		names = []string{resource.String(), "*." + resource.Group, "*"}

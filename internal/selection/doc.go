@@ -1,0 +1,12 @@
+// Package selection says which streams exist: what the configuration chooses of what an API server serves, those that the
+// saved state knows and nobody serves, and what is streamed now. Its follower brings the running streams to that.
+//
+// Decisions:
+//
+//   - Which streams there are is a function of catalog and configuration (Choose); the follower brings the running
+//     streams to what it says.
+//   - A wildcard that stands for nothing is no error, since what it is for may be installed later. A name of one
+//     resource that is not served is a mistake, unless the state knows its stream.
+//   - Two entries that contradict each other for a resource which appears later stop nothing: the first one counts, and
+//     the log says so once.
+package selection
