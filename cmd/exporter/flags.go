@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -10,6 +11,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/config"
 )
+
+// stopTimeout is how long a stop may take to deliver what is queued. Kubernetes kills a pod after 30 s.
+const stopTimeout = 20 * time.Second
 
 // flags are what run, dev and check have in common.
 type flags struct {

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -15,9 +13,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
-
-// version is set by the linker.
-var version = "devel"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -54,34 +49,4 @@ once, in order, and never silently lost.`,
 		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newVersionCommand(), newManCommand())
 	onlyCommands(root)
 	return root
-}
-
-// onlyCommands makes a command that is nothing without one of its own commands say so.
-func onlyCommands(cmd *cobra.Command) {
-	cmd.Args = noArguments
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	cmd.SuggestionsMinimumDistance = 2
-}
-
-// noArguments refuses what is neither a flag nor a command.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	text := fmt.Sprintf("unexpected argument %q: ", withoutLogin(args[0]))
-	if cmd.HasAvailableSubCommands() {
-		text = fmt.Sprintf("unknown command %q: ", withoutLogin(args[0]))
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			text += fmt.Sprintf("did you mean %s? ", strings.Join(near, " or "))
-		}
-	}
-	return usage.Wrap(errors.New(text + "see " + cmd.CommandPath() + " --help"))
-}
-
-// withoutLogin hides what may be the password of a URL that was put in the wrong place.
-func withoutLogin(text string) string {
-	if at := strings.LastIndex(text, "@"); at >= 0 {
-		return "…" + text[at:]
-	}
-	return text
 }

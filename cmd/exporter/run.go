@@ -4,16 +4,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/config"
 )
-
-// stopTimeout is how long a stop may take to deliver what is queued. Kubernetes kills a pod after 30 s.
-const stopTimeout = 20 * time.Second
 
 func newRunCommand() *cobra.Command {
 	f := new(flags)
