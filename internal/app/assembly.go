@@ -1,9 +1,6 @@
 package app
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -14,11 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
-	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
-	"github.com/kubecdc/kubecdc/internal/telemetry"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // RunOptions are what a run is to do, and how it and those who started it speak to each other.
@@ -37,77 +30,6 @@ func (o *RunOptions) draws() bool {
 	return console.IsTerminal(o.ErrOut) && os.Getenv("TERM") != "dumb" && !toStdout
 }
 
-// queueBytes is what all queues can hold.
-func queueBytes(cfg *config.Config) (sum int) {
-	for i := range cfg.Sinks {
-		sum += int(cfg.Sinks[i].Queue.Bytes)
-	}
-	return sum
-}
-
-// Run runs the whole line until ctx ends.
-func Run(ctx context.Context, o RunOptions) (err error) {
-	cfg := o.Config
-	pipeline.TuneCollector(queueBytes(cfg))
-	shown := console.NewProgress(o.ErrOut, o.draws())
-	logger := newLogger(shown, cfg.Log)
-	shown.Logger = logger
-	c, err := findCluster(o.Access, cfg)
-	if err != nil {
-		return err
-	}
-	if err := c.identify(ctx); err != nil {
-		return ignoreStop(ctx, err)
-	}
-	catalog, err := c.Resolve(ctx, c.rest, cfg.Resources)
-	if err != nil && !selection.WasServed(ctx, cfg, err) {
-		return ignoreStop(ctx, err)
-	}
-	store, err := openState(ctx, cfg.State.Dir, logger)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := claim(store, cfg.State.Dir, c, logger); err != nil {
-		return err
-	}
-	if err := errors.Join(c.recall(store), c.embody(store)); err != nil {
-		return err
-	}
-	return (&assembly{cfg, o, c, catalog, store, logger, shown, control.NewToken()}).run(ctx)
-}
-
-// openState opens the state, or makes it.
-func openState(ctx context.Context, dir string, logger *slog.Logger) (*checkpoint.Store, error) {
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{Logger: logger})
-	if errors.Is(err, checkpoint.ErrNoState) { // where it was to be made
-		return nil, fmt.Errorf("make state directory %s: it cannot be made there: choose another with --state-dir, or with state.dir in the configuration", dir)
-	}
-	return store, err
-}
-
-// claim ties the state to the cluster. A cluster that was made anew behind the same name is a new epoch: each stream
-// finds that its position is of another one.
-func claim(store *checkpoint.Store, dir string, c *cluster, logger *slog.Logger) error {
-	now := checkpoint.Cluster{Name: c.name, UID: c.uid}
-	saved, found, err := store.Cluster()
-	if err != nil {
-		return err
-	}
-	if !found {
-		return store.SetCluster(now)
-	}
-	match, err := checkpoint.CompareCluster(dir, saved, now)
-	if err != nil {
-		return usage.Wrap(err)
-	}
-	if match == checkpoint.NewEpoch {
-		logger.Warn("another cluster is behind the name of the saved state's: everything is compared anew", "cluster", c.name, "uid", c.uid, "savedUid", saved.UID)
-		return store.SetCluster(now)
-	}
-	return nil
-}
-
 // assembly is everything that a run is made of.
 type assembly struct {
 	cfg      *config.Config
@@ -118,58 +40,4 @@ type assembly struct {
 	logger   *slog.Logger
 	progress *console.Progress
 	token    control.Token // that an operator's questions have to show
-}
-
-func (a *assembly) run(ctx context.Context) error {
-	forms, err := a.forms()
-	if err != nil {
-		return err
-	}
-	letters := lettersOf(a.cfg, a.cluster, forms)
-	images := pipeline.NewImages(a.store)
-	f, err := a.prepare(images, forms.key)
-	if err != nil {
-		return err
-	}
-	t, shown := a.observed(letters)
-	sources, err := f.Start(t)
-	if err != nil {
-		return err
-	}
-	sinks, err := buildSinks(a.cfg, a.cluster, outlet{a.options.Out, t})
-	if err != nil {
-		return err
-	}
-	letters.keepFor(sinks)
-	a.reshapeLetters(letters, sinks, forms)
-	requests := make(chan pipeline.Request)
-	stopServing, err := a.serve(ctx, withPage(shown, a.handler(t.Handler(), a.controls(requests, letters))))
-	if err != nil {
-		return err
-	}
-	defer stopServing()
-	stopListening := a.answerHangups(ctx, requests)
-	defer stopListening()
-	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
-	err = pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
-		Requests: requests, Replays: letters.replays, StopTimeout: a.options.StopTimeout, Follow: f.RunWith(t), Observer: pipelineObserver(t, f.Nudge),
-	})
-	if err == nil {
-		a.logger.Info("exporter stopped; everything that was read is delivered and saved")
-	}
-	return err
-}
-
-func (a *assembly) telemetryOptions(letters *letters) telemetry.Options {
-	options := telemetry.Options{
-		Version: a.options.Access.Version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: letters.count,
-	}
-	for _, s := range a.cluster.Streams() {
-		options.Streams = append(options.Streams, s.Stream)
-	}
-	for _, s := range a.cfg.Sinks {
-		options.Sinks = append(options.Sinks, s.Name)
-	}
-	return options
 }

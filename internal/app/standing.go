@@ -25,22 +25,22 @@ func (s *standing) of(sink, stream string) verify.Progress {
 	return verify.Progress{Known: s.known, Position: s.positions[stream], Owed: owed}
 }
 
-// standing asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or one
+// standingOf asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or one
 // of another cluster.
-func (r *verification) standing(ctx context.Context) (*standing, error) {
+func standingOf(ctx context.Context, find func() (*control.Client, error), stateDir, uid string) (*standing, error) {
 	running := false
 	state, err := SavedState(ctx, func() (*control.Client, error) {
-		client, err := r.Client()
+		client, err := find()
 		running = err == nil
 		return client, err
-	}, r.StateDir)
+	}, stateDir)
 	if errors.Is(err, checkpoint.ErrNoState) {
 		return &standing{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if state.ClusterUID != r.uid {
+	if state.ClusterUID != uid {
 		return &standing{}, nil
 	}
 	found := &standing{known: true, running: running, positions: map[string]string{}, owed: state.Owed}

@@ -98,7 +98,7 @@ func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
 	}
 	deadline := time.Now() // set behind the first read, which may take long
 	for first := true; ; first = false {
-		at, err := r.standing(ctx)
+		at, err := standingOf(ctx, r.Client, r.StateDir, r.uid)
 		if err != nil {
 			return nil, err
 		}
