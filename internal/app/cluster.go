@@ -60,8 +60,8 @@ func (c *cluster) identify(ctx context.Context) (err error) {
 	return source.AwaitReady(ctx, c.rest)
 }
 
-// judge tells records of other clusters in a log; named says that its destinations have the cluster's name in them. It is nil
-// where nobody knows which cluster this is.
+// judge tells records of other clusters in a log; named says that its destinations have the cluster's name in them. It
+// is nil where nobody knows which cluster this is.
 func (c *cluster) judge(named bool) sink.Judge {
 	if c.uid == "" {
 		return nil

@@ -122,9 +122,10 @@ func (s *natsStreet) told() (all []stored) {
 	return all
 }
 
-// TestI10NeighboursOnOneServer: three exporters of two clusters on one NATS server, with their settings right and wrong. Whatever
-// they are, nobody is told another's object: an object is told of under its own cluster's uid alone, and where two clusters have one
-// name, no subject has records of both. Who cannot go on says which key to set; who goes on has told everything.
+// TestI10NeighboursOnOneServer: three exporters of two clusters on one NATS server, with their settings right and
+// wrong. Whatever they are, nobody is told another's object: an object is told of under its own cluster's uid alone,
+// and where two clusters have one name, no subject has records of both. Who cannot go on says which key to set; who
+// goes on has told everything.
 func TestI10NeighboursOnOneServer(t *testing.T) {
 	refusals := map[string]int{}
 	for _, p := range plans() {
@@ -214,7 +215,8 @@ func (s *natsStreet) judgeEach(p plan, states map[string]map[string]string, coun
 		}
 		going[letter]++
 		if !p.ownStreams && !p.shared && letter == "a" {
-			continue // two writers of one cluster on a stream that is not shared are found, and nothing more is promised
+			// two writers of one cluster on a stream that is not shared are found, and nothing more is promised
+			continue
 		}
 		want := existing(history(letter, n.lives))
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(states)), func(key string) bool {

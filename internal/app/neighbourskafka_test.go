@@ -190,8 +190,9 @@ func (s *kafkaStreet) topics() []string {
 
 func (s *kafkaStreet) judge() {
 	s.t.Helper()
-	states := map[string]map[string]string{} // by cluster's letter, and for topics of their own by exporter: what exists
-	first := map[string]bool{}               // the versions of the first life
+	// by cluster's letter, and for topics of their own by exporter: what exists
+	states := map[string]map[string]string{}
+	first := map[string]bool{} // the versions of the first life
 	for _, rec := range history("a", 1) {
 		first[rec.ResourceVersion] = true
 	}

@@ -25,8 +25,8 @@ func (s *standing) of(sink, stream string) verify.Progress {
 	return verify.Progress{Known: s.known, Position: s.positions[stream], Owed: owed}
 }
 
-// standingOf asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or one
-// of another cluster.
+// standingOf asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or
+// one of another cluster.
 func standingOf(ctx context.Context, find func() (*control.Client, error), stateDir, uid string) (*standing, error) {
 	running := false
 	state, err := SavedState(ctx, func() (*control.Client, error) {

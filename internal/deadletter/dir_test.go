@@ -106,7 +106,8 @@ func snapshot(rec *change.Record, _ *sink.Message) {
 	rec.Op, rec.Snapshot = change.Sync, &change.Snapshot{ID: "900.1", Reason: change.Resync}
 }
 
-// The same state of an object has one letter, whichever record tells of it, so that full snapshots do not fill the disk.
+// The same state of an object has one letter, whichever record tells of it, so that full snapshots do not fill the
+// disk.
 func TestTheSameStateIsKeptOnce(t *testing.T) {
 	d := newDir(t)
 	first := keep(t, d, record("7"))

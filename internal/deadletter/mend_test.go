@@ -11,7 +11,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// TestI9LettersOfOtherRulesAreMended: those whose form is another one, or is not known, and no others; claimed ones, too.
+// TestI9LettersOfOtherRulesAreMended: those whose form is another one, or is not known, and no others; claimed ones,
+// too.
 func TestI9LettersOfOtherRulesAreMended(t *testing.T) {
 	d := newDir(t)
 	old, claimed := keep(t, d, record("7")), keep(t, d, record("8"))

@@ -60,7 +60,8 @@
 //
 // # Decisions
 //
-//   - Sinks give ids and return no list. A list of our ids is short as a rule, but only the pipeline knows what is saved.
+//   - Sinks give ids and return no list. A list of our ids is short as a rule, but only the pipeline knows what is
+//     saved.
 //   - A mark carries ids, not a version per stream. Versions are shorter, and say nothing about what a reconcile found,
 //     records that share a version, partitions, and ghosts.
 //   - A tracker per stream, not one for all: a stream that waits for one sink holds up no other stream's position.

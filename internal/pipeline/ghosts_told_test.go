@@ -55,7 +55,8 @@ func TestI3ReconcileProvesNothingOfWhatIsNewer(t *testing.T) {
 	})
 }
 
-// A queue that coalesces may leave nothing of the next object but its delete. In another history the object may be an older one.
+// A queue that coalesces may leave nothing of the next object but its delete. In another history the object may be an
+// older one.
 func TestI4DeleteOfTheNextObjectProvesThatTheGhostIsGone(t *testing.T) {
 	hauntedSet(t, func(d *deliveredSet) {
 		older, foreign, later := anotherB(2), anotherB(15), anotherB(15)
@@ -72,8 +73,8 @@ func TestI4DeleteOfTheNextObjectProvesThatTheGhostIsGone(t *testing.T) {
 	})
 }
 
-// While the end of a reconcile that did not know the ghosts is on disk, another reconcile asks for them. Who comes first tells, and the
-// other does not; a queue that leaves the second delete out ends the wait as well.
+// While the end of a reconcile that did not know the ghosts is on disk, another reconcile asks for them. Who comes
+// first tells, and the other does not; a queue that leaves the second delete out ends the wait as well.
 func TestI3GhostThatTwoTellOfIsToldOnce(t *testing.T) {
 	unseen, end, over := unseenC(), endAt(20), endAt(30)
 	for _, how := range []string{"asked", "in line", "on disk", "left out", "never told"} {
@@ -120,7 +121,8 @@ func TestI3GhostThatTwoTellOfIsToldOnce(t *testing.T) {
 	}
 }
 
-// The delete that was in line before the sink was open tells of a ghost first, and a reconcile that asked meanwhile is second.
+// The delete that was in line before the sink was open tells of a ghost first, and a reconcile that asked meanwhile is
+// second.
 func TestI3GhostIsToldOnceByARecordThatWasInLineBefore(t *testing.T) {
 	hauntedSet(t, func(d *deliveredSet) {
 		first, now := update(pods(), "c", 9), &taking{clusterUID: clusterUID}
@@ -141,8 +143,8 @@ func TestI3GhostIsToldOnceByARecordThatWasInLineBefore(t *testing.T) {
 	})
 }
 
-// What the watch brought behind a reconcile may take the place of what that had found. The ghost's delete says all the same which
-// reconcile found it.
+// What the watch brought behind a reconcile may take the place of what that had found. The ghost's delete says all the
+// same which reconcile found it.
 func TestGhostBeforeAMergedRecordIsOfTheReconcile(t *testing.T) {
 	hauntedSet(t, func(d *deliveredSet) {
 		merged, now := anotherB(21), &taking{clusterUID: clusterUID}
@@ -174,8 +176,8 @@ func TestI3GhostWhoseDeleteIsInLineIsNotAskedForAgain(t *testing.T) {
 	})
 }
 
-// The server lost the delete of an object, and the next one of its name is saved. A log that is read from before both has no ghost: the
-// delete would take the second object away.
+// The server lost the delete of an object, and the next one of its name is saved. A log that is read from before both
+// has no ghost: the delete would take the second object away.
 func TestI3ObjectWhoseNameAnotherHasInTheStateIsNoGhost(t *testing.T) {
 	r := newRig(t, sinkOf("s", &memory{}))
 	if err := r.life(func(line *Line) {

@@ -20,7 +20,8 @@ func newSpoolingPost(t *testing.T) (p *post, release func()) {
 	return p, func() { close(open) }
 }
 
-// What comes from disk has no numbers: the cuts of one record are not those of the next, also where the sink fails between them.
+// What comes from disk has no numbers: the cuts of one record are not those of the next, also where the sink fails
+// between them.
 func TestI4WhatIsRejectedFromDiskIsTrimmedEachByItself(t *testing.T) {
 	p, release := newSpoolingPost(t)
 	p.config.Sinks[0].Oversize.Trims = []Trim{{Path: ".data", Cut: func([]byte) ([]byte, error) { return []byte("{}"), nil }}}

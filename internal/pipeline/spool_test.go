@@ -181,8 +181,8 @@ func (r *rig) await(what string, reached func() bool) {
 	r.t.Errorf("%s did not come", what)
 }
 
-// Neither of two sinks that are away keeps the other's policy from working: what waits for the one that is not spooled for cannot
-// go to disk for the other.
+// Neither of two sinks that are away keeps the other's policy from working: what waits for the one that is not spooled
+// for cannot go to disk for the other.
 func TestI3ASinkThatSpoolsHoldsUpNobodyBesideOneThatDoesNot(t *testing.T) {
 	for _, coalesces := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the other coalesces %t", coalesces), func(t *testing.T) {

@@ -27,8 +27,8 @@ func (c *Current) Streams() []Selected {
 	return nil
 }
 
-// Resolve finds the streams that the configured resources stand for now. Every name that fails is in the error, and what can
-// be found is found all the same.
+// Resolve finds the streams that the configured resources stand for now. Every name that fails is in the error, and
+// what can be found is found all the same.
 func (c *Current) Resolve(ctx context.Context, server *rest.Config, resources []config.Resource) (*source.Catalog, error) {
 	var err error
 	if c.discovery, err = source.NewDiscovery(server); err != nil {

@@ -1,5 +1,5 @@
-// Package selection says which streams exist: what the configuration chooses of what an API server serves, those that the
-// saved state knows and nobody serves, and what is streamed now. Its follower brings the running streams to that.
+// Package selection says which streams exist: what the configuration chooses of what an API server serves, those that
+// the saved state knows and nobody serves, and what is streamed now. Its follower brings the running streams to that.
 //
 // Decisions:
 //

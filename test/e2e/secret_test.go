@@ -20,8 +20,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// secretFiles are sinks of the rig's directory, and secretStreams of a NATS server: all formats, to streams and to a bucket.
-// What these cannot take at once waits on disk.
+// secretFiles are sinks of the rig's directory, and secretStreams of a NATS server: all formats, to streams and to a
+// bucket. What these cannot take at once waits on disk.
 const (
 	secretFiles = `
   - {name: events, file: {path: "%[1]s/events.ndjson"}}
@@ -64,9 +64,9 @@ func TestI9NoValueOfASecretLeaves(t *testing.T) {
 	p.noValueLeaves()
 }
 
-// noValueLeaves plants values, lets everything happen to them, and looks for them wherever the exporter
-// writes and whatever it shows: in the sinks, the state with its spool and the objects that it keeps, dead letters, the log,
-// the status pages, and what each command says.
+// noValueLeaves plants values, lets everything happen to them, and looks for them wherever the exporter writes and
+// whatever it shows: in the sinks, the state with its spool and the objects that it keeps, dead letters, the log, the
+// status pages, and what each command says.
 func (p *plant) noValueLeaves() {
 	t, r := p.t, p.r
 	config := fmt.Sprintf(`

@@ -10,8 +10,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
-// BenchmarkWrite is one full batch of a line under load: 2,000 events of 2 KiB. Most of the time is the disk's fsync, so
-// the CPU time counts.
+// BenchmarkWrite is one full batch of a line under load: 2,000 events of 2 KiB. Most of the time is the disk's fsync,
+// so the CPU time counts.
 func BenchmarkWrite(b *testing.B) {
 	s, err := New(Options{Path: b.TempDir() + "/changes.ndjson"})
 	if err != nil {

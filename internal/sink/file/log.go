@@ -199,9 +199,9 @@ func (l *Log) fitting(batch []sink.Message) int {
 	return len(batch)
 }
 
-// tryAppend writes the head and the batch's lines behind what is durable, and takes back what it cannot finish. A failed
-// fsync is no different: the kernel may have dropped the pages and would call the next fsync a success, so they are
-// written anew.
+// tryAppend writes the head and the batch's lines behind what is durable, and takes back what it cannot finish. A
+// failed fsync is no different: the kernel may have dropped the pages and would call the next fsync a success, so they
+// are written anew.
 func (l *Log) tryAppend(head string, batch []sink.Message) error {
 	if err := l.cut(); err != nil {
 		return err

@@ -376,8 +376,8 @@ func TestNewReportsEveryProblem(t *testing.T) {
 	}
 }
 
-// TestI4LargeBatchMeetsAFullDisk writes a batch of many pieces to a disk that is full in any of them: a reader never sees
-// half a line once the attempt is over, and in the end every line once.
+// TestI4LargeBatchMeetsAFullDisk writes a batch of many pieces to a disk that is full in any of them: a reader never
+// sees half a line once the attempt is over, and in the end every line once.
 func TestI4LargeBatchMeetsAFullDisk(t *testing.T) {
 	var batch []sink.Message
 	maker := sinktest.Maker{}

@@ -107,7 +107,8 @@ func TestKeepLeavesTheYoungestAndWhatAMarkMayNeed(t *testing.T) {
 	}
 }
 
-// TestI1RetentionKeepsWhatIsBehindTheSavedMark however old it is and however many files that are: removed, it would be a false loss.
+// TestI1RetentionKeepsWhatIsBehindTheSavedMark however old it is and however many files that are: removed, it would be
+// a false loss.
 func TestI1RetentionKeepsWhatIsBehindTheSavedMark(t *testing.T) {
 	o, c := pathIn(t), startOfTime()
 	o.MaxBytes, o.Keep = 1, 2

@@ -156,7 +156,8 @@ func TestWithoutREADTheSinkGoesOn(t *testing.T) {
 		t.Errorf("was told %d times that reading is not permitted", len(denied))
 	}
 	mustWrite(t, s, messagesOf("k8s.unread", 3))
-	open(t, s, `{"kafka":{"k8s.pods":{"next":[7]},"k8s.unread":{"next":[0]}}}`) // with a topic that is nobody's any more
+	// with a topic that is nobody's any more
+	open(t, s, `{"kafka":{"k8s.pods":{"next":[7]},"k8s.unread":{"next":[0]}}}`)
 
 	cluster.RemoveACL(t, kafkatest.ACL{User: "carol", Operation: kmsg.ACLOperationWrite, Resource: "k8s.unread"})
 	var permanent *sink.PermanentError

@@ -20,8 +20,9 @@ import (
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// TestI3NothingOfADeadExporterComesLate: a request lies in a socket, as that of a stopped or throttled broker, while the process
-// that sent it dies. Its successor writes newer states of the same objects. Then the broker finds the request.
+// TestI3NothingOfADeadExporterComesLate: a request lies in a socket, as that of a stopped or throttled broker, while
+// the process that sent it dies. Its successor writes newer states of the same objects. Then the broker finds the
+// request.
 func TestI3NothingOfADeadExporterComesLate(t *testing.T) {
 	kafkatest.RequireReal(t)
 	cluster := broker.Get(t)
@@ -129,8 +130,8 @@ func (l *limbo) dial(ctx context.Context, network, address string) (net.Conn, er
 	return client, nil
 }
 
-// forward hands on what the client sends. What it sends while the network holds is sent when it lets go, and then the broker is
-// waited for.
+// forward hands on what the client sends. What it sends while the network holds is sent when it lets go, and then the
+// broker is waited for.
 func (l *limbo) forward(inside, broker net.Conn) {
 	defer broker.Close()
 	buffer := make([]byte, 64<<10)
@@ -239,8 +240,8 @@ func connected(t *testing.T, s *Sink) *wire.Cluster {
 	return s.cluster
 }
 
-// TestI4AFenceHidesNoLoss: a log that has lost its last record is one shorter than the mark, and the fence would make it as long
-// again. So the loss is found by each life that comes before it was noted.
+// TestI4AFenceHidesNoLoss: a log that has lost its last record is one shorter than the mark, and the fence would make
+// it as long again. So the loss is found by each life that comes before it was noted.
 func TestI4AFenceHidesNoLoss(t *testing.T) {
 	cluster := broker.Get(t)
 	options := testOptions(t, cluster, 1)

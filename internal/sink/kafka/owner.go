@@ -125,8 +125,8 @@ func (s *Sink) inspectFrom(ctx context.Context, p *partition, offset int64) erro
 	return s.judge(p, offset, result.Records)
 }
 
-// judge looks at the records of whole batches. What is damaged is found by whoever reads the tail. What a transaction has
-// aborted nobody reads; one that is open may be committed.
+// judge looks at the records of whole batches. What is damaged is found by whoever reads the tail. What a transaction
+// has aborted nobody reads; one that is open may be committed.
 func (s *Sink) judge(p *partition, from int64, data []byte) error {
 	decoder, open := batch.NewDecoder(s.tuning.contents), map[int64]error{}
 	for {

@@ -10,8 +10,8 @@ import (
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// TestI3KeysStayWhenPartitionsAreAdded, while the sink is closed, while it runs, and where it is opened again: the states of an
-// object and its tombstone are in one partition. It tells once that there are more.
+// TestI3KeysStayWhenPartitionsAreAdded, while the sink is closed, while it runs, and where it is opened again: the
+// states of an object and its tombstone are in one partition. It tells once that there are more.
 func TestI3KeysStayWhenPartitionsAreAdded(t *testing.T) {
 	cluster := broker.Get(t)
 	kafkatest.RequireReal(t)

@@ -158,8 +158,8 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 	return s.mark(), nil
 }
 
-// Close is as in sink.Sink. What the last Write left in doubt is settled, if that takes no longer than a moment, so that
-// no batch of this sink comes to a log that its successor has read already.
+// Close is as in sink.Sink. What the last Write left in doubt is settled, if that takes no longer than a moment, so
+// that no batch of this sink comes to a log that its successor has read already.
 func (s *Sink) Close(ctx context.Context) error {
 	s.opened = false
 	if s.cluster == nil {

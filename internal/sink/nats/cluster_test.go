@@ -107,8 +107,8 @@ func deleteStream(t *testing.T, admin jetstream.JetStream) {
 	})
 }
 
-// insist asks until it is answered. During an election nobody answers, and a server that just lost it swallows the question,
-// so that each attempt has a deadline of its own.
+// insist asks until it is answered. During an election nobody answers, and a server that just lost it swallows the
+// question, so that each attempt has a deadline of its own.
 func insist(t *testing.T, ask func(context.Context) error) {
 	t.Helper()
 	for all := within(t); ; pause(all, 50*time.Millisecond, nil) {

@@ -87,8 +87,9 @@ func outerSpace(value string) bool {
 	return strings.Trim(value, " \t") != value
 }
 
-// TestI3LibraryWritesMeanwhile: what the client library sends comes between messages, never into one. It is the library that
-// pings: a server that does so every few milliseconds may ping before it has answered the library's own first ping.
+// TestI3LibraryWritesMeanwhile: what the client library sends comes between messages, never into one. It is the library
+// that pings: a server that does so every few milliseconds may ping before it has answered the library's own first
+// ping.
 func TestI3LibraryWritesMeanwhile(t *testing.T) {
 	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
@@ -181,8 +182,8 @@ func TestI3LibrarySendsUnderTLS(t *testing.T) {
 	}
 }
 
-// TestI4TooLargeBehindOthers: a limit that was lowered when the messages had been looked at. What comes before the message is
-// stored, and the message is named.
+// TestI4TooLargeBehindOthers: a limit that was lowered when the messages had been looked at. What comes before the
+// message is stored, and the message is named.
 func TestI4TooLargeBehindOthers(t *testing.T) {
 	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)

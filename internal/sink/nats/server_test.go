@@ -77,7 +77,8 @@ func (s *testServer) admin(options ...natsgo.Option) (jetstream.JetStream, conte
 	return js, s.t.Context()
 }
 
-// connect waits longer for the server than the library does by itself: two seconds for a connection, five for an answer.
+// connect waits longer for the server than the library does by itself: two seconds for a connection, five for an
+// answer.
 func (s *testServer) connect(options []natsgo.Option) jetstream.JetStream {
 	s.t.Helper()
 	nc, err := natsgo.Connect(s.url(), append(options, natsgo.Timeout(limit))...)

@@ -20,18 +20,19 @@ var _ sink.Sink = (*Sink)(nil)
 
 // Sink writes into one stream. See sink.Sink for what its methods promise.
 type Sink struct {
-	options    Options
-	tuning     tuning
-	conn       *conn.Conn // nil while the sink is not open
-	name       string     // of the stream
-	stream     stream
-	looked     time.Time // when it was last compared with what it held before
-	opened     bool      // an Open succeeded: what is missing now was there once, and is worth waiting for
-	moved      int       // how often in a row somebody wrote between our Open and our first message
-	refused    error     // why the stream could not be changed to take batches
-	mode       atomic.Pointer[string]
-	goesOn     sync.Once // says that the stream is one of the former default name
-	generation uint64    // of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
+	options Options
+	tuning  tuning
+	conn    *conn.Conn // nil while the sink is not open
+	name    string     // of the stream
+	stream  stream
+	looked  time.Time // when it was last compared with what it held before
+	opened  bool      // an Open succeeded: what is missing now was there once, and is worth waiting for
+	moved   int       // how often in a row somebody wrote between our Open and our first message
+	refused error     // why the stream could not be changed to take batches
+	mode    atomic.Pointer[string]
+	goesOn  sync.Once // says that the stream is one of the former default name
+	// of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
+	generation uint64
 }
 
 // New checks the options and returns a sink that is not open.
@@ -106,7 +107,8 @@ func (s *Sink) attempt(ctx context.Context, want *mark, behind sink.Tail) error 
 func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mark, found func(id string)) error {
 	place := &s.stream.place
 	lost := func(err error) error {
-		if foreign := s.inspect(ctx, info); foreign != nil { // what took the place of what is lost may be another cluster's
+		// what took the place of what is lost may be another cluster's
+		if foreign := s.inspect(ctx, info); foreign != nil {
 			return foreign
 		}
 		s.begin(strconv.FormatUint(info.State.FirstSeq, 10))

@@ -52,8 +52,8 @@ func TestI10SharedStreamNeedsAWindow(t *testing.T) {
 	}
 }
 
-// TestI3TwoWritersOnASharedStream: what both send is there twice, also where ids and subjects are the same, and each one's tail
-// tells of its own alone. A successor with the same state is the same writer.
+// TestI3TwoWritersOnASharedStream: what both send is there twice, also where ids and subjects are the same, and each
+// one's tail tells of its own alone. A successor with the same state is the same writer.
 func TestI3TwoWritersOnASharedStream(t *testing.T) {
 	s := startServer(t, nil)
 	options := s.options()
