@@ -13,8 +13,8 @@ import (
 )
 
 // Absence is that a sink is not given a stream which it has a share in: it failed for good and was let go, or is not
-// configured. Its mark stays, and what it misses of deletes is kept, since nobody else would remember that it has those
-// objects. It costs what existed when it left, at most, whatever is made and deleted meanwhile.
+// configured. Its mark stays, and what it misses of deletes is kept, since nobody else would remember that it has
+// those objects. It costs what existed when it left, at most, whatever is made and deleted meanwhile.
 //
 // It ends with the stream's full snapshot of reason absent: the sink misses nothing behind the gap of that, and
 // everything that it has missed was told when the first object of the snapshot, or its end, is delivered.
@@ -88,7 +88,8 @@ func (s *Store) Missed(share Share, clusterUID string) ([]change.Entry, error) {
 // absences is what a batch knows of those of one stream, by place in the store's.
 type absences struct {
 	all   []*Absence
-	fresh map[string]bool // joined keys, behind the sink and a terminator: whether the sink never had the object
+	fresh map[string]bool             // joined keys, behind the sink and a terminator: whether the sink never had the object
+	now   map[change.Key]change.Entry // the objects that the batch has changed, without a uid where they are gone
 }
 
 // loadAbsences remembers them, since each record is to be compared with them; the caller holds mu, or is the only one.
@@ -160,7 +161,7 @@ func (w *writer) wasTold(key []byte) (bool, error) {
 // absencesOf are those of the stream as the batch has changed them so far.
 func (w *writer) absencesOf(stream *streamWrite) []*Absence {
 	if stream.absent == nil {
-		stream.absent = &absences{fresh: map[string]bool{}}
+		stream.absent = &absences{fresh: map[string]bool{}, now: map[change.Key]change.Entry{}}
 		for _, a := range w.store.absent[stream.name] {
 			stream.absent.all = append(stream.absent.all, &a)
 		}
@@ -187,6 +188,7 @@ func (w *writer) miss(rec *change.Record, stream *streamWrite) error {
 			return err
 		}
 	}
+	stream.absent.note(rec)
 	return nil
 }
 
@@ -237,52 +239,65 @@ func (w *writer) endAbsence(share Share) error {
 
 // missed notes what the record says of the objects that the sink has. One that it never had needs no delete.
 func (w *writer) missed(rec *change.Record, stream *streamWrite, a *Absence) error {
-	if !rec.Op.OfObject() {
-		return nil
-	}
-	fresh := appendKey(objectPrefix(tableFresh, a.Share), rec.Key)
 	switch {
-	case rec.Op == change.Deleted:
-		never, err := w.isFresh(fresh, stream)
-		if err != nil {
-			return err
-		}
-		if never && rec.Sink == "" {
-			stream.absent.fresh[string(fresh)] = false
-			return w.batch.Delete(fresh, nil)
-		}
-		key := missedKey(a.Share, rec.Key, rec.UID)
-		if known, err := w.wasTold(key); err != nil || known {
-			return err
-		}
-		version, had, err := w.versionBefore(rec, stream)
-		if err != nil || !had {
-			return err
-		}
-		return w.batch.Set(key, appendEntry(appendText(nil, ""), rec.UID, version), nil)
+	case !rec.Op.OfObject():
+		return nil
+	case rec.Op == change.Deleted && rec.Sink != "": // of what only the sink had
+		return w.missDelete(a, change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion})
 	case rec.Sink != "":
 		return nil
-	case rec.Op == change.Replaced:
-		known, found, err := w.store.Lookup(stream.name, rec.Key)
-		if err != nil || found && known.UID == rec.UID {
+	}
+	known, had, err := w.before(rec.Key, stream)
+	if err != nil || had && known.UID == rec.UID && rec.Op != change.Deleted {
+		return err
+	}
+	fresh := appendKey(objectPrefix(tableFresh, a.Share), rec.Key)
+	never, err := w.isFresh(fresh, stream)
+	if err != nil {
+		return err
+	}
+	if had && !never && (known.UID == rec.UID || rec.Op != change.Deleted) { // nobody may have seen the end of the one before
+		if err := w.missDelete(a, known); err != nil {
 			return err
 		}
-	case rec.Op != change.Added:
-		return nil
+	}
+	if rec.Op == change.Deleted {
+		stream.absent.fresh[string(fresh)] = false
+		return w.batch.Delete(fresh, nil)
 	}
 	stream.absent.fresh[string(fresh)] = true
 	return w.batch.Set(fresh, nil, nil)
 }
 
-// versionBefore is one of the deleted object's before its end, so that what an absent sink is told later has not the id
-// of the delete, which has the object with it (I8). It is false where no sink had the object. What only the absent one
-// had is told without the object anyway.
-func (w *writer) versionBefore(rec *change.Record, stream *streamWrite) (version string, had bool, err error) {
-	if rec.Sink != "" {
-		return rec.ResourceVersion, true, nil
+// missDelete notes that the sink is to be told that the object is gone, unless its log has that. The version is one
+// before the object's end: what the sink is told later must not have the id of the delete, which has the object with
+// it (I8).
+func (w *writer) missDelete(a *Absence, gone change.Entry) error {
+	key := missedKey(a.Share, gone.Key, gone.UID)
+	if told, err := w.wasTold(key); err != nil || told {
+		return err
 	}
-	known, found, err := w.store.Lookup(stream.name, rec.Key)
-	return known.ResourceVersion, found && known.UID == rec.UID, err
+	return w.batch.Set(key, appendEntry(appendText(nil, ""), gone.UID, gone.ResourceVersion), nil)
+}
+
+// before is the object that the stream has under the key, as the batch has changed it so far, false where there is
+// none.
+func (w *writer) before(key change.Key, stream *streamWrite) (change.Entry, bool, error) {
+	if entry, changed := stream.absent.now[key]; changed {
+		return entry, entry.UID != "", nil
+	}
+	return w.store.Lookup(stream.name, key)
+}
+
+// note remembers what the record, which all sinks are given, makes of the object.
+func (a *absences) note(rec *change.Record) {
+	switch {
+	case len(a.all) == 0 || rec.Sink != "" || !rec.Op.OfObject():
+	case rec.Op == change.Deleted:
+		a.now[rec.Key] = change.Entry{}
+	default:
+		a.now[rec.Key] = change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion}
+	}
 }
 
 // isFresh says whether the object was made while the sink was absent.

@@ -262,6 +262,34 @@ func TestI4ASinkThatReturnsIsToldOfTwoObjectsOfOneKey(t *testing.T) {
 	}
 }
 
+// The end of an object that nobody saw shows in the object that took its place.
+func TestI4ASinkThatReturnsIsToldOfAnEndThatNobodySaw(t *testing.T) {
+	lake := &memory{}
+	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
+	both := r.config.Sinks
+	live := func(sinks []Sink, use func(*Line)) {
+		t.Helper()
+		r.config.Sinks = sinks
+		if err := r.life(use); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := func(op change.Op, version int) *change.Record {
+		rec := update(pods(), "a", version)
+		rec.Op, rec.UID = op, "uid-a-2"
+		return rec
+	}
+	live(both, func(line *Line) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
+	live(both[1:], func(line *Line) {
+		r.push(line, next(change.Added, 7), next(change.Deleted, 8))
+		r.drain(line, pods())
+	})
+	live(both, func(line *Line) { r.comeback(line, "lake") })
+	if got := lake.short(); !strings.Contains(got, "a/5/deleted") || strings.Count(got, "deleted") != 1 {
+		t.Errorf("the sink has %s", got)
+	}
+}
+
 // generation is that of the snapshot with which the sink is to come back.
 func (r *rig) generation(name string, stream change.Stream) uint64 {
 	r.t.Helper()
