@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -322,7 +323,8 @@ func (r *run) depart(batch *checkpoint.Batch, shares map[checkpoint.Share]bool) 
 			batch.Absent = append(batch.Absent, a)
 		}
 	}
-	for share := range shares {
+	all := slices.Concat(slices.Collect(maps.Keys(shares)), batch.Taken)
+	for _, share := range all {
 		if at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == share.Sink }); at >= 0 {
 			if r.listeners[at].away && !absent[share] && !slices.Contains(batch.Left, share) {
 				leave(batch, share)

@@ -305,3 +305,31 @@ func (r *rig) generation(name string, stream change.Stream) uint64 {
 	r.t.Fatalf("sink %s does not come back", name)
 	return 0
 }
+
+// A stream that came while a sink was not configured is the sink's when it returns, with the gap that the others have.
+func TestI4ASinkThatReturnsIsGivenStreamsThatCameMeanwhile(t *testing.T) {
+	lake := &memory{}
+	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
+	sinks, sources := r.config.Sinks, r.config.Sources
+	live := func(sinks []Sink, sources []Source, use func(*Line)) {
+		t.Helper()
+		r.config.Sinks, r.config.Sources = sinks, sources
+		if err := r.life(use); err != nil {
+			t.Fatal(err)
+		}
+	}
+	another := sources[0]
+	another.Stream.Resource.Name = "configmaps"
+	live(sinks, []Source{another, sources[1]}, func(line *Line) { r.push(line, update(services(), "a", 5)); r.drain(line, services()) })
+	live(sinks[1:], sources, func(line *Line) { r.push(line, update(pods(), "b", 6)); r.drain(line, pods(), services()) })
+	requests := ""
+	live(sinks, sources, func(line *Line) {
+		requests = r.requested()
+		r.comeback(line, "lake")
+		r.push(line, update(pods(), "b", 91))
+		r.drain(line, pods())
+	})
+	if !strings.Contains(requests, "pods absent lake") || !strings.Contains(lake.short(), "b/91/updated") {
+		t.Errorf("asked for %s, and the sink has %s", requests, lake.short())
+	}
+}

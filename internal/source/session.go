@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -22,6 +23,7 @@ type Session struct {
 	reading *Stream            // nil while nothing is read
 	stop    context.CancelFunc // of what goes on
 	pending []change.Owed      // asked for while nothing was read
+	returns []change.Owed      // of reason absent, that were asked for
 }
 
 // Saved is what a stream goes on from.
@@ -58,6 +60,11 @@ func (s *Session) End() {
 func (s *Session) Request(owed ...change.Owed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, o := range owed {
+		if o.Reason == change.Absent {
+			s.returns = append(slices.DeleteFunc(s.returns, o.Same), o)
+		}
+	}
 	if s.reading != nil {
 		s.reading.Request(owed...)
 		return
@@ -137,7 +144,7 @@ func (s *Session) stream(ctx context.Context) (*Stream, error) {
 	if s.version != "" {
 		s.config.Stream.Resource.Version = s.version
 	}
-	s.pending = append(s.pending, saved.Owed...)
+	s.pending = append(s.pending, s.due(saved.Owed)...)
 	s.mu.Unlock()
 	config := s.config
 	config.Saved = saved.Position
@@ -148,6 +155,22 @@ func (s *Session) stream(ctx context.Context) (*Stream, error) {
 		}
 	}
 	return NewStream(config), nil
+}
+
+// due are those of the saved debts that may be paid now. A sink that is absent comes back when it is asked for, and not
+// before: nobody would hear the gap. The caller holds mu.
+func (s *Session) due(saved []change.Owed) (due []change.Owed) {
+	for _, o := range saved {
+		if o.Reason != change.Absent {
+			due = append(due, o)
+			continue
+		}
+		at := slices.IndexFunc(s.returns, func(r change.Owed) bool { return r.Same(o) && r.Generation == o.Generation })
+		if at >= 0 {
+			due = append(due, s.returns[at])
+		}
+	}
+	return due
 }
 
 // hold makes the stream the one that is asked for snapshots.

@@ -21,6 +21,7 @@ type sessionRig struct {
 	t       *testing.T
 	r       *recorder
 	session *Session
+	owed    []change.Owed // by the state
 	cancel  context.CancelFunc
 	ended   chan struct{}
 	over    bool
@@ -31,9 +32,9 @@ type sessionRig struct {
 }
 
 // startSession runs a session. What it goes on from is what the recorder has saved.
-func startSession(t *testing.T, a *apiServer, r *recorder) *sessionRig {
+func startSession(t *testing.T, a *apiServer, r *recorder, owed ...change.Owed) *sessionRig {
 	t.Helper()
-	s := &sessionRig{t: t, r: r, ended: make(chan struct{})}
+	s := &sessionRig{t: t, r: r, owed: owed, ended: make(chan struct{})}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if request.URL.Query().Get("watch") == "true" {
 			s.mu.Lock()
@@ -53,7 +54,7 @@ func startSession(t *testing.T, a *apiServer, r *recorder) *sessionRig {
 		if r.unsaved {
 			t.Error("the saved state is read while records are under way")
 		}
-		return Saved{Position: r.position}, nil
+		return Saved{Position: r.position, Owed: s.owed}, nil
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	s.cancel = cancel
@@ -215,5 +216,22 @@ func TestI5ASessionWhoseStateCannotBeRead(t *testing.T) {
 	s.Serve("v1")
 	if over, err := s.Run(t.Context(), newRecorder()); over || !errors.Is(err, broken) {
 		t.Errorf("over %t, %v", over, err)
+	}
+}
+
+// absentLake is what a sink is owed that is absent.
+func absentLake() change.Owed { return change.Owed{Sink: "lake", Reason: change.Absent, Generation: 3} }
+
+// TestI4ASinkThatIsAbsentComesBackWhenItIsAskedFor: nobody would hear what its snapshot says before.
+func TestI4ASinkThatIsAbsentComesBackWhenItIsAskedFor(t *testing.T) {
+	r := newRecorder()
+	s := startSession(t, quiet(t), r, absentLake())
+	s.session.Serve("v1")
+	if got := r.wait(t, "bookmark 12"); strings.Contains(got, "absent") {
+		t.Errorf("told\n%s", got)
+	}
+	s.session.Serve("v2")
+	if got := r.wait(t, "added d 13"); strings.Contains(got, "absent") {
+		t.Errorf("told\n%s", got)
 	}
 }
