@@ -133,6 +133,9 @@ func (w *writer) setAbsence(a *Absence) error {
 // held notes what logs hold of sinks that come back.
 func (w *writer) held(b *Batch) error {
 	for _, h := range b.Held {
+		if !slices.ContainsFunc(w.store.absent[h.Stream], func(a Absence) bool { return a.Sink == h.Sink }) {
+			continue // it misses nothing
+		}
 		key, ahead := missedKey(h.Share, h.Entry.Key, h.Entry.UID), h.Ahead
 		if !h.Exists {
 			ahead = told

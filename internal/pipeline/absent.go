@@ -247,8 +247,37 @@ func (s *stranded) replace(stream string, entries []change.Entry) {
 	defer s.mu.Unlock()
 	delete(s.objects, stream)
 	for _, entry := range entries {
-		s.add(stream, entry)
+		if _, ended := s.ended[entry.UID]; !ended {
+			s.add(stream, entry)
+		}
 	}
+}
+
+// keepTold notes in the state what the listener itself has told, where the sink misses the stream or did so until now: nobody
+// tells it once more. What the log holds behind the mark is read again, so this is saved before the mark.
+func (l *listener) keepTold(batch []*change.Record) error {
+	if !l.line.anyAway.Load() {
+		return nil
+	}
+	var held []checkpoint.Held
+	for _, rec := range batch {
+		if rec.Aside && rec.Op == change.Deleted {
+			held = append(held, checkpoint.Held{
+				Share: checkpoint.Share{Sink: l.Name, Stream: rec.Stream.String()},
+				Entry: change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion},
+			})
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	if err := l.store.Commit(checkpoint.Batch{Held: held}); err != nil {
+		return fmt.Errorf("note what sink %s was told: %w", l.Name, err)
+	}
+	for i := range held {
+		l.missed.saved(held[i].Entry.UID)
+	}
+	return nil
 }
 
 // comesBack makes the listener of a sink that left ready to open it as if in a new process.

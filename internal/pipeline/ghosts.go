@@ -253,7 +253,7 @@ func (l *listener) appendGone(batch []*change.Record, gone []change.Entry, befor
 			Received: time.Now(), FinalStateUnknown: true, Aside: true, Snapshot: cmp.Or(before.Snapshot, frame), Sink: l.Name, Epoch: before.Epoch,
 		}
 		l.stranded.told(rec)
-		l.missed.told(rec)
+		l.missed.tells(rec)
 		if l.shape(rec); !rec.Filtered {
 			batch = append(batch, rec)
 		}

@@ -23,7 +23,8 @@ type stranded struct {
 	clusterUID string
 
 	mu      sync.Mutex                               // guards the following: the listener tells, sources ask
-	objects map[string]map[change.Key][]change.Entry // by stream, none that is empty; of one key, several may have been missed
+	objects map[string]map[change.Key][]change.Entry // by stream, none that is empty; several of one key may be missed
+	ended   map[string]struct{}                      // uids of which the listener itself tells, and the state does not know
 }
 
 // recall reads the sink's log. A sink that cannot do that keeps what it has.
@@ -178,6 +179,24 @@ func (s *stranded) told(rec *change.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(rec.Stream.String(), rec.Key, rec.UID)
+}
+
+// tells is told of a delete that the listener makes itself, until the state knows of it.
+func (s *stranded) tells(rec *change.Record) {
+	s.told(rec)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended == nil {
+		s.ended = map[string]struct{}{}
+	}
+	s.ended[rec.UID] = struct{}{}
+}
+
+// saved notes that the state knows that the sink was told of the object.
+func (s *stranded) saved(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ended, uid)
 }
 
 // taken forgets what is being written to the sink, which an earlier process may have left on disk. The end of the
