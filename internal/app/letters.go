@@ -36,6 +36,7 @@ func lettersOf(cfg *config.Config, c *cluster, f *forms) *letters {
 		all.names = append(all.names, s.Name)
 		all.dirs[s.Name] = deadletter.New(deadletter.Options{
 			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.name, ClusterUID: c.uid, Form: f.of,
+			Bytes: int64(s.DeadLetter.Bytes),
 		})
 	}
 	return all

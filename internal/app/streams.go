@@ -124,7 +124,7 @@ func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
 		},
 		Queued: func(name string, b pipeline.Backlog) { t.Queued(name, telemetry.Backlog(b)) },
 		Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Absent: t.Absent, Rejected: t.Rejected, Coalesced: t.Coalesced,
-		NotKept: t.NotKept, Trimmed: t.Trimmed, Replayed: t.Replayed,
+		NotKept: t.NotKept, Dropped: t.Dropped, Trimmed: t.Trimmed, Replayed: t.Replayed,
 		Committed: t.Committed, CommitFailed: t.CommitFailed,
 	}
 }

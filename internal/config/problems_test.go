@@ -97,8 +97,8 @@ func TestOneProblem(t *testing.T) {
 		{"policy of large records", sinkWith("oversize: drop"), `sinks[0].oversize (line 4): unknown value "drop"; allowed: deadletter, trim, reject`},
 		{"cuts that nobody makes", sinkWith("trim: [.data]"), "sinks[0].trim (line 4): needs oversize: trim; set that, or leave it out"},
 		{"word for cuts", sinkWith("trim: .data"), `sinks[0].trim (line 4): want a list, have ".data"`},
-		{"word for dead letters", sinkWith("deadLetter: /d"), `sinks[0].deadLetter (line 4): want a mapping with keys of dir, have "/d"`},
-		{"unknown key of dead letters", sinkWith("deadLetter: {path: /d}"), "sinks[0].deadLetter.path (line 4): unknown key; allowed: dir"},
+		{"word for dead letters", sinkWith("deadLetter: /d"), `sinks[0].deadLetter (line 4): want a mapping with keys of bytes, dir, have "/d"`},
+		{"unknown key of dead letters", sinkWith("deadLetter: {path: /d}"), "sinks[0].deadLetter.path (line 4): unknown key; allowed: bytes, dir"},
 		{"directory of dead letters", sinkWith("deadLetter: {dir: \"a\\0b\"}"), "sinks[0].deadLetter.dir (line 4): a path cannot hold a zero byte"},
 		{"name of dots", "sinks: [{name: .., file: {path: /f}}]", `sinks[0].name (line 1): ".." cannot be a name, because the sink's directory has the same name; want a letter or a digit in it`},
 

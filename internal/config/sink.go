@@ -26,7 +26,8 @@ type Sink struct {
 
 // DeadLetter is where records go that a sink will never take.
 type DeadLetter struct {
-	Dir string // with a directory of each sink in it; "" is deadletters in State.Dir
+	Dir   string // with a directory of each sink in it; "" is deadletters in State.Dir
+	Bytes Size   // that the sink's letters may take, about
 }
 
 // Queue bounds what waits in memory for one sink.
@@ -77,7 +78,12 @@ func (s *Sink) takeLogin(d *decoder, path string) {
 }
 
 func (d *DeadLetter) keys() []key {
-	return []key{{"dir", text(&d.Dir), "A directory, with one subdirectory per sink. Without it, `deadletters` in `state.dir`."}}
+	return []key{
+		{"dir", text(&d.Dir), "A directory, with one subdirectory per sink. Without it, `deadletters` in `state.dir`."},
+		// Whoever may write objects decides how many are rejected, and must not fill the volume of the saved state.
+		{"bytes", or(&d.Bytes, sizes(1<<20), "256Mi"),
+			"Limit in bytes, about, of the sink's letters. Above it, a rejected record is not kept: its gap record stands for it."},
+	}
 }
 
 func (q *Queue) keys() []key {

@@ -30,6 +30,9 @@ type Options struct {
 	Sink       string
 	Cluster    string // the name
 	ClusterUID string // the uid of namespace kube-system
+	// Bytes are what the letters may take on disk, about; 0 is no limit. Whoever may write objects decides how much is
+	// rejected, and must not fill the volume of the saved state.
+	Bytes int64
 	// Form says by which rules the stream's objects are cut and redacted; nil is not known.
 	Form func(*change.Stream) string
 
@@ -40,37 +43,47 @@ type Options struct {
 
 // Dir is the dead letters of one sink. Keep, Claim and Settle are for the sink's own goroutine; the others may be
 // called from any, and from other processes.
-type Dir struct{ Options }
+type Dir struct {
+	Options
+	room room // for Keep
+}
 
 // New returns the directory, and makes nothing.
 func New(o Options) *Dir {
 	o.floor, o.usage, o.now = minFree, freeSpace, time.Now
-	return &Dir{o}
+	return &Dir{Options: o}
 }
 
 func (d *Dir) file(id string) string    { return filepath.Join(d.Dir, id+suffix) }
 func (d *Dir) claimed(id string) string { return filepath.Join(d.Dir, claimedName, id+suffix) }
 
-// Keep makes the letter of the record durable and returns its id. A letter that is there already is left as it is. An
-// error means that nothing was kept, and that it is worth another attempt: the volume is full, or cannot be written to.
+// Keep makes the letter of the record durable and returns its id, or "" where the letters have reached their bound. A
+// letter that is there already is left as it is. An error means that nothing was kept, and that it is worth another attempt: the volume is full, or cannot be written to.
 func (d *Dir) Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (id string, err error) {
 	l := newLetter(&d.Options, rec, msg, rejected)
-	if err := d.keep(l); err != nil {
+	kept, err := d.keep(l)
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("keep dead letter %s in %s: %w", l.ID, d.Dir, err)
+	case !kept:
+		return "", nil
 	}
 	return l.ID, nil
 }
 
-func (d *Dir) keep(l *Letter) error {
+func (d *Dir) keep(l *Letter) (kept bool, err error) {
 	if err := makeDir(filepath.Join(d.Dir, claimedName)); err != nil {
-		return err
+		return false, err
 	}
 	if _, err := os.Stat(d.file(l.ID)); err == nil {
-		return syncDir(d.Dir) // whoever wrote it may have been killed before this
+		return true, syncDir(d.Dir) // whoever wrote it may have been killed before this
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, err
 	}
-	return d.write(l, d.file(l.ID))
+	if fits, err := d.fits(l); err != nil || !fits {
+		return false, err
+	}
+	return true, d.write(l, d.file(l.ID))
 }
 
 // Claim notes durably that the letter is on its way to the sink, so that Settle can find out after a crash what became

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,38 @@ func ids(t *testing.T, d *Dir) []string {
 		all = append(all, l.ID)
 	}
 	return all
+}
+
+// TestI6LettersHaveABound: above it nothing is kept, and there is room again when somebody has deleted letters.
+func TestI6LettersHaveABound(t *testing.T) {
+	d := newDir(t)
+	now := time.Now()
+	d.now = func() time.Time { return now }
+	d.Bytes = 5 * block
+	var kept []string
+	for version := range 20 {
+		if id := keep(t, d, record(strconv.Itoa(version))); id != "" {
+			kept = append(kept, id)
+		}
+	}
+	if used, err := d.size(); err != nil || used != d.Bytes || len(kept) != 5 || len(ids(t, d)) != 5 {
+		t.Fatalf("%d letters of %d bytes are kept, %v", len(kept), used, err)
+	}
+	if id := keep(t, d, record("0")); id != kept[0] {
+		t.Errorf("a letter that is there has the id %q, want %s", id, kept[0])
+	}
+	for _, id := range kept {
+		if err := os.Remove(d.Path(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if id := keep(t, d, record("100")); id != "" {
+		t.Error("the letters are counted again at once")
+	}
+	now = now.Add(recount)
+	if id := keep(t, d, record("100")); id == "" {
+		t.Error("no letter is kept, though there is room")
+	}
 }
 
 func TestI4NothingOfARecordIsLost(t *testing.T) {

@@ -30,6 +30,8 @@ type Observer struct {
 	Coalesced func(sink string, records int)
 	// NotKept is told why a dead letter could not be kept. It is tried again, and the sink waits for it.
 	NotKept func(sink string, err error)
+	// Dropped is told that a rejected record was not kept, since the sink's dead letters have reached their bound.
+	Dropped func(sink string)
 	// Trimmed is told of a durable record of which something was cut to make it fit; rec.Marks say what.
 	Trimmed func(sink string, rec *change.Record)
 	// Replayed is told of a dead letter that was sent again, nil, or why it was not.
@@ -63,6 +65,7 @@ func NopObserver() Observer {
 		Rejected:     func(string, *change.Record, string, error) {},
 		Coalesced:    func(string, int) {},
 		NotKept:      func(string, error) {},
+		Dropped:      func(string) {},
 		Trimmed:      func(string, *change.Record) {},
 		Replayed:     func(string, *change.Record, error) {},
 		Committed:    func([]*change.Record, map[string]sink.Mark, time.Duration) {},

@@ -14,8 +14,8 @@ import (
 
 // DeadLetters keep what a sink will never take, outside of the sink. *deadletter.Dir is one.
 type DeadLetters interface {
-	// Keep makes the record and the message that was made of it durable, and returns the letter's id. The same state of
-	// an object is kept once. An error is worth another attempt.
+	// Keep makes the record and the message that was made of it durable, and returns the letter's id, or "" where the
+	// letters have reached their bound. The same state of an object is kept once. An error is worth another attempt.
 	Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (id string, err error)
 	// Claim notes durably that the letter is on its way to the sink. It is false where there is no such letter.
 	Claim(id string) (found bool, err error)
@@ -149,7 +149,11 @@ func (l *listener) keep(ctx context.Context, rec *change.Record, rejected *sink.
 		}
 		return err
 	}
-	return id, backoff.Retry(attempt, backoff.WithContext(retryForever(), ctx))
+	err = backoff.Retry(attempt, backoff.WithContext(retryForever(), ctx))
+	if err == nil && id == "" {
+		l.observer.Dropped(l.Name)
+	}
+	return id, err
 }
 
 // trim makes the record smaller by the next cut that takes something away. It returns nil where there is none.

@@ -242,6 +242,21 @@ func TestI4ASinkWaitsForItsDeadLetter(t *testing.T) {
 	}
 }
 
+func TestI6ASinkGoesOnWhereItsDeadLettersHaveReachedTheirBound(t *testing.T) {
+	p := newPost(t)
+	p.letters.Bytes = 1
+	var told []string
+	p.config.Observer.Dropped = func(name string) { told = append(told, name) }
+	p.live(func(line *Line) {
+		p.push(line, large("huge", 2), update(pods(), "b", 3))
+		p.drain(line, pods())
+	})
+	p.expect("huge/2/gap b/3/updated", "")
+	if want := []string{"bus"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
 // cut removes a member of the text, which is how transform does it for this object.
 func cut(path, from, to string) Trim {
 	return Trim{Path: path, Cut: func(object []byte) ([]byte, error) {

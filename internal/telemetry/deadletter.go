@@ -47,6 +47,18 @@ func (t *Telemetry) NotKept(name string, err error) {
 	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
 }
 
+// Dropped is told that a rejected record was not kept. It is logged once: the rejections are, each.
+func (t *Telemetry) Dropped(name string) {
+	t.metrics.lettersDropped.WithLabelValues(name).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.sinks[name]; !s.lettersFull {
+		s.lettersFull = true
+		t.Logger.Error("dead letters have reached their limit; rejected records are not kept any more, and their gap records say so: "+
+			"send or delete letters, or raise deadLetter.bytes of the sink", "sink", name)
+	}
+}
+
 // Trimmed is told of a durable record of which something was cut.
 func (t *Telemetry) Trimmed(name string, rec *change.Record) {
 	t.metrics.sinkTrimmed.WithLabelValues(name).Inc()

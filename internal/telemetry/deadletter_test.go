@@ -29,12 +29,14 @@ func TestI4DeadLettersAreCountedAndTold(t *testing.T) {
 	if s := tel.Status().Sinks["bus"]; s.State != failing || s.LastError != "disk full" {
 		t.Errorf("sink shows %+v", s)
 	}
+	tel.Dropped("bus")
+	tel.Dropped("bus")
 	tel.Trimmed("bus", rec)
 	tel.Replayed("bus", rec, nil)
 	tel.Replayed("bus", rec, errors.New("superseded"))
 	for _, line := range []string{
 		`kubecdc_dead_letters{sink="bus"} 3`, `kubecdc_sink_trimmed_total{sink="bus"} 1`, `kubecdc_dead_letters_replayed_total{sink="bus"} 1`,
-		`kubecdc_sink_retries_total{reason="dead_letter",sink="bus"} 2`,
+		`kubecdc_sink_retries_total{reason="dead_letter",sink="bus"} 2`, `kubecdc_dead_letters_dropped_total{sink="bus"} 2`,
 	} {
 		if !exposed(t, tel, line) {
 			t.Errorf("/metrics lacks %s", line)
@@ -43,6 +45,7 @@ func TestI4DeadLettersAreCountedAndTold(t *testing.T) {
 	const object = ` sink=bus resource=pods object=n/huge uid=u resourceVersion=7 `
 	for _, line := range []string{
 		`level=ERROR msg="dead letter cannot be kept; the sink waits and tries again" sink=bus error="disk full"`,
+		`level=ERROR msg="dead letters have reached their limit;`,
 		`level=WARN msg="object trimmed to fit into the sink"` + object + `trimmed=.data`,
 		`level=INFO msg="dead letter sent again"` + object + `letter=abc`,
 		`level=WARN msg="dead letter not sent again"` + object + `letter=abc error=superseded`,

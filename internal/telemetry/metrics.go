@@ -8,22 +8,23 @@ import (
 
 // metrics are the counters and histograms; what has a present value is read from the state when it is collected.
 type metrics struct {
-	sourceRecords *prometheus.CounterVec
-	sourceBytes   *prometheus.CounterVec
-	sourceGaps    *prometheus.CounterVec
-	sinkRecords   *prometheus.CounterVec
-	sinkWrite     *prometheus.HistogramVec
-	sinkRetries   *prometheus.CounterVec
-	sinkRejected  *prometheus.CounterVec
-	coalesced     *prometheus.CounterVec
-	sinkTrimmed   *prometheus.CounterVec
-	replayed      *prometheus.CounterVec
-	delivery      *prometheus.HistogramVec
-	commit        prometheus.Histogram
-	reconciles    *prometheus.CounterVec
-	corrections   *prometheus.CounterVec
-	misshapen     *prometheus.CounterVec
-	labelTopics   *prometheus.GaugeVec
+	sourceRecords  *prometheus.CounterVec
+	sourceBytes    *prometheus.CounterVec
+	sourceGaps     *prometheus.CounterVec
+	sinkRecords    *prometheus.CounterVec
+	sinkWrite      *prometheus.HistogramVec
+	sinkRetries    *prometheus.CounterVec
+	sinkRejected   *prometheus.CounterVec
+	lettersDropped *prometheus.CounterVec
+	coalesced      *prometheus.CounterVec
+	sinkTrimmed    *prometheus.CounterVec
+	replayed       *prometheus.CounterVec
+	delivery       *prometheus.HistogramVec
+	commit         prometheus.Histogram
+	reconciles     *prometheus.CounterVec
+	corrections    *prometheus.CounterVec
+	misshapen      *prometheus.CounterVec
+	labelTopics    *prometheus.GaugeVec
 }
 
 // latencyBuckets go from a quarter of a millisecond to 65 seconds in factors of four.
@@ -43,22 +44,23 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 	labelTopics := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_sink_label_topics", Help: "Topics that labels of objects created."}, []string{"sink"})
 	registry.MustRegister(labelTopics)
 	return &metrics{
-		labelTopics:   labelTopics,
-		sourceRecords: counter("source_records_total", "Records read from the API server.", "resource", "op"),
-		sourceBytes:   counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
-		sourceGaps:    counter("source_gaps_total", "Gaps: how often intermediate changes may be missing.", "resource", "reason"),
-		sinkRecords:   counter("sink_records_total", "Records that are durable in the sink.", "sink", "resource"),
-		sinkWrite:     histogram("sink_write_seconds", "Time that one batch takes to become durable.", "sink"),
-		sinkRetries:   counter("sink_retries_total", "Retries of a sink.", "sink", "reason"),
-		sinkRejected:  counter("sink_rejected_total", "Records that a sink refused for good.", "sink", "reason"),
-		coalesced:     counter("queue_coalesced_total", "Records that were merged into a newer queued record of the same object.", "sink"),
-		sinkTrimmed:   counter("sink_trimmed_total", "Records that were cut to fit into the sink.", "sink"),
-		replayed:      counter("dead_letters_replayed_total", "Dead letters that were sent again and delivered.", "sink"),
-		delivery:      histogram("delivery_seconds", "Time from receiving a record until it is durable in the sink.", "sink"),
-		commit:        histogram("commit_seconds", "Time to save positions, inventory and marks.").WithLabelValues().(prometheus.Histogram),
-		reconciles:    counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
-		misshapen:     counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
-		corrections:   counter("corrections_total", "Differences that a full snapshot found and no watch had reported.", "resource", "op"),
+		labelTopics:    labelTopics,
+		sourceRecords:  counter("source_records_total", "Records read from the API server.", "resource", "op"),
+		sourceBytes:    counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
+		sourceGaps:     counter("source_gaps_total", "Gaps: how often intermediate changes may be missing.", "resource", "reason"),
+		sinkRecords:    counter("sink_records_total", "Records that are durable in the sink.", "sink", "resource"),
+		sinkWrite:      histogram("sink_write_seconds", "Time that one batch takes to become durable.", "sink"),
+		sinkRetries:    counter("sink_retries_total", "Retries of a sink.", "sink", "reason"),
+		sinkRejected:   counter("sink_rejected_total", "Records that a sink refused for good.", "sink", "reason"),
+		coalesced:      counter("queue_coalesced_total", "Records that were merged into a newer queued record of the same object.", "sink"),
+		sinkTrimmed:    counter("sink_trimmed_total", "Records that were cut to fit into the sink.", "sink"),
+		lettersDropped: counter("dead_letters_dropped_total", "Rejected records that were not kept: the letters reached their limit.", "sink"),
+		replayed:       counter("dead_letters_replayed_total", "Dead letters that were sent again and delivered.", "sink"),
+		delivery:       histogram("delivery_seconds", "Time from receiving a record until it is durable in the sink.", "sink"),
+		commit:         histogram("commit_seconds", "Time to save positions, inventory and marks.").WithLabelValues().(prometheus.Histogram),
+		reconciles:     counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
+		misshapen:      counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
+		corrections:    counter("corrections_total", "Differences that a full snapshot found and no watch had reported.", "resource", "op"),
 	}
 }
 

@@ -84,9 +84,10 @@ type sinkState struct {
 	LastError            string    `json:"lastError,omitempty"`
 	LastErrorTime        time.Time `json:"lastErrorTime,omitzero"`
 
-	oldest   time.Time
-	opened   bool // once
-	repeated bool // it failed again as before, which is not logged
+	oldest      time.Time
+	opened      bool // once
+	repeated    bool // it failed again as before, which is not logged
+	lettersFull bool // which was logged
 }
 
 // commitState is the store on /statusz.

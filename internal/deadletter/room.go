@@ -1,0 +1,66 @@
+package deadletter
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// recount is how often the letters are counted again where they have reached their bound: somebody may have deleted some.
+const recount = 10 * time.Second
+
+// block is what a file system gives out, mostly; a letter's first line is less.
+const block = 4 << 10
+
+// onDisk is what a file of so many bytes takes, about.
+func onDisk(bytes int64) int64 { return (bytes + block - 1) / block * block }
+
+// room is how much of the bound is used. The zero value has counted nothing.
+type room struct {
+	used    int64
+	counted time.Time
+}
+
+// fits says whether the letter has room, and counts it.
+func (d *Dir) fits(l *Letter) (bool, error) {
+	if d.Bytes == 0 {
+		return true, nil
+	}
+	size := onDisk(int64(len(l.Value)+len(l.Object)) + block/2)
+	full := d.room.used+size > d.Bytes
+	if d.room.counted.IsZero() || full && d.now().Sub(d.room.counted) >= recount {
+		used, err := d.size()
+		if err != nil {
+			return false, err
+		}
+		d.room = room{used: used, counted: d.now()}
+	}
+	if d.room.used+size > d.Bytes {
+		return false, nil
+	}
+	d.room.used += size
+	return true, nil
+}
+
+// size is what the letters take, in bytes.
+func (d *Dir) size() (all int64, err error) {
+	for _, dir := range []string{d.Dir, filepath.Join(d.Dir, claimedName)} {
+		names, err := letterNames(dir)
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range names {
+			info, err := os.Stat(filepath.Join(dir, name))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // sent again meanwhile
+			}
+			if err != nil {
+				return 0, err
+			}
+			all += onDisk(info.Size())
+		}
+	}
+	return all, nil
+}
