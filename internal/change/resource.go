@@ -61,9 +61,9 @@ type Stream struct {
 	Namespace string // "" is all namespaces, or a cluster-scoped resource
 }
 
-// String is the stream's name in logs, in the store's keys and on /statusz: "pods", "deployments.apps", "shop/secrets".
-// It has the group in it, so that events and events.events.k8s.io never share a position, and it leaves the version
-// out, so that moving from v1beta1 to v1 keeps the position.
+// String is the stream's name in logs, in the store's keys and on /statusz: "pods", "deployments.apps",
+// "shop/secrets". It has the group in it, so that events and events.events.k8s.io never share a position, and it
+// leaves the version out, so that moving from v1beta1 to v1 keeps the position.
 func (s Stream) String() string {
 	if s.Namespace == "" {
 		return s.Resource.String()
@@ -102,7 +102,8 @@ func (k Key) AppendString(dst []byte) []byte {
 	return append(dst, k.Name...)
 }
 
-// ParseKey is the inverse of Key.String. Neither part of a key can hold a slash (apimachinery, IsValidPathSegmentName).
+// ParseKey is the inverse of Key.String. Neither part of a key can hold a slash (apimachinery,
+// IsValidPathSegmentName).
 func ParseKey(joined string) Key {
 	namespace, name, found := strings.Cut(joined, "/")
 	if !found {
@@ -126,10 +127,12 @@ type Image struct {
 }
 
 // Ghost is an object that one sink was given before a crash, and that the saved inventory does not know. The watch
-// brings it again, unless the server has forgotten; if it is deleted meanwhile, nobody else remembers that the sink has it.
+// brings it again, unless the server has forgotten; if it is deleted meanwhile, nobody else remembers that the sink
+// has it.
 type Ghost struct {
 	Sink string
 	Entry
-	// Stranded says that the watch will not bring it again: it is gone, and the sink's log has lost the record that said so.
+	// Stranded says that the watch will not bring it again: it is gone, and the sink's log has lost the record that
+	// said so.
 	Stranded bool
 }

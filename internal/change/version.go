@@ -56,8 +56,8 @@ type Position struct {
 	Selector string
 }
 
-// NotConfigured is the selector of a position whose stream the configuration does not have any more: when it comes back,
-// it needs a reconcile.
+// NotConfigured is the selector of a position whose stream the configuration does not have any more: when it comes
+// back, it needs a reconcile.
 const NotConfigured = "(not configured)"
 
 // ResumeVersion is the resourceVersion at which a watch continues without missing anything.
@@ -68,16 +68,17 @@ func (p Position) ResumeVersion() string {
 	return VersionBelow(p.ResourceVersion)
 }
 
-// Interrupted is the selector, and in a new epoch the epoch, of a position whose stream is being reconciled: the inventory may be partly ahead of it, so
-// that nothing is true of the position any more. A stream that is found so needs a reconcile.
+// Interrupted is the selector, and in a new epoch the epoch, of a position whose stream is being reconciled: the
+// inventory may be partly ahead of it, so that nothing is true of the position any more. A stream that is found so
+// needs a reconcile.
 const Interrupted = "(interrupted)"
 
 // initial precedes the selector of a position whose stream is still in its initial snapshot.
 const initial = "(initial)"
 
-// InitialPosition is that of a stream whose initial snapshot is under way: its list is of exactly the version. It is saved
-// before anything is told of the snapshot, so that whoever continues it, after whatever interruption, misses nothing behind
-// the version. How much of the list the sinks have, the inventory says.
+// InitialPosition is that of a stream whose initial snapshot is under way: its list is of exactly the version. It is
+// saved before anything is told of the snapshot, so that whoever continues it, after whatever interruption, misses
+// nothing behind the version. How much of the list the sinks have, the inventory says.
 func InitialPosition(version, epoch, selector string) Position {
 	return Position{ResourceVersion: version, Complete: true, Epoch: epoch, Selector: initial + selector}
 }

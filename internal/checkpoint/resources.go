@@ -25,8 +25,8 @@ func appendResource(dst []byte, r change.Resource) []byte {
 	return append(dst, strings.Join([]string{r.Version, r.Kind, scope}, "\x00")...)
 }
 
-// Resource is what the stream of the name is of, false where the state does not know. A stream outlives its resource: the
-// sinks are still to be told that its objects are gone. What is on disk of it may outlive the stream.
+// Resource is what the stream of the name is of, false where the state does not know. A stream outlives its resource:
+// the sinks are still to be told that its objects are gone. What is on disk of it may outlive the stream.
 func (s *Store) Resource(stream string) (change.Stream, bool, error) {
 	value, found, err := s.get(resourceKey(stream))
 	if err != nil || !found {

@@ -20,8 +20,8 @@ type Resource struct {
 	LabelSelector string
 	FieldSelector string
 
-	// What of the selected goes on. Paths are a subset of kubectl's JSONPath, and the filter is an expression in CEL; both
-	// are for others to parse.
+	// What of the selected goes on. Paths are a subset of kubectl's JSONPath, and the filter is an expression in CEL;
+	// both are for others to parse.
 	Ops           []string  // of Ops; none is all
 	Filter        string    // "" is all
 	FilterFailure string    // one of FilterFailures, what becomes of a record whose filter fails

@@ -58,7 +58,8 @@ func (d *Dir) file(id string) string    { return filepath.Join(d.Dir, id+suffix)
 func (d *Dir) claimed(id string) string { return filepath.Join(d.Dir, claimedName, id+suffix) }
 
 // Keep makes the letter of the record durable and returns its id, or "" where the letters have reached their bound. A
-// letter that is there already is left as it is. An error means that nothing was kept, and that it is worth another attempt: the volume is full, or cannot be written to.
+// letter that is there already is left as it is. An error means that nothing was kept, and that it is worth another
+// attempt: the volume is full, or cannot be written to.
 func (d *Dir) Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (id string, err error) {
 	l := newLetter(&d.Options, rec, msg, rejected)
 	kept, err := d.keep(l)
@@ -176,8 +177,8 @@ func (d *Dir) Get(id string) (*Letter, error) {
 	return l, err
 }
 
-// All yields the letters, the oldest first, without value and object. One that cannot be read is an error, and the rest
-// follows.
+// All yields the letters, the oldest first, without value and object. One that cannot be read is an error, and the
+// rest follows.
 func (d *Dir) All() iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		var letters []*Letter

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// recount is how often the letters are counted again where they have reached their bound: somebody may have deleted some.
+// recount is how often the letters are counted again where they have reached their bound: somebody may have deleted
+// some.
 const recount = 10 * time.Second
 
 // block is what a file system gives out, mostly; a letter's first line is less.

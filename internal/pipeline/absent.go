@@ -13,12 +13,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// A sink that is stopped and would hold up others leaves the line: durably, it is absent from all its streams (checkpoint.Absence), and
-// nobody waits for it any more. So is one that is not configured. Open again, it is asked about each stream at a moment of the stream's
-// own, when everything before is saved: the gap of its full snapshot is what it is given first, and from there on it misses nothing.
+// A sink that is stopped and would hold up others leaves the line: durably, it is absent from all its streams
+// (checkpoint.Absence), and nobody waits for it any more. So is one that is not configured. Open again, it is asked
+// about each stream at a moment of the stream's own, when everything before is saved: the gap of its full snapshot is
+// what it is given first, and from there on it misses nothing.
 
-// heldFor is the age of the oldest record at which a sink that is stopped leaves, though there is room: positions must move on well
-// before the API server's history ends, after five minutes by default.
+// heldFor is the age of the oldest record at which a sink that is stopped leaves, though there is room: positions
+// must move on well before the API server's history ends, after five minutes by default.
 const heldFor = 2 * time.Minute
 
 // errLeft is that the listener's sink has left the line.
@@ -58,8 +59,8 @@ func (l *listener) isLeaving() bool {
 	return l.leaving && !l.away
 }
 
-// leaveLine makes a stopped sink absent: first in the state, then in the line. The committer calls it between two commits, so that no
-// record and no mark of the sink is on its way to the state.
+// leaveLine makes a stopped sink absent: first in the state, then in the line. The committer calls it between two
+// commits, so that no record and no mark of the sink is on its way to the state.
 func (r *run) leaveLine(l *listener) error {
 	r.line.saving.Lock()
 	defer r.line.saving.Unlock()
@@ -80,7 +81,8 @@ func (r *run) leaveLine(l *listener) error {
 	return nil
 }
 
-// absenceOf is what the state is to know: every snapshot that the sink was owed begins anew, since the present ones go past it.
+// absenceOf is what the state is to know: every snapshot that the sink was owed begins anew, since the present ones
+// go past it.
 func (r *run) absenceOf(l *listener) (checkpoint.Batch, error) {
 	var batch checkpoint.Batch
 	debts, err := r.Store.Debts()
@@ -106,8 +108,8 @@ func leave(batch *checkpoint.Batch, share checkpoint.Share) {
 	batch.Debts = append(batch.Debts, debt(share.Sink, share.Stream, change.Absent))
 }
 
-// dismiss takes the listener out of the line, and returns the letters that waited for it. Its mark is the saved one from here on. The
-// caller holds saving.
+// dismiss takes the listener out of the line, and returns the letters that waited for it. Its mark is the saved one
+// from here on. The caller holds saving.
 func (l *Line) dismiss(lst *listener, sources []Source) (replays []*change.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +152,8 @@ func (l *listener) dismiss() (replays []*change.Record) {
 	return replays
 }
 
-// awayFrom are the listeners that miss the record, as a bit mask: one that is given its gap misses no more. The caller holds mu.
+// awayFrom are the listeners that miss the record, as a bit mask: one that is given its gap misses no more. The
+// caller holds mu.
 func (l *Line) awayFrom(rec *change.Record) uint64 {
 	p := l.of(rec)
 	if p == nil || p.away == 0 {
@@ -253,8 +256,8 @@ func (s *stranded) replace(stream string, entries []change.Entry) {
 	}
 }
 
-// keepTold notes in the state what the listener itself has told, where the sink misses the stream or did so until now: nobody
-// tells it once more. What the log holds behind the mark is read again, so this is saved before the mark.
+// keepTold notes in the state what the listener itself has told, where the sink misses the stream or did so until
+// now: nobody tells it once more. What the log holds behind the mark is read again, so this is saved before the mark.
 func (l *listener) keepTold(batch []*change.Record) error {
 	if !l.line.anyAway.Load() {
 		return nil
@@ -301,7 +304,8 @@ func (l *listener) comesBack() error {
 	return l.firstSpooled()
 }
 
-// returned takes a sink that was absent back: what its log holds behind the mark, and what is on disk for it, is noted before the mark moves.
+// returned takes a sink that was absent back: what its log holds behind the mark, and what is on disk for it, is
+// noted before the mark moves.
 func (r *run) returned(l *listener) error {
 	held := l.heldBehind
 	l.heldBehind = nil
@@ -329,8 +333,8 @@ func (r *run) returned(l *listener) error {
 	return nil
 }
 
-// depart notes in the batch who is absent when the run begins: sinks that are not configured any more, and those that were let go or
-// not configured, until they are asked about each stream. It returns the names of the former.
+// depart notes in the batch who is absent when the run begins: sinks that are not configured any more, and those that
+// were let go or not configured, until they are asked about each stream. It returns the names of the former.
 func (r *run) depart(batch *checkpoint.Batch, shares map[checkpoint.Share]bool) (kept []string, err error) {
 	absences, err := r.Store.Absences()
 	if err != nil {

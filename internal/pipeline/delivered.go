@@ -15,13 +15,13 @@ import (
 // While the set is not empty the sink's mark must stay where it is: a record that is still to come again lies before
 // any newer mark.
 //
-// A log may be compacted, so that of an object only the newest record is left, and an older one may come again. Whatever
-// is older than what the log holds of the same object is never written behind it (I3).
+// A log may be compacted, so that of an object only the newest record is left, and an older one may come again.
+// Whatever is older than what the log holds of the same object is never written behind it (I3).
 type deliveredSet struct {
 	ledger  ledger
 	foreign func(change.ID) (bool, error) // ids of other clusters
-	// shuffled says that a queue which coalesces moves newer records before older ones of other objects: then only what is
-	// delivered with all before it passes a tail.
+	// shuffled says that a queue which coalesces moves newer records before older ones of other objects: then only
+	// what is delivered with all before it passes a tail.
 	shuffled bool
 
 	mu      sync.Mutex             // guards the following: the listener takes, sources ask for ghosts, the committer passes
@@ -54,7 +54,8 @@ func (d *deliveredSet) clear() {
 	d.tails, d.again, d.found = nil, nil, foundIDs{}
 }
 
-// foreign tells the ids of other clusters. One that was behind the name before, as the state knows, is an earlier epoch of ours.
+// foreign tells the ids of other clusters. One that was behind the name before, as the state knows, is an earlier
+// epoch of ours.
 func foreign(store *checkpoint.Store, clusterUID string) func(change.ID) (bool, error) {
 	return func(id change.ID) (bool, error) {
 		if change.SameCluster(id.Cluster, clusterUID) {
@@ -113,14 +114,16 @@ func (d *deliveredSet) empty() bool {
 	return len(d.tails) == 0 && len(d.again) == 0
 }
 
-// remaining are the ids of what was found, and may come again. It is false while records on disk are still to be compared.
+// remaining are the ids of what was found, and may come again. It is false while records on disk are still to be
+// compared.
 func (d *deliveredSet) remaining() (ids []string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.found.all(), len(d.again) == 0
 }
 
-// compared notes that what was compared with the log is saved. Where nothing is left to come, what was found is of no use any more.
+// compared notes that what was compared with the log is saved. Where nothing is left to come, what was found is of no
+// use any more.
 func (d *deliveredSet) compared() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,8 +162,8 @@ func (d *deliveredSet) objects(stream string) []change.Entry {
 	return slices.Collect(maps.Values(d.tails[stream].objects))
 }
 
-// take says whether the sink has the record, and forgets it then; gone are the ghosts that are to be told of before it. What a
-// stream has left is forgotten when its position has passed it.
+// take says whether the sink has the record, and forgets it then; gone are the ghosts that are to be told of before
+// it. What a stream has left is forgotten when its position has passed it.
 func (d *deliveredSet) take(rec *change.Record, now *taking) (found bool, gone []change.Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,8 +199,8 @@ func (d *deliveredSet) take(rec *change.Record, now *taking) (found bool, gone [
 	return found, gone
 }
 
-// pass forgets what records that are delivered, with all before them, have left behind. Bookmarks are nobody's to take,
-// but a quiet stream has nothing else.
+// pass forgets what records that are delivered, with all before them, have left behind. Bookmarks are nobody's to
+// take, but a quiet stream has nothing else.
 func (d *deliveredSet) pass(records []*change.Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -25,8 +25,8 @@ func flightOf(before, after *checkpoint.Spool) *flight {
 	}
 }
 
-// readSpool takes the oldest records from disk. Those of streams that the sink does not take any more are left out: what is
-// not configured must not leave (I9).
+// readSpool takes the oldest records from disk. Those of streams that the sink does not take any more are left out:
+// what is not configured must not leave (I9).
 func (l *listener) readSpool() ([]*change.Record, error) {
 	l.mu.Lock()
 	before := l.spool.saved
@@ -70,8 +70,8 @@ func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error
 	return taken, nil
 }
 
-// shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What cannot be
-// is withheld; of a delete, its last state alone (I9).
+// shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What
+// cannot be is withheld; of a delete, its last state alone (I9).
 func (l *listener) shapeAgain(rec *change.Record) {
 	if l.reshape == nil || !rec.Op.OfObject() || rec.Object == nil && rec.Before == nil || l.reshape(rec) == nil {
 		return
@@ -111,8 +111,8 @@ func (l *listener) takeSpooled() ([]*change.Record, error) {
 	return nil, l.acknowledged(nil, "")
 }
 
-// loadSpool takes up what an earlier process has left, before the sink is opened. What that process may have written without
-// noting it is the first batch.
+// loadSpool takes up what an earlier process has left, before the sink is opened. What that process may have written
+// without noting it is the first batch.
 func (l *listener) loadSpool() error {
 	saved, err := l.store.Spool(l.Name)
 	if err != nil {

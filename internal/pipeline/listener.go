@@ -101,8 +101,8 @@ func (l *listener) wants(rec *change.Record) bool {
 // takes says whether the sink takes the stream's records.
 func (l *listener) takes(stream *change.Stream) bool { return l.Wants == nil || l.Wants(stream) }
 
-// reserve waits for room in the queue. It blocks while the queue is full: the watch is the back-pressure. Where the sink
-// spools, the committer makes room.
+// reserve waits for room in the queue. It blocks while the queue is full: the watch is the back-pressure. Where the
+// sink spools, the committer makes room.
 func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 	for {
 		l.mu.Lock()
@@ -161,8 +161,8 @@ func (l *listener) push(rec *change.Record) (merged []*change.Record, spools boo
 	return merged, l.spool.active
 }
 
-// mayKnow says whether an earlier process may have written what comes now: the sink's log was not read yet, or holds records of
-// the stream that are to come again.
+// mayKnow says whether an earlier process may have written what comes now: the sink's log was not read yet, or holds
+// records of the stream that are to come again.
 func (l *listener) mayKnow(stream *change.Stream) bool {
 	return !l.compared.Load() || l.delivered.expects(stream.String())
 }
@@ -204,8 +204,8 @@ func (l *listener) observe() {
 }
 
 // take returns what is next, up to the batch limit, and waits only while there is nothing: a busy sink gets large
-// batches by itself, an idle one a batch of one at once. What is on disk comes before what is queued. It returns nothing when
-// there will be nothing more in the queue: what is on disk then is for the next process.
+// batches by itself, an idle one a batch of one at once. What is on disk comes before what is queued. It returns
+// nothing when there will be nothing more in the queue: what is on disk then is for the next process.
 func (l *listener) take(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
 	for {
 		l.mu.Lock()
@@ -255,8 +255,8 @@ func (l *listener) acknowledged(batch []*change.Record, mark sink.Mark) error {
 	return l.line.ack(l.index, batch, mark)
 }
 
-// settle notes that the oldest n records which are taken are delivered, and says whether that is all of them. The caller
-// holds the line's mu.
+// settle notes that the oldest n records which are taken are delivered, and says whether that is all of them. The
+// caller holds the line's mu.
 func (l *listener) settle(n int) (all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

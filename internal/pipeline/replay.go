@@ -16,8 +16,8 @@ type Replay struct {
 	Record *change.Record
 	// Force sends it also where it is history: something newer is known of the object, or it is gone.
 	Force bool
-	// Answer is told what became of it: nil is delivered, and the letter is removed; a *SupersededError that it is history.
-	// It must have room for one.
+	// Answer is told what became of it: nil is delivered, and the letter is removed; a *SupersededError that it is
+	// history. It must have room for one.
 	Answer chan<- error
 }
 
@@ -79,8 +79,8 @@ func untilReplay(batch []*change.Record) int {
 	return len(batch)
 }
 
-// giveBack is the answer to a replay for a sink whose queue goes to disk: the letter is where it was, and the position moves on.
-// One that is being written to the sink keeps its turn; a crash finds the letter, too.
+// giveBack is the answer to a replay for a sink whose queue goes to disk: the letter is where it was, and the
+// position moves on. One that is being written to the sink keeps its turn; a crash finds the letter, too.
 func (l *listener) giveBack(rec *change.Record) {
 	l.mu.Lock()
 	queued := l.queue.Remove(rec.Seq) != nil
@@ -99,8 +99,8 @@ func (l *listener) giveBack(rec *change.Record) {
 	rec.Replay.Done(behind)
 }
 
-// deliver brings the whole batch into the sink, whatever it takes. A replay goes alone: what it is worth is decided when
-// all before it is written, and nothing behind it.
+// deliver brings the whole batch into the sink, whatever it takes. A replay goes alone: what it is worth is decided
+// when all before it is written, and nothing behind it.
 func (l *listener) deliver(ctx context.Context, batch []*change.Record) error {
 	for len(batch) > 0 {
 		n := untilReplay(batch)
@@ -164,8 +164,8 @@ func (l *listener) admit(rec *change.Record) (*change.Record, error) {
 	return &marked, nil
 }
 
-// superseded says how the object of the record is, as far as was read, where that is not what the record tells; "" where
-// it is.
+// superseded says how the object of the record is, as far as was read, where that is not what the record tells; ""
+// where it is.
 func (l *Line) superseded(rec *change.Record, saved ledger) (now string, err error) {
 	stream := rec.Stream.String()
 	var entry change.Entry

@@ -41,8 +41,8 @@ func (r *Roster) Holds(stream string) bool {
 	return r.held[stream]
 }
 
-// Join adds a stream and starts it, as if it had been there from the start: its sinks and their shares are saved before
-// its first record. An error leaves everything as it was.
+// Join adds a stream and starts it, as if it had been there from the start: its sinks and their shares are saved
+// before its first record. An error leaves everything as it was.
 func (r *Roster) Join(s Source) error {
 	name := s.Stream.String()
 	r.mu.Lock()
@@ -127,7 +127,8 @@ func (r *run) enrol(s Source) error {
 	return r.requestOwed(func(d checkpoint.Debt) bool { return d.Stream == s.Stream.String() })
 }
 
-// forget takes the stream out of the line and the saved state. Everything of it is saved: its source has waited for that.
+// forget takes the stream out of the line and the saved state. Everything of it is saved: its source has waited for
+// that.
 func (r *run) forget(s Source) error {
 	name := s.Stream.String()
 	r.sourceMu.Lock()

@@ -13,8 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// openGrace is how long the start waits for sinks: one that opens within it is there before the first record is read, as the
-// API server's history may be short. One that does not is opened while the others deliver.
+// openGrace is how long the start waits for sinks: one that opens within it is there before the first record is read,
+// as the API server's history may be short. One that does not is opened while the others deliver.
 const openGrace = 5 * time.Second
 
 // openedSink is what came of opening a sink.
@@ -23,8 +23,8 @@ type openedSink struct {
 	err  error
 }
 
-// open begins to open all sinks at their marks, waits a little for them, and finds out what each must be given. A sink that
-// cannot be opened for good is stopped.
+// open begins to open all sinks at their marks, waits a little for them, and finds out what each must be given. A
+// sink that cannot be opened for good is stopped.
 func (r *run) open(ctx context.Context) error {
 	if err := r.prepare(); err != nil {
 		return err
@@ -61,7 +61,8 @@ func (r *run) beginOpen(ctx context.Context, l *listener) {
 	}()
 }
 
-// joinInTime takes a sink that was opened before the sources begin. One that cannot be is tried again later, unless it was the last.
+// joinInTime takes a sink that was opened before the sources begin. One that cannot be is tried again later, unless
+// it was the last.
 func (r *run) joinInTime(l *listener, opened openedSink) error {
 	if !isPermanent(opened.err) {
 		return r.join(l, opened, r.note)
@@ -70,8 +71,8 @@ func (r *run) joinInTime(l *listener, opened openedSink) error {
 	return l.stops.stop(l.index, opened.err)
 }
 
-// resumeCorrections repeats the full snapshots whose corrections the sink has and the saved state does not know. A resync is no
-// debt, so that its next turn would tell of them once more, when the sink's tail is forgotten (I3).
+// resumeCorrections repeats the full snapshots whose corrections the sink has and the saved state does not know. A
+// resync is no debt, so that its next turn would tell of them once more, when the sink's tail is forgotten (I3).
 func (r *run) resumeCorrections(l *listener) {
 	for _, s := range r.sources() {
 		if l.delivered.corrected(&s.Stream) {
@@ -80,8 +81,8 @@ func (r *run) resumeCorrections(l *listener) {
 	}
 }
 
-// awaitOpen waits until the sink is open, where it was not in time; false is that the run ends first. Meanwhile it is stopped where
-// only a person can help.
+// awaitOpen waits until the sink is open, where it was not in time; false is that the run ends first. Meanwhile it is
+// stopped where only a person can help.
 func (r *run) awaitOpen(l *listener) (bool, error) {
 	if l.joined {
 		return true, nil
@@ -157,7 +158,8 @@ func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err erro
 	return lost != nil, err
 }
 
-// openFirst is open in a new process, or after the sink has left. What the sink could not mend by itself is tried again: the others go on.
+// openFirst is open in a new process, or after the sink has left. What the sink could not mend by itself is tried
+// again: the others go on.
 func (l *listener) openFirst(ctx context.Context, mark sink.Mark) error {
 	for {
 		err := l.open(ctx, mark)
@@ -171,7 +173,8 @@ func (l *listener) openFirst(ctx context.Context, mark sink.Mark) error {
 	}
 }
 
-// join saves where a sink stands that is open now, before its first record, and what it is owed where its log lost records.
+// join saves where a sink stands that is open now, before its first record, and what it is owed where its log lost
+// records.
 func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, map[string]sink.Mark) error) error {
 	l.joined = true
 	if opened.err != nil {
@@ -204,9 +207,9 @@ func (r *run) note(debts []checkpoint.Debt, marks map[string]sink.Mark) error {
 	return r.Store.Commit(checkpoint.Batch{Debts: debts, Marks: marks})
 }
 
-// prepare saves, before the first record and in one batch, which streams each sink takes, and what it is owed: a share of a
-// stream that the state knows, and that the sink did not have, begins with a full snapshot. Sinks that are no longer configured
-// are absent, and for the others it takes up what is spooled.
+// prepare saves, before the first record and in one batch, which streams each sink takes, and what it is owed: a
+// share of a stream that the state knows, and that the sink did not have, begins with a full snapshot. Sinks that are
+// no longer configured are absent, and for the others it takes up what is spooled.
 func (r *run) prepare() error {
 	known, err := r.Store.Streams()
 	if err != nil {
@@ -245,8 +248,8 @@ func (r *run) prepare() error {
 	return r.Store.Retain(append(names, kept...))
 }
 
-// base finds the positions that the sink's log is compared with. Spooling moves positions on although the log was not read
-// yet, perhaps for several lives of the process: then they are those from before.
+// base finds the positions that the sink's log is compared with. Spooling moves positions on although the log was not
+// read yet, perhaps for several lives of the process: then they are those from before.
 func (r *run) base(l *listener, batch *checkpoint.Batch) error {
 	bases, err := r.Store.Bases(l.Name)
 	if err != nil || len(bases) == 0 && l.Spool == 0 {

@@ -8,16 +8,16 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// farewell is the reconcile with a resource that is not served any more: everything that the sinks have of it is gone.
-// What the watch had not told of it before can be known by nobody, so it is a gap (I4). Where the sinks have nothing and
-// nothing was ever told, there is nothing to say. It returns when all is delivered and saved.
+// farewell is the reconcile with a resource that is not served any more: everything that the sinks have of it is
+// gone. What the watch had not told of it before can be known by nobody, so it is a gap (I4). Where the sinks have
+// nothing and nothing was ever told, there is nothing to say. It returns when all is delivered and saved.
 func (s *Stream) farewell(ctx context.Context, line Line) error {
 	s.line = line
 	if err := line.Drain(ctx, s.stream); err != nil {
 		return fmt.Errorf("drain %s: %w", s.stream, err)
 	}
-	// What is told is of the history that was delivered, also where another cluster, which lacks the resource, has taken its place: so
-	// the ids are the same whenever that is noticed (I8).
+	// What is told is of the history that was delivered, also where another cluster, which lacks the resource, has
+	// taken its place: so the ids are the same whenever that is noticed (I8).
 	if delivered := s.Saved.Epoch; delivered != "" && delivered != change.Interrupted {
 		s.epoch = delivered
 	}

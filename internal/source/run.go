@@ -92,7 +92,8 @@ func (r *run) begin(ctx context.Context) error {
 	return r.emitStranded(ctx)
 }
 
-// emitStranded tells sinks that come back what is gone, before all else: with the first object they are whole but for the rest of the list.
+// emitStranded tells sinks that come back what is gone, before all else: with the first object they are whole but for
+// the rest of the list.
 func (r *run) emitStranded(ctx context.Context) error {
 	for key, ghosts := range r.ghosts {
 		for _, ghost := range ghosts {
@@ -115,9 +116,9 @@ func (r *run) shown() *change.Snapshot {
 	return &shown
 }
 
-// left is the position while the run is under way. A list of a newer version brings the inventory ahead of it, piece by
-// piece; were the exporter to start again between two pieces, a full snapshot at exactly the position would take that
-// back.
+// left is the position while the run is under way. A list of a newer version brings the inventory ahead of it, piece
+// by piece; were the exporter to start again between two pieces, a full snapshot at exactly the position would take
+// that back.
 func (r *run) left() change.Position {
 	position := r.cursor.position
 	if r.snapshot.Reason.Exact() || position.ResourceVersion == "" {
@@ -174,9 +175,9 @@ func (r *run) emitUnlisted(ctx context.Context) error {
 	return nil
 }
 
-// listed compares one object of the list with the inventory. What differs goes to all sinks; what does not, to those that
-// are owed a full snapshot. In another history the same version may be another state of the object, so there everything
-// goes to all sinks (I4).
+// listed compares one object of the list with the inventory. What differs goes to all sinks; what does not, to those
+// that are owed a full snapshot. In another history the same version may be another state of the object, so there
+// everything goes to all sinks (I4).
 func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	if object.Name == "" {
 		return r.listedNobody(ctx, cmp.Or(object.Err, errNoName))

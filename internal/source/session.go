@@ -9,8 +9,8 @@ import (
 )
 
 // Session is the life of one resource's stream: the times in which it is read, each by a Stream of its own, those in
-// which nobody can tell whether it is still served, and its end. Whoever follows the server's discovery tells it: Serve
-// and End return at once, and may be called from any goroutine.
+// which nobody can tell whether it is still served, and its end. Whoever follows the server's discovery tells it:
+// Serve and End return at once, and may be called from any goroutine.
 //
 // A resource is the same in each of its versions, so a stream goes on in another version where it was.
 type Session struct {
@@ -32,8 +32,8 @@ type Saved struct {
 	Owed     []change.Owed // full snapshots
 }
 
-// NewSession returns a session that is not running, and waits until it is told what is served. load reads the saved state
-// of the stream whenever it is read anew; config's Saved is not used.
+// NewSession returns a session that is not running, and waits until it is told what is served. load reads the saved
+// state of the stream whenever it is read anew; config's Saved is not used.
 func NewSession(config Config, load func() (Saved, error)) *Session {
 	return &Session{config: config, load: load, stop: func() {}}
 }
@@ -157,8 +157,8 @@ func (s *Session) stream(ctx context.Context) (*Stream, error) {
 	return NewStream(config), nil
 }
 
-// due are those of the saved debts that may be paid now. A sink that is absent comes back when it is asked for, and not
-// before: nobody would hear the gap. The caller holds mu.
+// due are those of the saved debts that may be paid now. A sink that is absent comes back when it is asked for, and
+// not before: nobody would hear the gap. The caller holds mu.
 func (s *Session) due(saved []change.Owed) (due []change.Owed) {
 	for _, o := range saved {
 		if o.Reason != change.Absent {

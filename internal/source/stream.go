@@ -41,7 +41,8 @@ type Images interface {
 	Last(stream string, key change.Key) (change.Image, bool, error)
 }
 
-// Observer is told what a stream does. Every field must be set; NopObserver has them all. The callbacks return at once.
+// Observer is told what a stream does. Every field must be set; NopObserver has them all. The callbacks return at
+// once.
 type Observer struct {
 	// Watching is told that a watch is open from the resourceVersion.
 	Watching func(stream change.Stream, from string)
@@ -51,13 +52,13 @@ type Observer struct {
 	Received func(rec *change.Record)
 	// Reconciling is told that a reconcile starts; its counts are not known yet.
 	Reconciling func(stream change.Stream, snapshot *change.Snapshot)
-	// Listed, where set, is told of each page of a reconcile's list: its objects, and how many remain, -1 where the server
-	// does not say, as with selectors (metav1.ListMeta.RemainingItemCount).
+	// Listed, where set, is told of each page of a reconcile's list: its objects, and how many remain, -1 where the
+	// server does not say, as with selectors (metav1.ListMeta.RemainingItemCount).
 	Listed func(stream change.Stream, n int, remaining int64)
 	// Reconciled is told that a reconcile is complete.
 	Reconciled func(stream change.Stream, snapshot *change.Snapshot)
-	// Unreadable, where set, is told of the record that goes in line for what cannot be read, and why: one of an object, which
-	// is withheld, or a gap of the whole stream.
+	// Unreadable, where set, is told of the record that goes in line for what cannot be read, and why: one of an
+	// object, which is withheld, or a gap of the whole stream.
 	Unreadable func(rec *change.Record, err error)
 	// Corrected is told of each difference that a full snapshot finds at exactly the position: drift.
 	Corrected func(stream change.Stream, correction change.Correction)
@@ -83,11 +84,11 @@ type Config struct {
 	Inventory Inventory
 	// Saved is the position to continue from; the zero value is a fresh state.
 	Saved change.Position
-	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" is a server that
-	// has no such namespace, and is not asked for it.
+	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" is a server
+	// that has no such namespace, and is not asked for it.
 	ClusterUID string
-	// Meet, where set, is told of a cluster that is another one than ClusterUID, or another history of it, before any record
-	// of it goes in line. An error of it is worth another attempt.
+	// Meet, where set, is told of a cluster that is another one than ClusterUID, or another history of it, before any
+	// record of it goes in line. An error of it is worth another attempt.
 	Meet func(uid string) error
 	// Images, where set, is what each record's Before comes from; the records' objects are kept then. nil keeps none.
 	Images Images
@@ -184,8 +185,8 @@ func (s *Stream) Run(ctx context.Context, line Line) error {
 	return nil
 }
 
-// reflectorBackoff starts sooner than the Reflector's own, which waits from 0.8 s up to 60 s: from 0.1 s up to 30 s. The
-// jitter makes each wait up to twice as long.
+// reflectorBackoff starts sooner than the Reflector's own, which waits from 0.8 s up to 60 s: from 0.1 s up to 30 s.
+// The jitter makes each wait up to twice as long.
 func reflectorBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
 }

@@ -14,10 +14,10 @@ import (
 // maxColumns is the longest line of prose; a tab counts four.
 const maxColumns = 120
 
-// TestProseFits holds documents and configurations to lines that a screen shows without wrapping. Markdown's tables,
-// program output, links that cannot be broken, generated files and test data are not prose.
+// TestProseFits holds documents, configurations and comments to lines that a screen shows without wrapping.
+// Markdown's tables, program output, links that cannot be broken, generated files and test data are not prose.
 func TestProseFits(t *testing.T) {
-	prose := map[string]func(string, []byte) []int{".md": longMarkdown, ".yaml": longHashes, ".tpl": longHashes}
+	prose := map[string]func(string, []byte) []int{".md": longMarkdown, ".yaml": longHashes, ".tpl": longHashes, ".go": longComments}
 	found := map[string]int{}
 	for _, path := range written(t) {
 		long, known := prose[filepath.Ext(path)]
@@ -39,7 +39,7 @@ func TestProseFits(t *testing.T) {
 			t.Errorf("%s:%d: a line of more than %d columns: break it", path, line, maxColumns)
 		}
 	}
-	if found[".md"] < 10 || found[".yaml"] < 5 {
+	if found[".md"] < 10 || found[".yaml"] < 5 || found[".go"] < 100 {
 		t.Errorf("too few files were found: %v", found)
 	}
 }
@@ -106,6 +106,11 @@ func longMarkdown(_ string, text []byte) []int {
 		}
 		return (block == "" || block == "yaml ") && !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "<!--")
 	})
+}
+
+// longComments takes lines of Go that are nothing but a comment.
+func longComments(_ string, text []byte) []int {
+	return longLines(text, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "// ") })
 }
 
 // longHashes takes lines with a comment in YAML, templates and makefiles.

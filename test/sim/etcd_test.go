@@ -127,8 +127,8 @@ func (e *etcd) restore(rev int) {
 	e.timeline++
 }
 
-// rewrite does again, in the state that was restored, what a restore has just undone, below the revision: the same objects
-// change at the same revisions as before, to other states.
+// rewrite does again, in the state that was restored, what a restore has just undone, below the revision: the same
+// objects change at the same revisions as before, to other states.
 func (e *etcd) rewrite(below int) {
 	for _, ev := range e.undone {
 		if ev.timeline != e.timeline-1 || ev.what != "MODIFIED" || ev.rev <= e.rev || ev.rev >= below {

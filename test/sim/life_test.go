@@ -104,8 +104,8 @@ func (l *life) dieLocked(text string) {
 	l.cancel()
 }
 
-// crashDisk is what a power failure leaves: the part of what is not synced, block by block. Pebble takes for granted that
-// a directory's changes survive in their order, as a journal keeps them, so of those none or all survive.
+// crashDisk is what a power failure leaves: the part of what is not synced, block by block. Pebble takes for granted
+// that a directory's changes survive in their order, as a journal keeps them, so of those none or all survive.
 func (l *life) crashDisk(unsynced int) *vfs.MemFS {
 	if unsynced > 0 {
 		for _, name := range []string{"/", "state"} {

@@ -185,8 +185,8 @@ func (g generator) failure(names string) []action {
 	return all
 }
 
-// interrupt puts lives in front in which the initial snapshot, of many pages, is interrupted while its objects change. It is
-// chosen by a source of its own.
+// interrupt puts lives in front in which the initial snapshot, of many pages, is interrupted while its objects
+// change. It is chosen by a source of its own.
 func (g generator) interrupt(s *script) {
 	s.Many = 6 + g.IntN(20)
 	all := append(manyKeys(s.Many), keys()...)

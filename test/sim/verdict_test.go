@@ -202,8 +202,8 @@ func (v *verdict) wasAbsent(t *told) bool {
 	})
 }
 
-// owed says whether the sink was still to get a full snapshot when the reconcile ran that the record is of. The order of arrival
-// does not say so: a batch that breaks may be written in one partition and not yet in another.
+// owed says whether the sink was still to get a full snapshot when the reconcile ran that the record is of. The order
+// of arrival does not say so: a batch that breaks may be written in one partition and not yet in another.
 func (v *verdict) owed(t *told) bool {
 	return slices.ContainsFunc(v.frames, func(end told) bool {
 		return end.op == "snapshot.end" && slices.Contains([]string{"newsink", "lost", "absent"}, end.reason) && began(end.snapshot) >= began(t.snapshot)
@@ -297,8 +297,8 @@ func (v *verdict) coalesces() bool { return v.spec.coalesces() }
 // damaged says whether the log has lost records: what they said is then missing here, too.
 func (v *verdict) damaged() bool { return len(v.log.lostIDs) > 0 }
 
-// excused says whether the event may be missing before the record: a gap was announced, the sink did not know the stream
-// yet, the server lost it, or the sink did.
+// excused says whether the event may be missing before the record: a gap was announced, the sink did not know the
+// stream yet, the server lost it, or the sink did.
 func (v *verdict) excused(ev *event, t *told) bool {
 	if t != nil && v.coalesces() || ev.rev <= v.start || v.judge.world.server.lost[v.resource][ev.rev] || v.lostHere(ev) {
 		return true
@@ -359,8 +359,8 @@ func (v *verdict) present(key string, history []event, last *told, deleted bool)
 	}
 }
 
-// swept says whether the log lost what it was told of the object and a complete full snapshot came after it, which does not
-// have it: where the log cannot be read, nobody else knows that the sink still has it.
+// swept says whether the log lost what it was told of the object and a complete full snapshot came after it, which
+// does not have it: where the log cannot be read, nobody else knows that the sink still has it.
 func (v *verdict) swept(last *told) bool {
 	return v.damaged() && !v.log.readable() && slices.ContainsFunc(v.frames, func(f told) bool {
 		return f.op == "snapshot.end" && f.reason == "lost" && last.order < f.order

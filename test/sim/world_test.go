@@ -313,8 +313,9 @@ func (w *world) faultSink(a action) bool {
 	return true
 }
 
-// truncate makes the log lose records, down to below the saved mark: what is lost between the mark and the positions, where
-// another stream keeps the mark back, is not noticed by any sink. Once a life, since the saved mark goes back then.
+// truncate makes the log lose records, down to below the saved mark: what is lost between the mark and the positions,
+// where another stream keeps the mark back, is not noticed by any sink. Once a life, since the saved mark goes back
+// then.
 func (w *world) truncate(g *sinkLog, n int) {
 	if w.life.truncated || !g.reaches(w.judge.marks[g.name]) {
 		return
