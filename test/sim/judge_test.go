@@ -137,7 +137,8 @@ func (j *judge) tails(l *life) {
 		if spec.Full != "block" || !l.has(spec.Name) || l.absent[spec.Name] || j.marks[spec.Name] == "" || time.Now().Before(g.away) || !g.broken.IsZero() {
 			continue
 		}
-		most := l.left[spec.Name] + int(j.world.script.markLag()) + 2
+		batch := spec.Queue // was perhaps being written when the mark went on last
+		most := l.left[spec.Name] + int(j.world.script.markLag()) + batch + 2
 		if ids, err := g.behind(j.marks[spec.Name]); err == nil && len(ids) > most {
 			j.world.violateLocked("I6", "sink %s has %d records behind its mark, %d are allowed", spec.Name, len(ids), most)
 		}
