@@ -34,5 +34,6 @@
 //	the order of a spool's two parts         1    the version of an initial snapshot       8
 //	the gap where that is forgotten         10    the tail behind its end                  4
 //	what supersedes it                     432    the proof of a list's order             74
-//	marks that carry ids                   133
+//	marks that carry ids                   133    what an absent sink misses              18
+//	what its log has when it returns       421
 package sim
