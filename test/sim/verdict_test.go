@@ -206,7 +206,13 @@ func (v *verdict) wasAbsent(t *told) bool {
 // of arrival does not say so: a batch that breaks may be written in one partition and not yet in another.
 func (v *verdict) owed(t *told) bool {
 	return slices.ContainsFunc(v.frames, func(end told) bool {
-		return end.op == "snapshot.end" && slices.Contains([]string{"newsink", "lost", "absent"}, end.reason) && began(end.snapshot) >= began(t.snapshot)
+		if end.op != "snapshot.end" || !slices.Contains([]string{"newsink", "lost", "absent"}, end.reason) {
+			return false
+		}
+		if t.snapshot == "" { // a listener told it, before a record of the watch
+			return end.order > t.order
+		}
+		return began(end.snapshot) >= began(t.snapshot)
 	})
 }
 
