@@ -256,31 +256,32 @@ func (s *stranded) replace(stream string, entries []change.Entry) {
 	}
 }
 
-// keepTold notes in the state what the listener itself has told, where the sink misses the stream or did so until
-// now: nobody tells it once more. What the log holds behind the mark is read again, so this is saved before the mark.
-func (l *listener) keepTold(batch []*change.Record) error {
-	if !l.line.anyAway.Load() {
-		return nil
+// keepTold notes for the next batch what the listener itself has told, where the sink may miss the stream or did so
+// until now: nobody tells it once more. What the log holds behind the mark is read again, so this is saved with the
+// mark. The caller holds mu.
+func (l *Line) keepTold(lst *listener, batch []*change.Record) {
+	if !l.anyAway.Load() {
+		return
 	}
-	var held []checkpoint.Held
 	for _, rec := range batch {
 		if rec.Aside && rec.Op == change.Deleted {
-			held = append(held, checkpoint.Held{
-				Share: checkpoint.Share{Sink: l.Name, Stream: rec.Stream.String()},
+			l.told = append(l.told, checkpoint.Held{
+				Share: checkpoint.Share{Sink: lst.Name, Stream: rec.Stream.String()},
 				Entry: change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion},
 			})
 		}
 	}
-	if len(held) == 0 {
-		return nil
+}
+
+// toldIsSaved notes that the state knows what listeners have told.
+func (l *Line) toldIsSaved(told []checkpoint.Held) {
+	for _, lst := range l.listeners {
+		for i := range told {
+			if told[i].Sink == lst.Name {
+				lst.missed.saved(told[i].Entry.UID)
+			}
+		}
 	}
-	if err := l.store.Commit(checkpoint.Batch{Held: held}); err != nil {
-		return fmt.Errorf("note what sink %s was told: %w", l.Name, err)
-	}
-	for i := range held {
-		l.missed.saved(held[i].Entry.UID)
-	}
-	return nil
 }
 
 // comesBack makes the listener of a sink that left ready to open it as if in a new process.

@@ -41,6 +41,15 @@ func (r *rig) comeback(line *Line, name string) {
 	}
 }
 
+// live is a life with the sinks, which ends well.
+func (r *rig) live(sinks []Sink, use func(*Line)) {
+	r.t.Helper()
+	r.config.Sinks = sinks
+	if err := r.life(use); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 func went(name string, version int) *change.Record {
 	rec := update(pods(), name, version)
 	rec.Op = change.Deleted
@@ -122,26 +131,19 @@ func TestI4ASinkThatReturnsIsToldWhatIsGone(t *testing.T) {
 	lake, other := &memory{}, &memory{}
 	r := newRig(t, sinkOf("lake", lake), sinkOf("other", other))
 	both := r.config.Sinks
-	live := func(sinks []Sink, use func(*Line)) {
-		t.Helper()
-		r.config.Sinks = sinks
-		if err := r.life(use); err != nil {
-			t.Fatal(err)
-		}
-	}
-	live(both, func(line *Line) {
+	r.live(both, func(line *Line) {
 		r.push(line, update(pods(), "a", 5), update(pods(), "b", 6), update(pods(), "c", 7))
 		r.drain(line, pods())
 	})
-	live(both[1:], func(line *Line) { r.push(line, went("a", 8)); r.drain(line, pods()) })
-	live(both[1:], func(line *Line) {
+	r.live(both[1:], func(line *Line) { r.push(line, went("a", 8)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Line) {
 		again := update(pods(), "b", 10)
 		again.Op, again.UID = change.Added, "uid-b-2"
 		r.push(line, went("b", 9), again)
 		r.drain(line, pods())
 	})
 	requests := ""
-	live(both, func(line *Line) {
+	r.live(both, func(line *Line) {
 		requests = r.requested()
 		r.comeback(line, "lake")
 	})
@@ -207,17 +209,10 @@ func TestI3ASinkThatReturnsIsToldADeleteOnce(t *testing.T) {
 	lake := &memory{}
 	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
 	both := r.config.Sinks
-	live := func(sinks []Sink, use func(*Line)) {
-		t.Helper()
-		r.config.Sinks = sinks
-		if err := r.life(use); err != nil {
-			t.Fatal(err)
-		}
-	}
-	live(both, func(line *Line) { r.push(line, update(pods(), "a", 4), update(pods(), "b", 5)); r.drain(line, pods()) })
-	live(both[1:], func(line *Line) { r.push(line, update(pods(), "a", 6), went("b", 7)); r.drain(line, pods()) })
+	r.live(both, func(line *Line) { r.push(line, update(pods(), "a", 4), update(pods(), "b", 5)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Line) { r.push(line, update(pods(), "a", 6), went("b", 7)); r.drain(line, pods()) })
 	lake.append([]sink.Message{{ID: update(pods(), "a", 6).ID(clusterUID).String()}})
-	live(both, func(line *Line) {
+	r.live(both, func(line *Line) {
 		gap := found(update(pods(), "", 90), change.Gap, change.Absent, "90")
 		gap.Sink, gap.Key, gap.UID, gap.Snapshot.Generation = "lake", change.Key{}, "", r.generation("lake", pods())
 		r.drain(line, pods())
@@ -234,29 +229,22 @@ func TestI4ASinkThatReturnsIsToldOfTwoObjectsOfOneKey(t *testing.T) {
 	lake := &memory{}
 	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
 	both := r.config.Sinks
-	live := func(sinks []Sink, use func(*Line)) {
-		t.Helper()
-		r.config.Sinks = sinks
-		if err := r.life(use); err != nil {
-			t.Fatal(err)
-		}
-	}
 	next := func(version int) *change.Record {
 		rec := update(pods(), "a", version)
 		rec.UID = "uid-a-2"
 		return rec
 	}
-	live(both, func(line *Line) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
-	live(both[1:], func(line *Line) { r.push(line, went("a", 6), next(7)); r.drain(line, pods()) })
+	r.live(both, func(line *Line) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Line) { r.push(line, went("a", 6), next(7)); r.drain(line, pods()) })
 	lake.append([]sink.Message{{ID: next(7).ID(clusterUID).String()}})
-	live(both, func(line *Line) { r.drain(line, pods()) }) // it is noted what its log has
-	live(both[1:], func(line *Line) {
+	r.live(both, func(line *Line) { r.drain(line, pods()) }) // it is noted what its log has
+	r.live(both[1:], func(line *Line) {
 		gone := next(8)
 		gone.Op = change.Deleted
 		r.push(line, gone)
 		r.drain(line, pods())
 	})
-	live(both, func(line *Line) { r.comeback(line, "lake") })
+	r.live(both, func(line *Line) { r.comeback(line, "lake") })
 	if got := lake.short(); !strings.Contains(got, "a/5/deleted") || !strings.Contains(got, "a/7/deleted") || strings.Count(got, "deleted") != 2 {
 		t.Errorf("the sink has %s", got)
 	}
@@ -267,24 +255,17 @@ func TestI4ASinkThatReturnsIsToldOfAnEndThatNobodySaw(t *testing.T) {
 	lake := &memory{}
 	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
 	both := r.config.Sinks
-	live := func(sinks []Sink, use func(*Line)) {
-		t.Helper()
-		r.config.Sinks = sinks
-		if err := r.life(use); err != nil {
-			t.Fatal(err)
-		}
-	}
 	next := func(op change.Op, version int) *change.Record {
 		rec := update(pods(), "a", version)
 		rec.Op, rec.UID = op, "uid-a-2"
 		return rec
 	}
-	live(both, func(line *Line) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
-	live(both[1:], func(line *Line) {
+	r.live(both, func(line *Line) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Line) {
 		r.push(line, next(change.Added, 7), next(change.Deleted, 8))
 		r.drain(line, pods())
 	})
-	live(both, func(line *Line) { r.comeback(line, "lake") })
+	r.live(both, func(line *Line) { r.comeback(line, "lake") })
 	if got := lake.short(); !strings.Contains(got, "a/5/deleted") || strings.Count(got, "deleted") != 1 {
 		t.Errorf("the sink has %s", got)
 	}

@@ -78,7 +78,7 @@ func (c *committer) save(ctx context.Context, p *part) error {
 		return err
 	}
 	batch := c.batchOf(p, chunks)
-	if len(p.records) == 0 && len(p.marks) == 0 && len(batch.Spools) == 0 {
+	if len(p.records) == 0 && len(p.marks) == 0 && len(p.told) == 0 && len(batch.Spools) == 0 {
 		return nil
 	}
 	attempt := func() error {
@@ -96,6 +96,7 @@ func (c *committer) save(ctx context.Context, p *part) error {
 			lst.spooled(extent, p.chunks)
 		}
 	}
+	c.line.toldIsSaved(p.told)
 	c.line.committed(p.records)
 	c.observer.Committed(p.records, p.marks, time.Since(began))
 	return nil
@@ -118,7 +119,7 @@ func (c *committer) encode(p *part) ([]checkpoint.Chunk, error) {
 // batchOf is the part as the state takes it. Records that the sink was being given when the part was made, and has by
 // now, are left out of its spool.
 func (c *committer) batchOf(p *part, chunks []checkpoint.Chunk) checkpoint.Batch {
-	batch := checkpoint.Batch{Records: p.records, Marks: p.marks, Compared: p.compared, Spools: map[string]checkpoint.Spool{}, Carried: map[string]checkpoint.Carried{}}
+	batch := checkpoint.Batch{Records: p.records, Marks: p.marks, Held: p.told, Compared: p.compared, Spools: map[string]checkpoint.Spool{}, Carried: map[string]checkpoint.Carried{}}
 	for name, of := range p.carried {
 		batch.Carried[name] = checkpoint.Carried{IDs: of.all(), From: of.from}
 	}

@@ -39,12 +39,13 @@ type Line struct {
 	based   []bool             // by listener: its log is compared with positions of its own until a mark is saved
 	// by listener: the highest Seq that may be in the log before the marks, or clears what is there
 	skipped []uint64
-	leaving []*change.Record // given to the committer, and not part of the saved state yet
-	window  *fifo.Queue      // room for what is not saved yet; it only counts
-	anyAway atomic.Bool      // some listener misses some stream, or did
-	wake    chan struct{}    // buffered 1: the committer has work
-	moved   chan struct{}    // buffered 1: a bookmark came, and the committer has work that can wait
-	changed chan struct{}    // closed and made anew when something was saved
+	leaving []*change.Record  // given to the committer, and not part of the saved state yet
+	window  *fifo.Queue       // room for what is not saved yet; it only counts
+	told    []checkpoint.Held // what listeners have told by themselves, for the next batch
+	anyAway atomic.Bool       // some listener misses some stream, or did
+	wake    chan struct{}     // buffered 1: the committer has work
+	moved   chan struct{}     // buffered 1: a bookmark came, and the committer has work that can wait
+	changed chan struct{}     // closed and made anew when something was saved
 }
 
 func newLine(listeners []*listener) *Line {

@@ -249,9 +249,6 @@ func (l *listener) pop(batch []*change.Record) []*change.Record {
 
 // acknowledged tells the line that the sink has the records, some of those taken, and the mark that may be saved then.
 func (l *listener) acknowledged(batch []*change.Record, mark sink.Mark) error {
-	if err := l.keepTold(batch); err != nil {
-		return err
-	}
 	return l.line.ack(l.index, batch, mark)
 }
 

@@ -17,6 +17,7 @@ type part struct {
 	carried map[string]carried // by sink: what its mark carries
 	// compared are sinks whose log was compared with what is saved, as their mark says.
 	compared []string
+	told     []checkpoint.Held // what listeners have told by themselves
 	chunks   []spoolChunk
 	merged   []mergedRecord // that are to be in chunks; none when the part is made
 	bytes    int            // of the chunks' records

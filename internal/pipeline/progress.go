@@ -70,6 +70,7 @@ func (l *Line) settle(listener int, batch []*change.Record, mark sink.Mark, how 
 		}
 		seq = max(seq, rec.Seq)
 	}
+	l.keepTold(lst, batch)
 	// What is on disk is given again after a crash, until all that was taken with it is delivered: no mark may pass it.
 	// And what was written before lies before it, whatever its number: a batch from disk has none, and a queue that
 	// coalesces does not rise.
@@ -167,6 +168,7 @@ func (l *Line) advance() []*part {
 	l.relax()
 	l.loosen(spooling)
 	last := c.last()
+	last.told, l.told = l.told, nil
 	for i, lst := range l.listeners {
 		if !lst.isBehind() { // what is on disk is still to be compared
 			lst.delivered.dropOver()
