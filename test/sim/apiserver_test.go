@@ -28,11 +28,12 @@ type apiServer struct {
 	refuse, fail, empty, goneStatus, cutPage int
 	drop, duplicate                          map[string]int // by resource: the next frames of a watch
 	lost                                     map[string]map[int]bool
-	unseen                                   map[string]bool // uids of objects whose begin was lost
-	shown                                    map[string]int  // by resource: the newest revision that a watch has sent
-	deaf                                     int             // watches from below this revision end at once with nothing
-	hold                                     map[string]bool // by resource: nothing changes until the new timeline is known and saved
-	asked, watched                           map[string]bool // by resource: it was listed since, and watched after that
+	unseen                                   map[string]bool   // uids of objects whose begin was lost
+	shown                                    map[string]int    // by resource: the newest revision that a watch has sent
+	deaf                                     int               // watches from below this revision end at once with nothing
+	hold                                     map[string]bool   // by resource: nothing changes until the new timeline is known and saved
+	asked, watched                           map[string]bool   // by resource: it was listed since, and watched after that
+	version                                  map[string]string // by resource: the one that it prefers; it serves them all
 	watches                                  map[*watchBody]struct{}
 	changed                                  chan struct{} // closed and made anew when a watch may have something to say
 }
@@ -43,6 +44,7 @@ func newAPIServer(w *world) *apiServer {
 	s.unseen = map[string]bool{}
 	s.hold, s.asked, s.watched = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	s.lost = map[string]map[int]bool{pods: {}, events: {}}
+	s.version = map[string]string{pods: "v1", events: "v1"}
 	s.etcd = newEtcd(&w.uids)
 	s.window = s.etcd.rev
 	return s
@@ -73,6 +75,16 @@ func (s *apiServer) begin() {
 	s.down = time.Now().Add(100 * time.Millisecond) // longer than a client takes from its questions to its watch
 	clear(s.shown)
 	s.restart(false)
+}
+
+// prefer makes the server prefer another version of the resource, in which the exporter then goes on.
+func (s *apiServer) prefer(l *life, resource string) {
+	s.version[resource] = map[string]string{"v1": "v1beta1", "v1beta1": "v1"}[s.version[resource]]
+	for _, one := range l.sessions {
+		if one.resource == resource {
+			one.session.Serve(s.version[resource])
+		}
+	}
 }
 
 // transport is the API server as one life of the exporter reaches it.
@@ -163,6 +175,7 @@ func (s *apiServer) watch(l *life, request *http.Request, resource string, q url
 		return status(410, "Expired", "too old resource version")
 	}
 	b := &watchBody{server: s, life: l, ctx: request.Context(), resource: resource, sent: from, stop: make(chan struct{})}
+	b.version = strings.Split(request.URL.Path, "/")[2]
 	switch {
 	case from < oldest:
 		b.pending = `{"type":"ERROR","object":` + statusJSON(410, "Expired", "too old resource version") + "}\n"

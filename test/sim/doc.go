@@ -1,15 +1,16 @@
 // Package sim is the deterministic simulation: a world is played from a seed, and a judge says what each sink must end
 // up with.
 //
-// What is real is the whole line: source.Stream with client-go's Reflector inside, pipeline.Run, checkpoint.Store on
-// Pebble, encode.Encoder. What is simulated is what lies around it, in a testing/synctest bubble with a clock of its
-// own: the API server (a model of etcd behind an http.RoundTripper: pages, watches, bookmarks, 410 in both forms,
-// broken bodies, events that the server loses or sends twice, deletes that share a revision, compactions, restarts),
-// the sinks' logs (plain ones and partitioned ones, with every fault that the contract allows), and the disk, which
-// loses what was not synced.
+// What is real is the whole line: source.Session, and in it client-go's Reflector, pipeline.Run, checkpoint.Store on
+// Pebble, encode.Encoder. The exporter puts them together as package app does. What is simulated is what lies around
+// it, in a testing/synctest bubble with a clock of its own: the API server (a model of etcd behind an
+// http.RoundTripper: pages, watches, bookmarks, 410 in both forms, broken bodies, events that the server loses or sends
+// twice, deletes that share a revision, compactions, restarts), the sinks' logs (plain ones and partitioned ones, with
+// every fault that the contract allows), and the disk, which loses what was not synced.
 //
 // Some worlds have an initial snapshot of many pages, which is interrupted again and again while its objects change: no
-// change behind its first begin is missing without a gap. Some have a server that lists by namespace and name.
+// change behind its first begin is missing without a gap. Some have a server that lists by namespace and name. In some
+// the server comes to prefer another version of a resource, in which the exporter then goes on.
 //
 // A seed makes a script: sinks, and lives of the exporter with what happens in them. Most lives end in a crash at one
 // numbered step of the line: a request, a page or frame, the begin, middle or end of a sink's write, an operation of
@@ -35,5 +36,6 @@
 //	the gap where that is forgotten         10    the tail behind its end                  4
 //	what supersedes it                     432    the proof of a list's order             74
 //	marks that carry ids                   133    what an absent sink misses              18
-//	what its log has when it returns       421
+//	what its log has when it returns       421    draining before another version       72
+//	saved debts of a stream that goes on   109
 package sim

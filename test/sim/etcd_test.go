@@ -171,9 +171,13 @@ func bookmarkJSON(resource string, rev int) string {
 	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"%s","apiVersion":"v1","metadata":{%s}}}`+"\n", kindOf(resource), versionJSON(rev))
 }
 
-func frameJSON(ev *event) string {
-	return `{"type":"` + ev.what + `","object":` + ev.body + "}\n"
+// frameJSON is the frame of a change, with the object in the version.
+func frameJSON(ev *event, version string) string {
+	body := strings.Replace(ev.body, apiVersionJSON("v1"), apiVersionJSON(version), 1)
+	return `{"type":"` + ev.what + `","object":` + body + "}\n"
 }
+
+func apiVersionJSON(version string) string { return `"apiVersion":"` + version + `"` }
 
 // statusJSON is the server's error.
 func statusJSON(code int, reason, message string) string {

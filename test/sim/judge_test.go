@@ -41,6 +41,13 @@ type streamRecord struct {
 	committed int              // how many of them were reported as saved
 }
 
+// drop forgets what came next and never was in line: another stream of the session reads it again.
+func (r *streamRecord) drop() {
+	for r.committed < len(r.received) && r.received[r.committed].Seq == 0 {
+		r.received = slices.Delete(r.received, r.committed, r.committed+1)
+	}
+}
+
 func newJudge(w *world) *judge {
 	return &judge{world: w, marks: map[string]sink.Mark{}, joined: map[string]int{}, saved: map[string]*savedStream{
 		pods: {inventory: map[string]string{}}, events: {inventory: map[string]string{}},
@@ -109,6 +116,7 @@ func (l *life) roomOf(name string) (room int) {
 func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink.Mark) {
 	for _, rec := range batch {
 		r := l.streams[rec.Stream.String()]
+		r.drop()
 		if r.committed >= len(r.received) || r.received[r.committed] != rec {
 			j.world.violateLocked("I2", "%s is saved, and it is not the next of its stream", describe(rec))
 			return
@@ -252,7 +260,9 @@ func (j *judge) possible(before *life, name string, found *savedStream) bool {
 		if k == len(r.received) {
 			return false
 		}
-		at.apply(r.received[k])
+		if r.received[k].Seq > 0 { // it was in line
+			at.apply(r.received[k])
+		}
 	}
 }
 

@@ -4,22 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/encode"
-	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -51,6 +42,13 @@ type life struct {
 	streams   map[string]*streamRecord
 	absent    map[string]bool // sinks that were so in this life, for a while
 	left      map[string]int  // by sink: how many records an earlier life left behind the mark
+	sessions  []served
+}
+
+// served is the session of a resource's stream.
+type served struct {
+	resource string
+	session  *source.Session
 }
 
 // errDead is what all I/O of a life returns after its end.
@@ -208,105 +206,3 @@ func (l *life) run() {
 	l.err = err
 	l.noteLocked("end", fmt.Sprint("run returns ", err))
 }
-
-// exporter does what `exporter run` does.
-func (l *life) exporter() (err error) {
-	hook := errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && !l.isDead() {
-			_ = l.step("disk") // the dead write to a disk that nobody sees again
-		}
-		return nil
-	})
-	options := checkpoint.OnFS(errorfs.Wrap(l.fs, hook))
-	options.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
-	store, err := checkpoint.Open(l.ctx, "state", options)
-	if err != nil && l.ctx.Err() != nil {
-		return nil // told to stop before it began
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	uid, err := l.claim(store)
-	if err != nil {
-		return err
-	}
-	l.world.judge.opened(l, store)
-	sources, err := l.sources(store, uid)
-	if err != nil {
-		return err
-	}
-	return pipeline.Run(l.ctx, pipeline.Config{
-		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store,
-		MarkLag: l.world.script.markLag(), Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
-	})
-}
-
-// claim ties the state to the cluster.
-func (l *life) claim(store *checkpoint.Store) (string, error) {
-	l.world.mu.Lock()
-	now := checkpoint.Cluster{Name: "sim", UID: l.world.server.etcd.uid}
-	l.world.mu.Unlock()
-	saved, found, err := store.Cluster()
-	if err != nil || found && saved == now {
-		return now.UID, err
-	}
-	return now.UID, store.SetCluster(now)
-}
-
-func (l *life) sources(store *checkpoint.Store, uid string) ([]pipeline.Source, error) {
-	client, err := source.NewClient(&rest.Config{Host: "http://sim", Transport: &transport{l.world.server, l}}, 2)
-	if err != nil {
-		return nil, err
-	}
-	var all []pipeline.Source
-	for _, name := range []string{pods, events} {
-		stream := change.Stream{Resource: change.Resource{Version: "v1", Name: name, Kind: kindOf(name)}}
-		saved, _, err := store.Position(stream.String())
-		if err != nil {
-			return nil, err
-		}
-		s := source.NewStream(source.Config{
-			Client: client, Stream: stream, Inventory: store, Saved: saved, ClusterUID: uid, Meet: store.MeetCluster,
-			Observer: l.world.judge.sourceObserver(l),
-		})
-		all = append(all, pipeline.Source{
-			Stream:  stream,
-			Run:     func(ctx context.Context, line *pipeline.Line) error { return s.Run(ctx, line) },
-			Request: s.Request,
-		})
-	}
-	return all, nil
-}
-
-func (l *life) sinks(uid string) []pipeline.Sink {
-	var all []pipeline.Sink
-	for _, spec := range l.world.script.Sinks {
-		if !l.has(spec.Name) {
-			continue
-		}
-		all = append(all, pipeline.Sink{
-			Name: spec.Name, Target: newLogSink(l.world.logs[spec.Name], l),
-			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
-			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },
-			Resync:  time.Duration(spec.Resync) * time.Second,
-			Queue:   fifo.Limit{Bytes: 1 << 20, Records: spec.Queue}, Coalesce: spec.coalesces(), Spool: spec.spool(),
-		})
-	}
-	return all
-}
-
-// spool is the limit of the sink's spool in bytes, 0 where it has none.
-func (k sinkSpec) spool() int64 {
-	_, limit, given := strings.Cut(k.Full, "/")
-	if bytes, err := strconv.ParseInt(limit, 10, 64); given && err == nil {
-		return bytes
-	}
-	if k.Full == "block" {
-		return 0
-	}
-	return 1 << 20
-}
-
-// has says whether the sink is configured in this life.
-func (l *life) has(sinkName string) bool { return strings.Contains(l.spec.Sinks, sinkName) }

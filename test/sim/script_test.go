@@ -155,6 +155,10 @@ func generate(seed uint64) script {
 		if (i < lives-1 || len(l.Sinks) > 1) && failure.chance(30) {
 			l.Actions = slices.Insert(l.Actions, failure.IntN(len(l.Actions)+1), failure.failure(l.Sinks)...)
 		}
+		if version := (generator{Rand: rand.New(rand.NewPCG(seed, 7000+uint64(i)))}); version.chance(15) {
+			move := action{Do: "version", Resource: pick(version, pods, events)}
+			l.Actions = slices.Insert(l.Actions, version.IntN(len(l.Actions)+1), move)
+		}
 		s.Lives = append(s.Lives, l)
 	}
 	if many := (generator{Rand: rand.New(rand.NewPCG(seed, 3000))}); many.chance(15) {

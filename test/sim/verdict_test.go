@@ -27,7 +27,7 @@ func read(m *message) (told, error) {
 	t.snapshot, t.reason = field(m.value, `"snapshot":"`), field(m.value, `"reason":"`)
 	t.unseen = strings.Contains(m.value, `"finalstateunknown":true`)
 	if _, data, found := strings.Cut(m.value, `,"data":`); found {
-		t.data = strings.TrimSuffix(data, "}")
+		t.data = strings.Replace(strings.TrimSuffix(data, "}"), apiVersionJSON("v1beta1"), apiVersionJSON("v1"), 1) // the world's own form
 		t.uid = field(strings.TrimSuffix(m.value, data), `"uid":"`)
 	}
 	if t.op == "gap" {

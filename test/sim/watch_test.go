@@ -11,6 +11,7 @@ type watchBody struct {
 	life     *life
 	ctx      context.Context
 	resource string
+	version  string        // in which its objects are shown
 	stop     chan struct{} // closed by Close
 
 	// guarded by the world's lock
@@ -125,10 +126,10 @@ func (b *watchBody) queue(ev *event) {
 	}
 	s.shown[b.resource] = max(ev.rev, s.shown[b.resource])
 	b.life.noteLocked("api", "sends "+ev.what+" "+ev.key+" "+versionJSON(ev.rev))
-	b.frames = append(b.frames, frameJSON(ev))
+	b.frames = append(b.frames, frameJSON(ev, b.version))
 	if n := s.duplicate[b.resource]; n > 0 {
 		s.duplicate[b.resource]--
-		b.frames = append(b.frames, frameJSON(ev))
+		b.frames = append(b.frames, frameJSON(ev, b.version))
 	}
 }
 

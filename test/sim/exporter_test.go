@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+// exporter does what `exporter run` does.
+func (l *life) exporter() (err error) {
+	hook := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && !l.isDead() {
+			_ = l.step("disk") // the dead write to a disk that nobody sees again
+		}
+		return nil
+	})
+	options := checkpoint.OnFS(errorfs.Wrap(l.fs, hook))
+	options.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	store, err := checkpoint.Open(l.ctx, "state", options)
+	if err != nil && l.ctx.Err() != nil {
+		return nil // told to stop before it began
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	uid, err := l.claim(store)
+	if err != nil {
+		return err
+	}
+	l.world.judge.opened(l, store)
+	sources, err := l.sources(store, uid)
+	if err != nil {
+		return err
+	}
+	return pipeline.Run(l.ctx, pipeline.Config{
+		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store,
+		MarkLag: l.world.script.markLag(), Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
+	})
+}
+
+// claim ties the state to the cluster.
+func (l *life) claim(store *checkpoint.Store) (string, error) {
+	l.world.mu.Lock()
+	now := checkpoint.Cluster{Name: "sim", UID: l.world.server.etcd.uid}
+	l.world.mu.Unlock()
+	saved, found, err := store.Cluster()
+	if err != nil || found && saved == now {
+		return now.UID, err
+	}
+	return now.UID, store.SetCluster(now)
+}
+
+func (l *life) sources(store *checkpoint.Store, uid string) ([]pipeline.Source, error) {
+	client, err := source.NewClient(&rest.Config{Host: "http://sim", Transport: &transport{l.world.server, l}}, 2)
+	if err != nil {
+		return nil, err
+	}
+	var all []pipeline.Source
+	gate := source.NewGate(2)
+	for _, name := range []string{pods, events} {
+		stream := change.Stream{Resource: change.Resource{Version: "v1", Name: name, Kind: kindOf(name)}}
+		session := source.NewSession(source.Config{
+			Client: client, Stream: stream, Inventory: store, ClusterUID: uid, Meet: store.MeetCluster, Gate: gate,
+			Observer: l.world.judge.sourceObserver(l),
+		}, func() (source.Saved, error) { return savedOf(store, name) })
+		l.serve(stream, session)
+		all = append(all, pipeline.Source{
+			Stream: stream,
+			Run: func(ctx context.Context, line *pipeline.Line) error {
+				over, err := session.Run(ctx, line)
+				if over {
+					return pipeline.ErrOver
+				}
+				return err
+			},
+			Request: session.Request,
+		})
+	}
+	return all, nil
+}
+
+// serve makes the session read what the server prefers, now and later.
+func (l *life) serve(stream change.Stream, session *source.Session) {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	session.Serve(l.world.server.version[stream.Resource.Name])
+	l.sessions = append(l.sessions, served{stream.Resource.Name, session})
+}
+
+// savedOf is what the stream goes on from.
+func savedOf(store *checkpoint.Store, stream string) (source.Saved, error) {
+	position, _, err := store.Position(stream)
+	if err != nil {
+		return source.Saved{}, err
+	}
+	debts, err := store.Debts()
+	saved := source.Saved{Position: position}
+	for _, d := range debts {
+		if d.Stream == stream {
+			saved.Owed = append(saved.Owed, d.Owed)
+		}
+	}
+	return saved, err
+}
+
+func (l *life) sinks(uid string) []pipeline.Sink {
+	var all []pipeline.Sink
+	for _, spec := range l.world.script.Sinks {
+		if !l.has(spec.Name) {
+			continue
+		}
+		all = append(all, pipeline.Sink{
+			Name: spec.Name, Target: newLogSink(l.world.logs[spec.Name], l),
+			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
+			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },
+			Resync:  time.Duration(spec.Resync) * time.Second,
+			Queue:   fifo.Limit{Bytes: 1 << 20, Records: spec.Queue}, Coalesce: spec.coalesces(), Spool: spec.spool(),
+		})
+	}
+	return all
+}
+
+// spool is the limit of the sink's spool in bytes, 0 where it has none.
+func (k sinkSpec) spool() int64 {
+	_, limit, given := strings.Cut(k.Full, "/")
+	if bytes, err := strconv.ParseInt(limit, 10, 64); given && err == nil {
+		return bytes
+	}
+	if k.Full == "block" {
+		return 0
+	}
+	return 1 << 20
+}
+
+// has says whether the sink is configured in this life.
+func (l *life) has(sinkName string) bool { return strings.Contains(l.spec.Sinks, sinkName) }
