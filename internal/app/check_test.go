@@ -9,6 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -31,7 +32,7 @@ func TestExitCodeTellsWhatToChange(t *testing.T) {
 		{"anything else", errTest, exitFailed},
 		{"state in use", &checkpoint.InUseError{}, exitFailed},
 		{"damaged state", &checkpoint.DamagedError{Err: errTest}, exitFailed},
-		{"full disk", &checkpoint.FullError{}, exitFailed},
+		{"full disk", &disk.FullError{}, exitFailed},
 		{"what a broker refuses", &sink.PermanentError{Err: errTest}, exitFailed},
 	} {
 		if got := ExitCode(c.err); got != c.want {

@@ -55,7 +55,7 @@ type Share struct {
 
 // Commit saves the batch whole or not at all, and returns when it is durable (I5). It puts the records' objects into
 // the inventory or takes them out, moves each stream to the position of its last record that has one, and replaces the
-// marks. It returns a *FullError, with nothing changed, where the volume is nearly full.
+// marks. It returns a *disk.FullError, with nothing changed, where the volume is nearly full.
 func (s *Store) Commit(b Batch) error {
 	err := s.write(func(w *writer) error { return w.apply(&b) })
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/disk"
 )
 
 // Discard removes the state's files, also where they are damaged or of a newer version and Open refuses them. The
@@ -38,7 +40,7 @@ func removeFiles(dir string) error {
 				return err
 			}
 		}
-		if err := syncDir(dir); err != nil {
+		if err := disk.SyncDir(dir); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@
 //   - The manifest is checked before the database is opened: Pebble accepts a damaged one silently and then misses
 //     batches from the middle. A state is never reset silently; exporter checkpoint reset is the way.
 //   - Free space is checked before each commit, since Pebble hangs on a full disk. Below the floor a commit is refused
-//     with a FullError and can be tried again.
+//     with a disk.FullError and can be tried again.
 //   - The files are made private by the file system that Pebble is given (privateFS), and mended at open. A umask would
 //     be the whole process's.
 //   - Compactions are scheduled here, one at a time and none before the database is open: with Pebble's own scheduler

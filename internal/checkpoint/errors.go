@@ -43,23 +43,6 @@ func (e *NewerError) Error() string {
 		e.Dir, format, e.Known)
 }
 
-// FullError says that the volume has too little space left. Nothing was changed, and the same call works again when
-// there is space.
-type FullError struct {
-	Op          string // "open", "commit"
-	Dir         string
-	Free, Floor uint64 // bytes
-}
-
-func (e *FullError) Error() string {
-	outlook := "delivery goes on when there is space"
-	if e.Op == "open" {
-		outlook = "start again when there is space"
-	}
-	return fmt.Sprintf("%s state %s: only %d MiB free, %d MiB needed: free space or enlarge the volume; nothing is lost, %s",
-		e.Op, e.Dir, e.Free>>20, e.Floor>>20, outlook)
-}
-
 // DamagedError says that the state's files are not as they were written. They are left as they are.
 type DamagedError struct {
 	Op  string // "open", "read", "commit"

@@ -15,35 +15,6 @@ import (
 // say who holds it.
 const lockName = "LOCK.exporter"
 
-// makeDir creates the directory and its missing parents, and makes the names durable: a state that is synced into a
-// directory which a power failure forgets is lost.
-func makeDir(dir string) error {
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return nil
-	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := makeDir(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(dir, privateDir); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			return &os.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
-		}
-		return err
-	}
-	return syncDir(parent)
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
 // lockDir makes this process the directory's owner until the file is closed or the process ends, however it ends (I10).
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, privateFile)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/kubecdc/kubecdc/internal/disk"
 )
 
 // DefaultFloor is the free space, in bytes, below which nothing is saved any more.
@@ -20,7 +22,7 @@ type Options struct {
 	Logger *slog.Logger
 	// ReadOnly opens an existing state to look at it. The state must not be in use all the same.
 	ReadOnly bool
-	// Floor is the free space, in bytes, below which Open and Commit return a *FullError; 0 is DefaultFloor.
+	// Floor is the free space, in bytes, below which Open and Commit return a *disk.FullError; 0 is DefaultFloor.
 	Floor uint64
 
 	// For tests; nil is the real one.
@@ -71,7 +73,7 @@ func (o Options) withDefaults() Options {
 // claimDir makes the directory, where it may be made, and this process its owner (I10).
 func (o Options) claimDir(dir string) (io.Closer, error) {
 	if !o.ReadOnly {
-		if err := makeDir(dir); err != nil {
+		if err := disk.MakeDir(dir); err != nil {
 			return nil, prepareError(dir, err)
 		}
 	}

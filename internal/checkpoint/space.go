@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/kubecdc/kubecdc/internal/disk"
 )
 
 // space watches the free space of the volume. Pebble returns no error on a full disk: it waits, or ends the process.
@@ -21,16 +23,21 @@ type space struct {
 // pollSpace is how often a wait for space looks again.
 const pollSpace = time.Second
 
-// check returns a *FullError where less than the floor is free.
+// check returns a *disk.FullError where less than the floor is free.
 func (s *space) check(op string) error {
 	usage, err := s.usage(s.dir)
 	if err != nil {
 		return fmt.Errorf("%s state %s: read the volume's free space: %w", op, s.dir, err)
 	}
-	if usage.TotalBytes == 0 || usage.AvailBytes >= s.floor {
-		return nil // some network file systems do not know their size
+	outlook := "delivery goes on when there is space"
+	if op == "open" {
+		outlook = "start again when there is space"
 	}
-	return &FullError{Op: op, Dir: s.dir, Free: usage.AvailBytes, Floor: s.floor}
+	err = disk.Usage{Free: usage.AvailBytes, Total: usage.TotalBytes}.Needs(s.floor, outlook)
+	if err != nil {
+		return fmt.Errorf("%s state %s: %w", op, s.dir, err)
+	}
+	return nil
 }
 
 // wait is called when a write inside Pebble found the disk full, which means that somebody else filled it after check.

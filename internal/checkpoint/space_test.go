@@ -14,6 +14,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/kubecdc/kubecdc/internal/disk"
 )
 
 // volume is a disk whose free space the test sets.
@@ -24,15 +26,15 @@ func (v *volume) usage(string) (vfs.DiskUsage, error) {
 }
 
 func TestI5FullDiskRefusesAndGoesOn(t *testing.T) {
-	dir, disk := t.TempDir(), &volume{}
-	disk.free.Store(1 << 30)
-	s, err := Open(context.Background(), dir, Options{Logger: quiet(), usage: disk.usage})
+	dir, vol := t.TempDir(), &volume{}
+	vol.free.Store(1 << 30)
+	s, err := Open(context.Background(), dir, Options{Logger: quiet(), usage: vol.usage})
 	must(t, err)
 	must(t, s.Commit(numbered(1)))
-	disk.free.Store(12 << 20)
+	vol.free.Store(12 << 20)
 	err = s.Commit(numbered(2))
 	want := "commit state " + dir + ": only 12 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, delivery goes on when there is space"
-	var full *FullError
+	var full *disk.FullError
 	if !errors.As(err, &full) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -40,12 +42,12 @@ func TestI5FullDiskRefusesAndGoesOn(t *testing.T) {
 		t.Errorf("the refused commit left batch %d, %v", n, err)
 	}
 	must(t, s.Commit(Batch{}))
-	disk.free.Store(64 << 20)
+	vol.free.Store(64 << 20)
 	must(t, s.Commit(numbered(2)))
 	must(t, s.Close())
 
-	disk.free.Store(0)
-	if _, err := Open(context.Background(), dir, Options{Logger: quiet(), usage: disk.usage}); !errors.As(err, &full) || !strings.HasSuffix(err.Error(), "nothing is lost, start again when there is space") {
+	vol.free.Store(0)
+	if _, err := Open(context.Background(), dir, Options{Logger: quiet(), usage: vol.usage}); !errors.As(err, &full) || !strings.HasSuffix(err.Error(), "nothing is lost, start again when there is space") {
 		t.Errorf("Open on a full disk returns %v", err)
 	}
 	if n, err := wholeBatch(open(t, dir)); n != 2 || err != nil {
@@ -71,23 +73,23 @@ func TestI5UnknownDiskSizeIsNotFull(t *testing.T) {
 // TestI5DiskFilledByOthers: a write of the log that fails although there was space waits for space, and the commit
 // succeeds then.
 func TestI5DiskFilledByOthers(t *testing.T) {
-	disk := &volume{}
-	disk.free.Store(1 << 30)
+	vol := &volume{}
+	vol.free.Store(1 << 30)
 	var full atomic.Bool
 	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if full.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && filepath.Ext(op.Path) == ".log" {
-			disk.free.Store(0)
+			vol.free.Store(0)
 			return syscall.ENOSPC
 		}
 		return nil
 	})
 	var asked atomic.Int32
 	usage := func(path string) (vfs.DiskUsage, error) {
-		if disk.free.Load() == 0 && asked.Add(1) == 3 { // somebody made space
+		if vol.free.Load() == 0 && asked.Add(1) == 3 { // somebody made space
 			full.Store(false)
-			disk.free.Store(1 << 30)
+			vol.free.Store(1 << 30)
 		}
-		return disk.usage(path)
+		return vol.usage(path)
 	}
 	s, err := Open(context.Background(), t.TempDir(), Options{
 		Logger: quiet(), usage: usage, fs: errorfs.Wrap(vfs.Default, inject), exit: func(int) { t.Error("the process would have ended") },
@@ -103,15 +105,15 @@ func TestI5DiskFilledByOthers(t *testing.T) {
 
 func TestI7WaitForSpaceEndsWithTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &volume{}
-		s := &space{dir: "/d", floor: 1, usage: disk.usage, logger: quiet(), stop: make(chan struct{})}
+		vol := &volume{}
+		s := &space{dir: "/d", floor: 1, usage: vol.usage, logger: quiet(), stop: make(chan struct{})}
 		began := time.Now()
-		time.AfterFunc(90*time.Second, func() { disk.free.Store(1) })
+		time.AfterFunc(90*time.Second, func() { vol.free.Store(1) })
 		s.wait()
 		if waited := time.Since(began); waited < 90*time.Second || waited > 92*time.Second {
 			t.Errorf("the wait took %v, space was there after 90s", waited)
 		}
-		disk.free.Store(0)
+		vol.free.Store(0)
 		time.AfterFunc(time.Minute, func() { close(s.stop) })
 		s.wait()
 	})

@@ -17,8 +17,8 @@ import (
 // Store is the saved state of one exporter: one directory, owned by one process at a time (I10). All methods but Close
 // may be called from several goroutines; none may be called after Close, and scans must have ended before it.
 //
-// Its errors are a *FullError where the volume is full, in which case the same call works later, a *DamagedError where
-// the files are not what was written, and otherwise the operating system's.
+// Its errors are a *disk.FullError where the volume is full, in which case the same call works later, a *DamagedError
+// where the files are not what was written, and otherwise the operating system's.
 type Store struct {
 	dir    string
 	opts   Options
@@ -39,7 +39,7 @@ type Store struct {
 
 // Open opens the state in the directory and creates what is missing, unless it is opened read-only. It never resets a
 // state: one that is damaged, newer, or in use is refused with a *DamagedError, *NewerError or *InUseError, a full
-// volume with a *FullError, and a missing state that is opened read-only with ErrNoState.
+// volume with a *disk.FullError, and a missing state that is opened read-only with ErrNoState.
 //
 // Open gives up when ctx ends; what is still under way then ends by itself, and releases the directory.
 func Open(ctx context.Context, dir string, opts Options) (*Store, error) {

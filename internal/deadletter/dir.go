@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -37,7 +38,7 @@ type Options struct {
 	Form func(*change.Stream) string
 
 	floor uint64 // bytes that stay free
-	usage func(dir string) (free uint64, known bool, err error)
+	usage func(dir string) (disk.Usage, error)
 	now   func() time.Time
 }
 
@@ -50,7 +51,7 @@ type Dir struct {
 
 // New returns the directory, and makes nothing.
 func New(o Options) *Dir {
-	o.floor, o.usage, o.now = minFree, freeSpace, time.Now
+	o.floor, o.usage, o.now = minFree, disk.UsageOf, time.Now
 	return &Dir{Options: o}
 }
 
@@ -73,11 +74,11 @@ func (d *Dir) Keep(rec *change.Record, msg *sink.Message, rejected *sink.Rejecte
 }
 
 func (d *Dir) keep(l *Letter) (kept bool, err error) {
-	if err := makeDir(filepath.Join(d.Dir, claimedName)); err != nil {
+	if err := disk.MakeDir(filepath.Join(d.Dir, claimedName)); err != nil {
 		return false, err
 	}
 	if _, err := os.Stat(d.file(l.ID)); err == nil {
-		return true, syncDir(d.Dir) // whoever wrote it may have been killed before this
+		return true, disk.SyncDir(d.Dir) // whoever wrote it may have been killed before this
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
@@ -156,7 +157,7 @@ func (d *Dir) settle(name string, delivered bool) error {
 
 // sync makes the names in both directories durable.
 func (d *Dir) sync() error {
-	return errors.Join(syncDir(filepath.Join(d.Dir, claimedName)), syncDir(d.Dir))
+	return errors.Join(disk.SyncDir(filepath.Join(d.Dir, claimedName)), disk.SyncDir(d.Dir))
 }
 
 // ErrNoLetter says that there is no letter of that id: it was sent again, or somebody deleted it.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -20,7 +21,7 @@ const clusterUID = "0b6f3c1e-8a4d-4c39-9d2b-0a1b2c3d4e5f"
 
 func newDir(t *testing.T) *Dir {
 	d := New(Options{Dir: filepath.Join(t.TempDir(), "letters", "bus"), Sink: "bus", Cluster: "prod", ClusterUID: clusterUID})
-	d.usage = func(string) (uint64, bool, error) { return 1 << 40, true, nil }
+	d.usage = func(string) (disk.Usage, error) { return disk.Usage{Free: 1 << 40, Total: 1 << 40}, nil }
 	return d
 }
 
@@ -187,9 +188,9 @@ func TestOthersCannotReadLetters(t *testing.T) {
 func TestFullVolume(t *testing.T) {
 	d := newDir(t)
 	free := uint64(63 << 20)
-	d.usage = func(string) (uint64, bool, error) { return free, true, nil }
+	d.usage = func(string) (disk.Usage, error) { return disk.Usage{Free: free, Total: 1 << 40}, nil }
 	_, err := d.Keep(record("7"), message(record("7")), tooLarge())
-	var full *FullError
+	var full *disk.FullError
 	if !errors.As(err, &full) || !strings.HasSuffix(err.Error(), "only 63 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, the sink goes on when there is space") {
 		t.Fatalf("got %v", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/kubecdc/kubecdc/internal/disk"
 )
 
 // Mend writes the letters anew of which due says by their heads that they may not stay as they are, after mend has
@@ -56,5 +58,5 @@ func (d *Dir) write(l *Letter, path string) error {
 	if err := os.Rename(temporary, path); err != nil {
 		return errors.Join(err, remove(temporary))
 	}
-	return syncDir(filepath.Dir(path))
+	return disk.SyncDir(filepath.Dir(path))
 }

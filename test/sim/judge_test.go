@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -292,7 +293,7 @@ func (j *judge) afterLife(l *life) {
 		return
 	}
 	var left *pipeline.LeftError
-	var full *checkpoint.FullError
+	var full *disk.FullError
 	switch {
 	case errors.As(l.err, &left), errors.As(l.err, &full) && l.wasFull, errors.Is(l.err, errBroken):
 	case l.err != nil:

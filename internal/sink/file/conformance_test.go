@@ -24,14 +24,14 @@ func TestConformanceRotated(t *testing.T) {
 	sinktest.Run(t, sinktest.Harness{New: func(t *testing.T) *sinktest.Env { return newEnv(t, Options{MaxBytes: 2500}) }})
 }
 
-// disk is a file system that can be full.
-type disk struct {
+// fullDisk is a file system that can be full.
+type fullDisk struct {
 	full atomic.Bool
 	// room is how many bytes of a write a full disk still takes.
 	room atomic.Int64
 }
 
-func (d *disk) open(path string) (handle, error) {
+func (d *fullDisk) open(path string) (handle, error) {
 	if d.full.Load() {
 		if _, err := os.Stat(path); err != nil {
 			return nil, unix.ENOSPC
@@ -46,7 +46,7 @@ func (d *disk) open(path string) (handle, error) {
 
 type diskFile struct {
 	handle
-	disk *disk
+	disk *fullDisk
 }
 
 func (f *diskFile) Write(p []byte) (int, error) {
@@ -62,7 +62,7 @@ func (f *diskFile) Write(p []byte) (int, error) {
 
 func newEnv(t *testing.T, o Options) *sinktest.Env {
 	o.Path = filepath.Join(t.TempDir(), "changes.ndjson")
-	d := &disk{}
+	d := &fullDisk{}
 	d.room.Store(700)
 	return &sinktest.Env{
 		SkipsTombstones: true,
@@ -85,7 +85,7 @@ func newEnv(t *testing.T, o Options) *sinktest.Env {
 	}
 }
 
-func newTestLog(t *testing.T, o Options, d *disk) *Log {
+func newTestLog(t *testing.T, o Options, d *fullDisk) *Log {
 	t.Helper()
 	s, err := New(o)
 	if err != nil {

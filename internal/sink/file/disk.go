@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -95,19 +94,6 @@ func (l *Log) at(f handle) (bool, error) {
 		return false, nil
 	}
 	return err == nil && os.SameFile(ours, here), err
-}
-
-// syncDir makes the names in a directory durable, on file systems that know this.
-func syncDir(path string) error {
-	dir, err := os.Open(filepath.Clean(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if err := dir.Sync(); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
-		return err
-	}
-	return nil
 }
 
 func permanent(format string, args ...any) error {

@@ -60,9 +60,21 @@ func ourID(value json.RawMessage) string {
 	return id
 }
 
-// readLines gives the ids of the whole lines to found, and returns how many bytes these lines have. It ends without
-// error before a line that has no newline, or a zero byte: file systems fill with those what a power failure took.
+// readLines gives the ids of the whole lines to found, and returns how many bytes these lines have.
 func readLines(r io.Reader, found func(id string)) (length int64, err error) {
+	err = eachLine(r, func(line []byte) error {
+		if id := idOf(line); id != "" {
+			found(id)
+		}
+		length += int64(len(line))
+		return nil
+	})
+	return length, err
+}
+
+// eachLine hands on the whole lines, each with its newline. It ends without error before a line that has no newline, or
+// a zero byte: file systems fill with those what a power failure took.
+func eachLine(r io.Reader, each func(line []byte) error) error {
 	b := bufio.NewReaderSize(r, 256<<10)
 	var line []byte
 	for {
@@ -72,14 +84,13 @@ func readLines(r io.Reader, found func(id string)) (length int64, err error) {
 		case err == bufio.ErrBufferFull:
 			continue
 		case err == io.EOF || err == nil && bytes.IndexByte(line, 0) >= 0:
-			return length, nil
+			return nil
 		case err != nil:
-			return length, err
+			return err
 		}
-		if id := idOf(line); id != "" {
-			found(id)
+		if err := each(line); err != nil {
+			return err
 		}
-		length += int64(len(line))
 		line = line[:0]
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -107,7 +108,7 @@ func (l *Log) attach() error {
 		return err
 	}
 	l.size = info.Size()
-	return syncDir(filepath.Dir(l.path))
+	return disk.SyncDir(filepath.Dir(l.path))
 }
 
 func (l *Log) lost(want string, offset int64) *sink.LostError {

@@ -200,7 +200,7 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 func TestI4FullDiskIsWaitedFor(t *testing.T) {
 	for room := range int64(400) {
 		o := pathIn(t)
-		d := &disk{}
+		d := &fullDisk{}
 		var reasons []string
 		var torn int64
 		o.Retry = func(reason string, err error) {
@@ -387,7 +387,7 @@ func TestI4LargeBatchMeetsAFullDisk(t *testing.T) {
 	}
 	lines := linesOf(batch)
 	for room := int64(0); room < int64(len(lines)); room += chunk / 3 {
-		o, d, tries := pathIn(t), &disk{}, 0
+		o, d, tries := pathIn(t), &fullDisk{}, 0
 		o.Retry = func(string, error) { tries++; d.full.Store(false) }
 		l := newTestLog(t, o, d)
 		l.firstWait = 1

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -142,29 +141,15 @@ func (r *Reader) open(path string) error {
 // lines hands on the whole lines behind the offset. What has no newline yet is read again the next time: a failed write
 // is cut off again by the sink.
 func (r *Reader) lines(ctx context.Context, each func(*sink.Stored) error) error {
-	b := bufio.NewReaderSize(io.NewSectionReader(r.file, r.offset, 1<<62), 256<<10)
-	var line []byte
-	for {
-		part, err := b.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case err == bufio.ErrBufferFull:
-			continue
-		case err == io.EOF || err == nil && bytes.IndexByte(line, 0) >= 0:
-			return nil
-		case err != nil:
-			return err
-		}
+	return eachLine(io.NewSectionReader(r.file, r.offset, 1<<62), func(line []byte) error {
 		r.offset += int64(len(line))
 		r.line++
-		if err := each(&sink.Stored{Place: fmt.Sprintf("file %s line %d", r.name, r.line), Value: bytes.TrimSuffix(line, []byte("\n"))}); err != nil {
+		stored := sink.Stored{Place: fmt.Sprintf("file %s line %d", r.name, r.line), Value: bytes.TrimSuffix(line, []byte("\n"))}
+		if err := each(&stored); err != nil {
 			return err
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		line = line[:0]
-	}
+		return context.Cause(ctx)
+	})
 }
 
 // Close is as in sink.Reader.

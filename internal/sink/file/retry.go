@@ -10,6 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"golang.org/x/sys/unix"
 
+	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -106,7 +107,7 @@ func cause(err error) error {
 }
 
 func reason(err error) string {
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+	if disk.IsFull(err) {
 		return "disk_full"
 	}
 	return "io_error"

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -85,7 +86,7 @@ func (l *Log) tryRotate() error {
 	}
 	info, err := next.Stat()
 	if err == nil {
-		err = syncDir(filepath.Dir(l.path))
+		err = disk.SyncDir(filepath.Dir(l.path))
 	}
 	if err != nil {
 		return errors.Join(err, next.Close())

@@ -189,7 +189,7 @@ func TestI1CrashBetweenRenameAndNewFile(t *testing.T) {
 func TestI4FullDiskDuringRotationIsWaitedFor(t *testing.T) {
 	o := pathIn(t)
 	o.MaxBytes = 1
-	d := &disk{}
+	d := &fullDisk{}
 	repeats := 0
 	o.Retry = func(string, error) {
 		repeats++
