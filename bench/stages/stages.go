@@ -61,7 +61,7 @@ func newSetup(ctx context.Context, dir string) (*setup, error) {
 	if s.log, err = file.New(file.Options{Path: filepath.Join(dir, "stages.ndjson")}); err != nil {
 		return nil, err
 	}
-	return s, s.log.Open(ctx, "", nil)
+	return s, s.log.Open(ctx, sink.Opening{})
 }
 
 func (s *setup) decodeRecords() error {
@@ -185,8 +185,8 @@ type nullSink struct {
 	done       func()
 }
 
-func (*nullSink) Open(context.Context, sink.Mark, sink.Tail) error { return nil }
-func (*nullSink) Close(context.Context) error                      { return nil }
+func (*nullSink) Open(context.Context, sink.Opening) error { return nil }
+func (*nullSink) Close(context.Context) error              { return nil }
 
 func (n *nullSink) Write(_ context.Context, batch []sink.Message) (sink.Mark, error) {
 	if n.seen += len(batch); n.seen == n.want {

@@ -27,7 +27,7 @@ type toy struct {
 	read int // of the log
 }
 
-func (t *toy) Open(context.Context, sink.Mark, sink.Tail) error { return nil }
+func (t *toy) Open(context.Context, sink.Opening) error { return nil }
 
 func (t *toy) Write(_ context.Context, batch []sink.Message) (sink.Mark, error) {
 	for _, m := range batch {

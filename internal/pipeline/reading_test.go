@@ -18,11 +18,11 @@ type vast struct {
 	most    uint64 // bytes in use while it was read
 }
 
-func (v *vast) Open(ctx context.Context, mark sink.Mark, behind sink.Tail) error {
-	if err := v.memory.Open(ctx, mark, behind); err != nil || mark == "" {
+func (v *vast) Open(ctx context.Context, at sink.Opening) error {
+	if err := v.memory.Open(ctx, at); err != nil || at.Mark == "" {
 		return err
 	}
-	found := behind()
+	found := at.Behind()
 	for i := range v.records {
 		rec := update(pods(), "p"+strconv.Itoa(i), 3)
 		found(rec.ID("ffffffff-0000").String())

@@ -100,7 +100,7 @@ func (l *listener) read(ctx context.Context, mark sink.Mark, begin beginning, ca
 	if again(); failed != nil { // a sink that finds nothing need not begin
 		return nil, failed
 	}
-	err := l.Target.Open(ctx, mark, again)
+	err := l.Target.Open(ctx, sink.Opening{Mark: mark, Behind: again})
 	switch {
 	case failed != nil:
 		return nil, failed

@@ -54,12 +54,12 @@ type memory struct {
 	lost  error // of the next Open
 }
 
-func (m *memory) Open(_ context.Context, mark sink.Mark, behind sink.Tail) error {
-	ids, err := m.openAt(mark)
+func (m *memory) Open(_ context.Context, at sink.Opening) error {
+	ids, err := m.openAt(at.Mark)
 	if err != nil {
 		return err
 	}
-	found := behind()
+	found := at.Behind()
 	for _, id := range ids {
 		found(id)
 	}

@@ -135,13 +135,13 @@ type late struct {
 	may chan struct{}
 }
 
-func (l *late) Open(ctx context.Context, mark sink.Mark, behind sink.Tail) error {
+func (l *late) Open(ctx context.Context, at sink.Opening) error {
 	select {
 	case <-l.may:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return l.memory.Open(ctx, mark, behind)
+	return l.memory.Open(ctx, at)
 }
 
 func TestSinkThatIsNotOpenHoldsUpNobody(t *testing.T) {

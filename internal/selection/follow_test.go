@@ -89,7 +89,7 @@ type followRig struct {
 // idle is a sink that holds whatever it is given.
 type idle struct{}
 
-func (idle) Open(context.Context, sink.Mark, sink.Tail) error { return nil }
+func (idle) Open(context.Context, sink.Opening) error { return nil }
 
 func (idle) Write(context.Context, []sink.Message) (sink.Mark, error) {
 	return "1", nil

@@ -11,15 +11,14 @@ import (
 // Close last; after an error of Write, Open again.
 type Sink interface {
 	// Open connects, creates what is missing where it is allowed to, and gives the ids of the messages that the sink's
-	// own log holds after mark to behind, oldest first among those of one key. They were delivered before a crash
-	// could record it, and will not be written again. Behind a mark may lie any number of messages, so none of them is
-	// kept (I6). The empty mark is a sink that never wrote: everything that the log already holds is somebody else's
-	// or an earlier life's, is left alone, and nothing is given. After an error, what was given counts for nothing.
+	// own log holds after the mark to at.Behind, oldest first among those of one key. They were delivered before a
+	// crash could record it, and will not be written again. Behind a mark may lie any number of messages, so none of
+	// them is kept (I6). After an error, what was given counts for nothing.
 	//
 	// Open on a sink that is open closes it first. It blocks and retries what the transport can mend for as long as
 	// ctx lives. It returns a *PermanentError where only a person can help, and a *LostError where the log ends before
-	// mark; the sink is open then, at its log's end.
-	Open(ctx context.Context, mark Mark, behind Tail) error
+	// the mark; the sink is open then, at its log's end.
+	Open(ctx context.Context, at Opening) error
 
 	// Write makes the batch durable, in its order, and returns the mark after its last message. It returns nil only
 	// when every message would survive a crash of the exporter (I1). It retries what the transport can mend, without
@@ -42,6 +41,14 @@ type Sink interface {
 
 	// Close releases everything; the sink can be opened again. It is safe on a sink that is not open.
 	Close(ctx context.Context) error
+}
+
+// Opening is what a sink is opened with.
+type Opening struct {
+	// Mark is the saved one. The empty mark is a sink that never wrote: everything that the log already holds is
+	// somebody else's or an earlier life's, is left alone, and nothing is given to Behind.
+	Mark   Mark
+	Behind Tail
 }
 
 // Tail is called whenever Open begins to read what lies behind the mark, and returns what takes the ids from there on,

@@ -241,7 +241,7 @@ func (s *logSink) leave() {
 }
 
 // Open is sink.Sink's.
-func (s *logSink) Open(ctx context.Context, mark sink.Mark, behind sink.Tail) error {
+func (s *logSink) Open(ctx context.Context, at sink.Opening) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -257,11 +257,11 @@ func (s *logSink) Open(ctx context.Context, mark sink.Mark, behind sink.Tail) er
 			return errors.New("the broker does not answer")
 		}
 	}
-	ids, err := s.openAt(mark)
+	ids, err := s.openAt(at.Mark)
 	if err != nil {
 		return err
 	}
-	found := behind()
+	found := at.Behind()
 	for _, id := range ids {
 		found(id)
 	}

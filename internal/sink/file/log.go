@@ -46,7 +46,7 @@ var (
 // Open is sink.Sink's. The last line is cut off if a crash left it without its newline or, after a failure of power,
 // with zeros in it: it lies behind the mark and was never acknowledged. Where no mark is found, nothing is known of
 // the file's lines, and an unfinished one is only ended.
-func (l *Log) Open(ctx context.Context, saved sink.Mark, behind sink.Tail) error {
+func (l *Log) Open(ctx context.Context, at sink.Opening) error {
 	_ = l.release()
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("open file %s: %w", l.options.Path, err)
@@ -54,7 +54,7 @@ func (l *Log) Open(ctx context.Context, saved sink.Mark, behind sink.Tail) error
 	var lost *sink.LostError
 	err := l.retry(ctx, "open", func() (err error) {
 		_ = l.release()
-		lost, err = l.open(saved, behind)
+		lost, err = l.open(at.Mark, at.Behind)
 		return err
 	})
 	if err != nil {

@@ -42,7 +42,7 @@ type Stream struct {
 var _ sink.Sink = (*Stream)(nil)
 
 // Open is sink.Sink's. It finds nothing.
-func (s *Stream) Open(ctx context.Context, _ sink.Mark, _ sink.Tail) error {
+func (s *Stream) Open(ctx context.Context, _ sink.Opening) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("open standard output: %w", err)
 	}

@@ -84,8 +84,8 @@ func New(options Options) (*Sink, error) {
 }
 
 // Open is as in sink.Sink.
-func (s *Sink) Open(ctx context.Context, text sink.Mark, behind sink.Tail) error {
-	want, err := parseMark(text)
+func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
+	want, err := parseMark(at.Mark)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *Sink) Open(ctx context.Context, text sink.Mark, behind sink.Tail) error
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
-	err = s.surveyAgain(ctx, want, behind)
+	err = s.surveyAgain(ctx, want, at.Behind)
 	var lost *sink.LostError
 	if err == nil || errors.As(err, &lost) {
 		s.opened = true

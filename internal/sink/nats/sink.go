@@ -44,15 +44,15 @@ func New(options Options) (*Sink, error) {
 }
 
 // Open is as in sink.Sink.
-func (s *Sink) Open(ctx context.Context, text sink.Mark, behind sink.Tail) error {
-	want, err := parseMark(text)
+func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
+	want, err := parseMark(at.Mark)
 	if err != nil {
 		return err
 	}
 	s.shut(ctx)
 	wait := newBackOff()
 	for {
-		err := s.attempt(ctx, want, behind)
+		err := s.attempt(ctx, want, at.Behind)
 		var lost *sink.LostError
 		if err == nil || errors.As(err, &lost) {
 			s.opened = true

@@ -41,25 +41,25 @@ type memorySink struct {
 	kept []Stored
 }
 
-func (s *memorySink) Open(ctx context.Context, mark sink.Mark, behind sink.Tail) error {
+func (s *memorySink) Open(ctx context.Context, at sink.Opening) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.open, s.log.owner = true, s
-	if mark == "" && s.log.lie != "returns what is foreign" {
+	if at.Mark == "" && s.log.lie != "returns what is foreign" {
 		return nil
 	}
-	epoch, at := parseMark(mark)
-	if s.log.lie != "overlooks the loss" && (epoch != s.log.epoch || at > len(s.log.stored)) {
-		return &sink.LostError{Log: "memory", Want: string(mark), Have: strconv.Itoa(len(s.log.stored))}
+	epoch, from := parseMark(at.Mark)
+	if s.log.lie != "overlooks the loss" && (epoch != s.log.epoch || from > len(s.log.stored)) {
+		return &sink.LostError{Log: "memory", Want: string(at.Mark), Have: strconv.Itoa(len(s.log.stored))}
 	}
 	if s.log.lie == "forgets what follows" {
 		return nil
 	}
-	found := behind()
-	for _, stored := range s.log.stored[min(at, len(s.log.stored)):] {
+	found := at.Behind()
+	for _, stored := range s.log.stored[min(from, len(s.log.stored)):] {
 		found(stored.ID)
 	}
 	return nil

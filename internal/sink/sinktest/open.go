@@ -8,7 +8,7 @@ import (
 
 // Open opens the sink and returns the ids that it finds behind the mark.
 func Open(ctx context.Context, s sink.Sink, mark sink.Mark) (ids []string, err error) {
-	err = s.Open(ctx, mark, Collect(&ids))
+	err = s.Open(ctx, sink.Opening{Mark: mark, Behind: Collect(&ids)})
 	if err != nil {
 		return nil, err
 	}
