@@ -84,7 +84,7 @@ func contestants() ([]contestant, error) {
 				return nil, err
 			}
 			all = append(all, contestant{name: strings.ReplaceAll(format, "-", "_") + rules.name, events: func(b testing.TB, n int) {
-				encodeAll(encoder, s, n)
+				encodeAll(b, encoder, s, n)
 				if failure != nil {
 					b.Fatal(failure)
 				}
@@ -109,7 +109,7 @@ func pod() []byte {
 	return []byte(strings.TrimSpace(strings.NewReplacer("__NAME__", "web-7d4b9c6f5-0000001", "__UID__", uid, "__RV__", "1000000001").Replace(bench.PodTemplate())))
 }
 
-func encodeAll(encoder *encode.Encoder, s *shape.Shape, n int) {
+func encodeAll(b testing.TB, encoder *encode.Encoder, s *shape.Shape, n int) {
 	object := pod()
 	stream := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
 	received := time.Now()
@@ -127,7 +127,10 @@ func encodeAll(encoder *encode.Encoder, s *shape.Shape, n int) {
 		if s != nil {
 			s.Apply(&rec)
 		}
-		messages = encoder.Encode(messages, &rec)
+		var err error
+		if messages, err = encoder.Encode(b.Context(), messages, &rec); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

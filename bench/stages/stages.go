@@ -198,13 +198,13 @@ func (n *nullSink) Write(_ context.Context, batch []sink.Message) (sink.Mark, er
 // nullEncoder makes a message of nothing.
 type nullEncoder struct{}
 
-func (nullEncoder) Encode(dst []sink.Message, _ *change.Record) []sink.Message {
-	return append(dst, sink.Message{})
+func (nullEncoder) Encode(_ context.Context, dst []sink.Message, _ *change.Record) ([]sink.Message, error) {
+	return append(dst, sink.Message{}), nil
 }
 func (nullEncoder) Reset() {}
 
 // encode makes CloudEvents.
-func (s *setup) encode(_ testing.TB, n int) {
+func (s *setup) encode(b testing.TB, n int) {
 	encoder := encode.NewEncoder(encode.Options{Cluster: "bench", ClusterUID: uid})
 	var messages []sink.Message
 	for i := range n {
@@ -212,7 +212,9 @@ func (s *setup) encode(_ testing.TB, n int) {
 			encoder.Reset()
 			messages = messages[:0]
 		}
-		messages = encoder.Encode(messages, &s.records[i%pods])
+		var err error
+		messages, err = encoder.Encode(s.ctx, messages, &s.records[i%pods])
+		fail(b, "encode", err)
 	}
 }
 
@@ -221,7 +223,9 @@ func (s *setup) append(b testing.TB, n int) {
 	encoder := encode.NewEncoder(encode.Options{Cluster: "bench", ClusterUID: uid})
 	var messages []sink.Message
 	for i := range batchSize {
-		messages = encoder.Encode(messages, &s.records[i])
+		var err error
+		messages, err = encoder.Encode(s.ctx, messages, &s.records[i])
+		fail(b, "encode", err)
 	}
 	for n > 0 {
 		batch := messages[:min(n, batchSize)]

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -101,7 +102,7 @@ func (f *forms) reshape(rec *change.Record) error {
 
 // reshapeLetters brings the dead letters on disk into today's form, so that nobody who looks at them sees more than
 // consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
-func (a *assembly) reshapeLetters(all *letters, sinks []pipeline.Sink, f *forms) {
+func (a *assembly) reshapeLetters(ctx context.Context, all *letters, sinks []pipeline.Sink, f *forms) {
 	for i := range sinks {
 		s := &sinks[i]
 		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays
@@ -110,9 +111,9 @@ func (a *assembly) reshapeLetters(all *letters, sinks []pipeline.Sink, f *forms)
 			return rec.Op.OfObject() && today != nil && head.Form != today.Form
 		}
 		err := all.dirs[s.Name].Mend(due, func(l *deadletter.Letter) error {
-			f.reshapeLetter(l, a.cluster.uid, func(rec *change.Record) []sink.Message {
+			f.reshapeLetter(l, a.cluster.uid, func(rec *change.Record) ([]sink.Message, error) {
 				s.Encoder.Reset()
-				return s.Encoder.Encode(nil, rec)
+				return s.Encoder.Encode(ctx, nil, rec)
 			})
 			return nil
 		})
@@ -123,8 +124,8 @@ func (a *assembly) reshapeLetters(all *letters, sinks []pipeline.Sink, f *forms)
 }
 
 // reshapeLetter makes the letter's object and message be what they would be today. Where that is not possible nothing
-// is left of them.
-func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode func(*change.Record) []sink.Message) {
+// is left of them. A message that cannot be encoded now is encoded when the letter is sent again.
+func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode func(*change.Record) ([]sink.Message, error)) {
 	rec := l.Record(clusterUID)
 	if err := f.reshape(rec); err != nil {
 		l.Value, l.Object, l.Form = nil, nil, f.of(rec.Stream)
@@ -132,7 +133,7 @@ func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode fu
 		return
 	}
 	l.Value, l.Object, l.Form = nil, rec.Object, f.of(rec.Stream)
-	if messages := encode(rec); len(messages) > 0 {
+	if messages, err := encode(rec); err == nil {
 		l.Value = messages[0].Value
 	}
 }

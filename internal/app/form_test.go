@@ -50,8 +50,8 @@ func TestI9ALetterThatCannotBeShapedSaysNothing(t *testing.T) {
 	c := new(cluster)
 	c.Chosen.Store(&selection.Choice{})
 	f := newForms(c, cfg, []byte("key"))
-	encode := func(rec *change.Record) []sink.Message {
-		return []sink.Message{{Value: append([]byte("of "), rec.Object...)}}
+	encode := func(rec *change.Record) ([]sink.Message, error) {
+		return []sink.Message{{Value: append([]byte("of "), rec.Object...)}}, nil
 	}
 	letter := func(object string) *deadletter.Letter {
 		l := &deadletter.Letter{Resource: "configmaps", Version: "v1", Op: "updated", Value: []byte("s3cr3t"), Object: []byte(object)}

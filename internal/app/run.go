@@ -108,7 +108,7 @@ func (a *assembly) run(ctx context.Context) error {
 		return err
 	}
 	letters.keepFor(sinks)
-	a.reshapeLetters(letters, sinks, forms)
+	a.reshapeLetters(ctx, letters, sinks, forms)
 	requests := make(chan pipeline.Request)
 	stopServing, err := a.serve(ctx, withPage(shown, a.handler(t.Handler(), a.controls(requests, letters))))
 	if err != nil {

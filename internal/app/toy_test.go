@@ -84,7 +84,11 @@ func TestASinkIsOneRegistration(t *testing.T) {
 		Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}, Op: change.Added,
 		Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "7", Object: []byte(`{}`), Received: time.UnixMilli(1).UTC(),
 	}
-	if _, err := built[0].Target.Write(t.Context(), built[0].Encoder.Encode(nil, rec)); err != nil {
+	messages, err := built[0].Encoder.Encode(t.Context(), nil, rec)
+	if err == nil {
+		_, err = built[0].Target.Write(t.Context(), messages)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	reader, err := newReader(s, c, sink.Start{})

@@ -48,7 +48,11 @@ func stored(t *testing.T, o encode.Options, records ...*change.Record) (all []*s
 	o.Cluster, o.ClusterUID = "dev", "0b6f3c1e-8a4d"
 	encoder := encode.NewEncoder(o)
 	for _, rec := range records {
-		for _, m := range encoder.Encode(nil, rec) {
+		messages, err := encoder.Encode(t.Context(), nil, rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range messages {
 			s := &sink.Stored{Key: m.Key, Headers: m.Headers, Value: m.Value, Time: m.Time}
 			if o.Transport != encode.File {
 				s.Headers = append(slices.Clone(s.Headers), sink.Header{Name: sink.HeaderID, Value: m.ID})

@@ -32,7 +32,11 @@ func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
 				rec.Snapshot = snapshot
 			}
 			encoder := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: "0b6f3c1e-8a4d", Format: f.format, Transport: f.transport})
-			m := encoder.Encode(nil, rec)[0]
+			messages, err := encoder.Encode(t.Context(), nil, rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := messages[0]
 			stored := &sink.Stored{Place: "here", Key: m.Key, Headers: m.Headers, Value: m.Value, Time: m.Time}
 			if f.transport != encode.File {
 				stored.Headers = append(stored.Headers, sink.Header{Name: sink.HeaderID, Value: m.ID})

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -55,7 +56,11 @@ func written(format string, transport encode.Transport, cluster, uid string) *si
 		Object: []byte(`{"kind":"Widget","specversion":"1.0","cluster":"tenant","source":{"name":"tenant"}}`),
 	}
 	encoder := encode.NewEncoder(encode.Options{Cluster: cluster, ClusterUID: uid, Format: format, Transport: transport})
-	m := encoder.Encode(nil, rec)[0]
+	messages, err := encoder.Encode(context.Background(), nil, rec)
+	if err != nil {
+		panic(err)
+	}
+	m := messages[0]
 	stored := &sink.Stored{Place: "here", Headers: m.Headers, Value: m.Value}
 	if transport != encode.File {
 		stored.Headers = append(stored.Headers, sink.Header{Name: sink.HeaderID, Value: m.ID})

@@ -69,7 +69,7 @@ func TestAllocations(t *testing.T) {
 				var messages []sink.Message
 				got := testing.AllocsPerRun(100, func() {
 					encoder.Reset()
-					messages = encoder.Encode(messages[:0], rec)
+					messages = encoded(encoder, messages[:0], rec)
 				})
 				if got > 1 {
 					t.Errorf("%s %s, %s on %s: %v allocations an event, want one", stream, op, o.format, o.transport, got)
@@ -86,7 +86,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		encoder.Reset()
-		messages = encoder.Encode(messages[:0], rec)
+		messages = encoded(encoder, messages[:0], rec)
 	}
 }
 

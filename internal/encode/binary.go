@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -47,7 +48,7 @@ func newBinary(events CloudEvents, transport Transport) *binary {
 	return b
 }
 
-func (b *binary) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
+func (b *binary) fill(_ context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
 	h := headers{binary: b, e: e, start: len(e.headers)}
 	h.attributes(rec)
 	data := payload(rec)
@@ -56,6 +57,7 @@ func (b *binary) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
 	}
 	msg.Headers = e.headers[h.start:len(e.headers):len(e.headers)]
 	msg.Value = present(data)
+	return nil
 }
 
 // text is the value as the transport's headers take it.

@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -33,13 +34,13 @@ type debezium struct {
 // headerData carries the payload of a message that has no value.
 const headerData = "kubecdc-data"
 
-func (d debezium) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
+func (d debezium) fill(_ context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
 	if d.transport == Kafka {
 		msg.Key = e.take(d.appendKey(e.buffer, rec))
 	}
 	if rec.Op.OfObject() || d.transport == File {
 		msg.Value = e.take(d.append(e.buffer, e.texts.ID(), rec))
-		return
+		return nil
 	}
 	start := len(e.headers)
 	e.headers = append(e.headers, sink.Header{Name: headerData, Value: string(payload(rec))})
@@ -47,6 +48,7 @@ func (d debezium) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
 	if d.transport == NATS {
 		msg.Value = []byte{}
 	}
+	return nil
 }
 
 func (d debezium) append(dst, id []byte, rec *change.Record) []byte {

@@ -1,8 +1,11 @@
 // Package encode turns records into the messages that sinks write. An object's bytes are spliced into the message as
-// they came from the API server; nothing is parsed and printed again. It knows no clock, no goroutine and no I/O.
+// they came from the API server; nothing is parsed and printed again. It knows no clock and no
+// goroutine. A format may do I/O and fail; the four that are here do neither.
 //
 // Decisions:
 //
+//   - A format returns an error instead of a message, and has the context of the delivery. Its caller tries the record
+//     again, as after a failure of the sink, unless the error is a *sink.RejectedError.
 //   - Four formats behind one Encoder. In Debezium's envelope, records without an object go out without a value:
 //     readers stop at an operation that they do not know, and skip a message without a value.
 //   - Readable ids instead of hashes. cluster/resource/namespace/name/uid/version/op costs some 60 bytes more, and lets

@@ -1,7 +1,9 @@
 package encode
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 const clusterUID = "0b6f3c1e-8a4d-4c39-9d2b-0a1b2c3d4e5f"
@@ -25,6 +28,40 @@ func clusterRoles() *change.Stream {
 
 func received() time.Time {
 	return time.Date(2026, 11, 21, 3, 33, 14, 123456789, time.FixedZone("CET", 3600))
+}
+
+// encoded is dst with the messages of the record, whose format cannot fail.
+func encoded(e *Encoder, dst []sink.Message, rec *change.Record) []sink.Message {
+	messages, err := e.Encode(context.Background(), dst, rec)
+	if err != nil {
+		panic(err)
+	}
+	return messages
+}
+
+// failing is a format that fails when it has taken from the encoder all that a format may take.
+type failing struct{ format }
+
+func (f failing) fill(ctx context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
+	return errors.Join(f.format.fill(ctx, e, msg, rec), errors.New("no schema"))
+}
+
+func TestAFormatThatFailsLeavesTheBatchAsItWas(t *testing.T) {
+	for _, o := range outlets() {
+		encoder, other := formatEncoder(o.format, o.kind), formatEncoder(o.format, o.kind)
+		want := text(encoded(other, encoded(other, nil, records()["updated"]), records()["odd"]))
+		batch := encoded(encoder, nil, records()["updated"])
+		works := encoder.format
+		encoder.format = failing{works}
+		batch, err := encoder.Encode(t.Context(), batch, records()["deleted"])
+		if err == nil || len(batch) != 1 {
+			t.Fatalf("%s on %s: %d messages, %v", o.format, o.transport, len(batch), err)
+		}
+		encoder.format = works
+		if got := text(encoded(encoder, batch, records()["odd"])); got != want {
+			t.Errorf("%s on %s: the batch is\n%s\nwant\n%s", o.format, o.transport, got, want)
+		}
+	}
 }
 
 // records are one of each shape, by the name of its golden file.
@@ -74,7 +111,7 @@ func TestCloudEventsGoldens(t *testing.T) {
 	for name, rec := range records() {
 		t.Run(name, func(t *testing.T) {
 			encoder.Reset()
-			got := string(encoder.Encode(nil, rec)[0].Value) + "\n"
+			got := string(encoded(encoder, nil, rec)[0].Value) + "\n"
 			same(t, filepath.Join("testdata", "cloudevents", name+".json"), got)
 			checkCloudEvent(t, []byte(got), rec)
 		})
@@ -129,7 +166,7 @@ func checkCloudEvent(t *testing.T, message []byte, rec *change.Record) {
 func TestObjectBytesAreSpliced(t *testing.T) {
 	rec := records()["updated"]
 	rec.Object = []byte(`{ "odd":  [1.0, 1e400, "\u00e9"],"odd":2}`)
-	got := NewEncoder(Options{Cluster: "c"}).Encode(nil, rec)[0].Value
+	got := encoded(NewEncoder(Options{Cluster: "c"}), nil, rec)[0].Value
 	if !strings.Contains(string(got), `"data":`+string(rec.Object)+"}") {
 		t.Errorf("the object's bytes changed: %s", got)
 	}
@@ -139,9 +176,9 @@ func TestMessagesOfABatchDoNotOverwriteEachOther(t *testing.T) {
 	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID})
 	for range 3 { // the second and third batch reuse the buffer
 		encoder.Reset()
-		one := encoder.Encode(nil, records()["updated"])
+		one := encoded(encoder, nil, records()["updated"])
 		first := string(one[0].Value)
-		both := encoder.Encode(one, records()["deleted"])
+		both := encoded(encoder, one, records()["deleted"])
 		if string(both[0].Value) != first || !strings.Contains(string(both[1].Value), "deleted") {
 			t.Fatalf("messages %q, %q; the first was %q", both[0].Value, both[1].Value, first)
 		}

@@ -1,6 +1,8 @@
 package encode
 
 import (
+	"context"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -53,8 +55,9 @@ func (e *Encoder) Reset() {
 }
 
 // Encode appends the record's message to dst, and the delete's tombstone where there is to be one. The messages are
-// valid until Reset.
-func (e *Encoder) Encode(dst []sink.Message, rec *change.Record) []sink.Message {
+// valid until Reset. Where the format fails, dst is returned as it was, with the format's error.
+func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Record) ([]sink.Message, error) {
+	before := len(dst)
 	dst = append(dst, sink.Message{Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Time: rec.Received})
 	msg := &dst[len(dst)-1]
 	if rec.Snapshot != nil && !rec.Op.OfObject() {
@@ -64,7 +67,9 @@ func (e *Encoder) Encode(dst []sink.Message, rec *change.Record) []sink.Message 
 	if e.options.Destination != nil {
 		e.texts.put(placeOfDestination, e.options.Destination.Append(e.texts.bytes, rec))
 	}
-	e.format.fill(e, msg, rec)
+	if err := e.format.fill(ctx, e, msg, rec); err != nil {
+		return dst[:before], err
+	}
 	e.texts.end(msg)
 	if e.options.Transport == Kafka && msg.Key == nil {
 		msg.Key = e.take(appendKey(e.buffer, rec))
@@ -75,7 +80,7 @@ func (e *Encoder) Encode(dst []sink.Message, rec *change.Record) []sink.Message 
 		tombstone.Value, tombstone.Headers = nil, nil
 		dst = append(dst, tombstone)
 	}
-	return dst
+	return dst, nil
 }
 
 // mark puts what was done to the record into the headers, where the transport has any, whatever the format.

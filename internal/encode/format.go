@@ -1,6 +1,8 @@
 package encode
 
 import (
+	"context"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -25,8 +27,10 @@ const (
 
 // format makes a record's message.
 type format interface {
-	// fill sets the value, and what of the headers and the key is the format's own. The id is in e.texts.
-	fill(e *Encoder, msg *sink.Message, rec *change.Record)
+	// fill sets the value, and what of the headers and the key is the format's own. The id is in e.texts. A
+	// *sink.RejectedError is about the record, which then never arrives; after any other error the record is tried
+	// again. It returns soon after ctx ends.
+	fill(ctx context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error
 }
 
 func newFormat(o *Options) format {
@@ -58,22 +62,24 @@ func newStructured(events CloudEvents, transport Transport) structured {
 	return s
 }
 
-func (s structured) fill(e *Encoder, msg *sink.Message, rec *change.Record) {
+func (s structured) fill(_ context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
 	msg.Headers = s.headers
 	msg.Value = e.take(s.events.Append(e.buffer, e.texts.ID(), rec))
+	return nil
 }
 
 // object is the bare object. Where it is gone there is no value: a tombstone on Kafka, and elsewhere an empty message
 // whose header kubecdc-op tells of the delete.
 type object struct{ transport Transport }
 
-func (o object) fill(_ *Encoder, msg *sink.Message, rec *change.Record) {
+func (o object) fill(_ context.Context, _ *Encoder, msg *sink.Message, rec *change.Record) error {
 	switch {
 	case rec.Op != change.Deleted:
 		msg.Value = present(payload(rec))
 	case o.transport != Kafka:
 		msg.Value = []byte{}
 	}
+	return nil
 }
 
 // present makes a value of what may be none: a message without one is a tombstone.

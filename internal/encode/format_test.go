@@ -52,7 +52,7 @@ func TestFormatGoldens(t *testing.T) {
 			for name, rec := range records() {
 				t.Run(format+"/"+transport+"/"+name, func(t *testing.T) {
 					encoder.Reset()
-					same(t, filepath.Join("testdata", format, transport, name+".txt"), text(encoder.Encode(nil, rec)))
+					same(t, filepath.Join("testdata", format, transport, name+".txt"), text(encoded(encoder, nil, rec)))
 				})
 			}
 		}
@@ -66,10 +66,10 @@ func TestBinaryModeHasTheAttributesOfStructuredMode(t *testing.T) {
 		encoder := formatEncoder(FormatCloudEventsBinary, transport)
 		for name, rec := range records() {
 			var want map[string]any
-			if err := json.Unmarshal(structured.Encode(nil, rec)[0].Value, &want); err != nil {
+			if err := json.Unmarshal(encoded(structured, nil, rec)[0].Value, &want); err != nil {
 				t.Fatal(err)
 			}
-			msg := encoder.Encode(nil, rec)[0]
+			msg := encoded(encoder, nil, rec)[0]
 			data, _ := json.Marshal(want["data"])
 			if want["data"] != nil && !jsonEqual(data, msg.Value) || want["data"] == nil && (len(msg.Value) != 0 || msg.Value == nil) {
 				t.Errorf("%s: value is %q, want %s", name, msg.Value, data)
@@ -115,7 +115,7 @@ func TestDebeziumUpdatesAndDeletesHaveABefore(t *testing.T) {
 			Op, ID        string
 			TsMs          int64 `json:"ts_ms"`
 		}
-		value := encoder.Encode(nil, rec)[0].Value
+		value := encoded(encoder, nil, rec)[0].Value
 		if !rec.Op.OfObject() {
 			if len(value) != 0 {
 				t.Errorf("%s: a record without an object is %s", name, value)
@@ -146,10 +146,10 @@ func TestMessagesOfABatchDoNotOverwriteEachOthersHeaders(t *testing.T) {
 	encoder := formatEncoder(FormatCloudEventsBinary, Kafka)
 	for range 3 {
 		encoder.Reset()
-		batch := encoder.Encode(nil, records()["updated"])
+		batch := encoded(encoder, nil, records()["updated"])
 		first := text(batch)
 		for range 100 {
-			batch = encoder.Encode(batch, records()["odd"])
+			batch = encoded(encoder, batch, records()["odd"])
 		}
 		if got := text(batch[:1]); got != first {
 			t.Fatalf("the first message became\n%s, was\n%s", got, first)

@@ -111,7 +111,7 @@ func TestObjectGoldens(t *testing.T) {
 			var got strings.Builder
 			rec := in.record(t, name)
 			for _, o := range outlets() {
-				fmt.Fprintf(&got, "=== %s on %s\n%s", o.format, o.transport, text(formatEncoder(o.format, o.kind).Encode(nil, rec)))
+				fmt.Fprintf(&got, "=== %s on %s\n%s", o.format, o.transport, text(encoded(formatEncoder(o.format, o.kind), nil, rec)))
 			}
 			same(t, filepath.Join("testdata", "objects", name+".golden"), got.String())
 		})
@@ -144,7 +144,7 @@ func TestObjectsLeaveDigitForDigit(t *testing.T) {
 	} {
 		rec := inputs()[name].record(t, name)
 		for _, o := range outlets() {
-			value := string(formatEncoder(o.format, o.kind).Encode(nil, rec)[0].Value)
+			value := string(encoded(formatEncoder(o.format, o.kind), nil, rec)[0].Value)
 			for _, part := range parts {
 				if !strings.Contains(value, part) {
 					t.Errorf("%s, %s on %s: no %s in %s", name, o.format, o.transport, part, value)

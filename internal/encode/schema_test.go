@@ -41,7 +41,7 @@ func TestEveryGoldenIsValid(t *testing.T) {
 	}
 	for name, rec := range all {
 		for _, o := range outlets() {
-			for _, msg := range formatEncoder(o.format, o.kind).Encode(nil, rec) {
+			for _, msg := range encoded(formatEncoder(o.format, o.kind), nil, rec) {
 				for _, v := range check {
 					if err := v.Message(consumed(o, msg)); err != nil {
 						t.Errorf("%s, %s on %s: %v", name, o.format, o.transport, err)
@@ -89,7 +89,7 @@ func TestWrongMessagesAreNotValid(t *testing.T) {
 		{"updated", FormatDebezium, Kafka, `"connector":`, `"db":"x","connector":`, true},
 	} {
 		o := outlet{format: c.format, kind: c.kind}
-		msg := formatEncoder(c.format, c.kind).Encode(nil, records()[c.record])[0]
+		msg := encoded(formatEncoder(c.format, c.kind), nil, records()[c.record])[0]
 		changed := strings.Replace(string(msg.Value), c.old, c.new, 1)
 		if changed == string(msg.Value) {
 			t.Errorf("%s, %s: no %s in %s", c.record, c.format, c.old, msg.Value)
@@ -107,7 +107,7 @@ func TestWrongHeadersAndKeysAreNotValid(t *testing.T) {
 	v := validators(t)[1]
 	for _, kind := range []Transport{Kafka, NATS} {
 		o := outlet{format: FormatCloudEventsBinary, kind: kind}
-		good := formatEncoder(o.format, kind).Encode(nil, records()["updated"])[0]
+		good := encoded(formatEncoder(o.format, kind), nil, records()["updated"])[0]
 		for i := range good.Headers {
 			if strings.Contains(good.Headers[i].Name, "content") {
 				continue // optional, and the value says what it is
@@ -124,12 +124,12 @@ func TestWrongHeadersAndKeysAreNotValid(t *testing.T) {
 	}
 	o := outlet{format: FormatDebezium, kind: Kafka}
 	for _, key := range []string{`{"name":"web"}`, `{"namespace":"","name":"web"}`, `{"namespace":"shop","name":"web","x":1}`} {
-		m := consumed(o, formatEncoder(o.format, o.kind).Encode(nil, records()["updated"])[0])
+		m := consumed(o, encoded(formatEncoder(o.format, o.kind), nil, records()["updated"])[0])
 		if m.Key = []byte(key); v.Message(m) == nil {
 			t.Errorf("key %s is valid", key)
 		}
 	}
-	m := consumed(o, formatEncoder(o.format, o.kind).Encode(nil, records()["updated"])[0])
+	m := consumed(o, encoded(formatEncoder(o.format, o.kind), nil, records()["updated"])[0])
 	if m.Value = nil; v.Message(m) == nil {
 		t.Error("an update without a value is valid")
 	}

@@ -73,7 +73,7 @@ func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
 		"odd":   "system:\"té\" \\a\n",
 		"begin": "/snapshot.begin", "end": "/snapshot.end", "gap": "/gap",
 	} {
-		for _, msg := range encoder.Encode(nil, records()[name]) {
+		for _, msg := range encoded(encoder, nil, records()[name]) {
 			if string(msg.Key) != want || msg.Destination == "" {
 				t.Errorf("%s: key is %q in %q, want %q", name, msg.Key, msg.Destination, want)
 			}
@@ -89,12 +89,12 @@ func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
 func TestTombstoneFollowsItsDelete(t *testing.T) {
 	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Transport: Kafka, Tombstones: true})
 	for _, name := range []string{"deleted", "gone"} {
-		got := encoder.Encode(nil, records()[name])
+		got := encoded(encoder, nil, records()[name])
 		if len(got) != 2 || got[0].Value == nil || got[1].Value != nil || got[1].ID != got[0].ID || string(got[1].Key) != string(got[0].Key) {
 			t.Errorf("%s: messages are %+v, want the delete and a tombstone with its id and key", name, got)
 		}
 	}
-	if got := encoder.Encode(nil, records()["updated"]); len(got) != 1 {
+	if got := encoded(encoder, nil, records()["updated"]); len(got) != 1 {
 		t.Errorf("an update became %d messages", len(got))
 	}
 }

@@ -35,7 +35,10 @@ func TestI4NoteIsSmallWhateverTheName(t *testing.T) {
 	for _, format := range formats() {
 		for transport, name := range map[encode.Transport]string{encode.File: "file", encode.NATS: "NATS", encode.Kafka: "Kafka"} {
 			encoder := encode.NewEncoder(encode.Options{Cluster: "c", ClusterUID: clusterUID, Format: format, Transport: transport, Destination: subject})
-			messages := encoder.Encode(nil, note)
+			messages, err := encoder.Encode(t.Context(), nil, note)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if len(messages) != 1 || messages[0].Size() > 8<<10 || len(messages[0].Destination) > 200 {
 				t.Errorf("%s, %s: the note has %d bytes, and a subject of %d", name, format, messages[0].Size(), len(messages[0].Destination))
 			}

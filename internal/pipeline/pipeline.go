@@ -92,7 +92,9 @@ type Sink struct {
 // Encoder turns records into messages. One goroutine uses it.
 type Encoder interface {
 	// Encode appends the record's messages to dst, at least one, all with the record's id. They are valid until Reset.
-	Encode(dst []sink.Message, rec *change.Record) []sink.Message
+	// A *sink.RejectedError says that the record can never be encoded. Any other error is treated as one of the sink.
+	// After an error dst is returned as it was.
+	Encode(ctx context.Context, dst []sink.Message, rec *change.Record) ([]sink.Message, error)
 	Reset()
 }
 

@@ -142,9 +142,12 @@ func (l *listener) keep(ctx context.Context, rec *change.Record, rejected *sink.
 	if l.DeadLetters == nil {
 		return "", nil
 	}
-	message := l.encode([]*change.Record{rec})[0] // whole, whatever was cut from it
-	attempt := func() (err error) {
-		if id, err = l.DeadLetters.Keep(rec, &message, rejected); err != nil {
+	attempt := func() error {
+		message, err := l.messageOf(ctx, rec) // whole, whatever was cut from it
+		if err == nil {
+			id, err = l.DeadLetters.Keep(rec, message, rejected)
+		}
+		if err != nil {
 			l.observer.NotKept(l.Name, err)
 		}
 		return err

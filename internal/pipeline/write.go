@@ -27,23 +27,39 @@ type sinkError struct{ error }
 
 // attempt makes one attempt with the batch and returns what is still to be written.
 func (l *listener) attempt(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
-	messages := l.encode(batch)
-	l.tellSaved()
+	messages, err := l.encode(ctx, batch)
+	encoded := batch[:len(l.ends)]
+	if err != nil && len(encoded) == 0 {
+		return l.unencoded(ctx, batch, err)
+	}
+	l.tellSaved() // what is not encoded is the next attempt's
 	began := time.Now()
 	mark, err := l.Target.Write(ctx, messages)
 	var rejected *sink.RejectedError
 	switch {
 	case err == nil:
-		return nil, l.wrote(batch, mark, began)
+		return batch[len(encoded):], l.wrote(encoded, mark, began)
 	case errors.As(err, &rejected):
 		at := l.recordOf(rejected.Index)
-		if at == len(batch) {
+		if at == len(encoded) {
 			return batch, &sinkError{&sink.PermanentError{Err: fmt.Errorf("message %d of %d is rejected: %w", rejected.Index, len(messages), err)}}
 		}
 		if err := l.wrote(batch[:at], mark, began); err != nil {
 			return nil, err
 		}
 		return l.rejected(ctx, batch[at:], rejected)
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	return batch, &sinkError{err}
+}
+
+// unencoded treats the error of the first record's format as one of the sink.
+func (l *listener) unencoded(ctx context.Context, batch []*change.Record, err error) ([]*change.Record, error) {
+	var rejected *sink.RejectedError
+	switch {
+	case errors.As(err, &rejected):
+		return l.rejected(ctx, batch, rejected)
 	case ctx.Err() != nil:
 		return nil, err
 	}
@@ -58,15 +74,30 @@ func (l *listener) tellSaved() {
 	}
 }
 
-// encode makes the messages of the batch; a record may have several.
-func (l *listener) encode(batch []*change.Record) []sink.Message {
+// encode makes the messages of the batch, up to the record whose format fails; a record may have several.
+func (l *listener) encode(ctx context.Context, batch []*change.Record) (messages []sink.Message, err error) {
 	l.Encoder.Reset()
 	l.messages, l.ends = l.messages[:0], l.ends[:0]
 	for _, rec := range batch {
-		l.messages = l.Encoder.Encode(l.messages, rec)
+		if l.messages, err = l.Encoder.Encode(ctx, l.messages, rec); err != nil {
+			break
+		}
 		l.ends = append(l.ends, len(l.messages))
 	}
-	return l.messages
+	return l.messages, err
+}
+
+// messageOf is what the sink would be given of the record. Of one that cannot be encoded it is the id alone.
+func (l *listener) messageOf(ctx context.Context, rec *change.Record) (*sink.Message, error) {
+	messages, err := l.encode(ctx, []*change.Record{rec})
+	var rejected *sink.RejectedError
+	switch {
+	case err == nil:
+		return &messages[0], nil
+	case errors.As(err, &rejected):
+		return &sink.Message{ID: rec.ID(l.clusterUID).String()}, nil
+	}
+	return nil, err
 }
 
 // recordOf is the record that the message was made of, both as places in the last batch.

@@ -14,12 +14,12 @@ import (
 // tombstones is an encoder that appends a message without a value to each delete.
 type tombstones struct{ Encoder }
 
-func (e tombstones) Encode(dst []sink.Message, rec *change.Record) []sink.Message {
-	dst = e.Encoder.Encode(dst, rec)
-	if rec.Op == change.Deleted {
+func (e tombstones) Encode(ctx context.Context, dst []sink.Message, rec *change.Record) ([]sink.Message, error) {
+	dst, err := e.Encoder.Encode(ctx, dst, rec)
+	if err == nil && rec.Op == change.Deleted {
 		dst = append(dst, sink.Message{ID: dst[len(dst)-1].ID, Op: "deleted"})
 	}
-	return dst
+	return dst, err
 }
 
 // A rejection names a message; with two of a record the places of messages and records differ.

@@ -30,7 +30,11 @@ func logOf(t *testing.T, format string, transport encode.Transport, records ...*
 	l := NewLog("")
 	encoder := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: uid, Format: format, Transport: transport, Tombstones: transport == encode.Kafka})
 	for i, rec := range records {
-		for _, m := range encoder.Encode(nil, rec) {
+		messages, err := encoder.Encode(t.Context(), nil, rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range messages {
 			stored := &sink.Stored{Place: fmt.Sprint("line ", i), Key: m.Key, Headers: m.Headers, Value: m.Value}
 			if transport != encode.File {
 				stored.Headers = append(stored.Headers, sink.Header{Name: sink.HeaderID, Value: m.ID})

@@ -31,7 +31,10 @@ func TestI3ObjectsHaveNoIDsInATail(t *testing.T) {
 				if op == change.Replaced || op == change.Sync {
 					rec.Snapshot = &change.Snapshot{ID: "7.1", Reason: change.Requested, ResourceVersion: "7"}
 				}
-				batch = encoder.Encode(batch, rec)
+				var err error
+				if batch, err = encoder.Encode(t.Context(), batch, rec); err != nil {
+					t.Fatal(err)
+				}
 				want = append(want, encoder.ID(rec))
 			}
 			o := Options{Path: filepath.Join(t.TempDir(), "out.ndjson")}
