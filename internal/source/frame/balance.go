@@ -42,11 +42,7 @@ func (b *balance) enter() { *b = balance{depth: 1} }
 
 // skip goes on with p and returns the length of what of it belongs to the value, or -1 if the end is not in p.
 func (b *balance) skip(p []byte) int {
-	i, end := b.skipBlocks(p)
-	if end {
-		return i
-	}
-	for i < len(p) {
+	for i := 0; i < len(p); {
 		i += b.skipWords(p[i:])
 		for stop := min(i+wordBytes, len(p)); i < stop; i++ {
 			if b.step(p[i]) {

@@ -198,12 +198,8 @@ func (c *cursor) skipLongString(p []byte, i int) (plain bool) {
 // skipEscaped returns the length of the rest of a string, with its quote, or -1. Text within text (the last applied
 // configuration) has a backslash in nearly every word: looking for the next quote would stop at each.
 func skipEscaped(p []byte) int {
-	var b balance
-	i, end := b.skipTextBlocks(p)
-	if end {
-		return i
-	}
-	for escape := b.escape; i < len(p); {
+	i, escape := 0, uint64(0)
+	for i < len(p) {
 		for ; i <= len(p)-wordBytes; i += wordBytes {
 			low, other := lanes(load(p, i))
 			slash := equal(low, backslashes) &^ other
