@@ -61,6 +61,9 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	if err != nil {
 		return pipeline.Source{}, nil, err
 	}
+	if err := a.inherit(wanted.Stream); err != nil {
+		return pipeline.Source{}, nil, err
+	}
 	if err := a.store.KeepObjects(name, form); err != nil {
 		return pipeline.Source{}, nil, err
 	}
@@ -80,6 +83,15 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 		Request: session.Request,
 		Shape:   shape,
 	}, session, nil
+}
+
+// inherit gives the stream what is known of streams of other namespaces that it takes over.
+func (a *assembly) inherit(stream change.Stream) error {
+	from, err := a.store.Inherit(stream)
+	for _, name := range from {
+		a.logger.Info("stream goes on where another one was: the configured namespaces have changed", "resource", stream.String(), "from", name)
+	}
+	return err
 }
 
 // saved is what the stream goes on from.

@@ -31,7 +31,7 @@ type Held struct {
 	Entry  change.Entry
 	Exists bool
 	// Ahead is the epoch, as of change.ID's Cluster, whose position is still to reach the entry's version, "" where it
-	// has.
+	// has: the log holds the object unless it is known to hold its delete. An entry without a uid says nothing.
 	Ahead string
 }
 
@@ -133,12 +133,22 @@ func (w *writer) setAbsence(a *Absence) error {
 // held notes what logs hold of sinks that come back.
 func (w *writer) held(b *Batch) error {
 	for _, h := range b.Held {
-		if !slices.ContainsFunc(w.store.absent[h.Stream], func(a Absence) bool { return a.Sink == h.Sink }) {
+		misses := func(a Absence) bool { return a.Share == h.Share }
+		if !slices.ContainsFunc(w.store.absent[h.Stream], misses) && !slices.ContainsFunc(b.Absent, misses) {
 			continue // it misses nothing
 		}
+		if h.Entry.UID == "" {
+			continue
+		}
 		key, ahead := missedKey(h.Share, h.Entry.Key, h.Entry.UID), h.Ahead
-		if !h.Exists {
+		switch {
+		case !h.Exists:
 			ahead = told
+		case ahead == "":
+			if err := w.missDelete(&Absence{Share: h.Share}, h.Entry); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := w.batch.Set(key, appendEntry(appendText(nil, ahead), h.Entry.UID, h.Entry.ResourceVersion), nil); err != nil {
 			return err

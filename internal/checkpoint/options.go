@@ -29,6 +29,7 @@ type Options struct {
 	fs       vfs.FS
 	claim    func(dir string) (io.Closer, error) // makes the directory and locks it
 	memTable uint64                              // bytes
+	piece    int                                 // bytes that one batch moves of an inheritance, about
 	usage    func(path string) (vfs.DiskUsage, error)
 	exit     func(code int)
 }
@@ -60,6 +61,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.memTable == 0 {
 		o.memTable = 4 << 20
+	}
+	if o.piece == 0 {
+		o.piece = movedAtOnce
 	}
 	if o.usage == nil {
 		o.usage = o.fs.GetDiskUsage

@@ -310,9 +310,10 @@ func (l *listener) comesBack() error {
 func (r *run) returned(l *listener) error {
 	held := l.heldBehind
 	l.heldBehind = nil
-	if !l.isAway() {
+	if !l.isAway() && !l.partly {
 		return nil
 	}
+	l.partly = false
 	err := l.eachSpooled(func(rec *change.Record) {
 		if rec.Op == change.Deleted { // it will be told
 			held = append(held, checkpoint.Held{
@@ -348,24 +349,15 @@ func (r *run) depart(batch *checkpoint.Batch, shares map[checkpoint.Share]bool) 
 	absent := map[checkpoint.Share]bool{}
 	for _, a := range absences {
 		absent[a.Share] = true
-		at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == a.Sink })
-		if at < 0 {
-			continue
-		}
-		r.listeners[at].away = true
-		if a.Returning {
+		if l := r.listenerOf(a.Sink); l != nil && a.Returning {
 			batch.Absent = append(batch.Absent, a)
 		}
 	}
-	all := slices.Concat(slices.Collect(maps.Keys(shares)), batch.Taken)
-	for _, share := range all {
-		if at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == share.Sink }); at >= 0 {
-			if r.listeners[at].away && !absent[share] && !slices.Contains(batch.Left, share) {
-				leave(batch, share)
-			}
-			continue
-		}
-		if mark, found := marks[share.Sink]; found && mark != "" {
+	for _, l := range r.listeners {
+		r.departs(l, batch, absent)
+	}
+	for _, share := range slices.Concat(slices.Collect(maps.Keys(shares)), batch.Taken) {
+		if mark, found := marks[share.Sink]; found && mark != "" && r.listenerOf(share.Sink) == nil {
 			kept = append(kept, share.Sink)
 			if !absent[share] {
 				leave(batch, share)
@@ -375,17 +367,48 @@ func (r *run) depart(batch *checkpoint.Batch, shares map[checkpoint.Share]bool) 
 	return kept, nil
 }
 
-// dismissAbsent makes the line know who is absent when the run begins.
-func (r *run) dismissAbsent() {
+// listenerOf is the sink's listener, nil where it is not configured.
+func (r *run) listenerOf(sinkName string) *listener {
+	at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == sinkName })
+	if at < 0 {
+		return nil
+	}
+	return r.listeners[at]
+}
+
+// departs makes the line know what the listener's sink misses when the run begins. One that misses everything that it
+// had is not in line, and misses the streams that came meanwhile, too.
+func (r *run) departs(l *listener, batch *checkpoint.Batch, absent map[checkpoint.Share]bool) {
+	var missed, others []checkpoint.Share
+	for _, s := range r.Sources {
+		share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
+		switch {
+		case !l.takes(&s.Stream):
+		case absent[share]:
+			missed = append(missed, share)
+		default:
+			others = append(others, share)
+		}
+	}
+	l.away = len(missed) > 0 && !slices.ContainsFunc(others, func(s checkpoint.Share) bool { return !slices.Contains(batch.Taken, s) })
+	l.partly = len(missed) > 0 && !l.away
+	if l.away {
+		for _, share := range others {
+			leave(batch, share)
+		}
+		missed = append(missed, others...)
+	}
+	r.line.mu.Lock()
+	defer r.line.mu.Unlock()
+	for _, share := range missed {
+		r.line.sendAway(l, share.Stream)
+	}
+}
+
+// tellAbsent tells the observer who is absent when the run begins.
+func (r *run) tellAbsent() {
 	for _, l := range r.listeners {
 		if l.away {
-			r.line.mu.Lock()
-			for _, s := range r.Sources {
-				if l.takes(&s.Stream) {
-					r.line.sendAway(l, s.Stream.String())
-				}
-			}
-			r.line.mu.Unlock()
 			r.Observer.Absent(l.Name)
 		}
 	}

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
@@ -52,22 +54,35 @@ func (l *listener) readSpool() ([]*change.Record, error) {
 	return records, nil
 }
 
-// stillTaken are the records of streams that the sink takes.
+// stillTaken are the records of streams that the sink takes. Those of a stream that is not configured are noted as
+// missed.
 func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error) {
-	taken := records[:0]
+	var taken, left []*change.Record
+	same := map[*change.Stream]*change.Stream{} // most records share their streams
 	for _, rec := range records {
-		stream, err := l.streamOnDisk(rec.Stream.String())
+		if same[rec.Stream] == nil {
+			same[rec.Stream] = l.delivered.streamNamed(rec.Stream.String())
+		}
+		streams, err := []*change.Stream{same[rec.Stream]}, error(nil)
+		if same[rec.Stream] == nil {
+			streams, err = l.heirsOnDisk(rec)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if stream != nil && l.takes(stream) {
-			rec.Stream = stream
-			l.shapeAgain(rec)
-			taken = append(taken, rec)
+		if len(streams) == 0 {
+			left = append(left, rec)
+		}
+		for _, stream := range streams {
+			if l.takes(stream) {
+				ours := *rec
+				ours.Stream = stream
+				l.shapeAgain(&ours)
+				taken = append(taken, &ours)
+			}
 		}
 	}
-	clear(records[len(taken):])
-	return taken, nil
+	return taken, l.leaveOut(left)
 }
 
 // shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What
@@ -85,12 +100,21 @@ func (l *listener) shapeAgain(rec *change.Record) {
 // WithheldByForm is why a record is withheld that was cut and redacted by other rules than today's.
 const WithheldByForm = "redaction"
 
-// streamOnDisk is the stream of the name, nil where it is not configured any more. One that is over since has left its
-// resource: the sink is still to be told how it ended.
-func (l *listener) streamOnDisk(name string) (*change.Stream, error) {
-	if stream := l.delivered.streamNamed(name); stream != nil {
-		return stream, nil
+// heirsOnDisk are the streams that the record on disk is of now, since its own is not configured any more: the one that
+// has inherited its object, or where it is a gap, all that have inherited a part of its stream. A stream that is over
+// has left its resource: the sink is still to be told how it ended.
+func (l *listener) heirsOnDisk(rec *change.Record) ([]*change.Stream, error) {
+	present, id := l.delivered.present(), rec.ID(l.clusterUID)
+	if heir := streamOf(present, id); heir != nil {
+		return []*change.Stream{heir}, nil
 	}
+	if rec.Op == change.Gap && rec.Key == (change.Key{}) {
+		heirs := slices.DeleteFunc(present, func(s *change.Stream) bool { return s.Resource.String() != id.Resource })
+		if len(heirs) > 0 && rec.Stream.Namespace == "" {
+			return heirs, nil
+		}
+	}
+	name := rec.Stream.String()
 	_, positioned, err := l.store.Position(name)
 	if err != nil || positioned {
 		return nil, err
@@ -99,7 +123,7 @@ func (l *listener) streamOnDisk(name string) (*change.Stream, error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	return &stream, nil
+	return []*change.Stream{&stream}, nil
 }
 
 // takeSpooled reads the oldest records from disk, those that the sink still takes.

@@ -33,6 +33,9 @@ type listener struct {
 	stranded     stranded
 	missed       stranded            // while it was absent
 	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds behind the mark
+	partly       bool                // it comes back to some of its streams, and missed nothing of the others
+	unread       []checkpoint.Held   // what the log holds behind the mark of streams that are not configured
+	leftOut      map[string]bool     // streams that are not configured, and of which something on disk was left out
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
 	opened       bool                // in this process
 	retried      map[string]struct{} // ids of the batch that failed, and that the log holds all the same

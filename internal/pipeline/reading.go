@@ -143,6 +143,7 @@ type behindMark struct {
 	count   int
 	log     *logReading     // of the first opening, and where the log lost something
 	held    *heldReading    // of a sink that comes back; nil of others
+	unread  *unreadReading  // of streams that are not configured; nil where there are none
 	letters func(id string) // finds those that are claimed
 	settle  func() error    // ends that
 
@@ -163,6 +164,9 @@ func (b *behindMark) take(id string) {
 	b.log.take(id)
 	if b.held != nil {
 		b.held.take(id)
+	}
+	if b.unread != nil {
+		b.unread.take(id)
 	}
 }
 
@@ -185,8 +189,11 @@ func (b *behindMark) err() error {
 	if b.log != nil && b.log.err != nil {
 		return b.log.err
 	}
-	if b.held != nil {
+	if b.held != nil && b.held.err != nil {
 		return b.held.err
+	}
+	if b.unread != nil {
+		return b.unread.err
 	}
 	return nil
 }
@@ -207,8 +214,8 @@ type heldObject struct {
 	uid    string
 }
 
-func newHeldReading(l *listener) *heldReading {
-	return &heldReading{set: &l.delivered, sink: l.Name, streams: l.delivered.present(), at: map[heldObject]int{}}
+func newHeldReading(l *listener, streams []*change.Stream) *heldReading {
+	return &heldReading{set: &l.delivered, sink: l.Name, streams: streams, at: map[heldObject]int{}}
 }
 
 func (r *heldReading) take(text string) {
@@ -219,6 +226,11 @@ func (r *heldReading) take(text string) {
 	if r.err = err; err != nil || stream == nil || !id.Op.OfObject() {
 		return
 	}
+	r.add(&id, stream)
+}
+
+// add notes the object as the id says.
+func (r *heldReading) add(id *change.ID, stream *change.Stream) {
 	h := checkpoint.Held{
 		Share:  checkpoint.Share{Sink: r.sink, Stream: stream.String()},
 		Entry:  change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion},

@@ -120,10 +120,11 @@ func (l *listener) firstReading(spooled []*change.Record) (*behindMark, error) {
 		return nil, err
 	}
 	behind.log = l.delivered.reading(spooled, l.clusterUID)
-	if l.isStopped() {
-		behind.held = newHeldReading(l)
+	if l.isStopped() || l.partly {
+		behind.held = newHeldReading(l, l.delivered.present())
 	}
-	return behind, nil
+	behind.unread, err = newUnreadReading(l)
+	return behind, err
 }
 
 // reading begins to read what this process' last batch left, which is tried again as it is.
@@ -156,6 +157,9 @@ func (l *listener) remember(behind *behindMark) {
 	l.opened, l.spooledFirst = true, nil
 	if behind.held != nil {
 		l.heldBehind = behind.held.all
+	}
+	if behind.unread != nil {
+		l.unread = behind.unread.all
 	}
 	l.delivered.know(behind.log)
 	l.compared.Store(true)

@@ -180,7 +180,7 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 	if opened.err != nil {
 		return opened.err
 	}
-	if err := r.returned(l); err != nil {
+	if err := errors.Join(r.returned(l), l.noteUnread()); err != nil {
 		return err
 	}
 	r.line.rewind(l.index, l.mark, l.plain)
@@ -241,7 +241,7 @@ func (r *run) prepare() error {
 	if err := r.Store.Commit(batch); err != nil {
 		return fmt.Errorf("save the shares of the sinks: %w", err)
 	}
-	r.dismissAbsent()
+	r.tellAbsent()
 	if err := r.leave(known); err != nil {
 		return err
 	}

@@ -72,6 +72,9 @@ func (l *listener) eachSpooled(each func(rec *change.Record)) error {
 			return err
 		}
 		for _, rec := range records {
+			if heir := streamOf(l.delivered.present(), rec.ID(l.clusterUID)); heir != nil {
+				rec.Stream = heir
+			}
 			each(rec)
 		}
 	}

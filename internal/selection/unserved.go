@@ -41,8 +41,10 @@ func (f *Follower) orphans() ([]Selected, error) {
 		if !known || position.Selector == change.NotConfigured || f.Catalog.Serves(stream.Resource) {
 			continue
 		}
-		if s, found := f.chooseSaved(stream); found {
-			orphans = append(orphans, s)
+		for _, s := range f.chooseSaved(stream) {
+			if !slices.ContainsFunc(orphans, func(other Selected) bool { return other.Stream == s.Stream }) {
+				orphans = append(orphans, s)
+			}
 		}
 	}
 	return orphans, nil
@@ -68,9 +70,9 @@ func (f *Follower) savedStreams() ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// chooseSaved finds the entry of the configuration that chooses a stream which is not served: its name first, then a
-// wildcard.
-func (f *Follower) chooseSaved(stream change.Stream) (Selected, bool) {
+// chooseSaved finds what the configuration chooses of a stream which is not served: its name first, then a wildcard.
+// Where other namespaces are configured now, it is the streams that inherit it.
+func (f *Follower) chooseSaved(stream change.Stream) []Selected {
 	for _, wildcards := range []bool{false, true} {
 		for i := range f.Config.Resources {
 			configured := &f.Config.Resources[i]
@@ -79,12 +81,11 @@ func (f *Follower) chooseSaved(stream change.Stream) (Selected, bool) {
 			if !wildcards && !named || wildcards && !covered {
 				continue
 			}
-			for _, s := range streamsOf(stream.Resource, configured) {
-				if s.Stream == stream {
-					return s, true
-				}
+			apart := func(s Selected) bool { return !overlap(s.Stream.Namespace, stream.Namespace) }
+			if chosen := slices.DeleteFunc(streamsOf(stream.Resource, configured), apart); len(chosen) > 0 {
+				return chosen
 			}
 		}
 	}
-	return Selected{}, false
+	return nil
 }
