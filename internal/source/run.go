@@ -249,15 +249,28 @@ func (r *run) correct(c change.Correction) {
 	}
 }
 
-// emitDeleted tells of an object that is gone and whose delete no watch saw. It carries the version that was delivered
-// last: the delete's own is not known.
+// emitDeleted tells of an object that is gone and whose delete no watch saw. It carries the newest version that any
+// sink was given: the delete's own is not known.
 func (r *run) emitDeleted(ctx context.Context, entry change.Entry) error {
-	// A ghost of the same object is a later version of it, and gone with it.
-	if ghosts, found := r.ghosts[entry.Key]; found {
-		r.ghosts[entry.Key] = slices.DeleteFunc(ghosts, func(g change.Ghost) bool { return g.UID == entry.UID })
-	}
 	r.correct(change.Correction{Op: change.Deleted, Key: entry.Key, Had: entry.UID, HadVersion: entry.ResourceVersion})
-	return r.emitGone(ctx, entry, "")
+	return r.emitGone(ctx, r.takeGhosts(entry), "")
+}
+
+// takeGhosts drops the ghosts of the entry's object, which are later versions of it and gone with it, and returns the
+// newest of all.
+func (r *run) takeGhosts(entry change.Entry) change.Entry {
+	ghosts, found := r.ghosts[entry.Key]
+	if !found {
+		return entry
+	}
+	r.ghosts[entry.Key] = slices.DeleteFunc(ghosts, func(g change.Ghost) bool {
+		ours := g.UID == entry.UID
+		if ours && change.CompareVersions(g.ResourceVersion, entry.ResourceVersion) > 0 {
+			entry.ResourceVersion = g.ResourceVersion
+		}
+		return ours
+	})
+	return entry
 }
 
 // emitGhosts tells each sink of the objects of the key that only it was given, and that are gone. The object that is

@@ -132,7 +132,7 @@ func TestI4WhatOnlyOneSinkSawIsDeletedThere(t *testing.T) {
 	server.start(r, at(100))
 	want(t, "records", r.wait(t, "snapshot.end 300 gone"),
 		"gap 300 gone", "snapshot.begin 300 gone", "deleted again 160 unseen to lake", "replaced again 250",
-		"replaced there 260", "deleted gone 20 unseen", "deleted lost 150 unseen to lake", "snapshot.end 300 gone")
+		"replaced there 260", "deleted gone 30 unseen", "deleted lost 150 unseen to lake", "snapshot.end 300 gone")
 }
 
 // TestI4AFullSnapshotTellsOfWhatIsStranded, and leaves to the watch what the watch will bring.
