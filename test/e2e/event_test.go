@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // event is one CloudEvent as any consumer would read it.
@@ -28,6 +29,7 @@ type event struct {
 	Reason            string          `json:"reason"`
 	Replayed          string          `json:"replayed"`
 	Before            string          `json:"before"`
+	Time              time.Time       `json:"time"`
 	Data              json.RawMessage `json:"data"`
 
 	place  int    // the line of the file, or the sequence of the stream, from 1

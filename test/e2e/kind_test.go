@@ -16,7 +16,12 @@ type kind struct {
 	manifest func() map[string]any
 	// finalized objects have a finalizer, so that their delete takes two requests.
 	finalized bool
+	// apps are the values of the label that its objects have, another one with each change; nil is no label.
+	apps []string
 }
+
+// appLabel is what selectors choose by.
+const appLabel = "app"
 
 // name is the resource in kubectl's form.
 func (k *kind) name() string { return kubectlName(k.resource) }

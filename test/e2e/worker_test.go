@@ -153,7 +153,7 @@ func (w *worker) create(ctx context.Context, s *slot) error {
 		object.SetKind("ClusterRole")
 	}
 	object.SetName(s.name)
-	object.SetAnnotations(map[string]string{markAnnotation: w.mark()})
+	w.dress(object)
 	if w.kind.finalized {
 		object.SetFinalizers([]string{"example.com/hold"})
 	}
@@ -172,8 +172,16 @@ func (w *worker) create(ctx context.Context, s *slot) error {
 
 func (w *worker) update(ctx context.Context, s *slot) error {
 	object := s.object.DeepCopy()
-	object.SetAnnotations(map[string]string{markAnnotation: w.mark()})
+	w.dress(object)
 	return w.put(ctx, s, object)
+}
+
+// dress writes a new mark, and any of the kind's labels.
+func (w *worker) dress(object *unstructured.Unstructured) {
+	object.SetAnnotations(map[string]string{markAnnotation: w.mark()})
+	if apps := w.kind.apps; len(apps) > 0 {
+		object.SetLabels(map[string]string{appLabel: apps[w.random.IntN(len(apps))]})
+	}
 }
 
 // put writes a new version of the object.
