@@ -19,6 +19,7 @@ type Spec struct {
 	Host    string
 	CA      []byte
 	Events  int
+	Size    int // of a message, for a client that reads none
 	HTTP2   bool
 	Profile string // a file; "" is none
 	Target  string // where a client writes to that does more than read

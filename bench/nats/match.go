@@ -47,6 +47,11 @@ func (m *match) round(ctx context.Context, i int) error {
 			return fmt.Errorf("run the exporter with publish %s: %w", way.publish, err)
 		}
 	}
+	for _, role := range []string{outbox, library} {
+		if err := m.send(ctx, role); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -71,7 +76,7 @@ func (m *match) exporter(ctx context.Context, name, publish string, i int) (err 
 	if err != nil {
 		return fmt.Errorf("connect to nats-server: %w", err)
 	}
-	defer func() { err = errors.Join(err, js.DeleteStream(context.WithoutCancel(ctx), stream)) }()
+	defer func() { err = errors.Join(err, m.deleteStream(context.WithoutCancel(ctx))) }()
 	before, err := m.server.Usage()
 	if err != nil {
 		return err
@@ -93,6 +98,20 @@ func (m *match) exporter(ctx context.Context, name, publish string, i int) (err 
 	fmt.Fprint(os.Stderr, "  server of ")
 	m.served.Note(name, measured)
 	return nil
+}
+
+// deleteStream makes room for the next one.
+func (m *match) deleteStream(ctx context.Context) error {
+	nc, err := natsgo.Connect(m.server.URL)
+	if err != nil {
+		return fmt.Errorf("connect to nats-server: %w", err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return fmt.Errorf("connect to nats-server: %w", err)
+	}
+	return js.DeleteStream(ctx, stream)
 }
 
 // messages is how many the stream has.
@@ -117,6 +136,9 @@ func (m *match) figures() []harness.Figure {
 		{Name: "nats.ratio_to_fallback", Value: m.results.Ratio(fast, fallback), Unit: "ratio"},
 		{Name: "nats.server_events_per_cpu_second", Value: m.served.Median(fast, perSecond), Unit: "events/s"},
 		{Name: "nats.server_fallback_events_per_cpu_second", Value: m.served.Median(fallback, perSecond), Unit: "events/s"},
+		{Name: "nats.outbox_messages_per_cpu_second", Value: m.results.Median(outbox, perSecond), Unit: "messages/s"},
+		{Name: "nats.library_messages_per_cpu_second", Value: m.results.Median(library, perSecond), Unit: "messages/s"},
+		{Name: "nats.outbox_ratio_to_library", Value: m.results.Ratio(outbox, library), Unit: "ratio"},
 		{Name: "nats.rss_mib", Value: m.results.Median(fast, harness.Measured.PeakMiB), Unit: "MiB"},
 		{Name: "nats.fallback_rss_mib", Value: m.results.Median(fallback, harness.Measured.PeakMiB), Unit: "MiB"},
 	}
