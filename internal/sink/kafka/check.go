@@ -26,10 +26,7 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	if err := s.connect(); err != nil {
 		return "", err
 	}
-	defer func() {
-		s.cluster.Close()
-		s.cluster = nil
-	}()
+	defer s.disconnect()
 	if err := s.cluster.Reach(bounded); err != nil {
 		return "", checkError("reach the brokers", wire.Explain(err))
 	}
@@ -67,7 +64,7 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 	if identity.Operations.Lacks(wire.DescribeConfigs) {
 		notes.add("DESCRIBE_CONFIGS is not permitted on %s, so its max.message.bytes is taken for Kafka's default: grant DESCRIBE_CONFIGS", name)
 	}
-	settings, err := s.settings(ctx, name)
+	settings, err := s.catalog.settings(ctx, name)
 	if err != nil {
 		return checkError("read the settings of topic "+name, wire.Explain(err))
 	}
@@ -87,15 +84,11 @@ func (s *Sink) checkOwner(ctx context.Context, t *topic) error {
 		return nil
 	}
 	verb := "look for other clusters in topic " + t.name
-	err := s.persist(ctx, verb, func(ctx context.Context) error { return s.locateOne(ctx, t) })
+	err := s.persist(ctx, verb, func(ctx context.Context) error { return s.locate(ctx, t) })
 	if err == nil {
-		err = s.inspectAll(ctx, t)
+		err = s.inspector.inspectAll(ctx, t)
 	}
 	return checkError(verb, err)
-}
-
-func unwritable(topic string) error {
-	return topicPermanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", topic, topic)
 }
 
 // checkProducer finds out whether the user may have a producer id.

@@ -10,6 +10,11 @@
 // settles what an earlier Write of this process left in doubt, gets a producer id and makes sure of the topics. In
 // transactional delivery each Write is a transaction.
 //
+// The parts of a Sink, each of which uses only those before it: brokers (the connection, and what is tried again),
+// known (the topics of the mark), chosen (topics that data chose), inspector (other clusters' records), catalog (topics
+// and their partitions), right (the right to write, and the fence), tails, planner (a Write sorted by partition) and
+// sender (batches until they are durable).
+//
 // Decisions:
 //
 //   - The same bytes under one producer id, epoch and sequence, instead of a client that encodes again: Kafka knows a
@@ -20,9 +25,9 @@
 //   - A mark also has each topic's id (KIP-516): offsets alone would match a topic that was deleted and made again.
 //   - A topic keeps the partitions that it was first written with. Moving keys would cost every consumer its order, at
 //     a moment that somebody else chooses.
-//   - What data chose cannot end the sink (data.go): records of a topic that cannot be written to are dead letters.
+//   - What data chose cannot end the sink (chosen): records of a topic that cannot be written to are dead letters.
 //     Labels make a bounded number of topics.
-//   - Logs are searched for another cluster's records before anybody is fenced (owner.go): behind the mark, or at both
+//   - Logs are searched for another cluster's records before anybody is fenced (inspector): behind the mark, or at both
 //     ends without one. Reading whole logs would take as long as they are.
 //   - What others write beside the sink is looked at, too (inspectOthers): an acknowledged offset above the expected
 //     one shows it. Two clusters that begin at the same moment both saw an empty topic. A claim before the first record

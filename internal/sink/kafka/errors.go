@@ -32,6 +32,13 @@ const (
 	codeProducerMapping    = 49
 )
 
+var (
+	errNothingRead  = errors.New("a fetch before the end of the log brought nothing")
+	errUnreplicated = errors.New("the leader has records that are not replicated yet: if that lasts, start the brokers that are down")
+	errThrottled    = errors.New("the quota of this client is used up, and the broker asks to wait: if that lasts, raise producer_byte_rate of the user or of client id kubecdc")
+	errUndecided    = errors.New("the last transaction has no marker yet: if that lasts, start the brokers that are down")
+)
+
 // reopenError ends a Write that only Open can go on from.
 type reopenError struct{ err error }
 
@@ -42,6 +49,51 @@ func reopen(format string, args ...any) error { return &reopenError{fmt.Errorf(f
 
 func permanent(format string, args ...any) error {
 	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
+}
+
+// topicError is what of this package's own rules speaks against one topic.
+type topicError struct{ err error }
+
+func (e *topicError) Error() string { return e.err.Error() }
+func (e *topicError) Unwrap() error { return e.err }
+
+// topicPermanent is permanent, and about one topic.
+func topicPermanent(format string, args ...any) error {
+	return &sink.PermanentError{Err: &topicError{fmt.Errorf(format, args...)}}
+}
+
+// refusesTopic says whether the error is about one topic, and only a person can mend it.
+func refusesTopic(err error) bool {
+	switch wire.Code(err) {
+	case codeInvalidTopic, codeTopicForbidden, codeInvalidPartitions, codeInvalidReplication, codeInvalidAssignment, codeInvalidConfig, codePolicy:
+		return true
+	}
+	var own *topicError
+	return errors.As(err, &own)
+}
+
+// refusal is what speaks against a message.
+type refusal struct {
+	reason  string
+	err     error
+	noPlace bool // nothing can be written to the message's topic
+}
+
+// refused says whether the broker will never take the batch, and so has not taken it: the next one has its sequence.
+func refused(err error) bool {
+	if err == nil || decided(err) {
+		return false
+	}
+	class := wire.Classify(err)
+	return class == wire.TooLarge || class == wire.Invalid
+}
+
+// unforbidden keeps that reading is not permitted from ending the run.
+func unforbidden(err error) error {
+	if wire.Code(err) == codeTopicForbidden {
+		return &reopenError{err}
+	}
+	return err
 }
 
 // verdict makes a PermanentError of what only a person can mend, with what to do.
@@ -83,48 +135,6 @@ func ended(ctx context.Context, verb string, last error) error {
 	default:
 		return fmt.Errorf("%s: %w: the last attempt failed: %w", verb, over, last)
 	}
-}
-
-// persist makes one attempt after the other until there is no error, or none that another attempt can mend, or ctx
-// ends.
-func (s *Sink) persist(ctx context.Context, verb string, attempt func(context.Context) error) error {
-	wait := newBackOff()
-	for {
-		if ctx.Err() != nil {
-			return ended(ctx, verb, nil)
-		}
-		err := s.lingering(ctx, attempt)
-		if err == nil {
-			return nil
-		}
-		if class := wire.Classify(err); decided(err) || class != wire.Retriable {
-			return verdict(err)
-		}
-		if ctx.Err() != nil {
-			return ended(ctx, verb, err)
-		}
-		s.again(err)
-		pause(ctx, wait.NextBackOff())
-	}
-}
-
-// lingering gives an attempt that is under way when ctx ends a moment to end by itself: what comes of it is then known,
-// and need not be found out.
-func (s *Sink) lingering(ctx context.Context, attempt func(context.Context) error) error {
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(s.tuning.grace, cancel) })
-	defer stop()
-	return attempt(late)
-}
-
-// again tells of an error, and of what may mend it, before the next attempt, and makes the wire look for the brokers
-// anew.
-func (s *Sink) again(err error) {
-	s.cluster.Refresh()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.options.Retry(reason(err), wire.Explain(err))
 }
 
 // reason is a short word for an error, for a metric's label.

@@ -12,75 +12,134 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
+// right is the right to write, which goes with the transactional id.
+type right struct {
+	*brokers
+	known    *known
+	producer wire.Producer
+	owner    wire.Producer // as which the sink had the transactional id last; NoProducer is that it never had
+	renewed  time.Time     // when it got it last
+	owned    bool          // the producer is the owner
+	inTx     bool          // a transaction may be open
+	unfenced bool          // it was told that there is no fence
+}
+
 // enroll gets a producer id, and with it the right to write, which whoever had it before loses. In transactional
 // delivery that ends the transaction that a crash left open. In idempotent delivery the partitions have yet to hear of
 // it (fence). Where Kafka does not let idempotent delivery have the right, it goes on without.
-func (s *Sink) enroll(ctx context.Context) error {
-	if s.options.TransactionalID == "" {
-		return s.enrollAnonymous(ctx)
+func (r *right) enroll(ctx context.Context) error {
+	if r.options.TransactionalID == "" {
+		return r.enrollAnonymous(ctx)
 	}
-	verb := "open transactional id " + s.options.TransactionalID
-	began := s.now()
-	err := s.persist(ctx, verb, func(ctx context.Context) error {
-		err := s.acquire(ctx)
-		if wire.Code(err) == codeNoCoordinator && s.options.Delivery == Idempotent && s.now().Sub(began) > s.tuning.coordinator {
+	verb := "open transactional id " + r.options.TransactionalID
+	began := r.now()
+	err := r.persist(ctx, verb, func(ctx context.Context) error {
+		err := r.acquire(ctx)
+		if wire.Code(err) == codeNoCoordinator && r.options.Delivery == Idempotent && r.now().Sub(began) > r.tuning.coordinator {
 			return &sink.PermanentError{Err: wire.Explain(err)}
 		}
 		return err
 	})
 	var permanent *sink.PermanentError
-	if !errors.As(err, &permanent) || s.options.Delivery == Transactional || wire.Classify(err) == wire.Fenced {
+	if !errors.As(err, &permanent) || r.options.Delivery == Transactional || wire.Classify(err) == wire.Fenced {
 		return err
 	}
-	s.withoutFence(err)
-	return s.enrollAnonymous(ctx)
+	r.withoutFence(err)
+	return r.enrollAnonymous(ctx)
 }
 
 // acquire asks once for the right to write, as the one who had it, so that a newer owner is not fenced by us (KIP-360).
-func (s *Sink) acquire(ctx context.Context) error {
-	producer, err := s.cluster.InitProducer(ctx, s.options.TransactionalID, s.tuning.transaction, s.owner)
+func (r *right) acquire(ctx context.Context) error {
+	producer, err := r.cluster.InitProducer(ctx, r.options.TransactionalID, r.tuning.transaction, r.owner)
 	switch {
 	case err == nil:
-		s.owner, s.owned, s.renewed = producer, true, s.now()
-		s.begin(producer)
-	case s.owner != wire.NoProducer() && wire.Classify(err) == wire.Fenced:
+		r.owner, r.owned, r.renewed = producer, true, r.now()
+		r.begin(producer)
+	case r.owner != wire.NoProducer() && wire.Classify(err) == wire.Fenced:
 		return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("open transactional id %s: another exporter has taken it over: stop it, or give each its own kafka.transactionalId: %w",
-			s.options.TransactionalID, err)}
+			r.options.TransactionalID, err)}
 	}
 	return err
 }
 
-func (s *Sink) enrollAnonymous(ctx context.Context) error {
-	return s.persist(ctx, "get a producer id", func(ctx context.Context) error {
-		producer, err := s.cluster.InitProducer(ctx, "", 0, wire.NoProducer())
+func (r *right) enrollAnonymous(ctx context.Context) error {
+	return r.persist(ctx, "get a producer id", func(ctx context.Context) error {
+		producer, err := r.cluster.InitProducer(ctx, "", 0, wire.NoProducer())
 		if err == nil {
-			s.owned = false
-			s.begin(producer)
+			r.owned = false
+			r.begin(producer)
 		}
 		return err
 	})
 }
 
 // begin counts sequences anew, as each epoch does.
-func (s *Sink) begin(producer wire.Producer) {
-	s.producer, s.inTx = producer, false
-	for _, t := range s.topics {
-		for _, p := range t.partitions {
-			p.sequence, p.frozen = 0, nil
-		}
+func (r *right) begin(producer wire.Producer) {
+	r.producer, r.inTx = producer, false
+	for p := range r.known.partitions() {
+		p.sequence, p.frozen = 0, nil
 	}
 }
 
 // withoutFence tells once that nobody is kept out.
-func (s *Sink) withoutFence(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.unfenced {
+func (r *right) withoutFence(err error) {
+	if r.unfenced {
 		return
 	}
-	s.unfenced = true
-	s.options.Retry("unfenced", fmt.Errorf("%w: until then a second exporter on the same topics is not kept out, and what a slow broker still holds of a killed one "+
+	r.unfenced = true
+	r.tell("unfenced", fmt.Errorf("%w: until then a second exporter on the same topics is not kept out, and what a slow broker still holds of a killed one "+
 		"may come late, behind newer states of the same objects", err))
+}
+
+// renew asks for the right to write again. Where nobody answers, writing goes on: to the partitions the epoch is as
+// good as before.
+func (r *right) renew(ctx context.Context) error {
+	err := r.lingering(ctx, r.acquire)
+	switch {
+	case err == nil, ctx.Err() != nil, decided(err):
+		return err
+	case wire.Classify(err) == wire.Fatal:
+		r.withoutFence(wire.Explain(err))
+	default:
+		r.again(err)
+	}
+	r.renewed = r.now().Add(time.Minute - r.tuning.renewal)
+	return nil
+}
+
+func (r *right) tx() wire.Tx {
+	return wire.Tx{TransactionalID: r.options.TransactionalID, Producer: r.producer}
+}
+
+// abort ends the transaction that a failed Write left open, so that readers do not wait for its timeout. If its commit
+// is decided already, the coordinator refuses that, which is as well.
+func (r *right) abort(ctx context.Context) error {
+	if !r.inTx {
+		return nil
+	}
+	err := r.cluster.EndTransaction(ctx, r.tx(), false)
+	if err != nil && wire.Classify(err) != wire.Retriable {
+		return nil
+	}
+	return err
+}
+
+// hold sees to it, before something is written, that nobody else can write: not to topics that are new here, and not
+// because the coordinator has forgotten who has the right.
+func (r *right) hold(ctx context.Context) error {
+	if !r.owned || r.options.Delivery == Transactional {
+		return nil
+	}
+	if r.known.fresh {
+		if err := r.fence(ctx, slices.Collect(maps.Values(r.known.topics))); err != nil {
+			return err
+		}
+		r.known.fresh = false
+	}
+	if r.now().Sub(r.renewed) < r.tuning.renewal {
+		return nil
+	}
+	return r.renew(ctx)
 }
 
 // fence shuts out of the topics whoever had the right to write before, in idempotent delivery.
@@ -89,7 +148,7 @@ func (s *Sink) withoutFence(err error) {
 // ours by the markers of a transaction that has nothing in it. From then on nothing of an older epoch can come, however
 // long it lay in a socket, so what the partitions hold is final. That a new epoch is handed out tells that all markers
 // are written. Readers see nothing of it; offsets move by one.
-func (s *Sink) fence(ctx context.Context, topics []*topic) error {
+func (r *right) fence(ctx context.Context, topics []*topic) error {
 	partitions := map[string][]int32{}
 	for _, t := range topics {
 		for _, p := range t.partitions {
@@ -98,8 +157,8 @@ func (s *Sink) fence(ctx context.Context, topics []*topic) error {
 			}
 		}
 	}
-	if len(partitions) > 0 && s.owned && s.options.Delivery == Idempotent {
-		if err := s.raiseOwn(ctx, topics, partitions); err != nil {
+	if len(partitions) > 0 && r.owned && r.options.Delivery == Idempotent {
+		if err := r.raiseOwn(ctx, topics, partitions); err != nil {
 			return err
 		}
 	}
@@ -111,24 +170,24 @@ func (s *Sink) fence(ctx context.Context, topics []*topic) error {
 
 // raiseOwn is raiseEpoch for as long as the right to write is ours. That an epoch is over may mean that the transaction
 // took too long.
-func (s *Sink) raiseOwn(ctx context.Context, topics []*topic, partitions map[string][]int32) error {
+func (r *right) raiseOwn(ctx context.Context, topics []*topic, partitions map[string][]int32) error {
 	for {
-		err := s.raiseEpoch(ctx, topics, partitions)
+		err := r.raiseEpoch(ctx, topics, partitions)
 		if decided(err) || wire.Classify(err) != wire.Fenced {
 			return err
 		}
-		s.again(err)
-		if err := s.persist(ctx, "open transactional id "+s.options.TransactionalID, s.acquire); err != nil {
+		r.again(err)
+		if err := r.persist(ctx, "open transactional id "+r.options.TransactionalID, r.acquire); err != nil {
 			return err
 		}
 	}
 }
 
 // raiseEpoch makes the partitions know our epoch, and gets the next one.
-func (s *Sink) raiseEpoch(ctx context.Context, topics []*topic, partitions map[string][]int32) error {
-	tx, gone := s.tx(), absence{sink: s}
-	err := s.persist(ctx, "fence the topics", func(ctx context.Context) error {
-		err := s.cluster.AddPartitions(ctx, tx, partitions)
+func (r *right) raiseEpoch(ctx context.Context, topics []*topic, partitions map[string][]int32) error {
+	tx, gone := r.tx(), absence{brokers: r.brokers}
+	err := r.persist(ctx, "fence the topics", func(ctx context.Context) error {
+		err := r.cluster.AddPartitions(ctx, tx, partitions)
 		if wire.Code(err) != codeUnknownTopic {
 			return err
 		}
@@ -140,51 +199,10 @@ func (s *Sink) raiseEpoch(ctx context.Context, topics []*topic, partitions map[s
 		return err
 	})
 	if err == nil {
-		err = s.persist(ctx, "fence the topics", func(ctx context.Context) error { return s.cluster.EndTransaction(ctx, tx, false) })
+		err = r.persist(ctx, "fence the topics", func(ctx context.Context) error { return r.cluster.EndTransaction(ctx, tx, false) })
 	}
 	if err == nil {
-		err = s.persist(ctx, "fence the topics", s.acquire)
+		err = r.persist(ctx, "fence the topics", r.acquire)
 	}
 	return err
-}
-
-// hold sees to it, before something is written, that nobody else can write: not to topics that are new here, and not
-// because the coordinator has forgotten who has the right.
-func (s *Sink) hold(ctx context.Context) error {
-	if !s.owned || s.options.Delivery == Transactional {
-		return nil
-	}
-	if !s.fenced {
-		if err := s.fence(ctx, slices.Collect(maps.Values(s.topics))); err != nil {
-			return err
-		}
-		s.fenced = true
-	}
-	if s.now().Sub(s.renewed) < s.tuning.renewal {
-		return nil
-	}
-	return s.renew(ctx)
-}
-
-// renew asks for the right to write again. Where nobody answers, writing goes on: to the partitions the epoch is as
-// good as before.
-func (s *Sink) renew(ctx context.Context) error {
-	err := s.lingering(ctx, s.acquire)
-	switch {
-	case err == nil, ctx.Err() != nil, decided(err):
-		return err
-	case wire.Classify(err) == wire.Fatal:
-		s.withoutFence(wire.Explain(err))
-	default:
-		s.again(err)
-	}
-	s.renewed = s.now().Add(time.Minute - s.tuning.renewal)
-	return nil
-}
-
-// throttled tells that a broker's quota is used up.
-func (s *Sink) throttled(time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.options.Retry("throttled", errThrottled)
 }

@@ -196,7 +196,7 @@ func TestWithoutTheRightThereIsNoFence(t *testing.T) {
 		t.Errorf("was told %q, want once that nobody is kept out", told)
 	}
 	cluster.AddACL(t, kafkatest.ACL{User: "carol", Operation: kmsg.ACLOperationWrite, Type: kmsg.ACLResourceTypeTransactionalId, Resource: "the-id"})
-	for ctx := within(t); !s.owned && ctx.Err() == nil; { // brokers take a moment to hear of it
+	for ctx := within(t); !s.right.owned && ctx.Err() == nil; { // brokers take a moment to hear of it
 		open(t, s, mark)
 	}
 	older := s
@@ -215,11 +215,11 @@ func TestI10TheRightIsRenewed(t *testing.T) {
 	s := newTestSink(t, options)
 	open(t, s, "")
 	mustWrite(t, s, messagesOf(options.Topics[0], 10))
-	first := s.producer
+	first := s.right.producer
 	s.tuning.renewal = 0
 	mustWrite(t, s, messagesOf(options.Topics[0], 20)[10:])
-	if s.producer.ID != first.ID || s.producer.Epoch != first.Epoch+1 {
-		t.Errorf("the producer is %+v after %+v", s.producer, first)
+	if s.right.producer.ID != first.ID || s.right.producer.Epoch != first.Epoch+1 {
+		t.Errorf("the producer is %+v after %+v", s.right.producer, first)
 	}
 	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(messagesOf("", 20)))
 	other := newTestSink(t, options)

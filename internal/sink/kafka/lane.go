@@ -3,8 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,34 +11,19 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// deliver makes the planned messages durable (I1).
-func (s *Sink) deliver(ctx context.Context, p plan) error {
-	if len(p.touched) == 0 {
-		return nil
-	}
-	if err := s.hold(ctx); err != nil {
-		return err
-	}
-	s.look(ctx)
-	if s.options.Delivery == Transactional {
-		return s.transact(ctx, p)
-	}
-	return s.send(ctx, p, "")
-}
-
 // send sends the plan step by step.
-func (s *Sink) send(ctx context.Context, p plan, transactionalID string) error {
+func (s *sender) send(ctx context.Context, p plan, transactionalID string) error {
 	for step := range p.steps() {
 		if err := s.sendStep(ctx, p, step, transactionalID); err != nil {
 			return err
 		}
 	}
-	return s.inspectOthers(ctx, p.touched)
+	return s.inspector.inspectOthers(ctx, p.touched)
 }
 
 // sendStep writes to all partitions at once. While one waits for its broker, another one is encoded. The first failure
 // ends all of them; what they have written by then, Open finds.
-func (s *Sink) sendStep(ctx context.Context, p plan, step int, transactionalID string) error {
+func (s *sender) sendStep(ctx context.Context, p plan, step int, transactionalID string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.tuning.parallel)
 	for _, to := range p.touched {
@@ -50,7 +33,7 @@ func (s *Sink) sendStep(ctx context.Context, p plan, step int, transactionalID s
 		}
 		to.topic.moved = true
 		group.Go(func() error {
-			l := lane{sink: s, partition: to, rest: part, messages: p.messages, transactionalID: transactionalID, most: s.tuning.records}
+			l := lane{sender: s, partition: to, rest: part, messages: p.messages, transactionalID: transactionalID, most: s.tuning.records}
 			return l.run(ctx)
 		})
 	}
@@ -59,7 +42,7 @@ func (s *Sink) sendStep(ctx context.Context, p plan, step int, transactionalID s
 
 // lane writes the messages of one partition, one batch after the other (I3).
 type lane struct {
-	sink            *Sink
+	sender          *sender
 	partition       *partition
 	messages        []sink.Message
 	rest            []int32 // of the partition's messages: what is not durable yet
@@ -74,7 +57,7 @@ func (l *lane) run(ctx context.Context) error {
 			return err
 		}
 		n := l.partition.frozen.count
-		err := l.sink.transmit(ctx, l.partition, l.transactionalID)
+		err := l.sender.transmit(ctx, l.partition, l.transactionalID)
 		if refused(err) {
 			if err = l.refused(err); err != nil {
 				return err
@@ -82,7 +65,7 @@ func (l *lane) run(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return l.sink.forbidden(l.partition.topic.name, err)
+			return l.sender.chosen.forbidden(l.partition.topic.name, err)
 		}
 		l.rest = l.rest[n:]
 	}
@@ -91,13 +74,13 @@ func (l *lane) run(ctx context.Context) error {
 
 // freeze encodes the next batch.
 func (l *lane) freeze() error {
-	e, err := l.sink.encoder()
+	e, err := l.sender.encoders.take()
 	if err != nil {
 		return err
 	}
-	defer l.sink.done(e)
+	defer l.sender.encoders.done(e)
 	p := l.partition
-	limit := min(int(p.topic.limit.Load()), l.sink.tuning.bytes)
+	limit := min(int(p.topic.limit.Load()), l.sender.tuning.bytes)
 	for i := 0; i < len(l.rest); {
 		end, size := l.atom(i)
 		if i > 0 && (e.Size()+size > limit || end > l.most) {
@@ -108,11 +91,11 @@ func (l *lane) freeze() error {
 		}
 	}
 	count := e.Count()
-	b, err := e.Finish(l.sink.memory(), batch.Producer{
-		ID: l.sink.producer.ID, Epoch: l.sink.producer.Epoch, Sequence: p.sequence, Transactional: l.transactionalID != "",
+	b, err := e.Finish(l.sender.encoders.memory(), batch.Producer{
+		ID: l.sender.right.producer.ID, Epoch: l.sender.right.producer.Epoch, Sequence: p.sequence, Transactional: l.transactionalID != "",
 	})
 	if err == nil {
-		p.frozen = &frozen{bytes: b, count: count, since: l.sink.now()}
+		p.frozen = &frozen{bytes: b, count: count, since: l.sender.now()}
 	}
 	return err
 }
@@ -124,15 +107,6 @@ func (l *lane) atom(i int) (end, size int) {
 		size += sizeBound(&l.messages[l.rest[end]])
 	}
 	return end, size
-}
-
-// refused says whether the broker will never take the batch, and so has not taken it: the next one has its sequence.
-func refused(err error) bool {
-	if err == nil || decided(err) {
-		return false
-	}
-	class := wire.Classify(err)
-	return class == wire.TooLarge || class == wire.Invalid
 }
 
 // refused halves the batch until one message stands alone. Other partitions are on their way meanwhile, so the message
@@ -151,7 +125,7 @@ func (l *lane) refused(err error) error {
 		l.most = max(end, count/2)
 		return nil
 	}
-	s := l.sink
+	s := l.sender
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := &l.messages[l.rest[0]]
@@ -159,136 +133,46 @@ func (l *lane) refused(err error) error {
 	return reopen("write %s to topic %s: %w: open the sink again", m.ID, p.topic.name, err)
 }
 
-// transmit sends the partition's frozen batch until it is durable.
-func (s *Sink) transmit(ctx context.Context, p *partition, transactionalID string) error {
-	verb := fmt.Sprintf("write to topic %s partition %d", p.topic.name, p.number)
-	gone := absence{sink: s}
-	err := s.persist(ctx, verb, func(ctx context.Context) error {
-		if s.now().Sub(p.frozen.since) > s.tuning.resend {
-			p.frozen = nil // the broker may have forgotten that it has it
-			return reopen("%s: no answer for more than %s: open the sink again, to see what the log holds", verb, s.tuning.resend)
+// transact makes the planned messages one transaction. After an error it is left to the next Open, which aborts what
+// was not committed and finds what was: a batch of a transaction that has ended must not be sent again, it would spoil
+// the sequence of the partition.
+func (s *sender) transact(ctx context.Context, p plan) error {
+	partitions := map[string][]int32{}
+	for _, to := range p.touched {
+		partitions[to.topic.name] = append(partitions[to.topic.name], to.number)
+	}
+	s.right.inTx = true
+	gone := absence{brokers: s.brokers}
+	err := s.persist(ctx, "begin a transaction", func(ctx context.Context) error {
+		err := s.cluster.AddPartitions(ctx, s.right.tx(), partitions)
+		if wire.Code(err) != codeUnknownTopic {
+			return err
 		}
-		result, err := s.cluster.Produce(ctx, wire.ProduceRequest{
-			Topic: p.topic.name, Partition: p.number, TransactionalID: transactionalID, Batch: p.frozen.bytes,
-		})
-		if err != nil {
-			p.frozen.taken = p.frozen.taken || wire.Code(err) == 0
-			return s.doubt(ctx, p, &gone, err)
+		for _, to := range p.touched {
+			if gone.of(ctx, to.topic) {
+				return s.loses(to, "no offset: the topic was deleted")
+			}
 		}
-		return s.acknowledge(p, result.BaseOffset)
+		return err
 	})
-	if err != nil && !decided(err) && ctx.Err() == nil && !refused(err) {
-		return &reopenError{err}
+	if err == nil {
+		err = s.send(ctx, p, s.options.TransactionalID)
 	}
-	return err
-}
-
-// acknowledge moves the partition on. A batch can only be behind those before it: if it is not, the log is another one
-// than the one that had them (I4).
-func (s *Sink) acknowledge(p *partition, offset int64) error {
-	f := p.frozen
-	p.frozen = nil
-	if offset < p.next {
-		return s.loses(p, fmt.Sprintf("offset %d", offset))
+	if err == nil {
+		err = s.persist(ctx, "commit a transaction", func(ctx context.Context) error {
+			return s.cluster.EndTransaction(ctx, s.right.tx(), true)
+		})
 	}
-	if !f.taken {
-		s.recycle(f.bytes)
-	}
-	p.strange(p.next, offset, s.markers())
-	p.next = offset + int64(f.count)
-	p.sequence = batch.NextSequence(p.sequence, f.count)
-	return nil
-}
-
-// doubt judges the error of a request to write.
-func (s *Sink) doubt(ctx context.Context, p *partition, gone *absence, err error) error {
-	switch wire.Code(err) {
-	case codeOutOfOrder:
-		// With one batch at a time, the broker lacks the one before (measured: after an unclean leader election).
-		// A transaction's epoch may be over instead, which the next Open finds out.
-		p.frozen = nil
-		if s.options.Delivery == Idempotent {
-			return s.loses(p, "an earlier offset")
-		}
-	case codeUnknownTopic:
-		if gone.of(ctx, p.topic) {
-			p.frozen = nil
-			return s.loses(p, "no offset: the topic was deleted")
-		}
-	}
-	return err
-}
-
-// absence tells a topic that was deleted from one that is so new that not every broker knows it.
-type absence struct {
-	sink  *Sink
-	since time.Time
-}
-
-func (a *absence) of(ctx context.Context, t *topic) bool {
-	if a.since.IsZero() {
-		a.since = a.sink.now()
-	}
-	if _, err := a.sink.cluster.Topic(ctx, t.name); wire.Code(err) != codeUnknownTopic {
-		return false
-	}
-	return a.sink.now().Sub(a.since) > a.sink.tuning.gone
-}
-
-// loses notes that a log lacks what it had acknowledged, for the next Open to tell.
-func (s *Sink) loses(p *partition, have string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lost = &sink.LostError{
-		Log: fmt.Sprintf("topic %s partition %d", p.topic.name, p.number), Want: fmt.Sprintf("offset %d", p.next), Have: have,
-	}
-	return reopen("write to kafka: %w: open the sink again", s.lost)
-}
-
-// memory is for a batch.
-func (s *Sink) memory() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := len(s.spare)
-	if n == 0 {
+	if err == nil {
+		s.right.inTx = false
 		return nil
 	}
-	b := s.spare[n-1]
-	s.spare = s.spare[:n-1]
-	return b
-}
-
-// recycle takes the memory of a batch that was acknowledged, if a broker answered each attempt: a connection that was
-// given up may still read it.
-func (s *Sink) recycle(b []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.spare) < s.tuning.parallel/2 && cap(b) <= 2*s.tuning.bytes {
-		s.spare = append(s.spare, b[:0])
+	var answer *wire.Error
+	if errors.As(err, &answer) {
+		err = s.chosen.forbidden(answer.Topic, err)
 	}
-}
-
-// settle makes durable what an earlier Write left in doubt, under the same sequence. What comes late of its requests
-// is then a second copy, which the broker knows; were it left alone, it would come behind what Open reads.
-func (s *Sink) settle(ctx context.Context) error {
-	if s.options.Delivery == Transactional {
-		return nil // a new epoch refuses what comes late
+	if decided(err) || ctx.Err() != nil {
+		return err
 	}
-	for _, name := range s.names {
-		for _, p := range s.topics[name].partitions {
-			if p.frozen == nil {
-				continue
-			}
-			err := s.transmit(ctx, p, "")
-			var again *reopenError
-			if errors.As(err, &again) || refused(err) || refusesTopic(err) && s.chosen(name) {
-				p.frozen, err = nil, nil // it is not in the log, or cannot be told apart: the tail says which
-			}
-			if err != nil {
-				return err
-			}
-			s.topics[name].moved = true
-		}
-	}
-	return nil
+	return reopen("write to kafka with transactional id %s: %w: open the sink again", s.options.TransactionalID, err)
 }

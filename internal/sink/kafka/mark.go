@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -45,21 +46,6 @@ func (m *mark) from(name string, partition int32) int64 {
 	return 0
 }
 
-// mark is the place after all that is durable. It is as long as there are partitions, and made for every Write, so each
-// topic keeps its part.
-func (s *Sink) mark() sink.Mark {
-	text := append(make([]byte, 0, s.markSize+64), `{"kafka":{`...)
-	for i, name := range s.names {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, s.topics[name].text()...)
-	}
-	text = append(text, `}}`...)
-	s.markSize = len(text)
-	return sink.Mark(text)
-}
-
 // text is a topic's part of the mark. Names of topics need no escape.
 func (t *topic) text() []byte {
 	if !t.moved && t.part != nil {
@@ -85,11 +71,68 @@ func (t *topic) text() []byte {
 	return t.part
 }
 
+// known are the topics that the mark has.
+type known struct {
+	topics   map[string]*topic
+	names    []string // of them, sorted
+	markSize int
+	fresh    bool // one of them may not be fenced
+}
+
 // learn adds a topic to those of the sink.
-func (s *Sink) learn(t *topic) {
-	if _, known := s.topics[t.name]; !known {
-		i, _ := slices.BinarySearch(s.names, t.name)
-		s.names = slices.Insert(s.names, i, t.name)
+func (k *known) learn(t *topic) {
+	if _, known := k.topics[t.name]; !known {
+		i, _ := slices.BinarySearch(k.names, t.name)
+		k.names = slices.Insert(k.names, i, t.name)
 	}
-	s.topics[t.name] = t
+	k.topics[t.name] = t
+	k.fresh = k.fresh || !t.fenced
+}
+
+func (k *known) forget() { k.topics, k.names, k.fresh = map[string]*topic{}, nil, false }
+
+// partitions are those of all topics, in the order of their names.
+func (k *known) partitions() iter.Seq[*partition] {
+	return func(yield func(*partition) bool) {
+		for _, name := range k.names {
+			for _, p := range k.topics[name].partitions {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// seen is the offset after the last record that a partition acknowledged to this sink.
+func (k *known) seen(name string, partition int32) int64 {
+	if t := k.topics[name]; t != nil && int(partition) < len(t.partitions) {
+		return t.partitions[partition].next
+	}
+	return 0
+}
+
+// made is how many topics were made because data chose them.
+func (k *known) made() (n int) {
+	for _, t := range k.topics {
+		if t.made {
+			n++
+		}
+	}
+	return n
+}
+
+// mark is the place after all that is durable. It is as long as there are partitions, and made for every Write, so each
+// topic keeps its part.
+func (k *known) mark() sink.Mark {
+	text := append(make([]byte, 0, k.markSize+64), `{"kafka":{`...)
+	for i, name := range k.names {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, k.topics[name].text()...)
+	}
+	text = append(text, `}}`...)
+	k.markSize = len(text)
+	return sink.Mark(text)
 }

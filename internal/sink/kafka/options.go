@@ -147,6 +147,14 @@ func (o *Options) spec(name string) wire.TopicSpec {
 	}
 }
 
+// markers is how many a Write leaves behind what it has written into a partition.
+func (o *Options) markers() int64 {
+	if o.Delivery == Transactional {
+		return 1
+	}
+	return 0
+}
+
 // tuning is what tests turn.
 type tuning struct {
 	grace time.Duration // how long a request that is under way is waited for after the end of its context

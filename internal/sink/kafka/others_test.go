@@ -139,16 +139,16 @@ func TestI10TakenOverWhileItOpens(t *testing.T) {
 	options := testOptions(t, broker.Get(t), 1)
 	older := newTestSink(t, options)
 	connected(t, older)
-	found, err := older.examineAll(t.Context(), nil)
+	found, err := older.catalog.examineAll(t.Context(), nil)
 	if err == nil {
-		err = older.enroll(t.Context())
+		err = older.right.enroll(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	open(t, newTestSink(t, options), "")
 	var permanent *sink.PermanentError
-	if err := older.fence(t.Context(), found); !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "kafka.transactionalId") {
+	if err := older.right.fence(t.Context(), found); !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "kafka.transactionalId") {
 		t.Errorf("fence of the older one: %v", err)
 	}
 }

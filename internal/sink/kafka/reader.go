@@ -16,10 +16,10 @@ var _ sink.Reader = (*Reader)(nil)
 // Reader reads the topics of a sink as a consumer of committed records does (isolation.level=read_committed): one
 // partition after the other.
 type Reader struct {
-	sink    *Sink // for its connection, and for what it tries again
+	*brokers
+	topics  []string
 	start   sink.Start
 	decoder *batch.Decoder
-	reached bool // a broker has answered
 	began   bool // the first Read is over: what appears now is read from its start
 	next    map[place]*progress
 }
@@ -42,21 +42,23 @@ func NewReader(options Options, start sink.Start) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{sink: s, start: start, decoder: batch.NewDecoder(s.tuning.contents), next: map[place]*progress{}}, nil
+	return &Reader{
+		brokers: s.brokers, topics: options.Topics, start: start, decoder: batch.NewDecoder(s.tuning.contents), next: map[place]*progress{},
+	}, nil
 }
 
 // Read is as in sink.Reader. A topic that is not there yet has no records.
 func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error {
-	if err := r.sink.connect(); err != nil {
+	if err := r.connect(); err != nil {
 		return err
 	}
 	if !r.reached {
-		if err := r.sink.cluster.Reach(ctx); err != nil {
+		if err := r.cluster.Reach(ctx); err != nil {
 			return checkError("reach the brokers", wire.Explain(err))
 		}
 		r.reached = true
 	}
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(r.sink.options.Topics))) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(r.topics))) {
 		if err := r.readTopic(ctx, name, each); err != nil {
 			return err
 		}
@@ -68,8 +70,8 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 func (r *Reader) readTopic(ctx context.Context, name string, each func(*sink.Stored) error) error {
 	var numbers []int32
 	var ends map[int32]wire.Bounds
-	err := r.sink.persist(ctx, "read topic "+name, func(ctx context.Context) error {
-		topic, err := r.sink.cluster.Topic(ctx, name)
+	err := r.persist(ctx, "read topic "+name, func(ctx context.Context) error {
+		topic, err := r.cluster.Topic(ctx, name)
 		numbers = nil
 		if wire.Code(err) == codeUnknownTopic {
 			return nil
@@ -80,7 +82,7 @@ func (r *Reader) readTopic(ctx context.Context, name string, each func(*sink.Sto
 		for _, p := range topic.Partitions {
 			numbers = append(numbers, p.ID)
 		}
-		ends, err = r.sink.cluster.Bounds(ctx, name, numbers, true)
+		ends, err = r.cluster.Bounds(ctx, name, numbers, true)
 		return err
 	})
 	for _, number := range numbers {
@@ -104,9 +106,9 @@ func (r *Reader) readPartition(ctx context.Context, at place, ends wire.Bounds, 
 	p.offset = max(p.offset, ends.First) // retention may have moved the start
 	for p.offset < ends.End {
 		var result wire.FetchResult
-		err := r.sink.persist(ctx, fmt.Sprintf("read topic %s partition %d", at.topic, at.number), func(ctx context.Context) (err error) {
-			result, err = r.sink.cluster.Fetch(ctx, wire.FetchRequest{
-				Topic: at.topic, Partition: at.number, Offset: p.offset, MaxBytes: r.sink.tuning.fetch, Committed: true,
+		err := r.persist(ctx, fmt.Sprintf("read topic %s partition %d", at.topic, at.number), func(ctx context.Context) (err error) {
+			result, err = r.cluster.Fetch(ctx, wire.FetchRequest{
+				Topic: at.topic, Partition: at.number, Offset: p.offset, MaxBytes: r.tuning.fetch, Committed: true,
 			})
 			if err == nil && len(result.Records) == 0 {
 				err = errNothingRead
@@ -166,9 +168,6 @@ func (r *Reader) hand(at place, from int64, e *batch.Entry, each func(*sink.Stor
 
 // Close is as in sink.Reader.
 func (r *Reader) Close() error {
-	if r.sink.cluster != nil {
-		r.sink.cluster.Close()
-		r.sink.cluster = nil
-	}
+	r.disconnect()
 	return nil
 }

@@ -4,57 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-var _ sink.Sink = (*Sink)(nil)
+var (
+	_ sink.Sink     = (*Sink)(nil)
+	_ sink.Recaller = (*Sink)(nil)
+)
 
 // Sink writes into topics. See sink.Sink for what its methods promise.
 type Sink struct {
-	options  Options
-	tuning   tuning
-	now      func() time.Time
-	codec    batch.Codec
-	encoders chan *batch.Encoder // as many as may work at once; nil is one that is not made yet
-
-	cluster  *wire.Cluster // nil after Close
-	reached  bool          // a broker has answered
-	opened   bool          // Write may be called
-	producer wire.Producer
-	owner    wire.Producer     // as which the sink had the transactional id last; NoProducer is that it never had
-	renewed  time.Time         // when it got it last
-	owned    bool              // the producer is the owner
-	fenced   bool              // and all topics are fenced, where they need it
-	inTx     bool              // a transaction may be open
-	topics   map[string]*topic // those that the mark has
-	names    []string          // of them, sorted
-	markSize int
-	turn     uint64              // counts the calls of Write
-	refused  map[string]*refusal // by message id: what a broker has refused, and the next Write rejects
-	told     map[string]int      // by topic: how many partitions it was told to have
-	looked   time.Time           // when partitions were counted
-	full     bool                // it was told that no more topics are made for labels
-	unread   bool                // it was told that reading is not permitted
-	unfenced bool                // it was told that there is no fence
-
-	mu     sync.Mutex        // guards what the goroutines of a Write share
-	shut   map[string]closed // topics that data chose and that cannot be written to
-	making map[string]bool   // topics that data chose and that this sink has made
-	spare  [][]byte          // memory of batches that nobody reads any more
-	lost   *sink.LostError
-}
-
-// refusal is what a broker said of a message.
-type refusal struct {
-	reason  string
-	err     error
-	noPlace bool // nothing can be written to the message's topic
+	*brokers
+	*known
+	inspector *inspector
+	catalog   *catalog
+	right     *right
+	tails     *tails
+	planner   *planner
+	sender    *sender
+	opened    bool // Write may be called
 }
 
 // New checks the options and returns a sink that is not open.
@@ -66,21 +37,25 @@ func New(options Options) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure kafka sink: %w", err)
 	}
-	s := &Sink{
-		options: options, tuning: defaultTuning(), now: time.Now, codec: codec, producer: wire.NoProducer(), owner: wire.NoProducer(),
-		encoders: make(chan *batch.Encoder, runtime.GOMAXPROCS(0)),
-		topics:   map[string]*topic{}, refused: map[string]*refusal{},
-		told: map[string]int{}, shut: map[string]closed{}, making: map[string]bool{},
-	}
-	for range cap(s.encoders) {
-		s.encoders <- nil
-	}
-	cluster, err := wire.New(options.Wire)
+	b, err := newBrokers(&options)
 	if err != nil {
 		return nil, fmt.Errorf("configure kafka sink: %w", err)
 	}
-	cluster.Close() // its options are right; Open makes one that connects
-	return s, nil
+	return furnished(b, newEncoders(codec, &b.tuning)), nil
+}
+
+// furnished is a sink with all its parts.
+func furnished(b *brokers, encoders *encoders) *Sink {
+	k := &known{topics: map[string]*topic{}}
+	data := &chosen{brokers: b, known: k, shut: map[string]closed{}, making: map[string]bool{}}
+	judges := &inspector{b, data}
+	topics := &catalog{brokers: b, known: k, chosen: data, inspector: judges, told: map[string]int{}}
+	writer := &right{brokers: b, known: k, producer: wire.NoProducer(), owner: wire.NoProducer()}
+	plans := &planner{options: b.options, catalog: topics, encoders: encoders, refused: map[string]*refusal{}}
+	return &Sink{
+		brokers: b, known: k, inspector: judges, catalog: topics, right: writer, planner: plans, tails: &tails{brokers: b, known: k, right: writer},
+		sender: &sender{brokers: b, known: k, chosen: data, inspector: judges, right: writer, encoders: encoders, refused: plans.refused},
+	}
 }
 
 // Open is as in sink.Sink.
@@ -96,7 +71,7 @@ func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 	if err := s.reach(ctx); err != nil {
 		return err
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.sender.settle(ctx); err != nil {
 		return err
 	}
 	err = s.surveyAgain(ctx, want, at.Behind)
@@ -104,31 +79,6 @@ func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 	if err == nil || errors.As(err, &lost) {
 		s.opened = true
 	}
-	return err
-}
-
-func (s *Sink) connect() error {
-	if s.cluster != nil {
-		return nil
-	}
-	options := s.options.Wire
-	options.Throttled = s.throttled
-	cluster, err := wire.New(options)
-	if err != nil {
-		return &sink.PermanentError{Err: fmt.Errorf("configure kafka sink: %w", err)}
-	}
-	s.cluster = cluster
-	return nil
-}
-
-// reach finds out, once, whether the brokers can be talked to at all: what cuts connections without a word may be a
-// wrong configuration, and only the first Open asks further. Later ones meet brokers that restart.
-func (s *Sink) reach(ctx context.Context) error {
-	if s.reached {
-		return nil
-	}
-	err := s.persist(ctx, "reach the brokers", s.cluster.Reach)
-	s.reached = err == nil
 	return err
 }
 
@@ -140,9 +90,9 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 	if ctx.Err() != nil {
 		return "", ended(ctx, "write to kafka", nil)
 	}
-	plan, rejected, err := s.plan(ctx, messages)
+	plan, rejected, err := s.planner.plan(ctx, messages)
 	if rejected != nil && s.raised(ctx, &messages[rejected.Index]) {
-		plan, rejected, err = s.plan(ctx, messages)
+		plan, rejected, err = s.planner.plan(ctx, messages)
 	}
 	if err == nil {
 		err = s.deliver(ctx, plan)
@@ -152,10 +102,39 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 		s.opened = false
 		return "", err
 	case rejected != nil:
-		delete(s.refused, messages[rejected.Index].ID) // told
+		delete(s.planner.refused, messages[rejected.Index].ID) // told
 		return s.mark(), rejected
 	}
 	return s.mark(), nil
+}
+
+// raised says whether somebody has raised the limit of the topic that the message is too large for.
+func (s *Sink) raised(ctx context.Context, m *sink.Message) bool {
+	t := s.topics[m.Destination]
+	return t != nil && s.planner.refused[m.ID] == nil && s.catalog.raised(ctx, t)
+}
+
+// deliver makes the planned messages durable (I1).
+func (s *Sink) deliver(ctx context.Context, p plan) error {
+	if len(p.touched) == 0 {
+		return nil
+	}
+	if err := s.right.hold(ctx); err != nil {
+		return err
+	}
+	s.catalog.look(ctx)
+	if s.options.Delivery == Transactional {
+		return s.sender.transact(ctx, p)
+	}
+	return s.sender.send(ctx, p, "")
+}
+
+// Recall is as in sink.Recaller. It reads the topics from their start, one partition after the other.
+func (s *Sink) Recall(ctx context.Context, each func(id string) error) error {
+	if !s.opened {
+		return errors.New("read the topics: the sink is not open: open it")
+	}
+	return s.tails.all(ctx, each)
 }
 
 // Close is as in sink.Sink. What the last Write left in doubt is settled, if that takes no longer than a moment, so
@@ -168,8 +147,7 @@ func (s *Sink) Close(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, s.tuning.grace)
 	defer cancel()
 	s.leave(bounded)
-	s.cluster.Close()
-	s.cluster = nil
+	s.disconnect()
 	return nil
 }
 
@@ -177,9 +155,9 @@ func (s *Sink) Close(ctx context.Context) error {
 func (s *Sink) leave(ctx context.Context) {
 	var err error
 	if s.options.Delivery == Transactional {
-		err = s.abort(ctx)
+		err = s.right.abort(ctx)
 	} else {
-		err = s.settle(ctx)
+		err = s.sender.settle(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.again(err)

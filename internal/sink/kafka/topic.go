@@ -1,11 +1,11 @@
 package kafka
 
 import (
-	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
@@ -48,62 +48,28 @@ type frozen struct {
 	taken bool // a connection was given up that may still read the bytes
 }
 
-// defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
-const defaultLimit = 1048588
-
-// ensure makes sure that a topic is there and may be written to, and returns what is known of it.
-func (s *Sink) ensure(ctx context.Context, name string) (*topic, error) {
-	known, err := s.cluster.Topic(ctx, name)
-	if wire.Code(err) == codeUnknownTopic {
-		if err := s.create(ctx, name); err != nil {
-			return nil, err
-		}
-		known, err = s.cluster.Topic(ctx, name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	identity, err := s.cluster.Identity(ctx, name)
-	if err == nil && identity.Operations.Lacks(wire.Write) {
-		err = unwritable(name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	settings, err := s.settings(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if err := acknowledges(known, settings); err != nil {
-		return nil, err
-	}
-	t := newTopic(known, identity, settings)
-	t.made = s.isMade(name)
-	return t, nil
+// String names the partition in messages.
+func (p *partition) String() string {
+	return fmt.Sprintf("topic %s partition %d", p.topic.name, p.number)
 }
 
-// create makes a topic, where that is allowed.
-func (s *Sink) create(ctx context.Context, name string) error {
-	if !s.options.Create {
-		return topicPermanent("open topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
-	}
-	if err := s.admit(name); err != nil {
-		return err
-	}
-	return s.cluster.Create(ctx, s.options.spec(name))
-}
+// span is offsets of a partition.
+type span struct{ from, to int64 }
 
-// settings are Kafka's defaults where they must not be read.
-func (s *Sink) settings(ctx context.Context, name string) (wire.Settings, error) {
-	settings, err := s.cluster.Settings(ctx, name)
-	if wire.Code(err) == codeTopicForbidden {
-		return wire.Settings{MaxMessageBytes: defaultLimit}, nil
+// strange notes what is in the partition behind what the sink knew of it, and that it has not written. So many markers
+// are expected there.
+func (p *partition) strange(from, to, markers int64) {
+	if to-from <= markers {
+		return
 	}
-	return settings, err
+	if p.others.to == 0 {
+		p.others.from = from
+	}
+	p.others.to = to
 }
 
 func newTopic(known wire.Topic, identity wire.Identity, settings wire.Settings) *topic {
-	t := &topic{name: known.Name, id: identity.ID, compacted: isCompacted(settings.CleanupPolicy)}
+	t := &topic{name: known.Name, id: identity.ID, compacted: strings.Contains(settings.CleanupPolicy, "compact")}
 	t.limit.Store(int64(settings.MaxMessageBytes))
 	for i := range known.Partitions {
 		t.partitions = append(t.partitions, &partition{topic: t, number: int32(i)})
@@ -111,36 +77,9 @@ func newTopic(known wire.Topic, identity wire.Identity, settings wire.Settings) 
 	return t
 }
 
-// acknowledges finds a topic that can never give the acknowledgement that is asked for.
-func acknowledges(known wire.Topic, settings wire.Settings) error {
-	for _, p := range known.Partitions {
-		if have, need := len(p.Replicas), settings.MinInsyncReplicas; have > 0 && have < need {
-			return topicPermanent("open topic %s: partition %d has %d replicas, and min.insync.replicas is %d, so no record can be acknowledged: "+
-				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.ID, have, need)
-		}
-	}
-	return nil
-}
-
 // partitionOf is where messages with the key belong. A message without a key belongs where the empty key does.
 func (t *topic) partitionOf(key []byte) *partition {
 	return t.partitions[batch.Partition(key, len(t.partitions))]
-}
-
-// raised reads the limit of the message's topic anew, and says whether somebody has raised it. Where no broker answers,
-// or the settings must not be read, it stays as it is until the sink is opened again.
-func (s *Sink) raised(ctx context.Context, m *sink.Message) bool {
-	t := s.topics[m.Destination]
-	if t == nil || s.refused[m.ID] != nil {
-		return false
-	}
-	settings, err := s.cluster.Settings(ctx, t.name)
-	limit := int64(settings.MaxMessageBytes)
-	if err != nil || limit <= t.limit.Load() {
-		return false
-	}
-	t.limit.Store(limit)
-	return true
 }
 
 // shrink keeps what a refusal has shown of max.message.bytes.

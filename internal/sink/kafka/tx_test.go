@@ -123,7 +123,7 @@ func TestTailOfEveryKind(t *testing.T) {
 // leaveOpen writes the messages into a transaction that nobody ends.
 func leaveOpen(t *testing.T, s *Sink, messages []sink.Message) {
 	t.Helper()
-	p, rejected, err := s.plan(t.Context(), messages)
+	p, rejected, err := s.planner.plan(t.Context(), messages)
 	if err != nil || rejected != nil {
 		t.Fatal(rejected, err)
 	}
@@ -131,10 +131,10 @@ func leaveOpen(t *testing.T, s *Sink, messages []sink.Message) {
 	for _, to := range p.touched {
 		partitions[to.topic.name] = append(partitions[to.topic.name], to.number)
 	}
-	if err := s.persist(t.Context(), "begin", func(ctx context.Context) error { return s.cluster.AddPartitions(ctx, s.tx(), partitions) }); err != nil {
+	if err := s.persist(t.Context(), "begin", func(ctx context.Context) error { return s.cluster.AddPartitions(ctx, s.right.tx(), partitions) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.send(t.Context(), p, s.options.TransactionalID); err != nil {
+	if err := s.sender.send(t.Context(), p, s.options.TransactionalID); err != nil {
 		t.Fatal(err)
 	}
 	s.opened = false

@@ -96,7 +96,7 @@ func TestI3AnEndIsBehindItsSnapshot(t *testing.T) {
 	if slices.Contains(found, "the end") || slices.Contains(found, "behind") {
 		t.Errorf("the end of a snapshot is in the log, and a part of the snapshot is not: %q", found)
 	}
-	failing.sequence, s.lost = right, nil
+	failing.sequence, s.sender.lost = right, nil
 	if _, _, err := rewrite(t, s, mark, batch); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,238 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+)
+
+// catalog makes sure of topics, and of how many of their partitions are written to.
+type catalog struct {
+	*brokers
+	known     *known
+	chosen    *chosen
+	inspector *inspector
+	told      map[string]int // by topic: how many partitions it was told to have
+	looked    time.Time      // when partitions were counted
+}
+
+// defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
+const defaultLimit = 1048588
+
+// examineAll looks at the configured topics, and at those that the mark or the sink know besides, if they still exist:
+// a topic that nothing is configured to write to may be deleted.
+func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) {
+	names := slices.Concat(c.options.Topics, c.known.names)
+	if want != nil {
+		names = slices.AppendSeq(names, maps.Keys(want.Topics))
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	found := make([]*topic, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(c.tuning.parallel)
+	for i, name := range names {
+		group.Go(func() error {
+			return c.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
+				found[i], err = c.examine(ctx, name)
+				return err
+			})
+		})
+	}
+	err := group.Wait()
+	found = slices.DeleteFunc(found, func(t *topic) bool { return t == nil })
+	for _, t := range found {
+		c.keep(t, want)
+	}
+	return found, err
+}
+
+// examine looks at one topic. It is nil for one that data chose, and that is not there, or is not ours to write to, any
+// more.
+func (c *catalog) examine(ctx context.Context, name string) (*topic, error) {
+	if c.chosen.has(name) {
+		if _, err := c.cluster.Topic(ctx, name); wire.Code(err) == codeUnknownTopic {
+			return nil, nil
+		}
+	}
+	t, err := c.ensure(ctx, name)
+	if c.chosen.has(name) && refusesTopic(err) {
+		c.chosen.close(name, wire.Explain(err))
+		return nil, nil
+	}
+	return t, err
+}
+
+// of is the topic of the name. One that is none of Options.Topics is made or looked up now, or speaks against its
+// messages.
+func (c *catalog) of(ctx context.Context, name string) (*topic, *refusal, error) {
+	if t := c.known.topics[name]; t != nil {
+		return t, nil, nil
+	}
+	if err := validTopic(name); err != nil {
+		return nil, &refusal{reason: "invalid", err: err, noPlace: true}, nil
+	}
+	if no := c.chosen.refusal(name); no != nil {
+		return nil, no, nil
+	}
+	t, err := c.find(ctx, name)
+	switch {
+	case refusesTopic(err) && c.chosen.has(name):
+		c.chosen.close(name, err)
+		return nil, c.chosen.refusal(name), nil
+	case err != nil:
+		return nil, nil, err
+	}
+	c.known.learn(t)
+	c.options.Made(c.known.made())
+	return t, nil, nil
+}
+
+// find makes sure of a topic that was not known when the sink was opened.
+func (c *catalog) find(ctx context.Context, name string) (t *topic, err error) {
+	err = c.persist(ctx, "open topic "+name, func(ctx context.Context) error {
+		if t, err = c.ensure(ctx, name); err != nil {
+			return err
+		}
+		return c.locate(ctx, t)
+	})
+	if err == nil {
+		err = c.inspector.inspectAll(ctx, t)
+	}
+	return t, err
+}
+
+// ensure makes sure that a topic is there and may be written to, and returns what is known of it.
+func (c *catalog) ensure(ctx context.Context, name string) (*topic, error) {
+	found, err := c.cluster.Topic(ctx, name)
+	if wire.Code(err) == codeUnknownTopic {
+		if err := c.create(ctx, name); err != nil {
+			return nil, err
+		}
+		found, err = c.cluster.Topic(ctx, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	identity, err := c.cluster.Identity(ctx, name)
+	if err == nil && identity.Operations.Lacks(wire.Write) {
+		err = unwritable(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings, err := c.settings(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := acknowledges(found, settings); err != nil {
+		return nil, err
+	}
+	t := newTopic(found, identity, settings)
+	t.made = c.chosen.isMade(name)
+	return t, nil
+}
+
+// create makes a topic, where that is allowed.
+func (c *catalog) create(ctx context.Context, name string) error {
+	if !c.options.Create {
+		return topicPermanent("open topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
+	}
+	if err := c.chosen.admit(name); err != nil {
+		return err
+	}
+	return c.cluster.Create(ctx, c.options.spec(name))
+}
+
+// settings are Kafka's defaults where they must not be read.
+func (c *catalog) settings(ctx context.Context, name string) (wire.Settings, error) {
+	settings, err := c.cluster.Settings(ctx, name)
+	if wire.Code(err) == codeTopicForbidden {
+		return wire.Settings{MaxMessageBytes: defaultLimit}, nil
+	}
+	return settings, err
+}
+
+// acknowledges finds a topic that can never give the acknowledgement that is asked for.
+func acknowledges(known wire.Topic, settings wire.Settings) error {
+	for _, p := range known.Partitions {
+		if have, need := len(p.Replicas), settings.MinInsyncReplicas; have > 0 && have < need {
+			return topicPermanent("open topic %s: partition %d has %d replicas, and min.insync.replicas is %d, so no record can be acknowledged: "+
+				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.ID, have, need)
+		}
+	}
+	return nil
+}
+
+func unwritable(topic string) error {
+	return topicPermanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", topic, topic)
+}
+
+// raised reads the limit of the topic anew, and says whether somebody has raised it. Where no broker answers, or the
+// settings must not be read, it stays as it is until the sink is opened again.
+func (c *catalog) raised(ctx context.Context, t *topic) bool {
+	settings, err := c.cluster.Settings(ctx, t.name)
+	limit := int64(settings.MaxMessageBytes)
+	if err != nil || limit <= t.limit.Load() {
+		return false
+	}
+	t.limit.Store(limit)
+	return true
+}
+
+// keep takes as many of the topic's partitions as it was written with from the start, as the mark says, or what this
+// sink knows of it. Were keys spread over partitions that were added later, an object would go on in another one,
+// behind its older states for nobody, and its tombstones would not reach them. Nothing is kept of a topic that was made
+// again.
+func (c *catalog) keep(t *topic, want *mark) {
+	n := 0
+	if known := c.known.topics[t.name]; known != nil && known.id == t.id {
+		n, t.made = len(known.partitions), t.made || known.made
+	}
+	if want != nil {
+		if marked := want.Topics[t.name]; marked.ID == t.id || marked.ID == "" || t.id == "" {
+			t.made = t.made || marked.Made
+			if len(marked.Next) > 0 {
+				n = len(marked.Next)
+			}
+		}
+	}
+	c.grown(t, len(t.partitions), n)
+	if n > 0 && n < len(t.partitions) {
+		t.partitions = t.partitions[:n:n]
+	}
+}
+
+// grown tells once that partitions were added, which stay empty.
+func (c *catalog) grown(t *topic, have, used int) {
+	if used == 0 || have <= used || c.told[t.name] == have {
+		return
+	}
+	c.told[t.name] = have
+	c.options.Notice(fmt.Sprintf("keeps to the first %d of the %d partitions of topic %s, those that it began with, since objects that moved to others would lose their order and their tombstones: "+
+		"docs/kafka.md says how to use them all", used, have, t.name))
+}
+
+// look notices, from time to time, that partitions are added while the sink is open. Where nobody answers, it looks
+// later.
+func (c *catalog) look(ctx context.Context) {
+	if c.now().Sub(c.looked) < c.tuning.look {
+		return
+	}
+	c.looked = c.now()
+	counts, err := c.cluster.Partitions(ctx, c.known.names)
+	if err != nil {
+		return // whoever writes finds out more
+	}
+	for name, n := range counts {
+		if t := c.known.topics[name]; t != nil {
+			c.grown(t, n, len(t.partitions))
+		}
+	}
+}
