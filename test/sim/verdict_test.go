@@ -172,9 +172,9 @@ func (v *verdict) object(key string, records []told) {
 				continue // the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
 			}
 			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
-			// The state that the delete names may be one of the object's that was merged away.
-			merged := v.coalesces() && slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.rev == t.rev })
-			if (!noted && (deleted || t.uid != last.uid) || t.rev > last.rev && !v.damaged() && !merged && !v.wasAbsent(&t)) && !v.newEpoch(&last, &t) {
+			// The state that the delete names may be one that only another sink was told of, or that was merged away.
+			genuine := slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.rev == t.rev })
+			if (!noted && (deleted || t.uid != last.uid) || t.rev > last.rev && !v.damaged() && !genuine && !v.wasAbsent(&t)) && !v.newEpoch(&last, &t) {
 				v.violate("I3", "%s tells of a delete of what is not there: %s", t.id, last.id)
 			}
 			deleted, holds = true, false
