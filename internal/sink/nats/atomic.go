@@ -36,7 +36,7 @@ func (p *publisher) whole() int {
 	end, size := p.acked, 0
 	for ; end < len(p.batch) && end-p.acked < mostAtomic; end++ {
 		size += p.batch[end].Size()
-		if size > p.sink.tuning.bytes && end > p.acked {
+		if size > p.session.tuning.bytes && end > p.acked {
 			break
 		}
 	}
@@ -44,11 +44,11 @@ func (p *publisher) whole() int {
 }
 
 func (p *publisher) sendWhole(ctx context.Context, end int) error {
-	c := p.sink.conn
+	c := p.session.conn
 	number, reply := c.Ask()
 	id := c.Unique() + "-" + strconv.FormatUint(number, 10)
 	for first := p.acked; p.sent < end; p.sent++ {
-		p.envelope.fill(&p.sink.stream, &p.batch[p.sent], "")
+		p.envelope.fill(&p.session.stream, &p.batch[p.sent], "")
 		p.envelope.set(headerBatchID, id)
 		p.envelope.set(headerBatchSequence, strconv.Itoa(p.sent-first+1))
 		if p.sent == first {
@@ -68,10 +68,10 @@ func (p *publisher) sendWhole(ctx context.Context, end int) error {
 
 // committed waits for the acknowledgement of the batch that ends at end.
 func (p *publisher) committed(ctx context.Context, number uint64, end int) error {
-	if err := p.sink.conn.Outbox.Flush(); err != nil {
+	if err := p.session.conn.Outbox.Flush(); err != nil {
 		return err
 	}
-	m, err := p.sink.conn.Await(ctx, p.generation, number)
+	m, err := p.session.conn.Await(ctx, p.generation, number)
 	if err != nil {
 		return err
 	}

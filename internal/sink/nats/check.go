@@ -33,7 +33,7 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	}
 	s.conn = c
 	defer s.shut(bounded)
-	if err := s.locate(bounded, nil); err != nil {
+	if err := s.inspector.locate(bounded, nil); err != nil {
 		return "", s.checkError(ctx, err)
 	}
 	config, err := s.checkStream(bounded)
@@ -52,22 +52,22 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error) {
 	info, err := s.lookup(ctx)
 	if codeOf(err) == codeNotFound {
-		config := s.config()
-		return &config, errors.Join(s.creatable(ctx), s.allowed(&config))
+		config := s.manager.config()
+		return &config, errors.Join(s.creatable(ctx), s.ways.allowed(&config))
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.suitable(&info.Config); err != nil {
+	if err := s.options.suitable(&info.Config); err != nil {
 		return nil, err
 	}
-	if err := s.inspect(ctx, info); err != nil {
+	if err := s.inspector.inspect(ctx, info); err != nil {
 		return nil, err
 	}
-	if s.wants(&info.Config) {
+	if s.ways.wants(&info.Config) {
 		return &info.Config, nil // Open changes it
 	}
-	return &info.Config, s.allowed(&info.Config)
+	return &info.Config, s.ways.allowed(&info.Config)
 }
 
 // creatable finds what would keep the stream from being made. Whether the user may make it, only making it tells.
@@ -84,7 +84,7 @@ func (s *Sink) creatable(ctx context.Context) error {
 			return s.judge("look for the subjects of", err)
 		}
 		if len(others.Streams) > 0 {
-			return s.overlap(ctx)
+			return s.manager.overlap(ctx)
 		}
 	}
 	if s.options.Replicas > 1 && s.conn.NC.ConnectedClusterName() == "" {
@@ -107,6 +107,25 @@ func (s *Sink) checkError(ctx context.Context, err error) error {
 		return fmt.Errorf("look up stream %s: no server of the cluster answers for JetStream: check that JetStream is enabled and up", s.name)
 	}
 	return fmt.Errorf("%w: check the URL, and that the server is up", err)
+}
+
+// notes are what a person may want to know of a stream that is suitable.
+func (s *Sink) notes(config *jetstream.StreamConfig) []string {
+	var notes []string
+	if limit := limitOf(config); limit != "" && config.Discard == jetstream.DiscardOld && s.options.KV == "" {
+		notes = append(notes, fmt.Sprintf("stream %s drops its oldest messages at %s (discard old): a consumer that is slower loses them without a word",
+			config.Name, limit))
+	}
+	if s.options.KV != "" {
+		notes = append(notes, bucketNotes(config)...)
+	}
+	if config.Storage == jetstream.MemoryStorage {
+		notes = append(notes, fmt.Sprintf("stream %s is in memory: a restart of its servers loses it, and all objects are sent again", config.Name))
+	}
+	if s.options.Publish == PublishAuto && !s.options.Shared && s.options.wayOf(config) == wayOrdered && !s.ways.wants(config) {
+		notes = append(notes, "messages are sent one by one, with some more work for the client and the server: "+s.ways.obstacle(config))
+	}
+	return notes
 }
 
 func sizeNote(most int64) []string {

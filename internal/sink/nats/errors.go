@@ -17,6 +17,12 @@ import (
 var (
 	errLeaderless = errors.New("it has no leader at the moment")
 	errWhole      = errors.New("the server refused a batch")
+	// an acknowledgement for another place than the message asked for
+	errMisplaced = errors.New("message stored at another sequence than expected")
+	errUnsettled = errors.New("messages arrived while the stream's end was read")
+	// The server says so with an acknowledgement of what it stored before.
+	errGap   = errors.New("the server received the batch with a gap")
+	errEnded = errors.New("the server ended the batch early")
 )
 
 func permanent(format string, args ...any) error {
@@ -113,4 +119,13 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	case <-wake:
 	case <-ctx.Done():
 	}
+}
+
+// ignoreDenied is for what may stay unknown.
+func ignoreDenied(err error) error {
+	var denied *conn.DeniedError
+	if errors.As(err, &denied) {
+		return nil
+	}
+	return err
 }

@@ -25,12 +25,6 @@ const (
 	mostFlow = 500
 )
 
-// The server says so with an acknowledgement of what it stored before.
-var (
-	errGap   = errors.New("the server received the batch with a gap")
-	errEnded = errors.New("the server ended the batch early")
-)
-
 // fast sends what is left as one batch of fast ingest (ADR-50), which a server knows from 2.14 on: it acknowledges
 // every so many messages, up to one of which all are stored, and the last one of the batch. The batch ends with the
 // Write, so it never waits for changes, and the server's rule that forgets a batch after ten idle seconds does not
@@ -66,7 +60,7 @@ func (p *publisher) sendFast(ctx context.Context) error {
 
 func newFast(p *publisher) *fast {
 	f := &fast{publisher: p, flow: p.flow()}
-	f.prefix = p.sink.conn.Batch() + strconv.Itoa(f.flow) + ".fail."
+	f.prefix = p.session.conn.Batch() + strconv.Itoa(f.flow) + ".fail."
 	return f
 }
 
@@ -76,7 +70,7 @@ func (p *publisher) flow() int {
 	for i := p.start; i < len(p.batch); i++ {
 		largest = max(largest, p.batch[i].Size())
 	}
-	limits := &p.sink.tuning
+	limits := &p.session.tuning
 	return max(1, min(mostFlow, limits.pending/2, limits.bytes/2/largest))
 }
 
@@ -88,9 +82,9 @@ func (f *fast) publish(i int) error {
 	case len(f.batch) - 1:
 		op = opCommit
 	}
-	f.envelope.fill(&f.sink.stream, &f.batch[i], f.reply(i-f.start+1, op))
+	f.envelope.fill(&f.session.stream, &f.batch[i], f.reply(i-f.start+1, op))
 	f.envelope.expect(f.expected(i))
-	if err := f.sink.conn.Outbox.Post(&f.envelope.Message); err != nil {
+	if err := f.session.conn.Outbox.Post(&f.envelope.Message); err != nil {
 		return &refusal{index: i, err: err}
 	}
 	f.bytes += f.batch[i].Size()
@@ -108,7 +102,7 @@ func (f *fast) reply(seq, op int) string {
 
 // receive waits for a reply, and takes those that came with it.
 func (f *fast) receive(ctx context.Context) error {
-	if err := f.sink.conn.Outbox.Flush(); err != nil {
+	if err := f.session.conn.Outbox.Flush(); err != nil {
 		return err
 	}
 	m, err := f.next(ctx)
@@ -117,7 +111,7 @@ func (f *fast) receive(ctx context.Context) error {
 			return err
 		}
 		select {
-		case m = <-f.sink.conn.Replies:
+		case m = <-f.session.conn.Replies:
 		default:
 			return nil
 		}
@@ -129,7 +123,7 @@ func (f *fast) receive(ctx context.Context) error {
 // sent: a new leader may not, and would wait for the rest without a word.
 func (f *fast) next(ctx context.Context) (*natsgo.Msg, error) {
 	const pings = 4
-	c := f.sink.conn
+	c := f.session.conn
 	for {
 		m, err := c.Next(ctx, f.generation, c.Reply/(pings+1))
 		if !errors.Is(err, conn.ErrSilent) {
@@ -145,7 +139,7 @@ func (f *fast) next(ctx context.Context) (*natsgo.Msg, error) {
 }
 
 func (f *fast) ping() error {
-	return f.sink.conn.NC.PublishRequest(f.batch[f.sent-1].Destination, f.reply(f.sent-f.start, opPing), nil)
+	return f.session.conn.NC.PublishRequest(f.batch[f.sent-1].Destination, f.reply(f.sent-f.start, opPing), nil)
 }
 
 // answer is any of the server's answers to a batch: BatchFlowAck, BatchFlowGap, BatchFlowErr, and a PubAck that ends

@@ -1,13 +1,10 @@
 package nats
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // held is what a stream held when it was looked at. A purge behind which something was written shows in nothing else:
@@ -54,10 +51,6 @@ type view struct {
 	shared bool   // others may take away what is theirs
 }
 
-func (s *Sink) view(info *jetstream.StreamInfo, unread uint64) view {
-	return view{info, unread, s.options.Shared}
-}
-
 // missing says what the stream has no more although nothing of its configuration takes it away; "" is nothing. A limit
 // in bytes, and lives of single messages, can explain whatever is missing.
 func (h *held) missing(v view) string {
@@ -91,39 +84,4 @@ func (h *held) missingKeys(info *jetstream.StreamInfo) string {
 		return ""
 	}
 	return fmt.Sprintf("it has %d keys, and had %d", info.State.NumSubjects, h.Keys)
-}
-
-// count notes how many keys a bucket has behind a write. Where that fails, fewer are known.
-func (s *Sink) count(ctx context.Context) {
-	if s.options.KV == "" || !s.conn.NC.IsConnected() || ctx.Err() != nil {
-		return
-	}
-	defer s.conn.EndWith(ctx)()
-	if info, err := s.lookup(ctx); err == nil && s.stream.place.endsBefore(info) == nil {
-		s.stream.place.Held = hold(info, s.stream.place.Held)
-	}
-}
-
-// look compares the stream with what it held, now and then. Where that fails, what follows finds out why. A bucket is
-// looked at before and behind each write, since new keys would stand for the ones that somebody took away, and a shared
-// stream also before the first write, since another cluster's exporter may have begun at the same time.
-func (s *Sink) look(ctx context.Context, writes bool) error {
-	due := time.Since(s.looked) >= s.tuning.look || writes && (s.options.KV != "" || s.options.Shared && !s.stream.confirmed)
-	if !due || !s.conn.NC.IsConnected() || ctx.Err() != nil {
-		return nil
-	}
-	s.looked = time.Now()
-	defer s.conn.EndWith(ctx)()
-	info, err := s.lookup(ctx)
-	if err != nil || s.stream.place.endsBefore(info) != nil {
-		return nil
-	}
-	if missing := s.stream.place.Held.missing(s.view(info, 0)); missing != "" {
-		return conn.Ended("write to stream %s: it was purged: %s: open the sink again", s.name, missing)
-	}
-	s.stream.place.Held = hold(info, s.stream.place.Held)
-	if !s.options.Shared {
-		return nil
-	}
-	return s.inspect(ctx, info)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -70,33 +69,6 @@ func inBucketName(r rune) bool {
 // validKey says whether clients accept the key, which is what follows the bucket's name in a subject.
 func validKey(key string) bool {
 	return key != "" && !strings.ContainsFunc(key, func(r rune) bool { return !inBucketName(r) && !strings.ContainsRune("/=.", r) })
-}
-
-// bucketConfig is the stream of a new bucket, as clients make it, but for the window, since no message has an id. A
-// bucket that is full waits for room: a state that lacks its oldest objects would be none.
-func (s *Sink) bucketConfig() jetstream.StreamConfig {
-	config := jetstream.StreamConfig{
-		Name:              s.options.Stream,
-		Description:       description,
-		Subjects:          s.options.Subjects,
-		MaxMsgsPerSubject: int64(s.options.History),
-		MaxBytes:          -1,
-		MaxMsgs:           -1,
-		MaxMsgSize:        -1,
-		MaxConsumers:      -1,
-		Storage:           s.options.storage(),
-		Replicas:          s.options.Replicas,
-		Discard:           jetstream.DiscardNew,
-		AllowRollup:       true,
-		DenyDelete:        true,
-		AllowDirect:       true,
-		Duplicates:        100 * time.Millisecond,
-	}
-	if s.options.MaxBytes > 0 {
-		config.MaxBytes = s.options.MaxBytes
-	}
-	s.allowBatches(&config)
-	return config
 }
 
 // bucketNotes are what a person may want to know of a bucket that is there already.

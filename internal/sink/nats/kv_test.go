@@ -255,7 +255,7 @@ func TestI4RejectionAfterASweep(t *testing.T) {
 	write(t, openSink(t, options), []sink.Message{c.message(change.Added, "", "old")})
 	publisher := openSink(t, options)
 	js, ctx := s.admin()
-	config := publisher.config()
+	config := publisher.manager.config()
 	config.MaxMsgSize = 5000
 	if _, err := js.UpdateStream(ctx, config); err != nil {
 		t.Fatal(err)

@@ -67,3 +67,30 @@ func (m mark) endsBefore(info *jetstream.StreamInfo) error {
 	}
 	return &sink.LostError{Log: "stream " + have.Stream, Want: m.String(), Have: have.String()}
 }
+
+// stream is the stream as this sink knows it.
+type stream struct {
+	name       string
+	place      mark // after the last message that is known to be stored
+	subjects   []string
+	keys       string // of a bucket: what its subjects start with
+	shared     bool   // others write to it, too
+	maxMessage int    // bytes of headers and value; negative is no limit
+	maxSubject int    // characters
+	way        way
+	confirmed  bool // a message of ours was stored since the sink was opened
+}
+
+func newStream(info *jetstream.StreamInfo) stream {
+	s := stream{
+		name:  info.Config.Name,
+		place: mark{Stream: info.Config.Name, Created: info.Created, Seq: info.State.LastSeq},
+	}
+	s.renew(&info.Config)
+	return s
+}
+
+// renew takes what a person can change meanwhile.
+func (s *stream) renew(config *jetstream.StreamConfig) {
+	s.subjects, s.maxMessage = config.Subjects, int(config.MaxMsgSize)
+}

@@ -2,7 +2,6 @@ package nats
 
 import (
 	"cmp"
-	"context"
 	"encoding/base64"
 	"fmt"
 	"net/textproto"
@@ -33,37 +32,6 @@ const (
 // maxSubject is how long a subject may be where replies go to the inbox.
 func maxSubject(inbox string) int {
 	return min(maxControlLine-lineOfConsumer, maxControlLine-lineOfBatch-len(inbox))
-}
-
-// screen returns how many messages of the batch's front can be sent, and what is wrong with the one after them. The
-// server would refuse that one, too, but the limit that belongs to the connection it enforces by cutting it.
-func (s *Sink) screen(ctx context.Context, batch []sink.Message) (int, error) {
-	payload := s.conn.NC.MaxPayload()
-	asked := false
-	for i := range batch {
-		reason, err := s.stream.objection(&batch[i], payload)
-		if err != nil && !asked {
-			asked = true
-			s.refresh(ctx)
-			reason, err = s.stream.objection(&batch[i], payload)
-		}
-		if err != nil {
-			return i, &sink.RejectedError{Index: i, Reason: reason, Err: err}
-		}
-	}
-	return len(batch), nil
-}
-
-// refresh reads the stream's limits anew: somebody may have raised them. Where the server does not answer, or the
-// stream is another one, they stay as they are, and what follows finds out.
-func (s *Sink) refresh(ctx context.Context) {
-	if !s.conn.NC.IsConnected() {
-		return
-	}
-	defer s.conn.EndWith(ctx)()
-	if info, err := s.lookup(ctx); err == nil && s.stream.place.endsBefore(info) == nil {
-		s.stream.renew(&info.Config)
-	}
 }
 
 func (s *stream) objection(m *sink.Message, payload int64) (reason string, err error) {

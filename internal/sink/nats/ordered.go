@@ -28,7 +28,7 @@ type ordered struct {
 }
 
 func (p *publisher) sendOrdered(ctx context.Context) error {
-	o := &ordered{publisher: p, previous: predecessors(p.batch), done: make([]bool, len(p.batch)), first: p.sink.conn.Number + 1}
+	o := &ordered{publisher: p, previous: predecessors(p.batch), done: make([]bool, len(p.batch)), first: p.session.conn.Number + 1}
 	for p.acked < len(p.batch) {
 		for p.sent < len(p.batch) && o.admits(p.sent) {
 			if err := o.publish(p.sent); err != nil {
@@ -56,14 +56,14 @@ func (o *ordered) admits(i int) bool {
 }
 
 func (o *ordered) publish(i int) error {
-	_, reply := o.sink.conn.Ask()
-	o.envelope.fill(&o.sink.stream, &o.batch[i], reply)
-	if o.sink.stream.shared {
-		o.envelope.set(headerMessageID, messageID(o.sink.stream.place.Writer, o.batch[i].Destination, o.batch[i].ID))
+	_, reply := o.session.conn.Ask()
+	o.envelope.fill(&o.session.stream, &o.batch[i], reply)
+	if o.session.stream.shared {
+		o.envelope.set(headerMessageID, messageID(o.session.stream.place.Writer, o.batch[i].Destination, o.batch[i].ID))
 	} else {
 		o.envelope.expect(o.expected(i))
 	}
-	if err := o.sink.conn.Outbox.Post(&o.envelope.Message); err != nil {
+	if err := o.session.conn.Outbox.Post(&o.envelope.Message); err != nil {
 		return &refusal{index: i, err: err}
 	}
 	o.bytes += o.batch[i].Size()
@@ -73,10 +73,10 @@ func (o *ordered) publish(i int) error {
 
 // receive waits for a reply, and takes those that came with it.
 func (o *ordered) receive(ctx context.Context) error {
-	if err := o.sink.conn.Outbox.Flush(); err != nil {
+	if err := o.session.conn.Outbox.Flush(); err != nil {
 		return err
 	}
-	c := o.sink.conn
+	c := o.session.conn
 	m, err := c.Next(ctx, o.generation, c.Reply)
 	for err == nil {
 		if err = o.take(m); err != nil {
@@ -92,7 +92,7 @@ func (o *ordered) receive(ctx context.Context) error {
 }
 
 func (o *ordered) take(m *natsgo.Msg) error {
-	number, ok := o.sink.conn.NumberOf(m)
+	number, ok := o.session.conn.NumberOf(m)
 	i := o.start + int(number-o.first)
 	if !ok || number < o.first || i >= o.sent {
 		return nil // the reply to an attempt that was given up
@@ -115,7 +115,7 @@ func (o *ordered) take(m *natsgo.Msg) error {
 
 // place checks where message i was stored.
 func (o *ordered) place(i int, seq uint64, ack []byte) error {
-	switch s := &o.sink.stream; {
+	switch s := &o.session.stream; {
 	case !s.shared && seq != o.expected(i)+1:
 		return &refusal{index: i, err: errMisplaced}
 	case s.shared && seq <= o.base && !bytes.Contains(ack, []byte(`"duplicate"`)):

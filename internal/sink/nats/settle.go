@@ -2,7 +2,6 @@ package nats
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,18 +15,15 @@ import (
 // message. Once may be the last words of a predecessor that was killed; always is a second exporter.
 const patience = 3
 
-// errUnsettled is a stream that took messages while it was read.
-var errUnsettled = errors.New("messages arrived while the stream's end was read")
-
 // settle finds out which messages after the acknowledged ones are stored.
 func (p *publisher) settle(ctx context.Context) error {
-	s := p.sink
+	s := p.session
 	info, err := p.lookup(ctx)
 	if err != nil {
 		return err
 	}
 	s.stream.renew(&info.Config)
-	s.choose(&info.Config)
+	p.ways.choose(&info.Config)
 	if s.stream.shared { // what was stored is known by its id
 		s.generation = s.conn.Generation()
 		return nil
@@ -56,7 +52,7 @@ func (p *publisher) settle(ctx context.Context) error {
 
 // lookup asks how the stream is, which must be the one that was opened.
 func (p *publisher) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
-	s := p.sink
+	s := p.session
 	info, err := s.lookup(ctx)
 	if codeOf(err) == codeNotFound {
 		return nil, conn.Ended("write to stream %s: it is gone: open the sink again", s.stream.name)
@@ -74,7 +70,7 @@ func (p *publisher) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
 // it, which proves everything; and if none did, what is not proven is sent again behind the end, where a copy that is
 // still on its way would be taken for somebody else's.
 func (p *publisher) quiet(ctx context.Context, last uint64) error {
-	for _, after := range [...]time.Duration{0, p.sink.tuning.quiet} {
+	for _, after := range [...]time.Duration{0, p.session.tuning.quiet} {
 		pause(ctx, after, nil)
 		info, err := p.lookup(ctx)
 		if err != nil {
@@ -87,22 +83,6 @@ func (p *publisher) quiet(ctx context.Context, last uint64) error {
 	return nil
 }
 
-// tail reads what is stored between the sink's place and last, but no more than limit.
-func (s *Sink) tail(ctx context.Context, last uint64, limit int) ([]entry, error) {
-	var entries []entry
-	place := s.stream.place.Seq
-	total := int(min(last-place, uint64(limit)))
-	for len(entries) < total {
-		n := min(concurrency, total-len(entries))
-		more, err := s.read(ctx, place+uint64(len(entries))+1, n)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, more...)
-	}
-	return entries, nil
-}
-
 // prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a consumer
 // took it, is proven by a later one at its own place; where nothing proves it, it is sent again with the same id (I4).
 // What was stored behind as many as were sent is somebody else's, though it is gone, and Open finds out whose: a bucket
@@ -113,7 +93,7 @@ func (p *publisher) prefix(entries []entry, rest []sink.Message) (int, error) {
 		switch {
 		case e.gone && i < len(rest):
 		case e.gone:
-			return 0, conn.Ended("write to stream %s: more was stored than was sent: open the sink again", p.sink.stream.name)
+			return 0, conn.Ended("write to stream %s: more was stored than was sent: open the sink again", p.session.stream.name)
 		case i < len(rest) && e.id == rest[i].ID && e.subject == rest[i].Destination:
 			proven = i + 1
 		default:
@@ -125,7 +105,7 @@ func (p *publisher) prefix(entries []entry, rest []sink.Message) (int, error) {
 
 // foreign is the verdict on a message that is not ours where ours should be (I10).
 func (p *publisher) foreign(e entry) error {
-	s := p.sink
+	s := p.session
 	s.moved++
 	if !s.stream.confirmed && s.moved < patience {
 		return conn.Ended("write to stream %s: message %d on subject %q came after it was opened: open the sink again",

@@ -6,33 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 var _ sink.Sink = (*Sink)(nil)
 
 // Sink writes into one stream. See sink.Sink for what its methods promise.
 type Sink struct {
-	options Options
-	tuning  tuning
-	conn    *conn.Conn // nil while the sink is not open
-	name    string     // of the stream
-	stream  stream
-	looked  time.Time // when it was last compared with what it held before
-	opened  bool      // an Open succeeded: what is missing now was there once, and is worth waiting for
-	moved   int       // how often in a row somebody wrote between our Open and our first message
-	refused error     // why the stream could not be changed to take batches
-	mode    atomic.Pointer[string]
-	goesOn  sync.Once // says that the stream is one of the former default name
-	// of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
-	generation uint64
+	*session
+	ways      *ways
+	manager   *manager
+	inspector *inspector
+	watch     *watch
+	writer    *writer
 }
 
 // New checks the options and returns a sink that is not open.
@@ -40,8 +30,14 @@ func New(options Options) (*Sink, error) {
 	if err := options.complete(); err != nil {
 		return nil, fmt.Errorf("configure nats sink: %w", err)
 	}
-	return &Sink{options: options, name: options.Stream, tuning: defaultTuning()}, nil
+	s := &session{options: options, name: options.Stream, tuning: defaultTuning()}
+	w, i := &ways{session: s}, &inspector{session: s}
+	return &Sink{session: s, ways: w, inspector: i, manager: &manager{s, w}, watch: &watch{session: s, inspector: i}, writer: &writer{s, w}}, nil
 }
+
+// Mode is how the open sink sends, and why: "fast: ...", "atomic: ..." or "ordered: ...". It is "" before the first
+// Open. Any goroutine may call it.
+func (s *Sink) Mode() string { return s.ways.text() }
 
 // Open is as in sink.Sink.
 func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
@@ -77,22 +73,22 @@ func (s *Sink) attempt(ctx context.Context, want *mark, behind sink.Tail) error 
 		return err
 	}
 	s.conn, s.generation = c, c.Generation()
-	if err := s.locate(ctx, want); err != nil {
+	if err := s.inspector.locate(ctx, want); err != nil {
 		return err
 	}
-	info, err := s.ensure(ctx)
+	info, err := s.manager.ensure(ctx)
 	if err != nil {
 		return err
 	}
 	s.stream = newStream(info)
-	s.choose(&info.Config)
+	s.ways.choose(&info.Config)
 	s.stream.shared, s.stream.maxSubject = s.options.Shared, maxSubject(c.Inbox)
 	if s.options.KV != "" {
 		s.stream.keys = bucketSubject + s.options.KV + "."
 	}
-	s.stream.place.Held, s.looked = hold(info, nil), time.Now()
+	s.stream.place.Held, s.watch.looked = hold(info, nil), time.Now()
 	if want == nil || s.options.Shared {
-		if err := s.inspect(ctx, info); err != nil {
+		if err := s.inspector.inspect(ctx, info); err != nil {
 			return err
 		}
 	}
@@ -108,36 +104,31 @@ func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mar
 	place := &s.stream.place
 	lost := func(err error) error {
 		// what took the place of what is lost may be another cluster's
-		if foreign := s.inspect(ctx, info); foreign != nil {
+		if foreign := s.inspector.inspect(ctx, info); foreign != nil {
 			return foreign
 		}
 		s.begin(strconv.FormatUint(info.State.FirstSeq, 10))
 		return err
 	}
-	place.Floor, place.Writer = want.Floor, cmp.Or(want.Writer, s.writer(""))
+	place.Floor, place.Writer = want.Floor, cmp.Or(want.Writer, s.options.writer(""))
 	if err := want.lostIn(info); err != nil {
 		return lost(err)
 	}
-	unread, err := s.delivered(ctx, want, found)
+	unread, err := s.inspector.delivered(ctx, want, found)
 	if err != nil {
 		return err
 	}
-	if missing := want.Held.missing(s.view(info, unread)); missing != "" {
+	if missing := want.Held.missing(view{info, unread, s.options.Shared}); missing != "" {
 		return lost(&sink.LostError{Log: "stream " + s.name, Want: want.String(), Have: "less than it held, since it was purged: " + missing})
 	}
 	place.Held = hold(info, want.Held)
 	return nil
 }
 
-// begin notes that nothing of what is there is known. The server may remember ids of messages that it has lost: ours
-// are others from now on.
+// begin notes that nothing of what is there is known, neither of what a bucket has. The server may remember ids of
+// messages that it has lost: ours are others from now on.
 func (s *Sink) begin(life string) {
-	s.stream.place.Writer = s.writer(life)
-	s.raiseFloor()
-}
-
-// raiseFloor notes that nothing of what a bucket has is known.
-func (s *Sink) raiseFloor() {
+	s.stream.place.Writer = s.options.writer(life)
 	if s.options.KV != "" {
 		s.stream.place.Floor = s.stream.place.Seq
 	}
@@ -148,19 +139,19 @@ func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, erro
 	if s.conn == nil {
 		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.name)
 	}
-	err := s.look(ctx, len(batch) > 0)
+	err := s.watch.look(ctx, len(batch) > 0)
 	if err != nil {
 		s.shut(ctx)
 		return "", err
 	}
-	good, rejected := s.screen(ctx, batch)
-	err = s.deliver(ctx, batch[:good])
+	good, rejected := s.writer.screen(ctx, batch)
+	err = s.writer.deliver(ctx, batch[:good])
 	if err == nil {
 		err = rejected
 	}
 	var final *sink.RejectedError
 	if err == nil || errors.As(err, &final) {
-		s.count(ctx)
+		s.watch.count(ctx)
 		return s.stream.place.text(), err
 	}
 	s.shut(ctx)
@@ -171,27 +162,4 @@ func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, erro
 func (s *Sink) Close(ctx context.Context) error {
 	s.shut(ctx)
 	return nil
-}
-
-func (s *Sink) shut(ctx context.Context) {
-	if s.conn != nil {
-		s.conn.Close(ctx)
-		s.conn = nil
-	}
-}
-
-// final returns the error that ends a call of Open or Write, or nil if another attempt may go better.
-func (s *Sink) final(ctx context.Context, verb string, err error) error {
-	var permanent *sink.PermanentError
-	var rejected *sink.RejectedError
-	switch ended := ctx.Err(); {
-	case errors.As(err, &permanent), errors.As(err, &rejected):
-		return err
-	case ended == nil:
-		return nil
-	case errors.Is(err, ended):
-		return fmt.Errorf("%s stream %s: %w", verb, s.name, ended)
-	default:
-		return fmt.Errorf("%s stream %s: %w: the last attempt failed: %w", verb, s.name, ended, err)
-	}
 }

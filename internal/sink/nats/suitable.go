@@ -11,15 +11,15 @@ import (
 const window = 2 * time.Minute
 
 // suitable refuses streams that would never be a log of ours.
-func (s *Sink) suitable(config *jetstream.StreamConfig) error {
+func (o *Options) suitable(config *jetstream.StreamConfig) error {
 	if what, remedy := unfit(config); what != "" {
 		return permanent("open stream %s: %s: %s", config.Name, what, remedy)
 	}
-	if s.options.Shared && config.Duplicates < window {
+	if o.Shared && config.Duplicates < window {
 		return permanent("open stream %s: it knows ids for %s, and a shared stream needs %s: raise its duplicate_window",
 			config.Name, config.Duplicates, window)
 	}
-	for _, subject := range s.options.Subjects {
+	for _, subject := range o.Subjects {
 		if !coveredByAny(config.Subjects, subject) {
 			return permanent("open stream %s: it takes %q, which does not cover %q: give each cluster a stream of its own with the key stream, "+
 				"or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects",
@@ -55,25 +55,6 @@ func unfit(config *jetstream.StreamConfig) (what, remedy string) {
 		return "it acknowledges what it has not stored yet (persist_mode async)", "set persist_mode to default"
 	}
 	return "", ""
-}
-
-// notes are what a person may want to know of a stream that is suitable.
-func (s *Sink) notes(config *jetstream.StreamConfig) []string {
-	var notes []string
-	if limit := limitOf(config); limit != "" && config.Discard == jetstream.DiscardOld && s.options.KV == "" {
-		notes = append(notes, fmt.Sprintf("stream %s drops its oldest messages at %s (discard old): a consumer that is slower loses them without a word",
-			config.Name, limit))
-	}
-	if s.options.KV != "" {
-		notes = append(notes, bucketNotes(config)...)
-	}
-	if config.Storage == jetstream.MemoryStorage {
-		notes = append(notes, fmt.Sprintf("stream %s is in memory: a restart of its servers loses it, and all objects are sent again", config.Name))
-	}
-	if s.options.Publish == PublishAuto && !s.options.Shared && s.options.wayOf(config) == wayOrdered && !s.wants(config) {
-		notes = append(notes, "messages are sent one by one, with some more work for the client and the server: "+s.obstacle(config))
-	}
-	return notes
 }
 
 // limitOf is the first limit of the stream as a whole, "" if there is none.

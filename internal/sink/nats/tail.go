@@ -3,6 +3,7 @@ package nats
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,36 +29,9 @@ type entry struct {
 // concurrency is how many reads are under way at once: each answer holds a whole message.
 const concurrency = 32
 
-// delivered gives the ids of our messages after the mark to found, and says how many messages there are gone.
-func (s *Sink) delivered(ctx context.Context, want *mark, found func(id string)) (gone uint64, err error) {
-	after, last := want.Seq, s.stream.place.Seq
-	for after < last {
-		n := int(min(concurrency, last-after))
-		entries, err := s.read(ctx, after+1, n)
-		if err != nil {
-			return 0, err
-		}
-		for i := range entries {
-			if entries[i].gone {
-				gone++
-				continue
-			}
-			ours, err := s.isOurs(ctx, &entries[i], want)
-			if err != nil {
-				return 0, err
-			}
-			if ours {
-				found(entries[i].id)
-			}
-		}
-		after += uint64(n)
-	}
-	return gone, nil
-}
-
 // read returns the entries at n sequences. It asks the stream's leader: the replicas that answer direct gets may not
 // have yet what was acknowledged, and what they do not have would be written twice.
-func (s *Sink) read(ctx context.Context, first uint64, n int) ([]entry, error) {
+func (s *session) read(ctx context.Context, first uint64, n int) ([]entry, error) {
 	c := s.conn
 	generation, base := c.Generation(), c.Number+1
 	subject := c.API + "STREAM.MSG.GET." + s.stream.name
@@ -86,6 +60,41 @@ func (s *Sink) read(ctx context.Context, first uint64, n int) ([]entry, error) {
 		missing--
 	}
 	return entries, nil
+}
+
+// tail reads what is stored between the sink's place and last, but no more than limit.
+func (s *session) tail(ctx context.Context, last uint64, limit int) ([]entry, error) {
+	var entries []entry
+	place := s.stream.place.Seq
+	total := int(min(last-place, uint64(limit)))
+	for len(entries) < total {
+		n := min(concurrency, total-len(entries))
+		more, err := s.read(ctx, place+uint64(len(entries))+1, n)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, more...)
+	}
+	return entries, nil
+}
+
+// get asks the stream's leader for one message.
+func (s *session) get(ctx context.Context, query map[string]any) (entry, error) {
+	body, err := json.Marshal(query)
+	if err != nil {
+		return entry{}, err
+	}
+	c := s.conn
+	generation := c.Generation()
+	number, reply := c.Ask()
+	if err := c.NC.PublishRequest(c.API+"STREAM.MSG.GET."+s.stream.name, reply, body); err != nil {
+		return entry{}, err
+	}
+	m, err := c.Await(ctx, generation, number)
+	if err != nil {
+		return entry{}, err
+	}
+	return parseEntry(m)
 }
 
 func parseEntry(m *natsgo.Msg) (entry, error) {
@@ -120,4 +129,50 @@ func withoutValue(answer []byte) []byte {
 		return answer
 	}
 	return slices.Concat(before, []byte(key+`"`), after)
+}
+
+// asStored is the entry without its value.
+func (e *entry) asStored(stream string) *sink.Stored {
+	return &sink.Stored{
+		Place: placeIn(stream, e.seq), Destination: e.subject, Headers: []sink.Header{{Name: sink.HeaderID, Value: e.id}}, Value: []byte{},
+	}
+}
+
+func placeIn(stream string, seq uint64) string {
+	return fmt.Sprintf("stream %s sequence %d", stream, seq)
+}
+
+// fetch reads one message whole, nil where there is none. A user who may not do that gets a *conn.DeniedError.
+func (s *session) fetch(ctx context.Context, stream string, query map[string]any) (*sink.Stored, error) {
+	body, err := json.Marshal(query)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Message struct {
+			Seq     uint64 `json:"seq"`
+			Subject string `json:"subject"`
+			Headers []byte `json:"hdrs"`
+			Data    []byte `json:"data"`
+		} `json:"message"`
+	}
+	err = s.conn.Wish(ctx, "STREAM.MSG.GET."+stream, body, &answer)
+	switch {
+	case codeOf(err) == codeNoMessage:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	m := &answer.Message
+	stored := &sink.Stored{Place: placeIn(stream, m.Seq), Destination: m.Subject, Value: m.Data}
+	headers, err := natsgo.DecodeHeadersMsg(m.Headers)
+	if err != nil {
+		return stored, nil // nothing of ours
+	}
+	for name, values := range headers {
+		for _, value := range values {
+			stored.Headers = append(stored.Headers, sink.Header{Name: name, Value: value})
+		}
+	}
+	return stored, nil
 }

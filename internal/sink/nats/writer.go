@@ -1,0 +1,122 @@
+package nats
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
+)
+
+// writer makes batches durable.
+type writer struct {
+	*session
+	ways *ways
+}
+
+// screen returns how many messages of the batch's front can be sent, and what is wrong with the one after them. The
+// server would refuse that one, too, but the limit that belongs to the connection it enforces by cutting it.
+func (w *writer) screen(ctx context.Context, batch []sink.Message) (int, error) {
+	payload := w.conn.NC.MaxPayload()
+	asked := false
+	for i := range batch {
+		reason, err := w.stream.objection(&batch[i], payload)
+		if err != nil && !asked {
+			asked = true
+			w.refresh(ctx)
+			reason, err = w.stream.objection(&batch[i], payload)
+		}
+		if err != nil {
+			return i, &sink.RejectedError{Index: i, Reason: reason, Err: err}
+		}
+	}
+	return len(batch), nil
+}
+
+// refresh reads the stream's limits anew: somebody may have raised them. Where the server does not answer, or the
+// stream is another one, they stay as they are, and what follows finds out.
+func (w *writer) refresh(ctx context.Context) {
+	if !w.conn.NC.IsConnected() {
+		return
+	}
+	defer w.conn.EndWith(ctx)()
+	if info, err := w.lookup(ctx); err == nil && w.stream.place.endsBefore(info) == nil {
+		w.stream.renew(&info.Config)
+	}
+}
+
+// publish makes the batch durable (I1).
+func (w *writer) publish(ctx context.Context, batch []sink.Message) error {
+	if err := ctx.Err(); err != nil {
+		return w.final(ctx, "write to", err)
+	}
+	p := &publisher{session: w.session, ways: w.ways, batch: batch}
+	wait := newBackOff()
+	for {
+		before := p.acked
+		err := p.attempt(ctx)
+		if err == nil {
+			return nil
+		}
+		if end := w.final(ctx, "write to", err); end != nil {
+			return end
+		}
+		var again *conn.EndedError
+		if errors.As(err, &again) {
+			return err
+		}
+		if p.acked > before {
+			wait.Reset()
+		}
+		w.options.Retry(reason(err), err)
+		pause(ctx, wait.NextBackOff(), w.conn.Changed)
+		if ctx.Err() != nil {
+			return w.final(ctx, "write to", err)
+		}
+	}
+}
+
+// attempt finds out what an earlier one left in doubt, and sends the rest.
+func (p *publisher) attempt(ctx context.Context) error {
+	c, err := p.session.alive(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.EndWith(ctx)()
+	if err := c.Ready(ctx); err != nil {
+		return err
+	}
+	if p.unsure || p.session.stream.shared && p.session.generation != c.Generation() {
+		if err := p.settle(ctx); err != nil {
+			return p.revive(err)
+		}
+	}
+	p.unsure = true
+	err = p.send(ctx)
+	p.unsure = err != nil
+	return p.verdict(err)
+}
+
+// revive takes a connection that answers nothing for a dead one: the library would notice only after some pings.
+func (p *publisher) revive(err error) error {
+	if errors.Is(err, conn.ErrSilent) {
+		return errors.Join(err, p.session.conn.NC.ForceReconnect())
+	}
+	return err
+}
+
+// send publishes the batch from start on, and returns when all of it is acknowledged or something is wrong.
+func (p *publisher) send(ctx context.Context) error {
+	p.start, p.sent, p.bytes = p.acked, p.acked, 0
+	p.base, p.generation = p.session.stream.place.Seq, p.session.conn.Generation()
+	p.session.conn.Outbox.Reset(p.session.conn)
+	if len(p.batch)-p.start > 1 && !p.single { // one message needs no batch
+		switch p.session.stream.way {
+		case wayFast:
+			return p.sendFast(ctx)
+		case wayAtomic:
+			return p.sendAtomic(ctx)
+		}
+	}
+	return p.sendOrdered(ctx)
+}
