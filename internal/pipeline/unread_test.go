@@ -1,0 +1,166 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+// with is a life in which another stream is configured in the place of the pods.
+func (r *rig) with(stream change.Stream, use func(*Line)) {
+	r.t.Helper()
+	configured := r.config.Sources
+	defer func() { r.config.Sources = configured }()
+	other := configured[0]
+	other.Stream = stream
+	r.config.Sources = []Source{other, configured[1]}
+	if err := r.life(use); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func configMaps() change.Stream {
+	return change.Stream{Resource: change.Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap"}}
+}
+
+// TestI4WhatALogHoldsOfAStreamThatIsNotConfiguredIsRemembered: a crash left more in the sink's log than the state knows.
+// The stream is not configured in the next life, and the mark moves on. When it is back, the sink is told what is gone
+// of that, and of a delete that it has not once more.
+func TestI4WhatALogHoldsOfAStreamThatIsNotConfiguredIsRemembered(t *testing.T) {
+	target := &memory{}
+	made := update(pods(), "b", 3)
+	made.Op = change.Added
+	r := crashed(t, target, went("a", 2), made)
+	r.with(configMaps(), func(line *Line) {
+		for version := range 5 {
+			r.push(line, update(services(), "x", 10+version))
+		}
+		r.drain(line, services())
+	})
+	if err := r.life(func(line *Line) {
+		r.push(line, bookmark(pods(), "80"))
+		r.comeback(line, "s")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := target.short(); !strings.Contains(got, "b/3/deleted") || strings.Count(got, "deleted") != 2 || strings.Count(got, "/90/gap") != 1 {
+		t.Errorf("the sink has %s", got)
+	}
+}
+
+// TestI4ASinkComesBackToOneStreamAlone: what it misses of one stream is no reason to give it a gap in the others.
+func TestI4ASinkComesBackToOneStreamAlone(t *testing.T) {
+	target := &memory{}
+	r := crashed(t, target, update(pods(), "b", 3))
+	r.with(configMaps(), func(line *Line) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
+	if err := r.life(func(line *Line) {
+		r.push(line, update(services(), "x", 11))
+		r.drain(line, services())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "pods absent s"; r.requested() != want || !strings.HasSuffix(target.short(), "x/11/updated") {
+		t.Errorf("asked for %q, want %q; the sink has %s", r.requested(), want, target.short())
+	}
+}
+
+// TestI4WhatIsSavedOfAStreamThatIsNotConfiguredIsNoAbsence: after a clean stop there is nothing to remember.
+func TestI4WhatIsSavedOfAStreamThatIsNotConfiguredIsNoAbsence(t *testing.T) {
+	target := &memory{}
+	r := crashed(t, target)
+	r.with(configMaps(), func(line *Line) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
+	if err := r.life(func(line *Line) { r.push(line, update(pods(), "a", 11)); r.drain(line, pods()) }); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.requested(); got != "" {
+		t.Errorf("asked for %q", got)
+	}
+}
+
+// onDisk is a rig with records of pods on disk for its sink, which has taken none of them.
+func onDisk(t *testing.T, target *memory, records ...*change.Record) *rig {
+	t.Helper()
+	r := newRig(t, spooling("s", target, 2), sinkOf("fast", &memory{}))
+	if err := r.life(func(line *Line) {
+		r.push(line, update(pods(), "a", 1))
+		r.drain(line, pods())
+		target.hang()
+		r.push(line, records...)
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	target.fault = nil
+	return r
+}
+
+// TestI4I9WhatIsOnDiskOfAStreamThatIsNotConfiguredIsMissed: it does not leave, and when the stream is back the sink is
+// told what is gone.
+func TestI4I9WhatIsOnDiskOfAStreamThatIsNotConfiguredIsMissed(t *testing.T) {
+	target := &memory{}
+	r := onDisk(t, target, update(pods(), "b", 2), update(pods(), "c", 3), went("a", 4), update(pods(), "b", 5), update(pods(), "c", 6))
+	r.with(configMaps(), func(line *Line) {
+		r.push(line, update(services(), "x", 10))
+		r.await("what comes behind the disk", func() bool { return strings.HasSuffix(target.short(), "x/10/updated") })
+	})
+	if err := r.life(func(line *Line) {
+		r.comeback(line, "s")
+		r.await("its end", func() bool { return strings.HasSuffix(target.short(), "snapshot.end") })
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "a/1/updated x/10/updated /90/gap /90/snapshot.begin a/4/deleted /90/snapshot.end"
+	if got := target.short(); got != want {
+		t.Errorf("the sink has %s, want %s", got, want)
+	}
+}
+
+// TestI3WhatIsOnDiskIsTheHeirs: a stream of the object's namespace has taken its place.
+func TestI3WhatIsOnDiskIsTheHeirs(t *testing.T) {
+	target := &memory{}
+	r := onDisk(t, target, update(pods(), "b", 2), update(pods(), "c", 3), went("a", 4), update(pods(), "b", 5), update(pods(), "c", 6))
+	heir := pods()
+	heir.Namespace = "n"
+	r.inherit(heir)
+	r.with(heir, func(line *Line) {
+		r.push(line, update(heir, "b", 10))
+		r.await("what comes behind the disk", func() bool { return strings.HasSuffix(target.short(), "b/10/updated") })
+	})
+	const want = "a/1/updated b/2/updated c/3/updated a/4/deleted b/5/updated c/6/updated b/10/updated"
+	if got := target.short(); got != want {
+		t.Errorf("the sink has %s, want %s", got, want)
+	}
+}
+
+// TestI3ALogIsTheHeirs: what a crash left of the stream of all namespaces is skipped when that of one brings it again.
+func TestI3ALogIsTheHeirs(t *testing.T) {
+	target := &memory{}
+	r := crashed(t, target, update(pods(), "a", 2), update(pods(), "b", 3))
+	heir := pods()
+	heir.Namespace = "n"
+	r.inherit(heir)
+	r.with(heir, func(line *Line) {
+		r.push(line, update(heir, "a", 2), update(heir, "b", 3), update(heir, "a", 4))
+		r.drain(line, heir)
+	})
+	if want := "a/1/updated a/2/updated b/3/updated a/4/updated"; target.short() != want || r.requested() != "" {
+		t.Errorf("the sink has %s, want %s; asked for %q", target.short(), want, r.requested())
+	}
+}
+
+// inherit gives the stream what the state knows of others.
+func (r *rig) inherit(stream change.Stream) {
+	r.t.Helper()
+	store, err := checkpoint.Open(r.t.Context(), r.dir, checkpoint.Options{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := store.Inherit(stream); err != nil {
+		r.t.Error(err)
+	}
+	if err := store.Close(); err != nil {
+		r.t.Error(err)
+	}
+}
