@@ -165,6 +165,9 @@ func (l *Line) advance() []*part {
 		p.close(l.listeners)
 		l.leaving = append(l.leaving, p.records...)
 	}
+	for _, lst := range l.listeners {
+		lst.numbered()
+	}
 	l.relax()
 	l.loosen(spooling)
 	last := c.last()

@@ -23,6 +23,7 @@ type spool struct {
 
 	saved  checkpoint.Spool // as the state has it
 	next   [2]uint64        // the number of the next chunk, by part
+	coming bool             // records have left the queue for a chunk that has no number yet
 	cursor [2]uint64        // all chunks before are delivered
 	old    uint64           // all chunks of Main before are an earlier process'
 	gone   size             // of what is delivered of Main and still saved
@@ -58,7 +59,7 @@ func (s *spool) start() bool {
 }
 
 // behind says whether records are on disk, or on their way there, that are not delivered.
-func (s *spool) behind() bool { return s.cursor != s.next }
+func (s *spool) behind() bool { return s.cursor != s.next || s.coming }
 
 // readable says whether the next records are on disk, and no others before them are still saved: after a crash the
 // records that the sink may have must be the first.
@@ -120,6 +121,7 @@ func (l *listener) spill(rec *change.Record) (part checkpoint.SpoolPart, order u
 	if l.spool.oldest.IsZero() {
 		l.spool.oldest = rec.Received
 	}
+	l.spool.coming = true
 	order = l.queue.Order(rec.Seq)
 	if l.queue.Remove(rec.Seq) != nil {
 		return checkpoint.Main, order // its room is free when it is saved
@@ -137,6 +139,13 @@ func (l *listener) number(part checkpoint.SpoolPart) uint64 {
 	defer l.mu.Unlock()
 	l.spool.next[part]++
 	return l.spool.next[part] - 1
+}
+
+// numbered notes that all that has left the queue is in chunks with numbers.
+func (l *listener) numbered() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spool.coming = false
 }
 
 // extent is what the state is to have of the spool, beside chunks that come: what is delivered is not in it.

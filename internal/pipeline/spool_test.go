@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -215,5 +216,34 @@ func TestI3ASinkThatSpoolsHoldsUpNobodyBesideOneThatDoesNot(t *testing.T) {
 				t.Errorf("the logs are %s and %s", slow.short(), other.short())
 			}
 		})
+	}
+}
+
+// TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk: between a record's leaving the queue and the number of its
+// chunk, the record behind it is not the next one.
+func TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk(t *testing.T) {
+	r := newRun(&Config{Sinks: []Sink{spooling("s", &memory{}, 4)}, Observer: NopObserver()})
+	l := r.listeners[0]
+	for i := range 2 {
+		rec := update(pods(), "a", 1+i)
+		rec.Seq = uint64(1 + i)
+		l.mu.Lock()
+		if !l.queue.ReserveFor(rec) {
+			t.Fatal("there is no room")
+		}
+		l.queue.Push(rec)
+		l.mu.Unlock()
+	}
+	c := collector{line: r.line}
+	l.spill(l.queue.Oldest())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if batch, err := l.take(ctx, nil); err != nil || len(batch) > 0 {
+		t.Errorf("took %d records, %v", len(batch), err)
+	}
+	c.last().chunk(l, checkpoint.Main)
+	l.numbered()
+	if !l.isBehind() {
+		t.Error("nothing is on its way to disk")
 	}
 }
