@@ -26,8 +26,8 @@ func configMaps() change.Stream {
 }
 
 // TestI4WhatALogHoldsOfAStreamThatIsNotConfiguredIsRemembered: a crash left more in the sink's log than the state
-// knows. The stream is not configured in the next life, and the mark moves on. When it is back, the sink is told what is
-// gone of that, and of a delete that it has not once more.
+// knows. The stream is not configured in the next life, and the mark moves on. When it is back, the sink is told what
+// is gone of that, and of a delete that it has not once more.
 func TestI4WhatALogHoldsOfAStreamThatIsNotConfiguredIsRemembered(t *testing.T) {
 	target := &memory{}
 	made := update(pods(), "b", 3)
