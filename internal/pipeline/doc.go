@@ -78,9 +78,9 @@
 //   - A reconcile under way is noted in the saved position, because it moves the inventory ahead of the position.
 //   - Bookmarks alone are saved two seconds later, so that hundreds of quiet streams cost one commit every other
 //     second.
-//   - What a log or a spool holds of a stream that is not configured makes its sink absent from that stream (unread.go).
-//     To keep the ids themselves would spare the full snapshot when the stream is back, and would need a life cycle of
-//     its own beside marks and carried ids.
+//   - What a log or a spool holds of a stream that is not configured makes its sink absent from that stream
+//     (unread.go). To keep the ids themselves would spare the full snapshot when the stream is back, and would need a
+//     life cycle of its own beside marks and carried ids.
 //   - A sink that was fenced by another writer is not opened again before the next start: the two would end each other
 //     in turn.
 //   - Records from disk are shaped again by today's rules (shapeAgain), since I9 holds for whatever leaves.
