@@ -125,17 +125,16 @@ func take(n *int) bool {
 }
 
 func (t *transport) answer(request *http.Request) *http.Response {
-	s, q := t.server, request.URL.Query()
-	resource := request.URL.Path[strings.LastIndexByte(request.URL.Path, '/')+1:]
+	s, q, from := t.server, request.URL.Query(), placeOf(request.URL.Path)
 	if time.Now().Before(s.down) {
 		return nil
 	}
-	if resource == "kube-system" {
+	if from.resource == "kube-system" {
 		return t.whoami()
 	}
-	note := "list " + resource
+	note := "list " + from.String()
 	if q.Get("watch") == "true" {
-		note = "watch " + resource
+		note = "watch " + from.String()
 	}
 	note += " " + q.Get("resourceVersion") + q.Get("continue") + " limit " + q.Get("limit")
 	t.life.noteLocked("api", note)
@@ -145,12 +144,34 @@ func (t *transport) answer(request *http.Request) *http.Response {
 	case take(&s.fail):
 		return status(500, "InternalError", "etcdserver: leader changed")
 	case q.Get("watch") == "true":
-		return s.watch(t.life, request, resource, q)
+		return s.watch(t.life, request, from)
 	}
-	if name, found := strings.CutPrefix(q.Get("fieldSelector"), "metadata.name="); found {
-		return s.list(resource, q, strings.Split(request.URL.Path, "/")[4]+"/"+name)
+	from.name = strings.TrimPrefix(q.Get("fieldSelector"), "metadata.name=")
+	return s.list(from, q)
+}
+
+// place is what a list or a watch is of.
+type place struct {
+	version, resource string
+	namespace, name   string // "" is all
+}
+
+// placeOf reads a path: /api/v1/pods, /api/v1/namespaces/shop/pods.
+func placeOf(path string) place {
+	part := strings.Split(path, "/")
+	p := place{version: part[2], resource: part[len(part)-1]}
+	if len(part) == 6 {
+		p.namespace = part[4]
 	}
-	return s.list(resource, q, "")
+	return p
+}
+
+func (p place) String() string { return strings.TrimPrefix(p.namespace+"/"+p.resource, "/") }
+
+// has says whether the object is there.
+func (p place) has(ev *event) bool {
+	namespace, name, _ := strings.Cut(ev.key, "/")
+	return ev.resource == p.resource && (p.namespace == "" || p.namespace == namespace) && (p.name == "" || p.name == name)
 }
 
 // whoami answers with namespace kube-system.
@@ -159,7 +180,8 @@ func (t *transport) whoami() *http.Response {
 	return &http.Response{StatusCode: 200, Header: header(), Body: io.NopCloser(strings.NewReader(text))}
 }
 
-func (s *apiServer) watch(l *life, request *http.Request, resource string, q url.Values) *http.Response {
+func (s *apiServer) watch(l *life, request *http.Request, of place) *http.Response {
+	q, resource := request.URL.Query(), of.resource
 	from, err := strconv.Atoi(q.Get("resourceVersion"))
 	if err != nil || from == 0 {
 		l.world.violateLocked("I4", "a watch of %s from resourceVersion %q: what came before is unknown", resource, q.Get("resourceVersion"))
@@ -174,8 +196,7 @@ func (s *apiServer) watch(l *life, request *http.Request, resource string, q url
 	if from < oldest && take(&s.goneStatus) {
 		return status(410, "Expired", "too old resource version")
 	}
-	b := &watchBody{server: s, life: l, ctx: request.Context(), resource: resource, sent: from, stop: make(chan struct{})}
-	b.version = strings.Split(request.URL.Path, "/")[2]
+	b := &watchBody{server: s, life: l, ctx: request.Context(), place: of, sent: from, stop: make(chan struct{})}
 	switch {
 	case from < oldest:
 		b.pending = `{"type":"ERROR","object":` + statusJSON(410, "Expired", "too old resource version") + "}\n"
@@ -187,8 +208,8 @@ func (s *apiServer) watch(l *life, request *http.Request, resource string, q url
 	return &http.Response{StatusCode: 200, Header: header(), Body: b}
 }
 
-// list answers a list of all objects, or of the one with the key.
-func (s *apiServer) list(resource string, q url.Values, only string) *http.Response {
+// list answers a list of the objects of the place.
+func (s *apiServer) list(of place, q url.Values) *http.Response {
 	rev, last := s.etcd.rev, ""
 	if token := q.Get("continue"); token != "" {
 		var err error
@@ -205,8 +226,8 @@ func (s *apiServer) list(resource string, q url.Values, only string) *http.Respo
 		return status(410, "Expired", "The resourceVersion for the provided list is too old.")
 	}
 	limit, _ := strconv.Atoi(q.Get("limit"))
-	s.asked[resource] = true
-	return page(s, resource, rev, last, only, min(limit, pageLimit))
+	s.asked[of.resource] = true
+	return page(s, of, rev, last, min(limit, pageLimit))
 }
 
 // token is how kube-apiserver continues a list: with the range of keys that follows.
@@ -249,13 +270,13 @@ func (s *apiServer) compare(resource, a, b string) int {
 	return cmp.Or(strings.Compare(namespaceA, namespaceB), strings.Compare(nameA, nameB))
 }
 
-func page(s *apiServer, resource string, rev int, last, only string, limit int) *http.Response {
+func page(s *apiServer, of place, rev int, last string, limit int) *http.Response {
 	var items []string
-	next := ""
+	resource, next := of.resource, ""
 	all := s.etcd.at(resource, rev)
 	slices.SortFunc(all, func(a, b event) int { return s.compare(resource, a.key, b.key) })
 	for _, ev := range all {
-		if last != "" && s.compare(resource, ev.key, last) <= 0 || only != "" && ev.key != only {
+		if last != "" && s.compare(resource, ev.key, last) <= 0 || !of.has(&ev) {
 			continue
 		}
 		if len(items) == limit {

@@ -12,6 +12,11 @@
 // change behind its first begin is missing without a gap. Some have a server that lists by namespace and name. In some
 // the server comes to prefer another version of a resource, in which the exporter then goes on.
 //
+// In some worlds namespaces are configured, a stream each. With -changes streams there are some in which streams leave
+// the configuration for a life and come back, with -changes namespaces also some in which namespaces become all, or the
+// reverse. What is not configured in the last life stays as the sinks were told last, and nobody asks whether that is
+// still so.
+//
 // A seed makes a script: sinks, and lives of the exporter with what happens in them. Most lives end in a crash at one
 // numbered step of the line: a request, a page or frame, the begin, middle or end of a sink's write, an operation of
 // the disk. The last life is left in peace; then the judge reads the logs. It shares no code with the line but the

@@ -66,14 +66,15 @@ func (l *life) claim(store *checkpoint.Store) (string, error) {
 }
 
 func (l *life) sources(store *checkpoint.Store, uid string) ([]pipeline.Source, error) {
-	client, err := source.NewClient(&rest.Config{Host: "http://sim", Transport: &transport{l.world.server, l}}, 2)
+	streams := l.spec.streams()
+	client, err := source.NewClient(&rest.Config{Host: "http://sim", Transport: &transport{l.world.server, l}}, len(streams))
 	if err != nil {
 		return nil, err
 	}
 	var all []pipeline.Source
 	gate := source.NewGate(2)
-	for _, name := range []string{pods, events} {
-		stream := change.Stream{Resource: change.Resource{Version: "v1", Name: name, Kind: kindOf(name)}}
+	for _, stream := range streams {
+		name := stream.String()
 		session := source.NewSession(source.Config{
 			Client: client, Stream: stream, Inventory: store, ClusterUID: uid, Meet: store.MeetCluster, Gate: gate,
 			Observer: l.world.judge.sourceObserver(l),

@@ -50,9 +50,11 @@ func (r *streamRecord) drop() {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{world: w, marks: map[string]sink.Mark{}, joined: map[string]int{}, saved: map[string]*savedStream{
-		pods: {inventory: map[string]string{}}, events: {inventory: map[string]string{}},
-	}}
+	j := &judge{world: w, marks: map[string]sink.Mark{}, joined: map[string]int{}, saved: map[string]*savedStream{}}
+	for _, name := range w.script.streams() {
+		j.saved[name] = &savedStream{inventory: map[string]string{}}
+	}
+	return j
 }
 
 func (j *judge) sourceObserver(l *life) source.Observer {
@@ -189,8 +191,12 @@ func (j *judge) id(rec *change.Record, op string) string {
 	if cluster = cluster[:8]; again {
 		cluster += "~" + history
 	}
+	namespace := rec.Key.Namespace
+	if rec.Key.Name == "" {
+		namespace = rec.Stream.Namespace
+	}
 	id := fmt.Sprintf("%s/%s/%s/%s/%s/%s/%s", cluster, rec.Stream.Resource.Name,
-		rec.Key.Namespace, rec.Key.Name, rec.UID, rec.ResourceVersion, op)
+		namespace, rec.Key.Name, rec.UID, rec.ResourceVersion, op)
 	if rec.Snapshot != nil && (rec.Op == change.Sync || rec.Key.Name == "") {
 		id += "/" + rec.Snapshot.ID
 	}
@@ -210,7 +216,8 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 		return
 	}
 	l.opened = true
-	for _, name := range []string{pods, events} {
+	var at []string
+	for _, name := range j.world.script.streams() {
 		found, err := readStream(store, name)
 		if err != nil {
 			j.world.violateLocked("I5", "the state of %s cannot be read: %v", name, err)
@@ -220,6 +227,7 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 			j.world.violateLocked("I5", "the state of %s is %+v, which is nothing that was saved", name, *found)
 		}
 		j.saved[name] = found
+		at = append(at, name+" at "+found.position.ResourceVersion)
 	}
 	marks, err := store.Marks()
 	if err != nil {
@@ -231,7 +239,7 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 			j.joined[spec.Name] = j.world.logs[spec.Name].arrived
 		}
 	}
-	l.noteLocked("open", fmt.Sprintf("pods at %s, events at %s, marks %v", j.saved[pods].position.ResourceVersion, j.saved[events].position.ResourceVersion, marks))
+	l.noteLocked("open", fmt.Sprintf("%s, marks %v, configured is %v", strings.Join(at, ", "), marks, l.spec.streams()))
 }
 
 func readStream(store *checkpoint.Store, name string) (*savedStream, error) {
@@ -251,8 +259,10 @@ func (j *judge) possible(before *life, name string, found *savedStream) bool {
 	was := j.saved[name]
 	at := &savedStream{position: was.position, inventory: maps.Clone(was.inventory)}
 	var r streamRecord
-	if before != nil {
+	if before != nil && before.streams[name] != nil {
 		r = *before.streams[name]
+	} else if before != nil && found.position.Selector == change.NotConfigured {
+		at.position.Selector = change.NotConfigured
 	}
 	for k := 0; ; k++ {
 		if k >= r.committed && at.position == found.position && maps.Equal(at.inventory, found.inventory) {
@@ -359,6 +369,9 @@ func (j *judge) positionOf(l *life, stream string) string {
 		return position
 	}
 	r := l.streams[stream]
+	if r == nil {
+		return position
+	}
 	for _, rec := range r.received[:r.committed] {
 		if rec.Position.ResourceVersion != "" {
 			position = rec.Position.ResourceVersion

@@ -56,12 +56,16 @@ var errDead = &sink.PermanentError{Err: errors.New("the process is dead")}
 
 func newLife(w *world, number int, spec lifeSpec) *life {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &life{
+	l := &life{
 		world: w, number: number, spec: spec, fs: w.disk, random: randomOf(w.script.Seed, number),
 		died: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
 		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, left: map[string]int{},
-		streams: map[string]*streamRecord{pods: {}, events: {}},
+		streams: map[string]*streamRecord{},
 	}
+	for _, stream := range spec.streams() {
+		l.streams[stream.String()] = &streamRecord{}
+	}
+	return l
 }
 
 // step counts an observable step of the kind, and ends the life where the script says so.

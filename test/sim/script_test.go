@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -32,6 +33,8 @@ type sinkSpec struct {
 // lifeSpec is one life of the exporter: what happens while it runs and, after a crash, while it does not.
 type lifeSpec struct {
 	Sinks   string // the initials of those that are configured
+	Pods    string // the namespaces of which they are configured; "" is all, "-" is none
+	Events  string
 	End     string // "stop", or the kind of step at which it crashes: "api", "sink", "disk", "now"
 	At      int    // the number of that step
 	Actions []action
@@ -71,7 +74,11 @@ func (s script) String() string {
 		fmt.Fprintf(&b, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t full=%s\n", k.Name, k.Partitions, k.Takes, k.Queue, k.Resync, k.Rejects, k.Full)
 	}
 	for _, l := range s.Lives {
-		fmt.Fprintf(&b, "life sinks=%s ends=%s at=%d\n", l.Sinks, l.End, l.At)
+		fmt.Fprintf(&b, "life sinks=%s ends=%s at=%d", l.Sinks, l.End, l.At)
+		if l.Pods != "" || l.Events != "" {
+			fmt.Fprintf(&b, " pods=%s events=%s", cmp.Or(l.Pods, "*"), cmp.Or(l.Events, "*"))
+		}
+		fmt.Fprintln(&b)
 		for _, a := range l.Actions {
 			fmt.Fprintf(&b, "  %s %s %s %d\n", a.Do, dash(a.Resource), dash(a.Key), a.N)
 		}
@@ -114,6 +121,10 @@ func parse(text string) (script, error) {
 		case word == "life":
 			var l lifeSpec
 			_, err = fmt.Sscanf(line, "life sinks=%s ends=%s at=%d", &l.Sinks, &l.End, &l.At)
+			if _, streams, found := strings.Cut(line, " pods="); found && err == nil {
+				_, err = fmt.Sscanf(streams, "%s events=%s", &l.Pods, &l.Events)
+				l.Pods, l.Events = strings.TrimPrefix(l.Pods, "*"), strings.TrimPrefix(l.Events, "*")
+			}
 			s.Lives = append(s.Lives, l)
 		case len(s.Lives) == 0:
 			err = fmt.Errorf("an action before the first life")
@@ -137,7 +148,8 @@ func keys() []string { return []string{"a/x", "a-b/x", "a/y", "a.b/x"} }
 // generate makes a seed's script: a few objects, a few dozen events, and three lives or four.
 func generate(seed uint64) script {
 	g := generator{Rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
-	g.wild = g.chance(*wildFlag)
+	how := configurationOf(seed)
+	g.wild = g.chance(*wildFlag) && how == ""
 	s := script{Seed: seed, Late: generator{Rand: rand.New(rand.NewPCG(seed, 2000))}.chance(50)}
 	for i := range 1 + g.IntN(3) {
 		k := g.sink(i)
@@ -163,6 +175,9 @@ func generate(seed uint64) script {
 	}
 	if many := (generator{Rand: rand.New(rand.NewPCG(seed, 3000))}); many.chance(15) {
 		many.interrupt(&s)
+	}
+	if how != "" {
+		generator{Rand: rand.New(rand.NewPCG(seed, 9000))}.configure(&s, how)
 	}
 	s.Odd = generator{Rand: rand.New(rand.NewPCG(seed, 4000))}.chance(15)
 	return s

@@ -16,11 +16,12 @@ import (
 )
 
 var (
-	seedFlag  = flag.Uint64("seed", 0, "play this seed alone, and show what happened")
-	seedsFlag = flag.Uint64("seeds", 1000, "how many seeds to play")
-	firstFlag = flag.Uint64("first", 1, "the first seed to play")
-	wildFlag  = flag.Int("wild", 10, "in how many percent of the worlds disasters happen: another cluster, a restored etcd, a log that loses records")
-	timesFlag = flag.Int("times", 1, "how often -seed is played: what the goroutines do is not all the seed's")
+	seedFlag    = flag.Uint64("seed", 0, "play this seed alone, and show what happened")
+	seedsFlag   = flag.Uint64("seeds", 1000, "how many seeds to play")
+	firstFlag   = flag.Uint64("first", 1, "the first seed to play")
+	wildFlag    = flag.Int("wild", 10, "in how many percent of the worlds disasters happen: another cluster, a restored etcd, a log that loses records")
+	changesFlag = flag.String("changes", changes, "which changes of the configuration there are between lives: none, those of streams, or those of namespaces as well")
+	timesFlag   = flag.Int("times", 1, "how often -seed is played: what the goroutines do is not all the seed's")
 )
 
 func TestMain(m *testing.M) {

@@ -11,6 +11,7 @@ import (
 // told is one record of a sink's log, read back from its message alone.
 type told struct {
 	id, op, cluster, resource, key, uid string
+	namespace                           string // of the object, or of the stream
 	rev, order                          int
 	snapshot, reason                    string
 	unseen                              bool   // a delete that no watch saw
@@ -37,6 +38,7 @@ func read(m *message) (told, error) {
 	if i := strings.Index(m.value, `,"data":`); t.uid != "" || i < 0 || strings.Contains(m.value[:i], `"name":"`) {
 		name = field(m.value, `"name":"`)
 	}
+	t.namespace = namespace
 	if name != "" {
 		t.key = namespace + "/" + name
 	}
@@ -96,7 +98,7 @@ func (j *judge) final() {
 		}
 		for _, resource := range []string{pods, events} {
 			if spec.takes(resource) && w.life.has(spec.Name) {
-				v.stream(resource)
+				v.judgeAll(resource)
 			}
 		}
 	}
@@ -109,26 +111,24 @@ type verdict struct {
 	log     *sinkLog
 	records []told
 
-	// of the stream that is judged
+	// of the resource that is judged
 	resource string
-	frames   []told
-	start    int             // a snapshot at this revision began the sink's knowledge
+	all      []told          // the frames of all its streams
+	frames   []told          // those of the streams that have the object which is judged
+	start    int             // a snapshot at this revision began the sink's knowledge of it
 	noted    map[string]bool // the uids of objects of which a record was rejected
 	unseen   map[string]bool // the uids of objects whose delete was told by a reconcile
 }
 
-// stream judges the records of one stream.
-func (v *verdict) stream(resource string) {
-	v.resource, v.frames, v.start, v.unseen, v.noted = resource, nil, 0, map[string]bool{}, map[string]bool{}
-	byKey, first := map[string][]told{}, math.MaxInt // of which snapshot, in time: revisions of two timelines do not compare
+// judgeAll judges the records of one resource. What is not configured in the last life stays as it was told last.
+func (v *verdict) judgeAll(resource string) {
+	v.resource, v.all, v.unseen, v.noted = resource, nil, map[string]bool{}, map[string]bool{}
+	byKey := map[string][]told{}
 	for _, t := range v.records {
 		switch {
 		case t.resource != resource:
 		case t.key == "":
-			v.frames = append(v.frames, t)
-			if t.op != "gap" && (t.reason == "initial" || t.reason == "newsink") && began(t.snapshot) < first {
-				v.start, first = t.rev, began(t.snapshot)
-			}
+			v.all = append(v.all, t)
 		default:
 			byKey[t.key] = append(byKey[t.key], t)
 			v.unseen[t.uid] = v.unseen[t.uid] || t.unseen
@@ -137,8 +137,41 @@ func (v *verdict) stream(resource string) {
 	}
 	v.announced()
 	for _, key := range append(manyKeys(v.judge.world.script.Many), keys()...) {
-		v.object(key, byKey[key])
+		v.narrow(key)
+		last, deleted := v.object(key, byKey[key])
+		if v.judge.world.life.spec.covers(resource, key) {
+			v.present(key, &last, deleted)
+		}
 	}
+}
+
+// narrow finds the frames of the streams that have the object.
+func (v *verdict) narrow(key string) {
+	v.frames, v.start = nil, 0
+	namespace, _, _ := strings.Cut(key, "/")
+	first := math.MaxInt // of which snapshot, in time: revisions of two timelines do not compare
+	for _, t := range v.all {
+		if t.namespace != "" && t.namespace != namespace {
+			continue
+		}
+		v.frames = append(v.frames, t)
+		if at, begins := v.begins(&t, key); begins && began(t.snapshot) < first {
+			v.start, first = at, began(t.snapshot)
+		}
+	}
+}
+
+// begins says whether the sink's knowledge of an object may begin with the frame, and with which revision. A stream
+// that leaves in its initial snapshot comes back with a gap.
+func (v *verdict) begins(t *told, key string) (rev int, begins bool) {
+	switch {
+	case t.op == "gap":
+		left := !v.judge.world.script.coversAlways(v.resource, key)
+		return t.from, left && (t.reason == "stale" || t.reason == "absent")
+	case t.reason == "initial", t.reason == "newsink":
+		return t.rev, true
+	}
+	return 0, false
 }
 
 // announced judges the frames: a reconcile that follows a gap is announced by one (I4).
@@ -146,11 +179,13 @@ func (v *verdict) announced() {
 	if v.damaged() {
 		return // it may have lost the gap
 	}
-	for _, t := range v.frames {
+	for _, t := range v.all {
 		if t.op != "snapshot.begin" || !slices.Contains([]string{"gone", "stale", "epoch", "lost", "absent"}, t.reason) {
 			continue
 		}
-		if !slices.ContainsFunc(v.frames, func(g told) bool { return g.op == "gap" && g.snapshot == t.snapshot && g.order < t.order }) {
+		if !slices.ContainsFunc(v.all, func(g told) bool {
+			return g.op == "gap" && g.snapshot == t.snapshot && g.namespace == t.namespace && g.order < t.order
+		}) {
 			v.violate("I4", "%s has no gap before it", t.id)
 		}
 	}
@@ -160,11 +195,10 @@ func (v *verdict) violate(invariant, format string, args ...any) {
 	v.judge.world.violateLocked(invariant, "sink %s: %s", v.spec.Name, fmt.Sprintf(format, args...))
 }
 
-// object judges what the sink was told of one key: each record is true, they are in order, nothing is missing between
-// them that is not excused, and the last is how the cluster is now.
-func (v *verdict) object(key string, records []told) {
+// object judges what the sink was told of one key: each record is true, they are in order, and nothing is missing
+// between them that is not excused. It returns what the sink was told last.
+func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 	history := v.history(key)
-	var last told
 	deleted, holds := true, false // holds: the sink has some state of the object, older or newer than a gap
 	for _, t := range records {
 		if t.op == "deleted" && t.unseen {
@@ -192,7 +226,7 @@ func (v *verdict) object(key string, records []told) {
 		last, deleted = t, t.op == "deleted" || t.op == "gap" && v.wasDelete(history, &t)
 		holds = t.op != "deleted" && (holds || t.op != "gap")
 	}
-	v.present(key, history, &last, deleted || !holds && last.op == "gap")
+	return last, deleted || !holds && last.op == "gap"
 }
 
 // wasAbsent says whether the sink was absent for a while: the others were told of versions that it was not.
@@ -341,7 +375,8 @@ func (v *verdict) lostHere(ev *event) bool {
 }
 
 // present compares what the sink was told last with the cluster.
-func (v *verdict) present(key string, history []event, last *told, deleted bool) {
+func (v *verdict) present(key string, last *told, deleted bool) {
+	history := v.history(key)
 	now, there := v.judge.world.server.etcd.find(v.resource, key)
 	if !there && v.swept(last) {
 		deleted = true

@@ -7,12 +7,11 @@ import (
 
 // watchBody is the body of one watch. Frames are made when they are read, so a client that does not read holds nothing.
 type watchBody struct {
-	server   *apiServer
-	life     *life
-	ctx      context.Context
-	resource string
-	version  string        // in which its objects are shown
-	stop     chan struct{} // closed by Close
+	server *apiServer
+	life   *life
+	ctx    context.Context
+	place
+	stop chan struct{} // closed by Close
 
 	// guarded by the world's lock
 	sent     int // the newest revision that was sent
@@ -148,7 +147,7 @@ func (b *watchBody) mark() {
 func (b *watchBody) after() []event {
 	var batch []event
 	for _, ev := range b.server.etcd.history {
-		if ev.resource != b.resource || ev.rev <= b.sent {
+		if !b.has(&ev) || ev.rev <= b.sent {
 			continue
 		}
 		if len(batch) > 0 && ev.rev != batch[0].rev {
