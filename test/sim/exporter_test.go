@@ -43,6 +43,12 @@ func (l *life) exporter() (err error) {
 		return err
 	}
 	l.world.judge.opened(l, store)
+	for _, stream := range l.spec.streams() {
+		if _, err := store.Inherit(stream); err != nil {
+			return err
+		}
+	}
+	l.world.judge.arranged(l, store)
 	sources, err := l.sources(store, uid)
 	if err != nil {
 		return err

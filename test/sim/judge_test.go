@@ -126,7 +126,7 @@ func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink
 		}
 		r.committed++
 		for _, spec := range j.world.script.Sinks {
-			if spec.Full == "block" && !l.absent[spec.Name] && l.wants(spec, rec) && !j.durable(j.world.logs[spec.Name], rec) {
+			if spec.Full == "block" && !l.misses(spec.Name, rec.Stream) && l.wants(spec, rec) && !j.durable(j.world.logs[spec.Name], rec) {
 				j.world.violateLocked("I1", "%s is saved, and sink %s does not have it", describe(rec), spec.Name)
 			}
 		}
@@ -203,6 +203,24 @@ func (j *judge) id(rec *change.Record, op string) string {
 	return id
 }
 
+// toldAnyone says whether a sink was given the state of the object.
+func (j *judge) toldAnyone(uid string, rev int) bool {
+	part := fmt.Sprintf("/%s/%d/", uid, rev)
+	for _, g := range j.world.logs {
+		for _, m := range g.all() {
+			if m.op != "deleted" && strings.Contains(m.id, part) {
+				return true
+			}
+		}
+		for id := range g.lostIDs {
+			if strings.Contains(id, part) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func describe(rec *change.Record) string {
 	return fmt.Sprintf("record %d, %s of %s %s version %s", rec.Seq, rec.Op, rec.Stream, rec.Key, rec.ResourceVersion)
 }
@@ -223,7 +241,8 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 			j.world.violateLocked("I5", "the state of %s cannot be read: %v", name, err)
 			return
 		}
-		if !j.possible(l.world.previous, name, found) {
+		arranged := l.world.previous == nil || l.world.previous.arranged
+		if arranged && !j.possible(l.world.previous, name, found) {
 			j.world.violateLocked("I5", "the state of %s is %+v, which is nothing that was saved", name, *found)
 		}
 		j.saved[name] = found
@@ -240,6 +259,32 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 		}
 	}
 	l.noteLocked("open", fmt.Sprintf("%s, marks %v, configured is %v", strings.Join(at, ", "), marks, l.spec.streams()))
+}
+
+// arranged reads what streams have inherited of each other, and who was absent. A life that ends before leaves the state
+// somewhere on the way.
+func (j *judge) arranged(l *life, store *checkpoint.Store) {
+	j.world.mu.Lock()
+	defer j.world.mu.Unlock()
+	if l.dead {
+		return
+	}
+	l.arranged = true
+	for name := range j.saved {
+		found, err := readStream(store, name)
+		if err != nil {
+			j.world.violateLocked("I5", "the state of %s cannot be read: %v", name, err)
+			return
+		}
+		j.saved[name] = found
+	}
+	absences, err := store.Absences()
+	if err != nil {
+		j.world.violateLocked("I5", "the absences cannot be read: %v", err)
+	}
+	for _, a := range absences {
+		l.missed[a.Share] = true
+	}
 }
 
 func readStream(store *checkpoint.Store, name string) (*savedStream, error) {
@@ -322,6 +367,11 @@ func (j *judge) allSaved(l *life) {
 			}
 		}
 	}
+}
+
+// misses says whether the sink was absent from the stream in this life, for a while.
+func (l *life) misses(sinkName string, stream *change.Stream) bool {
+	return l.absent[sinkName] || l.missed[checkpoint.Share{Sink: sinkName, Stream: stream.String()}]
 }
 
 // wants says whether the sink is to get the record.

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -37,11 +38,13 @@ type life struct {
 	dead      bool // nobody sees any more what it does
 	crashed   bool
 	opened    bool // the state, and the judge has seen it
+	arranged  bool // streams have inherited what was others', and the judge has seen it
 	stopping  bool
 	err       error // of the run
 	streams   map[string]*streamRecord
-	absent    map[string]bool // sinks that were so in this life, for a while
-	left      map[string]int  // by sink: how many records an earlier life left behind the mark
+	absent    map[string]bool           // sinks that were so in this life, for a while
+	missed    map[checkpoint.Share]bool // those that were so from one stream
+	left      map[string]int            // by sink: how many records an earlier life left behind the mark
 	sessions  []served
 }
 
@@ -59,7 +62,7 @@ func newLife(w *world, number int, spec lifeSpec) *life {
 	l := &life{
 		world: w, number: number, spec: spec, fs: w.disk, random: randomOf(w.script.Seed, number),
 		died: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
-		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, left: map[string]int{},
+		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, missed: map[checkpoint.Share]bool{}, left: map[string]int{},
 		streams: map[string]*streamRecord{},
 	}
 	for _, stream := range spec.streams() {

@@ -206,9 +206,8 @@ func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 				continue // the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
 			}
 			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
-			// The state that the delete names may be one that only another sink was told of, or that was merged away.
-			genuine := slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.rev == t.rev })
-			if (!noted && (deleted || t.uid != last.uid) || t.rev > last.rev && !v.damaged() && !genuine && !v.wasAbsent(&t)) && !v.newEpoch(&last, &t) {
+			newer := t.rev > last.rev && !v.damaged() && !v.wasKnown(history, &t) && !v.wasAbsent(&t)
+			if (!noted && (deleted || t.uid != last.uid) || newer) && !v.newEpoch(&last, &t) {
 				v.violate("I3", "%s tells of a delete of what is not there: %s", t.id, last.id)
 			}
 			deleted, holds = true, false
@@ -227,6 +226,12 @@ func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 		holds = t.op != "deleted" && (holds || t.op != "gap")
 	}
 	return last, deleted || !holds && last.op == "gap"
+}
+
+// wasKnown says whether the delete names a state that another sink was given, or one that may have been merged away.
+func (v *verdict) wasKnown(history []event, t *told) bool {
+	was := slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.rev == t.rev })
+	return was && (v.coalesces() || v.judge.toldAnyone(t.uid, t.rev))
 }
 
 // wasAbsent says whether the sink was absent for a while: the others were told of versions that it was not.
