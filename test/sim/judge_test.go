@@ -261,8 +261,8 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 	l.noteLocked("open", fmt.Sprintf("%s, marks %v, configured is %v", strings.Join(at, ", "), marks, l.spec.streams()))
 }
 
-// arranged reads what streams have inherited of each other, and who was absent. A life that ends before leaves the state
-// somewhere on the way.
+// arranged reads what streams have inherited of each other, and who was absent. A life that ends before leaves the
+// state somewhere on the way.
 func (j *judge) arranged(l *life, store *checkpoint.Store) {
 	j.world.mu.Lock()
 	defer j.world.mu.Unlock()
