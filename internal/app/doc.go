@@ -3,6 +3,10 @@
 //
 // Decisions:
 //
+//   - kinds (destination.go) registers the sinks. The keys of a kind are typed fields in package config, and
+//     config.Sink.Kind tells the kind by which field is set. They cannot come from the registration: the reference and
+//     the JSON Schema are made from the fields, where there are no sinks, and a registry in config would be a cycle or
+//     package state.
 //   - /readyz waits for the streams of the start only, each until it has begun or failed to.
 //   - Connections have places (places.go): a new one always comes in, for the oldest of whoever has the most. Refusing
 //     the newest, as netutil.LimitListener does, would let whoever came first lock out the probes.

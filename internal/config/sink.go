@@ -113,17 +113,31 @@ const (
 
 // Kind says where the sink leads: KindKafka, KindNATS, KindFile or KindStdout, and "" where no destination is set.
 func (s *Sink) Kind() string {
-	switch {
-	case s.Kafka != nil:
-		return KindKafka
-	case s.NATS != nil:
-		return KindNATS
-	case s.File != nil && s.File.Path == Stdout:
+	switch given := s.destinations(); {
+	case len(given) == 0:
+		return ""
+	case given[0].kind == KindFile && s.File.Path == Stdout:
 		return KindStdout
-	case s.File != nil:
-		return KindFile
+	default:
+		return given[0].kind
 	}
-	return ""
+}
+
+// destination is one that a sink has.
+type destination struct {
+	kind  string // its key
+	given bool
+	check func(k *checker, path string)
+}
+
+// destinations are those that are given. Nothing else in this package lists them, but keys and parseSink.
+func (s *Sink) destinations() []destination {
+	all := []destination{
+		{kind: KindKafka, given: s.Kafka != nil, check: func(k *checker, path string) { k.kafka(path, s.Kafka) }},
+		{kind: KindNATS, given: s.NATS != nil, check: func(k *checker, path string) { k.nats(path, s.NATS) }},
+		{kind: KindFile, given: s.File != nil, check: func(k *checker, path string) { k.file(path, s) }},
+	}
+	return slices.DeleteFunc(all, func(d destination) bool { return !d.given })
 }
 
 // nameSinks gives a sink its kind's name where it is the only one of its kind without a name. A second one would have
@@ -155,20 +169,18 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	if s.Name != "" && strings.Trim(s.Name, ".") == "" {
 		k.problem(path+".name", "%q cannot be a name, because the sink's directory has the same name; want a letter or a digit in it", shorten(s.Name))
 	}
-	switch kinds := s.destinations(); {
-	case len(kinds) == 0:
+	var kinds []string
+	for _, d := range s.destinations() {
+		d.check(k, under(path, d.kind))
+		kinds = append(kinds, d.kind)
+	}
+	slices.Sort(kinds)
+	switch len(kinds) {
+	case 0:
 		k.problem(path, "no destination; give it one of file, kafka, nats")
-	case len(kinds) > 1:
+	case 1:
+	default:
 		k.problem(path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
-	}
-	if s.Kafka != nil {
-		k.kafka(path+".kafka", s.Kafka)
-	}
-	if s.NATS != nil {
-		k.nats(path+".nats", s.NATS)
-	}
-	if s.File != nil {
-		k.file(path+".file", s)
 	}
 	if s.Queue.Spool != 0 && !s.Queue.spools() {
 		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", FullSpool, FullCoalesce)
@@ -176,21 +188,6 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	k.rejected(path, s)
 	k.wanted(path+".resources", s.Resources, resources)
 	k.routed(path, s, resources)
-}
-
-// destinations are the keys of the destinations that are given.
-func (s *Sink) destinations() []string {
-	var keys []string
-	if s.File != nil {
-		keys = append(keys, "file")
-	}
-	if s.Kafka != nil {
-		keys = append(keys, "kafka")
-	}
-	if s.NATS != nil {
-		keys = append(keys, "nats")
-	}
-	return keys
 }
 
 // rejected checks what becomes of records that the sink will never take.
