@@ -29,6 +29,15 @@ type version struct {
 	mark   string // what the writer wrote into it, "" where it wrote nothing
 }
 
+// namespace is the object's.
+func (h *history) namespace() string {
+	namespace, _, namespaced := strings.Cut(h.key, "/")
+	if !namespaced {
+		return ""
+	}
+	return namespace
+}
+
 func (h *history) last() version { return h.versions[len(h.versions)-1] }
 
 // find is the index of the version, -1 where there is none.

@@ -259,6 +259,10 @@ func (c *configured) conclude(s *settings) {
 		j.hear(sink.all(c.t))
 		if s.sink(name) != nil {
 			j.compare(s, cluster)
+			if !c.plan.merges() {
+				j.judgeMissing(s)
+				c.t.Logf("sink %s: %d records, %d versions that no gap covers", name, len(sink.events), j.expected)
+			}
 		}
 		j.verdict(c.t)
 	}

@@ -15,11 +15,16 @@ import (
 // It folds by key, as the documents say, and compares with the API server what the last settings select. What they do
 // not select is as it was told last. Of every object it wants versions that never go back, the delete before its name
 // is another object's, and no id twice, unless the object left the sink and came back in between. Each record has the
-// form that the rules of its life demand.
+// form that the rules of its life demand. Where nothing is merged, it wants every version that was selected, or a gap
+// that covers it.
 type restartJudge struct {
 	sink      string
 	histories map[string]*history
 	lives     []life
+
+	stretches []stretch
+	told      map[said]bool
+	expected  int // versions that no gap covers
 
 	fold   map[string]*event // by kind and key: the newest, unless it is a delete
 	newest map[string]*event // by uid
@@ -30,7 +35,7 @@ type restartJudge struct {
 
 func newRestartJudge(sink string, histories map[string]*history, lives []life) *restartJudge {
 	return &restartJudge{
-		sink: sink, histories: histories, lives: lives,
+		sink: sink, histories: histories, lives: lives, told: map[said]bool{},
 		fold: map[string]*event{}, newest: map[string]*event{}, turns: map[string]int{}, ids: map[string]int{},
 	}
 }
@@ -43,9 +48,12 @@ func (j *restartJudge) fault(format string, args ...any) {
 func (j *restartJudge) hear(events []event) {
 	for i := range events {
 		e := &events[i]
-		if e.UID != "" {
+		switch {
+		case e.UID != "":
 			j.follow(e)
 			j.judgeForm(e)
+		case e.Name == "":
+			j.hearOfStream(e)
 		}
 		if turn, twice := j.ids[e.ID]; twice && turn == j.turns[e.UID] {
 			j.fault("the id is there already:\n%s", e)
@@ -87,6 +95,7 @@ func (j *restartJudge) note(e *event) {
 	if e.UID == "" {
 		return
 	}
+	j.told[said{e.UID, e.version(), e.op() == "deleted"}] = true
 	key := foldedKey(e)
 	if j.newest[e.UID], j.fold[key] = e, e; e.op() == "deleted" {
 		delete(j.fold, key)

@@ -116,7 +116,7 @@ func TestRestartJudgeKnowsWhatWaitedOnDisk(t *testing.T) {
 	merged := newRestartTrial()
 	merged.drop(2)
 	merged.drop(3)
-	merged.lives[1].sinks[0].queue = "{full: coalesce}"
+	merged.lives[1].sinks[0].queue = coalescing
 	if faults := merged.faults(); faults != "" {
 		t.Error(faults)
 	}

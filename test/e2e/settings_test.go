@@ -59,12 +59,17 @@ type plan struct {
 
 // newPlan makes queues that merge records in every other world only, since what is merged is judged less strictly.
 func newPlan(seed uint64, sinks ...string) *plan {
-	p := &plan{random: rand.New(rand.NewPCG(seed, 77)), sinks: sinks, queues: []string{"{}", "{records: 8, full: spool}", "{records: 8}"}}
+	p := &plan{random: rand.New(rand.NewPCG(seed, 77)), sinks: sinks, roams: true, queues: []string{"{}", "{records: 8, full: spool}", "{records: 8}"}}
 	if seed%2 == 0 {
-		p.queues = append(p.queues, "{records: 8, full: coalesce}")
+		p.queues = append(p.queues, coalescing)
 	}
 	return p
 }
+
+const coalescing = "{records: 8, full: coalesce}"
+
+// merges says whether records may be merged.
+func (p *plan) merges() bool { return slices.Contains(p.queues, coalescing) }
 
 func (p *plan) pick(of ...string) string { return of[p.random.IntN(len(of))] }
 
@@ -152,7 +157,7 @@ func (s *settings) sink(name string) *sinkSettings {
 // merges says whether records of the sink may be merged.
 func (s *settings) merges(sink string) bool {
 	configured := s.sink(sink)
-	return configured != nil && strings.Contains(configured.queue, "coalesce")
+	return configured != nil && configured.queue == coalescing
 }
 
 // gives says whether the sink is given the object's changes, if its labels are selected.

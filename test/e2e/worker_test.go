@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -176,12 +177,23 @@ func (w *worker) update(ctx context.Context, s *slot) error {
 	return w.put(ctx, s, object)
 }
 
-// dress writes a new mark, and any of the kind's labels.
+// dress writes a new mark, and any of the kind's labels, which the mark names, too.
 func (w *worker) dress(object *unstructured.Unstructured) {
-	object.SetAnnotations(map[string]string{markAnnotation: w.mark()})
+	mark := w.mark()
 	if apps := w.kind.apps; len(apps) > 0 {
-		object.SetLabels(map[string]string{appLabel: apps[w.random.IntN(len(apps))]})
+		app := apps[w.random.IntN(len(apps))]
+		object.SetLabels(map[string]string{appLabel: app})
+		mark += " " + app
 	}
+	object.SetAnnotations(map[string]string{markAnnotation: mark})
+}
+
+// labels are those that the version has.
+func (v version) labels() labels.Set {
+	if _, app, labelled := strings.Cut(v.mark, " "); labelled {
+		return labels.Set{appLabel: app}
+	}
+	return nil
 }
 
 // put writes a new version of the object.
