@@ -161,14 +161,20 @@ func (w *writer) held(b *Batch) error {
 // of it.
 const told = "-"
 
-// wasTold says whether the sink's log has the delete.
-func (w *writer) wasTold(key []byte) (bool, error) {
+// holding is what is noted of an object that the sink has: the version in its log, or that it was told of the end.
+func (w *writer) holding(key []byte) (version string, wasTold bool, err error) {
 	value, found, err := w.store.get(key)
 	if err != nil || !found {
-		return false, err
+		return "", false, err
 	}
-	ahead, _, err := cutText(value)
-	return ahead == told, err
+	ahead, rest, err := cutText(value)
+	if err == nil {
+		_, version, err = parseEntry(rest)
+	}
+	if err != nil {
+		return "", false, w.store.badValue("a missed delete", err)
+	}
+	return version, ahead == told, nil
 }
 
 // absencesOf are those of the stream as the batch has changed them so far.
@@ -284,11 +290,15 @@ func (w *writer) missed(rec *change.Record, stream *streamWrite, a *Absence) err
 
 // missDelete notes that the sink is to be told that the object is gone, unless its log has that. The version is one
 // before the object's end: what the sink is told later must not have the id of the delete, which has the object with
-// it (I8).
+// it (I8). It is not one before what the sink's log has (I3).
 func (w *writer) missDelete(a *Absence, gone change.Entry) error {
 	key := missedKey(a.Share, gone.Key, gone.UID)
-	if told, err := w.wasTold(key); err != nil || told {
+	version, wasTold, err := w.holding(key)
+	if err != nil || wasTold {
 		return err
+	}
+	if change.CompareVersions(version, gone.ResourceVersion) > 0 {
+		gone.ResourceVersion = version
 	}
 	return w.batch.Set(key, appendEntry(appendText(nil, ""), gone.UID, gone.ResourceVersion), nil)
 }

@@ -1,0 +1,27 @@
+package checkpoint
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// TestI3AMissedDeleteIsNotOlderThanTheLog: a crash left a version in the log of a sink that the state does not know.
+// When the sink is back, the object is gone, and the delete has the version that the sink was told last.
+func TestI3AMissedDeleteIsNotOlderThanTheLog(t *testing.T) {
+	s := open(t, t.TempDir())
+	all, share := in(""), Share{"out", "pods"}
+	must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Added, "shop", "a", "5")}, Taken: []Share{share}}))
+	must(t, s.Commit(Batch{Absent: []Absence{{Share: share, Since: time.UnixMilli(7)}}}))
+	held := Held{Share: share, Entry: change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}, Exists: true, Ahead: "e"}
+	must(t, s.Commit(Batch{Held: []Held{held}}))
+	gone := pod(all, change.Deleted, "shop", "a", "5")
+	gone.FinalStateUnknown, gone.Position.ResourceVersion = true, "9"
+	must(t, s.Commit(Batch{Records: []*change.Record{gone}}))
+	missed, err := s.Missed(share, "e")
+	must(t, err)
+	if len(missed) != 1 || missed[0] != held.Entry {
+		t.Errorf("the sink is told that %+v are gone, want %+v", missed, held.Entry)
+	}
+}
