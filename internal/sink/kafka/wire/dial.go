@@ -2,7 +2,9 @@ package wire
 
 import (
 	"context"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -50,12 +52,15 @@ func (d *dialer) patience() time.Duration {
 // adopt keeps a connection until the transport closes it.
 func (d *dialer) adopt(conn *guarded) (net.Conn, error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+	closed := d.closed
+	if !closed {
+		d.conns[conn] = struct{}{}
+	}
+	d.mu.Unlock()
+	if closed {
 		_ = conn.raw.Close() // nobody has used it
 		return nil, errClosed
 	}
-	d.conns[conn] = struct{}{}
 	return conn, nil
 }
 
@@ -81,10 +86,11 @@ func (d *dialer) close() {
 	d.closed = true
 	gone := make(chan struct{})
 	d.gone = gone
-	for conn := range d.conns {
+	conns := slices.Collect(maps.Keys(d.conns))
+	d.mu.Unlock()
+	for _, conn := range conns {
 		_ = conn.raw.Close() // not TLS's, which would say goodbye first; the transport closes it again
 	}
-	d.mu.Unlock()
 	limit := time.NewTimer(connectTimeout)
 	defer limit.Stop()
 	select {
