@@ -42,9 +42,10 @@ func (l lifeSpec) covers(resource, key string) bool {
 	return slices.ContainsFunc(l.chosen(resource), func(n string) bool { return n == "" || n == namespace })
 }
 
-// coversAlways says whether a configured stream has the object in each life.
-func (s script) coversAlways(resource, key string) bool {
-	return !slices.ContainsFunc(s.Lives, func(l lifeSpec) bool { return !l.covers(resource, key) })
+// changes says whether other streams of the resource are configured in some life than in another.
+func (s script) changes(resource string) bool {
+	first := s.Lives[0].chosen(resource)
+	return slices.ContainsFunc(s.Lives, func(l lifeSpec) bool { return !slices.Equal(first, l.chosen(resource)) })
 }
 
 // streams are the names of those that some life has configured.

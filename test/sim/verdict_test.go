@@ -155,7 +155,7 @@ func (v *verdict) narrow(key string) {
 			continue
 		}
 		v.frames = append(v.frames, t)
-		if at, begins := v.begins(&t, key); begins && began(t.snapshot) < first {
+		if at, begins := v.begins(&t); begins && began(t.snapshot) < first {
 			v.start, first = at, began(t.snapshot)
 		}
 	}
@@ -163,11 +163,10 @@ func (v *verdict) narrow(key string) {
 
 // begins says whether the sink's knowledge of an object may begin with the frame, and with which revision. A stream
 // that leaves in its initial snapshot comes back with a gap.
-func (v *verdict) begins(t *told, key string) (rev int, begins bool) {
+func (v *verdict) begins(t *told) (rev int, begins bool) {
 	switch {
 	case t.op == "gap":
-		left := !v.judge.world.script.coversAlways(v.resource, key)
-		return t.from, left && (t.reason == "stale" || t.reason == "absent")
+		return t.from, v.judge.world.script.changes(v.resource) && (t.reason == "stale" || t.reason == "absent")
 	case t.reason == "initial", t.reason == "newsink":
 		return t.rev, true
 	}
