@@ -92,7 +92,7 @@ func (i *inspector) inspect(ctx context.Context, info *jetstream.StreamInfo) err
 	return nil
 }
 
-// refuse is the verdict on a message that is in the place of ours: nil for one of ours and of nobody'i. Two clusters
+// refuse is the verdict on a message that is in the place of ours: nil for one of ours and of nobody's. Two clusters
 // may share a stream under two names.
 func (i *inspector) refuse(stored *sink.Stored) error {
 	err := i.options.Judge(stored)
