@@ -12,16 +12,13 @@ import (
 // Check says why the file could not be opened for writing, and changes nothing: a file that is missing stays missing.
 // A file that is there is locked for the moment of the look. The note is never used.
 func (l *Log) Check(context.Context) (note string, err error) {
-	l.path = l.options.Path
-	if real, err := filepath.EvalSymlinks(l.path); err == nil {
-		l.path = real
-	}
+	l.resolve(l.options.Path)
 	err = l.writable()
 	if errors.Is(err, os.ErrNotExist) {
 		err = l.creatable()
 	}
 	if err != nil {
-		return "", attempts{l.options, l.firstWait}.explainAny("check", err)
+		return "", l.explainAny("check", err)
 	}
 	return "", nil
 }

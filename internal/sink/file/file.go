@@ -76,12 +76,14 @@ func (o *Options) noun() string {
 }
 
 func newLog(o Options) *Log {
-	return &Log{options: o, path: o.Path, openFile: openFile, now: time.Now, firstWait: 100 * time.Millisecond}
+	return &Log{attempts: newAttempts(o), series: series{o.Path, "", time.Now}, openFile: openFile}
 }
 
 func newStream(o Options) *Stream {
 	if o.Stdout == nil {
 		o.Stdout = os.Stdout
 	}
-	return &Stream{options: o, firstWait: 100 * time.Millisecond}
+	return &Stream{attempts: newAttempts(o)}
 }
+
+func newAttempts(o Options) attempts { return attempts{o, 100 * time.Millisecond} }

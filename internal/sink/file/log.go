@@ -2,40 +2,24 @@ package file
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// chunk is how many bytes go into one write call, and a line more: so few are in the processor's cache still when the
-// kernel copies them, and a batch costs no memory of its own size. Behind every call that takes long, Go's monitor of
-// blocked threads wakes some fifty times; with a quarter of the size that cost a tenth of all CPU time of a snapshot.
-const chunk = 512 << 10
-
-// keepLine bounds what a rare giant line leaves allocated.
-const keepLine = 1 << 20
-
 // Log is the sink on a file. It starts no goroutine.
 type Log struct {
-	options  Options
+	attempts
+	series
+	active
 	openFile func(path string) (handle, error)
-	now      func() time.Time
-	// firstWait is the pause before the first repetition.
-	firstWait time.Duration
-
-	path    string // options.Path without symbolic links, so that a rotation renames the file and not the link
-	file    handle // the active file, locked; nil while the sink is not open
-	size    int64  // of the active file: all of it durable, unless dirty
-	dirty   bool   // the active file may be longer than size
-	newest  string // the name of the newest rotated file, "" if there never was one
-	renamed bool   // a rotation began: file has its new name, and nothing is at path yet
-	kept    *place // the saved mark; nil while none is known
-	buf     []byte
+	renamed  bool   // a rotation began: file has its new name, and nothing is at path yet
+	kept     *place // the saved mark; nil while none is known
 }
 
 var (
@@ -52,7 +36,7 @@ func (l *Log) Open(ctx context.Context, at sink.Opening) error {
 		return fmt.Errorf("open file %s: %w", l.options.Path, err)
 	}
 	var lost *sink.LostError
-	err := l.retry(ctx, "open", func() (err error) {
+	err := l.run(ctx, "open", func() (err error) {
 		_ = l.release()
 		lost, err = l.open(at.Mark, at.Behind)
 		return err
@@ -76,15 +60,15 @@ func (l *Log) open(saved sink.Mark, behind sink.Tail) (*sink.LostError, error) {
 		return nil, err
 	}
 	if saved == "" {
-		return nil, l.openAtEnd()
+		return nil, l.endLine()
 	}
 	place, ok := parsePlace(saved)
 	if !ok {
-		return l.lost(string(saved), 0), l.openAtEnd()
+		return l.lost(string(saved), 0), l.endLine()
 	}
 	start, err := l.locate(place, rotated)
 	if errors.Is(err, errNoPlace) {
-		return l.lost(place.String(), place.Offset), l.openAtEnd()
+		return l.lost(place.String(), place.Offset), l.endLine()
 	}
 	if err != nil {
 		return nil, err
@@ -94,10 +78,7 @@ func (l *Log) open(saved sink.Mark, behind sink.Tail) (*sink.LostError, error) {
 
 // attach opens and locks the active file, made if need be, and makes its name durable.
 func (l *Log) attach() error {
-	l.path = l.options.Path
-	if real, err := filepath.EvalSymlinks(l.path); err == nil {
-		l.path = real
-	}
+	l.resolve(l.options.Path)
 	file, err := l.openLocked()
 	if err != nil {
 		return err
@@ -119,21 +100,6 @@ func (l *Log) lost(want string, offset int64) *sink.LostError {
 	return &sink.LostError{Log: "file " + l.options.Path, Want: want, Have: have}
 }
 
-// openAtEnd ends an unfinished last line, which is not ours to cut.
-func (l *Log) openAtEnd() error {
-	if l.size == 0 {
-		return nil
-	}
-	var last [1]byte
-	if _, err := l.file.ReadAt(last[:], l.size-1); err != nil {
-		return err
-	}
-	if last[0] == '\n' {
-		return nil
-	}
-	return l.tryAppend("\n", nil)
-}
-
 // Write is sink.Sink's: the lines of a batch cost one fsync for each file that they fall into.
 func (l *Log) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
 	if l.file == nil {
@@ -148,17 +114,27 @@ func (l *Log) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error
 	for len(batch) > 0 {
 		n := l.fitting(batch)
 		if n == 0 {
-			if err := l.retry(ctx, "rotate", l.tryRotate); err != nil {
+			if err := l.run(ctx, "rotate", l.tryRotate); err != nil {
 				return "", err
 			}
 			continue
 		}
-		if err := l.retry(ctx, "write to", func() error { return l.tryAppend("", batch[:n]) }); err != nil {
+		if err := l.run(ctx, "write to", func() error { return l.tryAppend("", batch[:n]) }); err != nil {
 			return "", err
 		}
 		batch = batch[n:]
 	}
 	return l.mark()
+}
+
+// mark is the place at the end of what is durable.
+func (l *Log) mark() (sink.Mark, error) {
+	sum, err := sumAt(l.file, l.size)
+	if err != nil {
+		return "", fmt.Errorf("read back file %s: %w", l.options.Path, err)
+	}
+	text, err := json.Marshal(place{Offset: l.size, Sum: sum, After: l.newest})
+	return sink.Mark(text), err
 }
 
 // undisturbed notices another hand on the file before a batch goes into a file that nobody will find.
@@ -200,69 +176,6 @@ func (l *Log) fitting(batch []sink.Message) int {
 	return len(batch)
 }
 
-// tryAppend writes the head and the batch's lines behind what is durable, and takes back what it cannot finish. A
-// failed fsync is no different: the kernel may have dropped the pages and would call the next fsync a success, so they
-// are written anew.
-func (l *Log) tryAppend(head string, batch []sink.Message) error {
-	if err := l.cut(); err != nil {
-		return err
-	}
-	written, err := l.writeLines(head, batch)
-	if err == nil && written > 0 {
-		err = l.file.Sync() // I1
-	}
-	if err != nil {
-		// If that fails too, the next attempt or Open does it.
-		return errors.Join(err, l.cut())
-	}
-	l.dirty = false
-	l.size += written
-	return nil
-}
-
-// writeLines writes the head and the lines, and returns how many bytes that was. Between its write calls the file ends
-// with a whole line.
-func (l *Log) writeLines(head string, batch []sink.Message) (written int64, err error) {
-	l.buf = append(l.buf[:0], head...)
-	for i := 0; i < len(batch) && err == nil; i++ {
-		if l.buf = appendLine(l.buf, batch[i].Value); len(l.buf) >= chunk {
-			written += int64(len(l.buf))
-			err = l.flush()
-		}
-	}
-	if err != nil {
-		return 0, err
-	}
-	written += int64(len(l.buf))
-	return written, l.flush()
-}
-
-// flush writes the buffer.
-func (l *Log) flush() error {
-	if len(l.buf) == 0 {
-		return nil
-	}
-	l.dirty = true
-	_, err := l.file.Write(l.buf)
-	l.buf = l.buf[:0]
-	if cap(l.buf) > keepLine {
-		l.buf = nil
-	}
-	return err
-}
-
-// cut takes the file back to its durable length.
-func (l *Log) cut() error {
-	if !l.dirty {
-		return nil
-	}
-	if err := l.file.Truncate(l.size); err != nil {
-		return err
-	}
-	l.dirty = false
-	return nil
-}
-
 // Close is sink.Sink's.
 func (l *Log) Close(context.Context) error {
 	if l.file == nil {
@@ -280,6 +193,6 @@ func (l *Log) release() error {
 		return nil
 	}
 	err := l.file.Close()
-	l.file, l.size, l.dirty, l.renamed = nil, 0, false, false
+	l.active, l.renamed = active{buf: l.buf}, false
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -38,16 +37,6 @@ func parsePlace(saved sink.Mark) (place, bool) {
 	return p, true
 }
 
-// mark is the place at the end of what is durable.
-func (l *Log) mark() (sink.Mark, error) {
-	sum, err := sumAt(l.file, l.size)
-	if err != nil {
-		return "", fmt.Errorf("read back file %s: %w", l.options.Path, err)
-	}
-	text, err := json.Marshal(place{Offset: l.size, Sum: sum, After: l.newest})
-	return sink.Mark(text), err
-}
-
 func sumAt(r io.ReaderAt, offset int64) (string, error) {
 	n := min(offset, window)
 	bytes := make([]byte, n)
@@ -66,38 +55,6 @@ func sumAt(r io.ReaderAt, offset int64) (string, error) {
 type start struct {
 	file   int // index into the rotated files; their number stands for the active file
 	offset int64
-}
-
-// locate finds the file of the place, the active one first. It returns errNoPlace if none has it.
-func (l *Log) locate(p place, rotated []string) (start, error) {
-	if p.Offset == 0 {
-		first := 0
-		for first < len(rotated) && rotated[first] <= p.After {
-			first++
-		}
-		return start{file: first}, nil
-	}
-	if ok, err := holds(l.file, p); ok || err != nil {
-		return start{len(rotated), p.Offset}, err
-	}
-	for i := len(rotated) - 1; i >= 0; i-- {
-		if ok, err := l.rotatedHolds(rotated[i], p); ok || err != nil {
-			return start{i, p.Offset}, err
-		}
-	}
-	return start{}, errNoPlace
-}
-
-func (l *Log) rotatedHolds(name string, p place) (bool, error) {
-	f, err := os.Open(l.sibling(name))
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil // somebody takes rotated files away
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	return holds(f, p)
 }
 
 func holds(r io.ReaderAt, p place) (bool, error) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -17,7 +18,7 @@ var _ sink.Reader = (*Reader)(nil)
 // Reader reads the lines of a file sink, through its rotated files and to the end of the active one. It takes no lock:
 // the exporter may be writing.
 type Reader struct {
-	log    *Log // for the names of rotated files
+	series series
 	start  sink.Start
 	file   *os.File // nil before the first Read
 	name   string   // under which it was opened
@@ -34,13 +35,13 @@ func NewReader(path string, start sink.Start) (*Reader, error) {
 	if path == Stdout {
 		return nil, errors.New("read standard output back: it keeps nothing: choose another sink")
 	}
-	return &Reader{log: newLog(options), start: start}, nil
+	return &Reader{series: series{path, "", time.Now}, start: start}, nil
 }
 
 // Read is as in sink.Reader. A file that is not there yet has no lines.
 func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error {
 	if err := r.read(ctx, each); err != nil {
-		return fmt.Errorf("read file %s: %w", r.log.path, err)
+		return fmt.Errorf("read file %s: %w", r.series.path, err)
 	}
 	return nil
 }
@@ -71,7 +72,7 @@ func (r *Reader) read(ctx context.Context, each func(*sink.Stored) error) error 
 
 // begin opens the oldest file, or the active one at its end.
 func (r *Reader) begin(ctx context.Context) error {
-	names, err := r.names()
+	names, err := r.paths()
 	if err != nil || len(names) == 0 {
 		return err
 	}
@@ -84,9 +85,9 @@ func (r *Reader) begin(ctx context.Context) error {
 	return r.lines(ctx, func(*sink.Stored) error { return nil })
 }
 
-// names are the paths of the rotated files, oldest first, and of the active one, those that there are.
-func (r *Reader) names() ([]string, error) {
-	rotated, err := r.log.rotated()
+// paths are those of the rotated files, oldest first, and of the active one, those that there are.
+func (r *Reader) paths() ([]string, error) {
+	rotated, err := r.series.rotated()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -95,10 +96,10 @@ func (r *Reader) names() ([]string, error) {
 	}
 	var names []string
 	for _, name := range rotated {
-		names = append(names, r.log.sibling(name))
+		names = append(names, r.series.sibling(name))
 	}
-	if _, err := os.Stat(r.log.path); err == nil {
-		names = append(names, r.log.path)
+	if _, err := os.Stat(r.series.path); err == nil {
+		names = append(names, r.series.path)
 	}
 	return names, nil
 }
@@ -110,7 +111,7 @@ func (r *Reader) successor() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	names, err := r.names()
+	names, err := r.paths()
 	if err != nil || len(names) == 0 {
 		return "", err
 	}

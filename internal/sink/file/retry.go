@@ -17,15 +17,10 @@ import (
 // longestWait is how soon, at the latest, a disk that has room again is noticed.
 const longestWait = 5 * time.Second
 
-// retry repeats an operation for as long as the context lives and its errors are such as pass.
-func (l *Log) retry(ctx context.Context, verb string, operation func() error) error {
-	return attempts{l.options, l.firstWait}.run(ctx, verb, operation)
-}
-
 // attempts is how operations on one file are repeated.
 type attempts struct {
 	options   Options
-	firstWait time.Duration
+	firstWait time.Duration // the pause before the first repetition
 }
 
 func (a attempts) run(ctx context.Context, verb string, operation func() error) error {

@@ -4,71 +4,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// stamp sorts as text in the order of time.
-const stamp = "20060102T150405.000000000Z"
-
 // young is the age below which a rotated file is not deleted. Checkpoints are seconds apart, and a saved mark in a
 // file that is gone would be a lost log.
 const young = time.Minute
-
-// sibling is the path of a file beside the active one.
-func (l *Log) sibling(name string) string { return filepath.Join(filepath.Dir(l.path), name) }
-
-// affixes are what a rotated file's name has before and after its time.
-func (l *Log) affixes() (prefix, suffix string) {
-	base := filepath.Base(l.path)
-	suffix = filepath.Ext(base)
-	if suffix == base { // a dot file without extension
-		suffix = ""
-	}
-	return strings.TrimSuffix(base, suffix) + "-", suffix
-}
-
-// rotatedAt is when the file of this name was rotated; ok is false for a name that no rotation gave.
-func (l *Log) rotatedAt(name string) (at time.Time, ok bool) {
-	prefix, suffix := l.affixes()
-	name, hasPrefix := strings.CutPrefix(name, prefix)
-	name, hasSuffix := strings.CutSuffix(name, suffix)
-	at, err := time.Parse(stamp, name)
-	return at, hasPrefix && hasSuffix && err == nil
-}
-
-// rotated lists the names of the rotated files, oldest first, and remembers the newest.
-func (l *Log) rotated() ([]string, error) {
-	entries, err := os.ReadDir(filepath.Dir(l.path))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, entry := range entries {
-		if _, ok := l.rotatedAt(entry.Name()); ok && entry.Type().IsRegular() {
-			names = append(names, entry.Name())
-		}
-	}
-	slices.Sort(names)
-	if len(names) > 0 {
-		l.newest = names[len(names)-1]
-	}
-	return names, nil
-}
-
-// nextName is later than all names that were given, also if the clock was set back.
-func (l *Log) nextName() string {
-	at := l.now().UTC()
-	if last, ok := l.rotatedAt(l.newest); ok && !at.After(last) {
-		at = last.Add(1)
-	}
-	prefix, suffix := l.affixes()
-	return prefix + at.Format(stamp) + suffix
-}
 
 // tryRotate gives the active file, all of which is durable, its last name and begins a new one. It goes on where a
 // failed attempt stopped; a crash in between leaves no active file, and Open makes one.

@@ -31,8 +31,7 @@ const pollTime = 100 * time.Millisecond
 // a pipe has taken the bytes, a terminal has shown them. Nobody can read a pipe's past, so Open finds nothing, and a
 // record whose checkpoint a crash prevented is written twice.
 type Stream struct {
-	options   Options
-	firstWait time.Duration
+	attempts
 
 	opened bool
 	unsent []byte // of the last batch, when its Write failed within a line: the rest of that line
@@ -63,7 +62,7 @@ func (s *Stream) Write(ctx context.Context, batch []sink.Message) (sink.Mark, er
 		s.buf = appendLine(s.buf, batch[i].Value)
 	}
 	sent := 0
-	err := attempts{s.options, s.firstWait}.run(ctx, "write to", func() error {
+	err := s.run(ctx, "write to", func() error {
 		n, err := s.put(ctx, s.buf[sent:])
 		sent += n
 		return err

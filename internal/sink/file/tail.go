@@ -41,14 +41,34 @@ func (l *Log) readRotated(name string, offset int64, found func(id string)) erro
 	return err
 }
 
-// settle makes what was read back durable: the process that wrote it may have died before its fsync, and the ids
-// count as acknowledged once Open returned them (I1). If that fails, nothing behind the mark can be trusted, and all
-// of it is cut, to be delivered again.
-func (l *Log) settle(trusted int64) error {
-	err := l.file.Sync()
-	if err == nil {
-		return nil
+// locate finds the file of the place, the active one first. It returns errNoPlace if none has it.
+func (l *Log) locate(p place, rotated []string) (start, error) {
+	if p.Offset == 0 {
+		first := 0
+		for first < len(rotated) && rotated[first] <= p.After {
+			first++
+		}
+		return start{file: first}, nil
 	}
-	l.size, l.dirty = trusted, true
-	return errors.Join(err, l.cut())
+	if ok, err := holds(l.file, p); ok || err != nil {
+		return start{len(rotated), p.Offset}, err
+	}
+	for i := len(rotated) - 1; i >= 0; i-- {
+		if ok, err := l.rotatedHolds(rotated[i], p); ok || err != nil {
+			return start{i, p.Offset}, err
+		}
+	}
+	return start{}, errNoPlace
+}
+
+func (l *Log) rotatedHolds(name string, p place) (bool, error) {
+	f, err := os.Open(l.sibling(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil // somebody takes rotated files away
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	return holds(f, p)
 }
