@@ -225,14 +225,16 @@ func (l *Line) recallMissed(stream string) error {
 		return nil
 	}
 	for _, lst := range l.listeners {
-		if lst.isAway() || l.reaches(lst.Name, stream) && lst.missed.none() {
+		none := false
+		lst.recovery.with(func(r *recovery) { none = r.missed.None() })
+		if lst.isAway() || l.reaches(lst.Name, stream) && none {
 			continue
 		}
 		entries, err := lst.store.Missed(checkpoint.Share{Sink: lst.Name, Stream: stream}, lst.clusterUID)
 		if err != nil {
 			return fmt.Errorf("read what sink %s has missed of %s: %w", lst.Name, stream, err)
 		}
-		lst.missed.replace(stream, entries)
+		lst.recovery.with(func(r *recovery) { r.missed.Replace(stream, entries) })
 	}
 	return nil
 }
@@ -242,18 +244,6 @@ func (l *listener) rejoin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.away, l.halted, l.gone = false, false, make(chan struct{})
-}
-
-// replace makes the entries those of the stream.
-func (s *stranded) replace(stream string, entries []change.Entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.objects, stream)
-	for _, entry := range entries {
-		if _, ended := s.ended[entry.UID]; !ended {
-			s.add(stream, entry)
-		}
-	}
 }
 
 // keepTold notes for the next batch what the listener itself has told, where the sink may miss the stream or did so
@@ -278,7 +268,7 @@ func (l *Line) toldIsSaved(told []checkpoint.Held) {
 	for _, lst := range l.listeners {
 		for i := range told {
 			if told[i].Sink == lst.Name {
-				lst.missed.saved(told[i].Entry.UID)
+				lst.recovery.with(func(r *recovery) { r.missed.Saved(told[i].Entry.UID) })
 			}
 		}
 	}
@@ -286,9 +276,11 @@ func (l *Line) toldIsSaved(told []checkpoint.Held) {
 
 // comesBack makes the listener of a sink that left ready to open it as if in a new process.
 func (l *listener) comesBack() error {
-	l.delivered.clear()
-	l.stranded.forget()
-	l.missed.forget()
+	l.recovery.with(func(r *recovery) {
+		r.log.Clear()
+		r.undeleted.Forget()
+		r.missed.Forget()
+	})
 	l.opened, l.joined, l.retried = false, false, nil
 	l.compared.Store(false)
 	l.mu.Lock()
@@ -301,7 +293,7 @@ func (l *listener) comesBack() error {
 	if len(bases) == 0 {
 		bases = nil
 	}
-	l.delivered.ledger.base = bases
+	l.reader.Base = bases
 	return l.firstSpooled()
 }
 

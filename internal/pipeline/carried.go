@@ -62,10 +62,13 @@ func (l *Line) carry(listener int, frontier uint64, last *part) {
 		return
 	}
 	l.carryAt[listener] = seq + l.markLag
-	if l.skipped[listener] < frontier {
-		lst.delivered.compared()
-	}
-	found, ok := lst.delivered.remaining()
+	var found []string
+	lst.recovery.with(func(r *recovery) {
+		if l.skipped[listener] < frontier {
+			r.log.Compared()
+		}
+		found, ok = r.log.Remaining()
+	})
 	if !ok {
 		return
 	}

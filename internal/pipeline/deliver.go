@@ -53,7 +53,7 @@ func (l *listener) ended(err error) error {
 // deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared
 // once with what an earlier process left in the sink's log, and after a failed write with what that has left there.
 func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
-	l.stranded.taken(batch)
+	l.recovery.with(func(r *recovery) { r.undeleted.Taken(batch) })
 	batch, err := l.skipDelivered(batch)
 	if err == nil {
 		err = l.replaceWithheld(ctx, batch)
@@ -69,7 +69,7 @@ func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) err
 // skipDelivered acknowledges the records that an earlier process wrote, in whatever shape, and returns the others, with
 // what they prove of the sink's ghosts before them.
 func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
-	if l.delivered.empty() || len(batch) == 0 {
+	if l.recovery.isOver() || len(batch) == 0 {
 		return batch, nil
 	}
 	l.line.compare(l.index, highest(batch))
@@ -79,8 +79,10 @@ func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, erro
 		if err != nil {
 			return nil, err
 		}
-		found, gone := l.delivered.take(rec, now)
-		fresh = l.appendGone(fresh, gone, rec, now.frame)
+		var found bool
+		var gone []change.Entry
+		l.recovery.with(func(r *recovery) { found, gone = r.log.Take(rec, now) })
+		fresh = l.appendGone(fresh, gone, rec, now.Frame)
 		if found {
 			known = append(known, rec)
 		} else {

@@ -11,7 +11,7 @@
 //
 // A sink is opened at its mark and gives the ids behind it, the tail, one by one. A tail may be long: others write to
 // a shared log, and a mark may hang back while records wait on disk. So it is folded while it is read, and what is
-// saved or another cluster's leaves nothing in memory (reading.go, I6). The listener skips those records when the
+// saved or another cluster's leaves nothing in memory (package redo, I6). The listener skips those records when the
 // watch or a reconcile brings them again, and the mark stays until the tail is passed. Nothing older than what the log
 // holds of an object is written behind it, since a log may be compacted.
 //
@@ -23,7 +23,7 @@
 //
 // Ghosts are objects that only the tail knows. Normally the watch brings them again. If the server has forgotten the
 // history, a reconcile tells the sink which ghosts are gone. For a sink that was opened after that reconcile, its
-// listener tells them, when a record proves it (ghosts.go). Ghosts are no part of the inventory: a list at an older
+// listener tells them, when a record proves it (taking.go). Ghosts are no part of the inventory: a list at an older
 // version would undo them in the other sinks.
 //
 // Stranded objects are those whose delete the log has lost together with its end. After a sink.LostError a sink that

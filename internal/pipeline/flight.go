@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
 // flight is what was read from disk and is being written to the sink.
@@ -58,14 +59,14 @@ func (l *listener) readSpool() ([]*change.Record, error) {
 // missed.
 func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error) {
 	var taken, left []*change.Record
-	same := map[*change.Stream]*change.Stream{} // most records share their streams
+	same, present := map[*change.Stream]*change.Stream{}, l.recovery.streams() // most records share their streams
 	for _, rec := range records {
 		if same[rec.Stream] == nil {
-			same[rec.Stream] = l.delivered.streamNamed(rec.Stream.String())
+			same[rec.Stream] = redo.StreamNamed(present, rec.Stream.String())
 		}
 		streams, err := []*change.Stream{same[rec.Stream]}, error(nil)
 		if same[rec.Stream] == nil {
-			streams, err = l.heirsOnDisk(rec)
+			streams, err = l.heirsOnDisk(rec, present)
 		}
 		if err != nil {
 			return nil, err
@@ -103,13 +104,13 @@ const WithheldByForm = "redaction"
 // heirsOnDisk are the streams that the record on disk is of now, since its own is not configured any more: the one that
 // has inherited its object, or where it is a gap, all that have inherited a part of its stream. A stream that is over
 // has left its resource: the sink is still to be told how it ended.
-func (l *listener) heirsOnDisk(rec *change.Record) ([]*change.Stream, error) {
-	present, id := l.delivered.present(), rec.ID(l.clusterUID)
-	if heir := streamOf(present, id); heir != nil {
+func (l *listener) heirsOnDisk(rec *change.Record, present []*change.Stream) ([]*change.Stream, error) {
+	id := rec.ID(l.clusterUID)
+	if heir := redo.StreamOf(present, id); heir != nil {
 		return []*change.Stream{heir}, nil
 	}
 	if rec.Op == change.Gap && rec.Key == (change.Key{}) {
-		heirs := slices.DeleteFunc(present, func(s *change.Stream) bool { return s.Resource.String() != id.Resource })
+		heirs := slices.DeleteFunc(slices.Clone(present), func(s *change.Stream) bool { return s.Resource.String() != id.Resource })
 		if len(heirs) > 0 && rec.Stream.Namespace == "" {
 			return heirs, nil
 		}

@@ -156,7 +156,7 @@ func TestI3WithheldRecordIsReplayedAsItsGap(t *testing.T) {
 	if err := r.life(func(line *Line) { r.push(line, update(pods(), "a", 1)); r.drain(line, pods()) }); err != nil {
 		t.Fatal(err)
 	}
-	target.log = append(target.log, idOf(noteOf(withheld(), "filter", "")), idOf(update(pods(), "b", 3)))
+	target.log = append(target.log, idOf(change.NoteOf(withheld(), "filter", "")), idOf(update(pods(), "b", 3)))
 	err := r.life(func(line *Line) {
 		r.push(line, withheld(), update(pods(), "b", 3), update(pods(), "a", 4))
 		r.drain(line, pods())
@@ -181,7 +181,7 @@ func TestI9NoteHasNothingOfTheObject(t *testing.T) {
 	err := r.life(func(line *Line) {
 		rec := update(pods(), "a", 1)
 		rec.Object, rec.Before, rec.Withheld = []byte(`{"planted":1}`), []byte(`{"planted":2}`), "filter"
-		if note := noteOf(rec, "filter", ""); note.Object != nil || note.Before != nil || rec.Object == nil {
+		if note := change.NoteOf(rec, "filter", ""); note.Object != nil || note.Before != nil || rec.Object == nil {
 			t.Errorf("the note of %+v is %+v", rec, note)
 		}
 		r.push(line, rec)

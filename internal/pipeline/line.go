@@ -121,13 +121,9 @@ func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 	for i, lst := range l.listeners {
 		// whoever that is for, the reconcile has told of all ghosts
 		if wanted&(1<<i) != 0 || rec.Op == change.SnapshotEnd {
-			lst.delivered.enters(rec, lst.clusterUID)
+			lst.recovery.enters(rec, lst.clusterUID)
 		}
 		if wanted&(1<<i) != 0 {
-			if rec.Op == change.Deleted {
-				lst.stranded.told(rec)
-				lst.missed.told(rec)
-			}
 			merged, spools := lst.push(rec)
 			if err := l.forgo(i, merged); err != nil {
 				return false, err
@@ -151,7 +147,7 @@ func (l *Line) forgo(listener int, merged []*change.Record) error {
 	if len(merged) > 0 {
 		lst := l.listeners[listener]
 		for _, rec := range merged {
-			lst.delivered.leaves(rec)
+			lst.recovery.with(func(r *recovery) { r.log.Leaves(rec) })
 		}
 		lst.observer.Coalesced(lst.Name, len(merged))
 	}
@@ -234,18 +230,7 @@ func (l *Line) behind(stream change.Stream) uint64 {
 func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
 	var ghosts []change.Ghost
 	for _, lst := range l.listeners {
-		told := map[string]bool{} // by uid
-		add := func(entries []change.Entry, stranded bool) {
-			for _, entry := range entries {
-				if !told[entry.UID] {
-					ghosts = append(ghosts, change.Ghost{Sink: lst.Name, Entry: entry, Stranded: stranded})
-				}
-				told[entry.UID] = true
-			}
-		}
-		add(lst.missed.of(stream.String()), true)
-		add(lst.stranded.of(stream.String()), true)
-		add(lst.delivered.ask(stream.String()), false)
+		ghosts = append(ghosts, lst.recovery.ghosts(lst.Name, stream.String())...)
 	}
 	return ghosts
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/redo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -28,10 +29,9 @@ type listener struct {
 
 	// The following belong to the goroutine of open and run.
 	mark         sink.Mark
-	plain        sink.Mark // of the opening: the newest that carries nothing
-	delivered    deliveredSet
-	stranded     stranded
-	missed       stranded            // while it was absent
+	plain        sink.Mark   // of the opening: the newest that carries nothing
+	reader       redo.Reader // of ids in the log
+	recovery     recovery
 	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds behind the mark
 	partly       bool                // it comes back to some of its streams, and missed nothing of the others
 	unread       []checkpoint.Held   // what the log holds behind the mark of streams that are not configured
@@ -70,18 +70,13 @@ type listener struct {
 func newListener(index int, s Sink, config *Config) *listener {
 	l := &listener{
 		Sink: s, index: index, clusterUID: config.ClusterUID, observer: config.Observer,
-		delivered: deliveredSet{
-			streams: references(config.streams()), ledger: ledger{store: config.Store},
-			foreign: foreign(config.Store, config.ClusterUID), shuffled: s.Coalesce,
-		},
-		store: config.Store, reshape: config.Reshape, seldom: retrySeldom(),
+		reader:   readerOf(config),
+		recovery: recovery{log: redo.NewLog(config.streams(), s.Coalesce)},
+		store:    config.Store, reshape: config.Reshape, seldom: retrySeldom(),
 		spool: newSpool(&s),
 		queue: newQueue(&s),
 		freed: make(chan struct{}), gone: make(chan struct{}),
 		ready: make(chan struct{}, 1),
-	}
-	l.stranded = stranded{
-		streams: l.delivered.present, store: config.Store, foreign: l.delivered.foreign, clusterUID: config.ClusterUID,
 	}
 	return l
 }
@@ -167,7 +162,12 @@ func (l *listener) push(rec *change.Record) (merged []*change.Record, spools boo
 // mayKnow says whether an earlier process may have written what comes now: the sink's log was not read yet, or holds
 // records of the stream that are to come again.
 func (l *listener) mayKnow(stream *change.Stream) bool {
-	return !l.compared.Load() || l.delivered.expects(stream.String())
+	if !l.compared.Load() {
+		return true
+	}
+	expects := false
+	l.recovery.with(func(r *recovery) { expects = r.log.Expects(stream.String()) })
+	return expects
 }
 
 // finish says that nothing more will be pushed: run returns when the queue is empty.

@@ -31,7 +31,7 @@ func TestI4NoteIsSmallWhateverTheName(t *testing.T) {
 	}
 	rec := longNamed(300_000)
 	rec.UID, rec.ResourceVersion = strings.Repeat("u", 9000), strings.Repeat("7", 9000)
-	note := noteOf(rec, "invalid", "0123")
+	note := change.NoteOf(rec, "invalid", "0123")
 	for _, format := range formats() {
 		for transport, name := range map[encode.Transport]string{encode.File: "file", encode.NATS: "NATS", encode.Kafka: "Kafka"} {
 			encoder := encode.NewEncoder(encode.Options{Cluster: "c", ClusterUID: clusterUID, Format: format, Transport: transport, Destination: subject})
@@ -44,7 +44,7 @@ func TestI4NoteIsSmallWhateverTheName(t *testing.T) {
 			}
 		}
 	}
-	if name := noteOf(update(pods(), strings.Repeat("n", maxNamed), 5), "invalid", "").Key.Name; name != strings.Repeat("n", maxNamed) {
+	if name := change.NoteOf(update(pods(), strings.Repeat("n", change.MaxNamed), 5), "invalid", "").Key.Name; name != strings.Repeat("n", change.MaxNamed) {
 		t.Errorf("a note of a usual name is of %q", name)
 	}
 }
@@ -76,7 +76,7 @@ func TestI4NoteThatIsRejectedNamesTheHash(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("%s/5/gap next/6/updated", hashOf(rec.Key.Name))
+		want := fmt.Sprintf("%s/5/gap next/6/updated", change.NotesOf(rec.ID(clusterUID))[1].Key.Name)
 		if got := target.short(); got != want {
 			t.Errorf("%d bytes: got %s, want %s", length, got, want)
 		}
@@ -87,7 +87,7 @@ func TestI4NoteThatIsRejectedNamesTheHash(t *testing.T) {
 func TestI3NoteOfALongNameIsNotRepeated(t *testing.T) {
 	for _, length := range []int{100, 300_000} {
 		rec := longNamed(length)
-		for _, note := range []*change.Record{noteOf(rec, "invalid", ""), shorter(noteOf(rec, "invalid", ""))} {
+		for _, note := range []*change.Record{change.NoteOf(rec, "invalid", ""), change.ShorterNote(change.NoteOf(rec, "invalid", ""))} {
 			if note == nil {
 				continue // it has the hash already
 			}

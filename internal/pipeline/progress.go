@@ -97,7 +97,7 @@ func (l *Line) compare(listener int, seq uint64) {
 // disk some may have been found before it, and after a crash all of it is compared again. The caller holds mu.
 func (l *Line) release(listener int) {
 	held, lst := &l.held[listener], l.listeners[listener]
-	if held.mark != "" && lst.delivered.empty() && !lst.spools() {
+	if held.mark != "" && lst.recovery.isOver() && !lst.spools() {
 		l.marks[listener].Written(max(held.seq, l.skipped[listener]), held.mark)
 		*held = heldMark{}
 	}
@@ -174,17 +174,19 @@ func (l *Line) advance() []*part {
 	last.told, l.told = l.told, nil
 	for i, lst := range l.listeners {
 		if !lst.isBehind() { // what is on disk is still to be compared
-			lst.delivered.dropOver()
-			for _, p := range c.parts {
-				lst.delivered.pass(p.records)
-			}
+			lst.recovery.with(func(r *recovery) {
+				r.log.DropOver()
+				for _, p := range c.parts {
+					r.log.Pass(p.records)
+				}
+			})
 		}
 		l.release(i)
 		frontier := l.frontier(i)
 		if mark, ok := l.marks[i].At(frontier); ok && mark != l.saved[i] {
 			l.mark(i, mark, last)
 			l.plain[i] = mark
-			lst.delivered.compared()
+			lst.recovery.with(func(r *recovery) { r.log.Compared() })
 			if l.carries[i] {
 				last.carried[lst.Name], l.carries[i] = carried{}, false
 			}
@@ -210,7 +212,7 @@ func (l *Line) frontier(listener int) uint64 {
 func (l *Line) mark(listener int, mark sink.Mark, last *part) {
 	lst := l.listeners[listener]
 	last.marks[lst.Name], l.saved[listener] = mark, mark
-	if l.based[listener] && lst.delivered.empty() {
+	if l.based[listener] && lst.recovery.isOver() {
 		last.compared, l.based[listener] = append(last.compared, lst.Name), false
 	}
 }

@@ -66,7 +66,7 @@ func TestI6OfALogNothingIsKeptThatIsSaved(t *testing.T) {
 // The same when a failed batch is looked for.
 func TestI6OfAFailedBatchOnlyOursIsKept(t *testing.T) {
 	l := newListener(0, sinkOf("s", &memory{}), &Config{ClusterUID: clusterUID})
-	l.delivered.foreign = func(id change.ID) (bool, error) { return !change.SameCluster(id.Cluster, clusterUID), nil }
+	l.reader.Foreign = func(id change.ID) (bool, error) { return !change.SameCluster(id.Cluster, clusterUID), nil }
 	reading, err := l.reading()
 	if err != nil {
 		t.Fatal(err)

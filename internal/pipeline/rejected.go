@@ -55,7 +55,7 @@ func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 		return batch[1:], l.withoutNote(ctx, rec, rejected)
 	}
 	if rec.Op == change.Gap {
-		if smaller := shorter(rec); smaller != nil {
+		if smaller := change.ShorterNote(rec); smaller != nil {
 			batch[0] = smaller
 			return batch, nil
 		}
@@ -80,7 +80,7 @@ func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 		return nil, err
 	}
 	l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
-	batch[0] = noteOf(rec, rejected.Reason, letter)
+	batch[0] = change.NoteOf(rec, rejected.Reason, letter)
 	return batch, nil
 }
 
@@ -112,7 +112,7 @@ func (l *listener) replaceWithheld(ctx context.Context, batch []*change.Record) 
 			}
 		}
 		l.observer.Rejected(l.Name, rec, withheld.Reason, withheld.Err)
-		batch[i] = noteOf(rec, withheld.Reason, letter)
+		batch[i] = change.NoteOf(rec, withheld.Reason, letter)
 	}
 	return nil
 }

@@ -119,9 +119,9 @@ func (l *listener) firstReading(spooled []*change.Record) (*behindMark, error) {
 	if err != nil {
 		return nil, err
 	}
-	behind.log = l.delivered.reading(spooled, l.clusterUID)
+	behind.log = l.reader.Read(l.recovery.streams(), spooled)
 	if l.isStopped() || l.partly {
-		behind.held = newHeldReading(l, l.delivered.present())
+		behind.held = newHeldReading(l, l.recovery.streams())
 	}
 	behind.unread, err = newUnreadReading(l)
 	return behind, err
@@ -130,7 +130,7 @@ func (l *listener) firstReading(spooled []*change.Record) (*behindMark, error) {
 // reading begins to read what this process' last batch left, which is tried again as it is.
 func (l *listener) reading() (*behindMark, error) {
 	behind := &behindMark{
-		set: &l.delivered, retried: map[string]struct{}{},
+		reader: &l.reader, retried: map[string]struct{}{},
 		letters: func(string) {}, settle: func() error { return nil },
 	}
 	if l.DeadLetters == nil {
@@ -161,7 +161,7 @@ func (l *listener) remember(behind *behindMark) {
 	if behind.unread != nil {
 		l.unread = behind.unread.all
 	}
-	l.delivered.know(behind.log)
+	l.recovery.with(func(r *recovery) { r.log.Know(behind.log) })
 	l.compared.Store(true)
 }
 
@@ -233,7 +233,7 @@ func (l *listener) makeGood(ctx context.Context) error {
 	if left.plain == "" {
 		left.mark, left.plain = end, end
 	}
-	l.delivered.know(left.behind.log) // what was known of the log may be what was lost
+	l.recovery.with(func(r *recovery) { r.log.Know(left.behind.log) }) // what was known of the log may be what was lost
 	if err := l.recall(ctx); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
 // Replay asks a running pipeline to send a dead letter to its sink again.
@@ -149,7 +150,7 @@ func (l *listener) deliverReplay(ctx context.Context, rec *change.Record) error 
 // admit returns the record with the mark of what it is worth now. Something newer than the letter that waits behind it
 // counts, too.
 func (l *listener) admit(rec *change.Record) (*change.Record, error) {
-	now, err := l.line.superseded(rec, l.delivered.ledger)
+	now, err := l.line.superseded(rec, l.reader.Ledger)
 	if err != nil {
 		return nil, err
 	}
@@ -166,14 +167,14 @@ func (l *listener) admit(rec *change.Record) (*change.Record, error) {
 
 // superseded says how the object of the record is, as far as was read, where that is not what the record tells; ""
 // where it is.
-func (l *Line) superseded(rec *change.Record, saved ledger) (now string, err error) {
+func (l *Line) superseded(rec *change.Record, saved redo.Ledger) (now string, err error) {
 	stream := rec.Stream.String()
 	var entry change.Entry
 	exists := false
 	if newest := l.unsaved(stream, rec.Key); newest != nil {
 		entry = change.Entry{Key: newest.Key, UID: newest.UID, ResourceVersion: newest.ResourceVersion}
 		exists = newest.Op != change.Deleted
-	} else if entry, exists, err = saved.store.Lookup(stream, rec.Key); err != nil {
+	} else if entry, exists, err = saved.State.Lookup(stream, rec.Key); err != nil {
 		return "", fmt.Errorf("find %s %s in the saved state: %w", stream, rec.Key, err)
 	}
 	switch {

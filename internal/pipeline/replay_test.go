@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/redo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -124,14 +125,14 @@ func TestI3WhatIsBeingSavedSupersedes(t *testing.T) {
 		line.mu.Lock()
 		line.leaving = append(line.leaving, rec)
 		line.mu.Unlock()
-		now, err := line.superseded(update(pods(), "a", 1), ledger{store: p.store})
+		now, err := line.superseded(update(pods(), "a", 1), redo.Ledger{State: p.store})
 		if err != nil || now != "the object is at version 2" {
 			t.Errorf("got %q, %v", now, err)
 		}
 		line.mu.Lock()
 		line.leaving = nil
 		line.mu.Unlock()
-		if now, err = line.superseded(update(pods(), "a", 1), ledger{store: p.store}); err != nil || now != "" {
+		if now, err = line.superseded(update(pods(), "a", 1), redo.Ledger{State: p.store}); err != nil || now != "" {
 			t.Errorf("when it is not: got %q, %v", now, err)
 		}
 	})
@@ -219,24 +220,6 @@ func TestReplayOfWhatIsNotTakenAnyMore(t *testing.T) {
 		}
 	})
 	p.expect("huge/2/gap", "huge/2/too_large")
-}
-
-// A letter that is sent again as history is behind something newer in the log, which a crash may have kept from being
-// saved: the object's ghost is the newer one.
-func TestHistoryInALogTakesNoGhostAway(t *testing.T) {
-	p := newPost(t)
-	p.live(func(line *Line) {
-		p.push(line, update(pods(), "a", 5))
-		p.drain(line, pods())
-		d := deliveredSet{streams: references([]change.Stream{pods()}), ledger: ledger{store: p.store}, foreign: foreign(nil, clusterUID)}
-		newest, old := update(pods(), "a", 7), update(pods(), "a", 3)
-		if err := readAll(&d, []string{newest.ID(clusterUID).String(), old.ID(clusterUID).String()}); err != nil {
-			t.Fatal(err)
-		}
-		if objects := d.objects("pods"); len(objects) != 1 || objects[0].ResourceVersion != "7" {
-			t.Errorf("the ghosts are %v", objects)
-		}
-	})
 }
 
 // failing makes a crash an error that opening the sink again mends.

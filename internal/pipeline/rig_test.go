@@ -248,13 +248,3 @@ func (r *rig) position(stream change.Stream) string {
 	}
 	return position.ResourceVersion
 }
-
-// readAll makes the set know what a log holds.
-func readAll(d *deliveredSet, ids []string) error {
-	reading := d.reading(nil, clusterUID)
-	for _, id := range ids {
-		reading.take(id)
-	}
-	d.know(reading)
-	return reading.err
-}

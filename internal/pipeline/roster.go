@@ -118,7 +118,7 @@ func (r *run) enrol(s Source) error {
 	}
 	r.line.mu.Unlock()
 	for _, l := range r.listeners {
-		l.delivered.join(s.Stream)
+		l.recovery.with(func(r *recovery) { r.log.Join(s.Stream) })
 	}
 	r.sourceMu.Lock()
 	r.Sources = append(r.Sources, s)
@@ -140,7 +140,7 @@ func (r *run) forget(s Source) error {
 		if l.isBehind() { // the end of the stream's last reconcile is on disk, and tells of what only the log knows
 			batch.OnDisk = true
 		} else {
-			l.delivered.leave(name)
+			l.recovery.with(func(r *recovery) { r.log.Leave(name) })
 		}
 		if r.line.reaches(l.Name, name) { // another is to be told of its end, should the stream come back
 			batch.Left = append(batch.Left, checkpoint.Share{Sink: l.Name, Stream: name})
@@ -161,23 +161,6 @@ func (l *Line) forget(stream string) {
 		delete(l.streams, stream)
 		l.found = nil
 	}
-}
-
-// join makes the stream one of those whose records are looked for in the sink's log. It may be one still.
-func (d *deliveredSet) join(stream change.Stream) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !slices.ContainsFunc(d.streams, isNamed(stream.String())) {
-		d.streams = append(d.streams, &stream)
-	}
-}
-
-// leave forgets what the log tells of the stream: nothing of it comes again, and marks need not wait for it.
-func (d *deliveredSet) leave(name string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.streams = slices.DeleteFunc(d.streams, isNamed(name))
-	delete(d.tails, name)
 }
 
 func isNamed(name string) func(*change.Stream) bool {

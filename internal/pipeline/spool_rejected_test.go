@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -139,20 +138,6 @@ func TestAReplayIsNeverCoalesced(t *testing.T) {
 		p.drain(line, pods())
 	})
 	p.expect("huge/2/gap a/3/updated huge/2/updated huge/5/updated", "")
-}
-
-// A delete that no watch saw carries the version of the record before it, and so of that one's note.
-func TestI4TheNoteOfARecordIsNoNoteOfItsDelete(t *testing.T) {
-	rejected := update(pods(), "a", 2)
-	gone := update(pods(), "a", 2)
-	gone.Op, gone.FinalStateUnknown = change.Deleted, true
-	note := noteOf(rejected, tooLarge, "")
-	spooled := newSpooledIDs([]*change.Record{rejected, gone}, clusterUID)
-	spooled.found(note.ID(clusterUID).String())
-	again := spooled.again()
-	if _, found := again[gone.ID(clusterUID)]; found || len(again) != 1 {
-		t.Errorf("of %v the log holds %v", gone.ID(clusterUID), again)
-	}
 }
 
 // lastLetter is the id of the newest letter.

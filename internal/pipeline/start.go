@@ -75,7 +75,9 @@ func (r *run) joinInTime(l *listener, opened openedSink) error {
 // resync is no debt, so that its next turn would tell of them once more, when the sink's tail is forgotten (I3).
 func (r *run) resumeCorrections(l *listener) {
 	for _, s := range r.sources() {
-		if l.delivered.corrected(&s.Stream) {
+		corrected := false
+		l.recovery.with(func(r *recovery) { corrected = r.log.Corrected(&s.Stream) })
+		if corrected {
 			s.Request(change.Owed{Sink: l.Name, Reason: change.Resync})
 		}
 	}
@@ -268,7 +270,7 @@ func (r *run) base(l *listener, batch *checkpoint.Batch) error {
 		bases[stream] = position
 		batch.Based[checkpoint.Share{Sink: l.Name, Stream: stream}] = position
 	}
-	l.delivered.ledger.base = bases
+	l.reader.Base = bases
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
 // A stream that is not configured any more may come back. Until then nobody reads it, and the marks go on. So what a
@@ -22,7 +23,7 @@ type unreadReading struct {
 
 // newUnreadReading begins one. It is nil where the state knows no such streams.
 func newUnreadReading(l *listener) (*unreadReading, error) {
-	present := l.delivered.present()
+	present := l.recovery.streams()
 	names, err := l.store.Streams()
 	if err != nil {
 		return nil, err
@@ -51,11 +52,11 @@ func (r *unreadReading) take(text string) {
 	if r.err != nil {
 		return
 	}
-	id, stream, err := r.set.oursIn(text, r.streams)
-	if r.err = err; err != nil || stream == nil || !id.Op.OfObject() || streamOf(r.present, id) != nil {
+	id, stream, err := r.reader.OursIn(text, r.streams)
+	if r.err = err; err != nil || stream == nil || !id.Op.OfObject() || redo.StreamOf(r.present, id) != nil {
 		return
 	}
-	settled, err := r.set.ledger.settled(id, stream)
+	settled, err := r.reader.Settled(id, stream)
 	if r.err = err; err != nil {
 		return
 	}

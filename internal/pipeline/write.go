@@ -112,7 +112,7 @@ func (l *listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time
 	l.mark = mark
 	l.seldom.Reset()
 	l.patience.reset()
-	l.delivered.wrote(batch, l.clusterUID)
+	l.recovery.with(func(r *recovery) { r.log.Wrote(batch, l.clusterUID) })
 	l.marked(batch)
 	l.observer.Written(l.Name, batch, time.Since(began))
 	return l.acknowledged(batch, mark)

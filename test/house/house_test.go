@@ -22,6 +22,7 @@ func arrows() map[string][]string {
 	return map[string][]string{
 		"internal/change":           {},
 		"internal/fifo":             {"internal/change"},
+		"internal/redo":             {"internal/change"},
 		"internal/sink":             {},
 		"internal/encode":           {"internal/change", "internal/sink"},
 		"internal/decode":           {"internal/change", "internal/sink"},
@@ -39,7 +40,7 @@ func arrows() map[string][]string {
 		"internal/source/frame":     {"internal/change"},
 		"internal/source":           {"internal/change", "internal/source/frame"},
 		"internal/deadletter":       {"internal/change", "internal/disk", "internal/sink"},
-		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
+		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/redo", "internal/sink"},
 		"internal/control":          {"internal/change", "internal/checkpoint"},
 		"internal/page":             {"internal/change"},
 		"internal/telemetry":        {"internal/change", "internal/sink"},
@@ -91,8 +92,8 @@ func brands() map[string][]string {
 
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
-	return []string{"internal/change", "internal/fifo", "internal/encode", "internal/decode", "internal/verify", "internal/transform", "internal/sink/kafka/batch",
-		"internal/usage"}
+	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/transform",
+		"internal/sink/kafka/batch", "internal/usage"}
 }
 
 // source is one parsed Go file, tests left out.

@@ -1,31 +1,36 @@
-package pipeline
+package redo
 
-import (
-	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
-)
+import "github.com/kubecdc/kubecdc/internal/change"
 
-// ledger tells what the saved state says of a record that a sink's log holds.
-type ledger struct {
-	store *checkpoint.Store
-	// base, where there is one, are the positions by stream before the first record was spooled that the log may hold:
+// State is what of the saved state is asked for.
+type State interface {
+	// Position returns the stream's, false where there is none.
+	Position(stream string) (change.Position, bool, error)
+	// Lookup returns the inventory's entry of one object, false where the sinks have no such object.
+	Lookup(stream string, key change.Key) (change.Entry, bool, error)
+}
+
+// Ledger tells what the saved state says of a record that a sink's log holds.
+type Ledger struct {
+	State State
+	// Base, where there is one, are the positions by stream before the first record was spooled that the log may hold:
 	// what is saved since comes from disk. It is set once, before the log is read.
-	base map[string]change.Position
+	Base map[string]change.Position
 }
 
 // position is the one that the log is compared with, and whether it is older than the inventory.
-func (l ledger) position(stream string) (position change.Position, old bool, err error) {
-	now, _, err := l.store.Position(stream)
+func (l Ledger) position(stream string) (position change.Position, old bool, err error) {
+	now, _, err := l.State.Position(stream)
 	// While a reconcile is under way the inventory moves and the position does not.
-	if base, found := l.base[stream]; found && (base != now || base.UnderWay()) {
+	if base, found := l.Base[stream]; found && (base != now || base.UnderWay()) {
 		return base, true, err
 	}
 	return now, false, err
 }
 
-// settled says whether the record is part of the saved state, so that it will not come again. A mark may lie further
+// Settled says whether the record is part of the saved state, so that it will not come again. A mark may lie further
 // back than the positions: it waits for the slowest stream.
-func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
+func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 	if id.Op == change.Sync || !id.Op.OfObject() && id.Key.Name == "" {
 		return true, nil // another reconcile has another id
 	}
@@ -45,7 +50,7 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 		return false, nil // the inventory is that of later records
 	}
 	// At the position other records may share the version, and what a reconcile found carries older ones.
-	entry, found, err := l.store.Lookup(stream.String(), id.Key)
+	entry, found, err := l.State.Lookup(stream.String(), id.Key)
 	if id.Op == change.Deleted {
 		return !found || entry.UID != id.UID || change.CompareVersions(entry.ResourceVersion, id.ResourceVersion) > 0, err
 	}
@@ -55,7 +60,7 @@ func (l ledger) settled(id change.ID, stream *change.Stream) (bool, error) {
 // isCorrection says of a record that is not settled whether no watch brings it again: it carries a version that the
 // position has passed, and no reconcile that is due finds it. Where the positions moved on to disk, what was found
 // before them comes from there.
-func (l ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
+func (l Ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
 	position, old, err := l.position(stream.String())
 	return !old && position != (change.Position{}) && id.Op.OfObject() && !position.UnderWay() &&
 		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) < 0, err

@@ -1,10 +1,8 @@
-package pipeline
+package redo
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -48,12 +46,10 @@ func (g *ghosts) expects(behind bool) bool {
 	return len(g.ended) > 0
 }
 
-// ask returns the ghosts of the stream, for a reconcile that is to tell which are gone. Those of which something is in
+// Ask returns the ghosts of the stream, for a reconcile that is to tell which are gone. Those of which something is in
 // line are told by that.
-func (d *deliveredSet) ask(stream string) []change.Entry {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t := d.tails[stream]
+func (l *Log) Ask(stream string) []change.Entry {
+	t := l.tails[stream]
 	if t == nil {
 		return nil
 	}
@@ -68,15 +64,13 @@ func (d *deliveredSet) ask(stream string) []change.Entry {
 	return entries
 }
 
-// enters notes what the record, which goes in line, tells of ghosts. The sink may take a delete much later, or from
+// Enters notes what the record, which goes in line, tells of ghosts. The sink may take a delete much later, or from
 // disk, and another reconcile must not tell it once more, perhaps behind the object that came next (I3).
-func (d *deliveredSet) enters(rec *change.Record, clusterUID string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.tails) == 0 {
+func (l *Log) Enters(rec *change.Record, clusterUID string) {
+	if len(l.tails) == 0 {
 		return // nearly always, and a stream's name would be made for each record
 	}
-	t := d.tails[rec.Stream.String()]
+	t := l.tails[rec.Stream.String()]
 	if t == nil {
 		return
 	}
@@ -105,20 +99,18 @@ func (t *tail) isKnownBy(rec *change.Record, ghost *change.Entry, clusterUID str
 		change.CompareVersions(rec.ResourceVersion, ghost.ResourceVersion) >= 0
 }
 
-// leaves notes that the delete will not come: the queue has left it out.
-func (d *deliveredSet) leaves(rec *change.Record) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if t := d.tails[rec.Stream.String()]; t != nil && rec.Op == change.Deleted {
+// Leaves notes that the delete will not come: the queue has left it out.
+func (l *Log) Leaves(rec *change.Record) {
+	if t := l.tails[rec.Stream.String()]; t != nil && rec.Op == change.Deleted {
 		delete(t.ghosts.inLine, rec.UID)
 	}
 }
 
-// drop forgets the tail, less what may still come a second time; the caller holds mu.
-func (d *deliveredSet) drop(stream string, behind bool) {
-	t := d.tails[stream]
+// drop forgets the tail, less what may still come a second time.
+func (l *Log) drop(stream string, behind bool) {
+	t := l.tails[stream]
 	if !t.ghosts.expects(behind) {
-		delete(d.tails, stream)
+		delete(l.tails, stream)
 		return
 	}
 	maps.DeleteFunc(t.deletes, func(uid, _ string) bool {
@@ -132,23 +124,19 @@ func (d *deliveredSet) drop(stream string, behind bool) {
 	clear(t.corrections)
 }
 
-// dropOver forgets what may not come a second time any more: nothing is on disk.
-func (d *deliveredSet) dropOver() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for stream, t := range d.tails {
+// DropOver forgets what may not come a second time any more: nothing is on disk.
+func (l *Log) DropOver() {
+	for stream, t := range l.tails {
 		if t.ghosts.over {
-			d.drop(stream, false)
+			l.drop(stream, false)
 		}
 	}
 }
 
-// left are the ghosts that the record, if it is the end of a reconcile, leaves without a word, although its list is
+// Left are the ghosts that the record, if it is the end of a reconcile, leaves without a word, although its list is
 // newer.
-func (d *deliveredSet) left(rec *change.Record, clusterUID string) []change.Entry {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t := d.tails[rec.Stream.String()]
+func (l *Log) Left(rec *change.Record, clusterUID string) []change.Entry {
+	t := l.tails[rec.Stream.String()]
 	if t == nil || !endsReconcile(rec) {
 		return nil
 	}
@@ -201,81 +189,4 @@ type taking struct {
 	gone       []change.Entry // ghosts that the record proves to be gone
 
 	frame *change.Snapshot // of the reconcile that the record may belong to, nil where there is none
-}
-
-// taking finds out what the record proves. The state may be ahead of what the sink has, and then the rest is in line.
-func (l *listener) taking(rec *change.Record) (*taking, error) {
-	now := &taking{clusterUID: l.clusterUID, old: l.isOld(), behind: l.isBehind()}
-	for _, entry := range l.delivered.left(rec, l.clusterUID) {
-		known, err := l.knows(rec.Stream.String(), &entry)
-		if err != nil {
-			return nil, err
-		}
-		if !known {
-			now.gone = append(now.gone, entry)
-		}
-	}
-	if len(now.gone) == 0 || !now.behind {
-		return now, nil
-	}
-	err := l.eachSpooled(func(waits *change.Record) {
-		now.gone = slices.DeleteFunc(now.gone, func(entry change.Entry) bool {
-			return waits.Sink == "" && waits.UID == entry.UID && waits.Key == entry.Key && waits.Stream.String() == rec.Stream.String()
-		})
-	})
-	return now, err
-}
-
-// knows says whether the state has the object, or a record of it for all sinks is in line and not saved.
-func (l *listener) knows(stream string, object *change.Entry) (bool, error) {
-	isSaved := func() (bool, error) {
-		entry, found, err := l.store.Lookup(stream, object.Key)
-		return found && entry.UID == object.UID, err
-	}
-	if saved, err := isSaved(); saved || err != nil {
-		return saved, err
-	}
-	of := func(rec *change.Record) bool {
-		return rec.Key == object.Key && rec.UID == object.UID && rec.Sink == "" && rec.Op.OfObject()
-	}
-	if l.line.newest(stream, of) != nil {
-		return true, nil
-	}
-	return isSaved() // by now
-}
-
-// appendGone puts the deletes of the ghosts into what is to be written before the record. Where that came of the watch
-// and was merged with what a reconcile had found, the reconcile is the one of the frame.
-func (l *listener) appendGone(batch []*change.Record, gone []change.Entry, before *change.Record, frame *change.Snapshot) []*change.Record {
-	for _, entry := range gone {
-		rec := &change.Record{
-			Stream: before.Stream, Op: change.Deleted, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion,
-			Received: time.Now(), FinalStateUnknown: true, Aside: true, Snapshot: cmp.Or(before.Snapshot, frame), Sink: l.Name, Epoch: before.Epoch,
-		}
-		l.stranded.told(rec)
-		l.missed.tells(rec)
-		if l.shape(rec); !rec.Filtered {
-			batch = append(batch, rec)
-		}
-	}
-	return batch
-}
-
-// queued is how many records of the batch were in the queue, or on disk.
-func queued(batch []*change.Record) (n int) {
-	for _, rec := range batch {
-		if !rec.Aside {
-			n++
-		}
-	}
-	return n
-}
-
-// shape decides whether a record goes on that a listener makes, as the stream's source decides it of its own.
-func (r *run) shape(rec *change.Record) {
-	for _, s := range r.sources() {
-		if s.Shape != nil && s.Stream.String() == rec.Stream.String() {
-			s.Shape(rec)
-		}
-	}
 }

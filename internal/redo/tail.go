@@ -1,4 +1,4 @@
-package pipeline
+package redo
 
 import "github.com/kubecdc/kubecdc/internal/change"
 
@@ -163,7 +163,7 @@ func (t *tail) takeNote(rec *change.Record, id change.ID) bool {
 	if id.Key.Name == "" || rec.FinalStateUnknown {
 		return false
 	}
-	notes := notesOf(id)
+	notes := change.NotesOf(id)
 	return t.takeOp(notes[0], change.Gap) || t.takeOp(notes[1], change.Gap)
 }
 

@@ -1,0 +1,114 @@
+package pipeline
+
+import (
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/redo"
+)
+
+// behindMark is what the listener keeps of the ids that its sink finds behind a mark.
+type behindMark struct {
+	count   int
+	log     *redo.Reading   // of the first opening, and where the log lost something
+	held    *heldReading    // of a sink that comes back; nil of others
+	unread  *unreadReading  // of streams that are not configured; nil where there are none
+	letters func(id string) // finds those that are claimed
+	settle  func() error    // ends that
+
+	// Where the batch that failed is looked for:
+	reader  *redo.Reader
+	retried map[string]struct{}
+	failed  error
+}
+
+// take takes the next id.
+func (b *behindMark) take(id string) {
+	b.count++
+	b.letters(id)
+	if b.log == nil {
+		b.takeRetried(id)
+		return
+	}
+	b.log.Take(id)
+	if b.held != nil {
+		b.held.take(id)
+	}
+	if b.unread != nil {
+		b.unread.take(id)
+	}
+}
+
+// takeRetried keeps an id that may be one of the batch.
+func (b *behindMark) takeRetried(text string) {
+	_, ours, err := b.reader.Ours(text)
+	if b.failed == nil {
+		b.failed = err
+	}
+	if ours {
+		b.retried[text] = struct{}{}
+	}
+}
+
+// err is what kept ids from being read.
+func (b *behindMark) err() error {
+	if b.failed != nil {
+		return b.failed
+	}
+	if b.log != nil && b.log.Err() != nil {
+		return b.log.Err()
+	}
+	if b.held != nil && b.held.err != nil {
+		return b.held.err
+	}
+	if b.unread != nil {
+		return b.unread.err
+	}
+	return nil
+}
+
+// heldReading is what a log holds of a sink that comes back: each object as the last id says.
+type heldReading struct {
+	reader  *redo.Reader
+	sink    string
+	streams []*change.Stream
+	at      map[heldObject]int
+	all     []checkpoint.Held
+	err     error
+}
+
+type heldObject struct {
+	stream string
+	key    change.Key
+	uid    string
+}
+
+func newHeldReading(l *listener, streams []*change.Stream) *heldReading {
+	return &heldReading{reader: &l.reader, sink: l.Name, streams: streams, at: map[heldObject]int{}}
+}
+
+func (r *heldReading) take(text string) {
+	if r.err != nil {
+		return
+	}
+	id, stream, err := r.reader.OursIn(text, r.streams)
+	if r.err = err; err != nil || stream == nil || !id.Op.OfObject() {
+		return
+	}
+	r.add(&id, stream)
+}
+
+// add notes the object as the id says.
+func (r *heldReading) add(id *change.ID, stream *change.Stream) {
+	h := checkpoint.Held{
+		Share:  checkpoint.Share{Sink: r.sink, Stream: stream.String()},
+		Entry:  change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion},
+		Exists: id.Op != change.Deleted, Ahead: id.Cluster,
+	}
+	of := heldObject{h.Stream, id.Key, id.UID}
+	if at, known := r.at[of]; known {
+		r.all[at] = h
+		return
+	}
+	r.at[of] = len(r.all)
+	r.all = append(r.all, h)
+}

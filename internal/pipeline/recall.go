@@ -1,0 +1,89 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/redo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// recall reads the sink's log. A sink that cannot do that keeps what it has.
+func (l *listener) recall(ctx context.Context) error {
+	log, ok := l.Target.(sink.Recaller)
+	if !ok {
+		return nil
+	}
+	l.recovery.with(func(r *recovery) { r.undeleted.Forget() })
+	if err := log.Recall(ctx, l.recalled); err != nil {
+		return fmt.Errorf("read what the log of sink %s still holds: %w", l.Name, err)
+	}
+	return l.recallSpool()
+}
+
+// recalled takes an id of the whole log, oldest first.
+func (l *listener) recalled(text string) error {
+	id, stream, err := l.reader.OursIn(text, l.recovery.streams())
+	if err != nil || stream == nil || !id.Op.OfObject() {
+		return err
+	}
+	gone := false
+	if id.Op != change.Deleted {
+		gone, err = l.reader.Gone(id, stream.String())
+	}
+	if err == nil {
+		l.recovery.with(func(r *recovery) { r.undeleted.Note(id, stream.String(), gone) })
+	}
+	return err
+}
+
+// recallSpool forgets the objects whose deletes are on disk: the sink will be told. It reads what the state has now,
+// which may be more than the listener was told of: the deletes are saved with the positions that made their objects
+// stranded.
+func (l *listener) recallSpool() error {
+	none := false
+	if l.recovery.with(func(r *recovery) { none = r.undeleted.None() }); none {
+		return nil
+	}
+	return l.eachSpooled(func(rec *change.Record) {
+		if rec.Op == change.Deleted {
+			l.recovery.with(func(r *recovery) { r.undeleted.Told(rec) })
+		}
+	})
+}
+
+// eachSpooled gives each the records on disk that are not delivered.
+func (l *listener) eachSpooled(each func(rec *change.Record)) error {
+	spool, err := l.store.Spool(l.Name)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	for part, at := range l.spool.cursor {
+		spool[part].First = max(spool[part].First, at) // what is before was delivered, and lost
+	}
+	l.mu.Unlock()
+	most, present := batchLimit(), l.recovery.streams()
+	for !spool.Empty() {
+		records, err := l.store.ReadSpool(l.Name, &spool, most.Bytes, most.Records)
+		if err != nil {
+			return err
+		}
+		for _, rec := range records {
+			if heir := redo.StreamOf(present, rec.ID(l.clusterUID)); heir != nil {
+				rec.Stream = heir
+			}
+			each(rec)
+		}
+	}
+	return nil
+}
+
+// owesLost says whether the sink's log once lost records, and the snapshot after that is not complete.
+func (r *run) owesLost(name string) (bool, error) {
+	debts, err := r.Store.Debts()
+	return slices.ContainsFunc(debts, func(d checkpoint.Debt) bool { return d.Sink == name && d.Reason == change.Lost }), err
+}

@@ -1,0 +1,184 @@
+package redo
+
+import (
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Log is what a sink's log held after its mark when the sink was opened: records that a crash kept from being
+// saved. The same records come again from the watch, or in another shape from a reconcile, and are not written twice.
+//
+// While the set is not empty the sink's mark must stay where it is: a record that is still to come again lies before
+// any newer mark.
+//
+// A log may be compacted, so that of an object only the newest record is left, and an older one may come again.
+// Whatever is older than what the log holds of the same object is never written behind it (I3).
+type Log struct {
+	shuffled bool
+	streams  []*change.Stream       // those that there are now
+	tails    tails                  // by stream, none that is empty
+	again    map[change.ID]struct{} // of records on disk that the log holds
+	found    foundIDs               // kept as long as any of it may come again
+}
+
+// NewLog returns what is known of a log that was not read yet. shuffled says that the sink's queue coalesces, and moves
+// newer records before older ones of other objects: then only what is delivered with all before it passes a tail.
+func NewLog(streams []change.Stream, shuffled bool) Log {
+	all := make([]*change.Stream, len(streams))
+	for i := range streams {
+		all[i] = &streams[i]
+	}
+	return Log{streams: all, shuffled: shuffled}
+}
+
+// Know makes what was read of the log what the set knows.
+func (l *Log) Know(r *Reading) {
+	again := r.spooled.again()
+	l.tails, l.again, l.found = r.tails, again, r.found
+}
+
+// Corrected says whether the log holds a correction of the stream that the saved state does not know.
+func (l *Log) Corrected(stream *change.Stream) bool {
+	t := l.tails[stream.String()]
+	return t != nil && len(t.corrections) > 0
+}
+
+// Clear forgets everything.
+func (l *Log) Clear() {
+	l.tails, l.again, l.found = nil, nil, foundIDs{}
+}
+
+// Present are the streams that there are now.
+func (l *Log) Present() []*change.Stream {
+	return slices.Clone(l.streams)
+}
+
+// StreamNamed is the one of the streams that has the name, nil where there is none.
+func StreamNamed(streams []*change.Stream, name string) *change.Stream {
+	for _, s := range streams {
+		if s.String() == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// StreamOf is the one of the streams that the id's record came from, nil where there is none.
+func StreamOf(streams []*change.Stream, id change.ID) *change.Stream {
+	for _, s := range streams {
+		if isOf(id, s) {
+			return s
+		}
+	}
+	return nil
+}
+
+// isOf says whether the id's record came from the stream.
+func isOf(id change.ID, stream *change.Stream) bool {
+	return id.Resource == stream.Resource.String() &&
+		(stream.Namespace == "" || stream.Namespace == id.Key.Namespace)
+}
+
+// Empty says whether nothing is to come again.
+func (l *Log) Empty() bool {
+	return len(l.tails) == 0 && len(l.again) == 0
+}
+
+// Remaining are the ids of what was found, and may come again. It is false while records on disk are still to be
+// compared.
+func (l *Log) Remaining() (ids []string, ok bool) {
+	return l.found.all(), len(l.again) == 0
+}
+
+// Compared notes that what was compared with the log is saved. Where nothing is left to come, what was found is of no
+// use any more.
+func (l *Log) Compared() {
+	if len(l.tails) == 0 && len(l.again) == 0 {
+		l.found = foundIDs{}
+	}
+}
+
+// Wrote notes what is in the log now. The delete of a ghost, which the listener makes, is in no tracker.
+func (l *Log) Wrote(batch []*change.Record, clusterUID string) {
+	if l.found.isEmpty() { // nearly always
+		return
+	}
+	for _, rec := range batch {
+		id := rec.ID(clusterUID)
+		l.found.wrote(&id)
+	}
+}
+
+// Expects says whether records of the stream are to come again.
+func (l *Log) Expects(stream string) bool {
+	return l.tails[stream] != nil
+}
+
+// Take says whether the sink has the record, and forgets it then; gone are the ghosts that are to be told of before
+// it. What a stream has left is forgotten when its position has passed it.
+func (l *Log) Take(rec *change.Record, now *Taking) (found bool, gone []change.Entry) {
+	stream := rec.Stream.String()
+	if len(l.again) > 0 {
+		id := rec.ID(now.ClusterUID)
+		if _, found := l.again[id]; found {
+			delete(l.again, id)
+			return true, nil
+		}
+	}
+	t := l.tails[stream]
+	if t == nil {
+		return false, nil
+	}
+	id := rec.ID(now.ClusterUID)
+	found = t.take(rec, id) || t.takeNote(rec, id) || t.isOlder(rec, id)
+	if !found {
+		gone, now.Frame = t.endGhosts(rec, id, now.Gone), t.ghosts.frame
+	}
+	switch {
+	case rec.Op == change.SnapshotBegin && rec.Sink == "":
+		t.ghosts.frame = rec.Snapshot
+	case rec.Op == change.Deleted:
+		t.ghosts.told(&id, t.objects[id.Key].UID == id.UID)
+		t.gone(id) // also if the attempt that tells it is repeated
+	case rec.Op.OfObject() && !found:
+		delete(t.deletes, id.UID) // it is written now, and may be deleted once more
+	}
+	if len(t.ids) == 0 || !l.shuffled && t.isPassed(rec) || !now.Old && t.isCompared(rec) {
+		l.drop(stream, now.Behind)
+	}
+	return found, gone
+}
+
+// Pass forgets what records that are delivered, with all before them, have left behind. Bookmarks are nobody's to
+// take, but a quiet stream has nothing else.
+func (l *Log) Pass(records []*change.Record) {
+	if len(l.tails) == 0 {
+		return
+	}
+	for _, rec := range records {
+		if stream := rec.Stream.String(); l.tails[stream] != nil && l.tails[stream].isPassed(rec) {
+			l.drop(stream, false)
+		}
+	}
+}
+
+// endsReconcile says whether everything that a log's tail could tell of the stream was compared with the server.
+func endsReconcile(rec *change.Record) bool { return rec.Op == change.SnapshotEnd && rec.Sink == "" }
+
+// Join makes the stream one of those whose records are looked for in the sink's log. It may be one still.
+func (l *Log) Join(stream change.Stream) {
+	if !slices.ContainsFunc(l.streams, isNamed(stream.String())) {
+		l.streams = append(l.streams, &stream)
+	}
+}
+
+// Leave forgets what the log tells of the stream: nothing of it comes again, and marks need not wait for it.
+func (l *Log) Leave(name string) {
+	l.streams = slices.DeleteFunc(l.streams, isNamed(name))
+	delete(l.tails, name)
+}
+
+func isNamed(name string) func(*change.Stream) bool {
+	return func(s *change.Stream) bool { return s.String() == name }
+}

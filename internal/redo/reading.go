@@ -1,0 +1,148 @@
+package redo
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// What a sink's log holds behind a mark may be long: others may write there, too. So it is folded while it is read, and
+// what is kept of it is what the saved state does not know (I6).
+
+// Reader reads ids as those of a cluster, and compares them with the saved state.
+type Reader struct {
+	Ledger
+	ClusterUID string                        // of namespace kube-system
+	Foreign    func(change.ID) (bool, error) // says whether the id is of a cluster that was never behind the name
+}
+
+// Ours reads an id, and says whether it is one of our cluster.
+func (r *Reader) Ours(text string) (id change.ID, ours bool, err error) {
+	if id, err = change.ParseID(text); err != nil {
+		return id, false, nil
+	}
+	theirs, err := r.Foreign(id)
+	if err != nil {
+		return id, false, fmt.Errorf("read the clusters that were behind the name: %w", err)
+	}
+	return id, !theirs, nil
+}
+
+// OursIn reads an id, and finds which of the streams its record came from; nil is none of them.
+func (r *Reader) OursIn(text string, streams []*change.Stream) (change.ID, *change.Stream, error) {
+	id, ours, err := r.Ours(text)
+	if err != nil || !ours {
+		return id, nil, err
+	}
+	return id, StreamOf(streams, id), nil
+}
+
+// Reading is one reading of a log.
+type Reading struct {
+	reader  *Reader
+	streams []*change.Stream
+	spooled *spooledIDs
+	tails   tails
+	found   foundIDs
+	err     error // the first; nothing counts then
+}
+
+// Read begins a reading. The spooled are the first records on disk, which are saved and come again all the same.
+func (r *Reader) Read(streams []*change.Stream, spooled []*change.Record) *Reading {
+	return &Reading{reader: r, streams: streams, spooled: newSpooledIDs(spooled, r.ClusterUID), tails: tails{}}
+}
+
+// Err is what kept ids from being read.
+func (r *Reading) Err() error { return r.err }
+
+// Take takes the next id as text. One that is no record of one of the streams, or that is saved, is left out.
+func (r *Reading) Take(text string) {
+	if r.err != nil {
+		return
+	}
+	r.spooled.found(text)
+	id, stream, err := r.reader.OursIn(text, r.streams)
+	if err == nil && stream != nil {
+		err = r.fold(text, id, stream)
+	}
+	r.err = err
+}
+
+func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err error) {
+	_, settled := r.spooled.ids[id]
+	if !settled {
+		settled, err = r.reader.Settled(id, stream)
+	}
+	correction := false
+	if err == nil && !settled {
+		correction, err = r.reader.isCorrection(id, stream)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("find %s in the saved state: %w", id, err)
+	case settled:
+		if r.tails.settle(id, stream) {
+			r.found.add(text, &id)
+		}
+		return nil
+	}
+	r.found.add(text, &id)
+	t := r.tails.of(stream.String())
+	t.add(id)
+	if delete(t.corrections, id.Key); correction { // what the log has behind a correction comes again, or is saved
+		t.corrections[id.Key] = struct{}{}
+	}
+	return nil
+}
+
+// spooledIDs find out which of the first records on disk the log holds.
+type spooledIDs struct {
+	records []*change.Record
+	cluster string
+	ids     map[change.ID]struct{}
+	held    map[string]bool // by id, and by those of the notes: whether the log holds it
+}
+
+func newSpooledIDs(records []*change.Record, clusterUID string) *spooledIDs {
+	s := &spooledIDs{records: records, cluster: clusterUID}
+	if len(records) == 0 {
+		return s
+	}
+	s.ids, s.held = map[change.ID]struct{}{}, map[string]bool{}
+	for _, rec := range records {
+		id := rec.ID(clusterUID)
+		s.ids[id] = struct{}{}
+		notes := change.NotesOf(id)
+		s.held[id.String()], s.held[notes[0].String()], s.held[notes[1].String()] = false, false, false
+	}
+	return s
+}
+
+// found notes that the log holds the id.
+func (s *spooledIDs) found(text string) {
+	if _, asked := s.held[text]; asked {
+		s.held[text] = true
+	}
+}
+
+// again are the ids of those records on disk that the log holds, or whose note it holds in their place, but for what
+// takeNote leaves out. A log may be compacted: what comes before a record of the same object that it holds was
+// delivered, too.
+func (s *spooledIDs) again() map[change.ID]struct{} {
+	again := map[change.ID]struct{}{}
+	type object struct {
+		stream string
+		key    change.Key
+	}
+	later := map[object]bool{}
+	for _, rec := range slices.Backward(s.records) {
+		id, of := rec.ID(s.cluster), object{rec.Stream.String(), rec.Key}
+		notes := change.NotesOf(id)
+		noted := s.held[notes[0].String()] || s.held[notes[1].String()]
+		if s.held[id.String()] || noted && id.Key.Name != "" && !rec.FinalStateUnknown || later[of] && rec.Op.OfObject() {
+			again[id], later[of] = struct{}{}, true
+		}
+	}
+	return again
+}

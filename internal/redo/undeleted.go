@@ -1,0 +1,125 @@
+package redo
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Undeleted are the objects that a sink has though they are gone: its log has lost its end, and their deletes with it,
+// or the sink was absent. Neither the inventory knows them, nor will the watch tell of them again. The next full
+// snapshot does. The zero value is none.
+type Undeleted struct {
+	objects map[string]map[change.Key][]change.Entry // by stream, none that is empty; several of one key may be missed
+	ended   map[string]struct{}                      // uids of which the listener itself tells, and the state does not know
+}
+
+// Forget forgets the objects.
+func (s *Undeleted) Forget() { s.objects = nil }
+
+// None says whether there are none.
+func (s *Undeleted) None() bool { return len(s.objects) == 0 }
+
+// Note takes what a log says of an object, oldest first; gone is that the state knows better.
+func (s *Undeleted) Note(id change.ID, stream string, gone bool) {
+	switch {
+	case id.Op == change.Deleted:
+		s.drop(stream, id.Key, id.UID)
+	case gone:
+		delete(s.objects[stream], id.Key) // in the log, it has taken the place of another
+		s.add(stream, change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion})
+	}
+}
+
+// Replace makes the entries those of the stream.
+func (s *Undeleted) Replace(stream string, entries []change.Entry) {
+	delete(s.objects, stream)
+	for _, entry := range entries {
+		if _, ended := s.ended[entry.UID]; !ended {
+			s.add(stream, entry)
+		}
+	}
+}
+
+func (s *Undeleted) add(stream string, entry change.Entry) {
+	if s.objects == nil {
+		s.objects = map[string]map[change.Key][]change.Entry{}
+	}
+	if s.objects[stream] == nil {
+		s.objects[stream] = map[change.Key][]change.Entry{}
+	}
+	s.objects[stream][entry.Key] = append(s.objects[stream][entry.Key], entry)
+}
+
+func (s *Undeleted) drop(stream string, key change.Key, uid string) {
+	byKey := s.objects[stream]
+	entries, found := byKey[key]
+	if !found {
+		return
+	}
+	byKey[key] = slices.DeleteFunc(entries, func(e change.Entry) bool { return e.UID == uid })
+	if len(byKey[key]) == 0 {
+		delete(byKey, key)
+	}
+	if len(byKey) == 0 {
+		delete(s.objects, stream)
+	}
+}
+
+// Of are those of the stream.
+func (s *Undeleted) Of(stream string) []change.Entry {
+	return slices.Concat(slices.Collect(maps.Values(s.objects[stream]))...)
+}
+
+// Told forgets what a record in line tells the sink, however much later: another snapshot must not tell it once more
+// (I3).
+func (s *Undeleted) Told(rec *change.Record) {
+	s.drop(rec.Stream.String(), rec.Key, rec.UID)
+}
+
+// Tells is told of a delete that the listener makes itself, until the state knows of it.
+func (s *Undeleted) Tells(rec *change.Record) {
+	s.Told(rec)
+	if s.ended == nil {
+		s.ended = map[string]struct{}{}
+	}
+	s.ended[rec.UID] = struct{}{}
+}
+
+// Saved notes that the state knows that the sink was told of the object.
+func (s *Undeleted) Saved(uid string) {
+	delete(s.ended, uid)
+}
+
+// Taken forgets what is being written to the sink, which an earlier process may have left on disk. The end of the
+// snapshot that was owed is the end of everything.
+func (s *Undeleted) Taken(batch []*change.Record) {
+	if len(s.objects) == 0 {
+		return
+	}
+	for _, rec := range batch {
+		switch stream := rec.Stream.String(); {
+		case rec.Op == change.Deleted:
+			s.drop(stream, rec.Key, rec.UID)
+		case rec.Op == change.SnapshotEnd && rec.Sink != "" && rec.Snapshot.Reason == change.Lost:
+			delete(s.objects, stream)
+		}
+	}
+}
+
+// Gone says whether the saved state is behind the record, and does not have its object. What lies behind the position
+// comes again, and so does all of an initial snapshot.
+func (r *Reader) Gone(id change.ID, stream string) (bool, error) {
+	position, found, err := r.State.Position(stream)
+	here := change.Record{Stream: &change.Stream{}, Epoch: position.Epoch}
+	if err != nil || !found || position.Initial() || id.Cluster == here.ID(r.ClusterUID).Cluster && change.CompareVersions(id.ResourceVersion, position.ResourceVersion) > 0 {
+		return false, err
+	}
+	entry, found, err := r.State.Lookup(stream, id.Key)
+	if err != nil {
+		err = fmt.Errorf("find %s in the saved state: %w", id, err)
+	}
+	return !found || entry.UID != id.UID, err
+}
