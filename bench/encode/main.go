@@ -17,7 +17,6 @@ import (
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/encode"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/transform"
@@ -38,7 +37,6 @@ func run(context.Context, []string) error {
 	if err := flag.Set("test.benchtime", span); err != nil {
 		return fmt.Errorf("set how long a round is: %w", err)
 	}
-	pipeline.TuneCollector(32 << 20) // as the exporter does
 	all, err := contestants()
 	if err != nil {
 		return err

@@ -30,7 +30,6 @@ func (i *Inside) Output() string { return filepath.Join(i.Dir, "changes.ndjson")
 
 // Run runs until ctx ends.
 func (i *Inside) Run(ctx context.Context) (err error) {
-	pipeline.TuneCollector(32 << 20)
 	store, err := checkpoint.Open(ctx, filepath.Join(i.Dir, "state"), checkpoint.Options{})
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -20,7 +19,6 @@ const manyStreams = 1000
 
 // runSource is the product up to the sink: the stream, and a line whose records are popped and dropped.
 func runSource(ctx context.Context, spec client.Spec, meter *harness.Meter) error {
-	pipeline.TuneCollector(32 << 20) // as the exporter does
 	streams := 1
 	if spec.HTTP2 {
 		streams = manyStreams

@@ -16,7 +16,6 @@ import (
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/bench/replay"
 	"github.com/kubecdc/kubecdc/bench/rig"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
 func main() {
@@ -35,7 +34,6 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	pipeline.TuneCollector(32 << 20) // as the exporter does
 	set, err := newSetup(ctx, r.Dir)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -16,18 +15,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// queueBytes is what all queues can hold.
-func queueBytes(cfg *config.Config) (sum int) {
-	for i := range cfg.Sinks {
-		sum += int(cfg.Sinks[i].Queue.Bytes)
-	}
-	return sum
-}
-
 // Run runs the whole line until ctx ends.
 func Run(ctx context.Context, o RunOptions) (err error) {
 	cfg := o.Config
-	pipeline.TuneCollector(queueBytes(cfg))
+	limitMemory(cfg)
 	shown := console.NewProgress(o.ErrOut, o.draws())
 	logger := newLogger(shown, cfg.Log)
 	shown.Logger = logger

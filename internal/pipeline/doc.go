@@ -84,6 +84,4 @@
 //   - A sink that was fenced by another writer is not opened again before the next start: the two would end each other
 //     in turn.
 //   - Records from disk are shaped again by today's rules (shapeAgain), since I9 holds for whatever leaves.
-//   - A busy process collects garbage less often (pacer). Recycling the objects' memory saves as much, and would need a
-//     proof that no queue, letter or cursor still holds them.
 package pipeline
