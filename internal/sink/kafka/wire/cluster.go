@@ -2,11 +2,9 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,9 +31,6 @@ const (
 	refreshPause = 250 * time.Millisecond
 )
 
-// errClosed is what requests of a closed Cluster return.
-var errClosed = errors.New("the connection to Kafka is closed")
-
 // Cluster is the way to the brokers of one cluster. Its methods can be called from many goroutines at once. Every
 // method that takes a context sends its request once, and returns within Options.Timeout if not said otherwise, but for
 // the time that a broker asks to wait before (KIP-219).
@@ -46,14 +41,11 @@ type Cluster struct {
 	transport *kafka.Transport
 	leaders   leaders
 	throttles throttles
+	requests  requests
 	serial    atomic.Int32 // correlation ids
 
 	broken    atomic.Bool // a connection failed since connections were closed
 	refreshed atomic.Int64
-
-	mu      sync.Mutex
-	running map[*context.CancelFunc]struct{} // requests; nil once closed
-	idle    sync.WaitGroup                   // running, too, to wait for
 }
 
 // New returns a Cluster that has not connected yet. Its error names the options that are wrong.
@@ -80,7 +72,7 @@ func New(options Options) (*Cluster, error) {
 			MetadataTopics: []string{},
 			ClientID:       options.ClientID,
 		},
-		running: map[*context.CancelFunc]struct{}{},
+		requests: requests{running: map[*context.CancelFunc]struct{}{}},
 	}
 	if login != nil { // a nil *login would be a Mechanism
 		c.transport.SASL = login
@@ -91,41 +83,9 @@ func New(options Options) (*Cluster, error) {
 
 // Close closes all connections. Requests under way fail. No goroutine is left when it returns.
 func (c *Cluster) Close() {
-	c.mu.Lock()
-	running := c.running
-	c.running = nil
-	c.mu.Unlock()
-	for cancel := range running {
-		(*cancel)()
-	}
-	c.idle.Wait()
+	c.requests.close()
 	c.transport.CloseIdleConnections()
 	c.dialer.close()
-}
-
-// begin bounds a request and makes Close wait for it.
-func (c *Cluster) begin(ctx context.Context, timeout time.Duration) (context.Context, func(), error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.running == nil {
-		return nil, nil, errClosed
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	c.running[&cancel] = struct{}{}
-	c.idle.Add(1)
-	return ctx, func() {
-		cancel()
-		c.mu.Lock()
-		delete(c.running, &cancel)
-		c.mu.Unlock()
-		c.idle.Done()
-	}, nil
-}
-
-func (c *Cluster) closed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.running == nil
 }
 
 // Refresh forgets which broker leads which partition and, where a connection broke, all connections that nobody is
@@ -147,7 +107,15 @@ func (c *Cluster) Refresh() {
 func (c *Cluster) Reach(ctx context.Context) error {
 	answer, err := ask[*metadata.Response](ctx, c, anyBroker, &metadata.Request{TopicNames: []string{}})
 	if err != nil {
-		return c.diagnose(ctx, err)
+		bounded, done, closed := c.requests.begin(ctx, c.options.Timeout)
+		if closed != nil {
+			return closed
+		}
+		defer done()
+		if ctx.Err() != nil {
+			return err
+		}
+		return diagnosis{c.dialer}.of(bounded, err)
 	}
 	if len(answer.Brokers) == 0 {
 		return fmt.Errorf("connect to %s: the broker does not know any brokers yet", c.bootstrap())

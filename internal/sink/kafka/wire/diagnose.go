@@ -12,46 +12,42 @@ import (
 	"github.com/segmentio/kafka-go/protocol/saslhandshake"
 )
 
-// diagnose looks closer at a connection that was cut without a word, which is how brokers answer to the wrong security,
-// and how they die. Only what a broker then proves becomes Fatal.
-func (c *Cluster) diagnose(ctx context.Context, err error) error {
-	bounded, done, closed := c.begin(ctx, c.options.Timeout)
-	if closed != nil {
-		return closed
-	}
-	defer done()
+// diagnosis looks closer at a connection that was cut without a word, which is how brokers answer to the wrong
+// security, and how they die. Only what a broker then proves becomes Fatal.
+type diagnosis struct{ *dialer }
+
+// of is what the error is known as then.
+func (d diagnosis) of(ctx context.Context, err error) error {
 	var connect *ConnectError
 	switch {
-	case ctx.Err() != nil:
-		return err
 	case errors.As(err, &connect) && connect.Cause == cutHandshake:
-		return c.diagnoseTLS(bounded, connect)
+		return d.ofTLS(ctx, connect)
 	case errors.As(err, &connect) && connect.Cause == silent:
-		return c.diagnoseSilence(bounded, connect)
+		return d.ofSilence(ctx, connect)
 	case connect != nil, isTimeout(err):
 		return err
 	case Code(err) == codeUnsupportedSASLMechanism:
-		return c.nameMechanisms(bounded, err)
-	case Code(err) == 0 && c.options.SASL == nil:
-		return c.diagnoseNoLogin(bounded, err)
+		return d.nameMechanisms(ctx, err)
+	case Code(err) == 0 && d.options.SASL == nil:
+		return d.ofNoLogin(ctx, err)
 	}
 	return err
 }
 
-// diagnoseTLS asks without TLS whether it is Kafka that cut the handshake: a plaintext listener takes it for a size
+// ofTLS asks without TLS whether it is Kafka that cut the handshake: a plaintext listener takes it for a size
 // that is too large.
-func (c *Cluster) diagnoseTLS(ctx context.Context, connect *ConnectError) error {
-	if _, err := c.probe(ctx, connect.Address, nil); err != nil {
+func (d diagnosis) ofTLS(ctx context.Context, connect *ConnectError) error {
+	if _, err := d.probe(ctx, connect.Address, nil); err != nil {
 		return connect
 	}
 	return &ConnectError{Address: connect.Address, Class: Fatal, Err: connect.Err, Cause: "the listener has no TLS",
 		Remedy: "remove kafka.tls, or use the port of a TLS listener in kafka.brokers"}
 }
 
-// diagnoseSilence asks in the language of the most likely other server, which waits for the end of a line. A Kafka
+// ofSilence asks in the language of the most likely other server, which waits for the end of a line. A Kafka
 // broker takes it for a size that is too large.
-func (c *Cluster) diagnoseSilence(ctx context.Context, connect *ConnectError) error {
-	conn, err := c.dialer.open(ctx, "tcp", connect.Address, c.options.TLS)
+func (d diagnosis) ofSilence(ctx context.Context, connect *ConnectError) error {
+	conn, err := d.open(ctx, "tcp", connect.Address, d.options.TLS)
 	if err != nil {
 		return connect
 	}
@@ -66,11 +62,11 @@ func (c *Cluster) diagnoseSilence(ctx context.Context, connect *ConnectError) er
 	return connect
 }
 
-// diagnoseNoLogin asks for a login where none is configured: a listener without SASL says so (34), one with SASL names
+// ofNoLogin asks for a login where none is configured: a listener without SASL says so (34), one with SASL names
 // what it has.
-func (c *Cluster) diagnoseNoLogin(ctx context.Context, cut error) error {
-	for _, broker := range c.options.Brokers {
-		answer, err := c.probe(ctx, broker, c.options.TLS)
+func (d diagnosis) ofNoLogin(ctx context.Context, cut error) error {
+	for _, broker := range d.options.Brokers {
+		answer, err := d.probe(ctx, broker, d.options.TLS)
 		if err != nil || answer.ErrorCode == codeIllegalSASLState || len(answer.Mechanisms) == 0 {
 			continue
 		}
@@ -82,13 +78,13 @@ func (c *Cluster) diagnoseNoLogin(ctx context.Context, cut error) error {
 }
 
 // nameMechanisms adds to the refusal of a mechanism which ones there are.
-func (c *Cluster) nameMechanisms(ctx context.Context, refusal error) error {
+func (d diagnosis) nameMechanisms(ctx context.Context, refusal error) error {
 	var named *Error
 	if !errors.As(refusal, &named) {
 		return refusal
 	}
-	for _, broker := range c.options.Brokers {
-		if answer, err := c.probe(ctx, broker, c.options.TLS); err == nil && len(answer.Mechanisms) > 0 {
+	for _, broker := range d.options.Brokers {
+		if answer, err := d.probe(ctx, broker, d.options.TLS); err == nil && len(answer.Mechanisms) > 0 {
 			better := *named
 			better.Message = "it has " + offered(answer)
 			return &better
@@ -103,13 +99,13 @@ func offered(answer *saslhandshake.Response) string {
 }
 
 // probe makes a connection of its own and begins a login on it.
-func (c *Cluster) probe(ctx context.Context, address string, security *TLS) (*saslhandshake.Response, error) {
-	conn, err := c.dialer.open(ctx, "tcp", address, security)
+func (d diagnosis) probe(ctx context.Context, address string, security *TLS) (*saslhandshake.Response, error) {
+	conn, err := d.open(ctx, "tcp", address, security)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	client := protocol.NewConn(conn, c.options.ClientID)
+	client := protocol.NewConn(conn, d.options.ClientID)
 	if _, err := client.RoundTrip(new(apiversions.Request)); err != nil {
 		return nil, err
 	}

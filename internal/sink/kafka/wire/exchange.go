@@ -95,7 +95,7 @@ func (c *Cluster) send(ctx context.Context, e *exchange) (protocol.Message, erro
 	if err := c.awaitQuota(ctx, e.broker); err != nil {
 		return nil, err
 	}
-	bounded, done, err := c.begin(ctx, c.options.Timeout)
+	bounded, done, err := c.requests.begin(ctx, c.options.Timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (c *Cluster) send(ctx context.Context, e *exchange) (protocol.Message, erro
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case c.closed():
+	case c.requests.closed():
 		return nil, errClosed
 	}
 	c.broken.Store(true)

@@ -65,7 +65,7 @@ func (c *Cluster) awaitQuota(ctx context.Context, broker int32) error {
 		if c.options.Throttled != nil {
 			c.options.Throttled(left)
 		}
-		waiting, done, err := c.begin(ctx, left)
+		waiting, done, err := c.requests.begin(ctx, left)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (c *Cluster) awaitQuota(ctx context.Context, broker int32) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if c.closed() {
+		if c.requests.closed() {
 			return errClosed
 		}
 	}
