@@ -42,6 +42,11 @@ func (l *life) exporter() (err error) {
 	if err != nil {
 		return err
 	}
+	rules, err := rulesOf(l.spec)
+	if err != nil {
+		return err
+	}
+	store.SetForms(func(*change.Stream) string { return rules.today.Form })
 	l.world.judge.opened(l, store)
 	for _, stream := range l.spec.streams() {
 		if _, err := store.Inherit(stream); err != nil {
@@ -49,12 +54,13 @@ func (l *life) exporter() (err error) {
 		}
 	}
 	l.world.judge.arranged(l, store)
-	sources, err := l.sources(store, uid)
+	sources, err := l.sources(store, uid, rules.shape)
 	if err != nil {
 		return err
 	}
 	return pipeline.Run(l.ctx, pipeline.Config{
 		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store,
+		Reshape: func(rec *change.Record) error { return rules.today.Reshape(rec, rec.Form) },
 		MarkLag: l.world.script.markLag(), Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
 	})
 }
@@ -71,7 +77,7 @@ func (l *life) claim(store *checkpoint.Store) (string, error) {
 	return now.UID, store.SetCluster(now)
 }
 
-func (l *life) sources(store *checkpoint.Store, uid string) ([]pipeline.Source, error) {
+func (l *life) sources(store *checkpoint.Store, uid string, shape func(*change.Record)) ([]pipeline.Source, error) {
 	streams := l.spec.streams()
 	client, err := source.NewClient(&rest.Config{Host: "http://sim", Transport: &transport{l.world.server, l}}, len(streams))
 	if err != nil {
@@ -82,7 +88,7 @@ func (l *life) sources(store *checkpoint.Store, uid string) ([]pipeline.Source, 
 	for _, stream := range streams {
 		name := stream.String()
 		session := source.NewSession(source.Config{
-			Client: client, Stream: stream, Inventory: store, ClusterUID: uid, Meet: store.MeetCluster, Gate: gate,
+			Client: client, Stream: stream, Inventory: store, ClusterUID: uid, Meet: store.MeetCluster, Gate: gate, Shape: shape,
 			Observer: l.world.judge.sourceObserver(l),
 		}, func() (source.Saved, error) { return savedOf(store, name) })
 		l.serve(stream, session)
@@ -96,6 +102,7 @@ func (l *life) sources(store *checkpoint.Store, uid string) ([]pipeline.Source, 
 				return err
 			},
 			Request: session.Request,
+			Shape:   shape,
 		})
 	}
 	return all, nil

@@ -395,13 +395,24 @@ func (s *logSink) store(batch []sink.Message, keep int, failing string) (sink.Ma
 			return s.end, &sink.RejectedError{Index: i, Reason: "too_large", Err: errors.New("message is too large")}
 		}
 		s.log.append(&batch[i])
-		s.life.noteLocked("sink", s.log.name+" takes "+batch[i].ID)
+		if s.life.spec.Strict && salted(string(batch[i].Value)) {
+			s.life.world.violateLocked("I9", "sink %s is given %s with what today's rules leave out", s.log.name, batch[i].ID)
+		}
+		s.life.noteLocked("sink", s.log.name+" takes "+batch[i].ID+behind(&batch[i]))
 	}
 	if failing != "" {
 		return s.fail(failing)
 	}
 	s.end = s.log.mark()
 	return s.end, s.life.stepLocked("sink")
+}
+
+// behind is in a report what a gap follows, and why.
+func behind(m *sink.Message) string {
+	if m.Op != "gap" {
+		return ""
+	}
+	return fmt.Sprintf(" behind %q, %s", field(string(m.Value), `"lastDelivered":"`), field(string(m.Value), `"reason":"`))
 }
 
 // rejects says whether the log never takes the message.

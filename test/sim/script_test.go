@@ -35,6 +35,7 @@ type lifeSpec struct {
 	Sinks   string // the initials of those that are configured
 	Pods    string // the namespaces of which they are configured; "" is all, "-" is none
 	Events  string
+	Strict  bool   // the rules leave the salt of objects out
 	End     string // "stop", or the kind of step at which it crashes: "api", "sink", "disk", "now"
 	At      int    // the number of that step
 	Actions []action
@@ -77,6 +78,9 @@ func (s script) String() string {
 		fmt.Fprintf(&b, "life sinks=%s ends=%s at=%d", l.Sinks, l.End, l.At)
 		if l.Pods != "" || l.Events != "" {
 			fmt.Fprintf(&b, " pods=%s events=%s", cmp.Or(l.Pods, "*"), cmp.Or(l.Events, "*"))
+		}
+		if l.Strict {
+			fmt.Fprint(&b, " rules=strict")
 		}
 		fmt.Fprintln(&b)
 		for _, a := range l.Actions {
@@ -125,6 +129,7 @@ func parse(text string) (script, error) {
 				_, err = fmt.Sscanf(streams, "%s events=%s", &l.Pods, &l.Events)
 				l.Pods, l.Events = strings.TrimPrefix(l.Pods, "*"), strings.TrimPrefix(l.Events, "*")
 			}
+			l.Strict = strings.HasSuffix(line, " rules=strict")
 			s.Lives = append(s.Lives, l)
 		case len(s.Lives) == 0:
 			err = fmt.Errorf("an action before the first life")
@@ -178,6 +183,11 @@ func generate(seed uint64) script {
 	}
 	if how != "" {
 		generator{Rand: rand.New(rand.NewPCG(seed, 9000))}.configure(&s, how)
+	}
+	if rules := (generator{Rand: rand.New(rand.NewPCG(seed, 10_000))}); rules.chance(20) {
+		for i := 1 + rules.IntN(len(s.Lives)-1); i < len(s.Lives); i++ {
+			s.Lives[i].Strict = true
+		}
 	}
 	s.Odd = generator{Rand: rand.New(rand.NewPCG(seed, 4000))}.chance(15)
 	return s

@@ -88,10 +88,10 @@ func (j *judge) final() {
 				w.violateLocked("I3", "sink %s has %s twice", spec.Name, m.id)
 			}
 			seen[m.id] = m.seq > j.joined[spec.Name]
-			if before, found := contents[m.id]; found && before != t.data && t.op != "snapshot.end" { // its counts are each sink's own
+			if before, found := contents[m.id]; found && before != unsalted(t.data) && t.op != "snapshot.end" { // its counts are each sink's own
 				w.violateLocked("I8", "%s is %s in one sink and %s in another", m.id, before, t.data)
 			}
-			contents[m.id] = t.data
+			contents[m.id] = unsalted(t.data)
 			if m.seq > j.joined[spec.Name] {
 				v.records = append(v.records, t)
 			}
@@ -292,7 +292,7 @@ func (v *verdict) genuine(history []event, t *told) {
 		case t.op == "gap":
 			t.timeline = ev.timeline
 			return
-		case (what == ev.what || what == "" && ev.what != "DELETED") && ev.body == t.data:
+		case (what == ev.what || what == "" && ev.what != "DELETED") && isOf(t.data, ev.body):
 			t.timeline = ev.timeline
 			return
 		}
@@ -391,7 +391,7 @@ func (v *verdict) present(key string, last *told, deleted bool) {
 		v.violate("I4", "%s is %s at %d, and the sink was told last %q", key, now.uid, now.rev, last.id)
 	case !deleted && !there:
 		v.violate("I4", "%s is gone, and the sink was told last %s", key, last.id)
-	case there && (last.uid != now.uid || last.rev != now.rev || last.data != now.body):
+	case there && (last.uid != now.uid || last.rev != now.rev || !isOf(last.data, now.body)):
 		v.violate("I4", "%s is %s at %d, and the sink was told last %s with %s", key, now.uid, now.rev, last.id, last.data)
 	}
 	if v.coalesces() && deleted && !there {
