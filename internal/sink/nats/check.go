@@ -2,7 +2,6 @@ package nats
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -73,17 +72,11 @@ func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error)
 // creatable finds what would keep the stream from being made. Whether the user may make it, only making it tells.
 func (s *Sink) creatable(ctx context.Context) error {
 	for _, subject := range s.options.Subjects {
-		query, err := json.Marshal(map[string]string{"subject": subject})
+		owner, err := s.manager.owner(ctx, subject)
 		if err != nil {
-			return err
-		}
-		var others struct {
-			Streams []string `json:"streams"`
-		}
-		if err := s.conn.Request(ctx, "STREAM.NAMES", query, &others); err != nil {
 			return s.judge("look for the subjects of", err)
 		}
-		if len(others.Streams) > 0 {
+		if owner != "" {
 			return s.manager.overlap(ctx)
 		}
 	}

@@ -184,16 +184,11 @@ func (r *Reader) more(ctx context.Context) (bool, error) {
 
 func (r *Reader) stored(message jetstream.Msg, meta *jetstream.MsgMetadata) *sink.Stored {
 	stored := &sink.Stored{
-		Place:       fmt.Sprintf("stream %s sequence %d", r.options.Stream, meta.Sequence.Stream),
-		Destination: message.Subject(), Value: message.Data(), Time: meta.Timestamp,
+		Place: placeIn(r.options.Stream, meta.Sequence.Stream), Destination: message.Subject(),
+		Headers: headersOf(message.Headers()), Value: message.Data(), Time: meta.Timestamp,
 	}
 	if stored.Value == nil {
 		stored.Value = []byte{}
-	}
-	for name, values := range message.Headers() {
-		for _, value := range values {
-			stored.Headers = append(stored.Headers, sink.Header{Name: name, Value: value})
-		}
 	}
 	switch stored.Header(headerOperation) {
 	case operationDelete, operationPurge:

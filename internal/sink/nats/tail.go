@@ -169,10 +169,15 @@ func (s *session) fetch(ctx context.Context, stream string, query map[string]any
 	if err != nil {
 		return stored, nil // nothing of ours
 	}
-	for name, values := range headers {
+	stored.Headers = headersOf(headers)
+	return stored, nil
+}
+
+func headersOf(header natsgo.Header) (all []sink.Header) {
+	for name, values := range header {
 		for _, value := range values {
-			stored.Headers = append(stored.Headers, sink.Header{Name: name, Value: value})
+			all = append(all, sink.Header{Name: name, Value: value})
 		}
 	}
-	return stored, nil
+	return all
 }
