@@ -46,7 +46,7 @@ func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report
 		r.problem(err)
 	}
 	if catalog != nil && catalog.Incomplete() != nil {
-		r.note(fmt.Sprintf("the API server cannot tell all that it serves, and a wildcard misses what it does not tell: %v", catalog.Incomplete()))
+		r.note(fmt.Sprintf("API discovery is incomplete, so a wildcard may miss resources: %v", catalog.Incomplete()))
 	}
 	access, err := source.NewAccess(c.rest)
 	if err != nil {

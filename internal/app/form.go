@@ -89,7 +89,7 @@ func (f *forms) of(stream *change.Stream) string {
 	return ""
 }
 
-var errNoRules = errors.New("today's rules cannot be applied to it")
+var errNoRules = errors.New("the current rules cannot be applied to it")
 
 // reshape brings a record from disk into today's form.
 func (f *forms) reshape(rec *change.Record) error {
@@ -118,7 +118,7 @@ func (a *assembly) reshapeLetters(ctx context.Context, all *letters, sinks []pip
 			return nil
 		})
 		if err != nil {
-			a.logger.Warn("dead letters keep the form of earlier rules; today's rules apply when they are sent again", "sink", s.Name, "error", err)
+			a.logger.Warn("dead letters stay redacted by the earlier rules; the current rules apply when they are sent again", "sink", s.Name, "error", err)
 		}
 	}
 }

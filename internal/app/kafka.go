@@ -124,7 +124,7 @@ func (c *cluster) checkTopics(sink *config.Sink, routes encode.Routes) error {
 			continue
 		}
 		if _, fixed := topic.Fixed(stream); !fixed {
-			return fmt.Errorf("its topics cannot be listed beforehand: kafka.topic %q, or one of kafka.topics, names a topic for each namespace, object or label of %s: read them with Kafka's own tools",
+			return fmt.Errorf("its topics cannot be listed in advance: kafka.topic %q, or one of kafka.topics, names a topic for each namespace, object or label of %s: read them with Kafka's own tools",
 				sink.Kafka.Topic, stream)
 		}
 	}

@@ -54,7 +54,7 @@ func (l *letters) count(sinkName string) (int, error) { return l.dirs[sinkName].
 // replay sends letters again, one after the other, so that one at most is in memory for it.
 func (l *letters) replay(ctx context.Context, asked control.ReplayRequest) (*control.Replayed, error) {
 	if !l.busy.TryLock() {
-		return nil, errors.New("dead letters are already being sent again: wait until that ends, and list what is left")
+		return nil, errors.New("another replay of dead letters is running: wait until it ends, then list what is left")
 	}
 	defer l.busy.Unlock()
 	names, err := control.ResolveSink(l.names, asked.Sink)
@@ -112,7 +112,7 @@ func (l *letters) send(ctx context.Context, head *deadletter.Letter, force bool)
 	letter.Sink = head.Sink
 	rec := letter.Record(l.clusterUID)
 	if err := l.forms.reshape(rec); err != nil {
-		return fmt.Errorf("it was cut and redacted by rules other than today's, and cannot be shaped again: %w: delete it, and get the object with exporter snapshot", err)
+		return fmt.Errorf("it was redacted by older rules and cannot be redacted again: %w: delete it, then request the object with exporter snapshot", err)
 	}
 	answer := make(chan error, 1)
 	opening, cancel := context.WithTimeout(ctx, askTime)

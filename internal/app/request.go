@@ -136,8 +136,8 @@ func (a *assembly) answerHangups(ctx context.Context, requests chan<- pipeline.R
 func (a *assembly) answerHangup(ctx context.Context, requests chan<- pipeline.Request) {
 	snapshot, err := a.snapshot(ctx, control.SnapshotRequest{}, requests)
 	if err != nil {
-		a.logger.Warn("SIGHUP asked for a full snapshot, which could not begin", "error", err)
+		a.logger.Warn("SIGHUP requested a full snapshot, which could not start", "error", err)
 		return
 	}
-	a.logger.Info("SIGHUP asked for a full snapshot", "resources", strings.Join(snapshot.Streams, ","), "sinks", strings.Join(snapshot.Sinks, ","))
+	a.logger.Info("SIGHUP requested a full snapshot", "resources", strings.Join(snapshot.Streams, ","), "sinks", strings.Join(snapshot.Sinks, ","))
 }

@@ -51,7 +51,7 @@ func Run(ctx context.Context, o RunOptions) (err error) {
 func openState(ctx context.Context, dir string, logger *slog.Logger) (*checkpoint.Store, error) {
 	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{Logger: logger})
 	if errors.Is(err, checkpoint.ErrNoState) { // where it was to be made
-		return nil, fmt.Errorf("make state directory %s: it cannot be made there: choose another with --state-dir, or with state.dir in the configuration", dir)
+		return nil, fmt.Errorf("make state directory %s: it cannot be created there: choose another with --state-dir, or with state.dir in the configuration", dir)
 	}
 	return store, err
 }
@@ -72,7 +72,7 @@ func claim(store *checkpoint.Store, dir string, c *cluster, logger *slog.Logger)
 		return usage.Wrap(err)
 	}
 	if match == checkpoint.NewEpoch {
-		logger.Warn("another cluster is behind the name of the saved state's: everything is compared anew", "cluster", c.name, "uid", c.uid, "savedUid", saved.UID)
+		logger.Warn("cluster rebuilt under the same name; starting a new epoch", "cluster", c.name, "uid", c.uid, "savedUid", saved.UID)
 		return store.SetCluster(now)
 	}
 	return nil

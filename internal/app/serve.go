@@ -94,7 +94,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.inside.RLock()
 	defer g.inside.RUnlock()
 	if g.closed {
-		http.Error(w, "the exporter stops", http.StatusServiceUnavailable)
+		http.Error(w, "the exporter is stopping", http.StatusServiceUnavailable)
 		return
 	}
 	g.handler.ServeHTTP(w, r)

@@ -89,7 +89,7 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 func (a *assembly) inherit(stream change.Stream) error {
 	from, err := a.store.Inherit(stream)
 	for _, name := range from {
-		a.logger.Info("stream goes on where another one was: the configured namespaces have changed", "resource", stream.String(), "from", name)
+		a.logger.Info("stream continues where an earlier one stopped: the configured namespaces have changed", "resource", stream.String(), "from", name)
 	}
 	return err
 }

@@ -143,7 +143,7 @@ func (l *logger) Errorf(format string, args ...any) {
 // Fatalf ends the process: Pebble cannot go on, and promises nothing if the call returns. What was saved is safe, and
 // the next start continues there.
 func (l *logger) Fatalf(format string, args ...any) {
-	l.to.Error("save state: the database cannot go on; what was saved is safe, the next start continues there",
+	l.to.Error("save state: the database cannot continue; what was saved is safe, and the next start continues there",
 		"dir", l.dir, "error", fmt.Sprintf(format, args...))
 	l.exit(1)
 	runtime.Goexit()

@@ -29,7 +29,7 @@ func (s *space) check(op string) error {
 	if err != nil {
 		return fmt.Errorf("%s state %s: read the volume's free space: %w", op, s.dir, err)
 	}
-	outlook := "delivery goes on when there is space"
+	outlook := "delivery continues when there is space"
 	if op == "open" {
 		outlook = "start again when there is space"
 	}
@@ -55,7 +55,7 @@ func (s *space) wait() {
 			return
 		case <-ticker.C:
 			if s.check("write") == nil {
-				s.logger.Info("the disk has space again, saving goes on", "dir", s.dir)
+				s.logger.Info("the disk has space again, saving continues", "dir", s.dir)
 				return
 			}
 		}

@@ -247,7 +247,7 @@ func parseSpool(value []byte) (Spool, error) {
 		spool[part] = Extent{First: n[0], Next: n[1], Bytes: int64(n[2]), Records: int64(n[3])}
 	}
 	if len(value) > 0 {
-		return Spool{}, errors.Join(errValue, errors.New("there is more behind an extent"))
+		return Spool{}, errors.Join(errValue, errors.New("an extent has trailing bytes"))
 	}
 	return spool, nil
 }

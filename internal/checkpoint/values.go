@@ -17,7 +17,7 @@ const (
 )
 
 // errValue is a value that no version of the exporter wrote.
-var errValue = errors.New("a value has an unknown form")
+var errValue = errors.New("a value has an unknown format")
 
 // appendEntry appends the value of an inventory entry: flags, uid, resourceVersion.
 func appendEntry(dst []byte, uid, version string) []byte {

@@ -46,7 +46,7 @@ func sum(parts ...[]byte) string {
 func readHead(r *bufio.Reader) (*Letter, error) {
 	line, err := r.ReadBytes('\n')
 	if err != nil {
-		return nil, fmt.Errorf("its first line has no end: %w", noEOF(err))
+		return nil, fmt.Errorf("its first line is incomplete: %w", noEOF(err))
 	}
 	l := new(Letter)
 	if err := json.Unmarshal(line, l); err != nil {
@@ -63,7 +63,7 @@ func (l *Letter) readBody(r io.Reader) error {
 	}
 	value, object := max(0, l.Body.Value), max(0, l.Body.Object)
 	if sum(rest) != l.Body.Sum || value > len(rest) || l.Body.ObjectAt < 0 || l.Body.ObjectAt > len(rest)-object {
-		return errors.New("what is behind its first line is not what was written")
+		return errors.New("its content is not what was written")
 	}
 	if l.Body.Value >= 0 {
 		l.Value = rest[:value:value]

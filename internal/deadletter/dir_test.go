@@ -191,7 +191,7 @@ func TestFullVolume(t *testing.T) {
 	d.usage = func(string) (disk.Usage, error) { return disk.Usage{Free: free, Total: 1 << 40}, nil }
 	_, err := d.Keep(record("7"), message(record("7")), tooLarge())
 	var full *disk.FullError
-	if !errors.As(err, &full) || !strings.HasSuffix(err.Error(), "only 63 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, the sink goes on when there is space") {
+	if !errors.As(err, &full) || !strings.HasSuffix(err.Error(), "only 63 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, the sink continues when there is space") {
 		t.Fatalf("got %v", err)
 	}
 	if n, _ := d.Count(); n != 0 {
@@ -282,10 +282,10 @@ func TestDamagedLetterIsSaidAndHidesNoOther(t *testing.T) {
 		}
 		listed = append(listed, l.ID)
 	}
-	if len(listed) != 2 || listed[1] != three || damage == nil || !strings.Contains(damage.Error(), d.Path(one)+": it is damaged: its first line has no end") {
+	if len(listed) != 2 || listed[1] != three || damage == nil || !strings.Contains(damage.Error(), d.Path(one)+": it is damaged: its first line is incomplete") {
 		t.Errorf("listed %q, %v", listed, damage)
 	}
-	if _, err := d.Get(two); err == nil || !strings.Contains(err.Error(), "what is behind its first line is not what was written: delete the file, or restore it from a copy") {
+	if _, err := d.Get(two); err == nil || !strings.Contains(err.Error(), "its content is not what was written: delete the file, or restore it from a copy") {
 		t.Errorf("got %v", err)
 	}
 	for _, id := range []string{"", "..", "../" + three, "none"} {

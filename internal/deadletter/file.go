@@ -16,7 +16,7 @@ func (d *Dir) checkSpace(size int) error {
 	if err != nil {
 		return fmt.Errorf("read the volume's free space: %w", err)
 	}
-	return usage.Needs(d.floor+uint64(size), "the sink goes on when there is space")
+	return usage.Needs(d.floor+uint64(size), "the sink continues when there is space")
 }
 
 // writeFile makes a file of the parts durable. Others cannot read it: it holds an object's body.

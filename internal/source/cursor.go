@@ -91,7 +91,7 @@ func (c *cursor) admit(rec *change.Record, delivered func(*change.Record) (bool,
 }
 
 // errSameVersion says that the server changes objects and leaves their resourceVersion as it was.
-var errSameVersion = errors.New("the watch brings two states of the object at one resourceVersion")
+var errSameVersion = errors.New("the watch sent two states of the object at one resourceVersion")
 
 // isSeen says whether the record is in line already. One with other content is not, unless it was written by an API
 // server of another version, which nobody can tell: so it is told rather than lost.

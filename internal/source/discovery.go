@@ -52,7 +52,7 @@ func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
 		return nil, ExplainServerError(d.host, err)
 	}
 	if len(told.groups) == 0 {
-		return nil, fmt.Errorf("ask the API server %s what it serves: it names no group: check any proxy before it", d.host)
+		return nil, fmt.Errorf("ask the API server %s what it serves: it lists no group: check any proxy in front of it", d.host)
 	}
 	catalog := NewCatalog(told.groups, told.lists, told.incomplete())
 	d.last, d.sums = nil, sums

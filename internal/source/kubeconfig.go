@@ -110,7 +110,7 @@ func ExplainServerError(host string, err error) error {
 	other := otherServer(err)
 	switch {
 	case other != "" && !apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the server %s answers with %s, not as a Kubernetes API server: check the kubeconfig's server and context, and any proxy before it", host, other)
+		return fmt.Errorf("the server %s answers with %s, not as a Kubernetes API server: check the kubeconfig's server and context, and any proxy in front of it", host, other)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server %s refuses the credentials: %w: renew the token or certificate of the kubeconfig's user", host, err)
 	case apierrors.IsForbidden(err):

@@ -55,7 +55,7 @@ func (s *Stream) moveQuiet(ctx context.Context) error {
 	return s.push(ctx, &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: s.cursor.moveTo(version)})
 }
 
-var errChanged = errors.New("the list is not what the inventory has")
+var errChanged = errors.New("the list differs from the inventory")
 
 // isUnchanged says whether a list of now, which is at least of the version, is what the inventory has. What fails
 // proves nothing, and the next watch tells of it.

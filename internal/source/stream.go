@@ -223,7 +223,7 @@ func (s *Stream) shape(rec *change.Record) error {
 func (s *Stream) enter(ctx context.Context, rec *change.Record) error {
 	s.Observer.Received(rec)
 	if err := s.line.Push(ctx, rec); err != nil {
-		return fmt.Errorf("put a record of %s in line: %w", s.stream, err)
+		return fmt.Errorf("queue a record of %s: %w", s.stream, err)
 	}
 	if s.heard = rec.Received; s.heard.IsZero() { // a bookmark
 		s.heard = time.Now()

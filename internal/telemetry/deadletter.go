@@ -42,7 +42,7 @@ func (t *Telemetry) NotKept(name string, err error) {
 	defer t.mu.Unlock()
 	s := t.sinks[name]
 	if s.LastError != err.Error() {
-		t.Logger.Error("dead letter cannot be kept; the sink waits and tries again", "sink", name, "error", err)
+		t.Logger.Error("dead letter cannot be kept; the sink waits and retries", "sink", name, "error", err)
 	}
 	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
 }

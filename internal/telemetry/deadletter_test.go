@@ -44,7 +44,7 @@ func TestI4DeadLettersAreCountedAndTold(t *testing.T) {
 	}
 	const object = ` sink=bus resource=pods object=n/huge uid=u resourceVersion=7 `
 	for _, line := range []string{
-		`level=ERROR msg="dead letter cannot be kept; the sink waits and tries again" sink=bus error="disk full"`,
+		`level=ERROR msg="dead letter cannot be kept; the sink waits and retries" sink=bus error="disk full"`,
 		`level=ERROR msg="dead letters have reached their limit;`,
 		`level=WARN msg="object trimmed to fit into the sink"` + object + `trimmed=.data`,
 		`level=INFO msg="dead letter sent again"` + object + `letter=abc`,

@@ -89,7 +89,7 @@ func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 		return
 	}
 	d.LastError, d.LastErrorTime = err.Error(), time.Now()
-	t.Logger.Warn("API discovery is incomplete; it is asked again, and resources that are missing from it stay as they are", "error", err)
+	t.Logger.Warn("API discovery is incomplete; retrying; streams of resources that are missing from it continue", "error", err)
 }
 
 // forget removes the resource's series.

@@ -225,7 +225,7 @@ func (t *Telemetry) Stopped(name string, err error) {
 	defer t.mu.Unlock()
 	s := t.sinks[name]
 	if s.LastError != err.Error() {
-		t.Logger.Error("sink stopped, the others go on; fix the cause: the sink is tried again within ten minutes, and at the next start", "sink", name, "error", err)
+		t.Logger.Error("sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start", "sink", name, "error", err)
 	}
 	s.State, s.LastError, s.LastErrorTime = stopped, err.Error(), time.Now()
 }

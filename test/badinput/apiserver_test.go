@@ -46,7 +46,7 @@ func TestAPIServerThatCannotBeAsked(t *testing.T) {
 	d.kubeconfig("untrusted", "certificate-authority-data", "")
 	for _, c := range []struct{ name, want string }{
 		{"down", "reach the API server https://127.0.0.1:1: connection refused: check the kubeconfig's server and context, and that it is up"},
-		{"page", "the server " + page.URL + " answers with a web page, not as a Kubernetes API server: check the kubeconfig's server and context, and any proxy before it"},
+		{"page", "the server " + page.URL + " answers with a web page, not as a Kubernetes API server: check the kubeconfig's server and context, and any proxy in front of it"},
 		{"expired", "the API server " + d.server + " refuses the credentials: Unauthorized: renew the token or certificate of the kubeconfig's user"},
 		{"untrusted", "trust the API server " + d.server + ": x509: certificate signed by unknown authority: correct server or certificate-authority-data of the kubeconfig's cluster"},
 	} {

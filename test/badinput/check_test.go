@@ -159,7 +159,7 @@ func TestI4WildcardOfAnAPIServerThatCannotTellAll(t *testing.T) {
 		}
 	})
 	const cause = "unable to retrieve the complete list of server APIs: broken.example.com/v1: stale GroupVersion discovery: broken.example.com/v1"
-	note := "note     the API server cannot tell all that it serves, and a wildcard misses what it does not tell: " + cause + "\n"
+	note := "note     API discovery is incomplete, so a wildcard may miss resources: " + cause + "\n"
 	var r result
 	eventually(t, "the API server knows of the group", func() bool {
 		r = d.exporter("check", "--kubeconfig", "kubeconfig", "--resources", "*.apps", "--sink", "-")
@@ -170,7 +170,7 @@ func TestI4WildcardOfAnAPIServerThatCannotTellAll(t *testing.T) {
 	}
 	run := d.start(usual("--resources", "*.apps", "--sink", "file://"+d.path("out"), "--log-level", "info")...)
 	_, said, _ := strings.Cut(run.logs("discovery is incomplete"), " ")
-	if want := fmt.Sprintf(`level=WARN msg="API discovery is incomplete; it is asked again, and resources that are missing from it stay as they are" error=%q`, cause); said != want {
+	if want := fmt.Sprintf(`level=WARN msg="API discovery is incomplete; retrying; streams of resources that are missing from it continue" error=%q`, cause); said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
 	run.logs("msg=watching resource=deployments.apps")

@@ -187,7 +187,7 @@ func TestHangupIsNoEnd(t *testing.T) {
 	if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	r.logs(`msg="SIGHUP asked for a full snapshot" resources=configmaps sinks=stdout`)
+	r.logs(`msg="SIGHUP requested a full snapshot" resources=configmaps sinks=stdout`)
 	r.logs("msg=reconciled resource=configmaps reason=requested")
 	if code := r.stop(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, r.out)

@@ -123,7 +123,7 @@ func TestDeadLetterCommands(t *testing.T) {
 	if err := os.Truncate(files[0], 10); err != nil {
 		t.Fatal(err)
 	}
-	const damaged = ": it is damaged: its first line has no end: unexpected EOF: delete the file, or restore it from a copy"
+	const damaged = ": it is damaged: its first line is incomplete: unexpected EOF: delete the file, or restore it from a copy"
 	name, _ := filepath.Rel(d.dir, files[0])
 	d.exporter("deadletter", "list", "--state-dir", "state").fails(t, 1, "read dead letter "+name+damaged)
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // fullDisk has the free space in it, which is not the same each time.
-var fullDisk = regexp.MustCompile(`^commit state state: only \d+ MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, delivery goes on when there is space$`)
+var fullDisk = regexp.MustCompile(`^commit state state: only \d+ MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, delivery continues when there is space$`)
 
 // fullLetters has the letter's id in it, too.
-var fullLetters = regexp.MustCompile(`^keep dead letter [0-9a-f]{20} in letters/bus: only \d+ MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, the sink goes on when there is space$`)
+var fullLetters = regexp.MustCompile(`^keep dead letter [0-9a-f]{20} in letters/bus: only \d+ MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, the sink continues when there is space$`)
 
 // smallDisk mounts a file system of so many bytes, or skips the test.
 func (d *desk) smallDisk(name, size string) {
@@ -82,7 +82,7 @@ func TestI4FullDiskKeepsTheSinkWaiting(t *testing.T) {
 	d.smallDisk("letters", "32m")
 	r := d.runs()
 	createLarge(t, namespace, "huge", 20_000)
-	r.logs(`msg="dead letter cannot be kept; the sink waits and tries again" sink=bus error="keep dead letter `)
+	r.logs(`msg="dead letter cannot be kept; the sink waits and retries" sink=bus error="keep dead letter `)
 	if said := r.status().Sinks["bus"].LastError; !fullLetters.MatchString(said) {
 		t.Errorf("/statusz says %q", said)
 	}

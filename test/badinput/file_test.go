@@ -33,7 +33,7 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 // TestDeviceIsNoFile: opening one could wait for ever.
 func TestDeviceIsNoFile(t *testing.T) {
 	d := newDesk(t)
-	const want = `open file /dev/null: it is no regular file: name a file, or "-" for standard output`
+	const want = `open file /dev/null: not a regular file: name a file, or "-" for standard output`
 	d.exporter(usual("--resources", "configmaps", "--sink", "file:///dev/null")...).fails(t, 1, "open sink file: "+want)
 	d.checks(t, "file:///dev/null", 1, "problem  sink file: "+want)
 }

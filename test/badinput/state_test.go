@@ -149,7 +149,7 @@ func TestStateDirectoryThatCannotBeOne(t *testing.T) {
 	d.write("file", "")
 	d.exporter(again("--state-dir", "file")...).fails(t, 1, "open state file: not a directory: choose another state.dir")
 	d.exporter(again("--state-dir", "/proc/state")...).fails(t, 1,
-		"make state directory /proc/state: it cannot be made there: choose another with --state-dir, or with state.dir in the configuration")
+		"make state directory /proc/state: it cannot be created there: choose another with --state-dir, or with state.dir in the configuration")
 }
 
 func TestStateDirectoryOfAnotherUser(t *testing.T) {

@@ -269,7 +269,7 @@ func TestVerifyCannotCompare(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--sink out", "exporter: sink out: standard output cannot be read back: choose another sink\n"},
 		{"--sink bus", "exporter: sink bus: connect to nats://127.0.0.1:1: "},
-		{"--sink lake", "exporter: sink lake: its topics cannot be listed beforehand: kafka.topic \"k8s.{namespace}.{name}\""},
+		{"--sink lake", "exporter: sink lake: its topics cannot be listed in advance: kafka.topic \"k8s.{namespace}.{name}\""},
 		{"--sink sea", "exporter: --sink \"sea\": the configuration has no such sink: it has out, bus, lake\n"},
 		{"--resource pods", "exporter: --resource: no stream of \"pods\"; "},
 		{"-o yaml", "exporter: --output \"yaml\": want text or json\n"},

@@ -67,7 +67,7 @@ func (l *Log) regular() error {
 	case info.IsDir():
 		return unix.EISDIR
 	case !info.Mode().IsRegular():
-		return permanent("open file %s: it is no regular file: name a file, or %q for standard output",
+		return permanent("open file %s: not a regular file: name a file, or %q for standard output",
 			l.options.Path, Stdout)
 	}
 	return nil

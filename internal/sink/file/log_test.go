@@ -187,7 +187,7 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 		dir:                             "is a directory: name a file in the directory",
 		filepath.Join(dir, "none", "f"): "no such file or directory: create the directory",
 		filepath.Join(dir, "file", "f"): "not a directory: create the directory",
-		pipe:                            "it is no regular file: name a file, or \"-\" for standard output",
+		pipe:                            "not a regular file: name a file, or \"-\" for standard output",
 		// Even root may not write here.
 		"/proc/sys/kernel/osrelease":         "permission denied: let the exporter's user read and write the file and its directory",
 		dir + "/" + strings.Repeat("n", 999): "file name too long: choose another path",

@@ -121,7 +121,7 @@ func (l *list) allItems() error {
 	}
 	return l.take(func(value []byte) error {
 		if !isNull(value) {
-			return errors.New("the items are no array")
+			return errors.New("the items are not an array")
 		}
 		return nil
 	})

@@ -78,7 +78,7 @@ func listCases() []listCase {
 		{name: "items twice", page: `{"items":[],"items":[]}`, err: "items twice"},
 		{name: "a Status", page: `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":504}`, err: "no items"},
 		{name: "empty object", page: `{}`, err: "no items"},
-		{name: "items are an object", page: `{"items":{}}`, err: "no array"},
+		{name: "items are an object", page: `{"items":{}}`, err: "not an array"},
 		{name: "an item is null", page: `{"items":[null]}`, items: []string{"no object"}},
 		{name: "an item is an array", page: `{"items":[[],{}]}`, items: []string{"no object", front}},
 		{name: "an item is a string", page: `{"items":["{}"]}`, items: []string{"no object"}},
