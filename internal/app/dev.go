@@ -120,11 +120,3 @@ func (o *DevOptions) streamAndPrint(ctx context.Context, cfg *config.Config) err
 	stopReading()
 	return errors.Join(err, reading.Wait())
 }
-
-// ignoreStop is nil where the error is only our own stop.
-func ignoreStop(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}

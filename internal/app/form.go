@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -98,29 +96,6 @@ func (f *forms) reshape(rec *change.Record) error {
 		return errNoRules
 	}
 	return today.Reshape(rec, rec.Form)
-}
-
-// reshapeLetters brings the dead letters on disk into today's form, so that nobody who looks at them sees more than
-// consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
-func (a *assembly) reshapeLetters(ctx context.Context, all *letters, sinks []pipeline.Sink, f *forms) {
-	for i := range sinks {
-		s := &sinks[i]
-		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays
-			rec := head.Record(a.cluster.uid)
-			today := f.today(rec.Stream)
-			return rec.Op.OfObject() && today != nil && head.Form != today.Form
-		}
-		err := all.dirs[s.Name].Mend(due, func(l *deadletter.Letter) error {
-			f.reshapeLetter(l, a.cluster.uid, func(rec *change.Record) ([]sink.Message, error) {
-				s.Encoder.Reset()
-				return s.Encoder.Encode(ctx, nil, rec)
-			})
-			return nil
-		})
-		if err != nil {
-			a.logger.Warn("dead letters stay redacted by the earlier rules; the current rules apply when they are sent again", "sink", s.Name, "error", err)
-		}
-	}
 }
 
 // reshapeLetter makes the letter's object and message be what they would be today. Where that is not possible nothing

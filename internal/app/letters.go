@@ -8,13 +8,19 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/transform"
 )
+
+// askTime is how long a request waits for a pipeline that is still opening its sinks.
+const askTime = 10 * time.Second
 
 // letters are the dead letters of this run's sinks.
 type letters struct {
@@ -145,4 +151,27 @@ func oversizeOf(s *config.Sink) (pipeline.Oversize, error) {
 		o.Trims = append(o.Trims, pipeline.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object) }})
 	}
 	return o, nil
+}
+
+// reshapeLetters brings the dead letters on disk into today's form, so that nobody who looks at them sees more than
+// consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
+func (a *assembly) reshapeLetters(ctx context.Context, all *letters, sinks []pipeline.Sink, f *forms) {
+	for i := range sinks {
+		s := &sinks[i]
+		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays
+			rec := head.Record(a.cluster.uid)
+			today := f.today(rec.Stream)
+			return rec.Op.OfObject() && today != nil && head.Form != today.Form
+		}
+		err := all.dirs[s.Name].Mend(due, func(l *deadletter.Letter) error {
+			f.reshapeLetter(l, a.cluster.uid, func(rec *change.Record) ([]sink.Message, error) {
+				s.Encoder.Reset()
+				return s.Encoder.Encode(ctx, nil, rec)
+			})
+			return nil
+		})
+		if err != nil {
+			a.logger.Warn("dead letters stay redacted by the earlier rules; the current rules apply when they are sent again", "sink", s.Name, "error", err)
+		}
+	}
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
-// askTime is how long a request waits for a pipeline that is still opening its sinks.
-const askTime = 10 * time.Second
-
 // controls are what an operator may ask of this run.
 func (a *assembly) controls(requests chan<- pipeline.Request, letters *letters) control.Functions {
 	return control.Functions{

@@ -11,7 +11,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
-	"github.com/kubecdc/kubecdc/internal/telemetry"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -119,15 +118,10 @@ func (a *assembly) run(ctx context.Context) error {
 	return err
 }
 
-func (a *assembly) telemetryOptions(letters *letters) telemetry.Options {
-	options := telemetry.Options{
-		Version: a.options.Access.Version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: letters.count,
+// ignoreStop is nil where the error is only our own stop.
+func ignoreStop(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
 	}
-	for _, s := range a.cluster.Streams() {
-		options.Streams = append(options.Streams, s.Stream)
-	}
-	for _, s := range a.cfg.Sinks {
-		options.Sinks = append(options.Sinks, s.Name)
-	}
-	return options
+	return err
 }

@@ -35,3 +35,16 @@ func withPage(shown *page.Page, others http.Handler) http.Handler {
 	}
 	return mux
 }
+
+func (a *assembly) telemetryOptions(letters *letters) telemetry.Options {
+	options := telemetry.Options{
+		Version: a.options.Access.Version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: letters.count,
+	}
+	for _, s := range a.cluster.Streams() {
+		options.Streams = append(options.Streams, s.Stream)
+	}
+	for _, s := range a.cfg.Sinks {
+		options.Sinks = append(options.Sinks, s.Name)
+	}
+	return options
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -15,6 +16,17 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 	"github.com/kubecdc/kubecdc/internal/verify"
 )
+
+// VerifyOptions are what is to be compared, and whose saved position proves what.
+type VerifyOptions struct {
+	Access    Access
+	Config    *config.Config
+	Resources []string // as --resource names them; none is all
+	AllSinks  bool     // nobody has named one of them
+	Client    func() (*control.Client, error)
+	StateDir  string        // of the exporter, if it does not run
+	Timeout   time.Duration // how long to wait until differences are proven
+}
 
 // verifyPoll is how often the sink is read on while differences may still be on their way.
 const verifyPoll = 500 * time.Millisecond

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
@@ -13,17 +12,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
-
-// VerifyOptions are what is to be compared, and whose saved position proves what.
-type VerifyOptions struct {
-	Access    Access
-	Config    *config.Config
-	Resources []string // as --resource names them; none is all
-	AllSinks  bool     // nobody has named one of them
-	Client    func() (*control.Client, error)
-	StateDir  string        // of the exporter, if it does not run
-	Timeout   time.Duration // how long to wait until differences are proven
-}
 
 // Verify compares one sink after the other. It returns a *differsError where it has found differences.
 func Verify(ctx context.Context, o VerifyOptions, out *console.Reports) error {

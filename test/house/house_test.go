@@ -245,7 +245,7 @@ func TestCommandsWriteThroughTheScreen(t *testing.T) {
 // registers them.
 func TestOneFileKnowsWhichSinksThereAre(t *testing.T) {
 	homes := []string{
-		"internal/app/destination.go", "internal/app/kafka.go", "internal/app/nats.go", "internal/app/file.go",
+		"internal/app/kinds.go", "internal/app/kafka.go", "internal/app/nats.go", "internal/app/file.go",
 		"internal/app/dev.go", // a server of NATS is what it is about
 	}
 	for _, s := range sources(t) {
