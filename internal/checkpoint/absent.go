@@ -106,6 +106,7 @@ func (s *Store) loadAbsences() error {
 // again.
 func (w *writer) absent(b *Batch) error {
 	for _, a := range b.Absent {
+		lacks := a.From
 		if i := slices.IndexFunc(w.store.absent[a.Stream], func(o Absence) bool { return o.Sink == a.Sink }); i >= 0 {
 			a.From, a.Since = w.store.absent[a.Stream][i].From, w.store.absent[a.Stream][i].Since
 		} else {
@@ -113,9 +114,12 @@ func (w *writer) absent(b *Batch) error {
 			if err != nil {
 				return err
 			}
-			if !position.Initial() { // of what that says the sinks have a part
+			if a.From = (change.Position{}); !position.Initial() { // of what that says the sinks have a part
 				a.From = position
 			}
+		}
+		if lacks != (change.Position{}) && change.CompareVersions(lacks.ResourceVersion, a.From.ResourceVersion) < 0 {
+			a.From = lacks
 		}
 		a.Returning = false
 		if err := w.setAbsence(&a); err != nil {

@@ -28,7 +28,8 @@ type Batch struct {
 	Debts []Debt
 	// Taken are the shares that sinks have from now on, Left those that they no longer have, with their debts.
 	Taken, Left []Share
-	// Absent are the sinks that miss streams from the records behind this batch on; From and Returning are not read.
+	// Absent are the sinks that miss streams from the records behind this batch on, or from From, where that is set and
+	// older. Returning is not read.
 	// Held is what the logs hold of sinks that come back.
 	Absent []Absence
 	Held   []Held

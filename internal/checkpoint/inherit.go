@@ -161,7 +161,7 @@ func (w *writer) inheritSink(h heritage, sinkName string, exact bool) error {
 	return inOrder(
 		func() error { return w.inheritShare(from, to, exact) },
 		func() error { return w.inheritDebts(from, to, exact) },
-		func() error { return w.inheritAbsence(from, to) },
+		func() error { return w.inheritAbsence(from, to, exact) },
 		func() error { return w.inheritBase(from, to, exact) },
 	)
 }
@@ -208,32 +208,42 @@ func (w *writer) inheritDebts(from, to Share, exact bool) error {
 	return w.settleDebts()
 }
 
-// inheritAbsence makes a sink that misses a part of the heir's objects miss the heir.
-func (w *writer) inheritAbsence(from, to Share) error {
-	value, found, err := w.store.get(absentKey(from))
-	if err != nil || !found {
-		return err
-	}
-	absence, err := parseAbsence(value)
-	if err != nil {
-		return w.store.badValue("an absence", err)
-	}
-	own, found, err := w.store.get(absentKey(to))
+// inheritAbsence makes a sink that misses a part of the heir's objects miss the heir, from the oldest version on that
+// it may lack anything of.
+func (w *writer) inheritAbsence(from, to Share, exact bool) error {
+	absence, absent, err := w.absence(from)
 	if err != nil {
 		return err
 	}
-	if found {
-		known, err := parseAbsence(own)
-		if err != nil {
-			return w.store.badValue("an absence", err)
+	own, ownAbsent, err := w.absence(to)
+	switch {
+	case err != nil || !absent && !ownAbsent:
+		return err
+	case !exact:
+		if !absent || ownAbsent && own.Since.Before(absence.Since) {
+			absence.Since = own.Since
 		}
-		if known.Since.Before(absence.Since) {
-			absence.Since = known.Since
-		}
-		absence.From, absence.Returning = older(known.From, absence.From), known.Returning && absence.Returning
+		absence.From = older(own.From, absence.From)
+		absence.Returning = (!absent || absence.Returning) && (!ownAbsent || own.Returning)
 	}
 	absence.Share = to
 	return w.setAbsence(&absence)
+}
+
+// absence is the sink's of the stream. Where there is none, From is all the same how far the sink was given it.
+func (w *writer) absence(share Share) (a Absence, absent bool, err error) {
+	value, absent, err := w.store.get(absentKey(share))
+	switch {
+	case err != nil:
+		return a, false, err
+	case !absent:
+		a.From, _, err = w.store.Position(share.Stream)
+		return a, false, err
+	}
+	if a, err = parseAbsence(value); err != nil {
+		err = w.store.badValue("an absence", err)
+	}
+	return a, true, err
 }
 
 // inheritBase writes the position that the sink's log is compared with, where that is an earlier one.

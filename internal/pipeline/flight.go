@@ -58,29 +58,26 @@ func (l *listener) readSpool() ([]*change.Record, error) {
 // stillTaken are the records of streams that the sink takes. Those of a stream that is not configured are noted as
 // missed.
 func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error) {
-	var taken, left []*change.Record
+	taken := records[:0]
+	var left []*change.Record
 	same, present := map[*change.Stream]*change.Stream{}, l.recovery.streams() // most records share their streams
 	for _, rec := range records {
 		if same[rec.Stream] == nil {
 			same[rec.Stream] = redo.StreamNamed(present, rec.Stream.String())
 		}
-		streams, err := []*change.Stream{same[rec.Stream]}, error(nil)
-		if same[rec.Stream] == nil {
-			streams, err = l.heirsOnDisk(rec, present)
+		now, asked, err := same[rec.Stream], same[rec.Stream], error(nil)
+		if now == nil {
+			now, asked, err = l.streamOnDisk(rec, present)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if len(streams) == 0 {
+		case now == nil:
 			left = append(left, rec)
-		}
-		for _, stream := range streams {
-			if l.takes(stream) {
-				ours := *rec
-				ours.Stream = stream
-				l.shapeAgain(&ours)
-				taken = append(taken, &ours)
-			}
+		case l.takes(asked):
+			rec.Stream = now
+			l.shapeAgain(rec)
+			taken = append(taken, rec)
 		}
 	}
 	return taken, l.leaveOut(left)
@@ -101,30 +98,34 @@ func (l *listener) shapeAgain(rec *change.Record) {
 // WithheldByForm is why a record is withheld that was cut and redacted by other rules than today's.
 const WithheldByForm = "redaction"
 
-// heirsOnDisk are the streams that the record on disk is of now, since its own is not configured any more: the one that
-// has inherited its object, or where it is a gap, all that have inherited a part of its stream. A stream that is over
-// has left its resource: the sink is still to be told how it ended.
-func (l *listener) heirsOnDisk(rec *change.Record, present []*change.Stream) ([]*change.Stream, error) {
+// streamOnDisk is the stream that a record on disk is of now, since its own is not configured any more, nil where
+// nobody reads it: the one that has inherited its object. What speaks of the stream keeps that, and its id (I8), if
+// another one has inherited a part of it. A stream that is over has left its resource: the sink is still to be told how
+// it ended.
+func (l *listener) streamOnDisk(rec *change.Record, present []*change.Stream) (now, asked *change.Stream, err error) {
 	id := rec.ID(l.clusterUID)
-	if heir := redo.StreamOf(present, id); heir != nil {
-		return []*change.Stream{heir}, nil
-	}
-	if rec.Op == change.Gap && rec.Key == (change.Key{}) {
-		heirs := slices.DeleteFunc(slices.Clone(present), func(s *change.Stream) bool { return s.Resource.String() != id.Resource })
-		if len(heirs) > 0 && rec.Stream.Namespace == "" {
-			return heirs, nil
+	if rec.Key.Name != "" {
+		if heir := redo.StreamOf(present, id); heir != nil {
+			return heir, heir, nil
 		}
+	} else if at := slices.IndexFunc(present, func(s *change.Stream) bool { return inherits(s, rec.Stream) }); at >= 0 {
+		return rec.Stream, present[at], nil
 	}
 	name := rec.Stream.String()
 	_, positioned, err := l.store.Position(name)
 	if err != nil || positioned {
-		return nil, err
+		return nil, nil, err
 	}
 	stream, found, err := l.store.Resource(name)
 	if err != nil || !found {
-		return nil, err
+		return nil, nil, err
 	}
-	return []*change.Stream{&stream}, nil
+	return &stream, &stream, nil
+}
+
+// inherits says whether the heir has a part of the stream.
+func inherits(heir, stream *change.Stream) bool {
+	return heir.Resource.String() == stream.Resource.String() && (heir.Namespace == "" || stream.Namespace == "")
 }
 
 // takeSpooled reads the oldest records from disk, those that the sink still takes.

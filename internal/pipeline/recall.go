@@ -73,7 +73,7 @@ func (l *listener) eachSpooled(each func(rec *change.Record)) error {
 			return err
 		}
 		for _, rec := range records {
-			if heir := redo.StreamOf(present, rec.ID(l.clusterUID)); heir != nil {
+			if heir := redo.StreamOf(present, rec.ID(l.clusterUID)); heir != nil && rec.Key.Name != "" {
 				rec.Stream = heir
 			}
 			each(rec)

@@ -69,65 +69,85 @@ func (r *unreadReading) take(text string) {
 // moves on.
 func (l *listener) noteUnread() error {
 	unread := l.unread
-	l.unread = nil
-	if err := l.noteAbsent(unread); err != nil {
+	if l.unread = nil; len(unread) == 0 {
+		return nil
+	}
+	if err := l.noteAbsent(unread, &checkpoint.Batch{}); err != nil {
 		return fmt.Errorf("note what the log of sink %s holds of streams that are not configured: %w", l.Name, err)
 	}
 	return nil
 }
 
 // noteAbsent makes the sink absent from the streams of what is held, unless it is so already.
-func (l *listener) noteAbsent(held []checkpoint.Held) error {
-	if len(held) == 0 {
-		return nil
-	}
+func (l *listener) noteAbsent(held []checkpoint.Held, batch *checkpoint.Batch) error {
 	absences, err := l.store.Absences()
 	if err != nil {
 		return err
 	}
 	absent := map[checkpoint.Share]bool{}
-	for _, a := range absences {
+	for _, a := range slices.Concat(absences, batch.Absent) {
 		absent[a.Share] = true
 	}
-	var batch checkpoint.Batch
 	for _, h := range held {
 		if !absent[h.Share] {
 			absent[h.Share] = true
-			leave(&batch, h.Share)
+			leave(batch, h.Share)
 		}
 	}
-	for len(held) > 0 {
+	for first := true; first || len(held) > 0; first = false {
 		n := min(len(held), checkpoint.MaxRecords)
 		batch.Held, held = held[:n], held[n:]
-		if err := l.store.Commit(batch); err != nil {
+		if err := l.store.Commit(*batch); err != nil {
 			return err
 		}
-		batch = checkpoint.Batch{}
+		*batch = checkpoint.Batch{}
 	}
 	return nil
 }
 
 // leaveOut notes what is left out of the records on disk, since their streams are not configured: what is not must not
-// leave (I9). The sink misses it, and of a delete it is to be told when the stream is back.
+// leave (I9). The sink lacks it from the first of them on, and of a delete it is to be told when the stream is back.
 func (l *listener) leaveOut(records []*change.Record) error {
 	var missed []checkpoint.Held
+	var batch checkpoint.Batch
 	for _, rec := range records {
-		name := rec.Stream.String()
-		if l.leftOut[name] && rec.Op != change.Deleted {
-			continue
+		share := checkpoint.Share{Sink: l.Name, Stream: rec.Stream.String()}
+		if !l.leftOut[share.Stream] {
+			l.leaves(&batch, share, rec)
 		}
-		h := checkpoint.Held{Share: checkpoint.Share{Sink: l.Name, Stream: name}, Exists: true}
 		if rec.Op == change.Deleted {
-			h.Entry = change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion}
+			missed = append(missed, checkpoint.Held{Share: share, Entry: entryBefore(rec), Exists: true})
 		}
-		missed = append(missed, h)
-		if l.leftOut == nil {
-			l.leftOut = map[string]bool{}
-		}
-		l.leftOut[name] = true
 	}
-	if err := l.noteAbsent(missed); err != nil {
+	if len(missed) == 0 && len(batch.Absent) == 0 {
+		return nil
+	}
+	if err := l.noteAbsent(missed, &batch); err != nil {
 		return fmt.Errorf("note what is on disk for sink %s of streams that are not configured: %w", l.Name, err)
 	}
 	return nil
+}
+
+// leaves makes the sink absent from the record's stream, from before the record on.
+func (l *listener) leaves(batch *checkpoint.Batch, share checkpoint.Share, rec *change.Record) {
+	leave(batch, share)
+	from := change.VersionBelow(rec.ResourceVersion)
+	if rec.Snapshot != nil {
+		from = rec.Snapshot.From
+	}
+	batch.Absent[len(batch.Absent)-1].From = change.Position{ResourceVersion: from, Selector: change.Interrupted}
+	if l.leftOut == nil {
+		l.leftOut = map[string]bool{}
+	}
+	l.leftOut[share.Stream] = true
+}
+
+// entryBefore is the object before its delete. The delete that the sink is told of later is not the watch's, and must
+// not have its id, since that has the object with it (I8).
+func entryBefore(deleted *change.Record) change.Entry {
+	version := deleted.ResourceVersion
+	if !deleted.FinalStateUnknown {
+		version = change.VersionBelow(version)
+	}
+	return change.Entry{Key: deleted.Key, UID: deleted.UID, ResourceVersion: version}
 }

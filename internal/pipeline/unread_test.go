@@ -111,7 +111,7 @@ func TestI4I9WhatIsOnDiskOfAStreamThatIsNotConfiguredIsMissed(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "a/1/updated x/10/updated /90/gap /90/snapshot.begin a/4/deleted /90/snapshot.end"
+	const want = "a/1/updated x/10/updated /90/gap /90/snapshot.begin a/3/deleted /90/snapshot.end"
 	if got := target.short(); got != want {
 		t.Errorf("the sink has %s, want %s", got, want)
 	}
