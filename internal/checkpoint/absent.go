@@ -12,9 +12,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Absence is that a sink is not given a stream which it has a share in: it failed for good and was let go, or is not
-// configured. Its mark stays, and what it misses of deletes is kept, since nobody else would remember that it has
-// those objects. It costs what existed when it left, at most, whatever is made and deleted meanwhile.
+// Absence is that a sink is not given a stream which it has a share in: it failed for good and was let go, is not
+// configured, or does not take the stream now. Its mark stays, and what it misses of deletes is kept, since nobody else
+// would remember that it has those objects. It costs what existed when it left, at most, whatever is made and deleted
+// meanwhile.
 //
 // It ends with the stream's full snapshot of reason absent: the sink misses nothing behind the gap of that, and
 // everything that it has missed was told when the first object of the snapshot, or its end, is delivered.

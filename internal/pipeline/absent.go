@@ -14,7 +14,8 @@ import (
 )
 
 // A sink that is stopped and would hold up others leaves the line: durably, it is absent from all its streams
-// (checkpoint.Absence), and nobody waits for it any more. So is one that is not configured. Open again, it is asked
+// (checkpoint.Absence), and nobody waits for it any more. So is one that is not configured. One that does not take a
+// stream any more is absent from that stream alone. Open again, it is asked
 // about each stream at a moment of the stream's own, when everything before is saved: the gap of its full snapshot is
 // what it is given first, and from there on it misses nothing.
 

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,10 +69,12 @@ type listener struct {
 }
 
 func newListener(index int, s Sink, config *Config) *listener {
+	// What the log holds of streams that the sink does not take is noted as missed.
+	taken := slices.DeleteFunc(config.streams(), func(stream change.Stream) bool { return s.Wants != nil && !s.Wants(&stream) })
 	l := &listener{
 		Sink: s, index: index, clusterUID: config.ClusterUID, observer: config.Observer,
 		reader:   readerOf(config),
-		recovery: recovery{log: redo.NewLog(config.streams(), s.Coalesce)},
+		recovery: recovery{log: redo.NewLog(taken, s.Coalesce)},
 		store:    config.Store, reshape: config.Reshape, seldom: retrySeldom(),
 		spool: newSpool(&s),
 		queue: newQueue(&s),

@@ -52,7 +52,7 @@ func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
 	for _, s := range r.sources() {
 		var owed []change.Owed
 		for _, d := range debts {
-			if d.Stream == s.Stream.String() && chosen(d) && r.asks(&d) {
+			if d.Stream == s.Stream.String() && chosen(d) && r.asks(&d, &s.Stream) {
 				owed = append(owed, d.Owed)
 			}
 		}
@@ -64,13 +64,13 @@ func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
 }
 
 // asks says whether the debt's sink can be given the snapshot, and prepares for that.
-func (r *run) asks(d *checkpoint.Debt) bool {
-	at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == d.Sink })
-	if at < 0 || r.listeners[at].isAway() {
+func (r *run) asks(d *checkpoint.Debt, stream *change.Stream) bool {
+	l := r.listenerOf(d.Sink)
+	if l == nil || l.isAway() || !l.takes(stream) {
 		return false
 	}
 	if d.Reason == change.Absent {
-		r.line.expect(r.listeners[at], d.Stream, d.Generation)
+		r.line.expect(l, d.Stream, d.Generation)
 	}
 	return true
 }

@@ -249,8 +249,8 @@ func TestI4SinkThatTakesMoreThanBeforeIsGivenIt(t *testing.T) {
 	}
 	for _, c := range []struct{ takes, want string }{
 		{"services pods", "pods newsink narrow"},
-		{"pods", "pods newsink narrow"},         // still owed
-		{"services", "services newsink narrow"}, // it has missed some services, and pods are nothing to it
+		{"pods", "pods newsink narrow"},        // still owed
+		{"services", "services absent narrow"}, // it has missed some services, and pods are nothing to it
 	} {
 		r.config.Sinks[1].Wants = func(s *change.Stream) bool { return strings.Contains(c.takes, s.String()) }
 		r.requests = nil

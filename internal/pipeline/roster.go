@@ -100,6 +100,9 @@ func (r *run) enrol(s Source) error {
 	if !slices.Contains(known, s.Stream.String()) {
 		batch.Debts = nil // everybody is given the first snapshot
 	}
+	for _, l := range r.listeners {
+		l.leavesUntaken([]Source{s}, shares, &batch)
+	}
 	var away []*listener
 	for _, l := range r.listeners {
 		share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
@@ -118,7 +121,9 @@ func (r *run) enrol(s Source) error {
 	}
 	r.line.mu.Unlock()
 	for _, l := range r.listeners {
-		l.recovery.with(func(r *recovery) { r.log.Join(s.Stream) })
+		if l.takes(&s.Stream) {
+			l.recovery.with(func(r *recovery) { r.log.Join(s.Stream) })
+		}
 	}
 	r.sourceMu.Lock()
 	r.Sources = append(r.Sources, s)
@@ -142,7 +147,7 @@ func (r *run) forget(s Source) error {
 		} else {
 			l.recovery.with(func(r *recovery) { r.log.Leave(name) })
 		}
-		if r.line.reaches(l.Name, name) { // another is to be told of its end, should the stream come back
+		if l.takes(&s.Stream) && r.line.reaches(l.Name, name) { // another is to be told of its end, should the stream come back
 			batch.Left = append(batch.Left, checkpoint.Share{Sink: l.Name, Stream: name})
 		}
 	}

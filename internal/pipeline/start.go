@@ -236,6 +236,9 @@ func (r *run) prepare() error {
 		}
 	}
 	batch.Debts = slices.DeleteFunc(batch.Debts, func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
+	for _, l := range r.listeners {
+		l.leavesUntaken(r.Sources, shares, &batch)
+	}
 	kept, err := r.depart(&batch, shares)
 	if err != nil {
 		return err
@@ -277,12 +280,20 @@ func (r *run) base(l *listener, batch *checkpoint.Batch) error {
 // shareOf compares what the listener's sink takes of the stream with the shares that it has.
 func shareOf(l *listener, s Source, shares map[checkpoint.Share]bool, batch *checkpoint.Batch) {
 	share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
-	switch {
-	case !l.takes(&s.Stream):
-		batch.Left = append(batch.Left, share)
-	case !shares[share]:
+	if l.takes(&s.Stream) && !shares[share] {
 		batch.Taken = append(batch.Taken, share)
 		batch.Debts = append(batch.Debts, debt(l.Name, share.Stream, change.NewSink))
+	}
+}
+
+// leavesUntaken notes that the sink misses the streams that it had and does not take any more: should it take them
+// again one day, it is to be told what is gone.
+func (l *listener) leavesUntaken(sources []Source, shares map[checkpoint.Share]bool, batch *checkpoint.Batch) {
+	for _, s := range sources {
+		share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
+		if shares[share] && !l.takes(&s.Stream) {
+			leave(batch, share)
+		}
 	}
 }
 

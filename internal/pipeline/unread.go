@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -12,7 +13,7 @@ import (
 // A stream that is not configured any more may come back. Until then nobody reads it, and the marks go on. So what a
 // sink's log holds of it behind the mark, and what of it is on disk, is noted as that of a sink which is absent from
 // this stream alone: when the stream is back, the sink is given a gap, what it has missed of deletes, and a full
-// snapshot (I4).
+// snapshot (I4). To a sink that does not take a stream any more, the stream is one that is not configured.
 
 // unreadReading is what a log holds behind the mark, and the saved state does not know, of streams that are not
 // configured.
@@ -44,6 +45,8 @@ func newUnreadReading(l *listener) (*unreadReading, error) {
 	if len(streams) == 0 {
 		return nil, nil
 	}
+	// A stream of one namespace has taken that from the stream of all, of which the state still knows the rest.
+	slices.SortStableFunc(streams, func(a, b *change.Stream) int { return strings.Compare(b.Namespace, a.Namespace) })
 	return &unreadReading{newHeldReading(l, streams), present}, nil
 }
 

@@ -66,6 +66,50 @@ func TestI4ASinkComesBackToOneStreamAlone(t *testing.T) {
 	}
 }
 
+// TestI4ASinkThatTakesAStreamAgainIsToldWhatIsGone: it has not taken the pods for a while. What is gone since, it is
+// told, and so of what only its log knew after a crash. Its other streams have no gap.
+func TestI4ASinkThatTakesAStreamAgainIsToldWhatIsGone(t *testing.T) {
+	target := &memory{}
+	made := update(pods(), "b", 3)
+	made.Op = change.Added
+	r := crashed(t, target, update(pods(), "a", 2), made)
+	r.config.Sinks[0].Wants = func(s *change.Stream) bool { return s.String() == "services" }
+	if err := r.life(func(line *Line) {
+		r.push(line, made, went("b", 4), went("a", 5), update(services(), "x", 10))
+		r.drain(line, pods(), services())
+	}); err != nil || r.requested() != "" {
+		t.Fatalf("%v; asked for %q", err, r.requested())
+	}
+	r.config.Sinks[0].Wants = nil
+	if err := r.life(func(line *Line) { r.comeback(line, "s") }); err != nil {
+		t.Fatal(err)
+	}
+	const want = "a/1/updated a/2/updated b/3/added x/10/updated /90/gap /90/snapshot.begin a/2/deleted b/3/deleted /90/snapshot.end"
+	got := strings.Replace(target.short(), "b/3/deleted a/2/deleted", "a/2/deleted b/3/deleted", 1) // in any order
+	if got != want || r.requested() != "pods absent s" {
+		t.Errorf("the sink has\n%s, want\n%s; asked for %q", got, want, r.requested())
+	}
+}
+
+// TestI4WhatALogHoldsIsOfTheStreamThatReadItLast: the state still knows the stream of all namespaces, which another one
+// has taken the namespace from.
+func TestI4WhatALogHoldsIsOfTheStreamThatReadItLast(t *testing.T) {
+	target := &memory{}
+	r := crashed(t, target)
+	part := pods()
+	part.Namespace = "n"
+	r.with(part, func(line *Line) { r.push(line, update(part, "a", 2)); r.drain(line, part) })
+	target.log = append(target.log, idOf(update(part, "a", 3)))
+	r.with(configMaps(), func(line *Line) {
+		r.push(line, update(services(), "x", 10))
+		r.drain(line, services())
+		absences, err := r.store.Absences()
+		if err != nil || len(absences) != 1 || absences[0].Stream != part.String() {
+			t.Errorf("the absences are %+v, %v, want one of %s", absences, err, part)
+		}
+	})
+}
+
 // TestI4WhatIsSavedOfAStreamThatIsNotConfiguredIsNoAbsence: after a clean stop there is nothing to remember.
 func TestI4WhatIsSavedOfAStreamThatIsNotConfiguredIsNoAbsence(t *testing.T) {
 	target := &memory{}

@@ -71,6 +71,8 @@ func (j *restartJudge) follow(e *event) {
 		j.turns[e.UID]++
 	}
 	switch held := j.fold[foldedKey(e)]; {
+	case held != nil && held.UID != e.UID && before == nil && e.FinalStateUnknown && j.isGone(held.UID):
+		// Both came and went while the sink was absent, or before it was whole again.
 	case held != nil && held.UID != e.UID:
 		j.fault("the name was another object's, of which no delete was told:\n%s\n%s", held, e)
 	case before == nil && gone && !e.FinalStateUnknown && !j.merged(e):
@@ -83,6 +85,11 @@ func (j *restartJudge) follow(e *event) {
 	case e.version() == before.version() && e.op() != "sync" && gone == (before.op() == "deleted"):
 		j.fault("the version is told again:\n%s\n%s", before, e)
 	}
+}
+
+// isGone says whether the object does not exist any more.
+func (j *restartJudge) isGone(uid string) bool {
+	return j.histories[uid] != nil && j.histories[uid].gone
 }
 
 // merged says whether records before this one may have been merged away, which leaves the deletes.

@@ -59,7 +59,7 @@ type plan struct {
 
 // newPlan makes queues that merge records in every other world only, since what is merged is judged less strictly.
 func newPlan(seed uint64, sinks ...string) *plan {
-	p := &plan{random: rand.New(rand.NewPCG(seed, 77)), sinks: sinks, roams: true, queues: []string{"{}", "{records: 8, full: spool}", "{records: 8}"}}
+	p := &plan{random: rand.New(rand.NewPCG(seed, 77)), sinks: sinks, roams: true, narrows: true, queues: []string{"{}", "{records: 8, full: spool}", "{records: 8}"}}
 	if seed%2 == 0 {
 		p.queues = append(p.queues, coalescing)
 	}
