@@ -16,28 +16,34 @@ import (
 // comeback makes the records of the full snapshot with which a sink comes back to the pods: it has missed what is gone.
 func (r *rig) comeback(line *Line, name string) {
 	r.t.Helper()
+	r.comebackTo(line, name, pods())
+}
+
+// comebackTo is comeback for a stream.
+func (r *rig) comebackTo(line *Line, name string, stream change.Stream) {
+	r.t.Helper()
 	debts, err := r.store.Debts()
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	for _, d := range debts {
-		if d.Sink != name || d.Stream != "pods" || d.Reason != change.Absent {
+		if d.Sink != name || d.Stream != stream.String() || d.Reason != change.Absent {
 			continue
 		}
-		r.drain(line, pods())
+		r.drain(line, stream)
 		frame := func(op change.Op) *change.Record {
-			rec := found(update(pods(), "", 90), op, change.Absent, "90")
+			rec := found(update(stream, "", 90), op, change.Absent, "90")
 			rec.Sink, rec.Key, rec.UID, rec.Snapshot.Generation = name, change.Key{}, "", d.Generation
 			return rec
 		}
 		r.push(line, frame(change.Gap), frame(change.SnapshotBegin))
-		for _, ghost := range line.Ghosts(pods()) {
-			told := found(update(pods(), ghost.Key.Name, 0), change.Deleted, change.Absent, "90")
+		for _, ghost := range line.Ghosts(stream) {
+			told := found(update(stream, ghost.Key.Name, 0), change.Deleted, change.Absent, "90")
 			told.ResourceVersion, told.Sink = ghost.ResourceVersion, ghost.Sink
 			r.push(line, told)
 		}
 		r.push(line, frame(change.SnapshotEnd))
-		r.drain(line, pods())
+		r.drain(line, stream)
 	}
 }
 

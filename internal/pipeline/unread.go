@@ -20,6 +20,7 @@ import (
 type unreadReading struct {
 	*heldReading
 	present []*change.Stream
+	misses  map[string]bool // the streams that the sink is absent from: what is saved is not what it was told
 }
 
 // newUnreadReading begins one. It is nil where the state knows no such streams.
@@ -47,7 +48,20 @@ func newUnreadReading(l *listener) (*unreadReading, error) {
 	}
 	// A stream of one namespace has taken that from the stream of all, of which the state still knows the rest.
 	slices.SortStableFunc(streams, func(a, b *change.Stream) int { return strings.Compare(b.Namespace, a.Namespace) })
-	return &unreadReading{newHeldReading(l, streams), present}, nil
+	misses, err := l.misses()
+	return &unreadReading{newHeldReading(l, streams), present, misses}, err
+}
+
+// misses are the streams that the sink is absent from.
+func (l *listener) misses() (map[string]bool, error) {
+	absences, err := l.store.Absences()
+	streams := map[string]bool{}
+	for _, a := range absences {
+		if a.Sink == l.Name {
+			streams[a.Stream] = true
+		}
+	}
+	return streams, err
 }
 
 // take takes the next id. One that another stream has taken over is for that.
@@ -63,7 +77,8 @@ func (r *unreadReading) take(text string) {
 	if r.err = err; err != nil {
 		return
 	}
-	if _, known := r.at[heldObject{stream.String(), id.Key, id.UID}]; known || !settled {
+	_, known := r.at[heldObject{stream.String(), id.Key, id.UID}]
+	if known || !settled || r.misses[stream.String()] {
 		r.add(&id, stream)
 	}
 }

@@ -110,6 +110,28 @@ func TestI4WhatALogHoldsIsOfTheStreamThatReadItLast(t *testing.T) {
 	})
 }
 
+// TestI3WhatALogHoldsIsKnownOfAStreamThatItsSinkMisses: a crash left a delete in the log of a sink that is not
+// configured then, so that the others are told of it. It returns while the stream is not configured, and is not told
+// once more when that is back.
+func TestI3WhatALogHoldsIsKnownOfAStreamThatItsSinkMisses(t *testing.T) {
+	target := &memory{}
+	r := newRig(t, sinkOf("s", target), sinkOf("other", &memory{}))
+	both := r.config.Sinks
+	r.live(both, func(line *Line) { r.push(line, update(pods(), "a", 1)); r.drain(line, pods()) })
+	target.log = append(target.log, idOf(went("a", 2)))
+	r.live(both[1:], func(line *Line) { r.push(line, went("a", 2), update(pods(), "b", 3)); r.drain(line, pods()) })
+	r.config.Sinks = both
+	r.with(configMaps(), func(line *Line) {
+		r.comebackTo(line, "s", services())
+		r.push(line, update(services(), "x", 91))
+		r.drain(line, services())
+	})
+	r.live(both, func(line *Line) { r.comeback(line, "s") })
+	if got := target.short(); strings.Count(got, "deleted") != 1 || strings.Count(got, "/90/gap") != 2 {
+		t.Errorf("the sink has %s", got)
+	}
+}
+
 // TestI4WhatIsSavedOfAStreamThatIsNotConfiguredIsNoAbsence: after a clean stop there is nothing to remember.
 func TestI4WhatIsSavedOfAStreamThatIsNotConfiguredIsNoAbsence(t *testing.T) {
 	target := &memory{}
