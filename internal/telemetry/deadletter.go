@@ -40,7 +40,7 @@ func (t *Telemetry) NotKept(name string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, "dead_letter").Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.sinks[name]
+	s := t.states.sinks[name]
 	if s.LastError != err.Error() {
 		t.Logger.Error("dead letter cannot be kept; the sink waits and retries", "sink", name, "error", err)
 	}
@@ -52,7 +52,7 @@ func (t *Telemetry) Dropped(name string) {
 	t.metrics.lettersDropped.WithLabelValues(name).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.sinks[name]; !s.lettersFull {
+	if s := t.states.sinks[name]; !s.lettersFull {
 		s.lettersFull = true
 		t.Logger.Error("dead letters have reached their limit; rejected records are not kept any more, and their gap records say so: "+
 			"send or delete letters, or raise deadLetter.bytes of the sink", "sink", name)

@@ -8,37 +8,11 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// discoveryState is what is known of the API server's discovery on /statusz.
-type discoveryState struct {
-	LastRead time.Time `json:"lastRead,omitzero"`
-	// of the newest attempt, or what the server could not tell
-	LastError     string    `json:"lastError,omitempty"`
-	LastErrorTime time.Time `json:"lastErrorTime,omitzero"` // when it was heard first
-	// resources and names that are not streamed, and why
-	LeftOut map[string]string `json:"leftOut,omitempty"`
-}
-
-func newStreamState(stream change.Stream, late bool) *streamState {
-	return &streamState{
-		State: starting, objects: unknownCount, sign: time.Now(), late: late, resource: stream.Resource.String(),
-		received: map[change.Op]prometheus.Counter{},
-	}
-}
-
-// stream is what is known of a stream; of one that is forgotten, it is a state that nobody sees. The caller holds mu.
-func (t *Telemetry) stream(stream change.Stream) *streamState {
-	t.name = stream.AppendString(t.name[:0]) // and no string, which would be one a record
-	if s := t.streams[string(t.name)]; s != nil {
-		return s
-	}
-	return newStreamState(stream, true)
-}
-
 // Joined is told of a stream that comes while the process runs, before anything else of it.
 func (t *Telemetry) Joined(stream change.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.streams[stream.String()] = newStreamState(stream, true)
+	t.states.streams[stream.String()] = newStreamState(stream, true)
 	t.Logger.Info("stream added", "resource", stream.String(), "version", stream.Resource.Version)
 }
 
@@ -46,10 +20,10 @@ func (t *Telemetry) Joined(stream change.Stream) {
 func (t *Telemetry) Left(stream change.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.streams, stream.String())
+	delete(t.states.streams, stream.String())
 	t.Logger.Info("stream ended: the API server no longer serves its resource", "resource", stream.String())
 	resource := stream.Resource.String()
-	for _, s := range t.streams {
+	for _, s := range t.states.streams {
 		if s.resource == resource {
 			return
 		}
@@ -61,7 +35,7 @@ func (t *Telemetry) Left(stream change.Stream) {
 func (t *Telemetry) Waiting(stream change.Stream, reason string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.stream(stream)
+	s := t.states.stream(stream)
 	if s.State == waiting && s.LastError == reason {
 		return
 	}
@@ -74,7 +48,7 @@ func (t *Telemetry) Waiting(stream change.Stream, reason string) {
 func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	d := &t.discovery
+	d := &t.states.discovery
 	if leftOut != nil {
 		d.LastRead, d.LeftOut = time.Now(), leftOut
 	}

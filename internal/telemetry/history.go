@@ -8,17 +8,6 @@ import "time"
 // estimate.
 const history = 5 * time.Minute
 
-// Follow tells where to ask, by stream, when the oldest record was received that is not saved.
-func (t *Telemetry) Follow(unsaved func() map[string]time.Time) { t.waiting.Store(&unsaved) }
-
-// unsaved asks; the caller does not hold mu, since the pipeline calls under locks of its own.
-func (t *Telemetry) unsaved() map[string]time.Time {
-	if ask := t.waiting.Load(); ask != nil {
-		return (*ask)()
-	}
-	return nil
-}
-
 // historyLeft is how long, about, a watch can still be opened where the state stands, if the oldest record that is not
 // saved was received then.
 func historyLeft(now, oldest time.Time) time.Duration {

@@ -86,43 +86,6 @@ func newGauges() gauges {
 	}
 }
 
-// Describe is prometheus.Collector's.
-func (t *Telemetry) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(t, out) }
-
-// Collect is prometheus.Collector's. It reads the inventory's size from the store where that changed in bulk.
-func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
-	gauge := func(desc *prometheus.Desc, value float64, label string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, label)
-	}
-	for _, name := range t.Options.Sinks {
-		if t.CountLetters == nil {
-			break
-		}
-		if n, err := t.CountLetters(name); err == nil {
-			gauge(t.gauges.deadLetters, float64(n), name)
-		}
-	}
-	now, unsaved := time.Now(), t.unsaved()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for name, s := range t.streams {
-		gauge(t.gauges.historyLeft, historyLeft(now, unsaved[name]).Seconds(), name)
-		if !s.confirmed.IsZero() {
-			gauge(t.gauges.positionAge, age(now, s.confirmed), name)
-		}
-		if n, err := t.countObjects(name); err == nil {
-			gauge(t.gauges.inventory, float64(n), name)
-		}
-	}
-	for name, s := range t.sinks {
-		gauge(t.gauges.queueBytes, float64(s.QueueBytes), name)
-		gauge(t.gauges.queueRecords, float64(s.QueueRecords), name)
-		gauge(t.gauges.spoolBytes, float64(s.SpoolBytes), name)
-		gauge(t.gauges.oldestUnacked, age(now, s.oldest), name)
-		gauge(t.gauges.sinkStopped, oneIf(s.State == stopped), name)
-	}
-}
-
 func oneIf(is bool) float64 {
 	if is {
 		return 1

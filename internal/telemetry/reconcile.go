@@ -13,7 +13,7 @@ const maxCorrections = 20
 func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.stream(stream)
+	s := t.states.stream(stream)
 	s.State, s.sign, s.corrections = snapshotting, time.Now(), 0
 	if snapshot.Reason == change.Epoch {
 		t.ClusterUID = snapshot.Epoch
@@ -34,12 +34,12 @@ func (t *Telemetry) noteGap(stream change.Stream, gap *change.GapError, object s
 		Reason: gap.Reason, Stream: stream.String(), Sinks: gap.Sinks, Object: object,
 		From: gap.Delivered, To: gap.Proven, Since: gap.Since, Time: time.Now(),
 	}
-	s := t.stream(stream)
+	s := t.states.stream(stream)
 	s.Gaps++
 	s.LastGap = shown
 	for _, name := range gap.Sinks {
-		t.sinks[name].Gaps++
-		t.sinks[name].LastGap = shown
+		t.states.sinks[name].Gaps++
+		t.states.sinks[name].LastGap = shown
 	}
 }
 
@@ -60,7 +60,7 @@ func (t *Telemetry) Corrected(stream change.Stream, c change.Correction) {
 	t.metrics.corrections.WithLabelValues(stream.Resource.String(), c.Op.String()).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.stream(stream)
+	s := t.states.stream(stream)
 	if s.corrections++; s.corrections > maxCorrections {
 		return
 	}
@@ -73,7 +73,7 @@ func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) 
 	t.metrics.reconciles.WithLabelValues(stream.Resource.String(), string(snapshot.Reason)).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.stream(stream)
+	s := t.states.stream(stream)
 	s.sign = time.Now()
 	s.LastReconcile = &reconcileState{
 		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Time: time.Now(),

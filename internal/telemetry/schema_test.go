@@ -98,12 +98,12 @@ func (f *fields) compare(t *testing.T, of reflect.Type, path string) {
 			t.Errorf("%s.%s: required by the schema: %t, always written: %t", path, name, !always, always)
 		}
 	}
-	if got := f.Properties["state"].Enum; got != nil && !slices.Equal(got, states(of)) {
-		t.Errorf("%s: the schema has the states %q, want %q", path, got, states(of))
+	if got := f.Properties["state"].Enum; got != nil && !slices.Equal(got, statesIn(of)) {
+		t.Errorf("%s: the schema has the states %q, want %q", path, got, statesIn(of))
 	}
 }
 
-func states(of reflect.Type) []string {
+func statesIn(of reflect.Type) []string {
 	if of == reflect.TypeFor[sinkState]() {
 		return []string{starting, open, failing, stopped}
 	}

@@ -31,14 +31,14 @@ const answerTime = 30 * time.Second
 
 func (t *Telemetry) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	t.mu.Lock()
-	problems := t.unhealthy(time.Now())
+	problems := t.states.unhealthy(time.Now())
 	t.mu.Unlock()
 	answer(w, problems)
 }
 
 func (t *Telemetry) serveReady(w http.ResponseWriter, _ *http.Request) {
 	t.mu.Lock()
-	waiting := t.unready()
+	waiting := t.states.unready()
 	t.mu.Unlock()
 	answer(w, waiting)
 }

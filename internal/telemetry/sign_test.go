@@ -16,7 +16,7 @@ func TestI4ASilentStreamIsToldAndABookmarkIsASign(t *testing.T) {
 		problems := func() int {
 			telemetry.mu.Lock()
 			defer telemetry.mu.Unlock()
-			return len(telemetry.unhealthy(time.Now()))
+			return len(telemetry.states.unhealthy(time.Now()))
 		}
 		time.Sleep(silence + time.Second)
 		if n := problems(); n != len(both) {

@@ -1,0 +1,138 @@
+package telemetry
+
+import (
+	"iter"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Queued is told a sink's backlog.
+func (t *Telemetry) Queued(name string, b Backlog) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	s.QueueRecords, s.QueueBytes, s.oldest = b.Records, b.Bytes, b.Oldest
+	s.SpoolRecords, s.SpoolBytes = b.SpoolRecords, b.SpoolBytes
+}
+
+// Coalesced is told of records that newer ones of the same object made superfluous for the sink.
+func (t *Telemetry) Coalesced(name string, records int) {
+	t.metrics.coalesced.WithLabelValues(name).Add(float64(records))
+}
+
+// Opened is told that a sink is open.
+func (t *Telemetry) Opened(name string, replayed int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	s.State, s.opened, s.Absent = open, true, false
+	if !s.repeated { // else whether it works the next batch tells
+		t.Logger.Info("sink open", "sink", name, "foundAfterMark", replayed)
+	}
+}
+
+// Written is told of a batch that is durable.
+func (t *Telemetry) Written(name string, batch []*change.Record, took time.Duration) {
+	t.metrics.sinkWrite.WithLabelValues(name).Observe(took.Seconds())
+	delivery := t.metrics.delivery.WithLabelValues(name)
+	now := time.Now()
+	for stream, part := range byStream(batch) {
+		t.metrics.sinkRecords.WithLabelValues(name, stream.Resource.String()).Add(float64(len(part)))
+		for _, rec := range part {
+			delivery.Observe(now.Sub(rec.Received).Seconds())
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	if s.repeated {
+		t.Logger.Info("sink accepts records again", "sink", name)
+	}
+	s.State, s.LastError, s.repeated = open, "", false
+	s.Records += len(batch)
+}
+
+// byStream yields the parts of a batch whose records have their stream in common; in most batches all have.
+func byStream(batch []*change.Record) iter.Seq2[*change.Stream, []*change.Record] {
+	return func(yield func(*change.Stream, []*change.Record) bool) {
+		for len(batch) > 0 {
+			stream, n := batch[0].Stream, 1
+			for n < len(batch) && batch[n].Stream == stream {
+				n++
+			}
+			if !yield(stream, batch[:n]) {
+				return
+			}
+			batch = batch[n:]
+		}
+	}
+}
+
+// SinkFailed is told of a sink's error; the sink is opened again. The same error is logged once, until a batch is
+// written.
+func (t *Telemetry) SinkFailed(name string, err error) {
+	t.metrics.sinkRetries.WithLabelValues(name, "reopen").Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	s.repeated = s.LastError == err.Error()
+	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+	if !s.repeated {
+		t.Logger.Warn("sink failed; reopening it", "sink", name, "error", err)
+	}
+}
+
+// Stopped is told of a sink's error that only a person can mend. The same error is logged once, until a batch is
+// written.
+func (t *Telemetry) Stopped(name string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	if s.LastError != err.Error() {
+		t.Logger.Error("sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start", "sink", name, "error", err)
+	}
+	s.State, s.LastError, s.LastErrorTime = stopped, err.Error(), time.Now()
+}
+
+// Absent is told that a sink which is stopped, or not open yet, is waited for no more.
+func (t *Telemetry) Absent(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.states.sinks[name].Absent = true
+	t.Logger.Warn("sink is absent: nothing waits for it; when it opens again, it gets a gap, the deletes that it missed, and a full snapshot", "sink", name)
+}
+
+// Retried is told of an attempt that a sink repeats by itself. The same error is logged once, until a batch is written.
+func (t *Telemetry) Retried(name, reason string, err error) {
+	t.metrics.sinkRetries.WithLabelValues(name, reason).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	if s.LastError == err.Error() {
+		return
+	}
+	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+	t.Logger.Warn("sink retries", "sink", name, "reason", reason, "error", err)
+}
+
+// Noticed is told how a sink works, where there is a choice, and why.
+func (t *Telemetry) Noticed(name, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.states.sinks[name].Note = text
+	t.Logger.Info("sink "+text, "sink", name)
+}
+
+// LabelTopics is told how many topics a sink has made because labels said so.
+func (t *Telemetry) LabelTopics(name string, topics int) {
+	t.metrics.labelTopics.WithLabelValues(name).Set(float64(topics))
+}
+
+// Backlog is what a sink has not acknowledged.
+type Backlog struct {
+	Records                  int // in memory
+	Bytes                    int
+	SpoolRecords, SpoolBytes int64 // on disk; the bytes are those of the disk
+	Oldest                   time.Time
+}

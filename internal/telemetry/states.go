@@ -1,0 +1,193 @@
+package telemetry
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// The states of streams and sinks.
+const (
+	starting     = "starting"
+	snapshotting = "snapshot"
+	watching     = "watching"
+	waiting      = "waiting"
+	open         = "open"
+	failing      = "failing"
+	stopped      = "stopped"
+)
+
+// unknownCount is an inventory size that must be read from the store.
+const unknownCount = -1
+
+// streamState is one stream on /statusz.
+type streamState struct {
+	State              string          `json:"state"`
+	ResourceVersion    string          `json:"resourceVersion"`
+	PositionAgeSeconds float64         `json:"positionAgeSeconds"`
+	HistoryLeftSeconds float64         `json:"historyLeftSeconds"` // an estimate
+	Records            int             `json:"records"`
+	Gaps               int             `json:"gaps"`
+	LastGap            *gapState       `json:"lastGap,omitempty"`
+	LastReconcile      *reconcileState `json:"lastReconcile,omitempty"`
+	LastError          string          `json:"lastError,omitempty"`
+	LastErrorTime      time.Time       `json:"lastErrorTime,omitzero"`
+
+	late      bool      // it came when the process ran already
+	resource  string    // as metrics have it
+	sign      time.Time // of life
+	confirmed time.Time // when the saved position was the server's newest
+	objects   int       // in the inventory, or unknownCount
+
+	corrections int                              // of the reconcile that runs, or ran last
+	received    map[change.Op]prometheus.Counter // each made when it is needed first
+	bytes       prometheus.Counter               // made with the first of them
+}
+
+// gapState is a change.GapError as it is shown.
+type gapState struct {
+	Reason change.Reason `json:"reason"`
+	Stream string        `json:"stream"`
+	Sinks  []string      `json:"sinks,omitempty"`  // none is all
+	Object string        `json:"object,omitempty"` // of a gap of reason policy
+	From   string        `json:"lastDelivered"`
+	To     string        `json:"resourceVersion"`
+	Since  time.Time     `json:"since,omitzero"`
+	Time   time.Time     `json:"time"`
+}
+
+type reconcileState struct {
+	Reason          change.Reason `json:"reason"`
+	Sinks           []string      `json:"sinks,omitempty"` // none is all
+	ResourceVersion string        `json:"resourceVersion"`
+	change.Counts
+	Time time.Time `json:"time"`
+}
+
+// sinkState is one sink on /statusz.
+type sinkState struct {
+	State                string    `json:"state"`
+	Records              int       `json:"records"`
+	QueueRecords         int       `json:"queueRecords"`
+	QueueBytes           int       `json:"queueBytes"`
+	SpoolRecords         int64     `json:"spoolRecords"`
+	SpoolBytes           int64     `json:"spoolBytes"`
+	OldestUnackedSeconds float64   `json:"oldestUnackedSeconds"`
+	Mark                 string    `json:"mark"`
+	Note                 string    `json:"note,omitempty"`   // how it works, where there is a choice
+	Absent               bool      `json:"absent,omitempty"` // nobody waits for it
+	Gaps                 int       `json:"gaps"`             // of this sink alone
+	LastGap              *gapState `json:"lastGap,omitempty"`
+	LastError            string    `json:"lastError,omitempty"`
+	LastErrorTime        time.Time `json:"lastErrorTime,omitzero"`
+
+	oldest      time.Time
+	opened      bool // once
+	repeated    bool // it failed again as before, which is not logged
+	lettersFull bool // which was logged
+}
+
+// commitState is the store on /statusz.
+type commitState struct {
+	LastError     string     `json:"lastError,omitempty"`
+	LastErrorTime *time.Time `json:"lastErrorTime,omitempty"`
+}
+
+// committed moves the saved position and keeps count of the objects.
+func (s *streamState) committed(rec *change.Record, now time.Time) {
+	if rec.Position.ResourceVersion != "" && !rec.Position.Initial() {
+		s.ResourceVersion, s.confirmed = rec.Position.ResourceVersion, now
+	}
+	switch {
+	case rec.Sink != "": // it leaves the inventory as it is
+	case rec.Snapshot != nil:
+		s.objects = unknownCount
+	case s.objects == unknownCount:
+	case rec.Op == change.Added:
+		s.objects++
+	case rec.Op == change.Deleted:
+		s.objects--
+	}
+}
+
+// discoveryState is what is known of the API server's discovery on /statusz.
+type discoveryState struct {
+	LastRead time.Time `json:"lastRead,omitzero"`
+	// of the newest attempt, or what the server could not tell
+	LastError     string    `json:"lastError,omitempty"`
+	LastErrorTime time.Time `json:"lastErrorTime,omitzero"` // when it was heard first
+	// resources and names that are not streamed, and why
+	LeftOut map[string]string `json:"leftOut,omitempty"`
+}
+
+func newStreamState(stream change.Stream, late bool) *streamState {
+	return &streamState{
+		State: starting, objects: unknownCount, sign: time.Now(), late: late, resource: stream.Resource.String(),
+		received: map[change.Op]prometheus.Counter{},
+	}
+}
+
+// states are what is known of the streams, the sinks, the store and discovery. They have no lock: their owner has one.
+type states struct {
+	streams   map[string]*streamState
+	name      []byte // of a stream, while it is looked for
+	sinks     map[string]*sinkState
+	commit    commitState
+	discovery discoveryState
+}
+
+// stream is what is known of a stream; of one that is forgotten, it is a state that nobody sees.
+func (all *states) stream(stream change.Stream) *streamState {
+	all.name = stream.AppendString(all.name[:0]) // and no string, which would be one a record
+	if s := all.streams[string(all.name)]; s != nil {
+		return s
+	}
+	return newStreamState(stream, true)
+}
+
+// silence is how long a stream may give no sign of life. A watch is opened again after ten minutes at most.
+const silence = 15 * time.Minute
+
+// unhealthy says what a restart might mend: a stream that is silent although no sink holds it up.
+func (all *states) unhealthy(now time.Time) []string {
+	for _, s := range all.sinks {
+		if s.QueueRecords > 0 {
+			return nil // back-pressure: the streams may be waiting for this sink
+		}
+	}
+	var problems []string
+	for name, s := range all.streams {
+		if s.State != waiting && now.Sub(s.sign) > silence {
+			problems = append(problems, fmt.Sprintf("stream %s gave no sign of life for %s", name, now.Sub(s.sign).Round(time.Second)))
+		}
+	}
+	return problems
+}
+
+// unready says what has not started yet, or stands still: of the streams those that were there when the process started
+// and have neither begun nor failed to. One that is forbidden or not served is on /statusz, and holds nothing up.
+func (all *states) unready() []string {
+	var missing []string
+	for name, s := range all.streams {
+		if s.State == starting && !s.late {
+			missing = append(missing, "stream "+name+" has not started")
+		}
+	}
+	for name, s := range all.sinks {
+		if !s.opened {
+			missing = append(missing, "sink "+name+" is not open")
+		}
+		if s.State == stopped {
+			missing = append(missing, "sink "+name+" is stopped: "+s.LastError)
+		}
+	}
+	if all.commit.LastError != "" {
+		missing = append(missing, "the state is not saved: "+all.commit.LastError)
+	}
+	return missing
+}
+
+func now() *time.Time { t := time.Now(); return &t }

@@ -1,0 +1,73 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Watching is told that a stream's watch is open.
+func (t *Telemetry) Watching(stream change.Stream, from string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(stream)
+	s.sign = time.Now()
+	if s.State == watching {
+		return
+	}
+	if s.LastError != "" {
+		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from)
+	} else {
+		t.Logger.Info("watching", "resource", stream.String(), "resourceVersion", from)
+	}
+	s.State, s.LastError = watching, ""
+}
+
+// StreamFailed is told of a failed list or watch. The same failure is logged once, until the stream recovers.
+func (t *Telemetry) StreamFailed(stream change.Stream, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(stream)
+	s.sign = time.Now()
+	if s.LastError == err.Error() {
+		return
+	}
+	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+	t.Logger.Warn("stream failed; retrying", "resource", stream.String(), "error", err)
+}
+
+// Received is told of a record that was read.
+func (t *Telemetry) Received(rec *change.Record) {
+	if t.Options.Received != nil {
+		t.Options.Received(rec)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(*rec.Stream)
+	if s.sign = rec.Received; s.sign.IsZero() { // a bookmark
+		s.sign = time.Now()
+	}
+	s.Records++
+	t.receivedOf(s, rec).Inc()
+	s.bytes.Add(float64(len(rec.Object)))
+}
+
+// receivedOf is the stream's counter of the record's operation. To find a counter by its labels costs more than all
+// else that is done for a record here, so it is remembered; the caller holds mu.
+func (t *Telemetry) receivedOf(s *streamState, rec *change.Record) prometheus.Counter {
+	if s.received[rec.Op] == nil {
+		resource := rec.Stream.Resource.String()
+		s.received[rec.Op] = t.metrics.sourceRecords.WithLabelValues(resource, rec.Op.String())
+		s.bytes = t.metrics.sourceBytes.WithLabelValues(resource)
+	}
+	return s.received[rec.Op]
+}
+
+// Misshapen is told of an object that a filter or a redaction could not be applied to.
+func (t *Telemetry) Misshapen(rec *change.Record, err error) {
+	t.metrics.misshapen.WithLabelValues(rec.Stream.Resource.String()).Inc()
+	t.Logger.Warn("object not filtered or redacted as configured", "resource", rec.Stream.String(), "object", rec.Key.String(),
+		"uid", rec.UID, "resourceVersion", rec.ResourceVersion, "withheld", rec.Withheld != "", "error", err)
+}
