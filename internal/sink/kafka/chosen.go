@@ -14,14 +14,14 @@ type chosen struct {
 	*brokers
 	known *known
 
-	mu     sync.Mutex        // guards the following
-	shut   map[string]closed // those that cannot be written to
-	making map[string]bool   // those that this sink has made
-	full   bool              // it was told that no more are made
+	mu     sync.Mutex           // guards the following
+	shut   map[string]objection // those that cannot be written to
+	making map[string]bool      // those that this sink has made
+	full   bool                 // it was told that no more are made
 }
 
-// closed is a topic that data chose and that cannot be written to, and since when that is known.
-type closed struct {
+// objection is why a topic cannot be written to, and since when that is known.
+type objection struct {
 	err   error
 	since time.Time
 }
@@ -39,7 +39,7 @@ func (c *chosen) close(name string, err error) {
 	if len(c.shut) >= mostClosed {
 		clear(c.shut)
 	}
-	c.shut[name] = closed{err, c.now()}
+	c.shut[name] = objection{err, c.now()}
 }
 
 // refusal is what speaks against a topic, nil where nothing is known.

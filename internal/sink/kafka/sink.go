@@ -47,7 +47,7 @@ func New(options Options) (*Sink, error) {
 // furnished is a sink with all its parts.
 func furnished(b *brokers, encoders *encoders) *Sink {
 	k := &known{topics: map[string]*topic{}}
-	data := &chosen{brokers: b, known: k, shut: map[string]closed{}, making: map[string]bool{}}
+	data := &chosen{brokers: b, known: k, shut: map[string]objection{}, making: map[string]bool{}}
 	judges := &inspector{b, data}
 	topics := &catalog{brokers: b, known: k, chosen: data, inspector: judges, told: map[string]int{}}
 	writer := &right{brokers: b, known: k, producer: wire.NoProducer(), owner: wire.NoProducer()}
