@@ -137,7 +137,7 @@ func (v *verdict) judgeAll(resource string) {
 	}
 	v.announced()
 	for _, key := range append(manyKeys(v.judge.world.script.Many), keys()...) {
-		v.narrow(key)
+		v.narrow(key, byKey[key])
 		last, deleted := v.object(key, byKey[key])
 		if v.judge.world.life.spec.covers(resource, key) {
 			v.present(key, &last, deleted)
@@ -146,7 +146,7 @@ func (v *verdict) judgeAll(resource string) {
 }
 
 // narrow finds the frames of the streams that have the object.
-func (v *verdict) narrow(key string) {
+func (v *verdict) narrow(key string, records []told) {
 	v.frames, v.start = nil, 0
 	namespace, _, _ := strings.Cut(key, "/")
 	first := math.MaxInt // of which snapshot, in time: revisions of two timelines do not compare
@@ -158,6 +158,9 @@ func (v *verdict) narrow(key string) {
 		if at, begins := v.begins(&t); begins && began(t.snapshot) < first {
 			v.start, first = at, began(t.snapshot)
 		}
+	}
+	if len(v.frames) == 0 && len(records) > 0 && v.judge.world.script.changes(v.resource) {
+		v.start = records[0].rev // from the sink's disk, and the frames there were of a stream that has left
 	}
 }
 
