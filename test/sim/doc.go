@@ -50,4 +50,9 @@
 //	marks that carry ids                   133    what an absent sink misses              18
 //	what its log has when it returns       421    draining before another version       72
 //	saved debts of a stream that goes on   109    today's rules for what is on disk       31
+//
+// With -changes namespaces (the first two with -changes streams):
+//
+//	what a log has of a stream that left   462    what its disk has                      425
+//	what a stream inherits                   6    the objects among that                  78
 package sim
