@@ -14,9 +14,9 @@ import (
 )
 
 // TestI4WhateverIsConfiguredBetweenStartsTheSinksFoldToTheCluster: 50 changes a second go on while the exporter is
-// killed or stopped, configured anew at random, and started again: selectors, rules, sinks that leave and return, what
-// they take, their queues, partitions of topics. E2E_STARTS is how often, E2E_SEEDS how many seeds are tried from
-// E2E_SEED on.
+// killed or stopped, configured anew at random, and started again: namespaces, selectors, rules, sinks that leave and
+// return, what they take, their queues, partitions of topics. E2E_STARTS is how often, E2E_SEEDS how many seeds are
+// tried from E2E_SEED on.
 func TestI4WhateverIsConfiguredBetweenStartsTheSinksFoldToTheCluster(t *testing.T) {
 	first := seed(t)
 	for i := range uint64(number(t, "E2E_SEEDS", 1)) {

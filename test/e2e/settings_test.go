@@ -53,13 +53,11 @@ type plan struct {
 	random *rand.Rand
 	sinks  []string // that there may be
 	queues []string // of the sinks
-	// roams says that the namespaces change, narrows that sinks take less.
-	roams, narrows bool
 }
 
 // newPlan makes queues that merge records in every other world only, since what is merged is judged less strictly.
 func newPlan(seed uint64, sinks ...string) *plan {
-	p := &plan{random: rand.New(rand.NewPCG(seed, 77)), sinks: sinks, roams: true, narrows: true, queues: []string{"{}", "{records: 8, full: spool}", "{records: 8}"}}
+	p := &plan{random: rand.New(rand.NewPCG(seed, 77)), sinks: sinks, queues: []string{"{}", "{records: 8, full: spool}", "{records: 8}"}}
 	if seed%2 == 0 {
 		p.queues = append(p.queues, coalescing)
 	}
@@ -82,7 +80,7 @@ func (p *plan) change(now *settings) *settings {
 	if p.random.IntN(2) == 0 {
 		next.rule = p.pick("", "redact", "drop")
 	}
-	if p.roams && p.random.IntN(2) == 0 {
+	if p.random.IntN(2) == 0 {
 		next.namespaces = p.someNamespaces()
 	}
 	if p.random.IntN(2) == 0 {
@@ -107,7 +105,7 @@ func (p *plan) some(of []string) []string {
 
 func (p *plan) someSinks() (sinks []sinkSettings) {
 	for _, name := range p.some(slices.Clone(p.sinks)) {
-		sinks = append(sinks, sinkSettings{name: name, queue: p.pick(p.queues...), all: p.random.IntN(4) > 0 || !p.narrows})
+		sinks = append(sinks, sinkSettings{name: name, queue: p.pick(p.queues...), all: p.random.IntN(4) > 0})
 	}
 	return sinks
 }
