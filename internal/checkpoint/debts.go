@@ -70,6 +70,7 @@ func (w *writer) owe(debt Debt) error {
 	if d.exists {
 		d.owed.Generation++
 	}
+	d.owed.Generation = max(d.owed.Generation, debt.Generation)
 	d.owed.After, d.exists, d.changed = "", true, true
 	return nil
 }

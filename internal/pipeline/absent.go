@@ -103,10 +103,13 @@ func (r *run) absenceOf(l *listener) (checkpoint.Batch, error) {
 	return batch, nil
 }
 
-// leave makes the batch note that the sink misses the stream.
+// leave makes the batch note that the sink misses the stream. A source may still hold the return from an earlier
+// absence, which was told. So the generation of this one is another.
 func leave(batch *checkpoint.Batch, share checkpoint.Share) {
-	batch.Absent = append(batch.Absent, checkpoint.Absence{Share: share, Since: time.Now()})
-	batch.Debts = append(batch.Debts, debt(share.Sink, share.Stream, change.Absent))
+	since, owed := time.Now(), debt(share.Sink, share.Stream, change.Absent)
+	owed.Generation = uint64(since.UnixNano())
+	batch.Absent = append(batch.Absent, checkpoint.Absence{Share: share, Since: since})
+	batch.Debts = append(batch.Debts, owed)
 }
 
 // dismiss takes the listener out of the line, and returns the letters that waited for it. Its mark is the saved one
@@ -120,7 +123,7 @@ func (l *Line) dismiss(lst *listener, sources []Source) (replays []*change.Recor
 		}
 	}
 	i := lst.index
-	l.marks[i], l.held[i], l.saved[i], l.skipped[i] = checkpoint.Marks{}, heldMark{}, l.durable[i], 0
+	l.resume[i].leave(l.durable[i])
 	replays = lst.dismiss()
 	l.signalChanged()
 	l.wakeCommitter()

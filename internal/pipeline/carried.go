@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -50,21 +49,18 @@ func (c *carried) all() []string {
 	return ids[at:]
 }
 
-// carry lets a mark that lags go on, with the ids of what keeps it back. While records
-// are on disk it is not known, and the positions move on. The caller holds mu.
+// carry lets a mark that lags go on, with the ids of what keeps it back. While records are on disk it is not known, and
+// the positions move on. The caller holds mu.
 func (l *Line) carry(listener int, frontier uint64, last *part) {
-	lst, held := l.listeners[listener], l.held[listener]
-	seq, mark, ok := l.marks[listener].Newest()
-	if held.mark != "" {
-		seq, mark = max(held.seq, l.skipped[listener], seq), held.mark
-	}
-	if !ok || mark == l.saved[listener] || l.marks[listener].Lag(seq) < l.markLag || seq < l.carryAt[listener] || lst.spools() || lst.isBehind() {
+	lst, point := l.listeners[listener], &l.resume[listener]
+	seq, mark, ok := point.lags(l.markLag)
+	if !ok || lst.spools() || lst.isBehind() {
 		return
 	}
-	l.carryAt[listener] = seq + l.markLag
+	point.carryAt = seq + l.markLag
 	var found []string
 	lst.recovery.with(func(r *recovery) {
-		if l.skipped[listener] < frontier {
+		if point.compared < frontier {
 			r.log.Compared()
 		}
 		found, ok = r.log.Remaining()
@@ -72,7 +68,7 @@ func (l *Line) carry(listener int, frontier uint64, last *part) {
 	if !ok {
 		return
 	}
-	of, bytes := carried{found: found, cluster: lst.clusterUID, from: l.plain[listener]}, 0
+	of, bytes := carried{found: found, cluster: lst.clusterUID, from: point.plain}, 0
 	for _, id := range found {
 		bytes += len(id)
 	}
@@ -86,7 +82,6 @@ func (l *Line) carry(listener int, frontier uint64, last *part) {
 		return
 	}
 	l.mark(listener, mark, last)
-	last.carried[lst.Name], l.carries[listener] = of, true
-	l.marks[listener] = checkpoint.Marks{}
-	l.marks[listener].Written(seq, mark)
+	last.carried[lst.Name] = of
+	point.carried(seq, mark)
 }

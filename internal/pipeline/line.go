@@ -27,18 +27,10 @@ type Line struct {
 	mu      sync.Mutex // guards the following
 	number  fifo.Numberer
 	streams map[string]*progress
-	name    []byte             // of a stream, while it is looked for
-	recent  *change.Stream     // the one that was looked for last
-	found   *progress          // what came of it; nil is none
-	marks   []checkpoint.Marks // by listener
-	held    []heldMark         // by listener
-	saved   []sink.Mark        // by listener: the mark that was given to the committer last
-	carries []bool             // by listener: its saved mark may carry ids
-	plain   []sink.Mark        // by listener: the newest mark that was saved and carries nothing
-	carryAt []uint64           // by listener: the Seq before which no mark carries anything again
-	based   []bool             // by listener: its log is compared with positions of its own until a mark is saved
-	// by listener: the highest Seq that may be in the log before the marks, or clears what is there
-	skipped []uint64
+	name    []byte            // of a stream, while it is looked for
+	recent  *change.Stream    // the one that was looked for last
+	found   *progress         // what came of it; nil is none
+	resume  []resumePoint     // by listener
 	leaving []*change.Record  // given to the committer, and not part of the saved state yet
 	window  *fifo.Queue       // room for what is not saved yet; it only counts
 	told    []checkpoint.Held // what listeners have told by themselves, for the next batch
@@ -52,15 +44,8 @@ func newLine(listeners []*listener) *Line {
 	l := &Line{
 		listeners: listeners,
 		streams:   map[string]*progress{},
-		marks:     make([]checkpoint.Marks, len(listeners)),
-		held:      make([]heldMark, len(listeners)),
-		saved:     make([]sink.Mark, len(listeners)),
+		resume:    make([]resumePoint, len(listeners)),
 		durable:   make([]sink.Mark, len(listeners)),
-		skipped:   make([]uint64, len(listeners)),
-		based:     make([]bool, len(listeners)),
-		carries:   make([]bool, len(listeners)),
-		plain:     make([]sink.Mark, len(listeners)),
-		carryAt:   make([]uint64, len(listeners)),
 		window:    fifo.NewQueue(windowLimit(listeners)),
 		wake:      make(chan struct{}, 1),
 		moved:     make(chan struct{}, 1),

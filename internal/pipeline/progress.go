@@ -8,12 +8,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// heldMark is the newest mark of a sink whose log still holds what comes again: it counts when that has passed.
-type heldMark struct {
-	seq  uint64
-	mark sink.Mark // "" is none
-}
-
 // progress is what is known of one stream's records.
 type progress struct {
 	tracker   *checkpoint.Tracker
@@ -74,11 +68,11 @@ func (l *Line) settle(listener int, batch []*change.Record, mark sink.Mark, how 
 	// What is on disk is given again after a crash, until all that was taken with it is delivered: no mark may pass it.
 	// And what was written before lies before it, whatever its number: a batch from disk has none, and a queue that
 	// coalesces does not rise.
-	spools, held := lst.spools(), &l.held[listener]
-	held.seq = max(held.seq, seq)
-	if all := lst.settle(queued(batch)); mark != "" && (all || !spools) {
-		held.mark = mark
+	spools := lst.spools()
+	if all := lst.settle(queued(batch)); !all && spools {
+		mark = ""
 	}
+	l.resume[listener].wrote(seq, mark)
 	l.wakeCommitter()
 	return nil
 }
@@ -90,16 +84,14 @@ func (l *Line) settle(listener int, batch []*change.Record, mark sink.Mark, how 
 func (l *Line) compare(listener int, seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.skipped[listener] = max(seq, l.skipped[listener])
+	l.resume[listener].compare(seq)
 }
 
 // release lets the listener's mark count, unless what is still to be replayed lies before it. Of what is taken and on
 // disk some may have been found before it, and after a crash all of it is compared again. The caller holds mu.
 func (l *Line) release(listener int) {
-	held, lst := &l.held[listener], l.listeners[listener]
-	if held.mark != "" && lst.recovery.isOver() && !lst.spools() {
-		l.marks[listener].Written(max(held.seq, l.skipped[listener]), held.mark)
-		*held = heldMark{}
+	if lst := l.listeners[listener]; lst.recovery.isOver() && !lst.spools() {
+		l.resume[listener].release()
 	}
 }
 
@@ -109,7 +101,7 @@ func (l *Line) save(store *checkpoint.Store, batch checkpoint.Batch) error {
 	defer l.saving.Unlock()
 	l.mu.Lock()
 	for i, lst := range l.listeners {
-		if mark, found := batch.Marks[lst.Name]; found && mark != l.saved[i] {
+		if mark, found := batch.Marks[lst.Name]; found && mark != l.resume[i].given {
 			delete(batch.Marks, lst.Name)
 			delete(batch.Carried, lst.Name)
 		}
@@ -144,10 +136,7 @@ func (l *Line) savedMark(listener int) sink.Mark {
 func (l *Line) rewind(listener int, mark, plain sink.Mark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.plain[listener] = plain
-	l.marks[listener], l.held[listener], l.saved[listener] = checkpoint.Marks{}, heldMark{}, mark
-	l.carries[listener] = true // perhaps
-	l.marks[listener].Written(0, mark)
+	l.resume[listener].rewind(mark, plain)
 }
 
 // advance returns what may be saved now, in parts that each may be one batch: the records that every listener
@@ -183,12 +172,13 @@ func (l *Line) advance() []*part {
 		}
 		l.release(i)
 		frontier := l.frontier(i)
-		if mark, ok := l.marks[i].At(frontier); ok && mark != l.saved[i] {
+		point := &l.resume[i]
+		if mark, ok := point.next(frontier); ok {
 			l.mark(i, mark, last)
-			l.plain[i] = mark
+			point.plain = mark
 			lst.recovery.with(func(r *recovery) { r.log.Compared() })
-			if l.carries[i] {
-				last.carried[lst.Name], l.carries[i] = carried{}, false
+			if point.carries {
+				last.carried[lst.Name], point.carries = carried{}, false
 			}
 		}
 		l.carry(i, frontier, last)
@@ -210,10 +200,11 @@ func (l *Line) frontier(listener int) uint64 {
 
 // mark puts the listener's mark into the part. The caller holds mu.
 func (l *Line) mark(listener int, mark sink.Mark, last *part) {
-	lst := l.listeners[listener]
-	last.marks[lst.Name], l.saved[listener] = mark, mark
-	if l.based[listener] && lst.recovery.isOver() {
-		last.compared, l.based[listener] = append(last.compared, lst.Name), false
+	lst, point := l.listeners[listener], &l.resume[listener]
+	last.marks[lst.Name] = mark
+	point.give(mark)
+	if point.based && lst.recovery.isOver() {
+		last.compared, point.based = append(last.compared, lst.Name), false
 	}
 }
 

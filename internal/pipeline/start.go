@@ -260,7 +260,7 @@ func (r *run) base(l *listener, batch *checkpoint.Batch) error {
 	if err != nil || len(bases) == 0 && l.Spool == 0 {
 		return err
 	}
-	r.line.based[l.index] = true
+	r.line.resume[l.index].based = true
 	for _, s := range r.Sources {
 		stream := s.Stream.String()
 		if _, found := bases[stream]; found {
