@@ -22,9 +22,9 @@ type Batch struct {
 	// Carried is by the name of the sink what its mark carries, which is in Marks. An empty one forgets that of an
 	// earlier mark.
 	Carried map[string]Carried
-	// Debts are snapshots that are owed from now on, in the Generation that they come with or a newer one, whatever After
-	// they come with: one that is owed already is owed anew, from its beginning. One is paid by the SnapshotEnd record of its sink, stream, reason and
-	// generation.
+	// Debts are snapshots that are owed from now on, in the Generation that they come with or a newer one, whatever
+	// After they come with: one that is owed already is owed anew, from its beginning. One is paid by the SnapshotEnd
+	// record of its sink, stream, reason and generation.
 	Debts []Debt
 	// Taken are the shares that sinks have from now on, Left those that they no longer have, with their debts.
 	Taken, Left []Share
