@@ -11,7 +11,7 @@ import (
 // changes are the worlds in which the configuration is not the same in all lives: "" is none, "streams" those in which
 // whole streams leave and come back, and "namespaces" those as well in which a resource is configured for all
 // namespaces in one life, and for some in another.
-const changes = ""
+const changes = "namespaces"
 
 // namespaces are those of the keys.
 func namespaces() []string { return []string{"a", "a-b", "a.b", "m"} }

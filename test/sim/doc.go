@@ -12,9 +12,8 @@
 // change behind its first begin is missing without a gap. Some have a server that lists by namespace and name. In some
 // the server comes to prefer another version of a resource, in which the exporter then goes on.
 //
-// In some worlds namespaces are configured, a stream each. With -changes streams there are some in which streams leave
-// the configuration for a life and come back, with -changes namespaces also some in which namespaces become all, or the
-// reverse. What is not configured in the last life stays as the sinks were told last, and nobody asks whether that is
+// In some worlds namespaces are configured, a stream each. In some streams leave the configuration for a life and come
+// back; in some namespaces become all, or the reverse. What is not configured in the last life stays as the sinks were told last, and nobody asks whether that is
 // still so.
 //
 // In some worlds the rules become stricter: from one life on a field is left out of all objects, and no sink is given
@@ -50,9 +49,6 @@
 //	marks that carry ids                   133    what an absent sink misses              18
 //	what its log has when it returns       421    draining before another version       72
 //	saved debts of a stream that goes on   109    today's rules for what is on disk       31
-//
-// With -changes namespaces (the first two with -changes streams):
-//
 //	what a log has of a stream that left   462    what its disk has                      425
 //	what a stream inherits                   6    the objects among that                  78
 package sim
