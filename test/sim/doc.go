@@ -13,8 +13,8 @@
 // the server comes to prefer another version of a resource, in which the exporter then goes on.
 //
 // In some worlds namespaces are configured, a stream each. In some streams leave the configuration for a life and come
-// back; in some namespaces become all, or the reverse. What is not configured in the last life stays as the sinks were told last, and nobody asks whether that is
-// still so.
+// back; in some namespaces become all, or the reverse. What is not configured in the last life stays as the sinks were
+// told last, and nobody asks whether that is still so.
 //
 // In some worlds the rules become stricter: from one life on a field is left out of all objects, and no sink is given
 // an object that has it (I9), wherever the object comes from.
