@@ -75,13 +75,34 @@ func (r *run) asks(d *checkpoint.Debt, stream *change.Stream) bool {
 	return true
 }
 
+// lostDebts are what a sink is owed whose log has lost records: a full snapshot of every stream that it takes, and of
+// those that are not configured, for when they are back. Any of them may have written there.
+func (r *run) lostDebts(l *listener) ([]checkpoint.Debt, error) {
+	shares, err := r.Store.Shares()
+	if err != nil {
+		return nil, err
+	}
+	debts, sources := r.debts(l.Name, change.Lost, l.takes), r.sources()
+	for share := range shares {
+		configured := func(s Source) bool { return s.Stream.String() == share.Stream }
+		if share.Sink == l.Name && !slices.ContainsFunc(sources, configured) {
+			debts = append(debts, debt(l.Name, share.Stream, change.Lost))
+		}
+	}
+	return debts, nil
+}
+
 // oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
 // may have written there. The mark is saved with the debts, and no later one that was on its way.
 func (r *run) oweLost(l *listener, mark, plain sink.Mark) error {
 	r.line.saving.Lock()
 	defer r.line.saving.Unlock()
 	r.line.rewind(l.index, mark, plain)
-	if err := r.owe(r.debts(l.Name, change.Lost, l.takes), map[string]sink.Mark{l.Name: mark}); err != nil {
+	debts, err := r.lostDebts(l)
+	if err != nil {
+		return err
+	}
+	if err := r.owe(debts, map[string]sink.Mark{l.Name: mark}); err != nil {
 		return err
 	}
 	r.line.isSaved(l.index, mark)

@@ -82,8 +82,13 @@ func (l *listener) eachSpooled(each func(rec *change.Record)) error {
 	return nil
 }
 
-// owesLost says whether the sink's log once lost records, and the snapshot after that is not complete.
+// owesLost says whether the sink's log once lost records, and the snapshot after that, of a stream that there is, is
+// not complete.
 func (r *run) owesLost(name string) (bool, error) {
 	debts, err := r.Store.Debts()
-	return slices.ContainsFunc(debts, func(d checkpoint.Debt) bool { return d.Sink == name && d.Reason == change.Lost }), err
+	sources := r.sources()
+	return slices.ContainsFunc(debts, func(d checkpoint.Debt) bool {
+		isOf := func(s Source) bool { return s.Stream.String() == d.Stream }
+		return d.Sink == name && d.Reason == change.Lost && slices.ContainsFunc(sources, isOf)
+	}), err
 }

@@ -192,7 +192,10 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 		if err != nil {
 			return err
 		}
-		debts = slices.DeleteFunc(r.debts(l.Name, change.Lost, l.takes), func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
+		if debts, err = r.lostDebts(l); err != nil {
+			return err
+		}
+		debts = slices.DeleteFunc(debts, func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
 	}
 	r.line.saving.Lock()
 	defer r.line.saving.Unlock()

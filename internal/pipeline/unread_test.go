@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // with is a life in which another stream is configured in the place of the pods.
@@ -129,6 +130,19 @@ func TestI3WhatALogHoldsIsKnownOfAStreamThatItsSinkMisses(t *testing.T) {
 	r.live(both, func(line *Line) { r.comeback(line, "s") })
 	if got := target.short(); strings.Count(got, "deleted") != 1 || strings.Count(got, "/90/gap") != 2 {
 		t.Errorf("the sink has %s", got)
+	}
+}
+
+// TestI4ALogThatLosesRecordsOwesStreamsThatAreNotConfigured: when such a stream is back, nobody else would know that
+// the log has lost what it had of it.
+func TestI4ALogThatLosesRecordsOwesStreamsThatAreNotConfigured(t *testing.T) {
+	target := &memory{}
+	r := crashed(t, target)
+	target.lost = &sink.LostError{Log: "log", Want: "1", Have: "0"}
+	r.with(configMaps(), func(line *Line) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
+	r.requests = nil
+	if err := r.life(func(*Line) {}); err != nil || !strings.Contains(r.requested(), "pods lost s") {
+		t.Errorf("%v; asked for %q", err, r.requested())
 	}
 }
 
