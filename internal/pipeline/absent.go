@@ -231,7 +231,7 @@ func (l *Line) recallMissed(stream string) error {
 	for _, lst := range l.listeners {
 		none := false
 		lst.recovery.with(func(r *recovery) { none = r.missed.None() })
-		if lst.isAway() || l.reaches(lst.Name, stream) && none {
+		if lst.isAway() || lst.partly.Load() || l.reaches(lst.Name, stream) && none {
 			continue
 		}
 		entries, err := lst.store.Missed(checkpoint.Share{Sink: lst.Name, Stream: stream}, lst.clusterUID)
@@ -245,6 +245,7 @@ func (l *Line) recallMissed(stream string) error {
 
 // rejoin notes that the sink is open again. Each stream gives it what it has missed.
 func (l *listener) rejoin() {
+	l.partly.Store(false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.away, l.halted, l.gone = false, false, make(chan struct{})
@@ -306,10 +307,9 @@ func (l *listener) comesBack() error {
 func (r *run) returned(l *listener) error {
 	held := l.heldBehind
 	l.heldBehind = nil
-	if !l.isAway() && !l.partly {
+	if !l.isAway() && !l.partly.Load() {
 		return nil
 	}
-	l.partly = false
 	err := l.eachSpooled(func(rec *change.Record) {
 		if rec.Op == change.Deleted { // it will be told
 			held = append(held, checkpoint.Held{
@@ -387,7 +387,7 @@ func (r *run) departs(l *listener, batch *checkpoint.Batch, absent map[checkpoin
 		}
 	}
 	l.away = len(missed) > 0 && !slices.ContainsFunc(others, func(s checkpoint.Share) bool { return !slices.Contains(batch.Taken, s) })
-	l.partly = len(missed) > 0 && !l.away
+	l.partly.Store(len(missed) > 0 && !l.away)
 	if l.away {
 		for _, share := range others {
 			leave(batch, share)

@@ -40,7 +40,11 @@ func (l *listener) readSpool() ([]*change.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if records, err = l.stillTaken(records); err != nil {
+	records, others, err := l.stillTaken(records)
+	if err == nil {
+		err = l.leaveOut(others)
+	}
+	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
@@ -55,11 +59,9 @@ func (l *listener) readSpool() ([]*change.Record, error) {
 	return records, nil
 }
 
-// stillTaken are the records of streams that the sink takes. Those of a stream that is not configured are noted as
-// missed.
-func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error) {
-	taken := records[:0]
-	var left []*change.Record
+// stillTaken are the records of streams that the sink takes; left are those of streams that are not configured.
+func (l *listener) stillTaken(records []*change.Record) (taken, left []*change.Record, err error) {
+	taken = records[:0]
 	same, present := map[*change.Stream]*change.Stream{}, l.recovery.streams() // most records share their streams
 	for _, rec := range records {
 		if same[rec.Stream] == nil {
@@ -71,7 +73,7 @@ func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error
 		}
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case now == nil:
 			left = append(left, rec)
 		case l.takes(asked):
@@ -80,7 +82,7 @@ func (l *listener) stillTaken(records []*change.Record) ([]*change.Record, error
 			taken = append(taken, rec)
 		}
 	}
-	return taken, l.leaveOut(left)
+	return taken, left, nil
 }
 
 // shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What
@@ -172,7 +174,7 @@ func (l *listener) firstSpooled() error {
 	if err != nil {
 		return err
 	}
-	l.spooledFirst, err = l.stillTaken(records)
+	l.spooledFirst, _, err = l.stillTaken(records)
 	return err
 }
 

@@ -34,7 +34,6 @@ type listener struct {
 	reader       redo.Reader // of ids in the log
 	recovery     recovery
 	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds behind the mark
-	partly       bool                // it comes back to some of its streams, and missed nothing of the others
 	unread       []checkpoint.Held   // what the log holds behind the mark of streams that are not configured
 	leftOut      map[string]bool     // streams that are not configured, and of which something on disk was left out
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
@@ -53,6 +52,7 @@ type listener struct {
 	seldom   *backoff.ExponentialBackOff // how long a sink waits that is stopped
 	kept     atomic.Pointer[sink.Mark]   // the saved mark, if it is another one than the sink was told
 	compared atomic.Bool                 // what the log holds is known
+	partly   atomic.Bool                 // it has not joined, and misses some of its streams
 
 	mu       sync.Mutex // guards the following
 	spool    spool

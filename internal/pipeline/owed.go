@@ -69,6 +69,9 @@ func (r *run) asks(d *checkpoint.Debt, stream *change.Stream) bool {
 	if l == nil || l.isAway() || !l.takes(stream) {
 		return false
 	}
+	if d.Reason == change.Absent && l.partly.Load() {
+		return false // what is on disk for it is not compared with what it has missed
+	}
 	if d.Reason == change.Absent {
 		r.line.expect(l, d.Stream, d.Generation)
 	}

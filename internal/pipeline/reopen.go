@@ -120,7 +120,7 @@ func (l *listener) firstReading(spooled []*change.Record) (*behindMark, error) {
 		return nil, err
 	}
 	behind.log = l.reader.Read(l.recovery.streams(), spooled)
-	if l.isStopped() || l.partly {
+	if l.isStopped() || l.partly.Load() {
 		behind.held = newHeldReading(l, l.recovery.streams())
 	}
 	behind.unread, err = newUnreadReading(l)

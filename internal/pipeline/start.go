@@ -109,7 +109,7 @@ func (r *run) awaitOpen(l *listener) (bool, error) {
 		return false, nil
 	}
 	l.stops.resume(l.index)
-	back := l.isAway()
+	back := l.isAway() || l.partly.Load()
 	if err := r.join(l, opened, r.owe); err != nil {
 		return false, err
 	}
