@@ -103,8 +103,8 @@ func (l *dropLine) tryPush(rec *change.Record) bool {
 // Drain implements source.Line: nothing is saved here.
 func (l *dropLine) Drain(context.Context, change.Stream) error { return nil }
 
-// Ghosts is source.Line's; there is no sink with a log.
-func (l *dropLine) Ghosts(change.Stream) []change.Ghost { return nil }
+// SinkOnly is source.Line's; there is no sink with a log.
+func (l *dropLine) SinkOnly(change.Stream) []change.SinkOnly { return nil }
 
 // consume takes what is queued, as a sink does in batches, and drops it.
 func (l *dropLine) consume(ctx context.Context, meter *harness.Meter) {

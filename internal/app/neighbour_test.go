@@ -100,7 +100,7 @@ func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(c
 				}
 			}
 		}
-		if err := n.haunt(ctx, line, last); err != nil || !n.settle(ctx) {
+		if err := n.tellGone(ctx, line, last); err != nil || !n.settle(ctx) {
 			return ignoreStop(ctx, err)
 		}
 		if n.refusal() == nil {
@@ -112,15 +112,15 @@ func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(c
 	}
 }
 
-// haunt tells that the line's ghosts are gone.
-func (n *neighbour) haunt(ctx context.Context, line *pipeline.Line, version string) error {
+// tellGone tells that the line's sink-only objects are gone.
+func (n *neighbour) tellGone(ctx context.Context, line *pipeline.Line, version string) error {
 	there := existing(history(n.letter(), n.lives))
-	for _, ghost := range line.Ghosts(neighbourStream) {
-		if there[ghost.Key.Name] == ghost.UID {
+	for _, object := range line.SinkOnly(neighbourStream) {
+		if there[object.Key.Name] == object.UID {
 			continue
 		}
 		err := line.Push(ctx, &change.Record{
-			Stream: &neighbourStream, Op: change.Deleted, Key: ghost.Key, UID: ghost.UID, ResourceVersion: ghost.ResourceVersion,
+			Stream: &neighbourStream, Op: change.Deleted, Key: object.Key, UID: object.UID, ResourceVersion: object.ResourceVersion,
 			FinalStateUnknown: true, Received: time.Now(), Snapshot: &change.Snapshot{ID: version + ".1", Reason: change.Gone, ResourceVersion: version},
 		})
 		if err != nil {

@@ -126,13 +126,13 @@ type Image struct {
 	Object []byte
 }
 
-// Ghost is an object that one sink was given before a crash, and that the saved inventory does not know. The watch
+// SinkOnly is an object that one sink was given before a crash, and that the saved inventory does not know. The watch
 // brings it again, unless the server has forgotten; if it is deleted meanwhile, nobody else remembers that the sink
 // has it.
-type Ghost struct {
+type SinkOnly struct {
 	Sink string
 	Entry
-	// Stranded says that the watch will not bring it again: it is gone, and the sink's log has lost the record that
+	// Undeleted says that the watch will not bring it again: it is gone, and the sink's log has lost the record that
 	// said so.
-	Stranded bool
+	Undeleted bool
 }

@@ -37,9 +37,9 @@ func (r *rig) comebackTo(line *Line, name string, stream change.Stream) {
 			return rec
 		}
 		r.push(line, frame(change.Gap), frame(change.SnapshotBegin))
-		for _, ghost := range line.Ghosts(stream) {
-			told := found(update(stream, ghost.Key.Name, 0), change.Deleted, change.Absent, "90")
-			told.ResourceVersion, told.Sink = ghost.ResourceVersion, ghost.Sink
+		for _, object := range line.SinkOnly(stream) {
+			told := found(update(stream, object.Key.Name, 0), change.Deleted, change.Absent, "90")
+			told.ResourceVersion, told.Sink = object.ResourceVersion, object.Sink
 			r.push(line, told)
 		}
 		r.push(line, frame(change.SnapshotEnd))

@@ -67,7 +67,7 @@ func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) err
 }
 
 // skipDelivered acknowledges the records that an earlier process wrote, in whatever shape, and returns the others, with
-// what they prove of the sink's ghosts before them.
+// what they prove of its sink-only objects before them.
 func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
 	if l.recovery.isOver() || len(batch) == 0 {
 		return batch, nil

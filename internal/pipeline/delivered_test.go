@@ -234,7 +234,7 @@ func TestI3FullSnapshotLeavesWhatAReconcileWillTellAgain(t *testing.T) {
 
 // A watch never told that an object is gone, and told of the next one of its name: the log has both, and a mark before
 // them.
-func TestI3WhatAnotherObjectTookThePlaceOfIsNoGhost(t *testing.T) {
+func TestI3WhatAnotherObjectTookThePlaceOfIsNoSinkOnlyObject(t *testing.T) {
 	target := &memory{}
 	next := update(pods(), "a", 8)
 	next.UID = "another"
@@ -248,8 +248,8 @@ func TestI3WhatAnotherObjectTookThePlaceOfIsNoGhost(t *testing.T) {
 	before := found(update(pods(), "a", 4), change.Replaced, change.Initial, "6")
 	target.log = append(target.log, idOf(before), idOf(next))
 	if err := r.life(func(line *Line) {
-		if ghosts := line.Ghosts(pods()); len(ghosts) > 0 {
-			t.Errorf("there are ghosts: %+v", ghosts)
+		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) > 0 {
+			t.Errorf("there are sink-only objects: %+v", sinkOnly)
 		}
 	}); err != nil {
 		t.Fatal(err)

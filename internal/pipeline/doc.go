@@ -21,12 +21,12 @@
 // that would carry more stays where it is. If the log has lost such a mark, the last mark that carries nothing is
 // tried.
 //
-// Ghosts are objects that only the tail knows. Normally the watch brings them again. If the server has forgotten the
-// history, a reconcile tells the sink which ghosts are gone. For a sink that was opened after that reconcile, its
-// listener tells them, when a record proves it (taking.go). Ghosts are no part of the inventory: a list at an older
-// version would undo them in the other sinks.
+// Sink-only objects are those that only the tail knows. Normally the watch brings them again. If the server has
+// forgotten the history, a reconcile tells the sink which of them are gone. For a sink that was opened after that
+// reconcile, its listener tells them, when a record proves it (taking.go). They are no part of the inventory: a list at
+// an older version would undo them in the other sinks.
 //
-// Stranded objects are those whose delete the log has lost together with its end. After a sink.LostError a sink that
+// Undeleted objects are those whose delete the log has lost together with its end. After a sink.LostError a sink that
 // can read its whole log (sink.Recaller) does so, and the next full snapshot tells this sink which objects are gone.
 //
 // # Full snapshots
@@ -63,7 +63,7 @@
 //   - Sinks give ids and return no list. A list of our ids is short as a rule, but only the pipeline knows what is
 //     saved.
 //   - A mark carries ids, not a version per stream. Versions are shorter, and say nothing about what a reconcile found,
-//     records that share a version, partitions, and ghosts.
+//     records that share a version, partitions, and sink-only objects.
 //   - A tracker per stream, not one for all: a stream that waits for one sink holds up no other stream's position.
 //   - Frames and gaps are records of the stream, not a side channel: a consumer of one subject sees where its gap is.
 //   - A rejected record is replaced by a gap record of reason policy, and kept as a dead letter before that (I1).

@@ -43,8 +43,8 @@ func TestI3AnInitialSnapshotThatGoesOnWritesNothingBehindNewer(t *testing.T) {
 	target := &memory{}
 	r := begun(t, target, listed("a", 3), update(pods(), "b", 9), gone(pods(), "c", 8), update(pods(), "d", 10))
 	if err := r.life(func(line *Line) {
-		if ghosts := line.Ghosts(pods()); len(ghosts) != 3 {
-			t.Errorf("ghosts are %+v, want a, b and d: nothing is settled yet", ghosts)
+		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) != 3 {
+			t.Errorf("sink-only objects are %+v, want a, b and d: nothing is settled yet", sinkOnly)
 		}
 		r.push(line, listed("a", 3), listed("b", 2), listed("c", 4), listed("e", 5), endOfInitial())
 		r.push(line, gone(pods(), "c", 8), update(pods(), "b", 9), update(pods(), "d", 10), update(pods(), "a", 11))

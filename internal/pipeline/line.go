@@ -104,7 +104,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 func (l *Line) hand(rec *change.Record, wanted uint64) (wake bool, err error) {
 	wake = wanted == 0 && rec.Op != change.Bookmark
 	for i, lst := range l.listeners {
-		// whoever that is for, the reconcile has told of all ghosts
+		// whoever that is for, the reconcile has told of all sink-only objects
 		if wanted&(1<<i) != 0 || rec.Op == change.SnapshotEnd {
 			lst.recovery.enters(rec, lst.clusterUID)
 		}
@@ -211,11 +211,11 @@ func (l *Line) behind(stream change.Stream) uint64 {
 	return p.added - p.committed
 }
 
-// Ghosts are the stream's objects that a sink's log holds and the saved state does not know, or no longer.
-func (l *Line) Ghosts(stream change.Stream) []change.Ghost {
-	var ghosts []change.Ghost
+// SinkOnly are the stream's objects that a sink's log holds and the saved state does not know, or no longer.
+func (l *Line) SinkOnly(stream change.Stream) []change.SinkOnly {
+	var sinkOnly []change.SinkOnly
 	for _, lst := range l.listeners {
-		ghosts = append(ghosts, lst.recovery.ghosts(lst.Name, stream.String())...)
+		sinkOnly = append(sinkOnly, lst.recovery.sinkOnly(lst.Name, stream.String())...)
 	}
-	return ghosts
+	return sinkOnly
 }

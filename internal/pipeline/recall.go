@@ -42,7 +42,7 @@ func (l *listener) recalled(text string) error {
 
 // recallSpool forgets the objects whose deletes are on disk: the sink will be told. It reads what the state has now,
 // which may be more than the listener was told of: the deletes are saved with the positions that made their objects
-// stranded.
+// undeleted.
 func (l *listener) recallSpool() error {
 	none := false
 	if l.recovery.with(func(r *recovery) { none = r.undeleted.None() }); none {

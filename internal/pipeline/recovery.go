@@ -48,15 +48,15 @@ func (r *recovery) enters(rec *change.Record, clusterUID string) {
 	}
 }
 
-// ghosts are the objects of the stream that only the sink knows.
-func (r *recovery) ghosts(sinkName, stream string) (ghosts []change.Ghost) {
+// sinkOnly are the objects of the stream that only the sink knows.
+func (r *recovery) sinkOnly(sinkName, stream string) (sinkOnly []change.SinkOnly) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	told := map[string]bool{} // by uid
-	add := func(entries []change.Entry, stranded bool) {
+	add := func(entries []change.Entry, undeleted bool) {
 		for _, entry := range entries {
 			if !told[entry.UID] {
-				ghosts = append(ghosts, change.Ghost{Sink: sinkName, Entry: entry, Stranded: stranded})
+				sinkOnly = append(sinkOnly, change.SinkOnly{Sink: sinkName, Entry: entry, Undeleted: undeleted})
 			}
 			told[entry.UID] = true
 		}
@@ -64,7 +64,7 @@ func (r *recovery) ghosts(sinkName, stream string) (ghosts []change.Ghost) {
 	add(r.missed.Of(stream), true)
 	add(r.undeleted.Of(stream), true)
 	add(r.log.Ask(stream), false)
-	return ghosts
+	return sinkOnly
 }
 
 // readerOf reads the ids in a sink's log.

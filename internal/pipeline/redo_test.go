@@ -93,7 +93,7 @@ func TestI3ReconcileAfterACrashRepeatsNothing(t *testing.T) {
 
 // An exporter of another cluster writes to the log, too, under the same names. One that was behind the name before is
 // ours.
-func TestI4OthersRecordsInALogAreNoGhosts(t *testing.T) {
+func TestI4OthersRecordsInALogAreNoSinkOnlyObjects(t *testing.T) {
 	for was, want := range map[bool]int{false: 2, true: 3} {
 		target := &memory{}
 		r := crashed(t, target, update(pods(), "mine", 3))
@@ -104,8 +104,8 @@ func TestI4OthersRecordsInALogAreNoGhosts(t *testing.T) {
 		// A history of our own cluster is ours.
 		target.log = append(target.log, update(pods(), "older", 2).ID(change.NewEpoch(clusterUID, 1)).String())
 		if err := r.life(func(line *Line) {
-			if ghosts := line.Ghosts(pods()); len(ghosts) != want {
-				t.Errorf("was behind the name %t: ghosts are %+v, want %d", was, ghosts, want)
+			if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) != want {
+				t.Errorf("was behind the name %t: sink-only objects are %+v, want %d", was, sinkOnly, want)
 			}
 			r.push(line, update(pods(), "mine", 3))
 			r.drain(line, pods())
@@ -115,25 +115,25 @@ func TestI4OthersRecordsInALogAreNoGhosts(t *testing.T) {
 	}
 }
 
-func TestI4ObjectThatOnlyTheLogKnowsIsAGhostUntilItsReplay(t *testing.T) {
+func TestI4ObjectThatOnlyTheLogKnowsIsASinkOnlyObjectUntilItsReplay(t *testing.T) {
 	target := &memory{}
-	r := crashed(t, target, update(pods(), "a", 2), update(pods(), "ghost", 3))
-	ghosts := func(line *Line) string {
+	r := crashed(t, target, update(pods(), "a", 2), update(pods(), "only", 3))
+	sinkOnly := func(line *Line) string {
 		var names []string
-		for _, ghost := range line.Ghosts(pods()) {
-			names = append(names, ghost.Sink+":"+ghost.Key.Name+"@"+ghost.ResourceVersion)
+		for _, object := range line.SinkOnly(pods()) {
+			names = append(names, object.Sink+":"+object.Key.Name+"@"+object.ResourceVersion)
 		}
 		slices.Sort(names)
 		return strings.Join(names, " ")
 	}
 	if err := r.life(func(line *Line) {
-		if got, want := ghosts(line), "s:a@2 s:ghost@3"; got != want {
-			t.Errorf("ghosts are %q, want %q", got, want)
+		if got, want := sinkOnly(line), "s:a@2 s:only@3"; got != want {
+			t.Errorf("sink-only objects are %q, want %q", got, want)
 		}
-		r.push(line, update(pods(), "a", 2), update(pods(), "ghost", 3))
+		r.push(line, update(pods(), "a", 2), update(pods(), "only", 3))
 		r.drain(line, pods())
-		if got := ghosts(line); got != "" {
-			t.Errorf("ghosts after the replay are %q", got)
+		if got := sinkOnly(line); got != "" {
+			t.Errorf("sink-only objects after the replay are %q", got)
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestI4LogThatIsLostWhileRunningGetsASnapshot(t *testing.T) {
 }
 
 // A record that a reconcile found carries an old version, so it alone does not tell whether it is saved.
-func TestI4ObjectThatTheLogDeletedIsNoGhost(t *testing.T) {
+func TestI4ObjectThatTheLogDeletedIsNoSinkOnlyObject(t *testing.T) {
 	target := &memory{}
 	r := newRig(t, sinkOf("s", target))
 	if err := r.life(func(line *Line) {
@@ -230,8 +230,8 @@ func TestI4ObjectThatTheLogDeletedIsNoGhost(t *testing.T) {
 	found.Op, gone.Op = change.Replaced, change.Deleted
 	target.log = append(target.log, idOf(found), idOf(gone))
 	if err := r.life(func(line *Line) {
-		if ghosts := line.Ghosts(pods()); len(ghosts) > 0 {
-			t.Errorf("ghosts are %+v; the sink was told of the delete, and would be told again", ghosts)
+		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) > 0 {
+			t.Errorf("sink-only objects are %+v; the sink was told of the delete, and would be told again", sinkOnly)
 		}
 	}); err != nil {
 		t.Fatal(err)

@@ -166,7 +166,7 @@ func TestI2AStreamThatIsOverHoldsNoMarkBack(t *testing.T) {
 // everything, also of what only its log knows, and also where the resource comes back meanwhile.
 func TestI4AStreamEndsWhileASinkIsAwayThatHasMoreOfIt(t *testing.T) {
 	for _, again := range []bool{false, true} {
-		r, target := haunted(t, "spool")
+		r, target := withSinkOnly(t, "spool")
 		rosters, left := r.follow()
 		over, pod := make(chan struct{}), r.config.Sources[0]
 		r.config.Sources[0].Run = func(ctx context.Context, line *Line) error {

@@ -52,8 +52,8 @@ func (l *listener) knows(stream string, object *change.Entry) (bool, error) {
 	return isSaved() // by now
 }
 
-// appendGone puts the deletes of the ghosts into what is to be written before the record. Where that came of the watch
-// and was merged with what a reconcile had found, the reconcile is the one of the frame.
+// appendGone puts the deletes of the sink-only objects into what is to be written before the record. Where that came of
+// the watch and was merged with what a reconcile had found, the reconcile is the one of the frame.
 func (l *listener) appendGone(batch []*change.Record, gone []change.Entry, before *change.Record, frame *change.Snapshot) []*change.Record {
 	for _, entry := range gone {
 		rec := &change.Record{

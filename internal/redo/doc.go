@@ -7,7 +7,7 @@
 //	Reading folds a log while it is read, so that nothing is kept of what is saved (I6)
 //	Log     is what is left: tails by stream, which records take from, pass or end
 //	tail    is one stream's: ids, deletes, the objects that they leave in existence
-//	ghosts  are what becomes of those objects
+//	sinkOnly are what becomes of those objects
 //	found   are the ids that a mark carries which goes on before they are compared
 //	Undeleted are objects whose deletes a log has lost, or a sink has missed
 package redo

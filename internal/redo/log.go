@@ -99,7 +99,7 @@ func (l *Log) Compared() {
 	}
 }
 
-// Wrote notes what is in the log now. The delete of a ghost, which the listener makes, is in no tracker.
+// Wrote notes what is in the log now. The delete of a sink-only object, which the listener makes, is in no tracker.
 func (l *Log) Wrote(batch []*change.Record, clusterUID string) {
 	if l.found.isEmpty() { // nearly always
 		return
@@ -115,8 +115,8 @@ func (l *Log) Expects(stream string) bool {
 	return l.tails[stream] != nil
 }
 
-// Take says whether the sink has the record, and forgets it then; gone are the ghosts that are to be told of before
-// it. What a stream has left is forgotten when its position has passed it.
+// Take says whether the sink has the record, and forgets it then; gone are the sink-only objects that are to be told of
+// before it. What a stream has left is forgotten when its position has passed it.
 func (l *Log) Take(rec *change.Record, now *Taking) (found bool, gone []change.Entry) {
 	stream := rec.Stream.String()
 	if len(l.again) > 0 {
@@ -133,13 +133,13 @@ func (l *Log) Take(rec *change.Record, now *Taking) (found bool, gone []change.E
 	id := rec.ID(now.ClusterUID)
 	found = t.take(rec, id) || t.takeNote(rec, id) || t.isOlder(rec, id)
 	if !found {
-		gone, now.Frame = t.endGhosts(rec, id, now.Gone), t.ghosts.frame
+		gone, now.Frame = t.endSinkOnly(rec, id, now.Gone), t.sinkOnly.frame
 	}
 	switch {
 	case rec.Op == change.SnapshotBegin && rec.Sink == "":
-		t.ghosts.frame = rec.Snapshot
+		t.sinkOnly.frame = rec.Snapshot
 	case rec.Op == change.Deleted:
-		t.ghosts.told(&id, t.objects[id.Key].UID == id.UID)
+		t.sinkOnly.told(&id, t.objects[id.Key].UID == id.UID)
 		t.gone(id) // also if the attempt that tells it is repeated
 	case rec.Op.OfObject() && !found:
 		delete(t.deletes, id.UID) // it is written now, and may be deleted once more

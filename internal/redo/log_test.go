@@ -8,8 +8,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// haunted is what a log with a, b and c leaves.
-func haunted(t *testing.T, use func(d *Log)) {
+// withSinkOnly is what a log with a, b and c leaves.
+func withSinkOnly(t *testing.T, use func(d *Log)) {
 	t.Helper()
 	use(logOf(t, &saved{}, update(pods(), "a", 2), update(pods(), "b", 3), update(pods(), "c", 4)))
 }
@@ -23,9 +23,10 @@ func names(entries []change.Entry) string {
 	return strings.Join(all, " ")
 }
 
-// A list that is older than a ghost proves nothing of it; one of another history, whatever its version, does.
+// A list that is older than a sink-only object proves nothing of it; one of another history, whatever its version,
+// does.
 func TestI3ReconcileProvesNothingOfWhatIsNewer(t *testing.T) {
-	haunted(t, func(d *Log) {
+	withSinkOnly(t, func(d *Log) {
 		for at, want := range map[string]string{"2": "a", "3": "a b", "20": "a b c"} {
 			end := found(update(pods(), "", 20), change.SnapshotEnd, change.Gone, at)
 			if got := names(d.Left(end, clusterUID)); got != want {
@@ -48,8 +49,8 @@ func TestI3ReconcileProvesNothingOfWhatIsNewer(t *testing.T) {
 
 // A queue that coalesces may leave nothing of the next object but its delete. In another history the object may be an
 // older one.
-func TestI4DeleteOfTheNextObjectProvesThatTheGhostIsGone(t *testing.T) {
-	haunted(t, func(d *Log) {
+func TestI4DeleteOfTheNextObjectProvesThatTheSinkOnlyObjectIsGone(t *testing.T) {
+	withSinkOnly(t, func(d *Log) {
 		older, foreign, later := anotherB(2), anotherB(15), anotherB(15)
 		older.UID, foreign.UID, foreign.Epoch = "older", "foreign", change.NewEpoch(clusterUID, 7)
 		for _, step := range []struct {
@@ -64,20 +65,20 @@ func TestI4DeleteOfTheNextObjectProvesThatTheGhostIsGone(t *testing.T) {
 	})
 }
 
-// While the end of a reconcile that did not know the ghosts is on disk, another reconcile asks for them. Who comes
-// first tells, and the other does not; a queue that leaves the second delete out ends the wait as well.
-func TestI3GhostThatTwoTellOfIsToldOnce(t *testing.T) {
+// While the end of a reconcile that did not know the sink-only objects is on disk, another reconcile asks for them. Who
+// comes first tells, and the other does not; a queue that leaves the second delete out ends the wait as well.
+func TestI3SinkOnlyObjectThatTwoTellOfIsToldOnce(t *testing.T) {
 	unseen, end, over := unseenC(), endAt(20), endAt(30)
 	for _, how := range []string{"asked", "in line", "on disk", "left out", "never told"} {
 		t.Run(how, func(t *testing.T) {
-			haunted(t, func(d *Log) {
+			withSinkOnly(t, func(d *Log) {
 				d.Ask("pods")
 				if how != "asked" && how != "never told" {
 					d.Enters(unseen, clusterUID)
 					d.Enters(over, clusterUID)
 				}
 				if how == "on disk" { // an earlier process put it there
-					d.tails["pods"].ghosts = newGhosts()
+					d.tails["pods"].sinkOnly = newSinkOnly()
 				}
 				now := &Taking{ClusterUID: clusterUID, Behind: how == "on disk", Gone: d.Left(end, clusterUID)}
 				if _, gone := d.Take(end, now); names(gone) != "a b c" {
@@ -112,10 +113,10 @@ func TestI3GhostThatTwoTellOfIsToldOnce(t *testing.T) {
 	}
 }
 
-// The delete that was in line before the sink was open tells of a ghost first, and a reconcile that asked meanwhile is
-// second.
-func TestI3GhostIsToldOnceByARecordThatWasInLineBefore(t *testing.T) {
-	haunted(t, func(d *Log) {
+// The delete that was in line before the sink was open tells of a sink-only object first, and a reconcile that asked
+// meanwhile is second.
+func TestI3SinkOnlyObjectIsToldOnceByARecordThatWasInLineBefore(t *testing.T) {
+	withSinkOnly(t, func(d *Log) {
 		first, now := update(pods(), "c", 9), &Taking{ClusterUID: clusterUID}
 		first.Op = change.Deleted
 		d.Ask("pods")
@@ -135,8 +136,8 @@ func TestI3GhostIsToldOnceByARecordThatWasInLineBefore(t *testing.T) {
 }
 
 // A delete that is in line is not asked for again, whoever told it.
-func TestI3GhostWhoseDeleteIsInLineIsNotAskedForAgain(t *testing.T) {
-	haunted(t, func(d *Log) {
+func TestI3SinkOnlyObjectWhoseDeleteIsInLineIsNotAskedForAgain(t *testing.T) {
+	withSinkOnly(t, func(d *Log) {
 		gone := update(pods(), "b", 9)
 		gone.Op = change.Deleted
 		d.Enters(gone, clusterUID)
@@ -146,35 +147,35 @@ func TestI3GhostWhoseDeleteIsInLineIsNotAskedForAgain(t *testing.T) {
 			t.Errorf("asked, it tells of %q", names(entries))
 		}
 		if names(d.Left(found(update(pods(), "", 20), change.SnapshotEnd, change.Gone, "20"), clusterUID)) != "a b c" {
-			t.Error("a reconcile whose end comes before that delete does not look at the ghost")
+			t.Error("a reconcile whose end comes before that delete does not look at the sink-only object")
 		}
 	})
 }
 
 // The server lost the delete of an object, and the next one of its name is saved. A log that is read from before both
-// has no ghost: the delete would take the second object away.
-func TestI3ObjectWhoseNameAnotherHasInTheStateIsNoGhost(t *testing.T) {
+// has no sink-only object: the delete would take the second object away.
+func TestI3ObjectWhoseNameAnotherHasInTheStateIsNoSinkOnlyObject(t *testing.T) {
 	first := found(update(pods(), "a", 3), change.Replaced, change.Initial, "4")
 	first.UID = "first"
 	second := update(pods(), "a", 5)
 	state := &saved{position: second.Position, objects: map[change.Key]change.Entry{
 		second.Key: {Key: second.Key, UID: second.UID, ResourceVersion: second.ResourceVersion},
 	}}
-	if ghosts := logOf(t, state, first, second).Ask("pods"); len(ghosts) > 0 {
-		t.Errorf("the ghosts are %+v", ghosts)
+	if sinkOnly := logOf(t, state, first, second).Ask("pods"); len(sinkOnly) > 0 {
+		t.Errorf("the sink-only objects are %+v", sinkOnly)
 	}
 }
 
 // A letter that is sent again as history is behind something newer in the log, which a crash may have kept from being
-// saved: the object's ghost is the newer one.
-func TestI3HistoryInALogTakesNoGhostAway(t *testing.T) {
+// saved: the sink-only object is the newer one.
+func TestI3HistoryInALogTakesNoSinkOnlyObjectAway(t *testing.T) {
 	settled := update(pods(), "a", 5)
 	state := &saved{position: settled.Position, objects: map[change.Key]change.Entry{
 		settled.Key: {Key: settled.Key, UID: settled.UID, ResourceVersion: settled.ResourceVersion},
 	}}
 	d := logOf(t, state, update(pods(), "a", 7), update(pods(), "a", 3))
-	if ghosts := d.Ask("pods"); len(ghosts) != 1 || ghosts[0].ResourceVersion != "7" {
-		t.Errorf("the ghosts are %v", ghosts)
+	if sinkOnly := d.Ask("pods"); len(sinkOnly) != 1 || sinkOnly[0].ResourceVersion != "7" {
+		t.Errorf("the sink-only objects are %v", sinkOnly)
 	}
 }
 
@@ -200,8 +201,8 @@ func TestI3WhatWentToDiskWithinAReconcileComesAgain(t *testing.T) {
 
 // What the watch brought behind a reconcile may take the place of what that had found. The reconcile is known all the
 // same.
-func TestI4GhostBeforeAMergedRecordIsOfTheReconcile(t *testing.T) {
-	haunted(t, func(d *Log) {
+func TestI4SinkOnlyObjectBeforeAMergedRecordIsOfTheReconcile(t *testing.T) {
+	withSinkOnly(t, func(d *Log) {
 		begin := found(update(pods(), "", 20), change.SnapshotBegin, change.Gone, "20")
 		merged, now := anotherB(21), &Taking{ClusterUID: clusterUID}
 		merged.Op, merged.Snapshot, begin.UID = change.Updated, nil, ""

@@ -11,7 +11,7 @@ type tail struct {
 	newest  string                      // the highest resourceVersion of the ids
 
 	corrections map[change.Key]struct{} // what a full snapshot found, and comes again by nothing else
-	ghosts      ghosts                  // what becomes of the objects
+	sinkOnly    sinkOnly                // what becomes of the objects
 }
 
 // latest is the highest resourceVersion that the tail holds of one key, less those of deletes: a delete that a
@@ -31,16 +31,16 @@ func (all tails) of(stream string) *tail {
 		all[stream] = &tail{
 			ids: map[change.ID]struct{}{}, deletes: map[string]string{},
 			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{}, corrections: map[change.Key]struct{}{},
-			ghosts: newGhosts(),
+			sinkOnly: newSinkOnly(),
 		}
 	}
 	return all[stream]
 }
 
 // settle notes that the inventory knows how the object is after the record: what an earlier one left in existence is
-// no ghost, nor is what the record took the place of, though a watch never told of its end; and what an earlier one
-// deleted came back, as in an etcd that was restored. A dead letter that was sent again as history tells nothing of
-// what is newer. It says whether that may have changed anything.
+// no sink-only object, nor is what the record took the place of, though a watch never told of its end; and what an
+// earlier one deleted came back, as in an etcd that was restored. A dead letter that was sent again as history tells
+// nothing of what is newer. It says whether that may have changed anything.
 func (all tails) settle(id change.ID, stream *change.Stream) bool {
 	t := all[stream.String()]
 	if t == nil {

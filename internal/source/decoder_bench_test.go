@@ -27,7 +27,7 @@ type countLine struct{ n int }
 
 func (c *countLine) Push(context.Context, *change.Record) error { c.n++; return nil }
 func (*countLine) Drain(context.Context, change.Stream) error   { return nil }
-func (*countLine) Ghosts(change.Stream) []change.Ghost          { return nil }
+func (*countLine) SinkOnly(change.Stream) []change.SinkOnly     { return nil }
 
 // BenchmarkDecoder is the way of a frame from the connection into the line.
 func BenchmarkDecoder(b *testing.B) {

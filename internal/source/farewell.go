@@ -21,12 +21,12 @@ func (s *Stream) farewell(ctx context.Context, line Line) error {
 	if delivered := s.Saved.Epoch; delivered != "" && delivered != change.Interrupted {
 		s.epoch = delivered
 	}
-	ghosts := line.Ghosts(s.stream)
+	sinkOnly := line.SinkOnly(s.stream)
 	position := s.cursor.position.ResourceVersion
-	if position == "" && len(ghosts) == 0 && s.isEmpty() {
+	if position == "" && len(sinkOnly) == 0 && s.isEmpty() {
 		return nil
 	}
-	run := s.newRun([]change.Owed{{Reason: change.Gone}}, cmp.Or(position, "0"), ghosts)
+	run := s.newRun([]change.Owed{{Reason: change.Gone}}, cmp.Or(position, "0"), sinkOnly)
 	defer run.inventory.close()
 	if err := run.begin(ctx); err != nil {
 		return err

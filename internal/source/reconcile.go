@@ -71,10 +71,10 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 		exactly = now
 	}
 	// No watch will bring those again that are older than the list. Others come when it goes on behind the list.
-	ghosts := slices.DeleteFunc(s.line.Ghosts(s.stream), func(g change.Ghost) bool {
-		return !g.Stranded && due[0].Reason.Exact() && change.CompareVersions(g.ResourceVersion, exactly) > 0
+	sinkOnly := slices.DeleteFunc(s.line.SinkOnly(s.stream), func(g change.SinkOnly) bool {
+		return !g.Undeleted && due[0].Reason.Exact() && change.CompareVersions(g.ResourceVersion, exactly) > 0
 	})
-	run := s.newRun(due, exactly, ghosts)
+	run := s.newRun(due, exactly, sinkOnly)
 	defer run.inventory.close()
 	if err := run.begin(ctx); err != nil {
 		return err

@@ -29,7 +29,7 @@ type recorder struct {
 	lines    []string
 	position change.Position
 	objects  map[string]change.Entry
-	ghosts   []change.Ghost
+	sinkOnly []change.SinkOnly
 	drift    []string
 	failures []string
 	epochs   string            // of the records, each once
@@ -167,7 +167,7 @@ func (r *recorder) apply(rec *change.Record) {
 	}
 }
 
-func (r *recorder) Ghosts(change.Stream) []change.Ghost { return r.ghosts }
+func (r *recorder) SinkOnly(change.Stream) []change.SinkOnly { return r.sinkOnly }
 
 func (r *recorder) Drain(ctx context.Context, _ change.Stream) error {
 	r.mu.Lock()

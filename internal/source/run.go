@@ -20,7 +20,7 @@ type run struct {
 	// parts are those for whom it is: each sink that is owed a full snapshot, or all as one.
 	parts     []*part
 	inventory *merge
-	ghosts    map[change.Key][]change.Ghost
+	sinkOnly  map[change.Key][]change.SinkOnly
 	held      []*change.Record // shaped, and not in line yet: see last.go
 	block     block
 	newest    proof          // of what was listed
@@ -35,14 +35,14 @@ type part struct {
 	snapshot *change.Snapshot // of the sink's own records
 }
 
-func (s *Stream) newRun(due []change.Owed, version string, ghosts []change.Ghost) *run {
+func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.SinkOnly) *run {
 	now := time.Now().UnixMilli()
 	if due[0].Reason == change.Epoch {
 		s.epoch = change.NewEpoch(s.ClusterUID, now)
 	}
-	byKey := map[change.Key][]change.Ghost{}
-	for _, ghost := range ghosts {
-		byKey[ghost.Key] = append(byKey[ghost.Key], ghost)
+	byKey := map[change.Key][]change.SinkOnly{}
+	for _, object := range sinkOnly {
+		byKey[object.Key] = append(byKey[object.Key], object)
 	}
 	r := &run{
 		Stream: s,
@@ -51,7 +51,7 @@ func (s *Stream) newRun(due []change.Owed, version string, ghosts []change.Ghost
 			Reason: due[0].Reason, From: s.cursor.position.ResourceVersion, Since: s.heard, ResourceVersion: version, Epoch: s.ClusterUID,
 		},
 		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted),
-		ghosts:    byKey,
+		sinkOnly:  byKey,
 	}
 	if r.snapshot.Reason == change.Initial {
 		r.snapshot.From = ""
@@ -89,22 +89,22 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.emitFrames(ctx, change.SnapshotBegin, r.left()); err != nil || r.snapshot.Reason != change.Absent {
 		return err
 	}
-	return r.emitStranded(ctx)
+	return r.emitUndeleted(ctx)
 }
 
-// emitStranded tells sinks that come back what is gone, before all else: with the first object they are whole but for
+// emitUndeleted tells sinks that come back what is gone, before all else: with the first object they are whole but for
 // the rest of the list.
-func (r *run) emitStranded(ctx context.Context) error {
-	for key, ghosts := range r.ghosts {
-		for _, ghost := range ghosts {
-			if !ghost.Stranded {
+func (r *run) emitUndeleted(ctx context.Context) error {
+	for key, sinkOnly := range r.sinkOnly {
+		for _, object := range sinkOnly {
+			if !object.Undeleted {
 				continue
 			}
-			if err := r.emitGone(ctx, ghost.Entry, ghost.Sink); err != nil {
+			if err := r.emitGone(ctx, object.Entry, object.Sink); err != nil {
 				return err
 			}
 		}
-		r.ghosts[key] = slices.DeleteFunc(ghosts, func(g change.Ghost) bool { return g.Stranded })
+		r.sinkOnly[key] = slices.DeleteFunc(sinkOnly, func(g change.SinkOnly) bool { return g.Undeleted })
 	}
 	return nil
 }
@@ -167,8 +167,8 @@ func (r *run) emitUnlisted(ctx context.Context) error {
 			return err
 		}
 	}
-	for key := range r.ghosts {
-		if err := r.emitGhosts(ctx, key, ""); err != nil {
+	for key := range r.sinkOnly {
+		if err := r.emitSinkOnly(ctx, key, ""); err != nil {
 			return err
 		}
 	}
@@ -199,7 +199,7 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 		}
 		found, entry = false, change.Entry{}
 	}
-	if err := r.emitGhosts(ctx, key, object.UID); err != nil {
+	if err := r.emitSinkOnly(ctx, key, object.UID); err != nil {
 		return err
 	}
 	if found && entry.ResourceVersion == object.ResourceVersion && r.snapshot.Reason != change.Epoch {
@@ -253,17 +253,17 @@ func (r *run) correct(c change.Correction) {
 // sink was given: the delete's own is not known.
 func (r *run) emitDeleted(ctx context.Context, entry change.Entry) error {
 	r.correct(change.Correction{Op: change.Deleted, Key: entry.Key, Had: entry.UID, HadVersion: entry.ResourceVersion})
-	return r.emitGone(ctx, r.takeGhosts(entry), "")
+	return r.emitGone(ctx, r.takeSinkOnly(entry), "")
 }
 
-// takeGhosts drops the ghosts of the entry's object, which are later versions of it and gone with it, and returns the
-// newest of all.
-func (r *run) takeGhosts(entry change.Entry) change.Entry {
-	ghosts, found := r.ghosts[entry.Key]
+// takeSinkOnly drops the sink-only objects of the entry's object, which are later versions of it and gone with it, and
+// returns the newest of all.
+func (r *run) takeSinkOnly(entry change.Entry) change.Entry {
+	sinkOnly, found := r.sinkOnly[entry.Key]
 	if !found {
 		return entry
 	}
-	r.ghosts[entry.Key] = slices.DeleteFunc(ghosts, func(g change.Ghost) bool {
+	r.sinkOnly[entry.Key] = slices.DeleteFunc(sinkOnly, func(g change.SinkOnly) bool {
 		ours := g.UID == entry.UID
 		if ours && change.CompareVersions(g.ResourceVersion, entry.ResourceVersion) > 0 {
 			entry.ResourceVersion = g.ResourceVersion
@@ -273,18 +273,18 @@ func (r *run) takeGhosts(entry change.Entry) change.Entry {
 	return entry
 }
 
-// emitGhosts tells each sink of the objects of the key that only it was given, and that are gone. The object that is
+// emitSinkOnly tells each sink of the objects of the key that only it was given, and that are gone. The object that is
 // listed now, with the uid, is not.
-func (r *run) emitGhosts(ctx context.Context, key change.Key, listed string) error {
-	for _, ghost := range r.ghosts[key] {
-		if ghost.UID == listed {
+func (r *run) emitSinkOnly(ctx context.Context, key change.Key, listed string) error {
+	for _, object := range r.sinkOnly[key] {
+		if object.UID == listed {
 			continue
 		}
-		if err := r.emitGone(ctx, ghost.Entry, ghost.Sink); err != nil {
+		if err := r.emitGone(ctx, object.Entry, object.Sink); err != nil {
 			return err
 		}
 	}
-	delete(r.ghosts, key)
+	delete(r.sinkOnly, key)
 	return nil
 }
 

@@ -129,7 +129,7 @@ func TestI4AResourceThatIsGone(t *testing.T) {
 	r.wait(t, "bookmark 12")
 	r.mu.Lock()
 	r.lines = nil
-	r.ghosts = []change.Ghost{{Sink: "s", Entry: change.Entry{Key: change.Key{Namespace: "n", Name: "z"}, UID: "uid-z", ResourceVersion: "9"}}}
+	r.sinkOnly = []change.SinkOnly{{Sink: "s", Entry: change.Entry{Key: change.Key{Namespace: "n", Name: "z"}, UID: "uid-z", ResourceVersion: "9"}}}
 	r.mu.Unlock()
 	s.session.End()
 	<-s.ended

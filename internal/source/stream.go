@@ -23,8 +23,8 @@ type Line interface {
 	Push(ctx context.Context, rec *change.Record) error
 	// Drain returns when everything that the stream pushed is delivered and saved, or when ctx ends.
 	Drain(ctx context.Context, stream change.Stream) error
-	// Ghosts are the stream's objects that a sink's own log holds and the inventory does not know.
-	Ghosts(stream change.Stream) []change.Ghost
+	// SinkOnly are the stream's objects that a sink's own log holds and the inventory does not know.
+	SinkOnly(stream change.Stream) []change.SinkOnly
 }
 
 // Inventory is what the sinks have, as the saved state knows it.

@@ -111,8 +111,8 @@ func TestI4GoneIsAGapAndThenExactlyTheDifference(t *testing.T) {
 }
 
 func TestI4WhatOnlyOneSinkSawIsDeletedThere(t *testing.T) {
-	ghost := func(name, uid, version string) change.Ghost {
-		return change.Ghost{Sink: "lake", Entry: change.Entry{Key: change.Key{Namespace: "n", Name: name}, UID: uid, ResourceVersion: version}}
+	object := func(name, uid, version string) change.SinkOnly {
+		return change.SinkOnly{Sink: "lake", Entry: change.Entry{Key: change.Key{Namespace: "n", Name: name}, UID: uid, ResourceVersion: version}}
 	}
 	server := script(t, 300)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(300, "", "again 250", "there 260") }
@@ -123,11 +123,11 @@ func TestI4WhatOnlyOneSinkSawIsDeletedThere(t *testing.T) {
 		w.hold()
 	}
 	r := newRecorder("gone 20")
-	r.ghosts = []change.Ghost{
-		ghost("gone", "uid-gone", "30"),     // a later version of what all know
-		ghost("lost", "uid-lost", "150"),    // added and deleted meanwhile
-		ghost("again", "uid-before", "160"), // recreated meanwhile
-		ghost("there", "uid-there", "170"),  // still there
+	r.sinkOnly = []change.SinkOnly{
+		object("gone", "uid-gone", "30"),     // a later version of what all know
+		object("lost", "uid-lost", "150"),    // added and deleted meanwhile
+		object("again", "uid-before", "160"), // recreated meanwhile
+		object("there", "uid-there", "170"),  // still there
 	}
 	server.start(r, at(100))
 	want(t, "records", r.wait(t, "snapshot.end 300 gone"),
@@ -135,17 +135,17 @@ func TestI4WhatOnlyOneSinkSawIsDeletedThere(t *testing.T) {
 		"replaced there 260", "deleted gone 30 unseen", "deleted lost 150 unseen to lake", "snapshot.end 300 gone")
 }
 
-// TestI4AFullSnapshotTellsOfWhatIsStranded, and leaves to the watch what the watch will bring.
-func TestI4AFullSnapshotTellsOfWhatIsStranded(t *testing.T) {
-	ghost := func(name, uid, version string, stranded bool) change.Ghost {
+// TestI4AFullSnapshotTellsOfWhatIsUndeleted, and leaves to the watch what the watch will bring.
+func TestI4AFullSnapshotTellsOfWhatIsUndeleted(t *testing.T) {
+	object := func(name, uid, version string, undeleted bool) change.SinkOnly {
 		key := change.Key{Namespace: "n", Name: name}
-		return change.Ghost{Sink: "lake", Entry: change.Entry{Key: key, UID: uid, ResourceVersion: version}, Stranded: stranded}
+		return change.SinkOnly{Sink: "lake", Entry: change.Entry{Key: key, UID: uid, ResourceVersion: version}, Undeleted: undeleted}
 	}
 	server := script(t, 100)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "again 50", "there 60") }
 	server.watch = func(_ url.Values, w *watchWriter) { w.hold() }
 	r := newRecorder("again 50", "there 60")
-	r.ghosts = []change.Ghost{ghost("again", "uid-before", "30", true), ghost("lost", "uid-lost", "130", true), ghost("there", "uid-there", "30", true), ghost("new", "uid-new", "130", false)}
+	r.sinkOnly = []change.SinkOnly{object("again", "uid-before", "30", true), object("lost", "uid-lost", "130", true), object("there", "uid-there", "30", true), object("new", "uid-new", "130", false)}
 	stream := server.start(r, at(100))
 	stream.Request(change.Owed{Sink: "lake", Reason: change.Lost})
 	want(t, "records", r.wait(t, "snapshot.end 100 lost to lake"),

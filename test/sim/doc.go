@@ -41,7 +41,7 @@
 //	contiguous prefix of acknowledgements    1    skip of what a failed batch delivered    1
 //	draining before a reconcile              1    skip of what the inventory has           2
 //	tail read when a sink is opened         23    delete detection in the merge            3
-//	uid change detection                     2    a sink's ghosts                         23
+//	uid change detection                     2    sink-only objects                       23
 //	the gap record                           1    positions and inventory in one batch     1
 //	the order of a spool's two parts         1    the version of an initial snapshot       8
 //	the gap where that is forgotten         10    the tail behind its end                  4

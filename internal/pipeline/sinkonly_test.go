@@ -13,8 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// blind is a reconcile at version 20 by somebody who did not know the ghosts: it finds a changed, and another b in the
-// place of the one that the state does not know.
+// blind is a reconcile at version 20 by somebody who did not know the sink-only objects: it finds a changed, and
+// another b in the place of the one that the state does not know.
 func blind() []*change.Record {
 	begin := found(update(pods(), "", 20), change.SnapshotBegin, change.Gone, "20")
 	begin.UID = ""
@@ -44,8 +44,8 @@ func anotherB(version int) *change.Record {
 
 const blindTold = "a/1/updated a/2/updated b/3/updated c/4/updated /20/snapshot.begin b/3/deleted b/15/replaced c/4/deleted /20/snapshot.end"
 
-// haunted is a rig whose sink's log holds a, b and c, which the state does not know, and which opens when it may.
-func haunted(t *testing.T, policy string) (*rig, *late) {
+// withSinkOnly is a rig whose sink's log holds a, b and c, which the state does not know, and which opens when it may.
+func withSinkOnly(t *testing.T, policy string) (*rig, *late) {
 	before := &memory{}
 	r := crashed(t, before, update(pods(), "a", 2), update(pods(), "b", 3), update(pods(), "c", 4))
 	target := &late{may: make(chan struct{})}
@@ -68,8 +68,8 @@ func (r *rig) expectLog(target *late, want string) {
 	if err := r.life(func(line *Line) {
 		r.await("the open sink", func() bool { return line.listeners[0].compared.Load() })
 		r.drain(line, pods())
-		if ghosts := line.Ghosts(pods()); len(ghosts) > 0 {
-			r.t.Errorf("the next life knows of %+v", ghosts)
+		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) > 0 {
+			r.t.Errorf("the next life knows of %+v", sinkOnly)
 		}
 	}); err != nil {
 		r.t.Error(err)
@@ -81,13 +81,13 @@ func (r *rig) expectLog(target *late, want string) {
 
 // A reconcile ran before the sink was open whose log holds what the reconcile did not know. The sink hears of each
 // delete once, where the reconcile would have told it: before the next object of the name, and before the end.
-func TestI4LateSinkIsToldOfGhostsByTheRecordsOfAReconcileThatDidNotKnowThem(t *testing.T) {
+func TestI4LateSinkIsToldOfSinkOnlyObjectsByTheRecordsOfAReconcileThatDidNotKnowThem(t *testing.T) {
 	for _, policy := range []string{"block", "spool", "coalesce"} {
 		t.Run(policy, func(t *testing.T) {
-			r, target := haunted(t, policy)
+			r, target := withSinkOnly(t, policy)
 			if err := r.life(func(line *Line) {
-				if ghosts := line.Ghosts(pods()); len(ghosts) != 0 {
-					t.Errorf("before the log is read its ghosts are %v", ghosts)
+				if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) != 0 {
+					t.Errorf("before the log is read its sink-only objects are %v", sinkOnly)
 				}
 				r.push(line, blind()...)
 				if policy == "spool" {
@@ -105,12 +105,12 @@ func TestI4LateSinkIsToldOfGhostsByTheRecordsOfAReconcileThatDidNotKnowThem(t *t
 	}
 }
 
-// The reconcile is on disk when the process is killed, and behind it another one that tells of a ghost itself. The next
-// process opens the sink in time, and nobody asks any more.
-func TestI4GhostsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T) {
+// The reconcile is on disk when the process is killed, and behind it another one that tells of a sink-only object
+// itself. The next process opens the sink in time, and nobody asks any more.
+func TestI4SinkOnlyObjectsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T) {
 	for _, policy := range []string{"spool", "coalesce"} {
 		t.Run(policy, func(t *testing.T) {
-			r, target := haunted(t, policy)
+			r, target := withSinkOnly(t, policy)
 			if err := r.life(func(line *Line) {
 				r.push(line, blind()...)
 				r.push(line, unseenC(), endAt(30))
@@ -135,9 +135,9 @@ func TestI4GhostsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T) {
 
 // The write that has the deletes fails behind the first of them, and then between a batch and its acknowledgement. Each
 // is told once.
-func TestI3DeletesOfGhostsSurviveAFailedWriteOnce(t *testing.T) {
+func TestI3DeletesOfSinkOnlyObjectsSurviveAFailedWriteOnce(t *testing.T) {
 	for kept := range 6 {
-		r, target := haunted(t, "block")
+		r, target := withSinkOnly(t, "block")
 		failed := false
 		target.fault = func(_ context.Context, batch []sink.Message) error {
 			if failed || len(batch) < 5 {
@@ -158,9 +158,10 @@ func TestI3DeletesOfGhostsSurviveAFailedWriteOnce(t *testing.T) {
 	}
 }
 
-// A sink that rejects the delete of a ghost has a note in its place, and what was queued is counted as before.
-func TestI1RejectedDeleteOfAGhostAcknowledgesNothing(t *testing.T) {
-	r, target := haunted(t, "block")
+// A sink that rejects the delete of a sink-only object has a note in its place, and what was queued is counted as
+// before.
+func TestI1RejectedDeleteOfASinkOnlyObjectAcknowledgesNothing(t *testing.T) {
+	r, target := withSinkOnly(t, "block")
 	target.fault = func(_ context.Context, batch []sink.Message) error {
 		if at := slices.IndexFunc(batch, func(m sink.Message) bool { return strings.HasSuffix(m.ID, "b/uid-b/3/deleted") }); at >= 0 {
 			return &sink.RejectedError{Index: at, Reason: "invalid", Err: errors.New("no")}
@@ -180,9 +181,9 @@ func TestI1RejectedDeleteOfAGhostAcknowledgesNothing(t *testing.T) {
 	r.expectLog(target, strings.Replace(blindTold, "b/3/deleted", "b/3/gap", 1))
 }
 
-// What the user does not want is not told of ghosts, either.
-func TestDeletesOfGhostsAreShapedAsOthers(t *testing.T) {
-	r, target := haunted(t, "block")
+// What the user does not want is not told of sink-only objects, either.
+func TestDeletesOfSinkOnlyObjectsAreShapedAsOthers(t *testing.T) {
+	r, target := withSinkOnly(t, "block")
 	r.config.Sources[0].Shape = func(rec *change.Record) { rec.Filtered = rec.Op == change.Deleted }
 	if err := r.life(func(line *Line) {
 		r.push(line, blind()...)
@@ -200,7 +201,7 @@ func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
 	for _, policy := range []string{"block", "spool", "coalesce"} {
 		for _, then := range []string{"", "updated", "deleted"} {
 			t.Run(policy+" "+then, func(t *testing.T) {
-				r, target := haunted(t, policy)
+				r, target := withSinkOnly(t, policy)
 				same := found(update(pods(), "c", 4), change.Replaced, change.Gone, "20")
 				same.Filtered = true
 				records, want := slices.Insert(blind(), 3, same), strings.Replace(blindTold, " c/4/deleted", "", 1)
@@ -230,8 +231,8 @@ func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
 
 // A delete is in line from the moment it is pushed; where a queue that coalesces leaves it out, the object that came
 // next is.
-func TestI3WhatIsInLineOfAGhostIsNotAskedFor(t *testing.T) {
-	r, target := haunted(t, "coalesce")
+func TestI3WhatIsInLineOfASinkOnlyObjectIsNotAskedFor(t *testing.T) {
+	r, target := withSinkOnly(t, "coalesce")
 	close(target.may)
 	r.config.OpenGrace = time.Minute
 	writes, release := make(chan struct{}, 100), make(chan struct{})
@@ -240,10 +241,10 @@ func TestI3WhatIsInLineOfAGhostIsNotAskedFor(t *testing.T) {
 		<-release
 		return nil
 	}
-	ghosts := func(line *Line) string {
+	sinkOnly := func(line *Line) string {
 		var all []string
-		for _, ghost := range line.Ghosts(pods()) {
-			all = append(all, ghost.Key.Name)
+		for _, object := range line.SinkOnly(pods()) {
+			all = append(all, object.Key.Name)
 		}
 		slices.Sort(all)
 		return strings.Join(all, " ")
@@ -255,20 +256,20 @@ func TestI3WhatIsInLineOfAGhostIsNotAskedFor(t *testing.T) {
 		gone, again := update(pods(), "c", 9), update(pods(), "c", 10)
 		gone.Op, gone.Position, again.Position = change.Deleted, change.Position{ResourceVersion: "2"}, change.Position{ResourceVersion: "2"}
 		r.push(line, gone) // it is merged away, and saved with a position that does not pass the log's tail
-		if got := ghosts(line); got != "a b" {
-			t.Errorf("while the delete of c is in line the ghosts are %q", got)
+		if got := sinkOnly(line); got != "a b" {
+			t.Errorf("while the delete of c is in line the sink-only objects are %q", got)
 		}
 		r.push(line, again)
-		if got := ghosts(line); got != "a b" {
-			t.Errorf("while the next object of its key is in line the ghosts are %q", got)
+		if got := sinkOnly(line); got != "a b" {
+			t.Errorf("while the next object of its key is in line the sink-only objects are %q", got)
 		}
 	}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// The delete of a ghost says which reconcile found it, also before a record of the watch.
-func TestI4GhostBeforeARecordOfTheWatchIsOfTheReconcile(t *testing.T) {
+// The delete of a sink-only object says which reconcile found it, also before a record of the watch.
+func TestI4SinkOnlyObjectBeforeARecordOfTheWatchIsOfTheReconcile(t *testing.T) {
 	l, frame := listener{shape: func(*change.Record) {}}, &change.Snapshot{ID: "20.1"}
 	gone := []change.Entry{{Key: change.Key{Name: "b"}, UID: "uid-b"}}
 	if batch := l.appendGone(nil, gone, update(pods(), "b", 21), frame); len(batch) != 1 || batch[0].Snapshot != frame || batch[0].Key.Name != "b" {

@@ -43,18 +43,18 @@ func deleted(name string, version int) *change.Record {
 	return rec
 }
 
-// strandedIn are the stranded ghosts of the line, sorted.
-func strandedIn(line *Line) string {
+// undeletedIn are the undeleted sink-only objects of the line, sorted.
+func undeletedIn(line *Line) string {
 	var names []string
-	for _, ghost := range line.Ghosts(pods()) {
-		names = append(names, fmt.Sprintf("%s:%s@%s %t", ghost.Sink, ghost.Key.Name, ghost.ResourceVersion, ghost.Stranded))
+	for _, object := range line.SinkOnly(pods()) {
+		names = append(names, fmt.Sprintf("%s:%s@%s %t", object.Sink, object.Key.Name, object.ResourceVersion, object.Undeleted))
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
 
-// TestI4ObjectsWhoseDeletesWereLostAreStranded until the sink is told, over restarts, and nobody else is.
-func TestI4ObjectsWhoseDeletesWereLostAreStranded(t *testing.T) {
+// TestI4ObjectsWhoseDeletesWereLostAreUndeleted until the sink is told, over restarts, and nobody else is.
+func TestI4ObjectsWhoseDeletesWereLostAreUndeleted(t *testing.T) {
 	target, other := &recaller{memory: &memory{}}, &recaller{memory: &memory{}}
 	r := newRig(t, sinkOf("s", target), sinkOf("other", other))
 	if err := r.life(func(line *Line) {
@@ -68,8 +68,8 @@ func TestI4ObjectsWhoseDeletesWereLostAreStranded(t *testing.T) {
 	want := "s:gone@2 true, s:short@6 true"
 	for life := range 2 { // the second one has a log that is as long as its mark says
 		if err := r.life(func(line *Line) {
-			if got := strandedIn(line); got != want {
-				t.Errorf("life %d: stranded are %q, want %q", life, got, want)
+			if got := undeletedIn(line); got != want {
+				t.Errorf("life %d: undeleted are %q, want %q", life, got, want)
 			}
 		}); err != nil {
 			t.Fatal(err)
@@ -90,15 +90,15 @@ func TestI4ObjectsWhoseDeletesWereLostAreStranded(t *testing.T) {
 	}
 	if err := r.life(func(line *Line) {
 		r.push(line, gone)
-		if got, want := strandedIn(line), "s:short@6 true"; got != want { // another snapshot must not tell it once more
-			t.Errorf("behind a delete in line stranded are %q, want %q", got, want)
+		if got, want := undeletedIn(line), "s:short@6 true"; got != want { // another snapshot must not tell it once more
+			t.Errorf("behind a delete in line undeleted are %q, want %q", got, want)
 		}
 		close(away)
 		r.drain(line, pods())
 		r.push(line, end)
 		r.drain(line, pods())
-		if got := strandedIn(line); got != "" {
-			t.Errorf("after the snapshot stranded are %q", got)
+		if got := undeletedIn(line); got != "" {
+			t.Errorf("after the snapshot undeleted are %q", got)
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -111,8 +111,8 @@ func TestI4ObjectsWhoseDeletesWereLostAreStranded(t *testing.T) {
 	}
 }
 
-// TestI3AnObjectWhoseDeleteIsOnDiskIsNotStranded: another delete would come behind that one.
-func TestI3AnObjectWhoseDeleteIsOnDiskIsNotStranded(t *testing.T) {
+// TestI3AnObjectWhoseDeleteIsOnDiskIsNotUndeleted: another delete would come behind that one.
+func TestI3AnObjectWhoseDeleteIsOnDiskIsNotUndeleted(t *testing.T) {
 	target := &recaller{memory: &memory{}}
 	r := newRig(t, spooling("s", target, 2))
 	if err := r.life(func(line *Line) {
@@ -134,8 +134,8 @@ func TestI3AnObjectWhoseDeleteIsOnDiskIsNotStranded(t *testing.T) {
 	}
 	target.forgetLast(1)
 	if err := r.life(func(line *Line) {
-		if got, want := strandedIn(line), "s:b@2 true"; got != want {
-			t.Errorf("stranded are %q, want %q", got, want)
+		if got, want := undeletedIn(line), "s:b@2 true"; got != want {
+			t.Errorf("undeleted are %q, want %q", got, want)
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -145,8 +145,8 @@ func TestI3AnObjectWhoseDeleteIsOnDiskIsNotStranded(t *testing.T) {
 	}
 }
 
-// TestI4AnEndThatIsLostWhileRunningStrands, and what the watch is still to bring is not stranded.
-func TestI4AnEndThatIsLostWhileRunningStrands(t *testing.T) {
+// TestI4AnEndThatIsLostWhileRunningLeavesObjectsUndeleted, and what the watch is still to bring is not undeleted.
+func TestI4AnEndThatIsLostWhileRunningLeavesObjectsUndeleted(t *testing.T) {
 	target := &recaller{memory: &memory{}}
 	breaking := false
 	target.fault = func(context.Context, []sink.Message) error {
@@ -164,8 +164,8 @@ func TestI4AnEndThatIsLostWhileRunningStrands(t *testing.T) {
 		breaking = true
 		r.push(line, update(pods(), "c", 4), deleted("c", 5))
 		r.drain(line, pods())
-		if got, want := strandedIn(line), "s:a@1 true"; got != want {
-			t.Errorf("stranded are %q, want %q", got, want)
+		if got, want := undeletedIn(line), "s:a@1 true"; got != want {
+			t.Errorf("undeleted are %q, want %q", got, want)
 		}
 	}); err != nil {
 		t.Fatal(err)
