@@ -111,7 +111,7 @@ func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 			l.mu.Unlock()
 			return nil
 		}
-		if l.spool.lent || l.away {
+		if l.spool.overcommits || l.away {
 			l.queue.Overdraw(rec.Size())
 			l.mu.Unlock()
 			return nil
@@ -123,7 +123,7 @@ func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 		var again <-chan time.Time
 		if spools {
 			l.line.wakeCommitter()
-			again = time.After(lendAfter)
+			again = time.After(overcommitAfter)
 		}
 		select {
 		case <-freed:
@@ -156,7 +156,7 @@ func (l *listener) push(rec *change.Record) (merged []*change.Record, spools boo
 	} else {
 		merged = l.queue.Push(rec)
 	}
-	l.spool.press.newest = rec.Seq
+	l.spool.trigger.newest = rec.Seq
 	l.observe()
 	l.signalReady()
 	return merged, l.spool.active
@@ -178,7 +178,7 @@ func (l *listener) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.finished = true
-	if (l.cut == nil || l.halted) && l.spool.limit > 0 || l.spool.press.merges && l.spool.behind() { // what is queued need not be read again
+	if (l.cut == nil || l.halted) && l.spool.limit > 0 || l.spool.trigger.merges && l.spool.behind() { // what is queued need not be read again
 		l.spool.start() // its sink never opened, or does not take what comes before
 		l.line.wakeCommitter()
 	} else if l.halted && l.cut != nil { // nobody will take what is queued

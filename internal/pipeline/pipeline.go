@@ -80,7 +80,7 @@ type Sink struct {
 	// Coalesce makes the queue hold the newest record of each object alone.
 	Coalesce bool
 	// Spool is how many bytes on disk, about, take what a full queue does not; 0 makes the streams wait. A queue that
-	// coalesces goes there when it is pressed.
+	// coalesces goes there when its spill is triggered.
 	Spool int64
 	// Resync is how often each stream is compared with the server and given to the sink in full; 0 is never.
 	Resync time.Duration

@@ -157,8 +157,8 @@ func (l *Line) advance() []*part {
 	for _, lst := range l.listeners {
 		lst.numbered()
 	}
-	l.relax()
-	l.loosen(spooling)
+	l.endSpills()
+	l.grantOvercommit(spooling)
 	last := c.last()
 	last.told, l.told = l.told, nil
 	for i, lst := range l.listeners {

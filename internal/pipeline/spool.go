@@ -16,10 +16,10 @@ import (
 // that after a crash the records which the sink may have are the first that are read. Everything is guarded by the
 // listener's mu, and what concerns the tracker changes under the line's as well.
 type spool struct {
-	limit  int64 // bytes on disk; 0 is a listener that never spools
-	active bool  // what is queued goes to disk
-	press  press // of a queue that coalesces
-	lent   bool  // the queue may exceed its limit, since another listener keeps what is in it from going to disk
+	limit       int64        // bytes on disk; 0 is a listener that never spools
+	active      bool         // what is queued goes to disk
+	trigger     spillTrigger // of a queue that coalesces
+	overcommits bool         // the queue may exceed its limit, since another listener keeps it from going to disk
 
 	saved  checkpoint.Spool // as the state has it
 	next   [2]uint64        // the number of the next chunk, by part
@@ -38,7 +38,7 @@ type spool struct {
 const spoolAfter = 30 * time.Second
 
 func newSpool(s *Sink) spool {
-	return spool{limit: s.Spool, press: press{merges: s.Coalesce}, ahead: map[uint64]struct{}{}}
+	return spool{limit: s.Spool, trigger: spillTrigger{merges: s.Coalesce}, ahead: map[uint64]struct{}{}}
 }
 
 // load takes up what an earlier process has left.
@@ -48,13 +48,13 @@ func (s *spool) load(saved checkpoint.Spool) {
 		s.cursor[part], s.next[part] = extent.First, extent.Next
 	}
 	s.old = saved[checkpoint.Main].Next
-	s.active = s.limit > 0 && s.behind() && !s.press.merges
+	s.active = s.limit > 0 && s.behind() && !s.trigger.merges
 }
 
 // start begins to take what is queued to disk. It says whether there is a spool.
 func (s *spool) start() bool {
 	s.active = s.limit > 0
-	s.press.until = s.press.newest
+	s.trigger.until = s.trigger.newest
 	return s.active
 }
 
@@ -91,7 +91,7 @@ func (s *spool) delivered() {
 
 // dismiss forgets what is being written: what of it is on disk is read again, as if by a new process.
 func (s *spool) dismiss() {
-	s.flight, s.active, s.lent = nil, false, false
+	s.flight, s.active, s.overcommits = nil, false, false
 	clear(s.ahead)
 	s.old = s.next[checkpoint.Main]
 }

@@ -44,13 +44,13 @@ func (l *Line) await(ctx context.Context, reached func() bool) error {
 		changed := l.changed
 		l.mu.Unlock()
 		if patience == nil {
-			patience = time.NewTicker(lendAfter)
+			patience = time.NewTicker(overcommitAfter)
 			defer patience.Stop()
 		}
 		select {
 		case <-changed:
 		case <-patience.C:
-			l.relieve()
+			l.spillForWaiting()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -100,7 +100,7 @@ func (r *rig) expectBackPressure() {
 			r.t.Errorf("during the outage %s is %v, want %v or more", series, got, least)
 		}
 	}
-	// What the sink of states holds the position at is not on disk, but in the queue, which is lent room.
+	// What the sink of states holds the position at is not on disk, but in the queue, which may exceed its limit.
 	spooled, queued := r.exporter.metric(r.t, `kubecdc_spool_bytes{sink="nats"}`), r.exporter.metric(r.t, `kubecdc_queue_records{sink="nats"}`)
 	if !(spooled >= 1 || queued >= 40) {
 		r.t.Errorf("during the outage %v bytes are spooled and %v records queued, want 1 byte or more, or a full queue", spooled, queued)

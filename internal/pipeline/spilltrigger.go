@@ -2,14 +2,14 @@ package pipeline
 
 import "time"
 
-// press is how a queue that coalesces goes to disk. What waits in it stays in memory, where it merges, until it is
-// pressed: it is full, its oldest record is too old, or it holds up others. Then what is in the queue goes to disk, in
+// spillTrigger is when a queue that coalesces goes to disk. What waits in it stays in memory, where it merges, until
+// it is full, its oldest record is too old, or it holds up others. Then what is in the queue goes to disk, in
 // the batches that save its positions, and what comes later merges in memory again, behind it.
 //
 // A record that has left for disk is one that the sink may have (I3): what comes later of its object supersedes
 // nothing, and a delete of it is told. What was merged away before is acknowledged, and its successor is on disk, or in
 // line with its position not saved.
-type press struct {
+type spillTrigger struct {
 	merges bool   // the queue coalesces
 	newest uint64 // the Seq pushed last
 	until  uint64 // what was pushed up to it goes to disk
@@ -41,9 +41,9 @@ func (l *Line) merging() (mask uint64) {
 	return mask
 }
 
-// relieve starts to spool for the listeners that others wait for, where they can be spooled for: the line's window is
-// full, or a reconcile needs everything saved that came before it.
-func (l *Line) relieve() {
+// spillForWaiting starts to spool for the listeners that others wait for, where they can be spooled for: the line's
+// window is full, or a reconcile needs everything saved that came before it.
+func (l *Line) spillForWaiting() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	holders := l.holders(mergeFor)&l.merging() | l.holders(spoolAfter)
@@ -67,29 +67,29 @@ func (l *listener) letGo() {
 	}
 }
 
-// relax ends the spooling of queues that coalesce, when what they were pressed for is on disk. The caller holds the
+// endSpills ends the spooling of queues that coalesce, when what triggered it is on disk. The caller holds the
 // line's mu.
-func (l *Line) relax() {
+func (l *Line) endSpills() {
 	for _, lst := range l.listeners {
 		if lst.Coalesce {
-			lst.relax()
+			lst.endSpill()
 		}
 	}
 }
 
-func (l *listener) relax() {
+func (l *listener) endSpill() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if oldest := l.queue.Oldest(); l.finished || l.unsavedTaken() > 0 || oldest != nil && oldest.Seq <= l.spool.press.until {
+	if oldest := l.queue.Oldest(); l.finished || l.unsavedTaken() > 0 || oldest != nil && oldest.Seq <= l.spool.trigger.until {
 		return
 	}
-	l.spool.active, l.spool.lent = false, false
+	l.spool.active, l.spool.overcommits = false, false
 }
 
 // oldestUnsaved is when the oldest record was received that is neither delivered nor on disk, zero where there is none;
-// the caller holds mu. What is on disk does not count where memory goes there only when it is pressed.
+// the caller holds mu. What is on disk does not count where memory goes there only on a trigger.
 func (l *listener) oldestUnsaved() time.Time {
-	if !l.spool.press.merges {
+	if !l.spool.trigger.merges {
 		return l.oldest()
 	}
 	if l.unsavedTaken() > 0 {
