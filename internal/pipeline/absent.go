@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
 // A sink that is stopped and would hold up others leaves the line: durably, it is absent from all its streams
@@ -310,8 +311,9 @@ func (r *run) returned(l *listener) error {
 	if !l.isAway() && !l.partly.Load() {
 		return nil
 	}
+	present := l.recovery.streams()
 	err := l.eachSpooled(func(rec *change.Record) {
-		if rec.Op == change.Deleted { // it will be told
+		if rec.Op == change.Deleted && redo.StreamNamed(present, rec.Stream.String()) != nil { // it will be told
 			held = append(held, checkpoint.Held{
 				Share: checkpoint.Share{Sink: l.Name, Stream: rec.Stream.String()},
 				Entry: change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion},
