@@ -10,8 +10,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// farewell is what a stream that is over tells last: a delete that no watch saw.
-func farewell(name string, version int) *change.Record {
+// retirement is what a stream that is over tells last: a delete that no watch saw.
+func retirement(name string, version int) *change.Record {
 	rec := update(widgets(), name, version)
 	rec.Op, rec.Object, rec.FinalStateUnknown = change.Deleted, nil, true
 	return rec
@@ -32,7 +32,7 @@ func departed(t *testing.T, target *memory, then func(r *rig, line *Line)) *rig 
 		for i := 1; i <= 10; i++ {
 			r.push(line, update(pods(), "a", i))
 		}
-		r.push(line, update(widgets(), "w", 11), farewell("w", 11))
+		r.push(line, update(widgets(), "w", 11), retirement("w", 11))
 		r.drain(line, pods(), widgets())
 		close(g.end)
 		<-left

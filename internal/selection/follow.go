@@ -63,8 +63,8 @@ func (f *Follower) Nudge() {
 	}
 }
 
-// Start makes the sources that are there from the start: those that are served, and the orphans, which wait until it is
-// certain what became of their resources. From here on it tells the telemetry.
+// Start makes the sources that are there from the start: those that are served, and the unserved, which wait until it
+// is certain what became of their resources. From here on it tells the telemetry.
 func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 	f.Telemetry = t
 	var sources []pipeline.Source

@@ -10,25 +10,25 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// Adopt adds the orphans to what is chosen.
+// Adopt adds the unserved streams to what is chosen.
 func (f *Follower) Adopt() error {
-	orphans, err := f.orphans()
+	unserved, err := f.unserved()
 	if err != nil {
 		return err
 	}
 	chosen := f.Current.Chosen.Load()
-	f.Current.Chosen.Store(&Choice{Streams: slices.Concat(chosen.Streams, orphans), Left: chosen.Left})
+	f.Current.Chosen.Store(&Choice{Streams: slices.Concat(chosen.Streams, unserved), Left: chosen.Left})
 	return nil
 }
 
-// orphans are streams that the state knows and the configuration chooses, and whose resource is not served now: it may
+// unserved are streams that the state knows and the configuration chooses, and whose resource is not served now: it may
 // come back, or the sinks must be told that its objects are gone.
-func (f *Follower) orphans() ([]Selected, error) {
+func (f *Follower) unserved() ([]Selected, error) {
 	names, err := f.savedStreams()
 	if err != nil {
 		return nil, err
 	}
-	var orphans []Selected
+	var unserved []Selected
 	for _, name := range names {
 		stream, known, err := f.Store.Resource(name)
 		if err != nil {
@@ -42,12 +42,12 @@ func (f *Follower) orphans() ([]Selected, error) {
 			continue
 		}
 		for _, s := range f.chooseSaved(stream) {
-			if !slices.ContainsFunc(orphans, func(other Selected) bool { return other.Stream == s.Stream }) {
-				orphans = append(orphans, s)
+			if !slices.ContainsFunc(unserved, func(other Selected) bool { return other.Stream == s.Stream }) {
+				unserved = append(unserved, s)
 			}
 		}
 	}
-	return orphans, nil
+	return unserved, nil
 }
 
 // savedStreams are those that the state has a position, an object or a share of.

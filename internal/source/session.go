@@ -81,7 +81,7 @@ func (s *Session) Run(ctx context.Context, line Line) (over bool, err error) {
 		if s.isOver() && err == nil {
 			stream, err := s.stream(ctx)
 			if err == nil {
-				err = stream.farewell(ctx, line)
+				err = stream.retire(ctx, line)
 			}
 			return err == nil, ignoreEnd(ctx, err)
 		}

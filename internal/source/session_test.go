@@ -139,8 +139,8 @@ func TestI4AResourceThatIsGone(t *testing.T) {
 	}
 }
 
-// TestI4AFarewellThatIsInterrupted is not over, and tells of the rest the next time.
-func TestI4AFarewellThatIsInterrupted(t *testing.T) {
+// TestI4ARetirementThatIsInterrupted is not over, and tells of the rest the next time.
+func TestI4ARetirementThatIsInterrupted(t *testing.T) {
 	r := newRecorder("a 1", "b 2", "c 3")
 	r.position, r.room = at(5), 4 // gap, begin, one delete
 	s := startSession(t, quiet(t), r)
@@ -159,9 +159,9 @@ func TestI4AFarewellThatIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestI8AFarewellIsOfTheHistoryThatWasDelivered, also in a life that another cluster's server is found in: what was
+// TestI8ARetirementIsOfTheHistoryThatWasDelivered, also in a life that another cluster's server is found in: what was
 // told before the last one ended has the same ids.
-func TestI8AFarewellIsOfTheHistoryThatWasDelivered(t *testing.T) {
+func TestI8ARetirementIsOfTheHistoryThatWasDelivered(t *testing.T) {
 	for _, delivered := range []string{"epoch-0", "epoch-1", change.Interrupted} {
 		r := newRecorder("a 1")
 		r.position = at(5)

@@ -8,10 +8,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// farewell is the reconcile with a resource that is not served any more: everything that the sinks have of it is
-// gone. What the watch had not told of it before can be known by nobody, so it is a gap (I4). Where the sinks have
+// retire is the reconcile with a resource that is not served any more: everything that the sinks have of it is gone.
+// What the watch had not told of it before can be known by nobody, so it is a gap (I4). Where the sinks have
 // nothing and nothing was ever told, there is nothing to say. It returns when all is delivered and saved.
-func (s *Stream) farewell(ctx context.Context, line Line) error {
+func (s *Stream) retire(ctx context.Context, line Line) error {
 	s.line = line
 	if err := line.Drain(ctx, s.stream); err != nil {
 		return fmt.Errorf("drain %s: %w", s.stream, err)
