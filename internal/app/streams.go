@@ -51,8 +51,8 @@ type means struct {
 
 // source makes a selected stream one of the pipeline's.
 func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Follower) (pipeline.Source, *source.Session, error) {
-	misshapen := func(rec *change.Record, err error) { f.Telemetry.Misshapen(rec, err) }
-	shape, err := selection.ShapeOf(wanted, m.key, misshapen)
+	shapeFailed := func(rec *change.Record, err error) { f.Telemetry.ShapeFailed(rec, err) }
+	shape, err := selection.ShapeOf(wanted, m.key, shapeFailed)
 	if err != nil {
 		return pipeline.Source{}, nil, err
 	}

@@ -69,7 +69,7 @@ func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 // forget removes the resource's series.
 func (m *metrics) forget(resource string) {
 	of := prometheus.Labels{"resource": resource}
-	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.reconciles, m.corrections, m.misshapen} {
+	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.reconciles, m.corrections, m.shapeFailures} {
 		vec.DeletePartialMatch(of)
 	}
 }

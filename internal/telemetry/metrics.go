@@ -23,7 +23,7 @@ type metrics struct {
 	commit         prometheus.Histogram
 	reconciles     *prometheus.CounterVec
 	corrections    *prometheus.CounterVec
-	misshapen      *prometheus.CounterVec
+	shapeFailures  *prometheus.CounterVec
 	labelTopics    *prometheus.GaugeVec
 }
 
@@ -59,7 +59,7 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 		delivery:       histogram("delivery_seconds", "Time from receiving a record until it is durable in the sink.", "sink"),
 		commit:         histogram("commit_seconds", "Time to save positions, inventory and marks.").WithLabelValues().(prometheus.Histogram),
 		reconciles:     counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
-		misshapen:      counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
+		shapeFailures:  counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
 		corrections:    counter("corrections_total", "Differences that a full snapshot found and no watch had reported.", "resource", "op"),
 	}
 }

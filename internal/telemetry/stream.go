@@ -65,9 +65,9 @@ func (t *Telemetry) receivedOf(s *streamState, rec *change.Record) prometheus.Co
 	return s.received[rec.Op]
 }
 
-// Misshapen is told of an object that a filter or a redaction could not be applied to.
-func (t *Telemetry) Misshapen(rec *change.Record, err error) {
-	t.metrics.misshapen.WithLabelValues(rec.Stream.Resource.String()).Inc()
+// ShapeFailed is told of an object that a filter or a redaction could not be applied to.
+func (t *Telemetry) ShapeFailed(rec *change.Record, err error) {
+	t.metrics.shapeFailures.WithLabelValues(rec.Stream.Resource.String()).Inc()
 	t.Logger.Warn("object not filtered or redacted as configured", "resource", rec.Stream.String(), "object", rec.Key.String(),
 		"uid", rec.UID, "resourceVersion", rec.ResourceVersion, "withheld", rec.Withheld != "", "error", err)
 }
