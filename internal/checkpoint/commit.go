@@ -30,9 +30,9 @@ type Batch struct {
 	Taken, Left []Share
 	// Absent are the sinks that miss streams from the records behind this batch on, or from From, where that is set and
 	// older. Returning is not read.
-	// Held is what the logs hold of sinks that come back.
 	Absent []Absence
-	Held   []Held
+	// Held is what the logs hold of sinks that come back.
+	Held []Held
 	// Chunks are spooled, and the spools of the sinks by name are then as the extents say: what is not in them is gone.
 	Chunks []Chunk
 	Spools map[string]Spool

@@ -130,7 +130,7 @@ type destination struct {
 	check func(k *checker, path string)
 }
 
-// destinations are those that are given. Nothing else in this package lists them, but keys and parseSink.
+// destinations are those that are given. Nothing else in this package lists them, but keys, routed and parseSink.
 func (s *Sink) destinations() []destination {
 	all := []destination{
 		{kind: KindKafka, given: s.Kafka != nil, check: func(k *checker, path string) { k.kafka(path, s.Kafka) }},

@@ -10,7 +10,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// committer saves what is delivered. It is the only writer of positions, inventory and marks while the pipeline runs.
+// committer saves what is delivered. Marks of sinks that open, and streams that end, are saved elsewhere: see
+// Line.saving.
 type committer struct {
 	line     *Line
 	store    *checkpoint.Store

@@ -68,8 +68,8 @@
 //   - Frames and gaps are records of the stream, not a side channel: a consumer of one subject sees where its gap is.
 //   - A rejected record is replaced by a gap record of reason policy, and kept as a dead letter before that (I1).
 //     Stopping would let one oversized object end an audit trail; `oversize: reject` chooses that.
-//   - The gap for a rejected record names a long name by its hash (noteOf). Leaving the name out would give all such
-//     gaps one key; cutting it off would give two objects one.
+//   - The gap for a rejected record names a long name by its hash (change.NoteOf). Leaving the name out would give all
+//     such gaps one key; cutting it off would give two objects one.
 //   - A letter is sent again by the running exporter in the sink's own queue. A command that writes into the log itself
 //     would be a second writer (I10). A superseded letter is kept unless somebody insists, since it would lead
 //     consumers that keep states back in time (I3).

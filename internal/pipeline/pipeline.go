@@ -89,7 +89,7 @@ type Sink struct {
 	Oversize    Oversize
 }
 
-// Encoder turns records into messages. One goroutine uses it.
+// Encoder turns records into messages. One goroutine at a time uses it.
 type Encoder interface {
 	// Encode appends the record's messages to dst, at least one, all with the record's id. They are valid until Reset.
 	// A *sink.RejectedError says that the record can never be encoded. Any other error is treated as one of the sink.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Sink is one destination. One goroutine calls its methods, one at a time: Open first, then Write any number of times,
-// Close last; after an error of Write, Open again.
+// Sink is one destination. Its methods are called one at a time, not always by the same goroutine: Open first, then
+// Write any number of times, Close last; after an error of Write, Open again.
 type Sink interface {
 	// Open connects, creates what is missing where it is allowed to, and gives the ids of the messages that the sink's
 	// own log holds after the mark to at.Behind, oldest first among those of one key. They were delivered before a

@@ -40,7 +40,7 @@ func arrows() map[string][]string {
 		"internal/source/frame":     {"internal/change"},
 		"internal/source":           {"internal/change", "internal/source/frame"},
 		"internal/deadletter":       {"internal/change", "internal/disk", "internal/sink"},
-		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/redo", "internal/sink"},
+		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/sink"},
 		"internal/control":          {"internal/change", "internal/checkpoint"},
 		"internal/page":             {"internal/change"},
 		"internal/telemetry":        {"internal/change", "internal/sink"},

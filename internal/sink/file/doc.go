@@ -5,8 +5,8 @@
 // becomes a space, so that a message is always one line.
 //
 // The file is this sink's log. What lies behind a mark is read back when the sink is opened, through the rotated files
-// and to the end; of each line the string "id" on the top level counts, if it is an id of ours. Lines of a format that
-// has no id there cannot be recognised, and are written again after a crash.
+// and to the end; of each line the string "id" on the top level counts, if it is an id of ours. So a file takes only
+// formats with an id there. Standard output cannot be read back, and may repeat lines after a crash.
 //
 // Decisions:
 //
