@@ -52,7 +52,7 @@ func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error)
 	info, err := s.lookup(ctx)
 	if codeOf(err) == codeNotFound {
 		config := s.manager.config()
-		return &config, errors.Join(s.creatable(ctx), s.ways.allowed(&config))
+		return &config, errors.Join(s.creatable(ctx), s.modes.allowed(&config))
 	}
 	if err != nil {
 		return nil, err
@@ -63,10 +63,10 @@ func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error)
 	if err := s.inspector.inspect(ctx, info); err != nil {
 		return nil, err
 	}
-	if s.ways.wants(&info.Config) {
+	if s.modes.wants(&info.Config) {
 		return &info.Config, nil // Open changes it
 	}
-	return &info.Config, s.ways.allowed(&info.Config)
+	return &info.Config, s.modes.allowed(&info.Config)
 }
 
 // creatable finds what would keep the stream from being made. Whether the user may make it, only making it tells.
@@ -115,8 +115,8 @@ func (s *Sink) notes(config *jetstream.StreamConfig) []string {
 	if config.Storage == jetstream.MemoryStorage {
 		notes = append(notes, fmt.Sprintf("stream %s is in memory: a restart of its servers loses it, and all objects are sent again", config.Name))
 	}
-	if s.options.Publish == PublishAuto && !s.options.Shared && s.options.wayOf(config) == wayOrdered && !s.ways.wants(config) {
-		notes = append(notes, "messages are sent one by one, with some more work for the client and the server: "+s.ways.obstacle(config))
+	if s.options.Publish == PublishAuto && !s.options.Shared && s.options.modeOf(config) == modeOrdered && !s.modes.wants(config) {
+		notes = append(notes, "messages are sent one by one, with some more work for the client and the server: "+s.modes.obstacle(config))
 	}
 	return notes
 }

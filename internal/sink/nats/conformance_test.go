@@ -10,7 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 )
 
-// TestConformance tries every way of sending, each on the servers that it is for.
+// TestConformance tries every publish mode, each on the servers that it is for.
 func TestConformance(t *testing.T) {
 	syncAlways := func(o *server.Options) { o.SyncAlways = true }
 	for _, test := range []struct {

@@ -107,7 +107,7 @@ func wantBucket(t *testing.T, s *testServer, want map[string]string) {
 // TestI3BucketMirrorsTheCluster through cut connections and killed exporters. What a crash left unsaved is written
 // again, but for what the bucket proves: a newer version of the object.
 func TestI3BucketMirrorsTheCluster(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		network := startProxy(t, s.inner.Addr().String())
 		options := bucketOptions(network.url())
@@ -183,7 +183,7 @@ func TestBucketIsOneThatClientsKnow(t *testing.T) {
 	if len(history) != 3 || history[2].Operation() != jetstream.KeyValueDelete || len(history[2].Value()) != 0 {
 		t.Fatalf("got %v", history)
 	}
-	if status := must(kv.Status(ctx)); status.History() != 3 || status.Config().MaxBytes != 1<<20 || publisher.stream.way != wayFast {
+	if status := must(kv.Status(ctx)); status.History() != 3 || status.Config().MaxBytes != 1<<20 || publisher.stream.mode != modeFast {
 		t.Fatalf("got %+v", status.Config())
 	}
 }

@@ -73,7 +73,7 @@ func TestI4LargestMessage(t *testing.T) {
 
 // TestI4LimitLoweredMeanwhile: the sink does not know of the limit until the server refuses.
 func TestI4LimitLoweredMeanwhile(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		publisher := openSink(t, s.options(publish))
 		js, ctx := s.admin()
@@ -130,7 +130,7 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 
 // TestI4FullStreamWaits loses nothing, and goes on when there is room.
 func TestI4FullStreamWaits(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		js, ctx := s.admin()
 		full := 0

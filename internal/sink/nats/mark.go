@@ -77,7 +77,7 @@ type stream struct {
 	shared     bool   // others write to it, too
 	maxMessage int    // bytes of headers and value; negative is no limit
 	maxSubject int    // characters
-	way        way
+	mode       publishMode
 	confirmed  bool // a message of ours was stored since the sink was opened
 }
 

@@ -101,11 +101,11 @@ func headerSize(m *sink.Message) int {
 	return size
 }
 
-// envelope is a message with what the way of sending adds, made again for each one in the same memory: the outbox has
+// envelope is a message with what the publish mode adds, made again for each one in the same memory: the outbox has
 // copied all of it but the value when it returns.
 type envelope struct{ conn.Message }
 
-// fill makes it the message, without what the way of sending adds.
+// fill makes it the message, without what the publish mode adds.
 func (e *envelope) fill(s *stream, m *sink.Message, reply string) {
 	e.Subject, e.Reply, e.Value = m.Destination, reply, m.Value
 	e.Headers = append(e.Headers[:0], m.Headers...)

@@ -11,7 +11,7 @@ import (
 // TestI4LongSubjectIsRejected as a message, before the server cuts the connection for it: what comes before it is
 // stored, and the sink goes on.
 func TestI4LongSubjectIsRejected(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		open := openSink(t, s.options(publish))
 		fits := "k8s." + strings.Repeat("r", open.stream.maxSubject-len("k8s."))

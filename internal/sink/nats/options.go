@@ -220,28 +220,28 @@ const (
 	levelFast   = 4 // server 2.14
 )
 
-// way is how messages are sent.
-type way int
+// publishMode is how messages are sent.
+type publishMode int
 
 const (
-	wayOrdered way = iota // one acknowledgement a message
-	wayFast               // one for many, fast ingest
-	wayAtomic             // one for a batch that is stored as a whole
+	modeOrdered publishMode = iota // one acknowledgement a message
+	modeFast                       // one for many, fast ingest
+	modeAtomic                     // one for a batch that is stored as a whole
 )
 
-// wayOf is the best way that the stream allows. A client cannot see whether a server syncs always, so atomic batches
+// modeOf is the best mode that the stream allows. A client cannot see whether a server syncs always, so atomic batches
 // are never chosen, only asked for. A shared stream has no expected sequences, and without them a batch's
 // acknowledgement proves too little: a leader that could not propose a message goes on with the next.
-func (o *Options) wayOf(config *jetstream.StreamConfig) way {
+func (o *Options) modeOf(config *jetstream.StreamConfig) publishMode {
 	switch {
 	case o.Shared:
-		return wayOrdered
+		return modeOrdered
 	case config.AllowAtomicPublish && o.Publish == PublishAtomic:
-		return wayAtomic
+		return modeAtomic
 	case config.AllowBatchPublish && (o.Publish == PublishAuto || o.Publish == PublishFast):
-		return wayFast
+		return modeFast
 	}
-	return wayOrdered
+	return modeOrdered
 }
 
 // batches returns the stream's flag for the batches that the options ask for, the server's release that has it, and

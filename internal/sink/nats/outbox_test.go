@@ -91,7 +91,7 @@ func outerSpace(value string) bool {
 // that pings: a server that does so every few milliseconds may ping before it has answered the library's own first
 // ping.
 func TestI3LibraryWritesMeanwhile(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		options := s.options(publish)
 		options.Extra = append(options.Extra, natsgo.PingInterval(5*time.Millisecond), natsgo.MaxPingsOutstanding(1<<20))
@@ -185,7 +185,7 @@ func TestI3LibrarySendsUnderTLS(t *testing.T) {
 // TestI4TooLargeBehindOthers: a limit that was lowered when the messages had been looked at. What comes before the
 // message is stored, and the message is named.
 func TestI4TooLargeBehindOthers(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		open := openSink(t, s.options(publish))
 		batch := newMaker().Batch(5)

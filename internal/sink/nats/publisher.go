@@ -22,11 +22,11 @@ import (
 // rest is sent. If a late copy overtakes the rest, the rest is refused, and the next settle finds it stored.
 //
 // A second writer breaks the first point: it stores something at base+i+1, message i is refused, and i+1 finds the end
-// that it expects. Each way of sending keeps that damage away by a rule of its own. Settle then finds the other's
+// that it expects. Each publish mode keeps that damage away by a rule of its own. Settle then finds the other's
 // message, and the run ends (I10).
 type publisher struct {
 	session  *session
-	ways     *ways
+	modes    *publishModes
 	batch    []sink.Message
 	envelope envelope
 

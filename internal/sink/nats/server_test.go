@@ -183,8 +183,8 @@ func (s *testServer) options(publish ...string) Options {
 	return Options{URL: s.url(), Stream: testStream, Subjects: []string{"k8s.>"}, Publish: strings.Join(publish, "")}
 }
 
-func eachWay(t *testing.T, ways []string, test func(t *testing.T, publish string)) {
-	for _, publish := range ways {
+func eachMode(t *testing.T, modes []string, test func(t *testing.T, publish string)) {
+	for _, publish := range modes {
 		t.Run(publish, func(t *testing.T) { test(t, publish) })
 	}
 }

@@ -23,7 +23,7 @@ func (p *publisher) settle(ctx context.Context) error {
 		return err
 	}
 	s.stream.renew(&info.Config)
-	p.ways.choose(&info.Config)
+	p.modes.choose(&info.Config)
 	if s.stream.shared { // what was stored is known by its id
 		s.generation = s.conn.Generation()
 		return nil

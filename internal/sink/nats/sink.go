@@ -18,7 +18,7 @@ var _ sink.Sink = (*Sink)(nil)
 // Sink writes into one stream. See sink.Sink for what its methods promise.
 type Sink struct {
 	*session
-	ways      *ways
+	modes     *publishModes
 	manager   *manager
 	inspector *inspector
 	watch     *watch
@@ -31,13 +31,13 @@ func New(options Options) (*Sink, error) {
 		return nil, fmt.Errorf("configure nats sink: %w", err)
 	}
 	s := &session{options: options, name: options.Stream, tuning: defaultTuning()}
-	w, i := &ways{session: s}, &inspector{session: s}
-	return &Sink{session: s, ways: w, inspector: i, manager: &manager{s, w}, watch: &watch{session: s, inspector: i}, writer: &writer{s, w}}, nil
+	w, i := &publishModes{session: s}, &inspector{session: s}
+	return &Sink{session: s, modes: w, inspector: i, manager: &manager{s, w}, watch: &watch{session: s, inspector: i}, writer: &writer{s, w}}, nil
 }
 
 // Mode is how the open sink sends, and why: "fast: ...", "atomic: ..." or "ordered: ...". It is "" before the first
 // Open. Any goroutine may call it.
-func (s *Sink) Mode() string { return s.ways.text() }
+func (s *Sink) Mode() string { return s.modes.text() }
 
 // Open is as in sink.Sink.
 func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
@@ -81,7 +81,7 @@ func (s *Sink) attempt(ctx context.Context, want *mark, behind sink.Tail) error 
 		return err
 	}
 	s.stream = newStream(info)
-	s.ways.choose(&info.Config)
+	s.modes.choose(&info.Config)
 	s.stream.shared, s.stream.maxSubject = s.options.Shared, maxSubject(c.Inbox)
 	if s.options.KV != "" {
 		s.stream.keys = bucketSubject + s.options.KV + "."

@@ -11,7 +11,7 @@ import (
 // manager makes sure that the stream is there, and that it can be a log of ours.
 type manager struct {
 	*session
-	ways *ways
+	modes *publishModes
 }
 
 // ensure returns the stream, which it makes if there is none.
@@ -26,10 +26,10 @@ func (m *manager) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if err := m.options.suitable(&info.Config); err != nil {
 		return nil, err
 	}
-	if info, err = m.ways.upgrade(ctx, info); err != nil {
+	if info, err = m.modes.upgrade(ctx, info); err != nil {
 		return nil, err
 	}
-	return info, m.ways.allowed(&info.Config)
+	return info, m.modes.allowed(&info.Config)
 }
 
 func (m *manager) create(ctx context.Context) (*jetstream.StreamInfo, error) {
@@ -78,7 +78,7 @@ func (m *manager) config() jetstream.StreamConfig {
 	if m.options.DiscardNew {
 		config.Discard = jetstream.DiscardNew
 	}
-	m.ways.allowBatches(&config)
+	m.modes.allowBatches(&config)
 	return config
 }
 
@@ -105,7 +105,7 @@ func (m *manager) bucketConfig() jetstream.StreamConfig {
 	if m.options.MaxBytes > 0 {
 		config.MaxBytes = m.options.MaxBytes
 	}
-	m.ways.allowBatches(&config)
+	m.modes.allowBatches(&config)
 	return config
 }
 

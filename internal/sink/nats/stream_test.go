@@ -165,7 +165,7 @@ func TestI4StreamThatBeginsLaterIsNotLost(t *testing.T) {
 
 // TestI4AccountWithoutRoomWaits, says why, and goes on when there is room.
 func TestI4AccountWithoutRoomWaits(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		account := server.NewAccount("A")
 		s := startServer(t, func(o *server.Options) {
 			o.Accounts = []*server.Account{account}

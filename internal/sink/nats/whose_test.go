@@ -219,7 +219,7 @@ func TestI10DefaultStreamOfAnotherCluster(t *testing.T) {
 // TestI10ABucketThatAnotherClusterFillsMeanwhile: both opened it when it was empty, and what the other one wrote first
 // it has replaced already when ours comes.
 func TestI10ABucketThatAnotherClusterFillsMeanwhile(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		options := bucketOptions(s.url())
 		options.Publish = publish

@@ -17,7 +17,7 @@ import (
 
 // TestI3ResetConnections resets all connections again and again, until enough messages and enough resets came together.
 func TestI3ResetConnections(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		network := startProxy(t, s.inner.Addr().String())
 		retries := map[string]int{}
@@ -48,7 +48,7 @@ func TestI3ResetConnections(t *testing.T) {
 }
 
 func TestI3RestartedServer(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		publisher := openSink(t, s.options(publish))
 		maker := newMaker()
@@ -83,7 +83,7 @@ func TestI3RestartedServer(t *testing.T) {
 }
 
 func TestI10OlderWriterIsFenced(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		maker := newMaker()
 		older := openSink(t, s.options(publish))
@@ -214,7 +214,7 @@ func TestI7CancelledInAFullSocket(t *testing.T) {
 
 // TestI3SilentConnection answers nothing and is not closed, as when a machine on the way forgot it.
 func TestI3SilentConnection(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		network := startProxy(t, s.inner.Addr().String())
 		var resume func()
@@ -249,7 +249,7 @@ func TestI3SilentConnection(t *testing.T) {
 
 // TestI3LateCopy arrives when its message was sent again, on another connection, and acknowledged.
 func TestI3LateCopy(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		network := startProxy(t, s.inner.Addr().String())
 		options := s.options(publish)
@@ -308,7 +308,7 @@ func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
 
 // TestI3CompactedStream keeps one message a subject, and the reader of the tail finds gaps.
 func TestI3CompactedStream(t *testing.T) {
-	eachWay(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
 		js, ctx := s.admin()
 		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 1,

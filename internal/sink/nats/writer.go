@@ -11,7 +11,7 @@ import (
 // writer makes batches durable.
 type writer struct {
 	*session
-	ways *ways
+	modes *publishModes
 }
 
 // screen returns how many messages of the batch's front can be sent, and what is wrong with the one after them. The
@@ -50,7 +50,7 @@ func (w *writer) publish(ctx context.Context, batch []sink.Message) error {
 	if err := ctx.Err(); err != nil {
 		return w.final(ctx, "write to", err)
 	}
-	p := &publisher{session: w.session, ways: w.ways, batch: batch}
+	p := &publisher{session: w.session, modes: w.modes, batch: batch}
 	wait := newBackOff()
 	for {
 		before := p.acked
@@ -111,10 +111,10 @@ func (p *publisher) send(ctx context.Context) error {
 	p.base, p.generation = p.session.stream.place.Seq, p.session.conn.Generation()
 	p.session.conn.Outbox.Reset(p.session.conn)
 	if len(p.batch)-p.start > 1 && !p.single { // one message needs no batch
-		switch p.session.stream.way {
-		case wayFast:
+		switch p.session.stream.mode {
+		case modeFast:
 			return p.sendFast(ctx)
-		case wayAtomic:
+		case modeAtomic:
 			return p.sendAtomic(ctx)
 		}
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
-// ways chooses how messages are sent.
-type ways struct {
+// publishModes chooses in which mode messages are sent.
+type publishModes struct {
 	*session
 	refused error // why the stream could not be changed to take batches
 	mode    atomic.Pointer[string]
 }
 
 // text is how the open sink sends, and why; "" before the first Open.
-func (w *ways) text() string {
+func (w *publishModes) text() string {
 	if text := w.mode.Load(); text != nil {
 		return *text
 	}
@@ -28,8 +28,8 @@ func (w *ways) text() string {
 }
 
 // choose notes how to send, and tells it if it is not what it was.
-func (w *ways) choose(config *jetstream.StreamConfig) {
-	w.stream.way = w.options.wayOf(config)
+func (w *publishModes) choose(config *jetstream.StreamConfig) {
+	w.stream.mode = w.options.modeOf(config)
 	text := w.explain(config)
 	if w.text() == text {
 		return
@@ -38,12 +38,12 @@ func (w *ways) choose(config *jetstream.StreamConfig) {
 	w.options.Notice("messages are sent " + text)
 }
 
-func (w *ways) explain(config *jetstream.StreamConfig) string {
+func (w *publishModes) explain(config *jetstream.StreamConfig) string {
 	version := w.conn.NC.ConnectedServerVersion()
-	switch w.options.wayOf(config) {
-	case wayFast:
+	switch w.options.modeOf(config) {
+	case modeFast:
 		return fmt.Sprintf("fast: server %s and stream %s allow batches", version, config.Name)
-	case wayAtomic:
+	case modeAtomic:
 		return "atomic: the configuration asks for it"
 	}
 	switch {
@@ -56,7 +56,7 @@ func (w *ways) explain(config *jetstream.StreamConfig) string {
 }
 
 // obstacle is why the stream takes no batches.
-func (w *ways) obstacle(config *jetstream.StreamConfig) string {
+func (w *publishModes) obstacle(config *jetstream.StreamConfig) string {
 	flag, release, level := w.options.batches()
 	_, have := w.conn.NC.ConnectedServerJetStream()
 	version := w.conn.NC.ConnectedServerVersion()
@@ -71,9 +71,9 @@ func (w *ways) obstacle(config *jetstream.StreamConfig) string {
 }
 
 // allowed refuses a stream that does not take what the options ask for by name.
-func (w *ways) allowed(config *jetstream.StreamConfig) error {
+func (w *publishModes) allowed(config *jetstream.StreamConfig) error {
 	asked := w.options.Publish == PublishFast || w.options.Publish == PublishAtomic
-	if !asked || w.options.wayOf(config) != wayOrdered {
+	if !asked || w.options.modeOf(config) != modeOrdered {
 		return nil
 	}
 	return permanent("open stream %s: publish is %s, and %s: or let publish be auto",
@@ -82,8 +82,8 @@ func (w *ways) allowed(config *jetstream.StreamConfig) error {
 
 // wants says whether a stream of ours should be changed, so that batches can be sent. While a cluster is renewed server
 // by server, an older one that leads the stream would have to give it up.
-func (w *ways) wants(config *jetstream.StreamConfig) bool {
-	if w.options.Publish == PublishOrdered || w.options.Shared || w.options.wayOf(config) != wayOrdered {
+func (w *publishModes) wants(config *jetstream.StreamConfig) bool {
+	if w.options.Publish == PublishOrdered || w.options.Shared || w.options.modeOf(config) != modeOrdered {
 		return false
 	}
 	_, _, level := w.options.batches()
@@ -105,7 +105,7 @@ const description = "Changes of Kubernetes objects, written by kubecdc"
 
 // upgrade switches batches on in a stream that we made, and leaves all else in it as it is, also what this client does
 // not know of. It returns the stream as it was where the server or the user's permissions are against it.
-func (w *ways) upgrade(ctx context.Context, info *jetstream.StreamInfo) (*jetstream.StreamInfo, error) {
+func (w *publishModes) upgrade(ctx context.Context, info *jetstream.StreamInfo) (*jetstream.StreamInfo, error) {
 	w.refused = nil
 	if !w.wants(&info.Config) {
 		return info, nil
@@ -129,7 +129,7 @@ func (w *ways) upgrade(ctx context.Context, info *jetstream.StreamInfo) (*jetstr
 	return w.lookup(ctx)
 }
 
-func (w *ways) allowBatches(config *jetstream.StreamConfig) {
+func (w *publishModes) allowBatches(config *jetstream.StreamConfig) {
 	_, level := w.conn.NC.ConnectedServerJetStream()
 	fast := w.options.Publish == PublishAuto || w.options.Publish == PublishFast
 	config.AllowBatchPublish = level >= levelFast && fast && !w.options.Shared

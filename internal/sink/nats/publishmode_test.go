@@ -69,7 +69,7 @@ func TestStreamOfAnOlderLeaderIsLeftAlone(t *testing.T) {
 	publisher := openSink(t, s.options())
 	for level, want := range map[string]bool{"4": true, "5": true, "3": false, "": false, "x": false} {
 		config := jetstream.StreamConfig{Description: description, Metadata: map[string]string{"_nats.level": level}}
-		if got := publisher.ways.wants(&config); got != want {
+		if got := publisher.modes.wants(&config); got != want {
 			t.Errorf("level %q: got %t", level, got)
 		}
 	}
@@ -166,7 +166,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 	open := openSink(t, s.options())
 	open.tuning.pending = 2 // an acknowledgement for every message
 	batch := newMaker().Batch(4)
-	f := newFast(&publisher{session: open.session, ways: open.ways, batch: batch})
+	f := newFast(&publisher{session: open.session, modes: open.modes, batch: batch})
 	ctx := within(t)
 	for i := range 2 {
 		if err := f.publish(i); err != nil {
@@ -200,7 +200,7 @@ func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
 	s := startServer(t, nil)
 	open := openSink(t, s.options())
 	open.conn.Reply = 500 * time.Millisecond
-	f := newFast(&publisher{session: open.session, ways: open.ways, batch: newMaker().Batch(2)})
+	f := newFast(&publisher{session: open.session, modes: open.modes, batch: newMaker().Batch(2)})
 	if err := f.publish(0); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestI3ForgottenBatch(t *testing.T) {
 	open := openSink(t, s.options())
 	open.tuning.pending = 2
 	batch := newMaker().Batch(4)
-	p := &publisher{session: open.session, ways: open.ways, batch: batch, unsure: true}
+	p := &publisher{session: open.session, modes: open.modes, batch: batch, unsure: true}
 	f := newFast(p)
 	for i := range 2 {
 		if err := f.publish(i); err != nil {
