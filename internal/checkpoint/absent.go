@@ -12,15 +12,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Absence is that a sink is not given a stream which it has a share in: it failed for good and was let go, is not
-// configured, or does not take the stream now. Its mark stays, and what it misses of deletes is kept, since nobody else
-// would remember that it has those objects. It costs what existed when it left, at most, whatever is made and deleted
-// meanwhile.
+// Absence is that a sink is not given a stream which it has a subscription to: it failed for good and was let go, is
+// not configured, or does not take the stream now. Its mark stays, and what it misses of deletes is kept, since nobody
+// else would remember that it has those objects. It costs what existed when it left, at most, whatever is made and
+// deleted meanwhile.
 //
 // It ends with the stream's full snapshot of reason absent: the sink misses nothing behind the gap of that, and
 // everything that it has missed was told when the first object of the snapshot, or its end, is delivered.
 type Absence struct {
-	Share
+	Subscription
 	From      change.Position // of the stream when the sink left: what is below it, the sink has or has on disk
 	Since     time.Time       // when it left
 	Returning bool            // it has the gap, and misses nothing any more
@@ -28,7 +28,7 @@ type Absence struct {
 
 // Held is what a sink's log holds of one object behind the mark, when the sink comes back: whether it exists there.
 type Held struct {
-	Share
+	Subscription
 	Entry  change.Entry
 	Exists bool
 	// Ahead is the epoch, as of change.ID's Cluster, whose position is still to reach the entry's version, "" where it
@@ -40,7 +40,7 @@ type Held struct {
 func (s *Store) Absences() ([]Absence, error) {
 	var all []Absence
 	err := s.each([]byte{tableAbsent}, func(key, value []byte) error {
-		share, ok := parseShare(key)
+		subscription, ok := parseSubscription(key)
 		if !ok {
 			return s.badValue("an absence", errValue)
 		}
@@ -48,7 +48,7 @@ func (s *Store) Absences() ([]Absence, error) {
 		if err != nil {
 			return s.badValue("an absence", err)
 		}
-		absence.Share = share
+		absence.Subscription = subscription
 		all = append(all, absence)
 		return nil
 	})
@@ -56,14 +56,14 @@ func (s *Store) Absences() ([]Absence, error) {
 }
 
 // Missed are the objects of the stream that the sink, which is absent, has and which are gone.
-func (s *Store) Missed(share Share, clusterUID string) ([]change.Entry, error) {
-	position, _, err := s.Position(share.Stream)
+func (s *Store) Missed(subscription Subscription, clusterUID string) ([]change.Entry, error) {
+	position, _, err := s.Position(subscription.Stream)
 	if err != nil {
 		return nil, err
 	}
 	here := (&change.Record{Stream: &change.Stream{}, Epoch: position.Epoch}).ID(clusterUID).Cluster
 	var gone []change.Entry
-	prefix := objectPrefix(tableMissed, share)
+	prefix := objectPrefix(tableMissed, subscription)
 	err = s.each(prefix, func(key, value []byte) error {
 		ahead, rest, err := cutText(value)
 		if err != nil {
@@ -77,7 +77,7 @@ func (s *Store) Missed(share Share, clusterUID string) ([]change.Entry, error) {
 		if ahead == told || ahead != "" && ahead == here && change.CompareVersions(entry.ResourceVersion, position.ResourceVersion) > 0 {
 			return nil // it has the delete, or the record comes again
 		}
-		known, found, err := s.Lookup(share.Stream, entry.Key)
+		known, found, err := s.Lookup(subscription.Stream, entry.Key)
 		if err == nil && (!found || known.UID != entry.UID) {
 			gone = append(gone, entry)
 		}
@@ -132,25 +132,25 @@ func (w *writer) absent(b *Batch) error {
 
 func (w *writer) setAbsence(a *Absence) error {
 	w.absentChanged = true
-	return w.batch.Set(absentKey(a.Share), appendAbsence(nil, a), nil)
+	return w.batch.Set(absentKey(a.Subscription), appendAbsence(nil, a), nil)
 }
 
 // held notes what logs hold of sinks that come back.
 func (w *writer) held(b *Batch) error {
 	for _, h := range b.Held {
-		misses := func(a Absence) bool { return a.Share == h.Share }
+		misses := func(a Absence) bool { return a.Subscription == h.Subscription }
 		if !slices.ContainsFunc(w.store.absent[h.Stream], misses) && !slices.ContainsFunc(b.Absent, misses) {
 			continue // it misses nothing
 		}
 		if h.Entry.UID == "" {
 			continue
 		}
-		key, ahead := missedKey(h.Share, h.Entry.Key, h.Entry.UID), h.Ahead
+		key, ahead := missedKey(h.Subscription, h.Entry.Key, h.Entry.UID), h.Ahead
 		switch {
 		case !h.Exists:
 			ahead = told
 		case ahead == "":
-			if err := w.missDelete(&Absence{Share: h.Share}, h.Entry); err != nil {
+			if err := w.missDelete(&Absence{Subscription: h.Subscription}, h.Entry); err != nil {
 				return err
 			}
 			continue
@@ -228,7 +228,7 @@ func (w *writer) returns(rec *change.Record, a *Absence) error {
 		return err
 	}
 	a.Returning = true
-	fresh := objectPrefix(tableFresh, a.Share)
+	fresh := objectPrefix(tableFresh, a.Subscription)
 	return errors.Join(w.setAbsence(a), w.batch.DeleteRange(fresh, after(fresh), nil))
 }
 
@@ -237,23 +237,23 @@ func (w *writer) returned(rec *change.Record, stream *streamWrite, at int) error
 	a := stream.absent.all[at]
 	switch {
 	case rec.Op == change.Deleted: // also one for all: the sink's log may have held the object
-		return w.batch.Delete(missedKey(a.Share, rec.Key, rec.UID), nil)
+		return w.batch.Delete(missedKey(a.Subscription, rec.Key, rec.UID), nil)
 	case rec.Sink == "":
 		return nil
 	case rec.Snapshot == nil || rec.Snapshot.Reason != change.Absent || rec.Op != change.Sync && rec.Op != change.SnapshotEnd:
 		return nil
 	}
 	stream.absent.all[at] = nil
-	return w.endAbsence(a.Share)
+	return w.endAbsence(a.Subscription)
 }
 
-func (w *writer) endAbsence(share Share) error {
+func (w *writer) endAbsence(subscription Subscription) error {
 	w.absentChanged = true
-	if err := w.batch.Delete(absentKey(share), nil); err != nil {
+	if err := w.batch.Delete(absentKey(subscription), nil); err != nil {
 		return err
 	}
 	for _, table := range []byte{tableMissed, tableFresh} {
-		prefix := objectPrefix(table, share)
+		prefix := objectPrefix(table, subscription)
 		if err := w.batch.DeleteRange(prefix, after(prefix), nil); err != nil {
 			return err
 		}
@@ -275,7 +275,7 @@ func (w *writer) missed(rec *change.Record, stream *streamWrite, a *Absence) err
 	if err != nil || had && known.UID == rec.UID && rec.Op != change.Deleted {
 		return err
 	}
-	fresh := appendKey(objectPrefix(tableFresh, a.Share), rec.Key)
+	fresh := appendKey(objectPrefix(tableFresh, a.Subscription), rec.Key)
 	never, err := w.isFresh(fresh, stream)
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (w *writer) missed(rec *change.Record, stream *streamWrite, a *Absence) err
 // before the object's end: what the sink is told later must not have the id of the delete, which has the object with
 // it (I8). It is not one before what the sink's log has (I3).
 func (w *writer) missDelete(a *Absence, gone change.Entry) error {
-	key := missedKey(a.Share, gone.Key, gone.UID)
+	key := missedKey(a.Subscription, gone.Key, gone.UID)
 	version, wasTold, err := w.holding(key)
 	if err != nil || wasTold {
 		return err
@@ -348,15 +348,15 @@ func (w *writer) isAbsent(sinkName string, stream *streamWrite) bool {
 	return slices.ContainsFunc(w.absencesOf(stream), func(a *Absence) bool { return a != nil && a.Sink == sinkName && !a.Returning })
 }
 
-func absentKey(s Share) []byte { return append(sinkPrefix(tableAbsent, s.Sink), s.Stream...) }
+func absentKey(s Subscription) []byte { return append(sinkPrefix(tableAbsent, s.Sink), s.Stream...) }
 
 // missedKey has the uid in it: of one key, the log may tell of one object, and the queue on disk of another.
-func missedKey(s Share, key change.Key, uid string) []byte {
+func missedKey(s Subscription, key change.Key, uid string) []byte {
 	return append(append(appendKey(objectPrefix(tableMissed, s), key), terminator), uid...)
 }
 
 // objectPrefix is what the keys of a table begin with that belong to the sink's objects of the stream.
-func objectPrefix(table byte, s Share) []byte {
+func objectPrefix(table byte, s Subscription) []byte {
 	return append(sinkPrefix(table, s.Sink), streamPrefix(0, s.Stream)[1:]...)
 }
 

@@ -26,8 +26,8 @@ type Batch struct {
 	// After they come with: one that is owed already is owed anew, from its beginning. One is paid by the SnapshotEnd
 	// record of its sink, stream, reason and generation.
 	Debts []Debt
-	// Taken are the shares that sinks have from now on, Left those that they no longer have, with their debts.
-	Taken, Left []Share
+	// Taken are the subscriptions that sinks have from now on, Left those that they no longer have, with their debts.
+	Taken, Left []Subscription
 	// Absent are the sinks that miss streams from the records behind this batch on, or from From, where that is set and
 	// older. Returning is not read.
 	Absent []Absence
@@ -36,9 +36,9 @@ type Batch struct {
 	// Chunks are spooled, and the spools of the sinks by name are then as the extents say: what is not in them is gone.
 	Chunks []Chunk
 	Spools map[string]Spool
-	// Based are the positions that the logs of sinks are to be compared with, by the sink's share; Compared are sinks
-	// for which that is done.
-	Based    map[Share]change.Position
+	// Based are the positions that the logs of sinks are to be compared with, by the sink's subscription; Compared are
+	// sinks for which that is done.
+	Based    map[Subscription]change.Position
 	Compared []string
 	// Resources are what streams are of, for when nobody serves them any more.
 	Resources []change.Stream
@@ -48,8 +48,8 @@ type Batch struct {
 	OnDisk bool
 }
 
-// Share is a stream that a sink is given from its first record on: whoever has it needs no snapshot.
-type Share struct {
+// Subscription is a stream that a sink is given from its first record on: whoever has it needs no snapshot.
+type Subscription struct {
 	Sink   string
 	Stream string
 }
@@ -70,7 +70,7 @@ func (s *Store) Commit(b Batch) error {
 
 // apply writes the parts of the batch, in the order in which they build on each other.
 func (w *writer) apply(b *Batch) error {
-	steps := []func(*Batch) error{w.records, w.marks, w.carried, w.shares, w.absent, w.resources, w.owed, w.spools, w.bases, w.positions, w.over}
+	steps := []func(*Batch) error{w.records, w.marks, w.carried, w.subscriptions, w.absent, w.resources, w.owed, w.spools, w.replayBases, w.positions, w.over}
 	for _, step := range steps {
 		if err := step(b); err != nil {
 			return err
@@ -158,9 +158,9 @@ func (s *Store) Sinks() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	shares, err := s.Shares()
-	for share := range shares {
-		marks[share.Sink] = ""
+	subscriptions, err := s.Subscriptions()
+	for subscription := range subscriptions {
+		marks[subscription.Sink] = ""
 	}
 	return slices.Sorted(maps.Keys(marks)), err
 }
@@ -168,7 +168,7 @@ func (s *Store) Sinks() ([]string, error) {
 // forget removes all that is known of a sink.
 func (w *writer) forget(sinkName string) error {
 	w.absentChanged = true
-	for _, table := range []byte{tableShare, tableDebt, tableSpool, tableBase, tableAbsent, tableMissed, tableFresh} {
+	for _, table := range []byte{tableSubscription, tableDebt, tableSpool, tableReplayBase, tableAbsent, tableMissed, tableFresh} {
 		prefix := sinkPrefix(table, sinkName)
 		if err := w.batch.DeleteRange(prefix, after(prefix), nil); err != nil {
 			return err
@@ -182,22 +182,22 @@ func (w *writer) forget(sinkName string) error {
 	return w.batch.Delete(markKey(sinkName), nil)
 }
 
-// shares notes which streams sinks take from now on, and which no longer.
-func (w *writer) shares(b *Batch) error {
-	for _, share := range b.Taken {
-		if err := w.batch.Set(shareKey(share), nil, nil); err != nil {
+// subscriptions notes which streams sinks take from now on, and which no longer.
+func (w *writer) subscriptions(b *Batch) error {
+	for _, subscription := range b.Taken {
+		if err := w.batch.Set(subscriptionKey(subscription), nil, nil); err != nil {
 			return err
 		}
 	}
-	for _, share := range b.Left {
-		if err := w.endAbsence(share); err != nil {
+	for _, subscription := range b.Left {
+		if err := w.endAbsence(subscription); err != nil {
 			return err
 		}
-		debts := append(append(sinkPrefix(tableDebt, share.Sink), share.Stream...), terminator)
+		debts := append(append(sinkPrefix(tableDebt, subscription.Sink), subscription.Stream...), terminator)
 		if err := w.batch.DeleteRange(debts, after(debts), nil); err != nil {
 			return err
 		}
-		if err := w.batch.Delete(shareKey(share), nil); err != nil {
+		if err := w.batch.Delete(subscriptionKey(subscription), nil); err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,6 @@
 //   - Kept objects that are forgotten are gone for every reader at once; Pebble removes their bytes when it compacts.
 //   - An absence remembers what was made since as fresh, and forgets it with its delete, so that churn costs nothing.
 //   - When other namespaces are configured, rows move from stream to stream (Store.Inherit). A key by resource alone
-//     would need no move, but positions, trackers, shares and debts are a stream's, and every one of them would need a
-//     rule of its own for overlaps.
+//     would need no move, but positions, trackers, subscriptions and debts are a stream's, and every one of them would
+//     need a rule of its own for overlaps.
 package checkpoint

@@ -154,39 +154,39 @@ func older(a, b change.Position) change.Position {
 	return p
 }
 
-// inheritSink writes what the heir has of one sink: its share, what it is owed, its absence, and the positions that its
-// log is compared with. An heir that has several heritages shares a sink where all of them did.
+// inheritSink writes what the heir has of one sink: its subscription, what it is owed, its absence, and the positions
+// that its log is compared with. An heir that has several heritages shares a sink where all of them did.
 func (w *writer) inheritSink(h heritage, sinkName string, exact bool) error {
-	from, to := Share{sinkName, h.from}, Share{sinkName, h.to}
+	from, to := Subscription{sinkName, h.from}, Subscription{sinkName, h.to}
 	return inOrder(
-		func() error { return w.inheritShare(from, to, exact) },
+		func() error { return w.inheritSubscription(from, to, exact) },
 		func() error { return w.inheritDebts(from, to, exact) },
 		func() error { return w.inheritAbsence(from, to, exact) },
-		func() error { return w.inheritBase(from, to, exact) },
+		func() error { return w.inheritReplayBase(from, to, exact) },
 	)
 }
 
-func (w *writer) inheritShare(from, to Share, exact bool) error {
-	shares, err := w.store.Shares()
+func (w *writer) inheritSubscription(from, to Subscription, exact bool) error {
+	subscriptions, err := w.store.Subscriptions()
 	if err != nil {
 		return err
 	}
 	known := false
-	for share := range shares {
-		known = known || share.Stream == to.Stream
+	for subscription := range subscriptions {
+		known = known || subscription.Stream == to.Stream
 	}
 	switch {
-	case shares[from] && (exact || !known):
-		return w.batch.Set(shareKey(to), nil, nil)
-	case !shares[from] && shares[to]: // it lacks a part of the objects
-		return w.batch.Delete(shareKey(to), nil)
+	case subscriptions[from] && (exact || !known):
+		return w.batch.Set(subscriptionKey(to), nil, nil)
+	case !subscriptions[from] && subscriptions[to]: // it lacks a part of the objects
+		return w.batch.Delete(subscriptionKey(to), nil)
 	}
 	return nil
 }
 
 // inheritDebts makes the heir owe what was owed. The snapshot of a part goes on where it was, and that of the whole
 // begins anew.
-func (w *writer) inheritDebts(from, to Share, exact bool) error {
+func (w *writer) inheritDebts(from, to Subscription, exact bool) error {
 	debts, err := w.store.Debts()
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (w *writer) inheritDebts(from, to Share, exact bool) error {
 
 // inheritAbsence makes a sink that misses a part of the heir's objects miss the heir, from the oldest version on that
 // it may lack anything of.
-func (w *writer) inheritAbsence(from, to Share, exact bool) error {
+func (w *writer) inheritAbsence(from, to Subscription, exact bool) error {
 	absence, absent, err := w.absence(from)
 	if err != nil {
 		return err
@@ -226,18 +226,18 @@ func (w *writer) inheritAbsence(from, to Share, exact bool) error {
 		absence.From = older(own.From, absence.From)
 		absence.Returning = (!absent || absence.Returning) && (!ownAbsent || own.Returning)
 	}
-	absence.Share = to
+	absence.Subscription = to
 	return w.setAbsence(&absence)
 }
 
 // absence is the sink's of the stream. Where there is none, From is all the same how far the sink was given it.
-func (w *writer) absence(share Share) (a Absence, absent bool, err error) {
-	value, absent, err := w.store.get(absentKey(share))
+func (w *writer) absence(subscription Subscription) (a Absence, absent bool, err error) {
+	value, absent, err := w.store.get(absentKey(subscription))
 	switch {
 	case err != nil:
 		return a, false, err
 	case !absent:
-		a.From, _, err = w.store.Position(share.Stream)
+		a.From, _, err = w.store.Position(subscription.Stream)
 		return a, false, err
 	}
 	if a, err = parseAbsence(value); err != nil {
@@ -246,8 +246,8 @@ func (w *writer) absence(share Share) (a Absence, absent bool, err error) {
 	return a, true, err
 }
 
-// inheritBase writes the position that the sink's log is compared with, where that is an earlier one.
-func (w *writer) inheritBase(from, to Share, exact bool) error {
+// inheritReplayBase writes the position that the sink's log is compared with, where that is an earlier one.
+func (w *writer) inheritReplayBase(from, to Subscription, exact bool) error {
 	base, based, err := w.base(from)
 	if err != nil {
 		return err
@@ -257,14 +257,14 @@ func (w *writer) inheritBase(from, to Share, exact bool) error {
 	case err != nil || !based && !ownBased:
 		return err
 	case exact:
-		return w.batch.Set(baseKey(to), appendPosition(nil, base), nil)
+		return w.batch.Set(replayBaseKey(to), appendPosition(nil, base), nil)
 	}
-	return w.batch.Set(baseKey(to), appendPosition(nil, older(own, base)), nil)
+	return w.batch.Set(replayBaseKey(to), appendPosition(nil, older(own, base)), nil)
 }
 
 // base is the position that the sink's log is compared with, the stream's where there is none of its own.
-func (w *writer) base(s Share) (position change.Position, based bool, err error) {
-	value, based, err := w.store.get(baseKey(s))
+func (w *writer) base(s Subscription) (position change.Position, based bool, err error) {
+	value, based, err := w.store.get(replayBaseKey(s))
 	if err != nil {
 		return position, false, err
 	}
@@ -281,11 +281,11 @@ func (w *writer) base(s Share) (position change.Position, based bool, err error)
 // leaveNothing forgets the stream that the heir has taken everything of. What it is of stays, for what is on disk.
 func (w *writer) leaveNothing(h heritage, sinks []string) error {
 	for _, name := range sinks {
-		share := Share{name, h.from}
-		if err := w.shares(&Batch{Left: []Share{share}}); err != nil {
+		subscription := Subscription{name, h.from}
+		if err := w.subscriptions(&Batch{Left: []Subscription{subscription}}); err != nil {
 			return err
 		}
-		if err := w.batch.Delete(baseKey(share), nil); err != nil {
+		if err := w.batch.Delete(replayBaseKey(subscription), nil); err != nil {
 			return err
 		}
 	}

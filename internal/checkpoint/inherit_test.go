@@ -65,10 +65,10 @@ func fillAll(t *testing.T, s *Store) {
 	must(t, s.KeepObjects("pods", []byte("form")))
 	must(t, s.Commit(Batch{
 		Records: []*change.Record{a, b, pod(all, change.Added, "shop", "c", "7"), pod(all, change.Added, "shop", "d", "8")},
-		Taken:   []Share{{"lake", "pods"}, {"out", "pods"}}, Debts: []Debt{owe("lake", "pods", change.NewSink)},
-		Based: map[Share]change.Position{{"lake", "pods"}: {ResourceVersion: "4", Epoch: "e"}},
+		Taken:   []Subscription{{"lake", "pods"}, {"out", "pods"}}, Debts: []Debt{owe("lake", "pods", change.NewSink)},
+		Based: map[Subscription]change.Position{{"lake", "pods"}: {ResourceVersion: "4", Epoch: "e"}},
 	}))
-	must(t, s.Commit(Batch{Absent: []Absence{{Share: Share{"out", "pods"}, Since: time.UnixMilli(7)}}}))
+	must(t, s.Commit(Batch{Absent: []Absence{{Subscription: Subscription{"out", "pods"}, Since: time.UnixMilli(7)}}}))
 	must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Deleted, "shop", "d", "9"), pod(all, change.Added, "shop", "e", "10")}}))
 }
 
@@ -80,16 +80,16 @@ func TestI5StreamOfANamespaceGoesOnWhereThatOfAllWas(t *testing.T) {
 	inherit(t, s, in("shop"), "pods")
 	wantKnown(t, s, "shop/pods", "10app=x shop/a@5 shop/c@7 shop/e@10")
 	wantKnown(t, s, "pods", "10app=x shopping/b@6")
-	shares, err := s.Shares()
-	if must(t, err); !shares[Share{"lake", "shop/pods"}] || !shares[Share{"out", "shop/pods"}] {
-		t.Errorf("shares %v", shares)
+	subscriptions, err := s.Subscriptions()
+	if must(t, err); !subscriptions[Subscription{"lake", "shop/pods"}] || !subscriptions[Subscription{"out", "shop/pods"}] {
+		t.Errorf("shares %v", subscriptions)
 	}
 	wantDebts(t, s, owe("lake", "pods", change.NewSink), owe("lake", "shop/pods", change.NewSink))
-	bases, err := s.Bases("lake")
-	if must(t, err); bases["shop/pods"].ResourceVersion != "4" {
-		t.Errorf("bases %v", bases)
+	replayBases, err := s.ReplayBases("lake")
+	if must(t, err); replayBases["shop/pods"].ResourceVersion != "4" {
+		t.Errorf("bases %v", replayBases)
 	}
-	missed, err := s.Missed(Share{"out", "shop/pods"}, "e")
+	missed, err := s.Missed(Subscription{"out", "shop/pods"}, "e")
 	if must(t, err); len(missed) != 1 || missed[0].Key.Name != "d" {
 		t.Errorf("the absent sink misses %v", missed)
 	}
@@ -110,15 +110,15 @@ func TestI4StreamOfAllTakesEverythingAndComparesIt(t *testing.T) {
 		stream := in(namespace)
 		rec := pod(stream, change.Added, namespace, "a", []string{"10", "9"}[i])
 		must(t, s.Commit(Batch{
-			Records: []*change.Record{rec}, Taken: []Share{{"lake", stream.String()}, {[]string{"one", "two"}[i], stream.String()}},
+			Records: []*change.Record{rec}, Taken: []Subscription{{"lake", stream.String()}, {[]string{"one", "two"}[i], stream.String()}},
 			Debts: []Debt{owe("lake", stream.String(), change.Requested)},
 		}))
 	}
 	inherit(t, s, in(""), "pay/pods", "shop/pods")
 	wantKnown(t, s, "pods", "9(interrupted) pay/a@10 shop/a@9")
-	shares, err := s.Shares()
-	if want := map[Share]bool{{"lake", "pods"}: true}; err != nil || !reflect.DeepEqual(shares, want) {
-		t.Errorf("shares %v, want %v: who lacks a part is new (%v)", shares, want, err)
+	subscriptions, err := s.Subscriptions()
+	if want := map[Subscription]bool{{"lake", "pods"}: true}; err != nil || !reflect.DeepEqual(subscriptions, want) {
+		t.Errorf("shares %v, want %v: who lacks a part is new (%v)", subscriptions, want, err)
 	}
 	wantDebts(t, s, owe("lake", "pods", change.Requested))
 	streams, err := s.Streams()

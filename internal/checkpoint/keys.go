@@ -14,25 +14,25 @@ const (
 	tableAbsent = 'A' // sink, terminator, stream         -> whether it returns, since when, position
 	// sink, terminator, stream, terminator, joined key, terminator, uid -> epoch of a version that is ahead, uid,
 	// resourceVersion
-	tableMissed    = 'G'
-	tableFresh     = 'N' // sink, terminator, stream, terminator, joined key -> nothing
-	tableCarried   = 'K' // name of the sink                 -> mark, ids that it carries
-	tableCluster   = 'C' // no key                           -> name, uid
-	tableDebt      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
-	tableForm      = 'F' // stream                           -> the form in which its objects are kept
-	tableInventory = 'I' // stream, terminator, joined key   -> uid, resourceVersion
-	tableMark      = 'M' // name of the sink                 -> mark
-	tableSpool     = 'Q' // sink, terminator, part, number   -> chunk of records
-	tableSpooled   = 'T' // name of the sink                 -> extent of its spool
-	tableBase      = 'B' // sink, terminator, stream         -> position
-	tableObject    = 'O' // stream, terminator, joined key   -> uid, object
-	tableRedaction = 'R' // no key                           -> key of the hashes
-	tableShare     = 'S' // sink, terminator, stream        -> nothing
-	tablePosition  = 'P' // stream                           -> position
-	tableResource  = 'V' // stream                           -> version, kind, scope of its resource
-	tableUID       = 'U' // uid of a cluster                 -> nothing
-	tablesFirst    = 0x02
-	tablesEnd      = 0xff
+	tableMissed       = 'G'
+	tableFresh        = 'N' // sink, terminator, stream, terminator, joined key -> nothing
+	tableCarried      = 'K' // name of the sink                 -> mark, ids that it carries
+	tableCluster      = 'C' // no key                           -> name, uid
+	tableDebt         = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
+	tableForm         = 'F' // stream                           -> the form in which its objects are kept
+	tableInventory    = 'I' // stream, terminator, joined key   -> uid, resourceVersion
+	tableMark         = 'M' // name of the sink                 -> mark
+	tableSpool        = 'Q' // sink, terminator, part, number   -> chunk of records
+	tableSpooled      = 'T' // name of the sink                 -> extent of its spool
+	tableReplayBase   = 'B' // sink, terminator, stream         -> position
+	tableObject       = 'O' // stream, terminator, joined key   -> uid, object
+	tableRedaction    = 'R' // no key                           -> key of the hashes
+	tableSubscription = 'S' // sink, terminator, stream        -> nothing
+	tablePosition     = 'P' // stream                           -> position
+	tableResource     = 'V' // stream                           -> version, kind, scope of its resource
+	tableUID          = 'U' // uid of a cluster                 -> nothing
+	tablesFirst       = 0x02
+	tablesEnd         = 0xff
 )
 
 // A stream's name inside a key ends with a terminator, so that no stream is a prefix of another, and holds no
@@ -65,12 +65,14 @@ func sinkPrefix(table byte, sinkName string) []byte {
 	return append(append([]byte{table}, sinkName...), terminator)
 }
 
-func shareKey(s Share) []byte { return append(sinkPrefix(tableShare, s.Sink), s.Stream...) }
+func subscriptionKey(s Subscription) []byte {
+	return append(sinkPrefix(tableSubscription, s.Sink), s.Stream...)
+}
 
-// parseShare is the inverse of shareKey.
-func parseShare(key []byte) (Share, bool) {
+// parseSubscription is the inverse of subscriptionKey.
+func parseSubscription(key []byte) (Subscription, bool) {
 	sinkName, stream, found := bytes.Cut(key[1:], []byte{terminator})
-	return Share{Sink: string(sinkName), Stream: string(stream)}, found
+	return Subscription{Sink: string(sinkName), Stream: string(stream)}, found
 }
 
 func debtKey(d Debt) []byte {
@@ -134,7 +136,9 @@ func spoolKey(sinkName string, part SpoolPart, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(sinkPrefix(tableSpool, sinkName), byte(part)), number)
 }
 
-func baseKey(s Share) []byte { return append(sinkPrefix(tableBase, s.Sink), s.Stream...) }
+func replayBaseKey(s Subscription) []byte {
+	return append(sinkPrefix(tableReplayBase, s.Sink), s.Stream...)
+}
 
 // after is the first key behind all that begin with the prefix, which ends with a byte below 0xff.
 func after(prefix []byte) []byte {

@@ -11,15 +11,15 @@ import (
 // When the sink is back, the object is gone, and the delete has the version that the sink was told last.
 func TestI3AMissedDeleteIsNotOlderThanTheLog(t *testing.T) {
 	s := open(t, t.TempDir())
-	all, share := in(""), Share{"out", "pods"}
-	must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Added, "shop", "a", "5")}, Taken: []Share{share}}))
-	must(t, s.Commit(Batch{Absent: []Absence{{Share: share, Since: time.UnixMilli(7)}}}))
-	held := Held{Share: share, Entry: change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}, Exists: true, Ahead: "e"}
+	all, subscription := in(""), Subscription{"out", "pods"}
+	must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Added, "shop", "a", "5")}, Taken: []Subscription{subscription}}))
+	must(t, s.Commit(Batch{Absent: []Absence{{Subscription: subscription, Since: time.UnixMilli(7)}}}))
+	held := Held{Subscription: subscription, Entry: change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}, Exists: true, Ahead: "e"}
 	must(t, s.Commit(Batch{Held: []Held{held}}))
 	gone := pod(all, change.Deleted, "shop", "a", "5")
 	gone.FinalStateUnknown, gone.Position.ResourceVersion = true, "9"
 	must(t, s.Commit(Batch{Records: []*change.Record{gone}}))
-	missed, err := s.Missed(share, "e")
+	missed, err := s.Missed(subscription, "e")
 	must(t, err)
 	if len(missed) != 1 || missed[0] != held.Entry {
 		t.Errorf("the sink is told that %+v are gone, want %+v", missed, held.Entry)

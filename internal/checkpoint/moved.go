@@ -49,7 +49,7 @@ func (s *Store) moveObjects(h heritage, sinks []string) error {
 	}
 	for _, name := range sinks {
 		for _, table := range []byte{tableMissed, tableFresh} {
-			from, to := objectPrefix(table, Share{name, h.from}), objectPrefix(table, Share{name, h.to})
+			from, to := objectPrefix(table, Subscription{name, h.from}), objectPrefix(table, Subscription{name, h.to})
 			err = errors.Join(err, s.moveRows(h, from, to, always))
 		}
 	}

@@ -78,16 +78,16 @@ func (w *writer) spools(b *Batch) error {
 	return nil
 }
 
-// bases notes the positions that logs are to be compared with, and forgets those that were.
-func (w *writer) bases(b *Batch) error {
-	for share, position := range b.Based {
+// replayBases notes the positions that logs are to be compared with, and forgets those that were.
+func (w *writer) replayBases(b *Batch) error {
+	for subscription, position := range b.Based {
 		w.value = appendPosition(w.value[:0], position)
-		if err := w.batch.Set(baseKey(share), w.value, nil); err != nil {
+		if err := w.batch.Set(replayBaseKey(subscription), w.value, nil); err != nil {
 			return err
 		}
 	}
 	for _, name := range b.Compared {
-		prefix := sinkPrefix(tableBase, name)
+		prefix := sinkPrefix(tableReplayBase, name)
 		if err := w.batch.DeleteRange(prefix, after(prefix), nil); err != nil {
 			return err
 		}
@@ -95,19 +95,19 @@ func (w *writer) bases(b *Batch) error {
 	return nil
 }
 
-// Bases are the positions that the sink's log is to be compared with, by stream. They are older than the streams' own
-// where records were spooled before the log could be read.
-func (s *Store) Bases(sinkName string) (map[string]change.Position, error) {
-	bases, prefix := map[string]change.Position{}, sinkPrefix(tableBase, sinkName)
+// ReplayBases are the positions that the sink's log is to be compared with, by stream. They are older than the streams'
+// own where records were spooled before the log could be read.
+func (s *Store) ReplayBases(sinkName string) (map[string]change.Position, error) {
+	replayBases, prefix := map[string]change.Position{}, sinkPrefix(tableReplayBase, sinkName)
 	err := s.each(prefix, func(key, value []byte) error {
 		position, err := parsePosition(value)
 		if err != nil {
 			return s.badValue("a base of sink "+sinkName, err)
 		}
-		bases[string(key[len(prefix):])] = position
+		replayBases[string(key[len(prefix):])] = position
 		return nil
 	})
-	return bases, err
+	return replayBases, err
 }
 
 // Spool is the extent of what is spooled for the sink.

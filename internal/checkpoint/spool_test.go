@@ -168,7 +168,7 @@ func TestI3SpoolIsReadInOrderAheadFirst(t *testing.T) {
 
 func TestI6SpoolOfASinkThatLeftIsGone(t *testing.T) {
 	s := open(t, t.TempDir())
-	must(t, s.Commit(Batch{Taken: []Share{{"lake", "pods"}, {"bus", "pods"}}}))
+	must(t, s.Commit(Batch{Taken: []Subscription{{"lake", "pods"}, {"bus", "pods"}}}))
 	lake, bus := &spooler{t: t, s: s, sink: "lake"}, &spooler{t: t, s: s, sink: "bus"}
 	lake.put(Main, object(change.Updated, "web", "u", "1"))
 	bus.put(Main, object(change.Updated, "web", "u", "1"))

@@ -174,18 +174,18 @@ func (s *Store) Marks() (map[string]sink.Mark, error) {
 	return marks, err
 }
 
-// Shares are the streams that the sinks have been given, by sink and stream.
-func (s *Store) Shares() (map[Share]bool, error) {
-	shares := map[Share]bool{}
-	err := s.each([]byte{tableShare}, func(key, _ []byte) error {
-		share, ok := parseShare(key)
+// Subscriptions are the streams that the sinks have been given, by sink and stream.
+func (s *Store) Subscriptions() (map[Subscription]bool, error) {
+	subscriptions := map[Subscription]bool{}
+	err := s.each([]byte{tableSubscription}, func(key, _ []byte) error {
+		subscription, ok := parseSubscription(key)
 		if !ok {
 			return s.badValue("a share", errValue)
 		}
-		shares[share] = true
+		subscriptions[subscription] = true
 		return nil
 	})
-	return shares, err
+	return subscriptions, err
 }
 
 // Debts are the snapshots that are owed, sorted by sink and stream.

@@ -250,34 +250,34 @@ func TestI4DebtStaysUntilItsSnapshotIsComplete(t *testing.T) {
 	}
 }
 
-func TestI4ShareThatIsLeftTakesItsDebtsAlong(t *testing.T) {
+func TestI4SubscriptionThatIsLeftTakesItsDebtsAlong(t *testing.T) {
 	s := open(t, t.TempDir())
-	pods, podsToo, nodes := Share{"lake", "pods"}, Share{"lakes", "pods"}, Share{"lake", "nodes"}
+	pods, podsToo, nodes := Subscription{"lake", "pods"}, Subscription{"lakes", "pods"}, Subscription{"lake", "nodes"}
 	must(t, s.Commit(Batch{
-		Taken: []Share{pods, podsToo, nodes},
+		Taken: []Subscription{pods, podsToo, nodes},
 		Debts: []Debt{owe("lake", "pods", change.NewSink), owe("lakes", "pods", change.NewSink), owe("lake", "nodes", change.Lost)},
 	}))
-	must(t, s.Commit(Batch{Left: []Share{pods}}))
-	shares, err := s.Shares()
+	must(t, s.Commit(Batch{Left: []Subscription{pods}}))
+	subscriptions, err := s.Subscriptions()
 	must(t, err)
 	debts, err := s.Debts()
 	must(t, err)
-	if want := (map[Share]bool{podsToo: true, nodes: true}); !maps.Equal(shares, want) {
-		t.Errorf("shares are %v, want %v", shares, want)
+	if want := (map[Subscription]bool{podsToo: true, nodes: true}); !maps.Equal(subscriptions, want) {
+		t.Errorf("shares are %v, want %v", subscriptions, want)
 	}
 	if want := []Debt{owe("lake", "nodes", change.Lost), owe("lakes", "pods", change.NewSink)}; !slices.Equal(debts, want) {
 		t.Errorf("debts are %v, want %v", debts, want)
 	}
 	must(t, s.Retain([]string{"lakes"}))
-	if shares, err = s.Shares(); err != nil || !maps.Equal(shares, map[Share]bool{podsToo: true}) {
-		t.Errorf("a sink that left before it had a mark was kept: %v, %v", shares, err)
+	if subscriptions, err = s.Subscriptions(); err != nil || !maps.Equal(subscriptions, map[Subscription]bool{podsToo: true}) {
+		t.Errorf("a sink that left before it had a mark was kept: %v, %v", subscriptions, err)
 	}
 }
 
 func TestI4SinkThatLeftIsForgotten(t *testing.T) {
 	s := open(t, t.TempDir())
 	must(t, s.Commit(Batch{
-		Taken: []Share{{"lake", "pods"}, {"bus", "pods"}},
+		Taken: []Subscription{{"lake", "pods"}, {"bus", "pods"}},
 		Marks: map[string]sink.Mark{"lake": "1", "bus": "2"},
 		Debts: []Debt{owe("lake", "pods", change.NewSink), owe("bus", "pods", change.Lost)},
 	}))
@@ -286,10 +286,10 @@ func TestI4SinkThatLeftIsForgotten(t *testing.T) {
 	must(t, err)
 	debts, err := s.Debts()
 	must(t, err)
-	shares, err := s.Shares()
+	subscriptions, err := s.Subscriptions()
 	must(t, err)
-	if len(shares) != 1 || !shares[Share{"bus", "pods"}] {
-		t.Errorf("the state still has %v", shares)
+	if len(subscriptions) != 1 || !subscriptions[Subscription{"bus", "pods"}] {
+		t.Errorf("the state still has %v", subscriptions)
 	}
 	if len(marks) != 1 || marks["bus"] != "2" || !slices.Equal(debts, []Debt{owe("bus", "pods", change.Lost)}) {
 		t.Errorf("the state still has %v and %+v", marks, debts)

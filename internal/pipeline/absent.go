@@ -98,7 +98,7 @@ func (r *run) absenceOf(l *listener) (checkpoint.Batch, error) {
 	}
 	for _, s := range r.sources() {
 		if l.takes(&s.Stream) {
-			leave(&batch, checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()})
+			leave(&batch, checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()})
 		}
 	}
 	return batch, nil
@@ -106,10 +106,10 @@ func (r *run) absenceOf(l *listener) (checkpoint.Batch, error) {
 
 // leave makes the batch note that the sink misses the stream. A source may still hold the return from an earlier
 // absence, which was told. So the generation of this one is another.
-func leave(batch *checkpoint.Batch, share checkpoint.Share) {
-	since, owed := time.Now(), debt(share.Sink, share.Stream, change.Absent)
+func leave(batch *checkpoint.Batch, subscription checkpoint.Subscription) {
+	since, owed := time.Now(), debt(subscription.Sink, subscription.Stream, change.Absent)
 	owed.Generation = uint64(since.UnixNano())
-	batch.Absent = append(batch.Absent, checkpoint.Absence{Share: share, Since: since})
+	batch.Absent = append(batch.Absent, checkpoint.Absence{Subscription: subscription, Since: since})
 	batch.Debts = append(batch.Debts, owed)
 }
 
@@ -235,7 +235,7 @@ func (l *Line) recallMissed(stream string) error {
 		if lst.isAway() || lst.partly.Load() || l.reaches(lst.Name, stream) && none {
 			continue
 		}
-		entries, err := lst.store.Missed(checkpoint.Share{Sink: lst.Name, Stream: stream}, lst.clusterUID)
+		entries, err := lst.store.Missed(checkpoint.Subscription{Sink: lst.Name, Stream: stream}, lst.clusterUID)
 		if err != nil {
 			return fmt.Errorf("read what sink %s has missed of %s: %w", lst.Name, stream, err)
 		}
@@ -262,8 +262,8 @@ func (l *Line) keepTold(lst *listener, batch []*change.Record) {
 	for _, rec := range batch {
 		if rec.Aside && rec.Op == change.Deleted {
 			l.told = append(l.told, checkpoint.Held{
-				Share: checkpoint.Share{Sink: lst.Name, Stream: rec.Stream.String()},
-				Entry: change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion},
+				Subscription: checkpoint.Subscription{Sink: lst.Name, Stream: rec.Stream.String()},
+				Entry:        change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion},
 			})
 		}
 	}
@@ -292,14 +292,14 @@ func (l *listener) comesBack() error {
 	l.mu.Lock()
 	l.cut = nil
 	l.mu.Unlock()
-	bases, err := l.store.Bases(l.Name)
+	replayBases, err := l.store.ReplayBases(l.Name)
 	if err != nil {
 		return err
 	}
-	if len(bases) == 0 {
-		bases = nil
+	if len(replayBases) == 0 {
+		replayBases = nil
 	}
-	l.reader.Base = bases
+	l.reader.ReplayBase = replayBases
 	return l.firstSpooled()
 }
 
@@ -315,8 +315,8 @@ func (r *run) returned(l *listener) error {
 	err := l.eachSpooled(func(rec *change.Record) {
 		if rec.Op == change.Deleted && redo.StreamNamed(present, rec.Stream.String()) != nil { // it will be told
 			held = append(held, checkpoint.Held{
-				Share: checkpoint.Share{Sink: l.Name, Stream: rec.Stream.String()},
-				Entry: change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion},
+				Subscription: checkpoint.Subscription{Sink: l.Name, Stream: rec.Stream.String()},
+				Entry:        change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion},
 			})
 		}
 	})
@@ -335,7 +335,7 @@ func (r *run) returned(l *listener) error {
 
 // depart notes in the batch who is absent when the run begins: sinks that are not configured any more, and those that
 // were let go or not configured, until they are asked about each stream. It returns the names of the former.
-func (r *run) depart(batch *checkpoint.Batch, shares map[checkpoint.Share]bool) (kept []string, err error) {
+func (r *run) depart(batch *checkpoint.Batch, subscriptions map[checkpoint.Subscription]bool) (kept []string, err error) {
 	absences, err := r.Store.Absences()
 	if err != nil {
 		return nil, err
@@ -344,9 +344,9 @@ func (r *run) depart(batch *checkpoint.Batch, shares map[checkpoint.Share]bool) 
 	if err != nil {
 		return nil, err
 	}
-	absent := map[checkpoint.Share]bool{}
+	absent := map[checkpoint.Subscription]bool{}
 	for _, a := range absences {
-		absent[a.Share] = true
+		absent[a.Subscription] = true
 		if l := r.listenerOf(a.Sink); l != nil && a.Returning {
 			batch.Absent = append(batch.Absent, a)
 		}
@@ -354,11 +354,11 @@ func (r *run) depart(batch *checkpoint.Batch, shares map[checkpoint.Share]bool) 
 	for _, l := range r.listeners {
 		r.departs(l, batch, absent)
 	}
-	for _, share := range slices.Concat(slices.Collect(maps.Keys(shares)), batch.Taken) {
-		if mark, found := marks[share.Sink]; found && mark != "" && r.listenerOf(share.Sink) == nil {
-			kept = append(kept, share.Sink)
-			if !absent[share] {
-				leave(batch, share)
+	for _, subscription := range slices.Concat(slices.Collect(maps.Keys(subscriptions)), batch.Taken) {
+		if mark, found := marks[subscription.Sink]; found && mark != "" && r.listenerOf(subscription.Sink) == nil {
+			kept = append(kept, subscription.Sink)
+			if !absent[subscription] {
+				leave(batch, subscription)
 			}
 		}
 	}
@@ -376,30 +376,30 @@ func (r *run) listenerOf(sinkName string) *listener {
 
 // departs makes the line know what the listener's sink misses when the run begins. One that misses everything that it
 // had is not in line, and misses the streams that came meanwhile, too.
-func (r *run) departs(l *listener, batch *checkpoint.Batch, absent map[checkpoint.Share]bool) {
-	var missed, others []checkpoint.Share
+func (r *run) departs(l *listener, batch *checkpoint.Batch, absent map[checkpoint.Subscription]bool) {
+	var missed, others []checkpoint.Subscription
 	for _, s := range r.Sources {
-		share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
+		subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
 		switch {
 		case !l.takes(&s.Stream):
-		case absent[share]:
-			missed = append(missed, share)
+		case absent[subscription]:
+			missed = append(missed, subscription)
 		default:
-			others = append(others, share)
+			others = append(others, subscription)
 		}
 	}
-	l.away = len(missed) > 0 && !slices.ContainsFunc(others, func(s checkpoint.Share) bool { return !slices.Contains(batch.Taken, s) })
+	l.away = len(missed) > 0 && !slices.ContainsFunc(others, func(s checkpoint.Subscription) bool { return !slices.Contains(batch.Taken, s) })
 	l.partly.Store(len(missed) > 0 && !l.away)
 	if l.away {
-		for _, share := range others {
-			leave(batch, share)
+		for _, subscription := range others {
+			leave(batch, subscription)
 		}
 		missed = append(missed, others...)
 	}
 	r.line.mu.Lock()
 	defer r.line.mu.Unlock()
-	for _, share := range missed {
-		r.line.sendAway(l, share.Stream)
+	for _, subscription := range missed {
+		r.line.sendAway(l, subscription.Stream)
 	}
 }
 

@@ -100,9 +100,9 @@ func (r *heldReading) take(text string) {
 // add notes the object as the id says.
 func (r *heldReading) add(id *change.ID, stream *change.Stream) {
 	h := checkpoint.Held{
-		Share:  checkpoint.Share{Sink: r.sink, Stream: stream.String()},
-		Entry:  change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion},
-		Exists: id.Op != change.Deleted, Ahead: id.Cluster,
+		Subscription: checkpoint.Subscription{Sink: r.sink, Stream: stream.String()},
+		Entry:        change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion},
+		Exists:       id.Op != change.Deleted, Ahead: id.Cluster,
 	}
 	of := heldObject{h.Stream, id.Key, id.UID}
 	if at, known := r.at[of]; known {

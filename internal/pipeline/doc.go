@@ -31,10 +31,10 @@
 //
 // # Full snapshots
 //
-// A sink's share says that it takes a stream. A new share, a lost log and a request each become a debt, saved before
-// anything follows from it, and paid by the snapshot.end that the sink acknowledges. A debt that is noted again gets a
-// new generation, which a running snapshot does not pay. A debt remembers the key up to which the sink has acknowledged
-// the snapshot, so that a crash loop ends.
+// A sink's subscription says that it takes a stream. A new subscription, a lost log and a request each become a debt,
+// saved before anything follows from it, and paid by the snapshot.end that the sink acknowledges. A debt that is noted
+// again gets a new generation, which a running snapshot does not pay. A debt remembers the key up to which the sink has
+// acknowledged the snapshot, so that a crash loop ends.
 //
 // # Queues
 //

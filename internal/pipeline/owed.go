@@ -81,15 +81,15 @@ func (r *run) asks(d *checkpoint.Debt, stream *change.Stream) bool {
 // lostDebts are what a sink is owed whose log has lost records: a full snapshot of every stream that it takes, and of
 // those that are not configured, for when they are back. Any of them may have written there.
 func (r *run) lostDebts(l *listener) ([]checkpoint.Debt, error) {
-	shares, err := r.Store.Shares()
+	subscriptions, err := r.Store.Subscriptions()
 	if err != nil {
 		return nil, err
 	}
 	debts, sources := r.debts(l.Name, change.Lost, l.takes), r.sources()
-	for share := range shares {
-		configured := func(s Source) bool { return s.Stream.String() == share.Stream }
-		if share.Sink == l.Name && !slices.ContainsFunc(sources, configured) {
-			debts = append(debts, debt(l.Name, share.Stream, change.Lost))
+	for subscription := range subscriptions {
+		configured := func(s Source) bool { return s.Stream.String() == subscription.Stream }
+		if subscription.Sink == l.Name && !slices.ContainsFunc(sources, configured) {
+			debts = append(debts, debt(l.Name, subscription.Stream, change.Lost))
 		}
 	}
 	return debts, nil

@@ -41,7 +41,7 @@ func (r *Roster) Holds(stream string) bool {
 	return r.held[stream]
 }
 
-// Join adds a stream and starts it, as if it had been there from the start: its sinks and their shares are saved
+// Join adds a stream and starts it, as if it had been there from the start: its sinks and their subscriptions are saved
 // before its first record. An error leaves everything as it was.
 func (r *Roster) Join(s Source) error {
 	name := s.Stream.String()
@@ -81,7 +81,7 @@ func (r *run) sources() []Source {
 func (r *run) enrol(s Source) error {
 	r.oweMu.Lock()
 	defer r.oweMu.Unlock()
-	shares, err := r.Store.Shares()
+	subscriptions, err := r.Store.Subscriptions()
 	if err != nil {
 		return err
 	}
@@ -95,21 +95,21 @@ func (r *run) enrol(s Source) error {
 	}
 	batch := checkpoint.Batch{Resources: []change.Stream{s.Stream}}
 	for _, l := range r.listeners {
-		shareOf(l, s, shares, &batch)
+		subscriptionOf(l, s, subscriptions, &batch)
 	}
 	if !slices.Contains(known, s.Stream.String()) {
 		batch.Debts = nil // everybody is given the first snapshot
 	}
 	for _, l := range r.listeners {
-		l.leavesUntaken([]Source{s}, shares, &batch)
+		l.leavesUntaken([]Source{s}, subscriptions, &batch)
 	}
 	var away []*listener
 	for _, l := range r.listeners {
-		share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
-		misses := func(a checkpoint.Absence) bool { return a.Share == share }
+		subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
+		misses := func(a checkpoint.Absence) bool { return a.Subscription == subscription }
 		if l.takes(&s.Stream) && (l.isAway() || slices.ContainsFunc(absences, misses)) {
 			away = append(away, l)
-			leave(&batch, share)
+			leave(&batch, subscription)
 		}
 	}
 	if err := r.Store.Commit(batch); err != nil {
@@ -148,7 +148,7 @@ func (r *run) forget(s Source) error {
 			l.recovery.with(func(r *recovery) { r.log.Leave(name) })
 		}
 		if l.takes(&s.Stream) && r.line.reaches(l.Name, name) { // another is to be told of its end, should the stream come back
-			batch.Left = append(batch.Left, checkpoint.Share{Sink: l.Name, Stream: name})
+			batch.Left = append(batch.Left, checkpoint.Subscription{Sink: l.Name, Stream: name})
 		}
 	}
 	if err := r.Store.Commit(batch); err != nil {

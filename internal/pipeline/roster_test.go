@@ -112,7 +112,7 @@ func (r *rig) asks(t *testing.T, stream string) error {
 func (r *rig) forgotten(stream change.Stream) {
 	r.t.Helper()
 	known, err := r.store.Streams()
-	shares, sharesErr := r.store.Shares()
+	subscriptions, sharesErr := r.store.Subscriptions()
 	debts, debtsErr := r.store.Debts()
 	if err := errors.Join(err, sharesErr, debtsErr); err != nil {
 		r.t.Fatal(err)
@@ -122,9 +122,9 @@ func (r *rig) forgotten(stream change.Stream) {
 			r.t.Errorf("the state knows stream %s", name)
 		}
 	}
-	for share := range shares {
-		if share.Stream == stream.String() {
-			r.t.Errorf("the state has share %+v", share)
+	for subscription := range subscriptions {
+		if subscription.Stream == stream.String() {
+			r.t.Errorf("the state has share %+v", subscription)
 		}
 	}
 	for _, debt := range debts {

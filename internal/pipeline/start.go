@@ -220,16 +220,16 @@ func (r *run) prepare() error {
 	if err != nil {
 		return err
 	}
-	shares, err := r.Store.Shares()
+	subscriptions, err := r.Store.Subscriptions()
 	if err != nil {
 		return err
 	}
-	batch := checkpoint.Batch{Based: map[checkpoint.Share]change.Position{}, Resources: r.streams()}
+	batch := checkpoint.Batch{Based: map[checkpoint.Subscription]change.Position{}, Resources: r.streams()}
 	var names []string
 	for _, l := range r.listeners {
 		names = append(names, l.Name)
 		for _, s := range r.Sources {
-			shareOf(l, s, shares, &batch)
+			subscriptionOf(l, s, subscriptions, &batch)
 		}
 		if err := r.base(l, &batch); err != nil {
 			return err
@@ -240,9 +240,9 @@ func (r *run) prepare() error {
 	}
 	batch.Debts = slices.DeleteFunc(batch.Debts, func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
 	for _, l := range r.listeners {
-		l.leavesUntaken(r.Sources, shares, &batch)
+		l.leavesUntaken(r.Sources, subscriptions, &batch)
 	}
-	kept, err := r.depart(&batch, shares)
+	kept, err := r.depart(&batch, subscriptions)
 	if err != nil {
 		return err
 	}
@@ -259,43 +259,43 @@ func (r *run) prepare() error {
 // base finds the positions that the sink's log is compared with. Spooling moves positions on although the log was not
 // read yet, perhaps for several lives of the process: then they are those from before.
 func (r *run) base(l *listener, batch *checkpoint.Batch) error {
-	bases, err := r.Store.Bases(l.Name)
-	if err != nil || len(bases) == 0 && l.Spool == 0 {
+	replayBases, err := r.Store.ReplayBases(l.Name)
+	if err != nil || len(replayBases) == 0 && l.Spool == 0 {
 		return err
 	}
 	r.line.resume[l.index].based = true
 	for _, s := range r.Sources {
 		stream := s.Stream.String()
-		if _, found := bases[stream]; found {
+		if _, found := replayBases[stream]; found {
 			continue
 		}
 		position, _, err := r.Store.Position(stream)
 		if err != nil {
 			return err
 		}
-		bases[stream] = position
-		batch.Based[checkpoint.Share{Sink: l.Name, Stream: stream}] = position
+		replayBases[stream] = position
+		batch.Based[checkpoint.Subscription{Sink: l.Name, Stream: stream}] = position
 	}
-	l.reader.Base = bases
+	l.reader.ReplayBase = replayBases
 	return nil
 }
 
-// shareOf compares what the listener's sink takes of the stream with the shares that it has.
-func shareOf(l *listener, s Source, shares map[checkpoint.Share]bool, batch *checkpoint.Batch) {
-	share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
-	if l.takes(&s.Stream) && !shares[share] {
-		batch.Taken = append(batch.Taken, share)
-		batch.Debts = append(batch.Debts, debt(l.Name, share.Stream, change.NewSink))
+// subscriptionOf compares what the listener's sink takes of the stream with the subscriptions that it has.
+func subscriptionOf(l *listener, s Source, subscriptions map[checkpoint.Subscription]bool, batch *checkpoint.Batch) {
+	subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
+	if l.takes(&s.Stream) && !subscriptions[subscription] {
+		batch.Taken = append(batch.Taken, subscription)
+		batch.Debts = append(batch.Debts, debt(l.Name, subscription.Stream, change.NewSink))
 	}
 }
 
 // leavesUntaken notes that the sink misses the streams that it had and does not take any more: should it take them
 // again one day, it is to be told what is gone.
-func (l *listener) leavesUntaken(sources []Source, shares map[checkpoint.Share]bool, batch *checkpoint.Batch) {
+func (l *listener) leavesUntaken(sources []Source, subscriptions map[checkpoint.Subscription]bool, batch *checkpoint.Batch) {
 	for _, s := range sources {
-		share := checkpoint.Share{Sink: l.Name, Stream: s.Stream.String()}
-		if shares[share] && !l.takes(&s.Stream) {
-			leave(batch, share)
+		subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
+		if subscriptions[subscription] && !l.takes(&s.Stream) {
+			leave(batch, subscription)
 		}
 	}
 }

@@ -102,14 +102,14 @@ func (l *listener) noteAbsent(held []checkpoint.Held, batch *checkpoint.Batch) e
 	if err != nil {
 		return err
 	}
-	absent := map[checkpoint.Share]bool{}
+	absent := map[checkpoint.Subscription]bool{}
 	for _, a := range slices.Concat(absences, batch.Absent) {
-		absent[a.Share] = true
+		absent[a.Subscription] = true
 	}
 	for _, h := range held {
-		if !absent[h.Share] {
-			absent[h.Share] = true
-			leave(batch, h.Share)
+		if !absent[h.Subscription] {
+			absent[h.Subscription] = true
+			leave(batch, h.Subscription)
 		}
 	}
 	for first := true; first || len(held) > 0; first = false {
@@ -129,12 +129,12 @@ func (l *listener) leaveOut(records []*change.Record) error {
 	var missed []checkpoint.Held
 	var batch checkpoint.Batch
 	for _, rec := range records {
-		share := checkpoint.Share{Sink: l.Name, Stream: rec.Stream.String()}
-		if !l.leftOut[share.Stream] {
-			l.leaves(&batch, share, rec)
+		subscription := checkpoint.Subscription{Sink: l.Name, Stream: rec.Stream.String()}
+		if !l.leftOut[subscription.Stream] {
+			l.leaves(&batch, subscription, rec)
 		}
 		if rec.Op == change.Deleted {
-			missed = append(missed, checkpoint.Held{Share: share, Entry: entryBefore(rec), Exists: true})
+			missed = append(missed, checkpoint.Held{Subscription: subscription, Entry: entryBefore(rec), Exists: true})
 		}
 	}
 	if len(missed) == 0 && len(batch.Absent) == 0 {
@@ -147,8 +147,8 @@ func (l *listener) leaveOut(records []*change.Record) error {
 }
 
 // leaves makes the sink absent from the record's stream, from before the record on.
-func (l *listener) leaves(batch *checkpoint.Batch, share checkpoint.Share, rec *change.Record) {
-	leave(batch, share)
+func (l *listener) leaves(batch *checkpoint.Batch, subscription checkpoint.Subscription, rec *change.Record) {
+	leave(batch, subscription)
 	from := change.VersionBelow(rec.ResourceVersion)
 	if rec.Snapshot != nil {
 		from = rec.Snapshot.From
@@ -157,7 +157,7 @@ func (l *listener) leaves(batch *checkpoint.Batch, share checkpoint.Share, rec *
 	if l.leftOut == nil {
 		l.leftOut = map[string]bool{}
 	}
-	l.leftOut[share.Stream] = true
+	l.leftOut[subscription.Stream] = true
 }
 
 // entryBefore is the object before its delete. The delete that the sink is told of later is not the watch's, and must

@@ -13,16 +13,16 @@ type State interface {
 // Ledger tells what the saved state says of a record that a sink's log holds.
 type Ledger struct {
 	State State
-	// Base, where there is one, are the positions by stream before the first record was spooled that the log may hold:
-	// what is saved since comes from disk. It is set once, before the log is read.
-	Base map[string]change.Position
+	// ReplayBase, where there is one, are the positions by stream before the first record was spooled that the log may
+	// hold: what is saved since comes from disk. It is set once, before the log is read.
+	ReplayBase map[string]change.Position
 }
 
 // position is the one that the log is compared with, and whether it is older than the inventory.
 func (l Ledger) position(stream string) (position change.Position, old bool, err error) {
 	now, _, err := l.State.Position(stream)
 	// While a reconcile is under way the inventory moves and the position does not.
-	if base, found := l.Base[stream]; found && (base != now || base.UnderWay()) {
+	if base, found := l.ReplayBase[stream]; found && (base != now || base.UnderWay()) {
 		return base, true, err
 	}
 	return now, false, err

@@ -189,7 +189,7 @@ func TestI3WhatWentToDiskWithinAReconcileComesAgain(t *testing.T) {
 	} {
 		l := Ledger{State: &saved{position: interrupted}}
 		if base != (change.Position{}) {
-			l.Base = map[string]change.Position{stream.String(): base}
+			l.ReplayBase = map[string]change.Position{stream.String(): base}
 		}
 		deleted := update(stream, "a", 7) // and the inventory does not have it
 		deleted.Op = change.Deleted

@@ -50,13 +50,13 @@ func (f *Follower) unserved() ([]Selected, error) {
 	return unserved, nil
 }
 
-// savedStreams are those that the state has a position, an object or a share of.
+// savedStreams are those that the state has a position, an object or a subscription of.
 func (f *Follower) savedStreams() ([]string, error) {
 	streams, err := f.Store.Streams()
 	if err != nil {
 		return nil, err
 	}
-	shares, err := f.Store.Shares()
+	subscriptions, err := f.Store.Subscriptions()
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +64,8 @@ func (f *Follower) savedStreams() ([]string, error) {
 	for _, name := range streams {
 		names[name] = true
 	}
-	for share := range shares {
-		names[share.Stream] = true
+	for subscription := range subscriptions {
+		names[subscription.Stream] = true
 	}
 	return slices.Sorted(maps.Keys(names)), nil
 }

@@ -283,7 +283,7 @@ func (j *judge) arranged(l *life, store *checkpoint.Store) {
 		j.world.violateLocked("I5", "the absences cannot be read: %v", err)
 	}
 	for _, a := range absences {
-		l.missed[a.Share] = true
+		l.missed[a.Subscription] = true
 	}
 }
 
@@ -371,7 +371,7 @@ func (j *judge) allSaved(l *life) {
 
 // misses says whether the sink was absent from the stream in this life, for a while.
 func (l *life) misses(sinkName string, stream *change.Stream) bool {
-	return l.absent[sinkName] || l.missed[checkpoint.Share{Sink: sinkName, Stream: stream.String()}]
+	return l.absent[sinkName] || l.missed[checkpoint.Subscription{Sink: sinkName, Stream: stream.String()}]
 }
 
 // wants says whether the sink is to get the record.

@@ -43,7 +43,7 @@ type life struct {
 	err       error // of the run
 	streams   map[string]*streamRecord
 	absent    map[string]bool           // sinks that were so in this life, for a while
-	missed    map[checkpoint.Share]bool // those that were so from one stream
+	missed    map[checkpoint.Subscription]bool // those that were so from one stream
 	left      map[string]int            // by sink: how many records an earlier life left behind the mark
 	sessions  []served
 }
@@ -62,7 +62,7 @@ func newLife(w *world, number int, spec lifeSpec) *life {
 	l := &life{
 		world: w, number: number, spec: spec, fs: w.disk, random: randomOf(w.script.Seed, number),
 		died: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
-		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, missed: map[checkpoint.Share]bool{}, left: map[string]int{},
+		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, missed: map[checkpoint.Subscription]bool{}, left: map[string]int{},
 		streams: map[string]*streamRecord{},
 	}
 	for _, stream := range spec.streams() {
