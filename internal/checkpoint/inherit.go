@@ -223,7 +223,11 @@ func (w *writer) inheritAbsence(from, to Subscription, exact bool) error {
 		if !absent || ownAbsent && own.Since.Before(absence.Since) {
 			absence.Since = own.Since
 		}
-		absence.From = older(own.From, absence.From)
+		if nothing := (change.Position{}); absent && absence.From == nothing || ownAbsent && own.From == nothing {
+			absence.From = nothing // it lacks a part from its beginning on
+		} else {
+			absence.From = older(own.From, absence.From)
+		}
 		absence.Returning = (!absent || absence.Returning) && (!ownAbsent || own.Returning)
 	}
 	absence.Subscription = to
