@@ -2,9 +2,9 @@ package pipeline
 
 import "time"
 
-// spillTrigger is when a queue that coalesces goes to disk. What waits in it stays in memory, where it merges, until
-// it is full, its oldest record is too old, or it holds up others. Then what is in the queue goes to disk, in
-// the batches that save its positions, and what comes later merges in memory again, behind it.
+// spillTrigger is when a queue that coalesces goes to disk. What waits in it stays in memory, where it merges, until it
+// is full, its oldest record is too old, or it holds up others. Then what is in the queue goes to disk, in the batches
+// that save its positions, and what comes later merges in memory again, behind it.
 //
 // A record that has left for disk is one that the sink may have (I3): what comes later of its object supersedes
 // nothing, and a delete of it is told. What was merged away before is acknowledged, and its successor is on disk, or in
