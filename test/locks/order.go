@@ -34,7 +34,8 @@ func parse(document string) (*order, error) {
 		o.leaves[lock] = true
 	}
 	if len(o.levels) == 0 || len(o.leaves) == 0 {
-		return nil, fmt.Errorf("read the order of locks: %d locks have a level, and %d are leaves", len(o.levels), len(o.leaves))
+		return nil, fmt.Errorf("read the order of locks: %d locks have a level, and %d are leaves: keep the table, and the paragraph that begins with \"These locks are leaves\"",
+			len(o.levels), len(o.leaves))
 	}
 	return o, nil
 }
