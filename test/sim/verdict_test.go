@@ -246,6 +246,9 @@ func (v *verdict) wasAbsent(t *told) bool {
 // owed says whether the sink was still to get a full snapshot when the reconcile ran that the record is of. The order
 // of arrival does not say so: a batch that breaks may be written in one partition and not yet in another.
 func (v *verdict) owed(t *told) bool {
+	if !v.judge.world.life.spec.covers(t.resource, t.key) && !v.paid(t) {
+		return true // it would come when the object is configured again
+	}
 	return slices.ContainsFunc(v.frames, func(end told) bool {
 		if end.op != "snapshot.end" || !slices.Contains([]string{"newsink", "lost", "absent"}, end.reason) {
 			return false
@@ -254,6 +257,13 @@ func (v *verdict) owed(t *told) bool {
 			return end.order > t.order
 		}
 		return began(end.snapshot) >= began(t.snapshot)
+	})
+}
+
+// paid says whether the sink had any full snapshot before the record.
+func (v *verdict) paid(t *told) bool {
+	return slices.ContainsFunc(v.frames, func(end told) bool {
+		return end.op == "snapshot.end" && end.order < t.order && slices.Contains([]string{"initial", "newsink", "lost", "absent"}, end.reason)
 	})
 }
 
