@@ -42,9 +42,9 @@ type life struct {
 	stopping  bool
 	err       error // of the run
 	streams   map[string]*streamRecord
-	absent    map[string]bool           // sinks that were so in this life, for a while
+	absent    map[string]bool                  // sinks that were so in this life, for a while
 	missed    map[checkpoint.Subscription]bool // those that were so from one stream
-	left      map[string]int            // by sink: how many records an earlier life left behind the mark
+	left      map[string]int                   // by sink: how many records an earlier life left behind the mark
 	sessions  []served
 }
 
