@@ -24,7 +24,7 @@ type decoder struct {
 	stream *Stream
 	body   io.ReadCloser
 	frames *frame.Reader
-	ended  func(frames int)
+	ended  func(frames int, orderly bool)
 
 	turn    chan struct{} // buffered 1, full while a record goes in line; guards the following
 	count   int           // frames
@@ -122,9 +122,9 @@ func (d *decoder) Close() {
 	d.body.Close()
 	d.turn <- struct{}{}
 	d.closed = true
-	frames := d.count
+	frames, orderly := d.count, d.orderly
 	<-d.turn
-	d.ended(frames)
+	d.ended(frames, orderly)
 }
 
 func decodeStatus(text []byte) (*metav1.Status, error) {

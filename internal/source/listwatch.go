@@ -118,11 +118,11 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	s.Observer.Watching(s.stream, from)
 	began, asked := time.Now(), s.standing
 	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.frameOptions()), turn: make(chan struct{}, 1)}
-	d.ended = func(frames int) {
+	d.ended = func(frames int, orderly bool) {
 		stop()
 		took := time.Since(began)
 		s.watchEnded(frames, took)
-		s.noteSilence(frames == 0 && d.orderly, took, asked)
+		s.noteSilence(frames == 0 && orderly, took, asked)
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{d, ctx, s}, reporter), nil
