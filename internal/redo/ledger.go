@@ -42,7 +42,7 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 	switch {
 	case order > 0:
 		return false, nil
-	case id.Op == change.Gap: // in the place of a rejected record
+	case id.Op == change.Gap && !position.UnderWay(): // in the place of a rejected record
 		return order < 0, nil
 	case order < 0 && (id.Op == change.Added || id.Op == change.Updated):
 		return true, nil

@@ -226,3 +226,24 @@ func TestI4TheNoteOfARecordIsNoNoteOfItsDelete(t *testing.T) {
 		t.Errorf("of %v the log holds %v", gone.ID(clusterUID), again)
 	}
 }
+
+// TestI3TheNoteOfAnInterruptedReconcileComesAgain: what a reconcile found carries an older version than the position,
+// which says nothing of it while the reconcile is under way.
+func TestI3TheNoteOfAnInterruptedReconcileComesAgain(t *testing.T) {
+	rec := found(update(pods(), "a", 3), change.Replaced, change.Gone, "9")
+	note, stream := change.NoteOf(rec, "too_large", "").ID(clusterUID), pods()
+	interrupted := change.Position{ResourceVersion: "7", Selector: change.Interrupted}
+	had := map[change.Key]change.Entry{rec.Key: {Key: rec.Key, UID: rec.UID, ResourceVersion: "3"}}
+	for _, c := range []struct {
+		state saved
+		want  bool
+	}{
+		{saved{position: interrupted}, false},
+		{saved{position: interrupted, objects: had}, true},
+		{saved{position: change.Position{ResourceVersion: "7"}}, true},
+	} {
+		if got, err := (Ledger{State: &c.state}).Settled(note, &stream); err != nil || got != c.want {
+			t.Errorf("of %+v the note is settled: %t, %v; want %t", c.state, got, err, c.want)
+		}
+	}
+}
