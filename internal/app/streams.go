@@ -1,13 +1,13 @@
 package app
 
 import (
-	"context"
-	"fmt"
 	"math"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -70,19 +70,8 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	session := source.NewSession(source.Config{
 		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Inventory: a.store, ClusterUID: a.cluster.uid,
 		Meet: a.cluster.meet(a.store), Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Images: selection.ImagesOf(wanted, m.images),
-	}, func() (source.Saved, error) { return a.saved(name) })
-	return pipeline.Source{
-		Stream: wanted.Stream,
-		Run: func(ctx context.Context, line *pipeline.Line) error {
-			over, err := session.Run(ctx, line)
-			if over {
-				return pipeline.ErrOver
-			}
-			return err
-		},
-		Request: session.Request,
-		Shape:   shape,
-	}, session, nil
+	}, func() (source.Saved, error) { return selection.SavedOf(a.store, name, a.hasSink) })
+	return selection.SourceOf(wanted.Stream, session, shape), session, nil
 }
 
 // inherit gives the stream what is known of streams of other namespaces that it takes over.
@@ -94,23 +83,9 @@ func (a *assembly) inherit(stream change.Stream) error {
 	return err
 }
 
-// saved is what the stream goes on from.
-func (a *assembly) saved(stream string) (source.Saved, error) {
-	position, _, err := a.store.Position(stream)
-	if err != nil {
-		return source.Saved{}, fmt.Errorf("read the position of %s: %w", stream, err)
-	}
-	debts, err := a.store.Debts()
-	if err != nil {
-		return source.Saved{}, fmt.Errorf("read the pending snapshots of %s: %w", stream, err)
-	}
-	saved := source.Saved{Position: position}
-	for _, d := range debts {
-		if d.Stream == stream {
-			saved.Owed = append(saved.Owed, d.Owed)
-		}
-	}
-	return saved, nil
+// hasSink says whether a sink of the name is configured.
+func (a *assembly) hasSink(name string) bool {
+	return slices.ContainsFunc(a.cfg.Sinks, func(s config.Sink) bool { return s.Name == name })
 }
 
 // sourceObserver tells the follower of resources that are not where they were.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -90,20 +90,9 @@ func (l *life) sources(store *checkpoint.Store, uid string, shape func(*change.R
 		session := source.NewSession(source.Config{
 			Client: client, Stream: stream, Inventory: store, ClusterUID: uid, Meet: store.MeetCluster, Gate: gate, Shape: shape,
 			Observer: l.world.judge.sourceObserver(l),
-		}, func() (source.Saved, error) { return savedOf(store, name) })
+		}, func() (source.Saved, error) { return selection.SavedOf(store, name, l.has) })
 		l.serve(stream, session)
-		all = append(all, pipeline.Source{
-			Stream: stream,
-			Run: func(ctx context.Context, line *pipeline.Line) error {
-				over, err := session.Run(ctx, line)
-				if over {
-					return pipeline.ErrOver
-				}
-				return err
-			},
-			Request: session.Request,
-			Shape:   shape,
-		})
+		all = append(all, selection.SourceOf(stream, session, shape))
 	}
 	return all, nil
 }
@@ -114,22 +103,6 @@ func (l *life) serve(stream change.Stream, session *source.Session) {
 	defer l.world.mu.Unlock()
 	session.Serve(l.world.server.version[stream.Resource.Name])
 	l.sessions = append(l.sessions, served{stream.Resource.Name, session})
-}
-
-// savedOf is what the stream goes on from.
-func savedOf(store *checkpoint.Store, stream string) (source.Saved, error) {
-	position, _, err := store.Position(stream)
-	if err != nil {
-		return source.Saved{}, err
-	}
-	debts, err := store.Debts()
-	saved := source.Saved{Position: position}
-	for _, d := range debts {
-		if d.Stream == stream {
-			saved.Owed = append(saved.Owed, d.Owed)
-		}
-	}
-	return saved, err
 }
 
 func (l *life) sinks(uid string) []pipeline.Sink {
