@@ -116,6 +116,7 @@ type verdict struct {
 	all      []told          // the frames of all its streams
 	frames   []told          // those of the streams that have the object which is judged
 	start    int             // a snapshot at this revision began the sink's knowledge of it
+	begin    *told           // its frame, nil where there is none
 	noted    map[string]bool // the uids of objects of which a record was rejected
 	unseen   map[string]bool // the uids of objects whose delete was told by a reconcile
 }
@@ -147,7 +148,7 @@ func (v *verdict) judgeAll(resource string) {
 
 // narrow finds the frames of the streams that have the object.
 func (v *verdict) narrow(key string, records []told) {
-	v.frames, v.start = nil, 0
+	v.frames, v.start, v.begin = nil, 0, nil
 	namespace, _, _ := strings.Cut(key, "/")
 	first := math.MaxInt // of which snapshot, in time: revisions of two timelines do not compare
 	for _, t := range v.all {
@@ -156,7 +157,7 @@ func (v *verdict) narrow(key string, records []told) {
 		}
 		v.frames = append(v.frames, t)
 		if at, begins := v.begins(&t); begins && began(t.snapshot) < first {
-			v.start, first = at, began(t.snapshot)
+			v.start, v.begin, first = at, &t, began(t.snapshot)
 		}
 	}
 	if len(v.frames) == 0 && len(records) > 0 && v.judge.world.script.changes(v.resource) {
@@ -359,6 +360,9 @@ func (v *verdict) damaged() bool { return len(v.log.lostIDs) > 0 }
 func (v *verdict) excused(ev *event, t *told) bool {
 	if t != nil && v.coalesces() || ev.rev <= v.start || v.judge.world.server.lost[v.resource][ev.rev] || v.lostHere(ev) {
 		return true
+	}
+	if t != nil && v.begin != nil && t.cluster != v.begin.cluster && t.order < v.begin.order {
+		return true // its knowledge began in a later timeline: revisions of two do not compare
 	}
 	if ev.what == "DELETED" && v.judge.world.server.unseen[ev.uid] {
 		return true // nobody may know that it was there
