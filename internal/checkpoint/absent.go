@@ -32,7 +32,7 @@ type Held struct {
 	Entry  change.Entry
 	Exists bool
 	// Ahead is the epoch, as of change.ID's Cluster, whose position is still to reach the entry's version, "" where it
-	// has: the log holds the object unless it is known to hold its delete. An entry without a uid says nothing.
+	// has: the log holds the object unless it is known to hold its delete.
 	Ahead string
 }
 
@@ -141,9 +141,6 @@ func (w *writer) held(b *Batch) error {
 		misses := func(a Absence) bool { return a.Subscription == h.Subscription }
 		if !slices.ContainsFunc(w.store.absent[h.Stream], misses) && !slices.ContainsFunc(b.Absent, misses) {
 			continue // it misses nothing
-		}
-		if h.Entry.UID == "" {
-			continue
 		}
 		key, ahead := missedKey(h.Subscription, h.Entry.Key, h.Entry.UID), h.Ahead
 		switch {

@@ -155,7 +155,7 @@ func older(a, b change.Position) change.Position {
 }
 
 // inheritSink writes what the heir has of one sink: its subscription, what it is owed, its absence, and the positions
-// that its log is compared with. An heir that has several heritages shares a sink where all of them did.
+// that its log is compared with. An heir that has several heritages has the subscriptions that all of them had.
 func (w *writer) inheritSink(h heritage, sinkName string, exact bool) error {
 	from, to := Subscription{sinkName, h.from}, Subscription{sinkName, h.to}
 	return inOrder(

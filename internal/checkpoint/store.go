@@ -180,7 +180,7 @@ func (s *Store) Subscriptions() (map[Subscription]bool, error) {
 	err := s.each([]byte{tableSubscription}, func(key, _ []byte) error {
 		subscription, ok := parseSubscription(key)
 		if !ok {
-			return s.badValue("a share", errValue)
+			return s.badValue("a subscription", errValue)
 		}
 		subscriptions[subscription] = true
 		return nil

@@ -247,7 +247,7 @@ func (r *run) prepare() error {
 		return err
 	}
 	if err := r.Store.Commit(batch); err != nil {
-		return fmt.Errorf("save the shares of the sinks: %w", err)
+		return fmt.Errorf("save the subscriptions of the sinks: %w", err)
 	}
 	r.tellAbsent()
 	if err := r.leave(known); err != nil {

@@ -131,7 +131,7 @@ func (l *listener) leaveOut(records []*change.Record) error {
 	for _, rec := range records {
 		subscription := checkpoint.Subscription{Sink: l.Name, Stream: rec.Stream.String()}
 		if !l.leftOut[subscription.Stream] {
-			l.leaves(&batch, subscription, rec)
+			l.lacks(&batch, subscription, rec)
 		}
 		if rec.Op == change.Deleted {
 			missed = append(missed, checkpoint.Held{Subscription: subscription, Entry: entryBefore(rec), Exists: true})
@@ -146,8 +146,8 @@ func (l *listener) leaveOut(records []*change.Record) error {
 	return nil
 }
 
-// leaves makes the sink absent from the record's stream, from before the record on.
-func (l *listener) leaves(batch *checkpoint.Batch, subscription checkpoint.Subscription, rec *change.Record) {
+// lacks makes the sink absent from the record's stream, from before the record on.
+func (l *listener) lacks(batch *checkpoint.Batch, subscription checkpoint.Subscription, rec *change.Record) {
 	leave(batch, subscription)
 	from := change.VersionBelow(rec.ResourceVersion)
 	if rec.Snapshot != nil {
