@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -165,19 +166,19 @@ func spoolNumbered(s *Store, b *Batch, n int) error {
 			return err
 		}
 	}
-	main := &spool[Main]
-	b.Chunks = []Chunk{{Sink: "out", Part: Main, Number: main.Next, Value: value}}
+	main := &spool[fifo.Main]
+	b.Chunks = []Chunk{{Sink: "out", Part: fifo.Main, Number: main.Next, Value: value}}
 	main.Next++
 	main.Bytes += int64(len(value))
 	main.Records++
-	b.Spools = map[string]Spool{"out": spool}
+	b.Spools = map[string]fifo.Spool{"out": spool}
 	return nil
 }
 
 // wholeSpool reads what the last batches left, where they spooled.
 func wholeSpool(s *Store, n int) error {
 	spool, err := s.Spool("out")
-	if err != nil || spool == (Spool{}) { // not every test spools
+	if err != nil || spool == (fifo.Spool{}) { // not every test spools
 		return err
 	}
 	for i := max(1, n-spooledBack+1); i <= n; i++ {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -35,7 +36,7 @@ type Batch struct {
 	Held []Held
 	// Chunks are spooled, and the spools of the sinks by name are then as the extents say: what is not in them is gone.
 	Chunks []Chunk
-	Spools map[string]Spool
+	Spools map[string]fifo.Spool
 	// Based are the positions that the logs of sinks are to be compared with, by the sink's subscription; Compared are
 	// sinks for which that is done.
 	Based    map[Subscription]change.Position

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // The tables are told apart by a key's first byte. The format's key is below all of them, so that a reset is one range.
@@ -132,7 +133,7 @@ func inventoryStream(key []byte) (string, bool) {
 func spooledKey(sinkName string) []byte { return append([]byte{tableSpooled}, sinkName...) }
 
 // spoolKey is the key of a chunk, and the end of all before it.
-func spoolKey(sinkName string, part SpoolPart, number uint64) []byte {
+func spoolKey(sinkName string, part fifo.Part, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(sinkPrefix(tableSpool, sinkName), byte(part)), number)
 }
 

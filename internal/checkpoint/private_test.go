@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // TestI9StateIsItsOwnersAlone: nobody else may read a file of the state, also where the directory was there before, and
@@ -25,7 +26,7 @@ func TestI9StateIsItsOwnersAlone(t *testing.T) {
 		}
 		must(t, s.db.Flush())
 		spool := &spooler{t: t, s: s, sink: "lake"}
-		spool.put(Main, object(change.Added, "web", "u", "1"))
+		spool.put(fifo.Main, object(change.Added, "web", "u", "1"))
 		wantPrivate(t, dir, beside)
 		must(t, s.Close())
 		wantPrivate(t, dir, beside)

@@ -8,41 +8,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
-
-// SpoolPart is one of the two queues that a sink's spool is made of.
-type SpoolPart byte
-
-const (
-	// Ahead holds records that the sink was being given when they were spooled: it may have some of them. They come
-	// before all others, and are never more than one batch.
-	Ahead SpoolPart = iota
-	// Main holds the others.
-	Main
-)
-
-// Spool is the extent of what is spooled for one sink, by part. The zero value is an empty one.
-type Spool [2]Extent
-
-// Extent is one part of a spool.
-type Extent struct {
-	First, Next    uint64 // numbers of the oldest chunk, and of the one that comes
-	Bytes, Records int64  // on disk, after compression
-}
-
-// Bytes on disk, of both parts.
-func (s *Spool) Bytes() int64 { return s[Ahead].Bytes + s[Main].Bytes }
-
-// Records of both parts.
-func (s *Spool) Records() int64 { return s[Ahead].Records + s[Main].Records }
-
-// Empty says whether nothing is spooled.
-func (s *Spool) Empty() bool { return s[Ahead].First == s[Ahead].Next && s[Main].First == s[Main].Next }
 
 // Chunk is records that are spooled together. Encode makes its Value.
 type Chunk struct {
 	Sink   string
-	Part   SpoolPart
+	Part   fifo.Part
 	Number uint64
 	Value  []byte
 }
@@ -52,9 +24,9 @@ const reclaimAfter = 16 << 20
 
 // reclaimed is what the store remembers of the space of a sink's spool.
 type reclaimed struct {
-	spool Spool  // as it is saved
-	until uint64 // the first chunk of Main whose space was not given back
-	gone  int64  // bytes of chunks that are gone and whose space was not given back
+	spool fifo.Spool // as it is saved
+	until uint64     // the first chunk of Main whose space was not given back
+	gone  int64      // bytes of chunks that are gone and whose space was not given back
 }
 
 // spools writes chunks and extents.
@@ -69,8 +41,8 @@ func (w *writer) spools(b *Batch) error {
 		if err := w.batch.Set(spooledKey(name), w.value, nil); err != nil {
 			return err
 		}
-		for n := w.store.reclaimedOf(name).spool[Ahead].First; n < spool[Ahead].First; n++ { // these are few
-			if err := w.batch.Delete(spoolKey(name, Ahead, n), nil); err != nil {
+		for n := w.store.reclaimedOf(name).spool[fifo.Ahead].First; n < spool[fifo.Ahead].First; n++ { // these are few
+			if err := w.batch.Delete(spoolKey(name, fifo.Ahead, n), nil); err != nil {
 				return err
 			}
 		}
@@ -111,14 +83,14 @@ func (s *Store) ReplayBases(sinkName string) (map[string]change.Position, error)
 }
 
 // Spool is the extent of what is spooled for the sink.
-func (s *Store) Spool(sinkName string) (Spool, error) {
+func (s *Store) Spool(sinkName string) (fifo.Spool, error) {
 	value, found, err := s.get(spooledKey(sinkName))
 	if err != nil || !found {
-		return Spool{}, err
+		return fifo.Spool{}, err
 	}
 	spool, err := parseSpool(value)
 	if err != nil {
-		return Spool{}, s.badValue("the spool of sink "+sinkName, err)
+		return fifo.Spool{}, s.badValue("the spool of sink "+sinkName, err)
 	}
 	return spool, nil
 }
@@ -126,13 +98,13 @@ func (s *Store) Spool(sinkName string) (Spool, error) {
 // ReadSpool reads records from the front of the extent: all of its part Ahead, and of Main whole chunks that hold
 // together no more than so many bytes and records, at least one chunk. It moves the extent's First, and takes from its
 // Bytes and Records, what was read.
-func (s *Store) ReadSpool(sinkName string, extent *Spool, bytes, records int) ([]*change.Record, error) {
+func (s *Store) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records int) ([]*change.Record, error) {
 	var read []*change.Record
 	size := 0
 	for part := range extent {
 		e := &extent[part]
 		for e.First < e.Next {
-			value, found, err := s.get(spoolKey(sinkName, SpoolPart(part), e.First))
+			value, found, err := s.get(spoolKey(sinkName, fifo.Part(part), e.First))
 			if err == nil && !found {
 				err = s.badValue("the spool of sink "+sinkName, fmt.Errorf("chunk %d of %d is missing", e.First, e.Next))
 			}
@@ -143,7 +115,7 @@ func (s *Store) ReadSpool(sinkName string, extent *Spool, bytes, records int) ([
 			if err != nil {
 				return nil, s.badValue("the spool of sink "+sinkName, err)
 			}
-			if part == int(Main) && len(read) > 0 && (size+raw > bytes || len(read)+n > records) {
+			if part == int(fifo.Main) && len(read) > 0 && (size+raw > bytes || len(read)+n > records) {
 				return read, nil
 			}
 			if read, err = s.codec.decode(read, value); err != nil {
@@ -196,15 +168,15 @@ func (s *Store) reclaim(b *Batch) error {
 	defer s.mu.Unlock()
 	for name, spool := range b.Spools {
 		known := s.reclaimedOf(name)
-		known.gone += known.spool[Main].Bytes - spool[Main].Bytes
+		known.gone += known.spool[fifo.Main].Bytes - spool[fifo.Main].Bytes
 		for _, chunk := range b.Chunks {
-			if chunk.Sink == name && chunk.Part == Main {
+			if chunk.Sink == name && chunk.Part == fifo.Main {
 				known.gone += int64(len(chunk.Value))
 			}
 		}
 		known.spool = spool
-		if first := spool[Main].First; known.gone >= reclaimAfter && first > known.until {
-			if err := s.excise(spoolKey(name, Main, 0), spoolKey(name, Main, first)); err != nil {
+		if first := spool[fifo.Main].First; known.gone >= reclaimAfter && first > known.until {
+			if err := s.excise(spoolKey(name, fifo.Main, 0), spoolKey(name, fifo.Main, first)); err != nil {
 				return err
 			}
 			known.until, known.gone = first, 0
@@ -223,7 +195,7 @@ func (s *Store) excise(from, to []byte) error {
 }
 
 // appendSpool appends an extent of a spool.
-func appendSpool(dst []byte, spool *Spool) []byte {
+func appendSpool(dst []byte, spool *fifo.Spool) []byte {
 	for _, e := range spool {
 		for _, n := range []uint64{e.First, e.Next, uint64(e.Bytes), uint64(e.Records)} {
 			dst = binary.AppendUvarint(dst, n)
@@ -233,21 +205,21 @@ func appendSpool(dst []byte, spool *Spool) []byte {
 }
 
 // parseSpool is the inverse of appendSpool.
-func parseSpool(value []byte) (Spool, error) {
-	var spool Spool
+func parseSpool(value []byte) (fifo.Spool, error) {
+	var spool fifo.Spool
 	for part := range spool {
 		var n [4]uint64
 		for i := range n {
 			width := 0
 			if n[i], width = binary.Uvarint(value); width <= 0 {
-				return Spool{}, errValue
+				return fifo.Spool{}, errValue
 			}
 			value = value[width:]
 		}
-		spool[part] = Extent{First: n[0], Next: n[1], Bytes: int64(n[2]), Records: int64(n[3])}
+		spool[part] = fifo.Extent{First: n[0], Next: n[1], Bytes: int64(n[2]), Records: int64(n[3])}
 	}
 	if len(value) > 0 {
-		return Spool{}, errors.Join(errValue, errors.New("an extent has trailing bytes"))
+		return fifo.Spool{}, errors.Join(errValue, errors.New("an extent has trailing bytes"))
 	}
 	return spool, nil
 }

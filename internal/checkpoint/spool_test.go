@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // spooler is a sink's spool as a pipeline keeps it.
@@ -20,10 +21,10 @@ type spooler struct {
 	t      *testing.T
 	s      *Store
 	sink   string
-	extent Spool
+	extent fifo.Spool
 }
 
-func (p *spooler) put(part SpoolPart, records ...*change.Record) {
+func (p *spooler) put(part fifo.Part, records ...*change.Record) {
 	p.t.Helper()
 	value, err := p.s.Encode(records)
 	must(p.t, err)
@@ -32,7 +33,7 @@ func (p *spooler) put(part SpoolPart, records ...*change.Record) {
 	e.Next++
 	e.Bytes += int64(len(value))
 	e.Records += int64(len(records))
-	must(p.t, p.s.Commit(Batch{Records: records, Chunks: []Chunk{chunk}, Spools: map[string]Spool{p.sink: p.extent}}))
+	must(p.t, p.s.Commit(Batch{Records: records, Chunks: []Chunk{chunk}, Spools: map[string]fifo.Spool{p.sink: p.extent}}))
 }
 
 // take reads and removes.
@@ -40,7 +41,7 @@ func (p *spooler) take(bytes, records int) []*change.Record {
 	p.t.Helper()
 	read, err := p.s.ReadSpool(p.sink, &p.extent, bytes, records)
 	must(p.t, err)
-	must(p.t, p.s.Commit(Batch{Spools: map[string]Spool{p.sink: p.extent}}))
+	must(p.t, p.s.Commit(Batch{Spools: map[string]fifo.Spool{p.sink: p.extent}}))
 	return read
 }
 
@@ -138,14 +139,14 @@ func TestI3SpoolIsReadInOrderAheadFirst(t *testing.T) {
 	p := &spooler{t: t, s: s, sink: "lake"}
 	other := &spooler{t: t, s: s, sink: "lake2"}
 	for i := range 4 {
-		p.put(Main, object(change.Updated, "web", "u", strconv.Itoa(10+2*i)), object(change.Updated, "web", "u", strconv.Itoa(11+2*i)))
+		p.put(fifo.Main, object(change.Updated, "web", "u", strconv.Itoa(10+2*i)), object(change.Updated, "web", "u", strconv.Itoa(11+2*i)))
 	}
-	other.put(Main, object(change.Updated, "web", "u", "99"))
-	p.put(Ahead, object(change.Updated, "web", "u", "8"))
-	p.put(Ahead, object(change.Updated, "web", "u", "9"))
+	other.put(fifo.Main, object(change.Updated, "web", "u", "99"))
+	p.put(fifo.Ahead, object(change.Updated, "web", "u", "8"))
+	p.put(fifo.Ahead, object(change.Updated, "web", "u", "9"))
 	must(t, s.Close())
 	s = open(t, dir)
-	p.s, p.extent = s, Spool{}
+	p.s, p.extent = s, fifo.Spool{}
 	var err error
 	p.extent, err = s.Spool("lake")
 	must(t, err)
@@ -170,10 +171,10 @@ func TestI6SpoolOfASinkThatLeftIsGone(t *testing.T) {
 	s := open(t, t.TempDir())
 	must(t, s.Commit(Batch{Taken: []Subscription{{"lake", "pods"}, {"bus", "pods"}}}))
 	lake, bus := &spooler{t: t, s: s, sink: "lake"}, &spooler{t: t, s: s, sink: "bus"}
-	lake.put(Main, object(change.Updated, "web", "u", "1"))
-	bus.put(Main, object(change.Updated, "web", "u", "1"))
+	lake.put(fifo.Main, object(change.Updated, "web", "u", "1"))
+	bus.put(fifo.Main, object(change.Updated, "web", "u", "1"))
 	must(t, s.Retain([]string{"bus"}))
-	if spool, err := s.Spool("lake"); err != nil || spool != (Spool{}) {
+	if spool, err := s.Spool("lake"); err != nil || spool != (fifo.Spool{}) {
 		t.Errorf("the spool of a sink that left is %+v, %v", spool, err)
 	}
 	if got := versions(bus.take(1<<20, 9)); got != "1" {
@@ -198,7 +199,7 @@ func TestI6SpaceOfTheSpoolComesBack(t *testing.T) {
 		if _, err := random.Read(rec.Object); err != nil {
 			t.Fatal(err)
 		}
-		p.put(Main, rec)
+		p.put(fifo.Main, rec)
 	}
 	full := sizeOf(t, dir)
 	for i := range 60 {

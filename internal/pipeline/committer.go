@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // committer saves what is delivered. Marks of sinks that open, and streams that end, are saved elsewhere: see
@@ -120,7 +121,7 @@ func (c *committer) encode(p *part) ([]checkpoint.Chunk, error) {
 // batchOf is the part as the state takes it. Records that the sink was being given when the part was made, and has by
 // now, are left out of its spool.
 func (c *committer) batchOf(p *part, chunks []checkpoint.Chunk) checkpoint.Batch {
-	batch := checkpoint.Batch{Records: p.records, Marks: p.marks, Held: p.told, Compared: p.compared, Spools: map[string]checkpoint.Spool{}, Carried: map[string]checkpoint.Carried{}}
+	batch := checkpoint.Batch{Records: p.records, Marks: p.marks, Held: p.told, Compared: p.compared, Spools: map[string]fifo.Spool{}, Carried: map[string]checkpoint.Carried{}}
 	for name, of := range p.carried {
 		batch.Carried[name] = checkpoint.Carried{IDs: of.all(), From: of.from}
 	}

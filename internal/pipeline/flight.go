@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
@@ -15,15 +15,15 @@ type flight struct {
 	old    bool      // some of it was saved by an earlier process
 }
 
-func isEmpty(e checkpoint.Extent) bool { return e.First == e.Next }
+func isEmpty(e fifo.Extent) bool { return e.First == e.Next }
 
 // flightOf is what was read, by the extents before and after.
-func flightOf(before, after *checkpoint.Spool) *flight {
+func flightOf(before, after *fifo.Spool) *flight {
 	return &flight{
-		cursor: [2]uint64{after[checkpoint.Ahead].First, after[checkpoint.Main].First},
+		cursor: [2]uint64{after[fifo.Ahead].First, after[fifo.Main].First},
 		size: size{
-			before[checkpoint.Main].Bytes - after[checkpoint.Main].Bytes,
-			before[checkpoint.Main].Records - after[checkpoint.Main].Records,
+			before[fifo.Main].Bytes - after[fifo.Main].Bytes,
+			before[fifo.Main].Records - after[fifo.Main].Records,
 		},
 	}
 }
@@ -50,7 +50,7 @@ func (l *listener) readSpool() ([]*change.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spool.flight = flightOf(&before, &left)
-	l.spool.flight.old = !isEmpty(before[checkpoint.Ahead]) || before[checkpoint.Main].First < l.spool.old
+	l.spool.flight.old = !isEmpty(before[fifo.Ahead]) || before[fifo.Main].First < l.spool.old
 	l.taken = append(l.taken[:0], records...)
 	if len(records) > 0 {
 		l.spool.oldest = records[0].Received

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -27,7 +28,7 @@ type part struct {
 // spoolChunk is records that go to disk together.
 type spoolChunk struct {
 	listener int
-	part     checkpoint.SpoolPart
+	part     fifo.Part
 	number   uint64
 	records  []*change.Record
 	bytes    int
@@ -80,7 +81,7 @@ func (c *collector) give(rec *change.Record, missing uint64) {
 }
 
 // spool puts the record into a chunk.
-func (p *part) spool(lst *listener, part checkpoint.SpoolPart, rec *change.Record) {
+func (p *part) spool(lst *listener, part fifo.Part, rec *change.Record) {
 	chunk := p.chunk(lst, part)
 	chunk.records = append(chunk.records, rec)
 	chunk.bytes += rec.Size()
@@ -90,7 +91,7 @@ func (p *part) spool(lst *listener, part checkpoint.SpoolPart, rec *change.Recor
 type mergedRecord struct {
 	rec      *change.Record
 	listener int
-	part     checkpoint.SpoolPart
+	part     fifo.Part
 	order    uint64 // of its place in the queue
 }
 
@@ -111,7 +112,7 @@ func (p *part) takes(object int) bool {
 }
 
 // chunk is the one that takes the listener's next record. Each can be read as one batch for its sink.
-func (p *part) chunk(lst *listener, part checkpoint.SpoolPart) *spoolChunk {
+func (p *part) chunk(lst *listener, part fifo.Part) *spoolChunk {
 	most := batchLimit()
 	for i := range p.chunks {
 		chunk := &p.chunks[len(p.chunks)-1-i]

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -219,7 +218,7 @@ func TestI6AboveItsLimitASinkThatCoalescesKeepsThePosition(t *testing.T) {
 		r.push(line, aged(update(pods(), "d", 4), time.Hour), update(pods(), "d", 5))
 		r.await("a spool", func() bool { spool, err := r.store.Spool("slow"); return err == nil && spool.Records() > 0 })
 		spool, err := r.store.Spool("slow")
-		if err != nil || spool[checkpoint.Main].Records > 2 {
+		if err != nil || spool[fifo.Main].Records > 2 {
 			t.Errorf("on disk are %+v, %v; want no more than a queue", spool, err)
 		}
 		if r.position(pods()) > "4" { // which is superseded

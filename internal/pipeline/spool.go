@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // spool is the part of a listener's queue that is on disk. It comes before what is in memory: the listener takes from
@@ -21,12 +21,12 @@ type spool struct {
 	trigger     spillTrigger // of a queue that coalesces
 	overcommits bool         // the queue may exceed its limit, since another listener keeps it from going to disk
 
-	saved  checkpoint.Spool // as the state has it
-	next   [2]uint64        // the number of the next chunk, by part
-	coming bool             // records have left the queue for a chunk that has no number yet
-	cursor [2]uint64        // all chunks before are delivered
-	old    uint64           // all chunks of Main before are an earlier process'
-	gone   size             // of what is delivered of Main and still saved
+	saved  fifo.Spool // as the state has it
+	next   [2]uint64  // the number of the next chunk, by part
+	coming bool       // records have left the queue for a chunk that has no number yet
+	cursor [2]uint64  // all chunks before are delivered
+	old    uint64     // all chunks of Main before are an earlier process'
+	gone   size       // of what is delivered of Main and still saved
 
 	flight *flight             // of the records that are taken; nil where they are from memory
 	ahead  map[uint64]struct{} // Seqs of records that are taken from memory and are on disk, or on their way
@@ -42,12 +42,12 @@ func newSpool(s *Sink) spool {
 }
 
 // load takes up what an earlier process has left.
-func (s *spool) load(saved checkpoint.Spool) {
+func (s *spool) load(saved fifo.Spool) {
 	s.saved = saved
 	for part, extent := range saved {
 		s.cursor[part], s.next[part] = extent.First, extent.Next
 	}
-	s.old = saved[checkpoint.Main].Next
+	s.old = saved[fifo.Main].Next
 	s.active = s.limit > 0 && s.behind() && !s.trigger.merges
 }
 
@@ -81,7 +81,7 @@ func (s *spool) delivered() {
 		s.cursor, s.gone, s.flight = s.flight.cursor, s.flight.size, nil
 	}
 	if len(s.ahead) > 0 {
-		s.cursor[checkpoint.Ahead] = s.next[checkpoint.Ahead]
+		s.cursor[fifo.Ahead] = s.next[fifo.Ahead]
 		clear(s.ahead)
 	}
 	if !s.behind() {
@@ -93,7 +93,7 @@ func (s *spool) delivered() {
 func (s *spool) dismiss() {
 	s.flight, s.active, s.overcommits = nil, false, false
 	clear(s.ahead)
-	s.old = s.next[checkpoint.Main]
+	s.old = s.next[fifo.Main]
 }
 
 // size is bytes on disk and records.
@@ -115,7 +115,7 @@ func (l *listener) isBehind() bool {
 
 // spill takes the record out of the queue, for disk, and says where in the queue it was. Where it is not queued it is
 // being written to the sink.
-func (l *listener) spill(rec *change.Record) (part checkpoint.SpoolPart, order uint64) {
+func (l *listener) spill(rec *change.Record) (part fifo.Part, order uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.spool.oldest.IsZero() {
@@ -124,17 +124,17 @@ func (l *listener) spill(rec *change.Record) (part checkpoint.SpoolPart, order u
 	l.spool.coming = true
 	order = l.queue.Order(rec.Seq)
 	if l.queue.Remove(rec.Seq) != nil {
-		return checkpoint.Main, order // its room is free when it is saved
+		return fifo.Main, order // its room is free when it is saved
 	}
 	l.spool.ahead[rec.Seq] = struct{}{}
 	if l.Coalesce {
 		order = uint64(slices.Index(l.taken, rec))
 	}
-	return checkpoint.Ahead, order
+	return fifo.Ahead, order
 }
 
 // number gives the next chunk its number.
-func (l *listener) number(part checkpoint.SpoolPart) uint64 {
+func (l *listener) number(part fifo.Part) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spool.next[part]++
@@ -149,37 +149,37 @@ func (l *listener) numbered() {
 }
 
 // extent is what the state is to have of the spool, beside chunks that come: what is delivered is not in it.
-func (l *listener) extent() checkpoint.Spool {
+func (l *listener) extent() fifo.Spool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	spool := l.spool.saved
-	if at := l.spool.cursor[checkpoint.Ahead]; spool[checkpoint.Ahead].First != at { // it is delivered all at once
-		spool[checkpoint.Ahead] = checkpoint.Extent{First: at, Next: at}
+	if at := l.spool.cursor[fifo.Ahead]; spool[fifo.Ahead].First != at { // it is delivered all at once
+		spool[fifo.Ahead] = fifo.Extent{First: at, Next: at}
 	}
-	main := &spool[checkpoint.Main]
-	main.First = l.spool.cursor[checkpoint.Main]
+	main := &spool[fifo.Main]
+	main.First = l.spool.cursor[fifo.Main]
 	main.Bytes -= l.spool.gone.bytes
 	main.Records -= l.spool.gone.records
 	return spool
 }
 
 // isSaved says whether the state has the extent.
-func (l *listener) isSaved(extent checkpoint.Spool) bool {
+func (l *listener) isSaved(extent fifo.Spool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.spool.saved == extent
 }
 
 // spooled notes what the state has now. The chunks' records have left the queue.
-func (l *listener) spooled(extent checkpoint.Spool, chunks []spoolChunk) {
+func (l *listener) spooled(extent fifo.Spool, chunks []spoolChunk) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if extent[checkpoint.Main].First != l.spool.saved[checkpoint.Main].First {
+	if extent[fifo.Main].First != l.spool.saved[fifo.Main].First {
 		l.spool.gone = size{}
 	}
 	l.spool.saved = extent
 	for _, chunk := range chunks {
-		if chunk.listener == l.index && chunk.part == checkpoint.Main {
+		if chunk.listener == l.index && chunk.part == fifo.Main {
 			for _, rec := range chunk.records {
 				l.queue.Cancel(rec.Size())
 			}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -241,7 +240,7 @@ func TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk(t *testing.T) {
 	if batch, err := l.take(ctx, nil); err != nil || len(batch) > 0 {
 		t.Errorf("took %d records, %v", len(batch), err)
 	}
-	c.last().chunk(l, checkpoint.Main)
+	c.last().chunk(l, fifo.Main)
 	l.numbered()
 	if !l.isBehind() {
 		t.Error("nothing is on its way to disk")
