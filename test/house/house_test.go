@@ -36,7 +36,7 @@ func arrows() map[string][]string {
 		"internal/filter":           {"internal/change"},
 		"internal/shape":            {"internal/change", "internal/filter", "internal/transform"},
 		"internal/disk":             {},
-		"internal/checkpoint":       {"internal/change", "internal/disk", "internal/sink"},
+		"internal/checkpoint":       {"internal/change", "internal/disk", "internal/fifo", "internal/sink"},
 		"internal/source/frame":     {"internal/change"},
 		"internal/source":           {"internal/change", "internal/source/frame"},
 		"internal/deadletter":       {"internal/change", "internal/disk", "internal/sink"},
