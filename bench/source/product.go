@@ -96,7 +96,7 @@ func (l *dropLine) tryPush(rec *change.Record) bool {
 		return false
 	}
 	l.number.Number(rec)
-	l.queue.Push(rec)
+	l.queue.Push(rec, false)
 	return true
 }
 

@@ -141,7 +141,7 @@ func (s *setup) queue(b testing.TB, n int) {
 			b.Fatal("the queue is full")
 		}
 		number.Number(rec)
-		queue.Push(rec)
+		queue.Push(rec, false)
 		if queue.Len() == batchSize {
 			batch = queue.Pop(batch[:0], fifo.Limit{Bytes: 64 << 20, Records: batchSize})
 		}

@@ -18,7 +18,7 @@ func TestACoalescedRecordSaysHowTheObjectWasBeforeItself(t *testing.T) {
 		if !q.ReserveFor(rec) {
 			t.Fatal("no room")
 		}
-		q.Push(rec)
+		q.Push(rec, false)
 	}
 	rec := q.Oldest()
 	if q.Len() != 1 || string(rec.Object) != "3" || string(rec.Before) != "2" {

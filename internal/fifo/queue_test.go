@@ -14,7 +14,7 @@ func reserveAndPush(q *Queue, n *Numberer, rec *change.Record) bool {
 		return false
 	}
 	n.Number(rec)
-	q.Push(rec)
+	q.Push(rec, false)
 	return true
 }
 

@@ -151,11 +151,7 @@ func (l *listener) signalFreed() {
 func (l *listener) push(rec *change.Record) (merged []*change.Record, spools bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.Coalesce && l.mayKnow(rec.Stream) {
-		merged = l.queue.PushAgain(rec)
-	} else {
-		merged = l.queue.Push(rec)
-	}
+	merged = l.queue.Push(rec, l.Coalesce && l.mayKnow(rec.Stream))
 	l.spool.trigger.newest = rec.Seq
 	l.observe()
 	l.signalReady()

@@ -230,7 +230,7 @@ func TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk(t *testing.T) {
 		if !l.queue.ReserveFor(rec) {
 			t.Fatal("there is no room")
 		}
-		l.queue.Push(rec)
+		l.queue.Push(rec, false)
 		l.mu.Unlock()
 	}
 	c := collector{line: r.line}

@@ -6,23 +6,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// NewCoalescing returns an empty queue for a listener that wants state and not history: of each object it holds the
-// newest record alone, as client-go's DeltaFIFO compresses deltas (tools/cache, delta_fifo.go), and a delete before it
-// where the object was made anew under another uid.
-//
-// A record that supersedes another takes its place in the queue, so that an object which changes all the time is not
-// put off for ever. It stays as it is: its id must be the one that a replay gives it (I8), and whoever folds records
-// takes an update of an object that it does not know as its creation. So what an object becomes is the same, and what
-// it was in between is left out.
-//
-// Frames and gaps are never merged, and no record moves to before the begin of a snapshot or a gap: a consumer that
-// forgets what it was not told of within a snapshot would forget it.
-func NewCoalescing(limit Limit) *Queue {
-	return &Queue{limit: limit, pending: &pending{
-		objects: map[object]waiting{}, barriers: map[change.Stream]uint64{}, moved: map[uint64]uint64{},
-	}}
-}
-
 // pending finds the records of an object that are queued. A nil one has none.
 type pending struct {
 	objects  map[object]waiting
@@ -30,6 +13,12 @@ type pending struct {
 	// by Seq of a record that is in the place of an older one: the order of that place
 	moved  map[uint64]uint64
 	pushed []uint64 // Seqs, rising; those that are queued, and some that are not any more
+}
+
+func newPending() *pending {
+	return &pending{
+		objects: map[object]waiting{}, barriers: map[change.Stream]uint64{}, moved: map[uint64]uint64{},
+	}
 }
 
 type object struct {
@@ -46,21 +35,21 @@ func merges(rec *change.Record) bool { return rec.Op.OfObject() && rec.Replay ==
 type waiting struct{ deleted, current uint64 }
 
 // push queues the record in the place of what it supersedes.
-func (p *pending) push(q *Queue, rec *change.Record, again bool) (merged []*change.Record) {
-	p.noteSeq(q, rec.Seq)
+func (p *pending) push(r *ring, rec *change.Record, again bool) (merged []*change.Record) {
+	p.noteSeq(r, rec.Seq)
 	if !merges(rec) {
 		if rec.Op == change.SnapshotBegin || rec.Op == change.Gap {
 			p.barriers[*rec.Stream] = rec.Seq
 		}
-		q.append(rec)
+		r.append(rec)
 		return nil
 	}
 	id := objectOf(rec)
 	at := p.objects[id]
 	if rec.Op == change.Deleted {
-		at, merged = p.pushDelete(q, rec, at, again)
+		at, merged = p.pushDelete(r, rec, at, again)
 	} else {
-		at, merged = p.pushCurrent(q, rec, at)
+		at, merged = p.pushCurrent(r, rec, at)
 	}
 	p.objects[id] = at
 	return merged
@@ -68,82 +57,81 @@ func (p *pending) push(q *Queue, rec *change.Record, again bool) (merged []*chan
 
 // pushCurrent queues what an object is now. A delete stays before it, unless it is of the same object, which left the
 // selection and is back.
-func (p *pending) pushCurrent(q *Queue, rec *change.Record, at waiting) (waiting, []*change.Record) {
+func (p *pending) pushCurrent(r *ring, rec *change.Record, at waiting) (waiting, []*change.Record) {
 	switch {
 	case at.current != 0:
-		place, old := p.supersede(q, at.current, rec)
+		place, old := p.supersede(r, at.current, rec)
 		return waiting{at.deleted, place}, []*change.Record{old}
-	case at.deleted != 0 && q.find(at.deleted).rec.UID == rec.UID:
-		place, old := p.supersede(q, at.deleted, rec)
+	case at.deleted != 0 && r.find(at.deleted).rec.UID == rec.UID:
+		place, old := p.supersede(r, at.deleted, rec)
 		return waiting{current: place}, []*change.Record{old}
 	}
-	q.append(rec)
+	r.append(rec)
 	return waiting{at.deleted, rec.Seq}, nil
 }
 
 // pushDelete queues a delete. Behind another one it is left out, with what lies between: nobody was given the object
 // that it is about, but for a record that is for this sink alone: such an object only this sink was given. Of two of
 // the same object the one that knows the final state is kept.
-func (p *pending) pushDelete(q *Queue, rec *change.Record, at waiting, again bool) (waiting, []*change.Record) {
+func (p *pending) pushDelete(r *ring, rec *change.Record, at waiting, again bool) (waiting, []*change.Record) {
 	if at.deleted == 0 && at.current == 0 {
-		q.append(rec)
+		r.append(rec)
 		return waiting{deleted: rec.Seq}, nil
 	}
 	if at.deleted == 0 {
-		place, old := p.supersede(q, at.current, rec)
+		place, old := p.supersede(r, at.current, rec)
 		return waiting{deleted: place}, []*change.Record{old}
 	}
 	var merged []*change.Record
 	if at.current != 0 {
-		merged = append(merged, q.drop(at.current))
+		merged = append(merged, p.drop(r, at.current))
 	}
-	if first := q.find(at.deleted).rec; first.UID == rec.UID && first.Object == nil && rec.Object != nil {
-		place, old := p.supersede(q, at.deleted, rec)
+	if first := r.find(at.deleted).rec; first.UID == rec.UID && first.Object == nil && rec.Object != nil {
+		place, old := p.supersede(r, at.deleted, rec)
 		return waiting{deleted: place}, append(merged, old)
 	}
-	if (again || rec.Sink != "") && q.find(at.deleted).rec.UID != rec.UID {
-		q.append(rec) // and the first is no longer looked at
+	if (again || rec.Sink != "") && r.find(at.deleted).rec.UID != rec.UID {
+		r.append(rec) // and the first is no longer looked at
 		return waiting{deleted: rec.Seq}, merged
 	}
-	q.Cancel(rec.Size())
+	r.Cancel(rec.Size())
 	return waiting{deleted: at.deleted}, append(merged, rec)
 }
 
 // supersede puts the record in the place of an older one, or at the end where a barrier is between them.
-func (p *pending) supersede(q *Queue, order uint64, rec *change.Record) (place uint64, old *change.Record) {
+func (p *pending) supersede(r *ring, order uint64, rec *change.Record) (place uint64, old *change.Record) {
 	if order < p.barriers[*rec.Stream] {
-		old = q.drop(order)
-		q.append(rec)
+		old = p.drop(r, order)
+		r.append(rec)
 		return rec.Seq, old
 	}
-	at := q.find(order)
+	at := r.find(order)
 	old, at.rec = at.rec, rec
 	delete(p.moved, old.Seq)
 	p.moved[rec.Seq] = order
-	q.Cancel(old.Size())
+	r.Cancel(old.Size())
 	return order, old
 }
 
 // drop takes out the record of the place and frees its room.
-func (q *Queue) drop(order uint64) *change.Record {
-	rec := q.removeAt(q.find(order))
-	q.Cancel(rec.Size())
-	delete(q.pending.moved, rec.Seq)
+func (p *pending) drop(r *ring, order uint64) *change.Record {
+	rec := r.drop(order)
+	delete(p.moved, rec.Seq)
 	return rec
 }
 
 // noteSeq notes that a record is pushed.
-func (p *pending) noteSeq(q *Queue, seq uint64) {
-	if len(p.pushed) >= max(64, 4*q.records) {
-		p.pushed = slices.DeleteFunc(p.pushed, func(seq uint64) bool { return q.queued(seq) == nil })
+func (p *pending) noteSeq(r *ring, seq uint64) {
+	if len(p.pushed) >= max(64, 4*r.records) {
+		p.pushed = slices.DeleteFunc(p.pushed, func(seq uint64) bool { return p.queued(r, seq) == nil })
 	}
 	p.pushed = append(p.pushed, seq)
 }
 
 // oldest is the record with the lowest Seq, nil in an empty queue.
-func (p *pending) oldest(q *Queue) *change.Record {
+func (p *pending) oldest(r *ring) *change.Record {
 	for len(p.pushed) > 0 {
-		if at := q.queued(p.pushed[0]); at != nil {
+		if at := p.queued(r, p.pushed[0]); at != nil {
 			return at.rec
 		}
 		p.pushed = p.pushed[1:]
@@ -159,6 +147,15 @@ func (p *pending) orderOf(seq uint64) uint64 {
 		}
 	}
 	return seq
+}
+
+// queued is the place of the record with the Seq, nil where it is not queued any more.
+func (p *pending) queued(r *ring, seq uint64) *place {
+	at := r.find(p.orderOf(seq))
+	if at == nil || at.rec == nil || at.rec.Seq != seq {
+		return nil
+	}
+	return at
 }
 
 // popped forgets the place of a record that is queued no longer: the sink is given it, or it is on disk, and either way
@@ -187,19 +184,19 @@ func (p *pending) popped(rec *change.Record, order uint64) {
 }
 
 // freedBy is the room in bytes that pushing the record would free, 0 where nothing is superseded.
-func (p *pending) freedBy(q *Queue, rec *change.Record) int {
+func (p *pending) freedBy(r *ring, rec *change.Record) int {
 	if p == nil || !merges(rec) {
 		return 0
 	}
 	at, freed := p.objects[objectOf(rec)], 0
 	if at.current != 0 {
-		freed = q.find(at.current).rec.Size()
+		freed = r.find(at.current).rec.Size()
 	}
-	if at.deleted != 0 && rec.Op == change.Deleted && q.find(at.deleted).rec.UID == rec.UID {
+	if at.deleted != 0 && rec.Op == change.Deleted && r.find(at.deleted).rec.UID == rec.UID {
 		return freed + rec.Size() // one of the two deletes goes
 	}
-	if at.deleted != 0 && at.current == 0 && q.find(at.deleted).rec.UID == rec.UID {
-		freed = q.find(at.deleted).rec.Size()
+	if at.deleted != 0 && at.current == 0 && r.find(at.deleted).rec.UID == rec.UID {
+		freed = r.find(at.deleted).rec.Size()
 	}
 	return freed
 }

@@ -200,7 +200,7 @@ func (c *course) push(rec *change.Record, id object) {
 	rec.ResourceVersion = strconv.FormatUint(rec.Seq, 10)
 	c.full.fold(rec)
 	c.state[rec.Seq] = "queued"
-	for _, old := range c.queue.Push(rec) {
+	for _, old := range c.queue.Push(rec, false) {
 		c.settle(old, "merged")
 	}
 	if used := c.queue.Used(); used.Records != c.queue.Len() || used.Records > c.limit.Records || used.Bytes > c.limit.Bytes {
@@ -305,7 +305,7 @@ func pushed(t *testing.T, ops ...string) string {
 		if !c.queue.ReserveFor(rec) {
 			t.Fatal("no room")
 		}
-		c.queue.Push(rec)
+		c.queue.Push(rec, false)
 	}
 	var held []string
 	for _, rec := range c.queue.Pop(nil, Limit{Bytes: 1 << 20, Records: 100}) {
@@ -346,7 +346,7 @@ func TestI6CoalescingQueueIsBoundedByDistinctObjects(t *testing.T) {
 			return false
 		}
 		n.Number(rec)
-		q.Push(rec)
+		q.Push(rec, false)
 		return true
 	}
 	if !take(of("a")) || !take(of("b")) || take(of("c")) {
@@ -357,8 +357,8 @@ func TestI6CoalescingQueueIsBoundedByDistinctObjects(t *testing.T) {
 			t.Fatal("an object that is queued has no room for its next version")
 		}
 	}
-	if q.Len() != 2 || len(q.ring) > 16 {
-		t.Fatalf("%d records in a ring of %d", q.Len(), len(q.ring))
+	if q.Len() != 2 || len(q.places) > 16 {
+		t.Fatalf("%d records in a ring of %d", q.Len(), len(q.places))
 	}
 }
 
@@ -379,7 +379,7 @@ func TestI6PlacesThatAreFreeAreUsedAgain(t *testing.T) {
 			t.Fatal("a record was taken out twice")
 		}
 	}
-	if q.Len() != 1 || q.Oldest().Seq != 1 || len(q.ring) > 16 {
-		t.Fatalf("%d records, the oldest is %d, in a ring of %d", q.Len(), q.Oldest().Seq, len(q.ring))
+	if q.Len() != 1 || q.Oldest().Seq != 1 || len(q.places) > 16 {
+		t.Fatalf("%d records, the oldest is %d, in a ring of %d", q.Len(), q.Oldest().Seq, len(q.places))
 	}
 }
