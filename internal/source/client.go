@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +36,9 @@ func (s Selection) String() string {
 
 // Client reads raw lists and watches. Its answers are JSON as the server wrote them.
 type Client struct {
-	rest *rest.RESTClient
+	rest   *rest.RESTClient
+	maxAge time.Duration  // of an answer that serves again
+	uid    shared[string] // of the cluster
 }
 
 // maxHTTP1Streams is the most streams that get a connection each. HTTP/1.1 leaves a stalled watch's bytes to the
@@ -44,9 +47,8 @@ type Client struct {
 const maxHTTP1Streams = 16
 
 // maxRequests a second is what all streams together may ask of the server, after a burst of twice as many. A stream
-// asks rarely and in sequence, but hundreds can begin together. Who goes first is for the server's priority and
-// fairness.
-const maxRequests = 200
+// asks rarely and in sequence, and few begin at once (Gate), so a server that is slow is asked less.
+const maxRequests = 500
 
 // NewClient returns a client for the configuration. streams is how many watches will be open at once; it decides
 // between HTTP/1.1 and HTTP/2.
@@ -62,7 +64,7 @@ func NewClient(config *rest.Config, streams int) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: client}, nil
+	return &Client{rest: client, maxAge: maxAge}, nil
 }
 
 // newRESTClient returns a client that sends and takes JSON. It is client-go's generic one: the typed clients, and that

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -132,7 +133,7 @@ func TestTheClientsConnectionsAreReadAhead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if uid, err := client.clusterUID(t.Context()); uid != "epoch-1" {
+	if uid, err := client.clusterUID(t.Context(), time.Now()); uid != "epoch-1" {
 		t.Fatal(uid, err)
 	}
 	opened.Close()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -20,7 +21,7 @@ func (s *Stream) checkServer(ctx context.Context) error {
 	if s.ClusterUID == "" {
 		return s.checkServerVersion(ctx)
 	}
-	uid, err := s.Client.clusterUID(ctx)
+	uid, err := s.Client.clusterUID(ctx, s.asked())
 	if err != nil {
 		return fmt.Errorf("ask the server which cluster it serves: %w", err)
 	}
@@ -39,11 +40,36 @@ func (s *Stream) checkServerVersion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.standing = now
 	if change.CompareVersions(now, s.cursor.position.ResourceVersion) < 0 || s.suspect.Load() && s.isOtherHistory(ctx) {
 		s.enqueue(change.Owed{Reason: change.Epoch})
 	}
 	return nil
+}
+
+// doubt notes that something failed: what the server said before may be that of another one.
+func (s *Stream) doubt() {
+	s.suspect.Store(true)
+	s.forgetAnswers()
+}
+
+// forgetAnswers makes the stream ask the server anew.
+func (s *Stream) forgetAnswers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since = time.Now()
+}
+
+// asked is since when questions to the server must have been asked to say something about the next watch: the end of
+// the last one, and of the last failure.
+func (s *Stream) asked() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.since
+}
+
+// stands says whether it is known well enough where the server stands.
+func (s *Stream) stands() bool {
+	return s.stood.After(s.asked()) && time.Since(s.stood) <= s.Client.maxAge
 }
 
 // proof is the newest record of the stream that went in line: at the position the server has the object so, and in no
@@ -98,9 +124,11 @@ func (c *Client) look(ctx context.Context, s *Stream, key change.Key, exactly st
 	return object, found, meta.ResourceVersion, err
 }
 
-// clusterUID is the uid of namespace kube-system, which is the cluster's.
-func (c *Client) clusterUID(ctx context.Context) (string, error) {
-	return readClusterUID(ctx, c.rest.Get().MaxRetries(0))
+// clusterUID is the uid of namespace kube-system, which is the cluster's, as of a question behind since.
+func (c *Client) clusterUID(ctx context.Context, since time.Time) (string, error) {
+	return c.uid.get(ctx, freshness{since, c.maxAge}, func(ctx context.Context) (string, error) {
+		return readClusterUID(ctx, c.rest.Get().MaxRetries(0))
+	})
 }
 
 func readClusterUID(ctx context.Context, request *rest.Request) (string, error) {

@@ -2,38 +2,128 @@ package source
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Gate bounds how many streams begin a reconcile at once: hundreds of definitions that are made together, and an API
-// server that restarts, must not cost hundreds of lists at the same moment. A nil Gate is open.
+// Gate bounds how many streams begin at once: thousands of definitions that are there at a start or made together, and
+// an API server that restarts, must not cost thousands of lists at the same moment. Those that are inside go on to
+// their watch before others come in, so the first change need not wait for the last stream. A nil Gate is open.
 type Gate struct {
-	slots chan struct{}
+	mu      sync.Mutex
+	free    int // places
+	waiting [othersLast + 1][]chan struct{}
 }
 
-// lease is the longest time that a reconcile holds up others. One that waits for a sink that is stuck must not hold up
+// lease is the longest time that a stream holds up others. One that waits for a sink that is stuck must not hold up
 // streams that this sink does not take.
 const lease = 5 * time.Second
 
-// NewGate returns a gate for so many at once.
-func NewGate(atOnce int) *Gate { return &Gate{slots: make(chan struct{}, atOnce)} }
+// precedence says who comes in first.
+type precedence int
 
-// enter waits for a slot, which leave gives back, or the end of the lease. It returns ctx's error if ctx ends first.
-func (g *Gate) enter(ctx context.Context) (leave func(), err error) {
+const (
+	builtInFirst precedence = iota // what every cluster has, and most people look at
+	knownNext                      // it has a position, which the server may soon forget
+	othersLast
+)
+
+// NewGate returns a gate for so many at once.
+func NewGate(atOnce int) *Gate { return &Gate{free: atOnce} }
+
+// enter waits for a place, which leave gives back, or the end of the lease. It returns ctx's error if ctx ends first.
+func (g *Gate) enter(ctx context.Context, p precedence) (leave func(), err error) {
 	if g == nil {
 		return func() {}, nil
 	}
+	turn := g.queue(p)
 	select {
-	case g.slots <- struct{}{}:
+	case <-turn:
 	case <-ctx.Done():
+		if !g.giveUp(p, turn) {
+			g.release() // it was this one's turn
+		}
 		return nil, context.Cause(ctx)
 	}
 	var once sync.Once
-	free := func() { once.Do(func() { <-g.slots }) }
+	free := func() { once.Do(g.release) }
 	timer := time.AfterFunc(lease, free)
 	return func() {
 		timer.Stop()
 		free()
 	}, nil
+}
+
+// queue returns what is closed when it is the caller's turn.
+func (g *Gate) queue(p precedence) chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	turn := make(chan struct{})
+	if g.free > 0 {
+		g.free--
+		close(turn)
+		return turn
+	}
+	g.waiting[p] = append(g.waiting[p], turn)
+	return turn
+}
+
+// giveUp takes a caller off the queue, and says whether it was there.
+func (g *Gate) giveUp(p precedence, turn chan struct{}) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := len(g.waiting[p])
+	g.waiting[p] = slices.DeleteFunc(g.waiting[p], func(c chan struct{}) bool { return c == turn })
+	return len(g.waiting[p]) < before
+}
+
+// release gives a place to who comes next.
+func (g *Gate) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for p, waiting := range g.waiting {
+		if len(waiting) > 0 {
+			close(waiting[0])
+			g.waiting[p] = waiting[1:]
+			return
+		}
+	}
+	g.free++
+}
+
+// precedence is the stream's.
+func (s *Stream) precedence() precedence {
+	switch {
+	case isBuiltIn(s.stream.Resource):
+		return builtInFirst
+	case s.cursor.position.ResourceVersion != "":
+		return knownNext
+	}
+	return othersLast
+}
+
+// isBuiltIn says whether the resource's group looks like one of Kubernetes' own: only the order of a start follows from
+// it.
+func isBuiltIn(resource change.Resource) bool {
+	return !strings.Contains(resource.Group, ".") || strings.HasSuffix(resource.Group, ".k8s.io")
+}
+
+// enterGate waits until the stream may begin, where it is not inside. One goroutine at a time calls it.
+func (s *Stream) enterGate(ctx context.Context) (err error) {
+	if s.leave == nil {
+		s.leave, err = s.Gate.enter(ctx, s.precedence())
+	}
+	return err
+}
+
+// leaveGate lets another one in.
+func (s *Stream) leaveGate() {
+	if s.leave != nil {
+		s.leave()
+		s.leave = nil
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // TestI6SoManyBeginAtOnce, and one that takes long holds up others for the lease only.
@@ -12,7 +14,7 @@ func TestI6SoManyBeginAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, start := NewGate(2), time.Now()
 		enter := func() (leave func(), after time.Duration) {
-			leave, err := g.enter(t.Context())
+			leave, err := g.enter(t.Context(), othersLast)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,10 +36,67 @@ func TestI6SoManyBeginAtOnce(t *testing.T) {
 		fifth, _ := enter()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := g.enter(ctx); err == nil {
+		if _, err := g.enter(ctx, othersLast); err == nil {
 			t.Error("three are inside")
 		}
 		fourth()
 		fifth()
 	})
+}
+
+// TestWhatIsBuiltInComesInFirst, then what is known, each in its order; who gives up holds nobody up.
+func TestWhatIsBuiltInComesInFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, order := NewGate(1), ""
+		inside, err := g.enter(t.Context(), othersLast)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait := func(ctx context.Context, name string, p precedence) {
+			go func() {
+				leave, err := g.enter(ctx, p)
+				if err != nil {
+					return
+				}
+				order += name
+				leave()
+			}()
+			synctest.Wait()
+		}
+		gone, giveUp := context.WithCancel(t.Context())
+		wait(t.Context(), "c", othersLast)
+		wait(gone, "x", knownNext)
+		wait(t.Context(), "b", knownNext)
+		wait(t.Context(), "C", othersLast)
+		wait(t.Context(), "a", builtInFirst)
+		wait(t.Context(), "A", builtInFirst)
+		giveUp()
+		synctest.Wait()
+		inside()
+		synctest.Wait()
+		if order != "aAbcC" {
+			t.Errorf("they came in as %s, want aAbcC", order)
+		}
+	})
+}
+
+func TestPrecedence(t *testing.T) {
+	for _, c := range []struct {
+		group, saved string
+		want         precedence
+	}{
+		{"", "", builtInFirst},
+		{"apps", "7", builtInFirst},
+		{"rbac.authorization.k8s.io", "", builtInFirst},
+		{"example.com", "7", knownNext},
+		{"example.com", "", othersLast},
+	} {
+		s := NewStream(Config{
+			Stream: change.Stream{Resource: change.Resource{Group: c.group, Version: "v1", Name: "gears"}}, Inventory: newRecorder(), ClusterUID: "epoch-1",
+			Saved: change.Position{ResourceVersion: c.saved, Epoch: "epoch-1"},
+		})
+		if got := s.precedence(); got != c.want {
+			t.Errorf("group %q at position %q: %d, want %d", c.group, c.saved, got, c.want)
+		}
+	}
 }

@@ -39,6 +39,7 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 		s.enqueue(change.Owed{Reason: change.Gone})
 	}
 	if err := s.reconcileDue(ctx); err != nil {
+		s.leaveGate()
 		return nil, err
 	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.cursor.position.ResourceVersion}}, nil
@@ -51,20 +52,21 @@ func (s *Stream) reconcileDue(ctx context.Context) error {
 		return s.refused
 	}
 	for s.isDue() {
-		err := s.checkServer(ctx)
-		var leave func()
+		err := s.enterGate(ctx)
 		if err == nil {
-			leave, err = s.Gate.enter(ctx)
+			err = s.checkServer(ctx)
 		}
 		if err == nil {
 			err = s.reconcile(ctx, s.begin())
 			s.done(err != nil)
-			leave()
 		}
 		if err != nil {
 			err = s.refuse(ctx, err)
 			s.fail(ctx, err)
 			return err
+		}
+		if s.isDue() {
+			s.leaveGate() // others have their turn
 		}
 	}
 	return nil
@@ -90,6 +92,10 @@ func (s *Stream) watchAside(ctx context.Context, options metav1.ListOptions) (op
 // watchForReflector opens a watch at the stream's position. It runs what became due meanwhile: were it left to the next
 // list, the Reflector's backoff, which is meant for failures, would hold up the stream for each.
 func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if err := s.enterGate(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leaveGate()
 	if err := s.checkServer(ctx); err != nil && s.refused == nil {
 		s.fail(ctx, err)
 		return nil, err
@@ -150,7 +156,7 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	case err != nil && d.ctx.Err() != nil:
 		return "", nil, io.EOF
 	case err != nil && err != io.EOF:
-		d.stream.suspect.Store(true)
+		d.stream.doubt()
 		d.stream.noteBroken(err)
 		d.stream.Observer.Failed(d.stream.stream, fmt.Errorf("read the watch of %s: %w", d.stream.stream, err))
 	case err == nil && event == watch.Error:
@@ -175,6 +181,7 @@ const maxEmptyRuns = 5
 // watchEnded counts the watches that end at once with nothing.
 func (s *Stream) watchEnded(frames int, took time.Duration) {
 	s.mu.Lock()
+	s.since = time.Now()
 	if frames > 0 || took >= time.Second || len(s.due) > 0 {
 		s.emptyRuns = 0
 	} else {
@@ -192,7 +199,7 @@ func (s *Stream) watchEnded(frames int, took time.Duration) {
 
 // fail tells the observer, unless the failure is only our own stop.
 func (s *Stream) fail(ctx context.Context, err error) {
-	s.suspect.Store(true)
+	s.doubt()
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		s.Observer.Failed(s.stream, err)
 	}

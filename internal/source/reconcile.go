@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -88,6 +89,7 @@ func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly s
 		}
 	}
 	if err := run.list(ctx); err != nil {
+		s.forgetAnswers()                         // the server may have another version, or none of this one
 		return errors.Join(err, run.release(ctx)) // what is held was compared, and would be found again
 	}
 	return nil
@@ -146,7 +148,11 @@ func (r *run) list(ctx context.Context) error {
 
 // serverVersion asks where the server stands, by a list of one object.
 func (s *Stream) serverVersion(ctx context.Context) (string, error) {
+	if s.stands() {
+		return s.standing, nil
+	}
 	var first *frame.Object
+	asked := time.Now()
 	meta, err := s.Client.list(ctx, s, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
 	switch {
 	case err != nil:
@@ -156,5 +162,6 @@ func (s *Stream) serverVersion(ctx context.Context) (string, error) {
 	case first != nil:
 		err = s.checkVersion(first, meta.ResourceVersion)
 	}
+	s.standing, s.stood = meta.ResourceVersion, asked
 	return meta.ResourceVersion, err
 }

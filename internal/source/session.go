@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -150,7 +151,7 @@ func (s *Session) stream(ctx context.Context) (*Stream, error) {
 	config.Saved = saved.Position
 	if config.ClusterUID != "" && saved.Position.Epoch != config.ClusterUID {
 		// It may have become another one while this process ran. Where nobody answers, the stream will ask.
-		if uid, err := config.Client.clusterUID(ctx); err == nil {
+		if uid, err := config.Client.clusterUID(ctx, time.Time{}); err == nil {
 			config.ClusterUID = uid
 		}
 	}

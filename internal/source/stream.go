@@ -98,7 +98,7 @@ type Config struct {
 	// Keep says what is left in each object although it is cut by default.
 	Keep     Keep
 	Observer Observer
-	// Gate bounds how many streams begin a reconcile at once; streams that share a server share it. nil is no bound.
+	// Gate bounds how many streams begin at once; streams that share a server share it. nil is no bound.
 	Gate *Gate
 }
 
@@ -122,6 +122,8 @@ type Stream struct {
 	proof     proof
 	suspect   atomic.Bool // something failed since the proof was asked for
 	standing  string      // where the server stood when it was asked last
+	stood     time.Time   // when that was
+	leave     func()      // the gate; nil outside of it
 	refused   error       // why the stream is not read any more; nil while it is
 	inexact   int         // so many lists in a row were not of the version that was asked for
 	brokenAt  string      // the position at which the last watch brought what cannot be read, "" where it did not
@@ -137,7 +139,8 @@ type Stream struct {
 	due       []change.Owed // reconciles to run before the next watch; those for all sinks first
 	running   int           // so many of the first are being run
 	stopWatch context.CancelFunc
-	emptyRuns int // watches in a row that ended at once with nothing
+	since     time.Time // answers of the server to earlier questions say nothing
+	emptyRuns int       // watches in a row that ended at once with nothing
 }
 
 // NewStream returns a stream that is not running.
@@ -182,6 +185,7 @@ func (s *Stream) Run(ctx context.Context, line Line) error {
 	})
 	reflector.RunWithContext(ctx)
 	s.listing.Wait()
+	s.leaveGate()
 	return nil
 }
 

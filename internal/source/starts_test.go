@@ -1,0 +1,96 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// TestAStartAsksLittle: once which cluster it is, and of each stream once where the server stands, beside the list of a
+// new stream and the watch.
+func TestAStartAsksLittle(t *testing.T) {
+	const streams = 40
+	for name, saved := range map[string]change.Position{"new": {}, "known": at(10)} {
+		t.Run(name, func(t *testing.T) {
+			asked := askedByStart(t, streams, saved)
+			want := map[string]int{"cluster": 1, "version": streams, "watch": streams}
+			if saved.ResourceVersion == "" {
+				want["list"] = streams
+			}
+			if fmt.Sprint(asked) != fmt.Sprint(want) {
+				t.Errorf("the start of %d streams asked %v, want %v", streams, asked, want)
+			}
+		})
+	}
+}
+
+// askedByStart starts so many streams at once, and returns what they asked until all are watching.
+func askedByStart(t *testing.T, streams int, saved change.Position) map[string]int {
+	t.Helper()
+	var mu sync.Mutex
+	asked := map[string]int{}
+	watching := make(chan struct{}, streams)
+	a := &apiServer{
+		t: t, version: func() int { return 10 },
+		list: func(url.Values) (int, string) { return http.StatusOK, podList(10, "") },
+		watch: func(_ url.Values, w *watchWriter) {
+			watching <- struct{}{}
+			w.hold()
+		},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked[kindOf(r)]++
+		mu.Unlock()
+		a.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	client, err := NewClient(&rest.Config{Host: server.URL}, streams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.maxAge = time.Hour // slow machines answer late
+	ctx, stop := context.WithCancel(t.Context())
+	gate := NewGate(4)
+	var running sync.WaitGroup
+	for i := range streams {
+		stream := pods()
+		stream.Resource.Group, stream.Resource.Name = "example.com", fmt.Sprint("gears", i)
+		running.Go(func() {
+			config := Config{Client: client, Stream: stream, Inventory: newRecorder(), Saved: saved, ClusterUID: "epoch-1", Observer: NopObserver(), Gate: gate}
+			if err := NewStream(config).Run(ctx, newRecorder()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range streams {
+		<-watching
+	}
+	stop()
+	running.Wait()
+	client.rest.Client.CloseIdleConnections()
+	return asked
+}
+
+func kindOf(r *http.Request) string {
+	q := r.URL.Query()
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/namespaces/kube-system"):
+		return "cluster"
+	case q.Get("watch") == "true":
+		return "watch"
+	case q.Get("limit") == "1":
+		return "version"
+	}
+	return "list"
+}
