@@ -1,11 +1,6 @@
 package checkpoint
 
-import (
-	"github.com/kubecdc/kubecdc/internal/sink"
-)
-
-// maxCarried is the longest text of carried ids that is believed, in bytes.
-const maxCarried = 1 << 30
+import "github.com/kubecdc/kubecdc/internal/sink"
 
 // Carried is what a mark carries that is ahead of the saved state.
 type Carried struct {
@@ -14,7 +9,7 @@ type Carried struct {
 }
 
 // Carried is what the sink's saved mark carries.
-func (s *Store) Carried(sinkName string) (Carried, error) {
+func (s sinks) Carried(sinkName string) (Carried, error) {
 	mark, _, err := s.Mark(sinkName)
 	if err != nil {
 		return Carried{}, err
@@ -23,7 +18,7 @@ func (s *Store) Carried(sinkName string) (Carried, error) {
 	if err != nil || !found {
 		return Carried{}, err
 	}
-	of, c, err := s.codec.carried(value)
+	of, c, err := s.parseCarried(value)
 	if err != nil {
 		return Carried{}, s.badValue("what the mark of sink "+sinkName+" carries", err)
 	}
@@ -33,69 +28,48 @@ func (s *Store) Carried(sinkName string) (Carried, error) {
 	return c, nil
 }
 
-// carried writes what the marks of the batch carry. What a mark carried that is replaced counts no more in any case.
-func (w *writer) carried(b *Batch) error {
-	for name, c := range b.Carried {
+// carry writes what marks carry. What a mark carried that is replaced counts no more in any case.
+func (s sinks) carry(b *batch, marks map[string]sink.Mark, carried map[string]Carried) {
+	for name, c := range carried {
 		if len(c.IDs) == 0 {
-			if err := w.batch.Delete(carriedKey(name), nil); err != nil {
-				return err
-			}
+			b.remove(carriedKey(name))
 			continue
 		}
-		value, err := w.store.codec.appendTexts(appendText(appendText(nil, string(b.Marks[name])), string(c.From)), c.IDs)
-		if err == nil {
-			err = w.batch.Set(carriedKey(name), value, nil)
-		}
-		if err != nil {
-			return err
-		}
+		value, err := s.appendCarried(nil, marks[name], c)
+		b.note(err)
+		b.set(carriedKey(name), value)
 	}
-	return nil
 }
 
-// carried reads what a mark carries: the mark, the earlier one, the ids.
-func (c *codec) carried(value []byte) (of sink.Mark, found Carried, err error) {
+// appendCarried appends what the mark carries: the mark, the earlier one, and a frame of the ids.
+func (s sinks) appendCarried(dst []byte, mark sink.Mark, c Carried) ([]byte, error) {
+	var ids []byte
+	for _, id := range c.IDs {
+		ids = appendText(ids, id)
+	}
+	return s.zip(appendText(appendText(dst, string(mark)), string(c.From)), ids)
+}
+
+// parseCarried is the inverse of appendCarried.
+func (s sinks) parseCarried(value []byte) (of sink.Mark, c Carried, err error) {
 	mark, rest, err := cutText(value)
 	if err != nil {
-		return "", found, err
+		return "", c, err
 	}
 	from, frame, err := cutText(rest)
 	if err != nil {
-		return "", found, err
+		return "", c, err
 	}
-	found.From = sink.Mark(from)
-	found.IDs, err = c.texts(frame)
-	return sink.Mark(mark), found, err
-}
-
-// appendTexts appends a zstd frame of the texts, each with its length in front.
-func (c *codec) appendTexts(dst []byte, texts []string) ([]byte, error) {
-	if err := c.start(); err != nil {
-		return nil, err
+	ids, err := s.unzip(nil, frame)
+	if err != nil {
+		return "", c, errValue
 	}
-	var raw []byte
-	for _, text := range texts {
-		raw = appendText(raw, text)
-	}
-	return c.writer.EncodeAll(raw, dst), nil
-}
-
-// texts is the inverse of appendTexts.
-func (c *codec) texts(frame []byte) ([]string, error) {
-	if err := c.start(); err != nil {
-		return nil, err
-	}
-	raw, err := c.reader.DecodeAll(frame, nil)
-	if err != nil || len(raw) > maxCarried {
-		return nil, errValue
-	}
-	var texts []string
-	for len(raw) > 0 {
-		var text string
-		if text, raw, err = cutText(raw); err != nil {
-			return nil, err
+	for c.From = sink.Mark(from); len(ids) > 0; {
+		var id string
+		if id, ids, err = cutText(ids); err != nil {
+			return "", c, err
 		}
-		texts = append(texts, text)
+		c.IDs = append(c.IDs, id)
 	}
-	return texts, nil
+	return sink.Mark(mark), c, nil
 }

@@ -4,9 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"sync"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -14,10 +11,6 @@ import (
 // A chunk is a version, the number of its records and their length in bytes, both varints, and one zstd frame (RFC
 // 8878): a text of JSON with the streams and snapshots that the records name by place, and then the records.
 const chunkVersion = 1
-
-// maxChunk is the longest frame that is believed, in bytes: one record passes whatever its size, and etcd takes none
-// above a few megabytes.
-const maxChunk = 1 << 30
 
 // The flags of a record in a chunk.
 const (
@@ -32,13 +25,10 @@ const (
 	isWithheld
 )
 
-// codec makes chunks. The zero value is ready for use, by several goroutines.
+// codec makes chunks.
 type codec struct {
-	once   sync.Once
-	writer *zstd.Encoder
-	reader *zstd.Decoder
-	err    error
-	forms  func(*change.Stream) string // nil where nobody asks for them; set before the first use
+	*zipper
+	forms func(*change.Stream) string // nil where nobody asks for them; set before the first use
 }
 
 // shared is what the records of a chunk have in common.
@@ -48,23 +38,8 @@ type shared struct {
 	Snapshots []change.Snapshot `json:"snapshots,omitempty"`
 }
 
-// start makes both directions when the first is needed: their tables take a few megabytes.
-func (c *codec) start() error {
-	c.once.Do(func() {
-		c.writer, c.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
-		if c.err == nil {
-			c.reader, c.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxChunk))
-		}
-	})
-	return c.err
-}
-
 // encode makes the value of a chunk.
 func (c *codec) encode(records []*change.Record) ([]byte, error) {
-	if err := c.start(); err != nil {
-		return nil, err
-	}
 	w := chunkWriter{forms: c.forms, streams: map[change.Stream]int{}, snapshots: map[*change.Snapshot]int{}}
 	for _, rec := range records {
 		w.record(rec)
@@ -76,7 +51,7 @@ func (c *codec) encode(records []*change.Record) ([]byte, error) {
 	raw := append(appendText(make([]byte, 0, len(head)+len(w.body)+8), string(head)), w.body...)
 	value := binary.AppendUvarint(append(make([]byte, 0, len(raw)/3+32), chunkVersion), uint64(len(records)))
 	value = binary.AppendUvarint(value, uint64(len(raw)))
-	return c.writer.EncodeAll(raw, value), nil
+	return c.zip(value, raw)
 }
 
 // chunkWriter collects records.
@@ -178,7 +153,7 @@ func chunkSize(value []byte) (raw, records int, err error) {
 		return 0, 0, fmt.Errorf("a chunk: %w", errValue)
 	}
 	size, second := binary.Uvarint(value[first:])
-	if second <= 0 || size > maxChunk || n > size {
+	if second <= 0 || size > maxFrame || n > size {
 		return 0, 0, fmt.Errorf("a chunk: %w", errValue)
 	}
 	return int(size), int(n), nil
@@ -187,9 +162,6 @@ func chunkSize(value []byte) (raw, records int, err error) {
 // decode appends the chunk's records to dst. They share memory.
 func (c *codec) decode(dst []*change.Record, value []byte) ([]*change.Record, error) {
 	size, n, err := chunkSize(value)
-	if err == nil {
-		err = c.start()
-	}
 	if err != nil {
 		return dst, err
 	}
@@ -198,7 +170,7 @@ func (c *codec) decode(dst []*change.Record, value []byte) ([]*change.Record, er
 		_, width := binary.Uvarint(frame)
 		frame = frame[width:]
 	}
-	raw, err := c.reader.DecodeAll(frame, make([]byte, 0, size))
+	raw, err := c.unzip(make([]byte, 0, size), frame)
 	if err != nil {
 		return dst, fmt.Errorf("a chunk: %w", err)
 	}

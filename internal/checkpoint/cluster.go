@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -45,55 +46,55 @@ func CompareCluster(dir string, saved, now Cluster) (Match, error) {
 	return SameCluster, nil
 }
 
+// identity is whose changes the state is about, and with which key it hides values.
+type identity struct{ *database }
+
 // Cluster is the saved identity, false in a state that has none yet.
-func (s *Store) Cluster() (Cluster, bool, error) {
-	value, found, err := s.get(clusterKey())
+func (i identity) Cluster() (Cluster, bool, error) {
+	value, found, err := i.get(clusterKey())
 	if err != nil || !found {
 		return Cluster{}, false, err
 	}
 	cluster, err := parseCluster(value)
 	if err != nil {
-		return Cluster{}, false, s.badValue("the cluster's identity", err)
+		return Cluster{}, false, i.badValue("the cluster's identity", err)
 	}
 	return cluster, true, nil
 }
 
 // SetCluster saves the identity, durably. The cluster that it takes the place of stays one of those that were met.
-func (s *Store) SetCluster(c Cluster) error {
-	before, found, err := s.Cluster()
+func (i identity) SetCluster(c Cluster) error {
+	before, found, err := i.Cluster()
 	if err != nil {
 		return err
 	}
-	return s.write(func(w *writer) error {
+	return i.write(func(b *batch) error {
 		if found {
-			if err := w.batch.Set(uidKey(before.UID), nil, nil); err != nil {
-				return err
-			}
+			b.set(uidKey(before.UID), nil)
 		}
-		return w.batch.Set(clusterKey(), appendCluster(nil, c), nil)
+		b.set(clusterKey(), appendCluster(nil, c))
+		return nil
 	})
 }
 
 // MeetCluster notes durably that the cluster of the uid is behind the name now, before anything is told of it.
-func (s *Store) MeetCluster(uid string) error {
-	return s.write(func(w *writer) error { return w.batch.Set(uidKey(uid), nil, nil) })
-}
+func (i identity) MeetCluster(uid string) error { return i.set(uidKey(uid), nil) }
 
 // Clusters are the uids of all clusters that were ever behind the name: what is told under another one is not ours.
-func (s *Store) Clusters() ([]string, error) {
+func (i identity) Clusters() ([]string, error) {
 	var uids []string
-	saved, found, err := s.Cluster()
+	saved, found, err := i.Cluster()
 	if err != nil {
 		return nil, err
 	}
 	if found {
 		uids = append(uids, saved.UID)
 	}
-	err = s.each([]byte{tableUID}, func(key, _ []byte) error {
+	err = i.each([]byte{tableUID}, func(key, _ []byte) error {
 		uids = append(uids, string(key[1:]))
 		return nil
 	})
-	positions, positionsErr := s.Positions() // of a state that older versions wrote
+	positions, positionsErr := streams{i.database}.Positions() // of a state that older versions wrote
 	for _, position := range positions {
 		if position.Epoch != "" && position.Epoch != change.Interrupted {
 			uids = append(uids, change.ClusterOf(position.Epoch))
@@ -101,4 +102,31 @@ func (s *Store) Clusters() ([]string, error) {
 	}
 	slices.Sort(uids)
 	return slices.Compact(uids), errors.Join(err, positionsErr)
+}
+
+// redactionKeySize is that of the hash that it is used with, SHA-256.
+const redactionKeySize = 32
+
+// RedactionKey is this state's key of the hashes that stand for secret values. It is made at the first call and stays,
+// so that a value has one hash for as long as the state lives.
+func (i identity) RedactionKey() ([]byte, error) {
+	key, found, err := i.get(redactionKey())
+	if err != nil || found {
+		return key, err
+	}
+	key = make([]byte, redactionKeySize)
+	rand.Read(key) // never fails
+	if err := i.set(redactionKey(), key); err != nil {
+		return nil, fmt.Errorf("save the key of redacted values: %w", err)
+	}
+	return key, nil
+}
+
+// appendCluster appends an identity: name, uid.
+func appendCluster(dst []byte, c Cluster) []byte { return append(appendText(dst, c.Name), c.UID...) }
+
+// parseCluster is the inverse of appendCluster.
+func parseCluster(value []byte) (Cluster, error) {
+	name, uid, err := cutText(value)
+	return Cluster{Name: name, UID: string(uid)}, err
 }

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -49,86 +48,18 @@ type Batch struct {
 	OnDisk bool
 }
 
-// Subscription is a stream that a sink is given from its first record on: whoever has it needs no snapshot.
-type Subscription struct {
-	Sink   string
-	Stream string
-}
-
 // Commit saves the batch whole or not at all, and returns when it is durable (I5). It puts the records' objects into
 // the inventory or takes them out, moves each stream to the position of its last record that has one, and replaces the
 // marks. It returns a *disk.FullError, with nothing changed, where the volume is nearly full.
 func (s *Store) Commit(b Batch) error {
-	err := s.write(func(w *writer) error { return w.apply(&b) })
+	err := s.edit(func(w *writer) error { return w.apply(&b) })
 	if err != nil {
 		return err
 	}
 	if len(b.Spools) == 0 {
 		return nil
 	}
-	return s.reclaim(&b)
-}
-
-// apply writes the parts of the batch, in the order in which they build on each other.
-func (w *writer) apply(b *Batch) error {
-	steps := []func(*Batch) error{w.records, w.marks, w.carried, w.subscriptions, w.absent, w.resources, w.owed, w.spools, w.replayBases, w.positions, w.over}
-	for _, step := range steps {
-		if err := step(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *writer) records(b *Batch) error {
-	for _, rec := range b.Records {
-		if err := w.record(rec); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *writer) marks(b *Batch) error {
-	for name, mark := range b.Marks {
-		if err := w.batch.Set(markKey(name), []byte(mark), nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// owed notes what is owed from now on, and forgets what the records of the batch have settled.
-func (w *writer) owed(b *Batch) error {
-	for _, debt := range b.Debts {
-		if err := w.owe(debt); err != nil {
-			return err
-		}
-	}
-	return w.settleDebts()
-}
-
-// over forgets the streams that are over.
-func (w *writer) over(b *Batch) error {
-	for _, stream := range b.Over {
-		if err := w.drop(stream); err != nil {
-			return err
-		}
-		if b.OnDisk {
-			continue
-		}
-		if err := w.batch.Delete(resourceKey(stream), nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// SetPosition overwrites the stream's position and nothing else.
-func (s *Store) SetPosition(stream string, position change.Position) error {
-	return s.write(func(w *writer) error {
-		return w.batch.Set(positionKey(stream), appendPosition(nil, position), nil)
-	})
+	return s.reclaim(b.Chunks, b.Spools)
 }
 
 // Retain forgets all sinks but the named ones: one that comes back later is new.
@@ -138,11 +69,9 @@ func (s *Store) Retain(sinks []string) error {
 		return err
 	}
 	left := slices.DeleteFunc(known, func(name string) bool { return slices.Contains(sinks, name) })
-	err = s.write(func(w *writer) error {
+	err = s.edit(func(w *writer) error {
 		for _, name := range left {
-			if err := w.forget(name); err != nil {
-				return err
-			}
+			w.forget(name)
 		}
 		return nil
 	})
@@ -151,80 +80,4 @@ func (s *Store) Retain(sinks []string) error {
 		err = errors.Join(err, s.excise(prefix, after(prefix)))
 	}
 	return err
-}
-
-// Sinks are the names of the sinks that the state knows anything of, sorted.
-func (s *Store) Sinks() ([]string, error) {
-	marks, err := s.Marks()
-	if err != nil {
-		return nil, err
-	}
-	subscriptions, err := s.Subscriptions()
-	for subscription := range subscriptions {
-		marks[subscription.Sink] = ""
-	}
-	return slices.Sorted(maps.Keys(marks)), err
-}
-
-// forget removes all that is known of a sink.
-func (w *writer) forget(sinkName string) error {
-	w.absentChanged = true
-	for _, table := range []byte{tableSubscription, tableDebt, tableSpool, tableReplayBase, tableAbsent, tableMissed, tableFresh} {
-		prefix := sinkPrefix(table, sinkName)
-		if err := w.batch.DeleteRange(prefix, after(prefix), nil); err != nil {
-			return err
-		}
-	}
-	for _, key := range [][]byte{spooledKey(sinkName), carriedKey(sinkName)} {
-		if err := w.batch.Delete(key, nil); err != nil {
-			return err
-		}
-	}
-	return w.batch.Delete(markKey(sinkName), nil)
-}
-
-// subscriptions notes which streams sinks take from now on, and which no longer.
-func (w *writer) subscriptions(b *Batch) error {
-	for _, subscription := range b.Taken {
-		if err := w.batch.Set(subscriptionKey(subscription), nil, nil); err != nil {
-			return err
-		}
-	}
-	for _, subscription := range b.Left {
-		if err := w.endAbsence(subscription); err != nil {
-			return err
-		}
-		debts := append(append(sinkPrefix(tableDebt, subscription.Sink), subscription.Stream...), terminator)
-		if err := w.batch.DeleteRange(debts, after(debts), nil); err != nil {
-			return err
-		}
-		if err := w.batch.Delete(subscriptionKey(subscription), nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// DropStream forgets the stream's position and inventory, and what is kept of its objects.
-func (s *Store) DropStream(stream string) error {
-	return s.write(func(w *writer) error { return w.drop(stream) })
-}
-
-func (w *writer) drop(stream string) error {
-	if err := w.dropObjects(stream); err != nil {
-		return err
-	}
-	if err := w.batch.Delete(positionKey(stream), nil); err != nil {
-		return err
-	}
-	prefix := inventoryPrefix(stream)
-	return w.batch.DeleteRange(prefix, after(prefix), nil)
-}
-
-// Reset forgets everything but the format: positions, inventory, marks, debts and the cluster's identity.
-func (s *Store) Reset() error {
-	return s.write(func(w *writer) error {
-		w.absentChanged = true
-		return w.batch.DeleteRange([]byte{tablesFirst}, []byte{tablesEnd}, nil)
-	})
 }

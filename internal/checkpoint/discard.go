@@ -46,13 +46,3 @@ func removeFiles(dir string) error {
 	}
 	return nil
 }
-
-// ofDatabase says whether the file's name is one that Pebble gives.
-func ofDatabase(name string) bool {
-	for _, pattern := range []string{"LOCK", "marker.*", "MANIFEST-*", "OPTIONS-*", "*.blob", "*.dbtmp", "CURRENT.*"} {
-		if ok, _ := filepath.Match(pattern, name); ok { // the patterns are well-formed
-			return true
-		}
-	}
-	return isTable(name) || isLog(name)
-}

@@ -83,14 +83,3 @@ func openError(dir string, err error) error {
 	}
 	return fmt.Errorf("open state %s: %w", dir, err)
 }
-
-// failed explains an error of the open database.
-func (s *Store) failed(op string, err error) error {
-	if pebble.IsCorruptionError(err) {
-		return &DamagedError{Op: op, Dir: s.dir, Err: err}
-	}
-	if errors.Is(err, pebble.ErrReadOnly) {
-		return fmt.Errorf("%s state %s: it is open read-only", op, s.dir)
-	}
-	return fmt.Errorf("%s state %s: %w", op, s.dir, err)
-}

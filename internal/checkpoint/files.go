@@ -1,42 +1,19 @@
 package checkpoint
 
 import (
-	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
-// checkFiles finds what Pebble would take for a new database though it is none: one that lost the file which names its
-// manifest. Pebble writes a log or a table only after that file.
-func checkFiles(dir string, opts Options) error {
-	found, err := pebble.Peek(dir, opts.fs)
-	if err != nil {
-		// Pebble has no error value for its own format.
-		if strings.Contains(err.Error(), "unknown format major version") {
-			return &NewerError{Dir: dir, Known: formatVersion}
-		}
-		return openError(dir, err)
-	}
-	if found.Exists {
-		return checkManifest(dir, found.ManifestFilename, opts.fs)
-	}
-	names, err := opts.fs.List(dir)
-	if err != nil {
-		return openError(dir, err)
-	}
-	for _, name := range names {
-		if isTable(name) || isLog(name) {
-			return &DamagedError{Op: "open", Dir: dir, Err: errors.New("the marker file of the manifest is missing")}
-		}
-	}
-	if opts.ReadOnly {
-		return fmt.Errorf("open state %s: %w", dir, ErrNoState)
-	}
-	return nil
-}
+// The modes of what the state is made of: it holds objects, whoever may read the directory (I9).
+const (
+	privateFile = 0o600
+	privateDir  = 0o700
+)
+
+// lockName is the file that the owner of a state directory holds locked. Pebble has a lock of its own, which does not
+// say who holds it.
+const lockName = "LOCK.exporter"
 
 func isTable(name string) bool { return filepath.Ext(name) == ".sst" }
 
@@ -44,4 +21,28 @@ func isTable(name string) bool { return filepath.Ext(name) == ".sst" }
 func isLog(name string) bool {
 	number, found := strings.CutSuffix(name, ".log")
 	return found && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// isOurs tells the state's files, Pebble's among them, from those of other programs.
+func isOurs(name string) bool {
+	switch filepath.Ext(name) {
+	case ".sst", ".blob", ".dbtmp":
+		return true
+	}
+	for _, prefix := range []string{"MANIFEST-", "OPTIONS-", "marker.", "REMOTE-OBJ-CATALOG-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return isLog(name) || name == "LOCK" || name == "CURRENT" || name == lockName
+}
+
+// ofDatabase says whether the file's name is one that Pebble gives.
+func ofDatabase(name string) bool {
+	for _, pattern := range []string{"LOCK", "marker.*", "MANIFEST-*", "OPTIONS-*", "*.blob", "*.dbtmp", "CURRENT.*"} {
+		if ok, _ := filepath.Match(pattern, name); ok { // the patterns are well-formed
+			return true
+		}
+	}
+	return isTable(name) || isLog(name)
 }

@@ -7,46 +7,43 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// formatVersion is the form of keys and values that this version writes.
-const formatVersion = 1
-
 // checkFormat reads the format, and writes it into a new database.
-func (s *Store) checkFormat() error {
-	value, found, err := s.get(formatKey())
+func (d *database) checkFormat() error {
+	value, found, err := d.get(formatKey())
 	if err != nil {
 		return err
 	}
 	if !found {
-		return s.startFormat()
+		return d.startFormat()
 	}
 	format, err := strconv.Atoi(string(value))
 	if err != nil {
-		return s.badValue("the format", err)
+		return d.badValue("the format", err)
 	}
 	if format > formatVersion {
-		return &NewerError{Dir: s.dir, Format: format, Known: formatVersion}
+		return &NewerError{Dir: d.dir, Format: format, Known: formatVersion}
 	}
 	return nil
 }
 
 // startFormat writes the format into an empty database: a new one, or one whose first start was cut short.
-func (s *Store) startFormat() error {
-	iterator, err := s.db.NewIter(nil)
+func (d *database) startFormat() error {
+	iterator, err := d.db.NewIter(nil)
 	if err != nil {
-		return s.failed("open", err)
+		return d.failed("open", err)
 	}
 	empty := !iterator.First()
 	if err := iterator.Close(); err != nil {
-		return s.failed("open", err)
+		return d.failed("open", err)
 	}
 	if !empty {
-		return fmt.Errorf("open state %s: it holds another program's database: choose another state.dir", s.dir)
+		return fmt.Errorf("open state %s: it holds another program's database: choose another state.dir", d.dir)
 	}
-	if s.opts.ReadOnly {
-		return fmt.Errorf("open state %s: %w", s.dir, ErrNoState)
+	if d.opts.ReadOnly {
+		return fmt.Errorf("open state %s: %w", d.dir, ErrNoState)
 	}
-	if err := s.db.Set(formatKey(), []byte(strconv.Itoa(formatVersion)), pebble.Sync); err != nil {
-		return s.failed("open", err)
+	if err := d.db.Set(formatKey(), []byte(strconv.Itoa(formatVersion)), pebble.Sync); err != nil {
+		return d.failed("open", err)
 	}
 	return nil
 }

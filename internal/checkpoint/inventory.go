@@ -3,8 +3,6 @@ package checkpoint
 import (
 	"bytes"
 	"iter"
-	"maps"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -15,15 +13,18 @@ import (
 // and memtables alive for as long as the reader takes (I6).
 const scanChunk = 512
 
+// inventory is the uid and version of every object, as the sinks were given it.
+type inventory struct{ *database }
+
 // Lookup is the inventory's entry of one object, false where the sinks have no such object.
-func (s *Store) Lookup(stream string, key change.Key) (change.Entry, bool, error) {
-	value, found, err := s.get(appendKey(inventoryPrefix(stream), key))
+func (i inventory) Lookup(stream string, key change.Key) (change.Entry, bool, error) {
+	value, found, err := i.get(appendKey(inventoryPrefix(stream), key))
 	if err != nil || !found {
 		return change.Entry{}, false, err
 	}
 	uid, version, err := parseEntry(value)
 	if err != nil {
-		return change.Entry{}, false, s.badValue("object "+key.String()+" of "+stream, err)
+		return change.Entry{}, false, i.badValue("object "+key.String()+" of "+stream, err)
 	}
 	return change.Entry{Key: key, UID: uid, ResourceVersion: version}, true, nil
 }
@@ -40,20 +41,20 @@ type Filter struct {
 
 // Scan yields the stream's entries as of the moment the loop begins, in the bytewise order of their joined keys. After
 // an error it yields nothing more. The loop may take its time, may write, and may break.
-func (s *Store) Scan(stream string) iter.Seq2[change.Entry, error] {
-	return s.Select(stream, Filter{})
+func (i inventory) Scan(stream string) iter.Seq2[change.Entry, error] {
+	return i.Select(stream, Filter{})
 }
 
 // Select yields those entries of Scan that the filter wants.
-func (s *Store) Select(stream string, filter Filter) iter.Seq2[change.Entry, error] {
+func (i inventory) Select(stream string, filter Filter) iter.Seq2[change.Entry, error] {
 	return func(yield func(change.Entry, error) bool) {
-		snapshot := s.db.NewSnapshot()
+		snapshot := i.db.NewSnapshot()
 		defer func() { _ = snapshot.Close() }() // it never fails
 		part := newRange(stream, filter)
 		chunk := make([]change.Entry, 0, scanChunk)
 		for part.from != nil {
 			var err error
-			if chunk, err = s.readChunk(snapshot, part, chunk[:0]); err != nil {
+			if chunk, err = i.readChunk(snapshot, part, chunk[:0]); err != nil {
 				yield(change.Entry{}, err)
 				return
 			}
@@ -93,10 +94,10 @@ func (r *keyRange) wants(value []byte) bool {
 }
 
 // readChunk appends wanted entries of the range until dst is full, and takes what it has read from the range.
-func (s *Store) readChunk(view pebble.Reader, part *keyRange, dst []change.Entry) ([]change.Entry, error) {
+func (i inventory) readChunk(view pebble.Reader, part *keyRange, dst []change.Entry) ([]change.Entry, error) {
 	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: part.from, UpperBound: part.to})
 	if err != nil {
-		return dst, s.failed("read", err)
+		return dst, i.failed("read", err)
 	}
 	part.from = nil
 	var bad error
@@ -114,44 +115,17 @@ func (s *Store) readChunk(view pebble.Reader, part *keyRange, dst []change.Entry
 		dst = append(dst, entry)
 	}
 	if err := iterator.Close(); err != nil {
-		return dst, s.failed("read", err)
+		return dst, i.failed("read", err)
 	}
 	if bad != nil {
-		return dst, s.badValue("object "+dst[len(dst)-1].Key.String(), bad)
+		return dst, i.badValue("object "+dst[len(dst)-1].Key.String(), bad)
 	}
 	return dst, nil
 }
 
 // Count is the number of objects in the stream's inventory. It reads all of them.
-func (s *Store) Count(stream string) (int, error) {
+func (i inventory) Count(stream string) (int, error) {
 	n := 0
-	err := s.each(inventoryPrefix(stream), func(_, _ []byte) error { n++; return nil })
+	err := i.each(inventoryPrefix(stream), func(_, _ []byte) error { n++; return nil })
 	return n, err
-}
-
-// Streams are the names of the streams that the state knows anything of, sorted.
-func (s *Store) Streams() ([]string, error) {
-	positions, err := s.Positions()
-	if err != nil {
-		return nil, err
-	}
-	iterator, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{tableInventory}, UpperBound: []byte{tableInventory + 1}})
-	if err != nil {
-		return nil, s.failed("read", err)
-	}
-	for valid := iterator.First(); valid; {
-		stream, ok := inventoryStream(iterator.Key())
-		if !ok {
-			_ = iterator.Close() // the value is the worse news
-			return nil, s.badValue("the inventory", errValue)
-		}
-		if _, known := positions[stream]; !known {
-			positions[stream] = change.Position{}
-		}
-		valid = iterator.SeekGE(after(inventoryPrefix(stream)))
-	}
-	if err := iterator.Close(); err != nil {
-		return nil, s.failed("read", err)
-	}
-	return slices.Sorted(maps.Keys(positions)), nil
 }

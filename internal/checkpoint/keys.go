@@ -2,14 +2,14 @@ package checkpoint
 
 import (
 	"bytes"
-	"encoding/binary"
-	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// The tables are told apart by a key's first byte. The format's key is below all of them, so that a reset is one range.
+// formatVersion is the form of keys and values that this version writes.
+const formatVersion = 1
+
+// The tables are told apart by a key's first byte.
 const (
 	tableFormat = 0x01
 	tableAbsent = 'A' // sink, terminator, stream         -> whether it returns, since when, position
@@ -32,8 +32,6 @@ const (
 	tablePosition     = 'P' // stream                           -> position
 	tableResource     = 'V' // stream                           -> version, kind, scope of its resource
 	tableUID          = 'U' // uid of a cluster                 -> nothing
-	tablesFirst       = 0x02
-	tablesEnd         = 0xff
 )
 
 // A stream's name inside a key ends with a terminator, so that no stream is a prefix of another, and holds no
@@ -64,29 +62,6 @@ func resourceKey(stream string) []byte { return append([]byte{tableResource}, st
 // sinkPrefix is what the keys of a table that belong to the sink begin with.
 func sinkPrefix(table byte, sinkName string) []byte {
 	return append(append([]byte{table}, sinkName...), terminator)
-}
-
-func subscriptionKey(s Subscription) []byte {
-	return append(sinkPrefix(tableSubscription, s.Sink), s.Stream...)
-}
-
-// parseSubscription is the inverse of subscriptionKey.
-func parseSubscription(key []byte) (Subscription, bool) {
-	sinkName, stream, found := bytes.Cut(key[1:], []byte{terminator})
-	return Subscription{Sink: string(sinkName), Stream: string(stream)}, found
-}
-
-func debtKey(d Debt) []byte {
-	return slices.Concat(sinkPrefix(tableDebt, d.Sink), []byte(d.Stream), []byte{terminator}, []byte(d.Reason))
-}
-
-// parseDebt is the inverse of debtKey.
-func parseDebt(key []byte) (Debt, bool) {
-	part := bytes.Split(key[1:], []byte{terminator})
-	if len(part) != 3 {
-		return Debt{}, false
-	}
-	return Debt{Stream: string(part[1]), Owed: change.Owed{Sink: string(part[0]), Reason: change.Reason(part[2])}}, true
 }
 
 // inventoryPrefix is what the keys of the stream's inventory begin with.
@@ -128,17 +103,6 @@ func inventoryStream(key []byte) (string, bool) {
 		name = append(name, c)
 	}
 	return string(name), true
-}
-
-func spooledKey(sinkName string) []byte { return append([]byte{tableSpooled}, sinkName...) }
-
-// spoolKey is the key of a chunk, and the end of all before it.
-func spoolKey(sinkName string, part fifo.Part, number uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(sinkPrefix(tableSpool, sinkName), byte(part)), number)
-}
-
-func replayBaseKey(s Subscription) []byte {
-	return append(sinkPrefix(tableReplayBase, s.Sink), s.Stream...)
 }
 
 // after is the first key behind all that begin with the prefix, which ends with a byte below 0xff.

@@ -11,10 +11,6 @@ import (
 	"syscall"
 )
 
-// lockName is the file that the owner of a state directory holds locked. Pebble has a lock of its own, which does not
-// say who holds it.
-const lockName = "LOCK.exporter"
-
 // lockDir makes this process the directory's owner until the file is closed or the process ends, however it ends (I10).
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, privateFile)

@@ -8,7 +8,9 @@ import (
 	"io"
 	"math/bits"
 	"path/filepath"
+	"strings"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -18,6 +20,35 @@ const (
 	chunkHeader   = 4 + 2 + 1
 	lastChunkType = 4
 )
+
+// checkFiles finds what Pebble would take for a new database though it is none: one that lost the file which names its
+// manifest. Pebble writes a log or a table only after that file.
+func checkFiles(dir string, opts Options) error {
+	found, err := pebble.Peek(dir, opts.fs)
+	if err != nil {
+		// Pebble has no error value for its own format.
+		if strings.Contains(err.Error(), "unknown format major version") {
+			return &NewerError{Dir: dir, Known: formatVersion}
+		}
+		return openError(dir, err)
+	}
+	if found.Exists {
+		return checkManifest(dir, found.ManifestFilename, opts.fs)
+	}
+	names, err := opts.fs.List(dir)
+	if err != nil {
+		return openError(dir, err)
+	}
+	for _, name := range names {
+		if isTable(name) || isLog(name) {
+			return &DamagedError{Op: "open", Dir: dir, Err: errors.New("the marker file of the manifest is missing")}
+		}
+	}
+	if opts.ReadOnly {
+		return fmt.Errorf("open state %s: %w", dir, ErrNoState)
+	}
+	return nil
+}
 
 // checkManifest reads the file that lists the tables. Pebble takes its first bad chunk for the end that a crash cut
 // off, and so would forget tables whose logs are gone, without a word: batches from the middle would be missing.

@@ -4,17 +4,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-)
-
-// The modes of what the state is made of: it holds objects, whoever may read the directory (I9).
-const (
-	privateFile = 0o600
-	privateDir  = 0o700
 )
 
 // privateFS makes files that nobody but their owner may read. Pebble's own are everybody's, and a umask would be the
@@ -63,15 +57,13 @@ func makePrivate(name string) error {
 	return f.Close()
 }
 
-// mend takes from others what an earlier version, a copy or a mount let them do with the state's files. Files that are
-// not the state's stay as they are: a sink's log may lie beside it. What may not be changed is told, and stops nothing.
-func (s *Store) mend() error {
-	if _, real := s.opts.fs.(privateFS); !real || s.opts.ReadOnly {
-		return nil
-	}
-	entries, err := os.ReadDir(s.dir)
+// mendModes takes from others what an earlier version, a copy or a mount let them do with the state's files. Files that
+// are not the state's stay as they are: a sink's log may lie beside it. What may not be changed is told, and stops
+// nothing.
+func mendModes(dir string, logger *slog.Logger) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return openError(s.dir, err)
+		return openError(dir, err)
 	}
 	var failed []error
 	for _, entry := range entries {
@@ -79,27 +71,13 @@ func (s *Store) mend() error {
 		if err != nil || !info.Mode().IsRegular() || !isOurs(entry.Name()) || info.Mode().Perm()&^privateFile == 0 {
 			continue
 		}
-		if err := os.Chmod(filepath.Join(s.dir, entry.Name()), privateFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Chmod(filepath.Join(dir, entry.Name()), privateFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = append(failed, err)
 		}
 	}
 	if len(failed) > 0 {
-		s.opts.Logger.Warn("other users can read files of the state: let the exporter's user own them, or make the directory private with chmod 700",
-			"dir", s.dir, "files", len(failed), "error", failed[0])
+		logger.Warn("other users can read files of the state: let the exporter's user own them, or make the directory private with chmod 700",
+			"dir", dir, "files", len(failed), "error", failed[0])
 	}
 	return nil
-}
-
-// isOurs tells the state's files, Pebble's among them, from those of other programs.
-func isOurs(name string) bool {
-	switch filepath.Ext(name) {
-	case ".sst", ".blob", ".dbtmp":
-		return true
-	}
-	for _, prefix := range []string{"MANIFEST-", "OPTIONS-", "marker.", "REMOTE-OBJ-CATALOG-"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return isLog(name) || name == "LOCK" || name == "CURRENT" || name == lockName
 }

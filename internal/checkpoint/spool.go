@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
@@ -29,61 +27,29 @@ type reclaimed struct {
 	gone  int64      // bytes of chunks that are gone and whose space was not given back
 }
 
-// spools writes chunks and extents.
-func (w *writer) spools(b *Batch) error {
-	for _, chunk := range b.Chunks {
-		if err := w.batch.Set(spoolKey(chunk.Sink, chunk.Part, chunk.Number), chunk.Value, nil); err != nil {
-			return err
-		}
-	}
-	for name, spool := range b.Spools {
-		w.value = appendSpool(w.value[:0], &spool)
-		if err := w.batch.Set(spooledKey(name), w.value, nil); err != nil {
-			return err
-		}
-		for n := w.store.reclaimedOf(name).spool[fifo.Ahead].First; n < spool[fifo.Ahead].First; n++ { // these are few
-			if err := w.batch.Delete(spoolKey(name, fifo.Ahead, n), nil); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// spools are the queues of sinks on disk.
+type spools struct {
+	*database
+	codec     codec
+	reclaimed map[string]*reclaimed // by sink; the database's lock guards it
 }
 
-// replayBases notes the positions that logs are to be compared with, and forgets those that were.
-func (w *writer) replayBases(b *Batch) error {
-	for subscription, position := range b.Based {
-		w.value = appendPosition(w.value[:0], position)
-		if err := w.batch.Set(replayBaseKey(subscription), w.value, nil); err != nil {
-			return err
+// put writes chunks and extents.
+func (s *spools) put(b *batch, chunks []Chunk, extents map[string]fifo.Spool) {
+	for _, chunk := range chunks {
+		b.set(spoolKey(chunk.Sink, chunk.Part, chunk.Number), chunk.Value)
+	}
+	for name, spool := range extents {
+		b.value = appendSpool(b.value[:0], &spool)
+		b.set(spooledKey(name), b.value)
+		for n := s.reclaimedOf(name).spool[fifo.Ahead].First; n < spool[fifo.Ahead].First; n++ { // these are few
+			b.remove(spoolKey(name, fifo.Ahead, n))
 		}
 	}
-	for _, name := range b.Compared {
-		prefix := sinkPrefix(tableReplayBase, name)
-		if err := w.batch.DeleteRange(prefix, after(prefix), nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ReplayBases are the positions that the sink's log is to be compared with, by stream. They are older than the streams'
-// own where records were spooled before the log could be read.
-func (s *Store) ReplayBases(sinkName string) (map[string]change.Position, error) {
-	replayBases, prefix := map[string]change.Position{}, sinkPrefix(tableReplayBase, sinkName)
-	err := s.each(prefix, func(key, value []byte) error {
-		position, err := parsePosition(value)
-		if err != nil {
-			return s.badValue("a base of sink "+sinkName, err)
-		}
-		replayBases[string(key[len(prefix):])] = position
-		return nil
-	})
-	return replayBases, err
 }
 
 // Spool is the extent of what is spooled for the sink.
-func (s *Store) Spool(sinkName string) (fifo.Spool, error) {
+func (s *spools) Spool(sinkName string) (fifo.Spool, error) {
 	value, found, err := s.get(spooledKey(sinkName))
 	if err != nil || !found {
 		return fifo.Spool{}, err
@@ -98,7 +64,7 @@ func (s *Store) Spool(sinkName string) (fifo.Spool, error) {
 // ReadSpool reads records from the front of the extent: all of its part Ahead, and of Main whole chunks that hold
 // together no more than so many bytes and records, at least one chunk. It moves the extent's First, and takes from its
 // Bytes and Records, what was read.
-func (s *Store) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records int) ([]*change.Record, error) {
+func (s *spools) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records int) ([]*change.Record, error) {
 	var read []*change.Record
 	size := 0
 	for part := range extent {
@@ -132,13 +98,13 @@ func (s *Store) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records in
 
 // SetForms says by which rules the records of a stream are cut and redacted that are encoded from now on. It is called
 // once, before anything is spooled.
-func (s *Store) SetForms(of func(*change.Stream) string) { s.codec.forms = of }
+func (s *spools) SetForms(of func(*change.Stream) string) { s.codec.forms = of }
 
 // Encode makes the value of a chunk.
-func (s *Store) Encode(records []*change.Record) ([]byte, error) { return s.codec.encode(records) }
+func (s *spools) Encode(records []*change.Record) ([]byte, error) { return s.codec.encode(records) }
 
-// openSpools remembers the extents. What a crash left below one is given back with the next chunks that go.
-func (s *Store) openSpools() error {
+// load remembers the extents. What a crash left below one is given back with the next chunks that go.
+func (s *spools) load() error {
 	return s.each([]byte{tableSpooled}, func(key, value []byte) error {
 		spool, err := parseSpool(value)
 		if err != nil {
@@ -151,10 +117,7 @@ func (s *Store) openSpools() error {
 }
 
 // reclaimedOf is what is remembered of the sink; the caller holds mu.
-func (s *Store) reclaimedOf(sinkName string) *reclaimed {
-	if s.reclaimed == nil {
-		s.reclaimed = map[string]*reclaimed{}
-	}
+func (s *spools) reclaimedOf(sinkName string) *reclaimed {
 	if s.reclaimed[sinkName] == nil {
 		s.reclaimed[sinkName] = &reclaimed{}
 	}
@@ -163,13 +126,13 @@ func (s *Store) reclaimedOf(sinkName string) *reclaimed {
 
 // reclaim gives the space of chunks that are gone back to the volume, many at once. A crash before it leaves them below
 // the extent, where nobody reads.
-func (s *Store) reclaim(b *Batch) error {
+func (s *spools) reclaim(chunks []Chunk, extents map[string]fifo.Spool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, spool := range b.Spools {
+	for name, spool := range extents {
 		known := s.reclaimedOf(name)
 		known.gone += known.spool[fifo.Main].Bytes - spool[fifo.Main].Bytes
-		for _, chunk := range b.Chunks {
+		for _, chunk := range chunks {
 			if chunk.Sink == name && chunk.Part == fifo.Main {
 				known.gone += int64(len(chunk.Value))
 			}
@@ -185,13 +148,11 @@ func (s *Store) reclaim(b *Batch) error {
 	return nil
 }
 
-// excise deletes a range and gives its space back, which Pebble's DeleteRange leaves to compactions that may never
-// come.
-func (s *Store) excise(from, to []byte) error {
-	if err := s.db.Excise(s.background, pebble.KeyRange{Start: from, End: to}); err != nil {
-		return s.failed("commit", err)
-	}
-	return nil
+func spooledKey(sinkName string) []byte { return append([]byte{tableSpooled}, sinkName...) }
+
+// spoolKey is the key of a chunk, and the end of all before it.
+func spoolKey(sinkName string, part fifo.Part, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(sinkPrefix(tableSpool, sinkName), byte(part)), number)
 }
 
 // appendSpool appends an extent of a spool.

@@ -113,7 +113,7 @@ func sameButPointers(a, b change.Record) bool {
 }
 
 func FuzzChunksAreReadOrRefused(f *testing.F) {
-	var c codec
+	c := codec{zipper: &zipper{}}
 	value, err := c.encode([]*change.Record{object(change.Added, "web", "u", "1"), object(change.Deleted, "web", "u", "2")})
 	if err != nil {
 		f.Fatal(err)

@@ -176,7 +176,7 @@ func TestI5ScanIsOfOneMoment(t *testing.T) {
 				batch.Records[i] = object(change.Updated, fmt.Sprintf("%06d", i), "u", "2")
 			}
 			must(t, s.Commit(batch))
-			must(t, s.DropStream("pods"))
+			must(t, s.Commit(Batch{Over: []string{"pods"}}))
 		}
 	}
 	if seen != 3*scanChunk {
@@ -210,7 +210,7 @@ func TestI10StreamsAreKeptApart(t *testing.T) {
 	}
 	for _, dropped := range names {
 		put()
-		must(t, s.DropStream(dropped))
+		must(t, s.Commit(Batch{Over: []string{dropped}}))
 		for _, name := range names {
 			entries := scan(t, s, name)
 			position, found, err := s.Position(name)
@@ -304,22 +304,6 @@ func TestI5RecordForOneSinkLeavesTheInventory(t *testing.T) {
 	must(t, s.Commit(Batch{Records: []*change.Record{gone, sent}}))
 	if got := scan(t, s, "pods"); len(got) != 1 || got[0].UID != "u" {
 		t.Errorf("inventory is %+v, want a alone", got)
-	}
-}
-
-func TestI5ResetForgetsEverything(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	must(t, s.SetCluster(Cluster{Name: "a", UID: "b"}))
-	must(t, s.Commit(numbered(1)))
-	must(t, s.Reset())
-	must(t, s.Close())
-	s = open(t, dir)
-	if n, err := wholeBatch(s); err != nil || n != 0 {
-		t.Errorf("after the reset the state holds batch %d, %v", n, err)
-	}
-	if _, found, err := s.Cluster(); err != nil || found {
-		t.Errorf("after the reset the state knows a cluster (%v)", err)
 	}
 }
 

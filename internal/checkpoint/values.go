@@ -127,15 +127,6 @@ func parsePosition(value []byte) (change.Position, error) {
 	return change.Position{ResourceVersion: version, Complete: value[0] == 1, Epoch: epoch, Selector: string(selector)}, nil
 }
 
-// appendCluster appends an identity: name, uid.
-func appendCluster(dst []byte, c Cluster) []byte { return append(appendText(dst, c.Name), c.UID...) }
-
-// parseCluster is the inverse of appendCluster.
-func parseCluster(value []byte) (Cluster, error) {
-	name, uid, err := cutText(value)
-	return Cluster{Name: name, UID: string(uid)}, err
-}
-
 // appendText appends a text with its length in front.
 func appendText[T string | []byte](dst []byte, text T) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)

@@ -1,63 +1,62 @@
 package checkpoint
 
 import (
-	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// write makes what fill writes durable as one batch. A batch with nothing in it costs nothing.
-func (s *Store) write(fill func(*writer) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return fmt.Errorf("commit state %s: it is closed", s.dir)
-	}
-	if damage := s.damage.Load(); damage != nil {
-		return damage
-	}
-	w := &writer{store: s, batch: s.db.NewBatch(), debts: map[Debt]*debtWrite{}, byPointer: map[*change.Stream]*streamWrite{}, byName: map[string]*streamWrite{}}
-	defer func() { _ = w.batch.Close() }() // it only gives memory back
-	if err := fill(w); err != nil {
-		return err
-	}
-	if w.batch.Empty() {
-		return nil
-	}
-	if err := s.space.check("commit"); err != nil {
-		return err
-	}
-	if err := w.batch.Commit(pebble.Sync); err != nil {
-		return s.failed("commit", err)
-	}
-	if w.absentChanged {
-		return s.loadAbsences()
-	}
-	return nil
+// edit makes what fill writes durable as one batch.
+func (s *Store) edit(fill func(*writer) error) error {
+	return s.write(func(b *batch) error {
+		debts := &debtBook{db: s.database, to: b, known: map[Debt]*bookedDebt{}}
+		return fill(&writer{
+			batch: b, store: s, debts: debts,
+			absences:  &absenceBook{saved: &s.absences, to: b, debts: debts, streams: map[string]*missing{}},
+			byPointer: map[*change.Stream]*writtenStream{}, byName: map[string]*writtenStream{},
+		})
+	})
 }
 
-// writer fills one batch.
+// writer fills one batch with what changes together.
 type writer struct {
-	store     *Store
-	batch     *pebble.Batch
-	debts     map[Debt]*debtWrite // by what they are the same by: no generation, no cursor
-	byPointer map[*change.Stream]*streamWrite
-	byName    map[string]*streamWrite
+	*batch
+	store    *Store
+	debts    *debtBook
+	absences *absenceBook
 
-	absentChanged bool // the store has other absences after the batch
-
-	key, value []byte // reused: the batch copies them
+	byPointer map[*change.Stream]*writtenStream
+	byName    map[string]*writtenStream
 }
 
-// streamWrite is what a batch has of one stream.
-type streamWrite struct {
+// writtenStream is what a batch has of one stream.
+type writtenStream struct {
 	name     string
 	prefix   []byte // of its inventory
 	objects  []byte // of what is kept of them
 	position change.Position
-	absent   *absences // nil until they are asked for
+}
+
+// apply writes the parts of the batch, in the order in which they build on each other.
+func (w *writer) apply(b *Batch) error {
+	for _, rec := range b.Records {
+		if err := w.record(rec); err != nil {
+			return err
+		}
+	}
+	w.sinks(b)
+	if err := w.absent(b); err != nil {
+		return err
+	}
+	for _, debt := range b.Debts {
+		if err := w.debts.owe(debt); err != nil {
+			return err
+		}
+	}
+	w.debts.close()
+	w.store.put(w.batch, b.Chunks, b.Spools)
+	w.streams(b)
+	return nil
 }
 
 // record applies one record to the inventory and notes its position.
@@ -66,55 +65,120 @@ func (w *writer) record(rec *change.Record) error {
 	if rec.Position != (change.Position{}) {
 		stream.position = rec.Position
 	}
-	if len(w.store.absent[stream.name]) > 0 {
-		if err := w.miss(rec, stream); err != nil {
+	if err := w.absences.miss(rec, stream.name); err != nil {
+		return err
+	}
+	switch {
+	case rec.Sink != "" && rec.Snapshot != nil:
+		if w.absences.misses(Subscription{rec.Sink, stream.name}) {
+			return nil // the sink was not given it
+		}
+		return w.debts.pay(rec, stream.name)
+	case rec.Sink != "" || !rec.Op.OfObject(): // what is for one sink tells nothing of the others
+		return nil
+	}
+	keepObject(w.batch, stream.objects, rec)
+	w.key = appendKey(append(w.key[:0], stream.prefix...), rec.Key)
+	if rec.Op == change.Deleted {
+		w.remove(w.key)
+		return nil
+	}
+	w.value = appendEntry(w.value[:0], rec.UID, rec.ResourceVersion)
+	w.set(w.key, w.value)
+	return nil
+}
+
+// sinks writes the marks and what they carry, which streams sinks take from now on and which no longer, and the
+// positions that their logs are to be compared with.
+func (w *writer) sinks(b *Batch) {
+	for name, mark := range b.Marks {
+		w.set(markKey(name), []byte(mark))
+	}
+	w.store.carry(w.batch, b.Marks, b.Carried)
+	for _, subscription := range b.Taken {
+		w.set(subscriptionKey(subscription), nil)
+	}
+	for _, subscription := range b.Left {
+		w.leave(subscription)
+	}
+	for subscription, position := range b.Based {
+		w.set(replayBaseKey(subscription), appendPosition(nil, position))
+	}
+	for _, name := range b.Compared {
+		w.removeAll(sinkPrefix(tableReplayBase, name))
+	}
+}
+
+// absent writes who is absent from now on, and what the logs of those hold that come back.
+func (w *writer) absent(b *Batch) error {
+	for _, a := range b.Absent {
+		if err := w.absences.begin(a); err != nil {
 			return err
 		}
 	}
-	if rec.Sink != "" && rec.Snapshot != nil {
-		return w.towards(rec, stream)
-	}
-	if !changesInventory(rec) {
-		return nil
-	}
-	if err := w.keep(rec, stream); err != nil {
-		return err
-	}
-	w.key = appendKey(append(w.key[:0], stream.prefix...), rec.Key)
-	if rec.Op == change.Deleted {
-		return w.batch.Delete(w.key, nil)
-	}
-	w.value = appendEntry(w.value[:0], rec.UID, rec.ResourceVersion)
-	return w.batch.Set(w.key, w.value, nil)
-}
-
-// changesInventory says whether the sinks have something else after the record than before. A record that is for one
-// sink tells nothing of the others.
-func changesInventory(rec *change.Record) bool { return rec.Op.OfObject() && rec.Sink == "" }
-
-// positions writes the last position of each stream.
-func (w *writer) positions(*Batch) error {
-	for name, stream := range w.byName {
-		if stream.position == (change.Position{}) {
-			continue
+	for _, h := range b.Held {
+		isOf := func(a Absence) bool { return a.Subscription == h.Subscription }
+		if !slices.ContainsFunc(w.store.byStream[h.Stream], isOf) && !slices.ContainsFunc(b.Absent, isOf) {
+			continue // it misses nothing
 		}
-		w.value = appendPosition(w.value[:0], stream.position)
-		if err := w.batch.Set(positionKey(name), w.value, nil); err != nil {
+		if err := w.absences.hold(h); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// streams writes what streams are of, the last position of each, and which are over.
+func (w *writer) streams(b *Batch) {
+	for _, stream := range b.Resources {
+		w.set(resourceKey(stream.String()), appendResource(nil, stream.Resource))
+	}
+	for name, stream := range w.byName {
+		if stream.position != (change.Position{}) {
+			w.set(positionKey(name), appendPosition(nil, stream.position))
+		}
+	}
+	for _, stream := range b.Over {
+		if w.drop(stream); !b.OnDisk {
+			w.remove(resourceKey(stream))
+		}
+	}
+}
+
+// drop forgets the stream's position and inventory, and what is kept of its objects.
+func (w *writer) drop(stream string) {
+	dropObjects(w.batch, stream)
+	w.remove(positionKey(stream))
+	w.removeAll(inventoryPrefix(stream))
+}
+
+// leave ends the subscription, with what is owed and missed.
+func (w *writer) leave(subscription Subscription) {
+	w.absences.end(subscription)
+	w.removeAll(append(append(sinkPrefix(tableDebt, subscription.Sink), subscription.Stream...), terminator))
+	w.remove(subscriptionKey(subscription))
+}
+
+// forget removes all that is known of a sink.
+func (w *writer) forget(sinkName string) {
+	w.saved = w.store.absences.load
+	for _, table := range []byte{tableSubscription, tableDebt, tableSpool, tableReplayBase, tableAbsent, tableMissed, tableFresh} {
+		w.removeAll(sinkPrefix(table, sinkName))
+	}
+	for _, key := range [][]byte{spooledKey(sinkName), carriedKey(sinkName), markKey(sinkName)} {
+		w.remove(key)
+	}
+}
+
 // stream finds what the batch has of the stream. Nearly always all records of a stream share the pointer, which saves
 // making the name again.
-func (w *writer) stream(stream *change.Stream) *streamWrite {
+func (w *writer) stream(stream *change.Stream) *writtenStream {
 	if known := w.byPointer[stream]; known != nil {
 		return known
 	}
 	name := stream.String()
 	if w.byName[name] == nil {
-		w.byName[name] = &streamWrite{name: name, prefix: inventoryPrefix(name), objects: streamPrefix(tableObject, name)}
+		w.byName[name] = &writtenStream{name: name, prefix: inventoryPrefix(name), objects: streamPrefix(tableObject, name)}
 	}
 	w.byPointer[stream] = w.byName[name]
 	return w.byName[name]

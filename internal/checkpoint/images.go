@@ -13,18 +13,21 @@ import (
 // of MaxRecords.
 const MaxObjects = 5 << 19
 
+// images are the objects that are kept, as they were delivered last.
+type images struct{ *database }
+
 // Object is the object of the key as it was delivered last, false where none is kept. The caller owns it.
-func (s *Store) Object(stream string, key change.Key) (change.Image, bool, error) {
-	view, closer, err := s.view(appendKey(streamPrefix(tableObject, stream), key))
+func (i images) Object(stream string, key change.Key) (change.Image, bool, error) {
+	view, closer, err := i.view(appendKey(streamPrefix(tableObject, stream), key))
 	if err != nil || closer == nil {
 		return change.Image{}, false, err
 	}
 	image, err := parseImage(view)
 	if closeErr := closer.Close(); closeErr != nil {
-		return change.Image{}, false, s.failed("read", closeErr)
+		return change.Image{}, false, i.failed("read", closeErr)
 	}
 	if err != nil {
-		return change.Image{}, false, s.badValue("the object "+key.String()+" of "+stream, err)
+		return change.Image{}, false, i.badValue("the object "+key.String()+" of "+stream, err)
 	}
 	return image, true, nil
 }
@@ -32,16 +35,16 @@ func (s *Store) Object(stream string, key change.Key) (change.Image, bool, error
 // KeepObjects says that the objects of the stream are kept from now on in the form, which tells what was cut and
 // redacted and is nil where nothing is kept. What was kept in another form is forgotten: it may say what nobody may
 // know any more (I9).
-func (s *Store) KeepObjects(stream string, form []byte) error {
-	known, _, err := s.get(formKey(stream))
+func (i images) KeepObjects(stream string, form []byte) error {
+	known, _, err := i.get(formKey(stream))
 	if err != nil || bytes.Equal(known, form) {
 		return err
 	}
-	err = s.write(func(w *writer) error {
-		if err := w.dropObjects(stream); err != nil || form == nil {
-			return err
+	err = i.write(func(b *batch) error {
+		if dropObjects(b, stream); form != nil {
+			b.set(formKey(stream), form)
 		}
-		return w.batch.Set(formKey(stream), form, nil)
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("forget the objects of %s that were kept in another form: %w", stream, err)
@@ -50,26 +53,25 @@ func (s *Store) KeepObjects(stream string, form []byte) error {
 }
 
 // dropObjects removes what is kept of the stream, and in what form.
-func (w *writer) dropObjects(stream string) error {
-	if err := w.batch.Delete(formKey(stream), nil); err != nil {
-		return err
-	}
-	prefix := streamPrefix(tableObject, stream)
-	return w.batch.DeleteRange(prefix, after(prefix), nil)
+func dropObjects(b *batch, stream string) {
+	b.remove(formKey(stream))
+	b.removeAll(streamPrefix(tableObject, stream))
 }
 
-// keep puts what is kept of the record's object in the place of what was.
-func (w *writer) keep(rec *change.Record, stream *streamWrite) error {
+// keepObject puts what is kept of the record's object in the place of what was. The prefix is that of the stream's
+// objects.
+func keepObject(b *batch, prefix []byte, rec *change.Record) {
 	object, changed := rec.Keeps()
 	if !changed {
-		return nil
+		return
 	}
-	w.key = appendKey(append(w.key[:0], stream.objects...), rec.Key)
+	b.key = appendKey(append(b.key[:0], prefix...), rec.Key)
 	if object == nil {
-		return w.batch.Delete(w.key, nil)
+		b.remove(b.key)
+		return
 	}
-	w.value = appendImage(w.value[:0], rec.UID, object)
-	return w.batch.Set(w.key, w.value, nil)
+	b.value = appendImage(b.value[:0], rec.UID, object)
+	b.set(b.key, b.value)
 }
 
 // appendImage appends the value of an object that is kept: uid, object. S2 takes less than half of the time of zstd

@@ -50,7 +50,7 @@ func TestI5ObjectsAreThoseOfTheInventory(t *testing.T) {
 		s = open(t, dir)
 		must(t, s.KeepObjects("pods", []byte("form")))
 	}
-	must(t, s.DropStream("pods"))
+	must(t, s.Commit(Batch{Over: []string{"pods"}}))
 	wantObject(t, s, "web", "u", "")
 }
 

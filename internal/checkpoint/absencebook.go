@@ -1,0 +1,230 @@
+package checkpoint
+
+import (
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// absenceBook is the absences as a batch changes them, and what it makes absent sinks miss.
+type absenceBook struct {
+	saved   *absences
+	to      *batch
+	debts   *debtBook
+	streams map[string]*missing // by stream; only those of which somebody is absent
+}
+
+// missing is what a batch knows of the absences of one stream.
+type missing struct {
+	name  string
+	all   []*Absence                  // by place in the saved ones; nil is one that has ended
+	fresh map[string]bool             // joined keys, behind the sink and a terminator: whether the sink never had the object
+	now   map[change.Key]change.Entry // the objects that the batch has changed, without a uid where they are gone
+}
+
+// of are the absences of the stream as the batch has changed them so far; nil where nobody is absent.
+func (k *absenceBook) of(stream string) *missing {
+	if known := k.streams[stream]; known != nil || len(k.saved.byStream[stream]) == 0 {
+		return known
+	}
+	m := &missing{name: stream, fresh: map[string]bool{}, now: map[change.Key]change.Entry{}}
+	for _, a := range k.saved.byStream[stream] {
+		m.all = append(m.all, &a)
+	}
+	k.streams[stream] = m
+	return m
+}
+
+// begin notes who is absent from now on. Who was so before stays so from then, and who was returning has to do so
+// again.
+func (k *absenceBook) begin(a Absence) error {
+	lacks := a.From
+	before := k.saved.byStream[a.Stream]
+	if i := slices.IndexFunc(before, func(o Absence) bool { return o.Sink == a.Sink }); i >= 0 {
+		a.From, a.Since = before[i].From, before[i].Since
+	} else {
+		position, _, err := streams{k.saved.database}.Position(a.Stream)
+		if err != nil {
+			return err
+		}
+		if a.From = (change.Position{}); !position.Initial() { // of what that says the sinks have a part
+			a.From = position
+		}
+	}
+	if lacks != (change.Position{}) && change.CompareVersions(lacks.ResourceVersion, a.From.ResourceVersion) < 0 {
+		a.From = lacks
+	}
+	a.Returning = false
+	k.set(&a)
+	return nil
+}
+
+func (k *absenceBook) set(a *Absence) {
+	k.to.saved = k.saved.load
+	k.to.set(absentKey(a.Subscription), appendAbsence(nil, a))
+}
+
+// end forgets the absence and all that the sink has missed.
+func (k *absenceBook) end(subscription Subscription) {
+	k.to.saved = k.saved.load
+	k.to.remove(absentKey(subscription))
+	for _, table := range []byte{tableMissed, tableFresh} {
+		k.to.removeAll(objectPrefix(table, subscription))
+	}
+}
+
+// hold notes what the log of a sink holds that comes back, and that misses the stream.
+func (k *absenceBook) hold(h Held) error {
+	ahead := h.Ahead
+	switch {
+	case !h.Exists:
+		ahead = told
+	case ahead == "":
+		return k.missDelete(h.Subscription, h.Entry)
+	}
+	k.to.set(missedKey(h.Subscription, h.Entry.Key, h.Entry.UID),
+		appendEntry(appendText(nil, ahead), h.Entry.UID, h.Entry.ResourceVersion))
+	return nil
+}
+
+// miss notes what absent sinks miss with the record.
+func (k *absenceBook) miss(rec *change.Record, stream string) error {
+	in := k.of(stream)
+	if in == nil {
+		return nil
+	}
+	for i, a := range in.all {
+		if a == nil || rec.Sink != "" && rec.Sink != a.Sink {
+			continue
+		}
+		var err error
+		switch {
+		case a.Returning:
+			k.returned(rec, in, i)
+		case isReturn(rec):
+			err = k.returns(rec, a)
+		default:
+			err = k.missed(rec, in, a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	in.note(rec)
+	return nil
+}
+
+// misses says whether the sink is not given the stream.
+func (k *absenceBook) misses(subscription Subscription) bool {
+	in := k.of(subscription.Stream)
+	return in != nil && slices.ContainsFunc(in.all, func(a *Absence) bool {
+		return a != nil && a.Sink == subscription.Sink && !a.Returning
+	})
+}
+
+// isReturn says whether the record is the first that a sink is given of the stream when it comes back.
+func isReturn(rec *change.Record) bool {
+	return rec.Op == change.Gap && rec.Sink != "" && rec.Snapshot != nil && rec.Snapshot.Reason == change.Absent
+}
+
+// returns ends the missing, unless the snapshot is of a time before the sink left again.
+func (k *absenceBook) returns(rec *change.Record, a *Absence) error {
+	debt, err := k.debts.find(a.Subscription, change.Absent)
+	if err != nil || !debt.exists || debt.owed.Generation != rec.Snapshot.Generation {
+		return err
+	}
+	a.Returning = true
+	k.set(a)
+	k.to.removeAll(objectPrefix(tableFresh, a.Subscription))
+	return nil
+}
+
+// returned notes what a sink was told that comes back.
+func (k *absenceBook) returned(rec *change.Record, in *missing, at int) {
+	subscription := in.all[at].Subscription
+	switch {
+	case rec.Op == change.Deleted: // also one for all: the sink's log may have held the object
+		k.to.remove(missedKey(subscription, rec.Key, rec.UID))
+	case rec.Sink == "" || rec.Snapshot == nil || rec.Snapshot.Reason != change.Absent:
+	case rec.Op == change.Sync || rec.Op == change.SnapshotEnd:
+		in.all[at] = nil
+		k.end(subscription)
+	}
+}
+
+// missed notes what the record says of the objects that the sink has. One that it never had needs no delete.
+func (k *absenceBook) missed(rec *change.Record, in *missing, a *Absence) error {
+	switch {
+	case !rec.Op.OfObject():
+		return nil
+	case rec.Op == change.Deleted && rec.Sink != "": // of what only the sink had
+		return k.missDelete(a.Subscription, change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion})
+	case rec.Sink != "":
+		return nil
+	}
+	known, had, err := k.before(rec.Key, in)
+	if err != nil || had && known.UID == rec.UID && rec.Op != change.Deleted {
+		return err
+	}
+	fresh := appendKey(objectPrefix(tableFresh, a.Subscription), rec.Key)
+	never, err := k.isFresh(fresh, in)
+	if err != nil {
+		return err
+	}
+	if had && !never && (known.UID == rec.UID || rec.Op != change.Deleted) { // nobody may have seen the end of the one before
+		if err := k.missDelete(a.Subscription, known); err != nil {
+			return err
+		}
+	}
+	if in.fresh[string(fresh)] = rec.Op != change.Deleted; rec.Op == change.Deleted {
+		k.to.remove(fresh)
+	} else {
+		k.to.set(fresh, nil)
+	}
+	return nil
+}
+
+// missDelete notes that the sink is to be told that the object is gone, unless its log has that. The version is one
+// before the object's end: what the sink is told later must not have the id of the delete, which has the object with
+// it (I8). It is not one before what the sink's log has (I3).
+func (k *absenceBook) missDelete(subscription Subscription, gone change.Entry) error {
+	key := missedKey(subscription, gone.Key, gone.UID)
+	version, wasTold, err := k.saved.held(key)
+	if err != nil || wasTold {
+		return err
+	}
+	if change.CompareVersions(version, gone.ResourceVersion) > 0 {
+		gone.ResourceVersion = version
+	}
+	k.to.set(key, appendEntry(appendText(nil, ""), gone.UID, gone.ResourceVersion))
+	return nil
+}
+
+// before is the object that the stream has under the key, as the batch has changed it so far, false where there is
+// none.
+func (k *absenceBook) before(key change.Key, in *missing) (change.Entry, bool, error) {
+	if entry, changed := in.now[key]; changed {
+		return entry, entry.UID != "", nil
+	}
+	return inventory{k.saved.database}.Lookup(in.name, key)
+}
+
+// isFresh says whether the object was made while the sink was absent.
+func (k *absenceBook) isFresh(key []byte, in *missing) (bool, error) {
+	if fresh, known := in.fresh[string(key)]; known {
+		return fresh, nil
+	}
+	_, found, err := k.saved.get(key)
+	return found, err
+}
+
+// note remembers what the record, which all sinks are given, makes of the object.
+func (m *missing) note(rec *change.Record) {
+	switch {
+	case rec.Sink != "" || !rec.Op.OfObject():
+	case rec.Op == change.Deleted:
+		m.now[rec.Key] = change.Entry{}
+	default:
+		m.now[rec.Key] = change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion}
+	}
+}

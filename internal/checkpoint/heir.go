@@ -1,0 +1,160 @@
+package checkpoint
+
+import "github.com/kubecdc/kubecdc/internal/change"
+
+// heir writes what a stream inherits beside the objects. It is exact where it goes on where the other stream was.
+type heir struct {
+	*writer
+	heritage
+	exact bool
+}
+
+// standing writes the position, and what the heir has of each sink.
+func (h *heir) standing(sinks []string) error {
+	position, _, err := h.store.Position(h.from)
+	if err != nil {
+		return err
+	}
+	if !h.exact {
+		own, _, err := h.store.Position(h.to)
+		if err != nil {
+			return err
+		}
+		position = older(own, position)
+	}
+	if position != (change.Position{}) {
+		h.set(positionKey(h.to), appendPosition(nil, position))
+	}
+	for _, name := range sinks {
+		if err := h.ofSink(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// older is the position of a stream whose objects are those of two positions. What is told between the two is told of
+// some of the objects only, as in a reconcile.
+func older(a, b change.Position) change.Position {
+	p := a
+	if a == (change.Position{}) || b != (change.Position{}) && change.CompareVersions(b.ResourceVersion, a.ResourceVersion) < 0 {
+		p = b
+	}
+	if p == (change.Position{}) {
+		return p
+	}
+	if p.Selector = change.Interrupted; a.Epoch != b.Epoch && a != (change.Position{}) && b != (change.Position{}) {
+		p.Epoch = change.Interrupted
+	}
+	return p
+}
+
+// ofSink writes what the heir has of one sink: its subscription, what it is owed, its absence, and the positions that
+// its log is compared with. An heir that has several heritages has the subscriptions that all of them had.
+func (h *heir) ofSink(sinkName string) error {
+	from, to := Subscription{sinkName, h.from}, Subscription{sinkName, h.to}
+	return inOrder(
+		func() error { return h.subscription(from, to) },
+		func() error { return h.debtsOf(from, to) },
+		func() error { return h.absence(from, to) },
+		func() error { return h.replayBase(from, to) },
+	)
+}
+
+func (h *heir) subscription(from, to Subscription) error {
+	subscriptions, err := h.store.Subscriptions()
+	if err != nil {
+		return err
+	}
+	known := false
+	for subscription := range subscriptions {
+		known = known || subscription.Stream == to.Stream
+	}
+	switch {
+	case subscriptions[from] && (h.exact || !known):
+		h.set(subscriptionKey(to), nil)
+	case !subscriptions[from] && subscriptions[to]: // it lacks a part of the objects
+		h.remove(subscriptionKey(to))
+	}
+	return nil
+}
+
+// debtsOf makes the heir owe what was owed. The snapshot of a part goes on where it was, and that of the whole begins
+// anew.
+func (h *heir) debtsOf(from, to Subscription) error {
+	debts, err := h.store.Debts()
+	if err != nil {
+		return err
+	}
+	for _, d := range debts {
+		if d.Sink != from.Sink || d.Stream != from.Stream {
+			continue
+		}
+		own, err := h.debts.find(to, d.Reason)
+		if err != nil {
+			return err
+		}
+		own.owed.Generation = max(own.owed.Generation, d.Generation)
+		if own.owed.After = ""; h.exact {
+			own.owed.After = d.After
+		}
+		own.exists, own.changed = true, true
+	}
+	h.debts.close()
+	return nil
+}
+
+// absence makes a sink that misses a part of the heir's objects miss the heir, from the oldest version on that it may
+// lack anything of.
+func (h *heir) absence(from, to Subscription) error {
+	absence, absent, err := h.store.absences.of(from)
+	if err != nil {
+		return err
+	}
+	own, ownAbsent, err := h.store.absences.of(to)
+	switch {
+	case err != nil || !absent && !ownAbsent:
+		return err
+	case !h.exact:
+		if !absent || ownAbsent && own.Since.Before(absence.Since) {
+			absence.Since = own.Since
+		}
+		if nothing := (change.Position{}); absent && absence.From == nothing || ownAbsent && own.From == nothing {
+			absence.From = nothing // it lacks a part from its beginning on
+		} else {
+			absence.From = older(own.From, absence.From)
+		}
+		absence.Returning = (!absent || absence.Returning) && (!ownAbsent || own.Returning)
+	}
+	absence.Subscription = to
+	h.absences.set(&absence)
+	return nil
+}
+
+// replayBase writes the position that the sink's log is compared with, where that is an earlier one.
+func (h *heir) replayBase(from, to Subscription) error {
+	base, based, err := h.store.replayBase(from)
+	if err != nil {
+		return err
+	}
+	own, ownBased, err := h.store.replayBase(to)
+	if err != nil || !based && !ownBased {
+		return err
+	}
+	if !h.exact {
+		base = older(own, base)
+	}
+	h.set(replayBaseKey(to), appendPosition(nil, base))
+	return nil
+}
+
+// leaveNothing forgets the stream that the heir has taken everything of. What it is of stays, for what is on disk.
+func (h *heir) leaveNothing(sinks []string) error {
+	for _, name := range sinks {
+		subscription := Subscription{name, h.from}
+		h.leave(subscription)
+		h.remove(replayBaseKey(subscription))
+	}
+	h.drop(h.from)
+	return nil
+}
