@@ -9,7 +9,7 @@ import (
 // absenceBook is the absences as a batch changes them, and what it makes absent sinks miss.
 type absenceBook struct {
 	saved   *absences
-	to      *batch
+	to      *rows
 	debts   *debtBook
 	streams map[string]*missing // by stream; only those of which somebody is absent
 }

@@ -1,35 +1,46 @@
 package checkpoint
 
-import "github.com/cockroachdb/pebble/v2"
+import (
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
 
-// batch is what one write makes durable. It remembers the first error, with which nothing is written.
-type batch struct {
-	of    *pebble.Batch
-	err   error
-	saved func() error // what is to be done when it is durable, before the next write; nil is nothing
+// MaxRecords is the most records that one Batch should hold, of whose objects nothing is kept (see MaxObjects): a
+// larger one costs many times as much, because Pebble makes it into a table of its own.
+const MaxRecords = 8000
 
-	key, value []byte // for who fills it, to be used again: the batch copies them
-}
-
-func (b *batch) set(key, value []byte) { b.note(b.of.Set(key, value, nil)) }
-
-func (b *batch) remove(key []byte) { b.note(b.of.Delete(key, nil)) }
-
-// removeAll removes the keys with the prefix.
-func (b *batch) removeAll(prefix []byte) { b.note(b.of.DeleteRange(prefix, after(prefix), nil)) }
-
-func (b *batch) note(err error) {
-	if b.err == nil {
-		b.err = err
-	}
-}
-
-// inOrder takes the steps until one fails.
-func inOrder(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+// Batch is what one Commit saves.
+type Batch struct {
+	// Records that are delivered: of each stream a contiguous prefix of what is not yet saved, in its order (I2).
+	Records []*change.Record
+	// Marks by the name of the sink, none newer than the records allow.
+	Marks map[string]sink.Mark
+	// Carried is by the name of the sink what its mark carries, which is in Marks. An empty one forgets that of an
+	// earlier mark.
+	Carried map[string]Carried
+	// Debts are snapshots that are owed from now on, in the Generation that they come with or a newer one, whatever
+	// After they come with: one that is owed already is owed anew, from its beginning. One is paid by the SnapshotEnd
+	// record of its sink, stream, reason and generation.
+	Debts []Debt
+	// Taken are the subscriptions that sinks have from now on, Left those that they no longer have, with their debts.
+	Taken, Left []Subscription
+	// Absent are the sinks that miss streams from the records behind this batch on, or from From, where that is set and
+	// older. Returning is not read.
+	Absent []Absence
+	// Held is what the logs hold of sinks that come back.
+	Held []Held
+	// Chunks are spooled, and the spools of the sinks by name are then as the extents say: what is not in them is gone.
+	Chunks []Chunk
+	Spools map[string]fifo.Spool
+	// Based are the positions that the logs of sinks are to be compared with, by the sink's subscription; Compared are
+	// sinks for which that is done.
+	Based    map[Subscription]change.Position
+	Compared []string
+	// Resources are what streams are of, for when nobody serves them any more.
+	Resources []change.Stream
+	// Over are streams that end here: position, inventory and resource are forgotten, but for the resource where
+	// records of them may be OnDisk for a sink.
+	Over   []string
+	OnDisk bool
 }

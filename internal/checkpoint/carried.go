@@ -29,7 +29,7 @@ func (s sinks) Carried(sinkName string) (Carried, error) {
 }
 
 // carry writes what marks carry. What a mark carried that is replaced counts no more in any case.
-func (s sinks) carry(b *batch, marks map[string]sink.Mark, carried map[string]Carried) {
+func (s sinks) carry(b *rows, marks map[string]sink.Mark, carried map[string]Carried) {
 	for name, c := range carried {
 		if len(c.IDs) == 0 {
 			b.remove(carriedKey(name))

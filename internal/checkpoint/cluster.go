@@ -68,7 +68,7 @@ func (i identity) SetCluster(c Cluster) error {
 	if err != nil {
 		return err
 	}
-	return i.write(func(b *batch) error {
+	return i.write(func(b *rows) error {
 		if found {
 			b.set(uidKey(before.UID), nil)
 		}

@@ -5,48 +5,7 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
-
-// MaxRecords is the most records that one Batch should hold, of whose objects nothing is kept (see MaxObjects): a
-// larger one costs many times as much, because Pebble makes it into a table of its own.
-const MaxRecords = 8000
-
-// Batch is what one Commit saves.
-type Batch struct {
-	// Records that are delivered: of each stream a contiguous prefix of what is not yet saved, in its order (I2).
-	Records []*change.Record
-	// Marks by the name of the sink, none newer than the records allow.
-	Marks map[string]sink.Mark
-	// Carried is by the name of the sink what its mark carries, which is in Marks. An empty one forgets that of an
-	// earlier mark.
-	Carried map[string]Carried
-	// Debts are snapshots that are owed from now on, in the Generation that they come with or a newer one, whatever
-	// After they come with: one that is owed already is owed anew, from its beginning. One is paid by the SnapshotEnd
-	// record of its sink, stream, reason and generation.
-	Debts []Debt
-	// Taken are the subscriptions that sinks have from now on, Left those that they no longer have, with their debts.
-	Taken, Left []Subscription
-	// Absent are the sinks that miss streams from the records behind this batch on, or from From, where that is set and
-	// older. Returning is not read.
-	Absent []Absence
-	// Held is what the logs hold of sinks that come back.
-	Held []Held
-	// Chunks are spooled, and the spools of the sinks by name are then as the extents say: what is not in them is gone.
-	Chunks []Chunk
-	Spools map[string]fifo.Spool
-	// Based are the positions that the logs of sinks are to be compared with, by the sink's subscription; Compared are
-	// sinks for which that is done.
-	Based    map[Subscription]change.Position
-	Compared []string
-	// Resources are what streams are of, for when nobody serves them any more.
-	Resources []change.Stream
-	// Over are streams that end here: position, inventory and resource are forgotten, but for the resource where
-	// records of them may be OnDisk for a sink.
-	Over   []string
-	OnDisk bool
-}
 
 // Commit saves the batch whole or not at all, and returns when it is durable (I5). It puts the records' objects into
 // the inventory or takes them out, moves each stream to the position of its last record that has one, and replaces the
@@ -80,4 +39,16 @@ func (s *Store) Retain(sinks []string) error {
 		err = errors.Join(err, s.excise(prefix, after(prefix)))
 	}
 	return err
+}
+
+// edit makes what fill writes durable, whole or not at all.
+func (s *Store) edit(fill func(*writer) error) error {
+	return s.write(func(r *rows) error {
+		debts := &debtBook{db: s.database, to: r, known: map[Debt]*bookedDebt{}}
+		return fill(&writer{
+			rows: r, db: s.database, debts: debts, carried: s.sinks, spools: &s.spools,
+			absences:  &absenceBook{saved: &s.absences, to: r, debts: debts, streams: map[string]*missing{}},
+			byPointer: map[*change.Stream]*writtenStream{}, byName: map[string]*writtenStream{},
+		})
+	})
 }

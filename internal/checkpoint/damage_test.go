@@ -194,7 +194,7 @@ func TestNewerPebbleIsRefused(t *testing.T) {
 
 func TestForeignDatabaseIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	db, err := pebble.Open(dir, &pebble.Options{Logger: &logger{to: quiet()}})
+	db, err := pebble.Open(dir, &pebble.Options{Logger: &diary{to: quiet()}})
 	must(t, err)
 	must(t, db.Set([]byte("x"), nil, pebble.Sync))
 	must(t, db.Close())

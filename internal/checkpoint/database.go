@@ -74,16 +74,26 @@ func (d *database) openNow(load func() error) error {
 	if err := checkFiles(d.dir, d.opts); err != nil {
 		return err
 	}
-	db, err := pebble.Open(d.dir, d.pebbleOptions())
+	opts := pebbleOptions(d.dir, d.opts, d.space, d.gate)
+	opts.EventListener = &pebble.EventListener{DataCorruption: d.reportDamage}
+	db, err := pebble.Open(d.dir, opts)
 	if err != nil {
 		return openError(d.dir, err)
 	}
 	d.db = db
-	if err := inOrder(d.checkFormat, load, d.mend); err != nil {
+	if err := inOrder(load, d.mend); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	d.gate.open()
 	return nil
+}
+
+// reportDamage makes the next write fail: what is damaged would otherwise be found again and again in the background,
+// and never be told.
+func (d *database) reportDamage(info pebble.DataCorruptionInfo) {
+	d.damage.CompareAndSwap(nil, &DamagedError{
+		Op: "commit", Dir: d.dir, Err: fmt.Errorf("%s: %w", info.Path, info.Details),
+	})
 }
 
 // mend makes the files private that an earlier version, a copy or a mount has opened to others.
@@ -170,7 +180,7 @@ func (d *database) holds(prefix []byte) (bool, error) {
 var errEnough = errors.New("enough")
 
 // write makes what fill writes durable as one batch. A batch with nothing in it costs nothing.
-func (d *database) write(fill func(*batch) error) error {
+func (d *database) write(fill func(*rows) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -179,7 +189,7 @@ func (d *database) write(fill func(*batch) error) error {
 	if damage := d.damage.Load(); damage != nil {
 		return damage
 	}
-	b := &batch{of: d.db.NewBatch()}
+	b := &rows{of: d.db.NewBatch()}
 	defer func() { _ = b.of.Close() }() // it only gives memory back
 	if b.note(fill(b)); b.err != nil {
 		return b.err
@@ -201,7 +211,7 @@ func (d *database) write(fill func(*batch) error) error {
 
 // set writes one value, durably.
 func (d *database) set(key, value []byte) error {
-	return d.write(func(b *batch) error {
+	return d.write(func(b *rows) error {
 		b.set(key, value)
 		return nil
 	})

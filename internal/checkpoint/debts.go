@@ -38,7 +38,7 @@ func (d debts) Debts() ([]Debt, error) {
 // debtBook is the debts as a batch changes them.
 type debtBook struct {
 	db    *database
-	to    *batch
+	to    *rows
 	known map[Debt]*bookedDebt // by what they are the same by: no generation, no cursor
 }
 

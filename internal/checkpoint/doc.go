@@ -5,6 +5,10 @@
 // that changes by whole batches only (I5). Tracker and Marks are pure; package pipeline owns their lock and decides
 // when to commit.
 //
+// A Store is made of parts that know one thing each: identity, streams, inventory, images, sinks, subscriptions, debts,
+// absences and spools. They read the database, and it knows none of them. A commit fills one set of rows through the
+// writer; what it changes step by step, it keeps in a debtBook and an absenceBook until the rows are durable.
+//
 // Decisions:
 //
 //   - One Pebble database for positions, inventory and marks, so that one synced batch changes them together. bbolt,

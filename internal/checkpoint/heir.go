@@ -11,12 +11,12 @@ type heir struct {
 
 // standing writes the position, and what the heir has of each sink.
 func (h *heir) standing(sinks []string) error {
-	position, _, err := h.store.Position(h.from)
+	position, _, err := streams{h.db}.Position(h.from)
 	if err != nil {
 		return err
 	}
 	if !h.exact {
-		own, _, err := h.store.Position(h.to)
+		own, _, err := streams{h.db}.Position(h.to)
 		if err != nil {
 			return err
 		}
@@ -62,18 +62,18 @@ func (h *heir) ofSink(sinkName string) error {
 }
 
 func (h *heir) subscription(from, to Subscription) error {
-	subscriptions, err := h.store.Subscriptions()
+	all, err := subscriptions{h.db}.Subscriptions()
 	if err != nil {
 		return err
 	}
 	known := false
-	for subscription := range subscriptions {
+	for subscription := range all {
 		known = known || subscription.Stream == to.Stream
 	}
 	switch {
-	case subscriptions[from] && (h.exact || !known):
+	case all[from] && (h.exact || !known):
 		h.set(subscriptionKey(to), nil)
-	case !subscriptions[from] && subscriptions[to]: // it lacks a part of the objects
+	case !all[from] && all[to]: // it lacks a part of the objects
 		h.remove(subscriptionKey(to))
 	}
 	return nil
@@ -82,11 +82,11 @@ func (h *heir) subscription(from, to Subscription) error {
 // debtsOf makes the heir owe what was owed. The snapshot of a part goes on where it was, and that of the whole begins
 // anew.
 func (h *heir) debtsOf(from, to Subscription) error {
-	debts, err := h.store.Debts()
+	owed, err := debts{h.db}.Debts()
 	if err != nil {
 		return err
 	}
-	for _, d := range debts {
+	for _, d := range owed {
 		if d.Sink != from.Sink || d.Stream != from.Stream {
 			continue
 		}
@@ -107,11 +107,11 @@ func (h *heir) debtsOf(from, to Subscription) error {
 // absence makes a sink that misses a part of the heir's objects miss the heir, from the oldest version on that it may
 // lack anything of.
 func (h *heir) absence(from, to Subscription) error {
-	absence, absent, err := h.store.absences.of(from)
+	absence, absent, err := h.absences.saved.of(from)
 	if err != nil {
 		return err
 	}
-	own, ownAbsent, err := h.store.absences.of(to)
+	own, ownAbsent, err := h.absences.saved.of(to)
 	switch {
 	case err != nil || !absent && !ownAbsent:
 		return err
@@ -133,11 +133,11 @@ func (h *heir) absence(from, to Subscription) error {
 
 // replayBase writes the position that the sink's log is compared with, where that is an earlier one.
 func (h *heir) replayBase(from, to Subscription) error {
-	base, based, err := h.store.replayBase(from)
+	base, based, err := subscriptions{h.db}.replayBase(from)
 	if err != nil {
 		return err
 	}
-	own, ownBased, err := h.store.replayBase(to)
+	own, ownBased, err := subscriptions{h.db}.replayBase(to)
 	if err != nil || !based && !ownBased {
 		return err
 	}

@@ -13,20 +13,20 @@ type heritage struct {
 	namespace string // of the objects; "" is all of them, and nothing is left then
 }
 
-// heritageOf says whether the stream of the name is another one that overlaps with the heir.
-func heritageOf(name string, heir change.Stream) (heritage, bool) {
+// heritageOf says whether the stream of the name is another one that overlaps with the to.
+func heritageOf(name string, to change.Stream) (heritage, bool) {
 	namespace, resource, found := strings.Cut(name, "/")
 	if !found {
 		namespace, resource = "", name
 	}
-	if resource != heir.Resource.String() || (namespace == "") == (heir.Namespace == "") {
+	if resource != to.Resource.String() || (namespace == "") == (to.Namespace == "") {
 		return heritage{}, false
 	}
-	return heritage{from: name, to: heir.String(), namespace: heir.Namespace}, true
+	return heritage{from: name, to: to.String(), namespace: to.Namespace}, true
 }
 
-// rows are what the keys begin with, behind the prefix of a table, of the objects that move.
-func (h *heritage) rows(prefix []byte) []byte {
+// part is what the keys begin with, behind the prefix of a table, of the objects that move.
+func (h *heritage) part(prefix []byte) []byte {
 	if h.namespace == "" {
 		return prefix
 	}

@@ -40,7 +40,7 @@ func (i images) KeepObjects(stream string, form []byte) error {
 	if err != nil || bytes.Equal(known, form) {
 		return err
 	}
-	err = i.write(func(b *batch) error {
+	err = i.write(func(b *rows) error {
 		if dropObjects(b, stream); form != nil {
 			b.set(formKey(stream), form)
 		}
@@ -53,14 +53,14 @@ func (i images) KeepObjects(stream string, form []byte) error {
 }
 
 // dropObjects removes what is kept of the stream, and in what form.
-func dropObjects(b *batch, stream string) {
+func dropObjects(b *rows, stream string) {
 	b.remove(formKey(stream))
 	b.removeAll(streamPrefix(tableObject, stream))
 }
 
 // keepObject puts what is kept of the record's object in the place of what was. The prefix is that of the stream's
 // objects.
-func keepObject(b *batch, prefix []byte, rec *change.Record) {
+func keepObject(b *rows, prefix []byte, rec *change.Record) {
 	object, changed := rec.Keeps()
 	if !changed {
 		return

@@ -45,7 +45,7 @@ func (s *Store) inherit(h heritage) (moved bool, err error) {
 	}
 	isPart := h.namespace != ""
 	if isPart && continues {
-		if some, err := s.holds(h.rows(inventoryPrefix(h.from))); err != nil || !some {
+		if some, err := s.holds(h.part(inventoryPrefix(h.from))); err != nil || !some {
 			return false, err // it took everything in an earlier life
 		}
 	}

@@ -39,8 +39,8 @@ func (m *mover) objects(sinks []string) error {
 	if kept := streamPrefix(tableObject, m.from); bytes.Equal(from, to) {
 		err = m.move(kept, streamPrefix(tableObject, m.to), always)
 	} else {
-		err = m.write(func(b *batch) error {
-			b.removeAll(m.rows(kept))
+		err = m.write(func(b *rows) error {
+			b.removeAll(m.part(kept))
 			return nil
 		})
 	}
@@ -71,8 +71,8 @@ func isNewer(there, value []byte) (bool, error) {
 func (m *mover) move(from, to []byte, replaces func(there, value []byte) (bool, error)) error {
 	for {
 		more := false
-		err := m.write(func(b *batch) error {
-			err := m.each(m.rows(from), func(key, value []byte) error {
+		err := m.write(func(b *rows) error {
+			err := m.each(m.part(from), func(key, value []byte) error {
 				b.key = append(append(b.key[:0], to...), key[len(from):]...)
 				if err := m.replace(b, value, replaces); err != nil {
 					return err
@@ -94,7 +94,7 @@ func (m *mover) move(from, to []byte, replaces func(there, value []byte) (bool, 
 }
 
 // replace writes the row under the batch's key, unless the one that is there stays.
-func (m *mover) replace(b *batch, value []byte, replaces func(there, value []byte) (bool, error)) error {
+func (m *mover) replace(b *rows, value []byte, replaces func(there, value []byte) (bool, error)) error {
 	there, found, err := m.get(b.key)
 	if err != nil {
 		return err

@@ -13,14 +13,14 @@ import (
 // to four times the bytes saved. They were measured with a million objects: with a smaller memtable a full batch
 // becomes a flush of its own, and a lower L0CompactionThreshold doubles the bytes written. Without cgo memtables are on
 // Go's heap, so that each of their bytes counts twice in the process: six instead of four megabytes cost fourteen.
-func (d *database) pebbleOptions() *pebble.Options {
+func pebbleOptions(dir string, opts Options, space *space, gate *gate) *pebble.Options {
 	o := &pebble.Options{
 		FormatMajorVersion:          pebble.FormatValueSeparation,
-		FS:                          vfs.OnDiskFull(d.opts.fs, d.space.wait),
-		ReadOnly:                    d.opts.ReadOnly,
-		Logger:                      &logger{dir: d.dir, to: d.opts.Logger, exit: d.opts.exit},
+		FS:                          vfs.OnDiskFull(opts.fs, space.wait),
+		ReadOnly:                    opts.ReadOnly,
+		Logger:                      &diary{dir: dir, to: opts.Logger, exit: opts.exit},
 		CacheSize:                   2 << 20,
-		MemTableSize:                d.opts.memTable,
+		MemTableSize:                opts.memTable,
 		MemTableStopWritesThreshold: 2,
 		MaxOpenFiles:                256,
 		L0CompactionThreshold:       16,
@@ -30,8 +30,7 @@ func (d *database) pebbleOptions() *pebble.Options {
 		MaxManifestFileSize:         8 << 20,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 1 },
 	}
-	o.EventListener = &pebble.EventListener{DataCorruption: d.reportDamage}
-	o.Experimental.CompactionScheduler = d.gate
+	o.Experimental.CompactionScheduler = gate
 	o.Experimental.EnableColumnarBlocks = func() bool { return true }
 	o.Experimental.FileCacheShards = 1
 	o.Experimental.ReadSamplingMultiplier = -1 // no compaction is ever started by reading
@@ -42,32 +41,24 @@ func (d *database) pebbleOptions() *pebble.Options {
 	return o
 }
 
-// reportDamage makes the next write fail: what is damaged would otherwise be found again and again in the background,
-// and never be told.
-func (d *database) reportDamage(info pebble.DataCorruptionInfo) {
-	d.damage.CompareAndSwap(nil, &DamagedError{
-		Op: "commit", Dir: d.dir, Err: fmt.Errorf("%s: %w", info.Path, info.Details),
-	})
-}
-
-// logger passes on what Pebble says in the background.
-type logger struct {
+// diary passes on what Pebble says in the background.
+type diary struct {
 	dir  string
 	to   *slog.Logger
 	exit func(code int)
 }
 
-// Infof drops Pebble's diary.
-func (l *logger) Infof(string, ...any) {}
+// Infof drops what is of no interest.
+func (l *diary) Infof(string, ...any) {}
 
 // Errorf is an error that Pebble goes on after.
-func (l *logger) Errorf(format string, args ...any) {
+func (l *diary) Errorf(format string, args ...any) {
 	l.to.Warn("the state's database reports a problem", "dir", l.dir, "error", fmt.Sprintf(format, args...))
 }
 
 // Fatalf ends the process: Pebble cannot go on, and promises nothing if the call returns. What was saved is safe, and
 // the next start continues there.
-func (l *logger) Fatalf(format string, args ...any) {
+func (l *diary) Fatalf(format string, args ...any) {
 	l.to.Error("save state: the database cannot continue; what was saved is safe, and the next start continues there",
 		"dir", l.dir, "error", fmt.Sprintf(format, args...))
 	l.exit(1)

@@ -35,7 +35,7 @@ type spools struct {
 }
 
 // put writes chunks and extents.
-func (s *spools) put(b *batch, chunks []Chunk, extents map[string]fifo.Spool) {
+func (s *spools) put(b *rows, chunks []Chunk, extents map[string]fifo.Spool) {
 	for _, chunk := range chunks {
 		b.set(spoolKey(chunk.Sink, chunk.Part, chunk.Number), chunk.Value)
 	}

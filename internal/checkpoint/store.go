@@ -2,9 +2,9 @@ package checkpoint
 
 import "context"
 
-// Store is the saved state of one exporter: one directory, owned by one process at a time (I10). Each of its parts knows
-// one thing; Commit changes all of them together (I5). All methods but Close may be called from several goroutines; none
-// may be called after Close, and scans must have ended before it.
+// Store is the saved state of one exporter: one directory, owned by one process at a time (I10). Each of its parts
+// knows one thing; Commit changes all of them together (I5). All methods but Close may be called from several
+// goroutines; none may be called after Close, and scans must have ended before it.
 //
 // Its errors are a *disk.FullError where the volume is full, in which case the same call works later, a *DamagedError
 // where the files are not what was written, and otherwise the operating system's.
@@ -38,7 +38,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		sinks: sinks{d, z}, subscriptions: subscriptions{d}, debts: debts{d}, absences: absences{database: d},
 		spools: spools{database: d, codec: codec{zipper: z}, reclaimed: map[string]*reclaimed{}},
 	}
-	if err := d.open(ctx, func() error { return inOrder(s.spools.load, s.absences.load) }); err != nil {
+	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.spools.load, s.absences.load) }); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -6,24 +6,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// edit makes what fill writes durable as one batch.
-func (s *Store) edit(fill func(*writer) error) error {
-	return s.write(func(b *batch) error {
-		debts := &debtBook{db: s.database, to: b, known: map[Debt]*bookedDebt{}}
-		return fill(&writer{
-			batch: b, store: s, debts: debts,
-			absences:  &absenceBook{saved: &s.absences, to: b, debts: debts, streams: map[string]*missing{}},
-			byPointer: map[*change.Stream]*writtenStream{}, byName: map[string]*writtenStream{},
-		})
-	})
-}
-
 // writer fills one batch with what changes together.
 type writer struct {
-	*batch
-	store    *Store
+	*rows
+	db       *database
 	debts    *debtBook
 	absences *absenceBook
+	carried  sinks
+	spools   *spools
 
 	byPointer map[*change.Stream]*writtenStream
 	byName    map[string]*writtenStream
@@ -54,7 +44,7 @@ func (w *writer) apply(b *Batch) error {
 		}
 	}
 	w.debts.close()
-	w.store.put(w.batch, b.Chunks, b.Spools)
+	w.spools.put(w.rows, b.Chunks, b.Spools)
 	w.streams(b)
 	return nil
 }
@@ -77,7 +67,7 @@ func (w *writer) record(rec *change.Record) error {
 	case rec.Sink != "" || !rec.Op.OfObject(): // what is for one sink tells nothing of the others
 		return nil
 	}
-	keepObject(w.batch, stream.objects, rec)
+	keepObject(w.rows, stream.objects, rec)
 	w.key = appendKey(append(w.key[:0], stream.prefix...), rec.Key)
 	if rec.Op == change.Deleted {
 		w.remove(w.key)
@@ -94,7 +84,7 @@ func (w *writer) sinks(b *Batch) {
 	for name, mark := range b.Marks {
 		w.set(markKey(name), []byte(mark))
 	}
-	w.store.carry(w.batch, b.Marks, b.Carried)
+	w.carried.carry(w.rows, b.Marks, b.Carried)
 	for _, subscription := range b.Taken {
 		w.set(subscriptionKey(subscription), nil)
 	}
@@ -118,7 +108,7 @@ func (w *writer) absent(b *Batch) error {
 	}
 	for _, h := range b.Held {
 		isOf := func(a Absence) bool { return a.Subscription == h.Subscription }
-		if !slices.ContainsFunc(w.store.byStream[h.Stream], isOf) && !slices.ContainsFunc(b.Absent, isOf) {
+		if !slices.ContainsFunc(w.absences.saved.byStream[h.Stream], isOf) && !slices.ContainsFunc(b.Absent, isOf) {
 			continue // it misses nothing
 		}
 		if err := w.absences.hold(h); err != nil {
@@ -147,7 +137,7 @@ func (w *writer) streams(b *Batch) {
 
 // drop forgets the stream's position and inventory, and what is kept of its objects.
 func (w *writer) drop(stream string) {
-	dropObjects(w.batch, stream)
+	dropObjects(w.rows, stream)
 	w.remove(positionKey(stream))
 	w.removeAll(inventoryPrefix(stream))
 }
@@ -161,7 +151,7 @@ func (w *writer) leave(subscription Subscription) {
 
 // forget removes all that is known of a sink.
 func (w *writer) forget(sinkName string) {
-	w.saved = w.store.absences.load
+	w.saved = w.absences.saved.load
 	for _, table := range []byte{tableSubscription, tableDebt, tableSpool, tableReplayBase, tableAbsent, tableMissed, tableFresh} {
 		w.removeAll(sinkPrefix(table, sinkName))
 	}

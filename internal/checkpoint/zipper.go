@@ -6,25 +6,25 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxFrame is the longest text that is believed of a frame, in bytes: one record passes whatever its size, and etcd takes
-// none above a few megabytes.
+// maxFrame is the longest text that is believed of a frame, in bytes: one record passes whatever its size, and etcd
+// takes none above a few megabytes.
 const maxFrame = 1 << 30
 
 // zipper makes and reads zstd frames (RFC 8878). The zero value is ready for use, by several goroutines.
 type zipper struct {
-	once   sync.Once
-	writer *zstd.Encoder
-	reader *zstd.Decoder
-	err    error
+	once    sync.Once
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+	err     error
 }
 
 // start makes both directions when the first is needed: their tables take a few megabytes.
 func (z *zipper) start() error {
 	z.once.Do(func() {
-		z.writer, z.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		z.encoder, z.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 			zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 		if z.err == nil {
-			z.reader, z.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
+			z.decoder, z.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
 		}
 	})
 	return z.err
@@ -35,7 +35,7 @@ func (z *zipper) zip(dst, text []byte) ([]byte, error) {
 	if err := z.start(); err != nil {
 		return nil, err
 	}
-	return z.writer.EncodeAll(text, dst), nil
+	return z.encoder.EncodeAll(text, dst), nil
 }
 
 // unzip is the inverse of zip, with the size that dst has room for.
@@ -43,5 +43,5 @@ func (z *zipper) unzip(dst, frame []byte) ([]byte, error) {
 	if err := z.start(); err != nil {
 		return nil, err
 	}
-	return z.reader.DecodeAll(frame, dst)
+	return z.decoder.DecodeAll(frame, dst)
 }
