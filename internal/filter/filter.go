@@ -7,7 +7,6 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/ext"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -80,13 +79,11 @@ func (f *Filter) Passes(rec *change.Record) (bool, error) {
 	if !rec.Op.OfObject() || rec.Object == nil {
 		return true, nil
 	}
-	var object any
-	if err := json.Unmarshal(rec.Object, &object); err != nil {
+	object, err := read(rec.Object)
+	if err != nil {
 		return false, errors.New("read the object: it is not JSON, or contains a number that is too large")
 	}
-	result, _, err := f.program.Eval(map[string]any{
-		"object": object, "op": rec.Op.String(), "oldObject": func() any { return before(rec) },
-	})
+	result, _, err := f.program.Eval(&view{rec: rec, object: object})
 	if err != nil {
 		return false, fmt.Errorf("evaluate filter: %w", withoutValues(err, f.expression))
 	}
@@ -95,16 +92,4 @@ func (f *Filter) Passes(rec *change.Record) (bool, error) {
 		return false, errors.New("evaluate filter: the expression is neither true nor false for this object")
 	}
 	return bool(passes), nil
-}
-
-// before is the value of oldObject. It is only made where the expression comes to it.
-func before(rec *change.Record) any {
-	if rec.Before == nil {
-		return types.NullValue
-	}
-	var object any
-	if err := json.Unmarshal(rec.Before, &object); err != nil {
-		return types.NewErr("%s: %v", unreadable, err)
-	}
-	return object
 }

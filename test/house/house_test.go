@@ -32,8 +32,9 @@ func arrows() map[string][]string {
 		"internal/usage":            {},
 		"internal/schema":           {"internal/change"},
 		"internal/schema/generate":  {"internal/schema"},
+		"internal/scan":             {},
 		"internal/transform":        {},
-		"internal/filter":           {"internal/change"},
+		"internal/filter":           {"internal/change", "internal/scan"},
 		"internal/shape":            {"internal/change", "internal/filter", "internal/transform"},
 		"internal/disk":             {},
 		"internal/checkpoint":       {"internal/change", "internal/disk", "internal/fifo", "internal/sink"},
@@ -92,7 +93,7 @@ func brands() map[string][]string {
 
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
-	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/transform",
+	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/scan", "internal/transform",
 		"internal/sink/kafka/batch", "internal/usage"}
 }
 

@@ -1,0 +1,117 @@
+package scan
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// Cursor steps through one JSON text from its front to its end. It never fails, it breaks: at the first byte that
+// cannot be there it jumps to the end, where every further step stays and finds nothing. What was found before may be
+// no JSON: nothing of it counts until Whole says so.
+type Cursor struct {
+	text   []byte
+	at     int
+	depth  int  // of the containers entered
+	fresh  bool // a container was just entered
+	broken bool
+	huge   bool // a number was too large for a float64
+}
+
+// New stands at the text's value.
+func New(text []byte) Cursor { return Cursor{text: text, at: space(text, 0)} }
+
+// At is where the cursor stands in the text.
+func (c *Cursor) At() int { return c.at }
+
+// Byte is the byte at which the cursor stands, 0 at the end.
+func (c *Cursor) Byte() byte {
+	if c.at >= len(c.text) {
+		return 0
+	}
+	return c.text[c.at]
+}
+
+// Whole says whether the cursor is at the end of the text, and the text is one JSON value.
+func (c *Cursor) Whole() bool {
+	return !c.broken && c.depth == 0 && c.at > 0 && space(c.text, c.at) == len(c.text)
+}
+
+// Huge says whether a number that was stepped over is too large for a float64.
+func (c *Cursor) Huge() bool { return c.huge }
+
+// Enter steps into the object or list at which the cursor stands.
+func (c *Cursor) Enter() {
+	if c.depth++; c.depth > maxDepth {
+		c.to(none)
+		return
+	}
+	c.at, c.fresh = space(c.text, c.at+1), true
+}
+
+// Next says whether there is one more member in the container, which the bracket closes, and steps to it. Behind the
+// last one it steps out. Each member must be stepped over before the next one.
+func (c *Cursor) Next(bracket byte) bool {
+	fresh := c.fresh
+	c.fresh = false
+	if !fresh {
+		c.at = space(c.text, c.at)
+	}
+	if c.Byte() == bracket {
+		c.depth--
+		c.at++
+		return false
+	}
+	if !fresh {
+		c.pass(',')
+	}
+	return !c.broken
+}
+
+// Key steps to the member's value, and returns its key as it is written, with its quotes.
+func (c *Cursor) Key() []byte {
+	start := c.at
+	c.to(str(c.text, start))
+	key := c.text[start:c.at]
+	c.at = space(c.text, c.at)
+	c.pass(':')
+	return key
+}
+
+// Skip steps over the value at which the cursor stands, and returns it.
+func (c *Cursor) Skip() []byte {
+	start := c.at
+	c.to(c.value(start, c.depth))
+	return c.text[start:c.at]
+}
+
+func (c *Cursor) to(i int) {
+	if c.broken = c.broken || i < 0; c.broken {
+		i = len(c.text)
+	}
+	c.at = i
+}
+
+func (c *Cursor) pass(b byte) {
+	if c.Byte() != b {
+		c.to(none)
+		return
+	}
+	c.at = space(c.text, c.at+1)
+}
+
+// Text is what the string says that is written so, with its quotes. It may share the memory.
+func Text(token []byte) []byte {
+	if len(token) < len(`""`) {
+		return nil // of a text that broke
+	}
+	inner := token[1 : len(token)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return inner
+	}
+	var text string
+	if err := json.Unmarshal(token, &text); err != nil {
+		return inner // of a text that broke
+	}
+	return []byte(text)
+}

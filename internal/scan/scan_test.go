@@ -1,0 +1,130 @@
+package scan
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/test/objects"
+)
+
+// walk goes through the text by steps, and skips what is deeper than the depth.
+func walk(c *Cursor, depth int) {
+	closing := map[byte]byte{'{': '}', '[': ']'}[c.Byte()]
+	if closing == 0 || depth == 0 {
+		c.Skip()
+		return
+	}
+	object := c.Byte() == '{'
+	c.Enter()
+	for c.Next(closing) {
+		if object {
+			c.Key()
+		}
+		walk(c, depth-1)
+	}
+}
+
+// check holds walks of several depths against encoding/json.
+func check(t *testing.T, text []byte) {
+	t.Helper()
+	want := json.Valid(text)
+	var value any
+	huge := want && json.Unmarshal(text, &value) != nil
+	for _, depth := range []int{0, 1, 2, 5, 20_000} {
+		c := New(text)
+		if walk(&c, depth); c.Whole() != want || want && c.Huge() != huge {
+			t.Fatalf("%.300q by steps of depth %d: whole %t, huge %t; want %t, %t", text, depth, c.Whole(), c.Huge(), want, huge)
+		}
+	}
+}
+
+func texts() []string {
+	deep := func(n int) string { return strings.Repeat(`{"a":[`, n/2) + strings.Repeat("]}", n/2) }
+	return []string{
+		"", " ", "{}", "[]", " [ ] ", `{"a":1}`, `{"a":1,}`, `{,}`, `[1,]`, `[,1]`, `{"a"}`, `{"a":}`, `{"a" : 1 , "b":[ ]}x`, "{}{}", "{}\x00", "1", "-", "01",
+		"1.", "1e", "1e+", "1e400", "-1e400", strings.Repeat("9", 309), strings.Repeat("9", 301), "0.5e-999", `"a`, `"a\`, `"\u12`, `"\u12g4"`, "\"\n\"",
+		"\"\x7f\x80\xff\"", `"aaaaaaa\"bbbbbbb\\"`, "nul", "nulll", "true", "truefalse", `{"a":1"b":2}`, `[1 2]`, `{"a":1]`, `[1}`, "]", "}", `{a:1}`,
+		deep(9998), deep(10_000), deep(10_002), strings.Repeat("[", 20_000), strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
+	}
+}
+
+func TestTheTextIsJSONWhereEncodingJSONSaysSo(t *testing.T) {
+	for _, text := range texts() {
+		check(t, []byte(text))
+	}
+	kinds, err := objects.Kinds()
+	if err != nil || len(kinds) < 100 {
+		t.Fatalf("%d kinds, %v", len(kinds), err)
+	}
+	for _, text := range kinds {
+		check(t, text)
+	}
+}
+
+// TestEveryByteIsLookedAt puts every byte at every place of two words.
+func TestEveryByteIsLookedAt(t *testing.T) {
+	const text = `{"key":"a value of some length","n":[-1.5e3,true]}`
+	for i := range len(text) {
+		for b := range 256 {
+			broken := []byte(text)
+			broken[i] = byte(b)
+			check(t, broken)
+		}
+		check(t, []byte(text[:i]))
+	}
+}
+
+func TestTextIsWhatEncodingJSONReads(t *testing.T) {
+	for _, token := range []string{`""`, `"a"`, `"\u0061\n"`, "\"\xff\"", `"\ud800"`, `"é\/"`, `"\ud83d\ude00"`} {
+		var want string
+		if err := json.Unmarshal([]byte(token), &want); err != nil {
+			t.Fatal(err)
+		}
+		if got := Text([]byte(token)); string(got) != want {
+			t.Errorf("%s is %q, want %q", token, got, want)
+		}
+	}
+}
+
+// FuzzScan has texts as they come, and as their bytes choose among shapes.
+func FuzzScan(f *testing.F) {
+	for _, text := range texts() {
+		if len(text) < 1000 {
+			f.Add([]byte(text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		check(t, text)
+		check(t, objects.Shaped(text))
+	})
+}
+
+// BenchmarkSkip is a proof of the 12 KiB Pod of the benchmarks, beside that of encoding/json.
+func BenchmarkSkip(b *testing.B) {
+	object, err := os.ReadFile(filepath.Join("..", "..", "bench", "testdata", "pod.template.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	object = bytes.TrimSpace(object)
+	b.Run("scan", func(b *testing.B) {
+		b.SetBytes(int64(len(object)))
+		for b.Loop() {
+			c := New(object)
+			if c.Skip(); !c.Whole() {
+				b.Fatal("not whole")
+			}
+		}
+	})
+	b.Run("json", func(b *testing.B) {
+		b.SetBytes(int64(len(object)))
+		for b.Loop() {
+			if !json.Valid(object) {
+				b.Fatal("not valid")
+			}
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package scan
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Eight bytes are looked at as one word, a lane for each byte. What is found in a lane is marked in its top bit.
+const (
+	wordBytes = 8
+
+	ones = 0x0101010101010101 // the lowest bit of each lane
+	tops = ones << 7          // the highest bit of each lane
+
+	quotes      = ones * '"'
+	backslashes = ones * '\\'
+	printable   = ones * (0x80 - ' ') // added to a lane of seven bits, reaches the top bit from a space on
+)
+
+// str returns where the string at i ends, or none.
+func str(p []byte, i int) int {
+	if i >= len(p) || p[i] != '"' {
+		return none
+	}
+	for i++; i <= len(p)-wordBytes; {
+		word := binary.LittleEndian.Uint64(p[i : i+wordBytes])
+		low := word &^ tops
+		// The top bit of a difference stays only where it is 0, and no lane borrows from the next.
+		found := (tops - (low ^ quotes)) | (tops - (low ^ backslashes)) | ^(low + printable)
+		if found = found & tops &^ word; found == 0 {
+			i += wordBytes
+			continue
+		}
+		i += bits.TrailingZeros64(found) / 8
+		if p[i] == '"' {
+			return i + 1
+		}
+		if i = escape(p, i); i < 0 {
+			return none
+		}
+	}
+	return strTail(p, i)
+}
+
+// strTail is str within the last bytes of the text.
+func strTail(p []byte, i int) int {
+	for i < len(p) && p[i] != '"' {
+		switch {
+		case p[i] < ' ':
+			return none
+		case p[i] != '\\':
+			i++
+			continue
+		}
+		if i = escape(p, i); i < 0 {
+			return none
+		}
+	}
+	return closing(p, i, '"')
+}
+
+// escape returns where the escape at i ends, or none where there is none.
+func escape(p []byte, i int) int {
+	if i+1 >= len(p) || p[i] != '\\' {
+		return none
+	}
+	switch p[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 2
+	case 'u':
+		if i+6 <= len(p) && isHex(p[i+2]) && isHex(p[i+3]) && isHex(p[i+4]) && isHex(p[i+5]) {
+			return i + 6
+		}
+	}
+	return none
+}
+
+func isHex(b byte) bool {
+	return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'f'
+}
