@@ -9,28 +9,31 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// Check prints a line for each thing that is checked.
-func Check(ctx context.Context, to Access, cfg *config.Config, out io.Writer) error {
+// Check prints what was found of each thing that is checked, as lines or as a document.
+func Check(ctx context.Context, to Access, cfg *config.Config, out *console.Findings) error {
 	newLogger(io.Discard, cfg.Log)
 	r := report{out: out}
 	r.ok("configuration")
 	c, err := findCluster(to, cfg)
 	if err == nil {
 		checkCluster(ctx, c, cfg, &r)
-		c.recallIfSaved(ctx, cfg.State.Dir)
 	} else {
 		r.problem(err)
 		c = &cluster{name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
 	}
+	running := checkState(ctx, c, cfg, &r)
+	checkListen(ctx, cfg.Listen, running, &r)
 	checkPlaces(cfg, c, &r)
 	for i := range cfg.Sinks {
-		checkSink(ctx, &cfg.Sinks[i], c, &r)
+		checkSink(ctx, &checked{&cfg.Sinks[i], running}, c, &r)
 	}
-	return r.err()
+	return errors.Join(r.err(), out.End())
 }
 
 func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report) {
@@ -54,6 +57,7 @@ func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report
 	for _, s := range c.Streams() {
 		checkStream(ctx, access, &s, r)
 	}
+	checkPaths(ctx, access, c, r)
 	noteLeftOut(c.Chosen.Load(), cfg, r)
 }
 
@@ -97,8 +101,14 @@ type checker interface {
 	Check(ctx context.Context) (note string, err error)
 }
 
-func checkSink(ctx context.Context, s *config.Sink, c *cluster, r *report) {
-	built, err := buildSink(s, c, outlet{io.Discard, nopObserver{}})
+// checked is a sink that is looked at, and the exporter that may have it open; nil is none.
+type checked struct {
+	*config.Sink
+	running *control.Running
+}
+
+func checkSink(ctx context.Context, s *checked, c *cluster, r *report) {
+	built, err := buildSink(s.Sink, c, outlet{io.Discard, nopObserver{}})
 	if err != nil {
 		r.problem(err)
 		return
@@ -106,6 +116,9 @@ func checkSink(ctx context.Context, s *config.Sink, c *cluster, r *report) {
 	note := ""
 	if target, ok := built.Target.(checker); ok {
 		note, err = target.Check(ctx)
+	}
+	if d, known := c.destination(s.Sink); known == nil && d.inUse != nil && d.inUse(err) && holds(s.running, s.Name, d.address) {
+		note, err = "the running exporter has it open", nil
 	}
 	if err != nil {
 		for _, one := range joined(err) {

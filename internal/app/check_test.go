@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -43,7 +44,7 @@ func TestExitCodeTellsWhatToChange(t *testing.T) {
 
 func TestReportCountsEachProblem(t *testing.T) {
 	var out bytes.Buffer
-	r := report{out: &out}
+	r := report{out: &console.Findings{Out: &out}}
 	r.ok("configuration")
 	r.note("by the way")
 	if r.err() != nil {

@@ -85,17 +85,6 @@ func (c *cluster) recall(store *checkpoint.Store) error {
 	return nil
 }
 
-// recallIfSaved is recall for who only looks. Where the state cannot be read, whoever opens it next says why.
-func (c *cluster) recallIfSaved(ctx context.Context, dir string) {
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
-	if err != nil {
-		return
-	}
-	if errors.Join(c.recall(store), store.Close()) != nil {
-		c.met.Store(nil)
-	}
-}
-
 // embody gives the exporter the identity of its state, under which others see what it has sent.
 func (c *cluster) embody(store *checkpoint.Store) error {
 	key, err := store.RedactionKey()

@@ -15,6 +15,8 @@ type destination struct {
 	tombstones bool               // a delete is followed by a message without a value
 	shared     bool               // other clusters may write there, so only the records of this one count
 	places     []place            // what it alone writes to
+	address    string             // for people, without a login
+	inUse      func(error) bool   // says whether an error is that another process has it open; nil is never
 	build      func(outlet) (sink.Sink, error)
 	read       func(sink.Start) (sink.Reader, error) // its log
 }

@@ -14,6 +14,7 @@ import (
 func fileDestination(s *config.Sink, _ *cluster) (*destination, error) {
 	d := &destination{
 		transport: encode.File,
+		inUse:     func(err error) bool { return errors.As(err, new(*file.InUseError)) },
 		build: func(to outlet) (sink.Sink, error) {
 			return file.New(file.Options{
 				Path: s.File.Path, MaxBytes: int64(s.File.Rotate), Keep: s.File.Keep, Stdout: to.stdout, Retry: retried(to.told, s.Name),
@@ -21,12 +22,8 @@ func fileDestination(s *config.Sink, _ *cluster) (*destination, error) {
 		},
 		read: func(start sink.Start) (sink.Reader, error) { return file.NewReader(s.File.Path, start) },
 	}
-	if path, err := filepath.Abs(s.File.Path); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
-		}
-		d.places = []place{{what: "file " + path, key: "file.path"}}
-	}
+	d.address = fileAddress(s.File.Path)
+	d.places = []place{{what: "file " + d.address, key: "file.path"}}
 	return d, nil
 }
 
@@ -36,9 +33,24 @@ func stdoutDestination(s *config.Sink, c *cluster) (*destination, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.places = nil
+	d.places, d.address = nil, "standard output"
 	d.read = func(sink.Start) (sink.Reader, error) {
 		return nil, errors.New("standard output cannot be read back: choose another sink")
 	}
 	return d, nil
+}
+
+// fileAddress is the file's own name, whatever links lead to it.
+func fileAddress(path string) string {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if real, err := filepath.EvalSymlinks(absolute); err == nil {
+		return real
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(absolute)); err == nil {
+		return filepath.Join(dir, filepath.Base(absolute))
+	}
+	return absolute
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -33,8 +34,8 @@ func kafkaDestination(s *config.Sink, c *cluster) (*destination, error) {
 	options := func(told sinkObserver) kafka.Options { return kafkaOptions(s, c, topics, told) }
 	return &destination{
 		transport: encode.Kafka, routes: topics, tombstones: *s.Kafka.Tombstones, shared: sharesTopics(s.Kafka, c.name),
-		places: kafkaPlaces(s, options(nopObserver{})),
-		build:  func(to outlet) (sink.Sink, error) { return kafka.New(options(to.told)) },
+		places: kafkaPlaces(s, options(nopObserver{})), address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
+		build: func(to outlet) (sink.Sink, error) { return kafka.New(options(to.told)) },
 		read: func(start sink.Start) (sink.Reader, error) {
 			if err := c.checkTopics(s, topics); err != nil {
 				return nil, err

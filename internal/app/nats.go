@@ -58,8 +58,10 @@ func natsDestination(s *config.Sink, c *cluster) (*destination, error) {
 		return nil, err
 	}
 	options := natsOptions(s, c, subjects)
+	at := natsPlace(s.NATS, c.name)
 	return &destination{
-		transport: encode.NATS, routes: routes, shared: s.NATS.Shared, places: []place{natsPlace(s.NATS)},
+		transport: encode.NATS, routes: routes, shared: s.NATS.Shared, places: []place{at},
+		address: strings.Join(at.servers, ",") + " " + at.what,
 		build: func(to outlet) (sink.Sink, error) {
 			options := options
 			options.Retry, options.Notice = retried(to.told, s.Name), func(text string) { to.told.Noticed(s.Name, text) }
@@ -69,8 +71,8 @@ func natsDestination(s *config.Sink, c *cluster) (*destination, error) {
 	}, nil
 }
 
-func natsPlace(n *config.NATS) place {
-	p := place{what: "stream " + n.Stream, key: "nats.stream", shared: n.Shared}
+func natsPlace(n *config.NATS, cluster string) place {
+	p := place{what: "stream " + encode.StreamName(n.Stream, cluster), key: "nats.stream", shared: n.Shared}
 	if n.KV != "" {
 		p = place{what: "bucket " + n.KV, key: "nats.kv"}
 	}

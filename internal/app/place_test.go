@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
 )
 
 // Two sinks of one configuration that write to the same place are found, whatever their names for it.
@@ -39,7 +40,7 @@ func TestCheckFindsSinksOnOnePlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			r := report{out: &out}
+			r := report{out: &console.Findings{Out: &out}}
 			checkPlaces(cfg, &cluster{name: "c"}, &r)
 			switch told := out.String(); {
 			case test.want == "" && told != "":

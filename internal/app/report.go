@@ -3,31 +3,30 @@ package app
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// report prints what was found and remembers what is wrong.
+// report shows what was found and remembers what is wrong.
 type report struct {
-	out      io.Writer
+	out      *console.Findings
 	problems []error
 }
 
-func (r *report) ok(what string) { fmt.Fprintf(r.out, "ok       %s\n", console.Plain(what)) }
+func (r *report) ok(what string) { r.out.Show(console.OK, what) }
 
-func (r *report) note(text string) { fmt.Fprintf(r.out, "note     %s\n", console.Plain(text)) }
+func (r *report) note(text string) { r.out.Show(console.Note, text) }
 
-// problem prints each of several problems on a line of its own.
+// problem shows each of several problems by itself.
 func (r *report) problem(err error) {
 	for _, one := range usage.Each(err) {
-		fmt.Fprintf(r.out, "problem  %v\n", one)
+		r.out.Show(console.Problem, one.Error())
 		r.problems = append(r.problems, one)
 	}
 }
 
-// err is nil where nothing is wrong. What is wrong has been printed.
+// err is nil where nothing is wrong. What is wrong has been shown.
 func (r *report) err() error {
 	var summary error
 	switch n := len(r.problems); n {

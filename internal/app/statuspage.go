@@ -43,8 +43,13 @@ func (a *assembly) telemetryOptions(letters *letters) telemetry.Options {
 	for _, s := range a.cluster.Streams() {
 		options.Streams = append(options.Streams, s.Stream)
 	}
-	for _, s := range a.cfg.Sinks {
+	options.Places = map[string]telemetry.Place{}
+	for i := range a.cfg.Sinks {
+		s := &a.cfg.Sinks[i]
 		options.Sinks = append(options.Sinks, s.Name)
+		if d, err := a.cluster.destination(s); err == nil { // else building the sinks says so
+			options.Places[s.Name] = telemetry.Place{Kind: s.Kind(), Address: d.address, Format: s.Format}
+		}
 	}
 	return options
 }

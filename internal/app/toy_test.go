@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/decode"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -105,8 +106,8 @@ func TestASinkIsOneRegistration(t *testing.T) {
 		t.Errorf("read %v, %v", read, err)
 	}
 	var out bytes.Buffer
-	r := report{out: &out}
-	checkSink(t.Context(), s, c, &r)
+	r := report{out: &console.Findings{Out: &out}}
+	checkSink(t.Context(), &checked{Sink: s}, c, &r)
 	checkPlaces(cfg, c, &r)
 	for _, want := range []string{"ok       sink a\n", "note     sink a: it forgets everything\n", "sinks a and b write to the same toy /toy: "} {
 		if !strings.Contains(out.String(), want) {

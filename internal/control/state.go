@@ -8,12 +8,14 @@ import (
 
 // State is the document of exporter checkpoint show -o json, and of GET /checkpoint.
 type State struct {
-	Cluster    string                 `json:"cluster"`
-	ClusterUID string                 `json:"clusterUid"`
-	Streams    map[string]StreamState `json:"streams"`
-	Marks      map[string]string      `json:"marks"`
-	Owed       []Owed                 `json:"owed,omitempty"`
-	Absent     []Absent               `json:"absent,omitempty"`
+	Cluster    string `json:"cluster"`
+	ClusterUID string `json:"clusterUid"`
+	// Clusters are the uids of all clusters that ever had the name.
+	Clusters []string               `json:"clusters,omitempty"`
+	Streams  map[string]StreamState `json:"streams"`
+	Marks    map[string]string      `json:"marks"`
+	Owed     []Owed                 `json:"owed,omitempty"`
+	Absent   []Absent               `json:"absent,omitempty"`
 }
 
 // Absent is a stream that a sink misses, and what is kept for the day when it is back.
@@ -60,6 +62,9 @@ func ReadState(store *checkpoint.Store) (*State, error) {
 		}
 		p := positions[name]
 		state.Streams[name] = StreamState{p.ResourceVersion, p.Complete, p.Selector, objects}
+	}
+	if state.Clusters, err = store.Clusters(); err != nil {
+		return nil, err
 	}
 	marks, err := store.Marks()
 	if err != nil {

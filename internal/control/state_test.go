@@ -95,7 +95,7 @@ func TestStateIsReadWhole(t *testing.T) {
 	must(t, store.SetPosition("shop/secrets", change.Position{ResourceVersion: "9", Selector: "app=x"}))
 	must(t, store.Commit(checkpoint.Batch{Marks: map[string]sink.Mark{"out": "12"}}))
 	want := &State{
-		Cluster: "dev", ClusterUID: "c", Marks: map[string]string{"out": "12"},
+		Cluster: "dev", ClusterUID: "c", Clusters: []string{"c"}, Marks: map[string]string{"out": "12"},
 		Streams: map[string]StreamState{"pods": {"2", true, "", 2}, "nodes": {"3", true, "", 1}, "shop/secrets": {"9", false, "app=x", 0}},
 	}
 	if got, err := ReadState(store); err != nil || !reflect.DeepEqual(got, want) {

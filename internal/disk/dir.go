@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // MakeDir creates the directory and its missing parents, for their owner alone, and makes the names durable: what is
@@ -40,4 +42,21 @@ func SyncDir(dir string) error {
 		err = nil
 	}
 	return errors.Join(err, f.Close())
+}
+
+// Creatable says why MakeDir could not create the directory, and creates nothing.
+func Creatable(dir string) error {
+	info, err := os.Stat(dir)
+	switch parent := filepath.Dir(dir); {
+	case errors.Is(err, os.ErrNotExist) && parent != dir:
+		return Creatable(parent)
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return &os.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return &os.PathError{Op: "mkdir", Path: dir, Err: err}
+	}
+	return nil
 }

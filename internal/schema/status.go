@@ -69,6 +69,9 @@ func (b book) lastReconcile() definition {
 
 func (b book) sink() definition {
 	return b.fields("a sink", definition{
+		"kind":                 described(name(), "kafka, nats, file or stdout"),
+		"address":              described(name(), "where it writes, without a login"),
+		"format":               described(name(), "of its messages"),
 		"state":                definition{"enum": []string{"starting", "open", "failing", "stopped"}},
 		"records":              described(count(), "durable since the start"),
 		"queueRecords":         count(),
@@ -83,7 +86,7 @@ func (b book) sink() definition {
 		"lastGap":              b.lastGap(),
 		"lastError":            name(),
 		"lastErrorTime":        moment(),
-	}, "note", "absent", "lastGap", "lastError", "lastErrorTime")
+	}, "kind", "address", "format", "note", "absent", "lastGap", "lastError", "lastErrorTime")
 }
 
 func seconds() definition { return definition{"type": "number", "minimum": 0} }

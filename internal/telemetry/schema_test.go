@@ -27,7 +27,7 @@ func full() Status {
 			LastError:     "forbidden", LastErrorTime: now,
 		}},
 		Sinks: map[string]sinkState{"bus": {
-			State: open, Records: 1, QueueRecords: 1, QueueBytes: 1, SpoolRecords: 1, SpoolBytes: 1, OldestUnackedSeconds: 1, Mark: "1", Note: "fast",
+			Place: Place{"nats", "nats:4222 stream K8S", "cloudevents"}, State: open, Records: 1, QueueRecords: 1, QueueBytes: 1, SpoolRecords: 1, SpoolBytes: 1, OldestUnackedSeconds: 1, Mark: "1", Note: "fast",
 			Gaps: 1, LastGap: gap, LastError: "refused", LastErrorTime: now,
 		}},
 		State:     commitState{LastError: "full", LastErrorTime: &now},

@@ -69,6 +69,7 @@ type reconcileState struct {
 
 // sinkState is one sink on /statusz.
 type sinkState struct {
+	Place
 	State                string    `json:"state"`
 	Records              int       `json:"records"`
 	QueueRecords         int       `json:"queueRecords"`

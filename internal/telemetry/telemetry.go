@@ -22,6 +22,7 @@ type Options struct {
 	ClusterUID  string
 	Streams     []change.Stream
 	Sinks       []string
+	Places      map[string]Place // of the sinks
 	Logger      *slog.Logger
 	// CountObjects returns the size of a stream's inventory.
 	CountObjects func(stream string) (int, error)
@@ -29,6 +30,13 @@ type Options struct {
 	CountLetters func(sink string) (int, error)
 	// Received, where set, is told of each record, too, and returns at once.
 	Received func(rec *change.Record)
+}
+
+// Place is where a sink writes, and how, as people are told.
+type Place struct {
+	Kind    string `json:"kind,omitempty"`
+	Address string `json:"address,omitempty"` // without a login
+	Format  string `json:"format,omitempty"`
 }
 
 // Telemetry is what is known of the running process. Its methods may be called from any goroutine.
@@ -56,7 +64,7 @@ func New(options Options) *Telemetry {
 		t.states.streams[stream.String()] = newStreamState(stream, false)
 	}
 	for _, name := range options.Sinks {
-		t.states.sinks[name] = &sinkState{State: starting}
+		t.states.sinks[name] = &sinkState{State: starting, Place: options.Places[name]}
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_build_info", Help: "1, with the version as label."}, []string{"version"})
 	build.WithLabelValues(options.Version).Set(1)

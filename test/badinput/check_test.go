@@ -12,7 +12,15 @@ func (d *desk) checkedWell() string {
 	d.t.Helper()
 	return "ok       configuration\n" +
 		"ok       cluster dev at " + d.server + ", uid " + d.clusterUID() + "\n" +
-		"ok       resource configmaps\n"
+		"ok       resource configmaps\n" + newState
+}
+
+// newState is what checking finds where no exporter has run.
+const newState = "ok       state none, which the first start makes\n"
+
+// checking are the flags of a check that is not about the state and the address.
+func checking(args ...string) []string {
+	return slices.Concat([]string{"check", "--kubeconfig", "kubeconfig", "--state-dir", "none", "--listen", "127.0.0.1:0"}, args)
 }
 
 // checks runs check for one sink in a cluster that is well.
@@ -22,7 +30,7 @@ func (d *desk) checks(t *testing.T, sink string, code int, lines ...string) {
 	if code != 0 {
 		stderr = "exporter: check found 1 problem\n"
 	}
-	d.exporter("check", "--kubeconfig", "kubeconfig", "--resources", "configmaps", "--sink", sink).
+	d.exporter(checking("--resources", "configmaps", "--sink", sink)...).
 		prints(t, code, d.checkedWell()+strings.Join(lines, "\n")+"\n", stderr)
 }
 
@@ -59,13 +67,13 @@ sinks:
   - {name: bus, nats: {url: "nats://me:`+password+`@127.0.0.1:1"}}
   - {name: screen, file: {path: "-"}}
 `)
-	d.exporter("check", "--kubeconfig", "kubeconfig", "--context", "limited", "-f", "config.yaml").prints(t, 2, `ok       configuration
+	d.exporter(checking("--context", "limited", "-f", "config.yaml")...).prints(t, 2, `ok       configuration
 ok       cluster limited at `+d.server+`, uid `+d.clusterUID()+`
 problem  resource "foos": the API server serves no such resource: see kubectl api-resources
 ok       resource configmaps
 problem  the API server forbids to list and watch services: bind a role with these verbs to the exporter's user
 problem  the API server forbids to list and watch shpo/pods: bind a role with these verbs to the exporter's user
-problem  sink out: check file nope/out: no such file or directory: create the directory
+`+newState+`problem  sink out: check file nope/out: no such file or directory: create the directory
 problem  sink bus: connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up
 ok       sink screen
 `, "exporter: check found 5 problems\n")
@@ -77,12 +85,12 @@ func TestCheckNotesANamespaceThatDoesNotExist(t *testing.T) {
 	d.write("config.yaml", `resources: [{resource: configmaps, namespaces: [shpo]}, {resource: pods, fieldSelector: spec.color=red}]
 sinks: [{name: screen, file: {path: "-"}}]
 `)
-	d.exporter("check", "--kubeconfig", "kubeconfig", "-f", "config.yaml").prints(t, 1, `ok       configuration
+	d.exporter(checking("-f", "config.yaml")...).prints(t, 1, `ok       configuration
 ok       cluster dev at `+d.server+`, uid `+d.clusterUID()+`
 ok       resource shpo/configmaps
 note     namespace shpo does not exist: nothing will come from shpo/configmaps until somebody creates it
 problem  the API server refuses to list pods: field label not supported: spec.color: correct its labelSelector and fieldSelector
-ok       sink screen
+`+newState+`ok       sink screen
 `, "exporter: check found 1 problem\n")
 }
 
@@ -97,8 +105,8 @@ func TestCheckGoesOnWithoutACluster(t *testing.T) {
 		{"--kubeconfig nope", "load the kubeconfig nope: no such file or directory: set --kubeconfig or KUBECONFIG to a file that can be read", 2},
 		{"--kubeconfig down", "reach the API server https://127.0.0.1:1: connection refused: check the kubeconfig's server and context, and that it is up", 1},
 	} {
-		r := d.exporter(append(words("check --resources pods --sink nats://127.0.0.1:1 "), words(c.flags)...)...)
-		r.prints(t, c.code, "ok       configuration\nproblem  "+c.problem+"\n"+
+		r := d.exporter(append(checking("--resources", "pods", "--sink", "nats://127.0.0.1:1"), words(c.flags)...)...)
+		r.prints(t, c.code, "ok       configuration\nproblem  "+c.problem+"\n"+newState+
 			"problem  sink nats: connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up\n",
 			"exporter: check found 2 problems\n")
 	}
@@ -106,7 +114,7 @@ func TestCheckGoesOnWithoutACluster(t *testing.T) {
 
 func TestI9CheckOfEverythingHasNoSecrets(t *testing.T) {
 	d := newDesk(t)
-	r := d.exporter("check", "--kubeconfig", "kubeconfig", "--resources", "*", "--sink", "-")
+	r := d.exporter(checking("--resources", "*", "--sink", "-")...)
 	if r.Code != 0 || strings.Contains(r.Stdout, "ok       resource secrets") {
 		t.Errorf("exit code %d:\n%s%s", r.Code, r.Stdout, r.Stderr)
 	}
@@ -133,13 +141,13 @@ func TestCheckSaysWhatAWildcardStandsFor(t *testing.T) {
   - configmaps
 sinks: [{name: screen, file: {path: "-"}}]
 `)
-	d.exporter("check", "--kubeconfig", "kubeconfig", "--context", "limited", "-f", "config.yaml").prints(t, 0, `ok       configuration
+	d.exporter(checking("--context", "limited", "-f", "config.yaml")...).prints(t, 0, `ok       configuration
 ok       cluster limited at `+d.server+`, uid `+d.clusterUID()+`
 ok       resource configmaps
 note     resource cronjobs.batch waits: the API server forbids to list and watch cronjobs.batch: bind a role with these verbs to the exporter's user
 note     resource jobs.batch is left out: excluded by the configuration
 note     resource *.nothing.example.com is left out: it stands for nothing that the API server serves
-ok       sink screen
+`+newState+`ok       sink screen
 `, "")
 }
 
@@ -162,7 +170,7 @@ func TestI4WildcardOfAnAPIServerThatCannotTellAll(t *testing.T) {
 	note := "note     API discovery is incomplete, so a wildcard may miss resources: " + cause + "\n"
 	var r result
 	eventually(t, "the API server knows of the group", func() bool {
-		r = d.exporter("check", "--kubeconfig", "kubeconfig", "--resources", "*.apps", "--sink", "-")
+		r = d.exporter(checking("--resources", "*.apps", "--sink", "-")...)
 		return strings.Contains(r.Stdout, "\nnote ")
 	})
 	if r.Code != 0 || !strings.Contains(r.Stdout, note) {

@@ -28,7 +28,7 @@ func (d *desk) lakeFails(t *testing.T, check []string, run string) {
 	if n := len(check); n > 1 {
 		summary = fmt.Sprintf("exporter: check found %d problems\n", n)
 	}
-	d.exporter("check", "--kubeconfig", "kubeconfig", "-f", "config.yaml").prints(t, code, d.checkedWell()+lines+"\n", summary)
+	d.exporter(checking("-f", "config.yaml")...).prints(t, code, d.checkedWell()+lines+"\n", summary)
 	d.exporter(usual("-f", "config.yaml")...).fails(t, 1, "open sink lake: "+run)
 }
 

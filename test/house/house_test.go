@@ -35,6 +35,7 @@ func arrows() map[string][]string {
 		"internal/scan":             {},
 		"internal/transform":        {},
 		"internal/filter":           {"internal/change", "internal/scan"},
+		"internal/openapi":          {"internal/transform"},
 		"internal/shape":            {"internal/change", "internal/filter", "internal/transform"},
 		"internal/disk":             {},
 		"internal/checkpoint":       {"internal/change", "internal/disk", "internal/fifo", "internal/sink"},
@@ -59,7 +60,7 @@ func arrows() map[string][]string {
 		},
 		"internal/app": {
 			"internal/change", "internal/checkpoint", "internal/config", "internal/console", "internal/control", "internal/deadletter",
-			"internal/decode", "internal/encode", "internal/fifo", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
+			"internal/decode", "internal/encode", "internal/disk", "internal/fifo", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
 			"internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats", "internal/sink/nats/embedded",
 			"internal/source", "internal/telemetry", "internal/transform", "internal/usage", "internal/verify",
 		},
@@ -93,7 +94,7 @@ func brands() map[string][]string {
 
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
-	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/scan", "internal/transform",
+	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/openapi", "internal/scan", "internal/transform",
 		"internal/sink/kafka/batch", "internal/usage"}
 }
 

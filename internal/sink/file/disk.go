@@ -77,7 +77,7 @@ func (l *Log) lock(f handle) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		return permanent("open file %s: in use by another process: stop it, or give each its own file", l.options.Path)
+		return &sink.PermanentError{Err: &InUseError{l.options.Path}}
 	case err != nil:
 		return permanent("open file %s: lock: %w: put the file on a file system that has locks", l.options.Path, err)
 	}

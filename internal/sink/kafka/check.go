@@ -18,7 +18,7 @@ const checkTime = 8 * time.Second
 const largestObject = 1536 << 10
 
 // Check logs in, looks whether the topics can be written to, or made where they are missing, and changes nothing: it
-// fences nobody. It tries once. It is for a sink that is not open. The note says what will work less well than it
+// fences nobody. It is for a sink that is not open. The note says what will work less well than it
 // could.
 func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	bounded, cancel := context.WithTimeout(ctx, checkTime)
@@ -27,7 +27,7 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 		return "", err
 	}
 	defer s.disconnect()
-	if err := s.cluster.Reach(bounded); err != nil {
+	if err := s.patiently(bounded, s.cluster.Reach); err != nil {
 		return "", checkError("reach the brokers", wire.Explain(err))
 	}
 	var problems []error
@@ -39,12 +39,35 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	return notes.String(), errors.Join(problems...)
 }
 
+// patiently asks again while a broker answers that it cannot tell yet, as one does that has just started. What is no
+// answer is not waited for.
+func (s *Sink) patiently(ctx context.Context, ask func(context.Context) error) error {
+	wait := newBackOff()
+	for {
+		err := ask(ctx)
+		var answer *wire.Error
+		if !errors.As(err, &answer) || wire.Classify(err) != wire.Retriable || answer.Code == codeUnknownTopic || ctx.Err() != nil {
+			return err
+		}
+		s.cluster.Refresh()
+		pause(ctx, wait.NextBackOff())
+		if ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 // checkTopic looks at one topic.
 func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error {
-	known, err := s.cluster.Topic(ctx, name)
+	var known wire.Topic
+	err := s.patiently(ctx, func(ctx context.Context) (err error) {
+		known, err = s.cluster.Topic(ctx, name)
+		return err
+	})
 	if wire.Code(err) == codeUnknownTopic {
 		if s.options.Create {
-			return checkError("create topic "+name, wire.Explain(s.cluster.Validate(ctx, s.options.spec(name))))
+			err := s.patiently(ctx, func(ctx context.Context) error { return s.cluster.Validate(ctx, s.options.spec(name)) })
+			return checkError("create topic "+name, wire.Explain(err))
 		}
 		return permanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
 	}
@@ -100,7 +123,10 @@ func (s *Sink) checkProducer(ctx context.Context, notes *notes) error {
 		notes.texts = append(notes.texts, fmt.Sprintf("WRITE is not permitted on transactional id %s, so a second exporter on the same topics is not kept out: grant WRITE on it",
 			s.options.TransactionalID))
 	}
-	_, err := s.cluster.InitProducer(ctx, "", 0, wire.NoProducer())
+	err := s.patiently(ctx, func(ctx context.Context) error {
+		_, err := s.cluster.InitProducer(ctx, "", 0, wire.NoProducer())
+		return err
+	})
 	return checkError("get a producer id", wire.Explain(err))
 }
 

@@ -11,18 +11,23 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
-// checkTime is how long Check waits for a server at most.
-const checkTime = 5 * time.Second
+// How long Check waits at most: for a connection, for one answer, and for answers of servers that elect their leader.
+const (
+	checkTime    = 5 * time.Second
+	answerTime   = 2 * time.Second
+	electionTime = 20 * time.Second
+)
 
 // largestObject is about the most that an API server stores in one object: etcd takes requests of 1.5 MiB.
 const largestObject = 1536 << 10
 
-// Check logs in, looks whether the stream can be written to, or made where it is missing, and changes nothing. It tries
-// once. It is for a sink that is not open. The note says which objects the server will not take.
+// Check logs in, looks whether the stream can be written to, or made where it is missing, and changes nothing.
+// It is for a sink that is not open. The note says which objects the server will not take.
 func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	bounded, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -31,11 +36,8 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 		return "", s.checkError(ctx, err)
 	}
 	s.conn = c
-	defer s.shut(bounded)
-	if err := s.inspector.locate(bounded, nil); err != nil {
-		return "", s.checkError(ctx, err)
-	}
-	config, err := s.checkStream(bounded)
+	defer s.shut(ctx)
+	config, err := s.checkPatiently(ctx)
 	if err != nil {
 		return "", s.checkError(ctx, err)
 	}
@@ -43,8 +45,36 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	if limit := int64(config.MaxMsgSize); limit > 0 {
 		most = min(most, limit)
 	}
-	notes := append(s.notes(config), sizeNote(most)...)
+	notes := append(append(s.strangers(ctx), s.notes(config)...), sizeNote(most)...)
 	return strings.Join(notes, "; "), nil
+}
+
+// checkPatiently asks again while no server answers for JetStream, as in a cluster that has just started.
+func (s *Sink) checkPatiently(ctx context.Context) (config *jetstream.StreamConfig, err error) {
+	over, cancel := context.WithTimeout(ctx, electionTime)
+	defer cancel()
+	for wait := newBackOff(); ; {
+		config, err = s.checkOnce(over)
+		if err == nil || !early(err) || over.Err() != nil {
+			return config, err
+		}
+		pause(over, wait.NextBackOff(), nil)
+	}
+}
+
+func (s *Sink) checkOnce(ctx context.Context) (*jetstream.StreamConfig, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if err := s.inspector.locate(ctx, nil); err != nil {
+		return nil, err
+	}
+	return s.checkStream(ctx)
+}
+
+// early says whether an error may be that the servers have no leader yet.
+func early(err error) bool {
+	return errors.Is(err, natsgo.ErrNoResponders) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, conn.ErrSilent) ||
+		errors.Is(err, errLeaderless) || codeOf(err) == codeUnavailable
 }
 
 // checkStream returns the stream as it is, or as it would be made.
@@ -119,6 +149,24 @@ func (s *Sink) notes(config *jetstream.StreamConfig) []string {
 		notes = append(notes, "messages are sent one by one, with some more work for the client and the server: "+s.modes.obstacle(config))
 	}
 	return notes
+}
+
+// strangers says that somebody else publishes into the stream, which stops the sink when it happens while it runs.
+func (s *Sink) strangers(ctx context.Context) []string {
+	if s.options.Shared {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	last, err := s.inspector.fetch(ctx, s.name, map[string]any{"last_by_subj": ">"})
+	if err != nil || last == nil {
+		return nil // what keeps the sink from reading it is told already
+	}
+	if _, notOurs := change.ParseID(last.Header(sink.HeaderID)); notOurs == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("the last message of stream %s, on subject %q, is not from kubecdc: another writer stops the sink: "+
+		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared", s.name, last.Destination)}
 }
 
 func sizeNote(most int64) []string {

@@ -100,3 +100,25 @@ func TestCheckTriesOnce(t *testing.T) {
 	_, err = check(t, options)
 	wantError(t, err, "connect to nats://u:xxxxx@"+address+": nobody answers there: check the URL, and that the server is up")
 }
+
+// TestI10CheckNotesAnotherWriter in a stream that is not shared.
+func TestI10CheckNotesAnotherWriter(t *testing.T) {
+	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
+	js, ctx := s.admin()
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, AllowBatchPublish: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(ctx, "k8s.audit", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	const want = `the last message of stream K8S, on subject "k8s.audit", is not from kubecdc: another writer stops the sink: ` +
+		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared"
+	if note, err := check(t, s.options()); err != nil || note != want {
+		t.Errorf("got %q, %v", note, err)
+	}
+	options := s.options()
+	options.Shared = true
+	if note, err := check(t, options); err != nil || note != "" {
+		t.Errorf("of a shared stream: %q, %v", note, err)
+	}
+}

@@ -33,6 +33,7 @@ func permanent(format string, args ...any) error {
 // The server's errors.json has them all.
 const (
 	codeAccountResources   jetstream.ErrorCode = 10002
+	codeUnavailable        jetstream.ErrorCode = 10008
 	codeInsufficient       jetstream.ErrorCode = 10023
 	codeMaxStreams         jetstream.ErrorCode = 10027
 	codeMemory             jetstream.ErrorCode = 10028
