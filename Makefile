@@ -59,7 +59,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 		done; \
 	done
 
-BENCHES := source stages encode file scale snapshot restart idle kafka nats spool latency
+BENCHES := source stages encode file scale snapshot restart start idle kafka nats spool latency
 
 .PHONY: bench
 bench: ## all benchmarks, each beside its limit; their figures are written into bench/RESULTS.md
@@ -92,6 +92,10 @@ bench-snapshot: ## the first snapshot of up to 1,000,000 objects, beside reading
 .PHONY: bench-restart
 bench-restart: ## from the exec to the first change in the file, with 1,000,000 objects in the inventory
 	go run ./bench/restart
+
+.PHONY: bench-start
+bench-start: ## "*" on a real API server with up to 3,000 custom resources: the first change, all watches, requests
+	go run ./bench/start
 
 .PHONY: bench-idle
 bench-idle: ## memory and CPU time of 200 quiet resources with two sinks

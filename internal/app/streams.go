@@ -1,12 +1,15 @@
 package app
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
@@ -20,10 +23,14 @@ func (a *assembly) prepare(images *pipeline.Images, key []byte) (*selection.Foll
 	if err != nil {
 		return nil, err
 	}
+	spread, err := spreadOf(a.store)
+	if err != nil {
+		return nil, err
+	}
 	f := selection.NewFollower(selection.Setting{Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger})
 	gate := source.NewGate(listsAtOnce)
 	f.Build = func(s selection.Selected) (pipeline.Source, *source.Session, error) {
-		return a.source(&s, &means{client, gate, images, key}, f)
+		return a.source(&s, &means{client, gate, images, key, spread}, f)
 	}
 	return f, f.Adopt()
 }
@@ -46,7 +53,8 @@ type means struct {
 	client *source.Client
 	gate   *source.Gate
 	images *pipeline.Images
-	key    []byte // of the hashes
+	key    []byte          // of the hashes
+	spread map[string]bool // the resources that the state has streams of single namespaces of
 }
 
 // source makes a selected stream one of the pipeline's.
@@ -61,7 +69,7 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	if err != nil {
 		return pipeline.Source{}, nil, err
 	}
-	if err := a.inherit(wanted.Stream); err != nil {
+	if err := a.inherit(wanted.Stream, m.spread); err != nil {
 		return pipeline.Source{}, nil, err
 	}
 	if err := a.store.KeepObjects(name, form); err != nil {
@@ -74,8 +82,27 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	return selection.SourceOf(wanted.Stream, session, shape), session, nil
 }
 
-// inherit gives the stream what is known of streams of other namespaces that it takes over.
-func (a *assembly) inherit(stream change.Stream) error {
+// spreadOf finds the resources that the state has streams of single namespaces of.
+func spreadOf(store *checkpoint.Store) (map[string]bool, error) {
+	known, err := store.Streams()
+	if err != nil {
+		return nil, fmt.Errorf("read which streams the state has: %w", err)
+	}
+	resources := map[string]bool{}
+	for _, name := range known {
+		if _, resource, found := strings.Cut(name, "/"); found {
+			resources[resource] = true
+		}
+	}
+	return resources, nil
+}
+
+// inherit gives the stream what is known of streams of other namespaces that it takes over. To look for them takes
+// longer the more streams there are, so it is done where there may be any.
+func (a *assembly) inherit(stream change.Stream, spread map[string]bool) error {
+	if stream.Namespace == "" && !spread[stream.Resource.String()] {
+		return nil
+	}
 	from, err := a.store.Inherit(stream)
 	for _, name := range from {
 		a.logger.Info("stream continues where an earlier one stopped: the configured namespaces have changed", "resource", stream.String(), "from", name)

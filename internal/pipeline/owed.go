@@ -51,8 +51,9 @@ func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
 	since(debts, absences)
 	for _, s := range r.sources() {
 		var owed []change.Owed
+		name := s.Stream.String()
 		for _, d := range debts {
-			if d.Stream == s.Stream.String() && chosen(d) && r.asks(&d, &s.Stream) {
+			if d.Stream == name && chosen(d) && r.asks(&d, &s.Stream) {
 				owed = append(owed, d.Owed)
 			}
 		}

@@ -238,7 +238,10 @@ func (r *run) prepare() error {
 			return fmt.Errorf("read the spool of sink %s: %w", l.Name, err)
 		}
 	}
-	batch.Debts = slices.DeleteFunc(batch.Debts, func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
+	batch.Debts = slices.DeleteFunc(batch.Debts, func(d checkpoint.Debt) bool {
+		_, found := slices.BinarySearch(known, d.Stream)
+		return !found
+	})
 	for _, l := range r.listeners {
 		l.leavesUntaken(r.Sources, subscriptions, &batch)
 	}
@@ -303,10 +306,14 @@ func (l *listener) leavesUntaken(sources []Source, subscriptions map[checkpoint.
 // leave marks the positions of the streams that are not configured any more. Were they to continue there one day, they
 // would tell again what another stream of the same objects has told meanwhile.
 func (r *run) leave(known []string) error {
+	configured := map[string]bool{}
 	for _, s := range r.Sources {
-		known = slices.DeleteFunc(known, func(name string) bool { return name == s.Stream.String() })
+		configured[s.Stream.String()] = true
 	}
 	for _, name := range known {
+		if configured[name] {
+			continue
+		}
 		position, found, err := r.Store.Position(name)
 		if err == nil && found && position.Selector != change.NotConfigured {
 			position.Selector = change.NotConfigured

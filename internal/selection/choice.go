@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -20,6 +21,9 @@ type Choice struct {
 	Streams []Selected
 	// Left is what is not streamed, resources and names that stand for none, and why.
 	Left []source.LeftOut
+
+	places map[schema.GroupResource][]int // of each resource's streams
+	twins  map[schema.GroupResource]int   // of a stream that has the same objects under another name
 }
 
 // Selected is one stream and where it came from.
@@ -40,7 +44,7 @@ type catalog interface {
 // Choose finds the streams that the configured resources stand for. It takes the wildcards last: what is configured by
 // name is read as it is configured there. Every entry that is wrong is in the errors, and the choice is without it.
 func Choose(served catalog, resources []config.Resource) (*Choice, []error) {
-	c := new(Choice)
+	c := &Choice{places: map[schema.GroupResource][]int{}, twins: map[schema.GroupResource]int{}}
 	var errs []error
 	for _, wildcards := range []bool{false, true} {
 		for i := range resources {
@@ -135,7 +139,7 @@ func (c *Choice) addWildcard(found []change.Resource, configured *config.Resourc
 }
 
 func (c *Choice) has(resource change.Resource) bool {
-	return slices.ContainsFunc(c.Streams, func(s Selected) bool { return sameResource(s.Stream.Resource, resource) })
+	return len(c.places[placeOf(resource)]) > 0
 }
 
 // refusal says why the wildcard does not stand for a resource, "" is that it does.
@@ -146,30 +150,28 @@ func (c *Choice) refusal(resource change.Resource, configured *config.Resource) 
 	if resource.ClusterScoped && len(configured.Namespaces) > 0 {
 		return "cluster-scoped, and " + configured.Name + " is of namespaces"
 	}
-	for i := range c.Streams {
-		if there := c.Streams[i].Stream.Resource; areTwins(there, resource) {
-			return "its objects are those of " + there.String()
-		}
+	if twin, found := c.twinOf(resource); found {
+		return "its objects are those of " + twin.String()
 	}
 	return ""
 }
 
-// areTwins says whether two resources are the same objects.
-func areTwins(a, b change.Resource) bool {
-	isOf := func(x, y change.Resource) bool {
-		home, found := source.Twin(x)
-		return found && sameResource(home, y)
+// twinOf returns the resource of a stream that has the same objects under another name.
+func (c *Choice) twinOf(resource change.Resource) (twin change.Resource, found bool) {
+	if at, found := c.twins[placeOf(resource)]; found {
+		return c.Streams[at].Stream.Resource, true
 	}
-	return isOf(a, b) || isOf(b, a)
+	home, found := source.Twin(resource)
+	return home, found && c.has(home)
 }
 
 // joinNamed makes the streams that are configured by the resource's own name stand for the wildcard, too, and says
 // whether there are any.
 func (c *Choice) joinNamed(resource change.Resource, wildcard string) bool {
 	found := false
-	for i := range c.Streams {
+	for _, i := range c.places[placeOf(resource)] {
 		there := &c.Streams[i]
-		if sameResource(there.Stream.Resource, resource) && !source.IsWildcard(there.Names[0]) {
+		if !source.IsWildcard(there.Names[0]) {
 			there.Names = append(there.Names, wildcard)
 			found = true
 		}
@@ -177,8 +179,10 @@ func (c *Choice) joinNamed(resource change.Resource, wildcard string) bool {
 	return found
 }
 
-// sameResource leaves the version out: two versions are two forms of the same objects.
-func sameResource(a, b change.Resource) bool { return a.Group == b.Group && a.Name == b.Name }
+// placeOf leaves the version out: two versions are two forms of the same objects.
+func placeOf(resource change.Resource) schema.GroupResource {
+	return schema.GroupResource{Group: resource.Group, Resource: resource.Name}
+}
 
 func streamsOf(resource change.Resource, configured *config.Resource) []Selected {
 	namespaces := configured.Namespaces
@@ -210,9 +214,10 @@ func selectionOf(resource change.Resource, configured *config.Resource) source.S
 
 // addStream adds a stream, or its name to the same one. One object in two streams would be delivered twice.
 func (c *Choice) addStream(added Selected) error {
-	for i := range c.Streams {
+	place := placeOf(added.Stream.Resource)
+	for _, i := range c.places[place] {
 		there := &c.Streams[i]
-		if !sameResource(there.Stream.Resource, added.Stream.Resource) || !overlap(there.Stream.Namespace, added.Stream.Namespace) {
+		if !overlap(there.Stream.Namespace, added.Stream.Namespace) {
 			continue
 		}
 		if there.Stream != added.Stream || there.Selection != added.Selection || !sameShape(there.Configured, added.Configured) {
@@ -223,6 +228,10 @@ func (c *Choice) addStream(added Selected) error {
 			there.Names = append(there.Names, added.Names[0])
 		}
 		return nil
+	}
+	c.places[place] = append(c.places[place], len(c.Streams))
+	if twin, found := source.Twin(added.Stream.Resource); found {
+		c.twins[placeOf(twin)] = len(c.Streams)
 	}
 	c.Streams = append(c.Streams, added)
 	return nil

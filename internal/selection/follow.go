@@ -146,8 +146,9 @@ func (f *Follower) look(ctx context.Context, roster *pipeline.Roster) time.Durat
 	}
 	f.clear(roster)
 	f.choose(catalog)
+	known := f.byName()
 	for _, s := range f.chosen.Streams {
-		f.see(s, roster)
+		f.see(s, known[s.Stream.String()], roster)
 	}
 	if f.stale {
 		f.publish()
@@ -190,15 +191,22 @@ func (f *Follower) clear(roster *pipeline.Roster) {
 	f.stale = f.stale || len(f.sessions) != before
 }
 
-// see goes on with a stream that is served, in the version that is preferred now, or adds it.
-func (f *Follower) see(s Selected, roster *pipeline.Roster) {
-	for _, known := range f.sessions {
-		if known.Stream.String() == s.Stream.String() {
-			if !known.ended {
-				known.session.Serve(s.Stream.Resource.Version)
-			}
-			return
+// byName are the streams that are followed.
+func (f *Follower) byName() map[string]*followed {
+	known := make(map[string]*followed, len(f.sessions))
+	for _, s := range f.sessions {
+		known[s.Stream.String()] = s
+	}
+	return known
+}
+
+// see goes on with a stream that is served, in the version that is preferred now, or adds it where it is not known.
+func (f *Follower) see(s Selected, known *followed, roster *pipeline.Roster) {
+	if known != nil {
+		if !known.ended {
+			known.session.Serve(s.Stream.Resource.Version)
 		}
+		return
 	}
 	if err := f.join(s, roster); err != nil {
 		f.Logger.Warn("stream not added; retrying", "resource", s.Stream.String(), "error", err)

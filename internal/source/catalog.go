@@ -14,8 +14,9 @@ import (
 
 // Catalog is what an API server said at one moment that it serves. It is pure, and never changes.
 type Catalog struct {
-	offered    []offered        // each resource in each version, those that a name stands for first come first
-	served     []*offered       // each resource once, by group and name, in the version that is preferred for it
+	offered    []offered  // each resource in each version, those that a name stands for first come first
+	served     []*offered // each resource once, by group and name, in the version that is preferred for it
+	serves     map[schema.GroupResource]bool
 	untold     map[string]error // by group: the server could not tell all of it
 	incomplete error
 }
@@ -95,11 +96,11 @@ func offer(at schema.GroupVersion, r metav1.APIResource) offered {
 
 // choosePreferred takes each resource in the first version that has it.
 func (c *Catalog) choosePreferred() {
-	seen := map[schema.GroupResource]bool{}
+	c.serves = map[schema.GroupResource]bool{}
 	for i := range c.offered {
 		o := &c.offered[i]
-		if id := (schema.GroupResource{Group: o.Group, Resource: o.Name}); !seen[id] {
-			seen[id] = true
+		if id := (schema.GroupResource{Group: o.Group, Resource: o.Name}); !c.serves[id] {
+			c.serves[id] = true
 			c.served = append(c.served, o)
 		}
 	}
@@ -112,7 +113,7 @@ func (c *Catalog) Incomplete() error { return c.incomplete }
 
 // Serves says whether the resource is served, in any version.
 func (c *Catalog) Serves(resource change.Resource) bool {
-	return slices.ContainsFunc(c.served, func(s *offered) bool { return s.Group == resource.Group && s.Name == resource.Name })
+	return c.serves[schema.GroupResource{Group: resource.Group, Resource: resource.Name}]
 }
 
 // Tells says whether the server could tell all of the group, so that what is not in the catalog is not served.
