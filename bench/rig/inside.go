@@ -68,7 +68,7 @@ func (i *Inside) source(store *checkpoint.Store) (pipeline.Source, error) {
 	s := source.NewStream(source.Config{Client: client, Stream: pods, Inventory: store, Observer: observer})
 	return pipeline.Source{
 		Stream:  pods,
-		Run:     func(ctx context.Context, line *pipeline.Line) error { return s.Run(ctx, line) },
+		Run:     func(ctx context.Context, line *pipeline.Inlet) error { return s.Run(ctx, line) },
 		Request: s.Request,
 	}, nil
 }

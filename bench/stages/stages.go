@@ -163,7 +163,7 @@ func (s *setup) distribute(b testing.TB, n int) {
 		Sources: []pipeline.Source{{
 			Stream:  stream,
 			Request: func(...change.Owed) {},
-			Run: func(ctx context.Context, line *pipeline.Line) error {
+			Run: func(ctx context.Context, line *pipeline.Inlet) error {
 				for i := range n {
 					rec := s.record(i)
 					rec.Stream, rec.Sink = &stream, sinkName

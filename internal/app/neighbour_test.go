@@ -85,8 +85,8 @@ func (n *neighbour) letter() string { return n.uid[:1] }
 
 // run is the source: what is not saved comes again, and of what a log shows and the cluster does not have, the deletes
 // are told.
-func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(context.Context, *pipeline.Line) error {
-	return func(ctx context.Context, line *pipeline.Line) error {
+func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(context.Context, *pipeline.Inlet) error {
+	return func(ctx context.Context, line *pipeline.Inlet) error {
 		records := history(n.letter(), n.lives)
 		position, _, err := store.Position(neighbourStream.String())
 		if err != nil {
@@ -113,7 +113,7 @@ func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(c
 }
 
 // tellGone tells that the line's sink-only objects are gone.
-func (n *neighbour) tellGone(ctx context.Context, line *pipeline.Line, version string) error {
+func (n *neighbour) tellGone(ctx context.Context, line *pipeline.Inlet, version string) error {
 	there := existing(history(n.letter(), n.lives))
 	for _, object := range line.SinkOnly(neighbourStream) {
 		if there[object.Key.Name] == object.UID {

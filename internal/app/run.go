@@ -9,6 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -83,7 +84,7 @@ func (a *assembly) run(ctx context.Context) error {
 		return err
 	}
 	letters := lettersOf(a.cfg, a.cluster, forms)
-	images := pipeline.NewImages(a.store)
+	images := line.NewImages(a.store)
 	f, err := a.prepare(images, forms.key)
 	if err != nil {
 		return err

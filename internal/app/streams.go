@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -18,7 +19,7 @@ import (
 )
 
 // prepare makes what follows the server, and has the streams of the start chosen.
-func (a *assembly) prepare(images *pipeline.Images, key []byte) (*selection.Follower, error) {
+func (a *assembly) prepare(images *line.Images, key []byte) (*selection.Follower, error) {
 	client, err := source.NewClient(a.cluster.rest, a.manyStreams())
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (a *assembly) manyStreams() int {
 type means struct {
 	client *source.Client
 	gate   *source.Gate
-	images *pipeline.Images
+	images *line.Images
 	key    []byte          // of the hashes
 	spread map[string]bool // the resources that the state has streams of single namespaces of
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
@@ -33,7 +34,7 @@ func (l *listener) burdens() bool {
 		return false
 	}
 	l.leaving = true
-	l.line.wakeCommitter()
+	l.seat.Wake()
 	return true
 }
 
@@ -64,8 +65,8 @@ func (l *listener) isLeaving() bool {
 // leaveLine makes a stopped sink absent: first in the state, then in the line. The committer calls it between two
 // commits, so that no record and no mark of the sink is on its way to the state.
 func (r *run) leaveLine(l *listener) error {
-	r.line.saving.Lock()
-	defer r.line.saving.Unlock()
+	r.saving.Lock()
+	defer r.saving.Unlock()
 	r.oweMu.Lock()
 	defer r.oweMu.Unlock()
 	batch, err := r.absenceOf(l)
@@ -75,8 +76,14 @@ func (r *run) leaveLine(l *listener) error {
 	if err != nil {
 		return fmt.Errorf("note that sink %s leaves: %w", l.Name, err)
 	}
-	replays := r.line.dismiss(l, r.sources())
-	for _, rec := range replays {
+	var streams []string
+	for _, s := range r.sources() {
+		if l.takes(&s.Stream) {
+			streams = append(streams, s.Stream.String())
+		}
+	}
+	l.seat.Leave(l.savedMark(), streams)
+	for _, rec := range l.dismiss() {
 		rec.Replay.Done(fmt.Errorf("sink %s is stopped: %w", l.Name, errLeft))
 	}
 	r.Observer.Absent(l.Name)
@@ -113,33 +120,6 @@ func leave(batch *checkpoint.Batch, subscription checkpoint.Subscription) {
 	batch.Debts = append(batch.Debts, owed)
 }
 
-// dismiss takes the listener out of the line, and returns the letters that waited for it. Its mark is the saved one
-// from here on. The caller holds saving.
-func (l *Line) dismiss(lst *listener, sources []Source) (replays []*change.Record) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range sources {
-		if lst.takes(&s.Stream) {
-			l.sendAway(lst, s.Stream.String())
-		}
-	}
-	i := lst.index
-	l.resume[i].leave(l.durable[i])
-	replays = lst.dismiss()
-	l.signalChanged()
-	l.wakeCommitter()
-	return replays
-}
-
-// sendAway makes the listener miss the stream; the caller holds mu.
-func (l *Line) sendAway(lst *listener, stream string) {
-	p := l.progress(stream)
-	p.away |= 1 << lst.index
-	delete(p.returns, lst.index)
-	p.tracker.Excuse(lst.index)
-	l.anyAway.Store(true)
-}
-
 // dismiss empties the queue. What is on disk stays there.
 func (l *listener) dismiss() (replays []*change.Record) {
 	l.mu.Lock()
@@ -157,93 +137,6 @@ func (l *listener) dismiss() (replays []*change.Record) {
 	return replays
 }
 
-// awayFrom are the listeners that miss the record, as a bit mask: one that is given its gap misses no more. The
-// caller holds mu.
-func (l *Line) awayFrom(rec *change.Record) uint64 {
-	p := l.of(rec)
-	if p == nil || p.away == 0 {
-		return 0
-	}
-	if i := l.returning(rec, p); i >= 0 {
-		return p.away &^ (1 << i)
-	}
-	return p.away
-}
-
-// returning is the listener that comes back with the record, -1 where it is none; the caller holds mu.
-func (l *Line) returning(rec *change.Record, p *progress) int {
-	if rec.Op != change.Gap || rec.Sink == "" || rec.Snapshot.Reason != change.Absent {
-		return -1
-	}
-	i := slices.IndexFunc(l.listeners, func(lst *listener) bool { return lst.Name == rec.Sink })
-	if i < 0 || p.away&(1<<i) == 0 {
-		return -1
-	}
-	if generation, asked := p.returns[i]; !asked || generation != rec.Snapshot.Generation {
-		return -1
-	}
-	return i
-}
-
-// admits corrects who is given the record by who has left or come back meanwhile; the caller holds mu.
-func (l *Line) admits(rec *change.Record, p *progress, wanted uint64) uint64 {
-	if p.away == 0 {
-		return wanted
-	}
-	if i := l.returning(rec, p); i >= 0 {
-		p.away &^= 1 << i
-	}
-	for i, lst := range l.listeners {
-		if wanted&p.away&(1<<i) != 0 {
-			lst.cancel(rec.Size())
-		}
-	}
-	return wanted &^ p.away
-}
-
-// expect notes that the stream is asked for the snapshot with which the sink comes back.
-func (l *Line) expect(lst *listener, stream string, generation uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := l.progress(stream)
-	if p.returns == nil {
-		p.returns = map[int]uint64{}
-	}
-	p.returns[lst.index] = generation
-}
-
-// reaches says whether the sink is given the stream's records.
-func (l *Line) reaches(sinkName, stream string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, lst := range l.listeners {
-		if lst.Name == sinkName {
-			return l.progress(stream).away&(1<<i) == 0
-		}
-	}
-	return true
-}
-
-// recallMissed finds out what sinks that come back are to be told of the stream, of which everything is saved.
-func (l *Line) recallMissed(stream string) error {
-	if !l.anyAway.Load() {
-		return nil
-	}
-	for _, lst := range l.listeners {
-		none := false
-		lst.recovery.with(func(r *recovery) { none = r.missed.None() })
-		if lst.isAway() || lst.partly.Load() || l.reaches(lst.Name, stream) && none {
-			continue
-		}
-		entries, err := lst.store.Missed(checkpoint.Subscription{Sink: lst.Name, Stream: stream}, lst.clusterUID)
-		if err != nil {
-			return fmt.Errorf("read what sink %s has missed of %s: %w", lst.Name, stream, err)
-		}
-		lst.recovery.with(func(r *recovery) { r.missed.Replace(stream, entries) })
-	}
-	return nil
-}
-
 // rejoin notes that the sink is open again. Each stream gives it what it has missed.
 func (l *listener) rejoin() {
 	l.partly.Store(false)
@@ -252,40 +145,12 @@ func (l *listener) rejoin() {
 	l.away, l.halted, l.gone = false, false, make(chan struct{})
 }
 
-// keepTold notes for the next batch what the listener itself has told, where the sink may miss the stream or did so
-// until now: nobody tells it once more. What the log holds behind the mark is read again, so this is saved with the
-// mark. The caller holds mu.
-func (l *Line) keepTold(lst *listener, batch []*change.Record) {
-	if !l.anyAway.Load() {
-		return
-	}
-	for _, rec := range batch {
-		if rec.Aside && rec.Op == change.Deleted {
-			l.told = append(l.told, checkpoint.Held{
-				Subscription: checkpoint.Subscription{Sink: lst.Name, Stream: rec.Stream.String()},
-				Entry:        change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion},
-			})
-		}
-	}
-}
-
-// toldIsSaved notes that the state knows what listeners have told.
-func (l *Line) toldIsSaved(told []checkpoint.Held) {
-	for _, lst := range l.listeners {
-		for i := range told {
-			if told[i].Sink == lst.Name {
-				lst.recovery.with(func(r *recovery) { r.missed.Saved(told[i].Entry.UID) })
-			}
-		}
-	}
-}
-
 // comesBack makes the listener of a sink that left ready to open it as if in a new process.
 func (l *listener) comesBack() error {
-	l.recovery.with(func(r *recovery) {
-		r.log.Clear()
-		r.undeleted.Forget()
-		r.missed.Forget()
+	l.recovery.With(func(r *line.Recovery) {
+		r.Log.Clear()
+		r.Undeleted.Forget()
+		r.Missed.Forget()
 	})
 	l.opened, l.joined, l.retried = false, false, nil
 	l.compared.Store(false)
@@ -311,7 +176,7 @@ func (r *run) returned(l *listener) error {
 	if !l.isAway() && !l.partly.Load() {
 		return nil
 	}
-	present := l.recovery.streams()
+	present := l.recovery.Streams()
 	err := l.eachSpooled(func(rec *change.Record) {
 		if rec.Op == change.Deleted && redo.StreamNamed(present, rec.Stream.String()) != nil { // it will be told
 			held = append(held, checkpoint.Held{
@@ -396,10 +261,8 @@ func (r *run) departs(l *listener, batch *checkpoint.Batch, absent map[checkpoin
 		}
 		missed = append(missed, others...)
 	}
-	r.line.mu.Lock()
-	defer r.line.mu.Unlock()
 	for _, subscription := range missed {
-		r.line.sendAway(l, subscription.Stream)
+		l.seat.Miss(subscription.Stream)
 	}
 }
 

@@ -14,13 +14,13 @@ import (
 )
 
 // comeback makes the records of the full snapshot with which a sink comes back to the pods: it has missed what is gone.
-func (r *rig) comeback(line *Line, name string) {
+func (r *rig) comeback(line *Inlet, name string) {
 	r.t.Helper()
 	r.comebackTo(line, name, pods())
 }
 
 // comebackTo is comeback for a stream.
-func (r *rig) comebackTo(line *Line, name string, stream change.Stream) {
+func (r *rig) comebackTo(line *Inlet, name string, stream change.Stream) {
 	r.t.Helper()
 	debts, err := r.store.Debts()
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *rig) comebackTo(line *Line, name string, stream change.Stream) {
 }
 
 // live is a life with the sinks, which ends well.
-func (r *rig) live(sinks []Sink, use func(*Line)) {
+func (r *rig) live(sinks []Sink, use func(*Inlet)) {
 	r.t.Helper()
 	r.config.Sinks = sinks
 	if err := r.life(use); err != nil {
@@ -73,7 +73,7 @@ func TestI1I4ASinkThatIsStoppedHoldsUpNobody(t *testing.T) {
 		r := newRig(t, s, sinkOf("good", good))
 		var absent []string
 		r.config.Observer.Absent = func(name string) { r.note(&absent, name) }
-		err := r.life(func(line *Line) {
+		err := r.life(func(line *Inlet) {
 			a := update(pods(), "a", 5)
 			a.Op = change.Added
 			r.push(line, a)
@@ -118,7 +118,7 @@ func TestI4ASinkThatIsStoppedForLongLeaves(t *testing.T) {
 		fault, _ := broken("fenced")
 		good := &memory{}
 		r := newRig(t, sinkOf("bad", &memory{fault: fault}), sinkOf("good", good))
-		err := r.life(func(line *Line) {
+		err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 5))
 			good.eventually(t, "a/5/updated")
 			time.Sleep(heldFor + time.Minute)
@@ -137,19 +137,19 @@ func TestI4ASinkThatReturnsIsToldWhatIsGone(t *testing.T) {
 	lake, other := &memory{}, &memory{}
 	r := newRig(t, sinkOf("lake", lake), sinkOf("other", other))
 	both := r.config.Sinks
-	r.live(both, func(line *Line) {
+	r.live(both, func(line *Inlet) {
 		r.push(line, update(pods(), "a", 5), update(pods(), "b", 6), update(pods(), "c", 7))
 		r.drain(line, pods())
 	})
-	r.live(both[1:], func(line *Line) { r.push(line, went("a", 8)); r.drain(line, pods()) })
-	r.live(both[1:], func(line *Line) {
+	r.live(both[1:], func(line *Inlet) { r.push(line, went("a", 8)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Inlet) {
 		again := update(pods(), "b", 10)
 		again.Op, again.UID = change.Added, "uid-b-2"
 		r.push(line, went("b", 9), again)
 		r.drain(line, pods())
 	})
 	requests := ""
-	r.live(both, func(line *Line) {
+	r.live(both, func(line *Inlet) {
 		requests = r.requested()
 		r.comeback(line, "lake")
 	})
@@ -187,13 +187,13 @@ func TestI4ASinkThatReturnsIsToldWhatItsLogAloneHas(t *testing.T) {
 	lake := &memory{}
 	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
 	both := r.config.Sinks
-	if err := r.life(func(line *Line) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) }); err != nil {
+	if err := r.life(func(line *Inlet) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) }); err != nil {
 		t.Fatal(err)
 	}
 	lake.append([]sink.Message{{ID: update(pods(), "crashed", 6).ID(clusterUID).String()}})
 	lake.append([]sink.Message{{ID: update(pods(), "stranger", 6).ID("ffffffff-0000").String()}})
 	r.config.Sinks = both[1:]
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		made := update(pods(), "crashed", 6)
 		made.Op = change.Added
 		r.push(line, made, went("crashed", 7))
@@ -202,7 +202,7 @@ func TestI4ASinkThatReturnsIsToldWhatItsLogAloneHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.config.Sinks = both
-	if err := r.life(func(line *Line) { r.comeback(line, "lake") }); err != nil {
+	if err := r.life(func(line *Inlet) { r.comeback(line, "lake") }); err != nil {
 		t.Fatal(err)
 	}
 	if got := lake.short(); strings.Count(got, "deleted") != 1 || !strings.Contains(got, "crashed/6/deleted") {
@@ -215,10 +215,10 @@ func TestI3ASinkThatReturnsIsToldADeleteOnce(t *testing.T) {
 	lake := &memory{}
 	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
 	both := r.config.Sinks
-	r.live(both, func(line *Line) { r.push(line, update(pods(), "a", 4), update(pods(), "b", 5)); r.drain(line, pods()) })
-	r.live(both[1:], func(line *Line) { r.push(line, update(pods(), "a", 6), went("b", 7)); r.drain(line, pods()) })
+	r.live(both, func(line *Inlet) { r.push(line, update(pods(), "a", 4), update(pods(), "b", 5)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Inlet) { r.push(line, update(pods(), "a", 6), went("b", 7)); r.drain(line, pods()) })
 	lake.append([]sink.Message{{ID: update(pods(), "a", 6).ID(clusterUID).String()}})
-	r.live(both, func(line *Line) {
+	r.live(both, func(line *Inlet) {
 		gap := found(update(pods(), "", 90), change.Gap, change.Absent, "90")
 		gap.Sink, gap.Key, gap.UID, gap.Snapshot.Generation = "lake", change.Key{}, "", r.generation("lake", pods())
 		r.drain(line, pods())
@@ -240,17 +240,17 @@ func TestI4ASinkThatReturnsIsToldOfTwoObjectsOfOneKey(t *testing.T) {
 		rec.UID = "uid-a-2"
 		return rec
 	}
-	r.live(both, func(line *Line) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
-	r.live(both[1:], func(line *Line) { r.push(line, went("a", 6), next(7)); r.drain(line, pods()) })
+	r.live(both, func(line *Inlet) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Inlet) { r.push(line, went("a", 6), next(7)); r.drain(line, pods()) })
 	lake.append([]sink.Message{{ID: next(7).ID(clusterUID).String()}})
-	r.live(both, func(line *Line) { r.drain(line, pods()) }) // it is noted what its log has
-	r.live(both[1:], func(line *Line) {
+	r.live(both, func(line *Inlet) { r.drain(line, pods()) }) // it is noted what its log has
+	r.live(both[1:], func(line *Inlet) {
 		gone := next(8)
 		gone.Op = change.Deleted
 		r.push(line, gone)
 		r.drain(line, pods())
 	})
-	r.live(both, func(line *Line) { r.comeback(line, "lake") })
+	r.live(both, func(line *Inlet) { r.comeback(line, "lake") })
 	if got := lake.short(); !strings.Contains(got, "a/5/deleted") || !strings.Contains(got, "a/7/deleted") || strings.Count(got, "deleted") != 2 {
 		t.Errorf("the sink has %s", got)
 	}
@@ -266,12 +266,12 @@ func TestI4ASinkThatReturnsIsToldOfAnEndThatNobodySaw(t *testing.T) {
 		rec.Op, rec.UID = op, "uid-a-2"
 		return rec
 	}
-	r.live(both, func(line *Line) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
-	r.live(both[1:], func(line *Line) {
+	r.live(both, func(line *Inlet) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Inlet) {
 		r.push(line, next(change.Added, 7), next(change.Deleted, 8))
 		r.drain(line, pods())
 	})
-	r.live(both, func(line *Line) { r.comeback(line, "lake") })
+	r.live(both, func(line *Inlet) { r.comeback(line, "lake") })
 	if got := lake.short(); !strings.Contains(got, "a/5/deleted") || strings.Count(got, "deleted") != 1 {
 		t.Errorf("the sink has %s", got)
 	}
@@ -298,7 +298,7 @@ func TestI4ASinkThatReturnsIsGivenStreamsThatCameMeanwhile(t *testing.T) {
 	lake := &memory{}
 	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
 	sinks, sources := r.config.Sinks, r.config.Sources
-	live := func(sinks []Sink, sources []Source, use func(*Line)) {
+	live := func(sinks []Sink, sources []Source, use func(*Inlet)) {
 		t.Helper()
 		r.config.Sinks, r.config.Sources = sinks, sources
 		if err := r.life(use); err != nil {
@@ -307,10 +307,10 @@ func TestI4ASinkThatReturnsIsGivenStreamsThatCameMeanwhile(t *testing.T) {
 	}
 	another := sources[0]
 	another.Stream.Resource.Name = "configmaps"
-	live(sinks, []Source{another, sources[1]}, func(line *Line) { r.push(line, update(services(), "a", 5)); r.drain(line, services()) })
-	live(sinks[1:], sources, func(line *Line) { r.push(line, update(pods(), "b", 6)); r.drain(line, pods(), services()) })
+	live(sinks, []Source{another, sources[1]}, func(line *Inlet) { r.push(line, update(services(), "a", 5)); r.drain(line, services()) })
+	live(sinks[1:], sources, func(line *Inlet) { r.push(line, update(pods(), "b", 6)); r.drain(line, pods(), services()) })
 	requests := ""
-	live(sinks, sources, func(line *Line) {
+	live(sinks, sources, func(line *Inlet) {
 		requests = r.requested()
 		r.comeback(line, "lake")
 		r.push(line, update(pods(), "b", 91))

@@ -41,7 +41,7 @@ func playStuck(t *testing.T, shared bool) {
 	version := 10
 	for life := range lives {
 		stuck = life < lives-1
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			for i := range 5 { // the watch goes on at the same position, each time a little further
 				if i <= life {
 					r.push(line, update(pods(), "p"+strconv.Itoa(i), i+1))

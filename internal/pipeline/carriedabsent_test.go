@@ -59,7 +59,7 @@ const newsTold = "a/5/updated made/6/added gone/7/added gone/8/deleted b/9/updat
 	"b/14/updated b/15/updated b/16/updated b/17/updated b/18/updated b/19/updated"
 
 // run brings a to both sinks, and the news to lake alone.
-func (a *ahead) run(line *Line) {
+func (a *ahead) run(line *Inlet) {
 	a.t.Helper()
 	a.open.Store(true)
 	a.push(line, update(pods(), "a", 5))
@@ -73,7 +73,7 @@ func (a *ahead) run(line *Line) {
 }
 
 // live runs a life that may leave something.
-func (a *ahead) live(sinks []Sink, use func(*Line)) {
+func (a *ahead) live(sinks []Sink, use func(*Inlet)) {
 	a.t.Helper()
 	a.config.Sinks = sinks
 	var left *LeftError
@@ -99,13 +99,13 @@ func TestI4WhatAMarkCarriesIsKnownWhenTheSinkReturns(t *testing.T) {
 		a := newAhead(t)
 		both := a.config.Sinks
 		a.live(both, a.run)
-		a.live(both[1:], func(line *Line) {
+		a.live(both[1:], func(line *Inlet) {
 			a.open.Store(true)
 			a.push(line, news()...)
 			a.push(line, went("made", 21))
 			a.drain(line, pods())
 		})
-		a.live(both, func(line *Line) { a.comeback(line, "lake") })
+		a.live(both, func(line *Inlet) { a.comeback(line, "lake") })
 		a.expectReturn()
 	})
 }
@@ -116,7 +116,7 @@ func TestI4WhatAMarkCarriesIsKnownWhenTheSinkIsMended(t *testing.T) {
 		a := newAhead(t)
 		a.config.Sinks[0].Queue = fifo.Limit{Bytes: 1 << 20, Records: 3}
 		fault, mended := broken("the password is wrong")
-		a.live(a.config.Sinks, func(line *Line) {
+		a.live(a.config.Sinks, func(line *Inlet) {
 			a.run(line)
 			a.lake.mu.Lock()
 			a.lake.fault = fault
@@ -150,7 +150,7 @@ func TestI4WhatAForgottenSinkCarriedIsForgotten(t *testing.T) {
 		if err := errors.Join(err, store.Retain([]string{"stuck"}), store.Close()); err != nil || len(carried.IDs) == 0 {
 			t.Fatalf("%v; the mark carries %q", err, carried.IDs)
 		}
-		a.live(a.config.Sinks, func(line *Line) {
+		a.live(a.config.Sinks, func(line *Inlet) {
 			a.open.Store(true)
 			a.push(line, news()...)
 			a.drain(line, pods())
@@ -171,7 +171,7 @@ func TestI4WhatALostMarkCarriedIsNotBelieved(t *testing.T) {
 			a.lake.log = a.lake.log[:left]
 			var requests string
 			for range 2 { // the second life believes nothing else
-				a.live(a.config.Sinks, func(line *Line) {
+				a.live(a.config.Sinks, func(line *Inlet) {
 					requests = a.requested()
 					for _, rec := range news() {
 						a.push(line, rec)
@@ -197,8 +197,8 @@ func TestI4WhatALostMarkCarriedIsNotBelieved(t *testing.T) {
 func TestI6AMarkCarriesNoMoreThanItsBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAhead(t)
-		a.live(a.config.Sinks, func(line *Line) {
-			line.mostCarried = 4 * (idBytes + 5)
+		a.live(a.config.Sinks, func(line *Inlet) {
+			line.run.line.MostCarried = 4 * 133 // of which an id of these names is counted as one
 			a.run(line)
 			synctest.Wait()
 			carried, err := a.store.Carried("lake")
@@ -206,7 +206,7 @@ func TestI6AMarkCarriesNoMoreThanItsBound(t *testing.T) {
 				t.Errorf("the mark carries %q, %v", carried.IDs, err)
 			}
 		})
-		a.live(a.config.Sinks, func(line *Line) {
+		a.live(a.config.Sinks, func(line *Inlet) {
 			a.open.Store(true)
 			a.push(line, news()...)
 			a.drain(line, pods())
@@ -225,7 +225,7 @@ func TestI1AnAbsentSinkThatDoesNotOpenIsOpenedAgain(t *testing.T) {
 		s := sinkOf("bad", bad)
 		s.Queue = fifo.Limit{Bytes: 1 << 20, Records: 3}
 		r := newRig(t, s, sinkOf("good", good))
-		err := r.life(func(line *Line) {
+		err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 5))
 			r.drain(line, pods())
 			bad.mu.Lock()

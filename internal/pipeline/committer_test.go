@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -28,7 +29,7 @@ func TestI5BookmarksAreSavedTogether(t *testing.T) {
 			saved = append(saved, fmt.Sprintf("%d after %v", len(batch), time.Since(start)))
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		c, ended := &committer{newLine(nil), store, observer, nil}, make(chan error)
+		c, ended := &committer{line: line.New(nil, line.Options{}), store: store, observer: observer, attempt: store.Commit}, make(chan error)
 		go func() { ended <- c.run(ctx) }()
 		push := func(stream change.Stream, op change.Op, version string) {
 			rec := &change.Record{Stream: &stream, Op: op, Filtered: op != change.Bookmark, Position: change.Position{ResourceVersion: version, Complete: true}}

@@ -7,12 +7,8 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/line"
 )
-
-// batchLimit bounds one Write: large enough to amortise a sync, small enough that a sink's memory stays small beside
-// its queue.
-func batchLimit() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: 2048} }
 
 // run delivers until there is nothing more or ctx ends. It returns nil then, and an error only where no retry helps.
 func (l *listener) run(ctx context.Context) error {
@@ -53,7 +49,7 @@ func (l *listener) ended(err error) error {
 // deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared
 // once with what an earlier process left in the sink's log, and after a failed write with what that has left there.
 func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
-	l.recovery.with(func(r *recovery) { r.undeleted.Taken(batch) })
+	l.recovery.With(func(r *line.Recovery) { r.Undeleted.Taken(batch) })
 	batch, err := l.skipDelivered(batch)
 	if err == nil {
 		err = l.replaceWithheld(ctx, batch)
@@ -69,10 +65,10 @@ func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) err
 // skipDelivered acknowledges the records that an earlier process wrote, in whatever shape, and returns the others, with
 // what they prove of its sink-only objects before them.
 func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
-	if l.recovery.isOver() || len(batch) == 0 {
+	if l.recovery.IsOver() || len(batch) == 0 {
 		return batch, nil
 	}
-	l.line.compare(l.index, highest(batch))
+	l.seat.Compare(highest(batch))
 	var known, fresh []*change.Record
 	for _, rec := range batch {
 		now, err := l.taking(rec)
@@ -81,7 +77,7 @@ func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, erro
 		}
 		var found bool
 		var gone []change.Entry
-		l.recovery.with(func(r *recovery) { found, gone = r.log.Take(rec, now) })
+		l.recovery.With(func(r *line.Recovery) { found, gone = r.Log.Take(rec, now) })
 		fresh = l.appendGone(fresh, gone, rec, now.Frame)
 		if found {
 			known = append(known, rec)
@@ -89,7 +85,7 @@ func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, erro
 			fresh = append(fresh, rec)
 		}
 	}
-	return fresh, l.line.spare(l.index, known)
+	return fresh, l.seat.Spare(known)
 }
 
 // skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others. A bucket
@@ -99,7 +95,7 @@ func (l *listener) skipRetried(batch []*change.Record) ([]*change.Record, error)
 		return batch, nil
 	}
 	if len(batch) > 0 {
-		l.line.compare(l.index, highest(batch))
+		l.seat.Compare(highest(batch))
 	}
 	type object struct {
 		stream string

@@ -28,7 +28,7 @@ func TestI3BookmarkThatPassesTheTailFreesTheMark(t *testing.T) {
 	for _, version := range []string{"3", "4"} {
 		target := &memory{}
 		r := crashed(t, target, update(services(), "x", 3))
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 2), bookmark(services(), version))
 			r.drain(line, pods(), services())
 			if mark, _, err := r.store.Mark("s"); err != nil || mark != "3" {
@@ -44,7 +44,7 @@ func TestI3BookmarkThatPassesTheTailFreesTheMark(t *testing.T) {
 func TestI3BookmarkWaitsForTheRecordsBeforeIt(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, update(pods(), "a", 3))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 3), bookmark(pods(), "9"), bookmark(services(), "9"))
 		r.drain(line, pods(), services())
 	}); err != nil || target.short() != "a/1/updated a/3/updated" {
@@ -58,7 +58,7 @@ func TestI3OlderRecordIsNotWrittenBehindANewerOneOfACompactedLog(t *testing.T) {
 	gone := update(pods(), "b", 8)
 	gone.Op = change.Deleted
 	r := crashed(t, target, update(pods(), "a", 7), gone)
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 5), update(pods(), "b", 6), update(pods(), "c", 6), update(pods(), "a", 7), gone, update(pods(), "a", 9))
 		r.drain(line, pods())
 	}); err != nil {
@@ -74,7 +74,7 @@ func TestI3OlderRecordIsNotWrittenBehindANewerOneOfACompactedLog(t *testing.T) {
 func TestI3NothingOlderIsWrittenBehindWhatAReconcileFound(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, found(update(pods(), "a", 7), change.Replaced, change.Gone, "9"))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 5))
 		r.drain(line, pods())
 	}); err != nil || target.short() != "a/1/updated a/7/replaced" {
@@ -96,7 +96,7 @@ func TestI3DeleteIsNotWrittenBehindTheNextObjectOfItsName(t *testing.T) {
 	}
 	same := found(update(pods(), "a", 7), change.Replaced, change.Gone, "9")
 	same.UID = next.UID
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, unseen("a"), same, unseen("b"))
 		r.drain(line, pods())
 	}); err != nil {
@@ -116,7 +116,7 @@ func TestI3SnapshotIsNotWrittenBehindWhatTheLogHoldsAlready(t *testing.T) {
 		rec.Sink = "s"
 		return rec
 	}
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, sync("a", 1), sync("b", 4), sync("c", 4), found(update(pods(), "a", 3), change.Replaced, change.NewSink, "5"))
 		r.push(line, update(pods(), "a", 7))
 		r.drain(line, pods())
@@ -132,7 +132,7 @@ func TestI3SnapshotIsNotWrittenBehindWhatTheLogHoldsAlready(t *testing.T) {
 func TestI4EpochIsWrittenBehindWhateverTheLogHolds(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, update(pods(), "a", 90))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, found(update(pods(), "a", 40), change.Replaced, change.Epoch, "50"))
 		r.drain(line, pods())
 	}); err != nil || target.short() != "a/1/updated a/90/updated a/40/replaced" {
@@ -149,7 +149,7 @@ func TestI3CorrectionThatWasNotSavedIsLookedForAgain(t *testing.T) {
 		if interrupted { // a reconcile that is due finds it
 			last.Position.Selector = change.Interrupted
 		}
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 2), last)
 			r.drain(line, pods())
 		}); err != nil {
@@ -159,7 +159,7 @@ func TestI3CorrectionThatWasNotSavedIsLookedForAgain(t *testing.T) {
 		unseen := found(update(pods(), "a", 2), change.Deleted, change.Resync, "9")
 		unseen.FinalStateUnknown = true
 		target.log = append(target.log, idOf(unseen), idOf(update(pods(), "b", 10)))
-		if err := r.life(func(*Line) {}); err != nil {
+		if err := r.life(func(*Inlet) {}); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.requested(); got != want {
@@ -174,7 +174,7 @@ func TestI4RecordsOfAnEarlierHistoryHideNothing(t *testing.T) {
 	target := &memory{}
 	r := newRig(t, sinkOf("s", target))
 	back := found(update(pods(), "a", 5), change.Replaced, change.Epoch, "6")
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "x", 6), back)
 		r.drain(line, pods())
 	}); err != nil {
@@ -191,7 +191,7 @@ func TestI4RecordsOfAnEarlierHistoryHideNothing(t *testing.T) {
 	if err := errors.Join(store.Commit(checkpoint.Batch{Marks: map[string]sink.Mark{"s": "1"}}), store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 8), update(pods(), "x", 9))
 		r.drain(line, pods())
 	}); err != nil {
@@ -212,7 +212,7 @@ func TestI3FullSnapshotLeavesWhatAReconcileWillTellAgain(t *testing.T) {
 		return rec
 	}
 	r := newRig(t, sinkOf("s", target))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "b", 2), update(pods(), "a", 11))
 		r.drain(line, pods())
 	}); err != nil {
@@ -221,7 +221,7 @@ func TestI3FullSnapshotLeavesWhatAReconcileWillTellAgain(t *testing.T) {
 	target.log = append(target.log, idOf(unseen()))
 	end := found(update(pods(), "", 11), change.SnapshotEnd, change.Requested, "11")
 	end.UID, end.Sink, end.Position = "", "s", change.Position{ResourceVersion: "11", Complete: true}
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, end, unseen())
 		r.drain(line, pods())
 	}); err != nil {
@@ -239,7 +239,7 @@ func TestI3WhatAnotherObjectTookThePlaceOfIsNoSinkOnlyObject(t *testing.T) {
 	next := update(pods(), "a", 8)
 	next.UID = "another"
 	r := newRig(t, sinkOf("s", target))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, next)
 		r.drain(line, pods())
 	}); err != nil {
@@ -247,7 +247,7 @@ func TestI3WhatAnotherObjectTookThePlaceOfIsNoSinkOnlyObject(t *testing.T) {
 	}
 	before := found(update(pods(), "a", 4), change.Replaced, change.Initial, "6")
 	target.log = append(target.log, idOf(before), idOf(next))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) > 0 {
 			t.Errorf("there are sink-only objects: %+v", sinkOnly)
 		}

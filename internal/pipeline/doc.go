@@ -1,11 +1,11 @@
 // Package pipeline is the shell around the pure core: it owns every goroutine of the line, its locks, and the order in
 // which things start and stop. DESIGN.md lists goroutines and locks.
 //
-//	source -> Line.Push -> listener (one per sink) -> Sink.Write -> Line.ack -> committer -> Store.Commit
+//	source -> Line.Push -> listener (one per sink) -> Sink.Write -> Seat.Ack -> committer -> Store.Commit
 //
 // A record is handed to every listener that wants it. It counts as delivered when all of them have acknowledged it
 // (I1), and is saved when all records before it in its stream are (I2). Records stay in memory until they are saved;
-// the window (Line.enter) bounds them, so a state that cannot be saved stops the line (I6).
+// the window (package line) bounds them, so a state that cannot be saved stops the line (I6).
 //
 // # The sink's log after a crash
 //
@@ -17,7 +17,7 @@
 //
 // A mark does not wait for other sinks. If one of them holds the positions back and the mark lags by 4,096 records, the
 // mark is saved all the same and carries the ids of the records that its own sink has and the state does not know
-// (carried.go), in the same batch (I5). Open reads these ids before the tail. They take 64 MiB at most (I6); a mark
+// (package line), in the same batch (I5). Open reads these ids before the tail. They take 64 MiB at most (I6); a mark
 // that would carry more stays where it is. If the log has lost such a mark, the last mark that carries nothing is
 // tried.
 //
@@ -48,7 +48,7 @@
 // object. The inventory may be ahead of such a sink by what was merged away.
 //
 // If a sink that does not spool holds the position back, records of a full spooling queue cannot go to disk. After a
-// second that queue may exceed its limit (Line.grantOvercommit), bounded by the window.
+// second that queue may exceed its limit (package line), bounded by the window.
 //
 // # Sinks that are late, stopped or absent
 //

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
@@ -35,7 +36,7 @@ func (l *listener) readSpool() ([]*change.Record, error) {
 	before := l.spool.saved
 	l.mu.Unlock()
 	left := before
-	most := batchLimit()
+	most := line.BatchLimit()
 	records, err := l.store.ReadSpool(l.Name, &left, most.Bytes, most.Records)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func (l *listener) readSpool() ([]*change.Record, error) {
 // stillTaken are the records of streams that the sink takes; left are those of streams that are not configured.
 func (l *listener) stillTaken(records []*change.Record) (taken, left []*change.Record, err error) {
 	taken = records[:0]
-	same, present := map[*change.Stream]*change.Stream{}, l.recovery.streams() // most records share their streams
+	same, present := map[*change.Stream]*change.Stream{}, l.recovery.Streams() // most records share their streams
 	for _, rec := range records {
 		if same[rec.Stream] == nil {
 			same[rec.Stream] = redo.StreamNamed(present, rec.Stream.String())
@@ -169,7 +170,7 @@ func (l *listener) firstSpooled() error {
 		first[part].First = max(first[part].First, at)
 	}
 	l.mu.Unlock()
-	most := batchLimit()
+	most := line.BatchLimit()
 	records, err := l.store.ReadSpool(l.Name, &first, most.Bytes, most.Records)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func TestI9WhatLiesOnDiskIsShapedByTodaysRules(t *testing.T) {
 	target := &memory{}
 	r := newRig(t, spooling("s", target, 4))
 	target.hang()
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		for i := 1; i <= 30; i += 3 {
 			for n, name := range []string{"shaped", "odd", "gone"} {
 				rec := update(pods(), name, i+n)
@@ -51,7 +51,7 @@ func TestI9WhatLiesOnDiskIsShapedByTodaysRules(t *testing.T) {
 		rec.Object, rec.Before = bytes.ReplaceAll(rec.Object, []byte("bare"), []byte("hash")), nil
 		return nil
 	}
-	if err := r.life(func(*Line) {
+	if err := r.life(func(*Inlet) {
 		r.await("the last", func() bool { return strings.HasSuffix(target.short(), "gone/30/deleted") })
 	}); err != nil {
 		t.Fatal(err)

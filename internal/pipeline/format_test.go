@@ -41,7 +41,7 @@ func TestI3AFormatThatFailsIsTriedAgain(t *testing.T) {
 		return errors.New("the registry does not answer")
 	}}
 	r := newRig(t, s)
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "first", 1))
 		<-entered // what follows is one batch
 		r.push(line, update(pods(), "a", 2), update(pods(), "b", 3), update(pods(), "a", 4))
@@ -69,7 +69,7 @@ func TestI4ARecordThatHasNoFormIsRejected(t *testing.T) {
 		return nil
 	}}
 	odd := update(pods(), "odd", 2)
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.push(line, update(pods(), "a", 1), odd, update(pods(), "b", 3))
 		p.drain(line, pods())
 	})
@@ -90,7 +90,7 @@ func TestI7AFormatThatWaitsEndsWithTheRun(t *testing.T) {
 	}}
 	r := newRig(t, s)
 	r.config.StopTimeout = 1
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1))
 		<-asked
 	})

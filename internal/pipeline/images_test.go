@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -20,7 +21,7 @@ func keptUpdate(name string, version int) *change.Record {
 }
 
 // last is what is known of the object, as text.
-func last(t *testing.T, images *Images, name string) string {
+func last(t *testing.T, images *line.Images, name string) string {
 	t.Helper()
 	image, found, err := images.Last("pods", change.Key{Namespace: "n", Name: name})
 	if err != nil {
@@ -29,7 +30,7 @@ func last(t *testing.T, images *Images, name string) string {
 	return fmt.Sprint(found, " ", image.UID, " ", string(image.Object))
 }
 
-func (r *rig) wantLast(images *Images, name, want string) {
+func (r *rig) wantLast(images *line.Images, name, want string) {
 	r.t.Helper()
 	if got := last(r.t, images, name); got != want {
 		r.t.Errorf("last of %s is %s, want %s", name, got, want)
@@ -42,49 +43,30 @@ func TestI5LastObjectIsInLineOrSaved(t *testing.T) {
 	fault, entered, open := gate()
 	target := &memory{fault: fault}
 	r := newRig(t, sinkOf("s", target))
-	var images *Images
-	err := r.life(func(line *Line) {
-		images = NewImages(r.store)
-		line.images = images
-		r.push(line, keptUpdate("a", 1), keptUpdate("gone", 2))
+	var images *line.Images
+	err := r.life(func(inlet *Inlet) {
+		images = line.NewImages(r.store)
+		inlet.run.line.Images = images
+		r.push(inlet, keptUpdate("a", 1), keptUpdate("gone", 2))
 		<-entered // nothing is saved before the gate opens
 		deleted := keptUpdate("gone", 4)
 		deleted.Op = change.Deleted
 		hidden := keptUpdate("a", 5)
 		hidden.Filtered, hidden.Object = true, nil
-		r.push(line, keptUpdate("a", 3), deleted, hidden)
+		r.push(inlet, keptUpdate("a", 3), deleted, hidden)
 		r.wantLast(images, "a", `true uid-a {"v":3}`)
 		r.wantLast(images, "gone", "false uid-gone ")
 		close(open)
-		r.drain(line, pods())
+		r.drain(inlet, pods())
 		r.wantLast(images, "a", `true uid-a {"v":3}`)
 		r.wantLast(images, "gone", "false  ")
-		if len(images.pending["pods"]) > 0 {
-			t.Errorf("%d records are noted although all are saved", len(images.pending["pods"]))
-		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	target.fault = nil
-	if err := r.life(func(*Line) { r.wantLast(NewImages(r.store), "a", `true uid-a {"v":3}`) }); err != nil {
+	if err := r.life(func(*Inlet) { r.wantLast(line.NewImages(r.store), "a", `true uid-a {"v":3}`) }); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A record that is saved takes nothing of the newer one with it that is not.
-func TestI5SavingARecordLeavesTheNewerOneNoted(t *testing.T) {
-	images := NewImages(nil) // nothing is to be read from the state
-	older, newer := keptUpdate("a", 1), keptUpdate("a", 2)
-	images.note(older)
-	images.note(newer)
-	images.saved([]*change.Record{older})
-	if got, want := last(t, images, "a"), `true uid-a {"v":2}`; got != want {
-		t.Errorf("last is %s, want %s", got, want)
-	}
-	images.saved([]*change.Record{newer})
-	if n := len(images.pending["pods"]); n > 0 {
-		t.Errorf("%d records are noted although all are saved (I6)", n)
 	}
 }
 
@@ -100,11 +82,11 @@ func TestI1I4WithheldRecordIsKeptBeforeItsNote(t *testing.T) {
 	}
 	withheld := keptUpdate("a", 2)
 	withheld.Withheld = "filter"
-	p.live(func(line *Line) {
-		line.images = NewImages(p.store)
-		p.push(line, keptUpdate("a", 1), withheld, keptUpdate("b", 3))
-		p.drain(line, pods())
-		p.wantLast(line.images, "a", `true uid-a {"v":1}`)
+	p.live(func(inlet *Inlet) {
+		inlet.run.line.Images = line.NewImages(p.store)
+		p.push(inlet, keptUpdate("a", 1), withheld, keptUpdate("b", 3))
+		p.drain(inlet, pods())
+		p.wantLast(inlet.run.line.Images, "a", `true uid-a {"v":1}`)
 		if entry, _, err := p.store.Lookup("pods", withheld.Key); err != nil || entry.ResourceVersion != "2" {
 			t.Errorf("inventory has %+v, %v", entry, err)
 		}
@@ -116,7 +98,7 @@ func TestI1I4WithheldRecordIsKeptBeforeItsNote(t *testing.T) {
 		if err := p.replay(l, false); err != nil || !strings.Contains(p.target.last(), `"replayed":"current"`) {
 			t.Errorf("sent again: %v, as %s", err, p.target.last())
 		}
-		p.drain(line, pods())
+		p.drain(inlet, pods())
 	})
 	p.expect("a/1/updated a/2/gap b/3/updated a/2/updated", "")
 }
@@ -125,16 +107,16 @@ func TestI1I4WithheldRecordIsKeptBeforeItsNote(t *testing.T) {
 func TestI4WithheldRecordFromDiskIsKept(t *testing.T) {
 	p, release := newSpoolingPost(t)
 	var want []string
-	p.live(func(line *Line) {
+	p.live(func(inlet *Inlet) {
 		for i := 1; i <= 12; i++ {
 			rec := update(pods(), "a", i)
 			if i%2 == 0 {
 				rec.Withheld = "filter"
 				want = append(want, fmt.Sprintf("a/%d/filter", i))
 			}
-			p.push(line, rec)
+			p.push(inlet, rec)
 		}
-		p.drain(line, pods()) // to disk
+		p.drain(inlet, pods()) // to disk
 		release()
 		p.await("the last note", func() bool { return strings.HasSuffix(p.target.short(), "a/12/gap") })
 	})
@@ -153,13 +135,13 @@ func TestI3WithheldRecordIsReplayedAsItsGap(t *testing.T) {
 		rec.Withheld = "filter"
 		return rec
 	}
-	if err := r.life(func(line *Line) { r.push(line, update(pods(), "a", 1)); r.drain(line, pods()) }); err != nil {
+	if err := r.life(func(inlet *Inlet) { r.push(inlet, update(pods(), "a", 1)); r.drain(inlet, pods()) }); err != nil {
 		t.Fatal(err)
 	}
 	target.log = append(target.log, idOf(change.NoteOf(withheld(), "filter", "")), idOf(update(pods(), "b", 3)))
-	err := r.life(func(line *Line) {
-		r.push(line, withheld(), update(pods(), "b", 3), update(pods(), "a", 4))
-		r.drain(line, pods())
+	err := r.life(func(inlet *Inlet) {
+		r.push(inlet, withheld(), update(pods(), "b", 3), update(pods(), "a", 4))
+		r.drain(inlet, pods())
 	})
 	if want := "a/1/updated a/2/gap b/3/updated a/4/updated"; err != nil || target.short() != want {
 		t.Errorf("%v; log %s, want %s", err, target.short(), want)
@@ -178,14 +160,14 @@ func TestI9NoteHasNothingOfTheObject(t *testing.T) {
 		return nil
 	}
 	r := newRig(t, sinkOf("s", target))
-	err := r.life(func(line *Line) {
+	err := r.life(func(inlet *Inlet) {
 		rec := update(pods(), "a", 1)
 		rec.Object, rec.Before, rec.Withheld = []byte(`{"planted":1}`), []byte(`{"planted":2}`), "filter"
 		if note := change.NoteOf(rec, "filter", ""); note.Object != nil || note.Before != nil || rec.Object == nil {
 			t.Errorf("the note of %+v is %+v", rec, note)
 		}
-		r.push(line, rec)
-		r.drain(line, pods())
+		r.push(inlet, rec)
+		r.drain(inlet, pods())
 	})
 	if err != nil || target.short() != "a/1/gap" {
 		t.Errorf("%v; log %s", err, target.short())

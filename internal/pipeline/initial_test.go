@@ -11,7 +11,7 @@ import (
 func begun(t *testing.T, target *memory, held ...*change.Record) *rig {
 	t.Helper()
 	r := newRig(t, sinkOf("s", target))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		first := bookmark(pods(), "6")
 		first.Position = change.InitialPosition("6", "", "")
 		r.push(line, first)
@@ -42,7 +42,7 @@ func endOfInitial() *change.Record {
 func TestI3AnInitialSnapshotThatGoesOnWritesNothingBehindNewer(t *testing.T) {
 	target := &memory{}
 	r := begun(t, target, listed("a", 3), update(pods(), "b", 9), gone(pods(), "c", 8), update(pods(), "d", 10))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) != 3 {
 			t.Errorf("sink-only objects are %+v, want a, b and d: nothing is settled yet", sinkOnly)
 		}
@@ -65,7 +65,7 @@ func TestI3AnInitialSnapshotThatGoesOnWritesNothingBehindNewer(t *testing.T) {
 func TestI5NothingIsSettledBeforeTheEndOfTheInitialSnapshot(t *testing.T) {
 	target := &memory{}
 	r := begun(t, target, update(pods(), "a", 3))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, listed("a", 3), endOfInitial())
 		r.drain(line, pods())
 	}); err != nil {

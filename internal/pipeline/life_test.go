@@ -116,7 +116,7 @@ func (w *world) life(configure func(*Config), use func(saved <-chan *change.Reco
 		ClusterUID: clusterUID, Store: store, Sinks: []Sink{out}, StopTimeout: 10 * time.Second, Observer: NopObserver(),
 		Sources: []Source{{
 			Stream:  pods(),
-			Run:     func(ctx context.Context, line *Line) error { return stream.Run(ctx, line) },
+			Run:     func(ctx context.Context, line *Inlet) error { return stream.Run(ctx, line) },
 			Request: stream.Request,
 		}},
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/redo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -20,8 +21,8 @@ import (
 // acknowledgement.
 type listener struct {
 	Sink
-	index      int // in the line's masks
-	line       *Line
+	index      int // among the stops
+	seat       *line.Seat
 	clusterUID string
 	observer   Observer
 
@@ -32,7 +33,7 @@ type listener struct {
 	mark         sink.Mark
 	plain        sink.Mark   // of the opening: the newest that carries nothing
 	reader       redo.Reader // of ids in the log
-	recovery     recovery
+	recovery     line.Recovery
 	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds behind the mark
 	unread       []checkpoint.Held   // what the log holds behind the mark of streams that are not configured
 	leftOut      map[string]bool     // streams that are not configured, and of which something on disk was left out
@@ -50,7 +51,8 @@ type listener struct {
 	joined   bool                        // that was received; of the goroutine of start, and then of run
 	stops    *stops                      // of all sinks
 	seldom   *backoff.ExponentialBackOff // how long a sink waits that is stopped
-	kept     atomic.Pointer[sink.Mark]   // the saved mark, if it is another one than the sink was told
+	saved    atomic.Pointer[sink.Mark]   // the mark that is saved: where a crash would find the sink; nil before the first
+	known    *sink.Mark                  // the one that the sink was told is saved
 	compared atomic.Bool                 // what the log holds is known
 	partly   atomic.Bool                 // it has not joined, and misses some of its streams
 
@@ -74,7 +76,7 @@ func newListener(index int, s Sink, config *Config) *listener {
 	l := &listener{
 		Sink: s, index: index, clusterUID: config.ClusterUID, observer: config.Observer,
 		reader:   readerOf(config),
-		recovery: recovery{log: redo.NewLog(taken, s.Coalesce)},
+		recovery: line.Recovery{Log: redo.NewLog(taken, s.Coalesce)},
 		store:    config.Store, reshape: config.Reshape, seldom: retrySeldom(),
 		spool: newSpool(&s),
 		queue: newQueue(&s),
@@ -89,14 +91,6 @@ func newQueue(s *Sink) *fifo.Queue {
 		return fifo.NewCoalescing(s.Queue)
 	}
 	return fifo.NewQueue(s.Queue)
-}
-
-// wants says whether the record is for this listener's sink.
-func (l *listener) wants(rec *change.Record) bool {
-	if rec.Sink != "" && rec.Sink != l.Name {
-		return false
-	}
-	return l.takes(rec.Stream)
 }
 
 // takes says whether the sink takes the stream's records.
@@ -122,8 +116,8 @@ func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 		l.mu.Unlock()
 		var again <-chan time.Time
 		if spools {
-			l.line.wakeCommitter()
-			again = time.After(overcommitAfter)
+			l.seat.Wake()
+			again = time.After(line.OvercommitAfter)
 		}
 		select {
 		case <-freed:
@@ -165,7 +159,7 @@ func (l *listener) mayKnow(stream *change.Stream) bool {
 		return true
 	}
 	expects := false
-	l.recovery.with(func(r *recovery) { expects = r.log.Expects(stream.String()) })
+	l.recovery.With(func(r *line.Recovery) { expects = r.Log.Expects(stream.String()) })
 	return expects
 }
 
@@ -176,7 +170,7 @@ func (l *listener) finish() {
 	l.finished = true
 	if (l.cut == nil || l.halted) && l.spool.limit > 0 || l.spool.trigger.merges && l.spool.behind() { // what is queued need not be read again
 		l.spool.start() // its sink never opened, or does not take what comes before
-		l.line.wakeCommitter()
+		l.seat.Wake()
 	} else if l.halted && l.cut != nil { // nobody will take what is queued
 		l.cut()
 		l.cut = nil
@@ -240,7 +234,7 @@ func (l *listener) take(ctx context.Context, batch []*change.Record) ([]*change.
 
 // pop takes from the queue; the caller holds mu.
 func (l *listener) pop(batch []*change.Record) []*change.Record {
-	batch = l.queue.Pop(batch, batchLimit())
+	batch = l.queue.Pop(batch, line.BatchLimit())
 	l.taken = append(l.taken[:0], batch...)
 	if len(batch) > 0 {
 		l.signalFreed()
@@ -251,35 +245,7 @@ func (l *listener) pop(batch []*change.Record) []*change.Record {
 
 // acknowledged tells the line that the sink has the records, some of those taken, and the mark that may be saved then.
 func (l *listener) acknowledged(batch []*change.Record, mark sink.Mark) error {
-	return l.line.ack(l.index, batch, mark)
-}
-
-// settle notes that the oldest n records which are taken are delivered, and says whether that is all of them. The
-// caller holds the line's mu.
-func (l *listener) settle(n int) (all bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.taken = l.taken[n:]
-	if all = len(l.taken) == 0; all {
-		l.spool.delivered()
-	}
-	l.observe()
-	return all
-}
-
-// onDisk says whether the record is not the tracker's any more, because it was read from disk or has gone there.
-func (l *listener) onDisk(rec *change.Record) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, ahead := l.spool.ahead[rec.Seq]
-	return ahead || rec.Seq == 0
-}
-
-// spools says whether some of what is taken is on disk.
-func (l *listener) spools() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.spool.flight != nil || len(l.spool.ahead) > 0
+	return l.seat.Ack(batch, mark)
 }
 
 // left is the number of records that were pushed and are neither acknowledged nor on disk.

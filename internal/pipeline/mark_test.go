@@ -15,12 +15,8 @@ import (
 func TestI2AMarkWaitsForWhatWasWrittenBeforeIt(t *testing.T) {
 	first := sinkOf("first", &memory{})
 	first.Coalesce = true
-	config := &Config{ClusterUID: clusterUID, Observer: NopObserver()}
-	listeners := []*listener{newListener(0, first, config), newListener(1, sinkOf("second", &memory{}), config)}
-	line := newLine(listeners)
-	for _, lst := range listeners {
-		lst.line = line
-	}
+	run := newRun(&Config{ClusterUID: clusterUID, Observer: NopObserver(), Sinks: []Sink{first, sinkOf("second", &memory{})}})
+	line, listeners := run.line, run.listeners
 	push := func(name string, version int) *change.Record {
 		rec := update(pods(), name, version)
 		if err := line.Push(t.Context(), rec); err != nil {
@@ -32,14 +28,14 @@ func TestI2AMarkWaitsForWhatWasWrittenBeforeIt(t *testing.T) {
 	b, a := push("b", 2), push("a", 3) // which takes the first place
 	acknowledge := func(listener int, mark sink.Mark, batch ...*change.Record) {
 		listeners[listener].taken = batch
-		if err := line.ack(listener, batch, mark); err != nil {
+		if err := listeners[listener].seat.Ack(batch, mark); err != nil {
 			t.Fatal(err)
 		}
 	}
 	marks := func() map[string]sink.Mark {
 		all := map[string]sink.Mark{}
-		for _, p := range line.advance() {
-			for name, mark := range p.marks {
+		for _, p := range line.Advance() {
+			for name, mark := range p.Marks {
 				all[name] = mark
 			}
 		}
@@ -73,7 +69,7 @@ func TestI1ASinkIsToldOfTheSavedMark(t *testing.T) {
 		hang := make(chan struct{})
 		slow := sinkOf("slow", &memory{fault: func(context.Context, []sink.Message) error { <-hang; return nil }})
 		r := newRig(t, sinkOf("s", target), slow)
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			for i := range 3 {
 				r.push(line, update(pods(), "a", i+1))
 				synctest.Wait()

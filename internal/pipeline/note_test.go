@@ -70,7 +70,7 @@ func TestI4NoteThatIsRejectedNamesTheHash(t *testing.T) {
 		target := &picky{most: 80}
 		r := newRig(t, sinkOf("s", target))
 		rec := longNamed(length)
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			r.push(line, rec, update(pods(), "next", 6))
 			r.drain(line, pods())
 		}); err != nil {
@@ -94,7 +94,7 @@ func TestI3NoteOfALongNameIsNotRepeated(t *testing.T) {
 			target := &memory{}
 			r := crashed(t, target, note)
 			before := target.short()
-			if err := r.life(func(line *Line) {
+			if err := r.life(func(line *Inlet) {
 				r.push(line, rec)
 				r.drain(line, pods())
 			}); err != nil || target.short() != before {

@@ -74,7 +74,7 @@ func (r *run) asks(d *checkpoint.Debt, stream *change.Stream) bool {
 		return false // what is on disk for it is not compared with what it has missed
 	}
 	if d.Reason == change.Absent {
-		r.line.expect(l, d.Stream, d.Generation)
+		l.seat.Expect(d.Stream, d.Generation)
 	}
 	return true
 }
@@ -99,9 +99,9 @@ func (r *run) lostDebts(l *listener) ([]checkpoint.Debt, error) {
 // oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
 // may have written there. The mark is saved with the debts, and no later one that was on its way.
 func (r *run) oweLost(l *listener, mark, plain sink.Mark) error {
-	r.line.saving.Lock()
-	defer r.line.saving.Unlock()
-	r.line.rewind(l.index, mark, plain)
+	r.saving.Lock()
+	defer r.saving.Unlock()
+	l.seat.Rewind(mark, plain)
 	debts, err := r.lostDebts(l)
 	if err != nil {
 		return err
@@ -109,6 +109,6 @@ func (r *run) oweLost(l *listener, mark, plain sink.Mark) error {
 	if err := r.owe(debts, map[string]sink.Mark{l.Name: mark}); err != nil {
 		return err
 	}
-	r.line.isSaved(l.index, mark)
+	l.noteSaved(mark)
 	return nil
 }

@@ -29,7 +29,7 @@ func TestI6ASinkThatOpensAndDoesNotWriteIsLeftAlone(t *testing.T) {
 			defer target.mu.Unlock()
 			return len(target.opens)
 		}
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			for round := range 2 {
 				broken.Store(true)
 				before := opens()

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -25,7 +25,7 @@ type Config struct {
 	Sources    []Source
 	Sinks      []Sink
 	Store      *checkpoint.Store // opened by the caller and closed by the caller, after Run
-	Images     *Images           // of the Store; nil where no source keeps objects
+	Images     *line.Images      // of the Store; nil where no source keeps objects
 	// StopTimeout is how long a stop may take to deliver what is in the queues.
 	StopTimeout time.Duration
 	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
@@ -60,7 +60,7 @@ type Source struct {
 	Stream change.Stream
 	// Run pushes the stream's records into the line until ctx ends, and returns then; no goroutine of its own is
 	// left. ErrOver ends the stream alone; any other error ends the whole run.
-	Run func(ctx context.Context, line *Line) error
+	Run func(ctx context.Context, inlet *Inlet) error
 	// Request asks for full snapshots, each for one sink. It returns at once. What is asked for at once and for the
 	// same reason may share a list.
 	Request func(owed ...change.Owed)
@@ -141,9 +141,10 @@ func Run(ctx context.Context, config Config) error {
 // run is one life of the pipeline.
 type run struct {
 	*Config
-	line      *Line
+	line      *line.Line
 	listeners []*listener
 	resyncer  *resyncer
+	saving    sync.Mutex // held while marks are saved, and no longer than one attempt takes
 	oweMu     sync.Mutex // held while debts are noted and asked for
 
 	opening     context.Context // of the sinks that are not open yet
@@ -163,11 +164,13 @@ func newRun(config *Config) *run {
 	for _, l := range r.listeners {
 		l.stops = stopped
 	}
-	r.line = newLine(r.listeners)
-	r.line.images = config.Images
-	r.line.markLag = cmp.Or(config.MarkLag, defaultMarkLag)
+	var members []line.Member
 	for _, l := range r.listeners {
-		l.line = r.line
+		members = append(members, l.member())
+	}
+	r.line = line.New(members, line.Options{ClusterUID: config.ClusterUID, Images: config.Images, MarkLag: config.MarkLag})
+	for i, l := range r.listeners {
+		l.seat = r.line.Seat(i)
 	}
 	r.resyncer = newResyncer(r)
 	return r
@@ -196,7 +199,7 @@ func (r *run) deliver(ctx context.Context) error {
 		}
 	}
 	var sources, listeners, commits errgroup.Group
-	commits.Go(guard(func() error { return (&committer{r.line, r.Store, r.Observer, r.leaveLine}).run(commitCtx) }))
+	commits.Go(guard(func() error { return r.newCommitter().run(commitCtx) }))
 	for _, l := range r.listeners {
 		listeners.Go(guard(func() error { return r.listen(sinkCtx, l) }))
 	}
@@ -240,7 +243,7 @@ func (r *run) listen(ctx context.Context, l *listener) error {
 
 // read runs the source until ctx ends or its stream is over.
 func (r *run) read(ctx context.Context, s Source, roster *Roster) error {
-	err := s.Run(ctx, r.line)
+	err := s.Run(ctx, &Inlet{r})
 	if errors.Is(err, ErrOver) {
 		roster.leave(ctx, s)
 		return nil

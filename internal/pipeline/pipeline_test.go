@@ -36,7 +36,7 @@ func TestI1PositionWaitsForEverySink(t *testing.T) {
 			written <- struct{}{}
 		}
 	}
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 5))
 		<-written
 		<-entered
@@ -60,7 +60,7 @@ func TestI2StreamWaitsOnlyForTheSinksThatWantIt(t *testing.T) {
 	stuck.Wants = func(s *change.Stream) bool { return s.String() == "pods" }
 	all := &memory{}
 	r := newRig(t, sinkOf("all", all), stuck)
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 5))
 		<-entered
 		r.push(line, update(services(), "b", 6))
@@ -86,7 +86,7 @@ func TestI3FailedWriteIsRepeatedInOrderAndOnce(t *testing.T) {
 		return nil
 	}
 	r := newRig(t, sinkOf("s", target))
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		for v := 1; v <= 50; v++ {
 			r.push(line, update(pods(), "a", v))
 		}
@@ -122,7 +122,7 @@ func TestI4RejectedRecordLeavesAGapInItsPlace(t *testing.T) {
 	r.config.Observer.Rejected = func(name string, rec *change.Record, reason string, err error) {
 		rejected += name + " " + rec.Key.Name + " " + reason + " " + err.Error()
 	}
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1), update(pods(), "huge", 2), update(pods(), "b", 3))
 		r.drain(line, pods())
 	})
@@ -143,7 +143,7 @@ func TestI5BookmarkMovesThePositionBehindTheRecordsBeforeIt(t *testing.T) {
 	r := newRig(t, sinkOf("s", target))
 	stream := pods()
 	bookmark := &change.Record{Stream: &stream, Op: change.Bookmark, Position: change.Position{ResourceVersion: "9", Complete: true}}
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 5), bookmark)
 		<-entered
 		if got := r.position(pods()); got != "" {
@@ -166,7 +166,7 @@ func TestI6FullQueueHoldsThePusher(t *testing.T) {
 	s := sinkOf("s", target)
 	s.Queue = fifo.Limit{Bytes: 1 << 20, Records: 1}
 	r := newRig(t, s)
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1))
 		<-entered // the first is being written and the queue is empty
 		r.push(line, update(pods(), "b", 2))
@@ -190,11 +190,11 @@ func TestI6FullQueueHoldsThePusher(t *testing.T) {
 func TestI7StopDeliversWhatIsQueued(t *testing.T) {
 	target := &memory{}
 	r := newRig(t, sinkOf("s", target))
-	err := r.life(func(line *Line) { r.push(line, update(pods(), "a", 1), update(pods(), "b", 2)) })
+	err := r.life(func(line *Inlet) { r.push(line, update(pods(), "a", 1), update(pods(), "b", 2)) })
 	if want := "a/1/updated b/2/updated"; err != nil || target.short() != want {
 		t.Fatalf("%v; log %s, want %s", err, target.short(), want)
 	}
-	r.life(func(*Line) {
+	r.life(func(*Inlet) {
 		if got := r.position(pods()); got != "2" {
 			t.Errorf("position after the stop is %q, want 2", got)
 		}
@@ -206,7 +206,7 @@ func TestI7StopAfterTheDeadlineSaysWhatIsLeft(t *testing.T) {
 	target := &memory{fault: fault}
 	r := newRig(t, sinkOf("s", target))
 	r.config.StopTimeout = 50 * time.Millisecond
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1))
 		<-entered
 		r.push(line, update(pods(), "b", 2))
@@ -223,13 +223,13 @@ func TestPermanentErrorEndsTheRun(t *testing.T) {
 	}}
 	r := newRig(t, sinkOf("s", target))
 	ended := make(chan struct{})
-	r.config.Sources[0].Run = func(ctx context.Context, line *Line) error {
+	r.config.Sources[0].Run = func(ctx context.Context, line *Inlet) error {
 		r.line <- line
 		<-ctx.Done()
 		close(ended)
 		return nil
 	}
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1))
 		<-ended // without anybody stopping it
 	})

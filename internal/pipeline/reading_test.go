@@ -48,7 +48,7 @@ func TestI6OfALogNothingIsKeptThatIsSaved(t *testing.T) {
 	v := &vast{records: 100_000}
 	r := newRig(t, sinkOf("vast", v))
 	for _, records := range [][]*change.Record{{update(pods(), "a", 5)}, {update(pods(), "crashed", 6), update(pods(), "a", 7)}} {
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			r.push(line, records...)
 			r.drain(line, pods())
 		}); err != nil {

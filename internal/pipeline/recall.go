@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/redo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -17,7 +18,7 @@ func (l *listener) recall(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	l.recovery.with(func(r *recovery) { r.undeleted.Forget() })
+	l.recovery.With(func(r *line.Recovery) { r.Undeleted.Forget() })
 	if err := log.Recall(ctx, l.recalled); err != nil {
 		return fmt.Errorf("read what the log of sink %s still holds: %w", l.Name, err)
 	}
@@ -26,7 +27,7 @@ func (l *listener) recall(ctx context.Context) error {
 
 // recalled takes an id of the whole log, oldest first.
 func (l *listener) recalled(text string) error {
-	id, stream, err := l.reader.OursIn(text, l.recovery.streams())
+	id, stream, err := l.reader.OursIn(text, l.recovery.Streams())
 	if err != nil || stream == nil || !id.Op.OfObject() {
 		return err
 	}
@@ -35,7 +36,7 @@ func (l *listener) recalled(text string) error {
 		gone, err = l.reader.Gone(id, stream.String())
 	}
 	if err == nil {
-		l.recovery.with(func(r *recovery) { r.undeleted.Note(id, stream.String(), gone) })
+		l.recovery.With(func(r *line.Recovery) { r.Undeleted.Note(id, stream.String(), gone) })
 	}
 	return err
 }
@@ -45,12 +46,12 @@ func (l *listener) recalled(text string) error {
 // undeleted.
 func (l *listener) recallSpool() error {
 	none := false
-	if l.recovery.with(func(r *recovery) { none = r.undeleted.None() }); none {
+	if l.recovery.With(func(r *line.Recovery) { none = r.Undeleted.None() }); none {
 		return nil
 	}
 	return l.eachSpooled(func(rec *change.Record) {
 		if rec.Op == change.Deleted {
-			l.recovery.with(func(r *recovery) { r.undeleted.Told(rec) })
+			l.recovery.With(func(r *line.Recovery) { r.Undeleted.Told(rec) })
 		}
 	})
 }
@@ -66,7 +67,7 @@ func (l *listener) eachSpooled(each func(rec *change.Record)) error {
 		spool[part].First = max(spool[part].First, at) // what is before was delivered, and lost
 	}
 	l.mu.Unlock()
-	most, present := batchLimit(), l.recovery.streams()
+	most, present := line.BatchLimit(), l.recovery.Streams()
 	for !spool.Empty() {
 		records, err := l.store.ReadSpool(l.Name, &spool, most.Bytes, most.Records)
 		if err != nil {

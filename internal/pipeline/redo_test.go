@@ -19,7 +19,7 @@ func idOf(rec *change.Record) string { return rec.ID(clusterUID).String() }
 // that a crash kept from being saved.
 func crashed(t *testing.T, target *memory, unsaved ...*change.Record) *rig {
 	r := newRig(t, sinkOf("s", target))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1))
 		r.drain(line, pods())
 	}); err != nil {
@@ -34,7 +34,7 @@ func crashed(t *testing.T, target *memory, unsaved ...*change.Record) *rig {
 func TestI3ReplayAfterACrashRepeatsNothing(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, update(pods(), "a", 2), update(pods(), "b", 3))
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 2), update(pods(), "b", 3), update(pods(), "a", 4))
 		r.drain(line, pods())
 	})
@@ -51,20 +51,20 @@ func TestI3ReplayAfterACrashRepeatsNothing(t *testing.T) {
 func TestI3MarkStaysBeforeWhatIsStillToBeReplayed(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, update(pods(), "a", 2), update(services(), "x", 3))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 2), update(pods(), "a", 5)) // services are still silent
 		r.drain(line, pods())
 	}); err != nil {
 		t.Fatal(err)
 	}
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, update(services(), "x", 3), update(services(), "x", 6))
 		r.drain(line, services())
 	})
 	if want := "a/1/updated a/2/updated x/3/updated a/5/updated x/6/updated"; err != nil || target.short() != want {
 		t.Fatalf("%v; log %s, want %s", err, target.short(), want)
 	}
-	if err := r.life(func(*Line) {}); err != nil {
+	if err := r.life(func(*Inlet) {}); err != nil {
 		t.Fatal(err)
 	}
 	if last := target.opens[len(target.opens)-1]; last != "5" {
@@ -82,7 +82,7 @@ func TestI3ReconcileAfterACrashRepeatsNothing(t *testing.T) {
 	replaced.Op, replaced.Snapshot, replaced.Position = change.Replaced, snapshot, change.Position{}
 	gone.Op, gone.FinalStateUnknown, gone.Snapshot, gone.Position = change.Deleted, true, snapshot, change.Position{}
 	end.Op, end.Snapshot, end.UID = change.SnapshotEnd, snapshot, ""
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		r.push(line, replaced, gone, end)
 		r.drain(line, pods())
 	})
@@ -103,7 +103,7 @@ func TestI4OthersRecordsInALogAreNoSinkOnlyObjects(t *testing.T) {
 		target.log = append(target.log, update(pods(), "theirs", 4).ID("ffffffff-0000").String())
 		// A history of our own cluster is ours.
 		target.log = append(target.log, update(pods(), "older", 2).ID(change.NewEpoch(clusterUID, 1)).String())
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) != want {
 				t.Errorf("was behind the name %t: sink-only objects are %+v, want %d", was, sinkOnly, want)
 			}
@@ -118,7 +118,7 @@ func TestI4OthersRecordsInALogAreNoSinkOnlyObjects(t *testing.T) {
 func TestI4ObjectThatOnlyTheLogKnowsIsASinkOnlyObjectUntilItsReplay(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, update(pods(), "a", 2), update(pods(), "only", 3))
-	sinkOnly := func(line *Line) string {
+	sinkOnly := func(line *Inlet) string {
 		var names []string
 		for _, object := range line.SinkOnly(pods()) {
 			names = append(names, object.Sink+":"+object.Key.Name+"@"+object.ResourceVersion)
@@ -126,7 +126,7 @@ func TestI4ObjectThatOnlyTheLogKnowsIsASinkOnlyObjectUntilItsReplay(t *testing.T
 		slices.Sort(names)
 		return strings.Join(names, " ")
 	}
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		if got, want := sinkOnly(line), "s:a@2 s:only@3"; got != want {
 			t.Errorf("sink-only objects are %q, want %q", got, want)
 		}
@@ -147,7 +147,7 @@ func TestI4NewSinkAsksForASnapshotOfWhatItWants(t *testing.T) {
 	r.config.Sinks = append(r.config.Sinks, joining)
 	for range 2 { // also when the first life ends before the snapshot is complete
 		r.requests = nil
-		if err := r.life(func(*Line) {}); err != nil {
+		if err := r.life(func(*Inlet) {}); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := r.requested(), "pods newsink joining"; got != want {
@@ -156,11 +156,11 @@ func TestI4NewSinkAsksForASnapshotOfWhatItWants(t *testing.T) {
 	}
 	stream := pods()
 	end := &change.Record{Stream: &stream, Op: change.SnapshotEnd, Sink: "joining", Snapshot: &change.Snapshot{Reason: change.NewSink}}
-	if err := r.life(func(line *Line) { r.push(line, end) }); err != nil {
+	if err := r.life(func(line *Inlet) { r.push(line, end) }); err != nil {
 		t.Fatal(err)
 	}
 	r.requests = nil
-	if err := r.life(func(*Line) {}); err != nil || r.requested() != "" {
+	if err := r.life(func(*Inlet) {}); err != nil || r.requested() != "" {
 		t.Errorf("%v; requests after the snapshot are %q", err, r.requested())
 	}
 }
@@ -169,11 +169,11 @@ func TestI4SinkThatComesBackWasAbsent(t *testing.T) {
 	r := crashed(t, &memory{})
 	back := r.config.Sinks
 	r.config.Sinks = []Sink{sinkOf("other", &memory{})}
-	if err := r.life(func(*Line) {}); err != nil {
+	if err := r.life(func(*Inlet) {}); err != nil {
 		t.Fatal(err)
 	}
 	r.config.Sinks, r.requests = append(r.config.Sinks, back...), nil
-	if err := r.life(func(*Line) {}); err != nil {
+	if err := r.life(func(*Inlet) {}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := r.requested(), "pods absent s, pods newsink other, services absent s"; got != want {
@@ -185,7 +185,7 @@ func TestI4LogThatLostRecordsGetsASnapshot(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target)
 	target.lost = &sink.LostError{Log: "log", Want: "1", Have: "0"}
-	if err := r.life(func(*Line) {}); err != nil {
+	if err := r.life(func(*Inlet) {}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := r.requested(), "pods lost s"; got != want {
@@ -205,7 +205,7 @@ func TestI4LogThatIsLostWhileRunningGetsASnapshot(t *testing.T) {
 		return errors.New("the stream is gone")
 	}
 	r := newRig(t, sinkOf("s", target))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1))
 		r.drain(line, pods())
 	}); err != nil {
@@ -220,7 +220,7 @@ func TestI4LogThatIsLostWhileRunningGetsASnapshot(t *testing.T) {
 func TestI4ObjectThatTheLogDeletedIsNoSinkOnlyObject(t *testing.T) {
 	target := &memory{}
 	r := newRig(t, sinkOf("s", target))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 9))
 		r.drain(line, pods())
 	}); err != nil {
@@ -229,7 +229,7 @@ func TestI4ObjectThatTheLogDeletedIsNoSinkOnlyObject(t *testing.T) {
 	found, gone := update(pods(), "b", 2), update(pods(), "b", 5)
 	found.Op, gone.Op = change.Replaced, change.Deleted
 	target.log = append(target.log, idOf(found), idOf(gone))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) > 0 {
 			t.Errorf("sink-only objects are %+v; the sink was told of the delete, and would be told again", sinkOnly)
 		}
@@ -241,7 +241,7 @@ func TestI4ObjectThatTheLogDeletedIsNoSinkOnlyObject(t *testing.T) {
 func TestI4SinkThatTakesMoreThanBeforeIsGivenIt(t *testing.T) {
 	r := newRig(t, sinkOf("all", &memory{}), sinkOf("narrow", &memory{}))
 	r.config.Sinks[1].Wants = func(s *change.Stream) bool { return s.String() == "services" }
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1), update(services(), "b", 2))
 		r.drain(line, pods(), services())
 	}); err != nil {
@@ -254,7 +254,7 @@ func TestI4SinkThatTakesMoreThanBeforeIsGivenIt(t *testing.T) {
 	} {
 		r.config.Sinks[1].Wants = func(s *change.Stream) bool { return strings.Contains(c.takes, s.String()) }
 		r.requests = nil
-		if err := r.life(func(*Line) {}); err != nil {
+		if err := r.life(func(*Inlet) {}); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.requested(); got != c.want {
@@ -266,7 +266,7 @@ func TestI4SinkThatTakesMoreThanBeforeIsGivenIt(t *testing.T) {
 func TestI3StreamThatIsNotConfiguredDoesNotContinueWhereItWas(t *testing.T) {
 	r := newRig(t, sinkOf("s", &memory{}))
 	both := r.config.Sources
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1), update(services(), "b", 2))
 		r.drain(line, pods(), services())
 	}); err != nil {
@@ -274,7 +274,7 @@ func TestI3StreamThatIsNotConfiguredDoesNotContinueWhereItWas(t *testing.T) {
 	}
 	r.config.Sources = both[:1]
 	r.line <- nil // the rig waits for two sources
-	if err := r.life(func(*Line) {
+	if err := r.life(func(*Inlet) {
 		left, _, err := r.store.Position("services")
 		kept, _, err2 := r.store.Position("pods")
 		if err != nil || err2 != nil || left.Selector != change.NotConfigured || kept.Selector != "" {
@@ -285,27 +285,6 @@ func TestI3StreamThatIsNotConfiguredDoesNotContinueWhereItWas(t *testing.T) {
 	}
 }
 
-func TestI6RecordsThatAreNotSavedAreBounded(t *testing.T) {
-	line, stream := newLine(nil), pods()
-	bookmark := func() *change.Record { return &change.Record{Stream: &stream, Op: change.Bookmark} }
-	for range windowLimit(nil).Records {
-		if err := line.Push(t.Context(), bookmark()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("gave up"))
-	if err := line.Push(ctx, bookmark()); err == nil || err.Error() != "gave up" {
-		t.Errorf("one more was taken: %v", err)
-	}
-	for _, p := range line.advance() {
-		line.committed(p.records)
-	}
-	if err := line.Push(t.Context(), bookmark()); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection: a mark may lie far behind the positions, and the log after it then
 // holds what a reconcile found of an object whose delete is saved by now. Nothing is left to be looked for again.
 func TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection(t *testing.T) {
@@ -313,7 +292,7 @@ func TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection(t *testing.T) {
 	r := newRig(t, sinkOf("s", target))
 	gone := update(pods(), "a", 7)
 	gone.Op = change.Deleted
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "b", 1), found(update(pods(), "a", 2), change.Replaced, change.Gone, "5"), gone, bookmark(pods(), "9"))
 		r.drain(line, pods())
 	}); err != nil {
@@ -326,7 +305,7 @@ func TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection(t *testing.T) {
 	if err := errors.Join(store.Commit(checkpoint.Batch{Marks: map[string]sink.Mark{"s": "1"}}), store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.life(func(line *Line) { r.push(line, update(pods(), "b", 10)); r.drain(line, pods()) }); err != nil {
+	if err := r.life(func(line *Inlet) { r.push(line, update(pods(), "b", 10)); r.drain(line, pods()) }); err != nil {
 		t.Fatal(err)
 	}
 	if asked := r.requested(); asked != "" {

@@ -230,7 +230,7 @@ func (l *listener) returned(rec *change.Record, why error) error {
 	}
 	l.observer.Replayed(l.Name, rec, why)
 	rec.Replay.Done(why)
-	return l.line.spare(l.index, []*change.Record{rec})
+	return l.seat.Spare([]*change.Record{rec})
 }
 
 // settleClaimed finds out what became of letters that were on their way; the sink holds the events.

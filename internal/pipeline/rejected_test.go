@@ -145,7 +145,7 @@ func (p *post) expect(log, letters string) {
 }
 
 // live runs one life that must end well.
-func (p *post) live(use func(line *Line)) {
+func (p *post) live(use func(line *Inlet)) {
 	p.t.Helper()
 	if err := p.life(use); err != nil {
 		p.t.Fatal(err)
@@ -161,7 +161,7 @@ func TestI1I4RejectedRecordIsKeptWholeBeforeItsNote(t *testing.T) {
 		}
 		return nil
 	}
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.push(line, update(pods(), "a", 1), huge, update(pods(), "b", 3))
 		p.drain(line, pods())
 	})
@@ -196,16 +196,16 @@ func TestI4ACrashRepeatsNeitherLetterNorNote(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t)
-			p.live(func(line *Line) { // the sink gets its mark
+			p.live(func(line *Inlet) { // the sink gets its mark
 				p.push(line, update(pods(), "a", 1))
 				p.drain(line, pods())
 			})
 			arm(p.target)
 			rest := func() []*change.Record { return []*change.Record{large("huge", 2), update(pods(), "b", 3)} }
-			if err := p.life(func(line *Line) { p.push(line, rest()...) }); !errors.Is(err, errCrash) {
+			if err := p.life(func(line *Inlet) { p.push(line, rest()...) }); !errors.Is(err, errCrash) {
 				t.Fatalf("ended with %v", err)
 			}
-			p.live(func(line *Line) {
+			p.live(func(line *Inlet) {
 				p.push(line, rest()...)
 				p.drain(line, pods())
 			})
@@ -232,7 +232,7 @@ func TestI4ASinkWaitsForItsDeadLetter(t *testing.T) {
 	p.config.Sinks[0].DeadLetters = &stubborn{p.letters, 2}
 	var told []string
 	p.config.Observer.NotKept = func(name string, err error) { told = append(told, name+": "+err.Error()) }
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.push(line, large("huge", 2), update(pods(), "b", 3))
 		p.drain(line, pods())
 	})
@@ -247,7 +247,7 @@ func TestI6ASinkGoesOnWhereItsDeadLettersHaveReachedTheirBound(t *testing.T) {
 	p.letters.Bytes = 1
 	var told []string
 	p.config.Observer.Dropped = func(name string) { told = append(told, name) }
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.push(line, large("huge", 2), update(pods(), "b", 3))
 		p.drain(line, pods())
 	})
@@ -287,7 +287,7 @@ func TestOversizeIsTrimmedOneCutAfterTheOther(t *testing.T) {
 			trimmed := ""
 			p.config.Observer.Trimmed = func(_ string, rec *change.Record) { trimmed += rec.Marks.Trimmed }
 			huge := large("huge", 2)
-			p.live(func(line *Line) {
+			p.live(func(line *Inlet) {
 				p.push(line, huge, update(pods(), "b", 3))
 				p.drain(line, pods())
 			})
@@ -305,7 +305,7 @@ func TestOversizeIsTrimmedOneCutAfterTheOther(t *testing.T) {
 func TestOversizeIsRefused(t *testing.T) {
 	p := newPost(t)
 	p.config.Sinks[0].Oversize.Reject = true
-	err := p.life(func(line *Line) { p.push(line, large("huge", 2)) })
+	err := p.life(func(line *Inlet) { p.push(line, large("huge", 2)) })
 	const want = "pods n/huge, uid uid-huge, resourceVersion 2, an object of 4868 bytes, is too large for the sink: "
 	var permanent *sink.PermanentError
 	if !errors.As(err, &permanent) || !strings.Contains(err.Error(), want) ||
@@ -320,7 +320,7 @@ func TestI4WhatCannotBeReadIsANote(t *testing.T) {
 	p := newPost(t)
 	unread := update(pods(), "odd", 2)
 	unread.Object, unread.Withheld = nil, change.Unreadable
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.push(line, update(pods(), "a", 1), unread, update(pods(), "b", 3))
 		p.drain(line, pods())
 	})
@@ -340,7 +340,7 @@ func TestI4ANoteWithoutAPlaceIsLeftOut(t *testing.T) {
 		return nil
 	}
 	p.target.before = nowhere
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.push(line, update(pods(), "a", 1), update(pods(), "nowhere", 2), update(pods(), "b", 3))
 		p.drain(line, pods())
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -119,9 +120,9 @@ func (l *listener) firstReading(spooled []*change.Record) (*behindMark, error) {
 	if err != nil {
 		return nil, err
 	}
-	behind.log = l.reader.Read(l.recovery.streams(), spooled)
+	behind.log = l.reader.Read(l.recovery.Streams(), spooled)
 	if l.isStopped() || l.partly.Load() {
-		behind.held = newHeldReading(l, l.recovery.streams())
+		behind.held = newHeldReading(l, l.recovery.Streams())
 	}
 	behind.unread, err = newUnreadReading(l)
 	return behind, err
@@ -161,7 +162,7 @@ func (l *listener) remember(behind *behindMark) {
 	if behind.unread != nil {
 		l.unread = behind.unread.all
 	}
-	l.recovery.with(func(r *recovery) { r.log.Know(behind.log) })
+	l.recovery.With(func(r *line.Recovery) { r.Log.Know(behind.log) })
 	l.compared.Store(true)
 }
 
@@ -224,7 +225,7 @@ func (p *patience) reset() { p.waits = nil }
 // If it does not, it goes back to the log's end: were it to stay, the log could grow to it again, and a crash would
 // find nothing behind it. It never goes forward, since what lies between may not be saved.
 func (l *listener) makeGood(ctx context.Context) error {
-	end, saved := l.mark, l.line.savedMark(l.index)
+	end, saved := l.mark, l.savedMark()
 	left, err := l.openSaved(ctx, saved, func() (*behindMark, error) { return l.firstReading(nil) })
 	var lost *sink.LostError
 	if err != nil && !errors.As(err, &lost) {
@@ -233,7 +234,7 @@ func (l *listener) makeGood(ctx context.Context) error {
 	if left.plain == "" {
 		left.mark, left.plain = end, end
 	}
-	l.recovery.with(func(r *recovery) { r.log.Know(left.behind.log) }) // what was known of the log may be what was lost
+	l.recovery.With(func(r *line.Recovery) { r.Log.Know(left.behind.log) }) // what was known of the log may be what was lost
 	if err := l.recall(ctx); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
 // Replay asks a running pipeline to send a dead letter to its sink again.
@@ -58,11 +57,11 @@ func (r *run) replay(ctx context.Context, replay *Replay) error {
 		return errors.New("it frames a snapshot that is over, and is of no use again: delete the letter, and ask for another with exporter snapshot")
 	}
 	configured := slices.ContainsFunc(r.sources(), func(s Source) bool { return s.Stream.String() == rec.Stream.String() })
-	at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == rec.Sink })
-	if !configured || at < 0 || r.listeners[at].DeadLetters == nil || !r.listeners[at].takes(rec.Stream) {
+	l := r.listenerOf(rec.Sink)
+	if !configured || l == nil || l.DeadLetters == nil || !l.takes(rec.Stream) {
 		return fmt.Errorf("sink %s does not take %s any more: configure it again, or delete the letter", rec.Sink, rec.Stream)
 	}
-	if !r.line.reaches(rec.Sink, rec.Stream.String()) {
+	if !l.seat.Reaches(rec.Stream.String()) {
 		return fmt.Errorf("sink %s is stopped, or comes back just now: try again when it is open", rec.Sink)
 	}
 	rec.Marks = nil
@@ -150,7 +149,7 @@ func (l *listener) deliverReplay(ctx context.Context, rec *change.Record) error 
 // admit returns the record with the mark of what it is worth now. Something newer than the letter that waits behind it
 // counts, too.
 func (l *listener) admit(rec *change.Record) (*change.Record, error) {
-	now, err := l.line.superseded(rec, l.reader.Ledger)
+	now, err := l.superseded(rec)
 	if err != nil {
 		return nil, err
 	}
@@ -166,15 +165,18 @@ func (l *listener) admit(rec *change.Record) (*change.Record, error) {
 }
 
 // superseded says how the object of the record is, as far as was read, where that is not what the record tells; ""
-// where it is.
-func (l *Line) superseded(rec *change.Record, saved redo.Ledger) (now string, err error) {
+// where it is. What is for one sink alone tells nothing new.
+func (l *listener) superseded(rec *change.Record) (now string, err error) {
 	stream := rec.Stream.String()
+	of := func(other *change.Record) bool {
+		return other.Key == rec.Key && other.Sink == "" && other.Op.OfObject()
+	}
 	var entry change.Entry
 	exists := false
-	if newest := l.unsaved(stream, rec.Key); newest != nil {
+	if newest := l.seat.Newest(stream, of); newest != nil {
 		entry = change.Entry{Key: newest.Key, UID: newest.UID, ResourceVersion: newest.ResourceVersion}
 		exists = newest.Op != change.Deleted
-	} else if entry, exists, err = saved.State.Lookup(stream, rec.Key); err != nil {
+	} else if entry, exists, err = l.reader.State.Lookup(stream, rec.Key); err != nil {
 		return "", fmt.Errorf("find %s %s in the saved state: %w", stream, rec.Key, err)
 	}
 	switch {
@@ -190,25 +192,4 @@ func (l *Line) superseded(rec *change.Record, saved redo.Ledger) (now string, er
 		return fmt.Sprintf("the object is at version %s", entry.ResourceVersion), nil
 	}
 	return "", nil
-}
-
-// unsaved is the newest record of the object that is not part of the saved state, nil where there is none. What is for
-// one sink alone tells nothing new.
-func (l *Line) unsaved(stream string, key change.Key) *change.Record {
-	return l.newest(stream, func(rec *change.Record) bool { return rec.Key == key && rec.Sink == "" && rec.Op.OfObject() })
-}
-
-// newest is the newest record of the stream that is chosen and not part of the saved state, nil where there is none.
-func (l *Line) newest(stream string, chosen func(*change.Record) bool) *change.Record {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if rec := l.progress(stream).tracker.Newest(chosen); rec != nil {
-		return rec
-	}
-	for i := len(l.leaving) - 1; i >= 0; i-- {
-		if rec := l.leaving[i]; chosen(rec) && rec.Stream.String() == stream {
-			return rec
-		}
-	}
-	return nil
 }

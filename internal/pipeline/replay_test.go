@@ -7,19 +7,18 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/redo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // reject leaves one letter of pod huge at version 2.
-func (p *post) reject(line *Line) {
+func (p *post) reject(line *Inlet) {
 	p.push(line, large("huge", 2))
 	p.drain(line, pods())
 }
 
 func TestReplayDeliversOnceTheLimitIsRaised(t *testing.T) {
 	p := newPost(t)
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.reject(line)
 		l := p.only()
 		if err := p.replay(l, false); err == nil || !strings.HasPrefix(err.Error(), "rejected again: ") {
@@ -60,7 +59,7 @@ func TestI3ASupersededLetterIsKeptUnlessForced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t)
-			p.live(func(line *Line) {
+			p.live(func(line *Inlet) {
 				p.reject(line)
 				p.target.max(1 << 20)
 				p.push(line, test.newer)
@@ -97,7 +96,7 @@ func TestI3WhatIsNotSavedSupersedes(t *testing.T) {
 			written <- struct{}{}
 		}
 	}
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.push(line, large("huge", 2))
 		<-entered
 		<-written // the note
@@ -118,21 +117,22 @@ func TestI3WhatIsNotSavedSupersedes(t *testing.T) {
 // What the committer has in its hands is neither waited for nor saved.
 func TestI3WhatIsBeingSavedSupersedes(t *testing.T) {
 	p := newPost(t)
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.push(line, update(pods(), "a", 1))
 		p.drain(line, pods())
-		rec := update(pods(), "a", 2)
-		line.mu.Lock()
-		line.leaving = append(line.leaving, rec)
-		line.mu.Unlock()
-		now, err := line.superseded(update(pods(), "a", 1), redo.Ledger{State: p.store})
+		p.config.Store = p.store
+		apart, rec := newRun(&p.config), update(pods(), "a", 2) // without a committer
+		rec.Filtered = true
+		if err := apart.line.Push(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+		given := apart.line.Advance()
+		now, err := apart.listeners[0].superseded(update(pods(), "a", 1))
 		if err != nil || now != "the object is at version 2" {
 			t.Errorf("got %q, %v", now, err)
 		}
-		line.mu.Lock()
-		line.leaving = nil
-		line.mu.Unlock()
-		if now, err = line.superseded(update(pods(), "a", 1), redo.Ledger{State: p.store}); err != nil || now != "" {
+		apart.line.Saved(given[0])
+		if now, err = apart.listeners[0].superseded(update(pods(), "a", 1)); err != nil || now != "" {
 			t.Errorf("when it is not: got %q, %v", now, err)
 		}
 	})
@@ -142,7 +142,7 @@ func TestLetterOfADeleteIsCurrentWhileThereIsNone(t *testing.T) {
 	p := newPost(t)
 	deleted := large("huge", 2)
 	deleted.Op = change.Deleted
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.push(line, deleted)
 		p.drain(line, pods())
 		p.target.max(1 << 20)
@@ -161,7 +161,7 @@ func TestACrashRepeatsNoReplay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t)
-			if err := p.life(func(line *Line) {
+			if err := p.life(func(line *Inlet) {
 				p.reject(line)
 				p.target.max(1 << 20)
 				arm(p.target)
@@ -171,7 +171,7 @@ func TestACrashRepeatsNoReplay(t *testing.T) {
 			}); !errors.Is(err, errCrash) {
 				t.Fatalf("ended with %v", err)
 			}
-			p.live(func(line *Line) {
+			p.live(func(line *Inlet) {
 				if p.kept() != "" {
 					if err := p.replay(p.only(), false); err != nil {
 						t.Error(err)
@@ -186,7 +186,7 @@ func TestACrashRepeatsNoReplay(t *testing.T) {
 // The same, where the exporter lives on and opens the sink again.
 func TestAFailureRepeatsNoReplay(t *testing.T) {
 	p := newPost(t)
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.reject(line)
 		p.target.max(1 << 20)
 		p.target.after = failing(once("updated"))
@@ -199,7 +199,7 @@ func TestAFailureRepeatsNoReplay(t *testing.T) {
 
 func TestReplayOfWhatIsNotTakenAnyMore(t *testing.T) {
 	p := newPost(t)
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.reject(line)
 		l := p.only()
 		rec := l.Record(clusterUID)

@@ -30,7 +30,7 @@ func requestRig(t *testing.T) (*rig, chan Request) {
 
 func TestI4RequestIsOwedUntilItsSnapshotIsDelivered(t *testing.T) {
 	r, requests := requestRig(t)
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1), update(services(), "b", 2))
 		r.drain(line, pods(), services())
 		if err := ask(t, requests, ""); err != nil {
@@ -46,14 +46,14 @@ func TestI4RequestIsOwedUntilItsSnapshotIsDelivered(t *testing.T) {
 	r.requests = nil
 	stream := pods()
 	end := &change.Record{Stream: &stream, Op: change.SnapshotEnd, Sink: "all", Snapshot: &change.Snapshot{Reason: change.Requested}}
-	if err := r.life(func(line *Line) { r.push(line, end) }); err != nil {
+	if err := r.life(func(line *Inlet) { r.push(line, end) }); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.requested(); got != want {
 		t.Errorf("requests after a crash are %q, want %q", got, want)
 	}
 	r.requests = nil
-	if err := r.life(func(*Line) {}); err != nil || r.requested() != "services requested all, services requested narrow" {
+	if err := r.life(func(*Inlet) {}); err != nil || r.requested() != "services requested all, services requested narrow" {
 		t.Errorf("%v; requests after the first snapshot are %q", err, r.requested())
 	}
 }
@@ -64,7 +64,7 @@ func TestI4SameRequestTwiceIsOwedTwice(t *testing.T) {
 	var owed []change.Owed
 	r.config.Sources[0].Request = func(o ...change.Owed) { owed = append(owed, o...) }
 	stream := pods()
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		for range 2 {
 			if err := ask(t, requests, "all", "pods"); err != nil {
 				t.Error(err)
@@ -77,14 +77,14 @@ func TestI4SameRequestTwiceIsOwedTwice(t *testing.T) {
 	if len(owed) != 2 || owed[0].Generation != 0 || owed[1].Generation != 1 {
 		t.Fatalf("asked for %+v, want two generations", owed)
 	}
-	if err := r.life(func(*Line) {}); err != nil || len(owed) != 3 || owed[2].Generation != 1 {
+	if err := r.life(func(*Inlet) {}); err != nil || len(owed) != 3 || owed[2].Generation != 1 {
 		t.Errorf("%v; a crash leaves %+v, want the second generation owed", err, owed[2:])
 	}
 }
 
 func TestRequestThatNamesWhatIsNotThereIsRefused(t *testing.T) {
 	r, requests := requestRig(t)
-	if err := r.life(func(*Line) {
+	if err := r.life(func(*Inlet) {
 		for want, err := range map[string]error{
 			`ask for a snapshot of "nodes": there is no such stream: choose of pods, services`:          ask(t, requests, "", "pods", "nodes"),
 			`ask for a snapshot for sink "lake": there is no such sink: choose of all, narrow`:          ask(t, requests, "lake"),

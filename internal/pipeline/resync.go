@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/line"
 )
 
 // maxBehind is how many records of a stream may be under way when it is resynced. The list waits for them while the
@@ -19,7 +20,7 @@ const postponement = 10 * time.Second
 
 // resyncer asks for the periodic resyncs: ShouldResync of client-go's listeners, as a clock of its own.
 type resyncer struct {
-	line      *Line
+	line      *line.Line
 	listeners []*listener
 	changed   chan struct{} // buffered 1: there are other turns
 
@@ -115,14 +116,19 @@ func (r *resyncer) first() *resyncTurn {
 
 // take asks the stream, unless it is behind. A stream that was late keeps its distance to the next time.
 func (r *resyncer) take(turn *resyncTurn) {
-	if r.line.behind(turn.source.Stream) > maxBehind {
+	if r.line.Behind(turn.source.Stream) > maxBehind {
 		turn.next = time.Now().Add(min(turn.period/8, postponement))
 		return
 	}
 	turn.next = time.Now().Add(turn.period)
 	stream := turn.source.Stream.String()
-	owed := slices.DeleteFunc(slices.Clone(turn.owed), func(o change.Owed) bool { return !r.line.reaches(o.Sink, stream) })
+	owed := slices.DeleteFunc(slices.Clone(turn.owed), func(o change.Owed) bool { return !r.reaches(o.Sink, stream) })
 	if len(owed) > 0 {
 		turn.source.Request(owed...)
 	}
+}
+
+// reaches says whether the sink is given the stream's records.
+func (r *resyncer) reaches(sinkName, stream string) bool {
+	return slices.ContainsFunc(r.listeners, func(l *listener) bool { return l.Name == sinkName && l.seat.Reaches(stream) })
 }

@@ -15,7 +15,6 @@ import (
 // resyncRun is a run of many streams and of sinks with periods, which notes when which stream is asked.
 type resyncRun struct {
 	*run
-	line  *Line
 	start time.Time
 	asked []asked
 }
@@ -27,14 +26,13 @@ type asked struct {
 }
 
 func newResyncRun(streams int, periods map[string]time.Duration) *resyncRun {
-	rr := &resyncRun{run: &run{Config: &Config{}}, start: time.Now()}
+	config := &Config{Observer: NopObserver()}
 	for _, name := range []string{"a", "b", "c"} {
 		if period, there := periods[name]; there {
-			rr.listeners = append(rr.listeners, &listener{Sink: Sink{Name: name, Resync: period}})
+			config.Sinks = append(config.Sinks, Sink{Name: name, Resync: period})
 		}
 	}
-	rr.run.line = newLine(nil)
-	rr.line = rr.run.line
+	rr := &resyncRun{run: newRun(config), start: time.Now()}
 	for i := range streams {
 		stream := change.Stream{Resource: change.Resource{Name: fmt.Sprint("r", i)}}
 		rr.Sources = append(rr.Sources, Source{Stream: stream, Request: func(owed ...change.Owed) {
@@ -104,15 +102,19 @@ func TestResyncOfAStreamThatIsBehindComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rr := newResyncRun(1, map[string]time.Duration{"a": time.Hour})
 		stream := rr.Sources[0].Stream
-		rr.line.progress(stream.String()).added = maxBehind + 1
+		for range maxBehind + 1 {
+			if err := rr.line.Push(t.Context(), &change.Record{Stream: &stream, Op: change.Bookmark}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		rr.during(t, 2*time.Hour)
 		if len(rr.asked) != 0 {
 			t.Fatalf("a stream that is behind was asked: %+v", rr.asked)
 		}
 		time.AfterFunc(3*time.Hour, func() {
-			rr.line.mu.Lock()
-			defer rr.line.mu.Unlock()
-			rr.line.progress(stream.String()).committed = maxBehind + 1
+			for _, batch := range rr.line.Advance() {
+				rr.line.Saved(batch)
+			}
 		})
 		rr.during(t, 3*time.Hour+postponement)
 		if len(rr.asked) != 1 {

@@ -131,7 +131,7 @@ type rig struct {
 	dir    string
 	store  *checkpoint.Store
 	config Config
-	line   chan *Line // the line, once a source has it
+	line   chan *Inlet // the line, once a source has it
 	ask    chan Request
 
 	mu       sync.Mutex
@@ -140,13 +140,13 @@ type rig struct {
 }
 
 func newRig(t *testing.T, sinks ...Sink) *rig {
-	r := &rig{t: t, dir: t.TempDir(), line: make(chan *Line, 2)}
+	r := &rig{t: t, dir: t.TempDir(), line: make(chan *Inlet, 2)}
 	r.ask = make(chan Request)
 	r.config = Config{ClusterUID: clusterUID, Sinks: sinks, StopTimeout: 10 * time.Second, Observer: NopObserver(), Requests: r.ask}
 	for _, stream := range []change.Stream{pods(), services()} {
 		r.config.Sources = append(r.config.Sources, Source{
 			Stream: stream,
-			Run: func(ctx context.Context, line *Line) error {
+			Run: func(ctx context.Context, line *Inlet) error {
 				r.line <- line
 				<-ctx.Done()
 				return nil
@@ -196,7 +196,7 @@ func (r *rig) meet(uid string) {
 }
 
 // life runs the pipeline while use feeds it, stops it, and returns Run's error.
-func (r *rig) life(use func(line *Line)) error {
+func (r *rig) life(use func(line *Inlet)) error {
 	r.t.Helper()
 	store, err := checkpoint.Open(r.t.Context(), r.dir, checkpoint.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
@@ -221,7 +221,7 @@ func (r *rig) life(use func(line *Line)) error {
 	return err
 }
 
-func (r *rig) push(line *Line, records ...*change.Record) {
+func (r *rig) push(line *Inlet, records ...*change.Record) {
 	r.t.Helper()
 	for _, rec := range records {
 		if err := line.Push(r.t.Context(), rec); err != nil {
@@ -230,7 +230,7 @@ func (r *rig) push(line *Line, records ...*change.Record) {
 	}
 }
 
-func (r *rig) drain(line *Line, streams ...change.Stream) {
+func (r *rig) drain(line *Inlet, streams ...change.Stream) {
 	r.t.Helper()
 	for _, stream := range streams {
 		if err := line.Drain(r.t.Context(), stream); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/line"
 )
 
 // ErrOver is what a Source's Run returns when its stream is over: the sinks know that everything of it is gone. The
@@ -115,14 +116,12 @@ func (r *run) enrol(s Source) error {
 	if err := r.Store.Commit(batch); err != nil {
 		return err
 	}
-	r.line.mu.Lock()
 	for _, l := range away {
-		r.line.sendAway(l, s.Stream.String())
+		l.seat.Miss(s.Stream.String())
 	}
-	r.line.mu.Unlock()
 	for _, l := range r.listeners {
 		if l.takes(&s.Stream) {
-			l.recovery.with(func(r *recovery) { r.log.Join(s.Stream) })
+			l.recovery.With(func(r *line.Recovery) { r.Log.Join(s.Stream) })
 		}
 	}
 	r.sourceMu.Lock()
@@ -145,27 +144,17 @@ func (r *run) forget(s Source) error {
 		if l.isBehind() { // the end of the stream's last reconcile is on disk, and tells of what only the log knows
 			batch.OnDisk = true
 		} else {
-			l.recovery.with(func(r *recovery) { r.log.Leave(name) })
+			l.recovery.With(func(r *line.Recovery) { r.Log.Leave(name) })
 		}
-		if l.takes(&s.Stream) && r.line.reaches(l.Name, name) { // another is to be told of its end, should the stream come back
+		if l.takes(&s.Stream) && l.seat.Reaches(name) { // another is to be told of its end, should the stream come back
 			batch.Left = append(batch.Left, checkpoint.Subscription{Sink: l.Name, Stream: name})
 		}
 	}
 	if err := r.Store.Commit(batch); err != nil {
 		return fmt.Errorf("forget stream %s: %w", name, err)
 	}
-	r.line.forget(name)
+	r.line.Forget(name)
 	return nil
-}
-
-// forget drops what is known of a stream of which nothing is under way.
-func (l *Line) forget(stream string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if p := l.streams[stream]; p != nil && p.added == p.committed {
-		delete(l.streams, stream)
-		l.found = nil
-	}
 }
 
 func isNamed(name string) func(*change.Stream) bool {

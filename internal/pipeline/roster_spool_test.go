@@ -19,11 +19,11 @@ func retirement(name string, version int) *change.Record {
 
 // departed is a rig in whose only life so far a stream came, and left while all that it told was on disk: its sink
 // takes nothing yet. What follows in the same life is up to then.
-func departed(t *testing.T, target *memory, then func(r *rig, line *Line)) *rig {
+func departed(t *testing.T, target *memory, then func(r *rig, line *Inlet)) *rig {
 	t.Helper()
 	r := newRig(t, spooling("s", target, 4))
 	rosters, left := r.follow()
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		g := newGuest(r)
 		if err := (<-rosters).Join(g.source()); err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestI4WhatAStreamToldBeforeItLeftIsGivenFromDisk(t *testing.T) {
 	t.Run("same life", func(t *testing.T) {
 		target := &memory{}
 		release := target.hang()
-		departed(t, target, func(r *rig, _ *Line) {
+		departed(t, target, func(r *rig, _ *Inlet) {
 			release()
 			r.await("the rest", func() bool {
 				return strings.Contains(target.short(), "w/11/deleted") && strings.Contains(target.short(), "a/10/updated")
@@ -65,19 +65,19 @@ func TestI4WhatAStreamToldBeforeItLeftIsGivenFromDisk(t *testing.T) {
 	t.Run("next life", func(t *testing.T) {
 		target := &memory{}
 		target.hang()
-		r := departed(t, target, func(*rig, *Line) {})
+		r := departed(t, target, func(*rig, *Inlet) {})
 		target.fault = nil
 		r.givesTheRest(target)
 	})
 	t.Run("the process dies behind the write", func(t *testing.T) {
 		target := &memory{}
 		target.hang()
-		r := departed(t, target, func(*rig, *Line) {})
+		r := departed(t, target, func(*rig, *Inlet) {})
 		target.fault = func(_ context.Context, batch []sink.Message) error {
 			target.append(batch)
 			return &sink.PermanentError{Err: errors.New("killed")}
 		}
-		if err := r.life(func(*Line) { r.await("a write", func() bool { return target.short() != "" }) }); err == nil {
+		if err := r.life(func(*Inlet) { r.await("a write", func() bool { return target.short() != "" }) }); err == nil {
 			t.Fatal("the life did not die")
 		}
 		target.fault = nil
@@ -88,7 +88,7 @@ func TestI4WhatAStreamToldBeforeItLeftIsGivenFromDisk(t *testing.T) {
 // givesTheRest is a life at whose end the sink has everything, and one more record that is pushed.
 func (r *rig) givesTheRest(target *memory) {
 	r.t.Helper()
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 12))
 		r.await("the last", func() bool { return strings.HasSuffix(target.short(), "a/12/updated") })
 	}); err != nil {

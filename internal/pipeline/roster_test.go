@@ -25,7 +25,7 @@ func newGuest(r *rig) *guest { return &guest{r, make(chan struct{}), make(chan s
 func (g *guest) source() Source {
 	return Source{
 		Stream: widgets(),
-		Run: func(ctx context.Context, line *Line) error {
+		Run: func(ctx context.Context, line *Inlet) error {
 			close(g.began)
 			select {
 			case <-ctx.Done():
@@ -60,7 +60,7 @@ func TestI1I5AStreamJoinsAndLeavesARunningPipeline(t *testing.T) {
 	m := &memory{}
 	r := newRig(t, sinkOf("s", m))
 	rosters, left := r.follow()
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		roster := <-rosters
 		for range 2 {
 			g := newGuest(r)
@@ -138,7 +138,7 @@ func (r *rig) forgotten(stream change.Stream) {
 func TestI2AStreamThatIsOverHoldsNoMarkBack(t *testing.T) {
 	m := &memory{}
 	r := newRig(t, sinkOf("s", m))
-	if err := r.life(func(line *Line) { r.push(line, update(pods(), "p", 1)); r.drain(line, pods()) }); err != nil {
+	if err := r.life(func(line *Inlet) { r.push(line, update(pods(), "p", 1)); r.drain(line, pods()) }); err != nil {
 		t.Fatal(err)
 	}
 	stream := widgets()
@@ -148,7 +148,7 @@ func TestI2AStreamThatIsOverHoldsNoMarkBack(t *testing.T) {
 	g := newGuest(r)
 	close(g.end)
 	r.config.Sources = append(r.config.Sources, g.source())
-	err := r.life(func(line *Line) {
+	err := r.life(func(line *Inlet) {
 		<-left
 		r.push(line, update(pods(), "p", 8))
 		r.drain(line, pods())
@@ -169,7 +169,7 @@ func TestI4AStreamEndsWhileASinkIsAwayThatHasMoreOfIt(t *testing.T) {
 		r, target := withSinkOnly(t, "spool")
 		rosters, left := r.follow()
 		over, pod := make(chan struct{}), r.config.Sources[0]
-		r.config.Sources[0].Run = func(ctx context.Context, line *Line) error {
+		r.config.Sources[0].Run = func(ctx context.Context, line *Inlet) error {
 			r.line <- line
 			select {
 			case <-ctx.Done():
@@ -181,10 +181,10 @@ func TestI4AStreamEndsWhileASinkIsAwayThatHasMoreOfIt(t *testing.T) {
 		last := found(update(pods(), "a", 1), change.Deleted, change.Gone, "20")
 		last.FinalStateUnknown = true
 		records, want := []*change.Record{blind()[0], last, endAt(20)}, "a/1/updated a/2/updated b/3/updated c/4/updated /20/snapshot.begin a/1/deleted b/3/deleted c/4/deleted /20/snapshot.end"
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			roster := <-rosters
 			r.push(line, records...)
-			line.listeners[0].spoolsNow()
+			line.run.listeners[0].spoolsNow()
 			close(over)
 			<-left
 			if again {
@@ -210,7 +210,7 @@ func TestI4AStreamEndsWhileASinkIsAwayThatHasMoreOfIt(t *testing.T) {
 func (m *memory) marked(t *testing.T, r *rig) string {
 	t.Helper()
 	var mark string
-	if err := r.life(func(*Line) {
+	if err := r.life(func(*Inlet) {
 		saved, _, err := r.store.Mark("s")
 		if err != nil {
 			t.Error(err)

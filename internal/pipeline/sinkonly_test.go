@@ -65,8 +65,8 @@ func (r *rig) expectLog(target *late, want string) {
 		r.t.Errorf("log is\n%s, want\n%s", got, want)
 	}
 	r.requests = nil
-	if err := r.life(func(line *Line) {
-		r.await("the open sink", func() bool { return line.listeners[0].compared.Load() })
+	if err := r.life(func(line *Inlet) {
+		r.await("the open sink", func() bool { return line.run.listeners[0].compared.Load() })
 		r.drain(line, pods())
 		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) > 0 {
 			r.t.Errorf("the next life knows of %+v", sinkOnly)
@@ -85,13 +85,13 @@ func TestI4LateSinkIsToldOfSinkOnlyObjectsByTheRecordsOfAReconcileThatDidNotKnow
 	for _, policy := range []string{"block", "spool", "coalesce"} {
 		t.Run(policy, func(t *testing.T) {
 			r, target := withSinkOnly(t, policy)
-			if err := r.life(func(line *Line) {
+			if err := r.life(func(line *Inlet) {
 				if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) != 0 {
 					t.Errorf("before the log is read its sink-only objects are %v", sinkOnly)
 				}
 				r.push(line, blind()...)
 				if policy == "spool" {
-					line.listeners[0].spoolsNow()
+					line.run.listeners[0].spoolsNow()
 					r.drain(line, pods())
 				}
 				close(target.may)
@@ -111,17 +111,17 @@ func TestI4SinkOnlyObjectsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T)
 	for _, policy := range []string{"spool", "coalesce"} {
 		t.Run(policy, func(t *testing.T) {
 			r, target := withSinkOnly(t, policy)
-			if err := r.life(func(line *Line) {
+			if err := r.life(func(line *Inlet) {
 				r.push(line, blind()...)
 				r.push(line, unseenC(), endAt(30))
-				line.listeners[0].spoolsNow()
+				line.run.listeners[0].spoolsNow()
 				r.drain(line, pods())
 			}); err != nil {
 				t.Fatal(err)
 			}
 			close(target.may)
 			r.config.OpenGrace = time.Minute
-			if err := r.life(func(line *Line) {
+			if err := r.life(func(line *Inlet) {
 				r.await("the end", func() bool { return strings.HasSuffix(target.short(), "/30/snapshot.end") })
 				r.push(line, bookmark(pods(), "31"))
 				r.drain(line, pods())
@@ -147,7 +147,7 @@ func TestI3DeletesOfSinkOnlyObjectsSurviveAFailedWriteOnce(t *testing.T) {
 			target.append(batch[:min(kept, len(batch))])
 			return errors.New("connection lost")
 		}
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			r.push(line, blind()...)
 			close(target.may)
 			r.drain(line, pods())
@@ -168,11 +168,11 @@ func TestI1RejectedDeleteOfASinkOnlyObjectAcknowledgesNothing(t *testing.T) {
 		}
 		return nil
 	}
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, blind()...)
 		close(target.may)
 		r.drain(line, pods())
-		if left := line.listeners[0].left(); left != 0 {
+		if left := line.run.listeners[0].left(); left != 0 {
 			t.Errorf("%d records are left", left)
 		}
 	}); err != nil {
@@ -185,7 +185,7 @@ func TestI1RejectedDeleteOfASinkOnlyObjectAcknowledgesNothing(t *testing.T) {
 func TestDeletesOfSinkOnlyObjectsAreShapedAsOthers(t *testing.T) {
 	r, target := withSinkOnly(t, "block")
 	r.config.Sources[0].Shape = func(rec *change.Record) { rec.Filtered = rec.Op == change.Deleted }
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, blind()...)
 		close(target.may)
 		r.drain(line, pods())
@@ -210,10 +210,10 @@ func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
 					after.Op = change.ParseOp(then)
 					records, want = append(records, after), want+" c/21/"+then
 				}
-				if err := r.life(func(line *Line) {
+				if err := r.life(func(line *Inlet) {
 					r.push(line, records...)
 					if policy == "spool" {
-						line.listeners[0].spoolsNow()
+						line.run.listeners[0].spoolsNow()
 						r.drain(line, pods())
 					}
 					close(target.may)
@@ -241,7 +241,7 @@ func TestI3WhatIsInLineOfASinkOnlyObjectIsNotAskedFor(t *testing.T) {
 		<-release
 		return nil
 	}
-	sinkOnly := func(line *Line) string {
+	sinkOnly := func(line *Inlet) string {
 		var all []string
 		for _, object := range line.SinkOnly(pods()) {
 			all = append(all, object.Key.Name)
@@ -249,7 +249,7 @@ func TestI3WhatIsInLineOfASinkOnlyObjectIsNotAskedFor(t *testing.T) {
 		slices.Sort(all)
 		return strings.Join(all, " ")
 	}
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		defer close(release)
 		r.push(line, update(services(), "x", 3))
 		<-writes

@@ -15,48 +15,6 @@ type spillTrigger struct {
 	until  uint64 // what was pushed up to it goes to disk
 }
 
-// mergeFor is the age of the oldest record at which a queue that coalesces goes to disk for the sake of others that
-// wait: below it what can be merged is.
-const mergeFor = 5 * time.Second
-
-// holders are the listeners that have not taken the oldest record of some stream for so long, as a bit mask. The caller
-// holds the line's mu.
-func (l *Line) holders(age time.Duration) (mask uint64) {
-	now := time.Now()
-	for _, p := range l.streams {
-		if since, missing, waits := p.tracker.Waits(); waits && now.Sub(since) >= age {
-			mask |= missing
-		}
-	}
-	return mask
-}
-
-// merging are the listeners whose queues coalesce, as a bit mask.
-func (l *Line) merging() (mask uint64) {
-	for i, lst := range l.listeners {
-		if lst.Coalesce {
-			mask |= 1 << i
-		}
-	}
-	return mask
-}
-
-// spillForWaiting starts to spool for the listeners that others wait for, where they can be spooled for: the line's
-// window is full, or a reconcile needs everything saved that came before it.
-func (l *Line) spillForWaiting() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	holders := l.holders(mergeFor)&l.merging() | l.holders(spoolAfter)
-	stopped := l.holders(mergeFor)
-	for i, lst := range l.listeners {
-		if holders&(1<<i) != 0 && lst.spoolsNow() {
-			l.wakeCommitter()
-		} else if stopped&(1<<i) != 0 {
-			lst.letGo()
-		}
-	}
-}
-
 // letGo makes the sink leave if it is stopped and cannot be spooled for.
 func (l *listener) letGo() {
 	l.mu.Lock()
@@ -64,16 +22,6 @@ func (l *listener) letGo() {
 	if l.halted {
 		l.spool.start()
 		l.burdens()
-	}
-}
-
-// endSpills ends the spooling of queues that coalesce, when what triggered it is on disk. The caller holds the
-// line's mu.
-func (l *Line) endSpills() {
-	for _, lst := range l.listeners {
-		if lst.Coalesce {
-			lst.endSpill()
-		}
 	}
 }
 

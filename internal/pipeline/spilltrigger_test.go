@@ -50,7 +50,7 @@ func within(t *testing.T, do func(context.Context) error) {
 }
 
 // hung pushes a record that the sink hangs in.
-func (r *rig) hung(line *Line, target *memory, rec *change.Record) (release func()) {
+func (r *rig) hung(line *Inlet, target *memory, rec *change.Record) (release func()) {
 	inside := make(chan struct{}, 100)
 	open := target.hang()
 	hang := target.fault
@@ -70,7 +70,7 @@ func TestI3AFullCoalescingQueueGoesToDiskMerged(t *testing.T) {
 	r := newRig(t, merging("slow", slow, 3)) // alone, so that nobody else parts what goes to disk
 	merged := 0
 	r.config.Observer.Coalesced = func(_ string, n int) { merged += n }
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		release := r.hung(line, slow, update(pods(), "in flight", 1))
 		r.push(line, update(pods(), "a", 2), update(pods(), "b", 3), update(pods(), "c", 4))
 		r.push(line, update(pods(), "b", 5), update(pods(), "a", 6), gone(pods(), "c", 7)) // in memory
@@ -91,25 +91,25 @@ func TestI3AFullCoalescingQueueGoesToDiskMerged(t *testing.T) {
 // TestI1ASinkThatCoalescesHoldsNobodyUp, however long it is away: the window of what is not saved fills, a reconcile
 // waits for what came before it, and the oldest record grows old. What it was being given goes to disk, too.
 func TestI1ASinkThatCoalescesHoldsNobodyUp(t *testing.T) {
-	for name, use := range map[string]func(r *rig, line *Line){
-		"an old record": func(r *rig, line *Line) {
+	for name, use := range map[string]func(r *rig, line *Inlet){
+		"an old record": func(r *rig, line *Inlet) {
 			r.push(line, update(pods(), "a", 32))
 			r.await("the position", func() bool { return r.position(pods()) == "32" })
 		},
-		"a reconcile": func(r *rig, line *Line) {
+		"a reconcile": func(r *rig, line *Inlet) {
 			r.push(line, aged(update(pods(), "a", 3), 10*time.Second))
 			within(t, func(ctx context.Context) error { return line.Drain(ctx, pods()) })
 		},
-		"a full window": func(r *rig, line *Line) {
-			line.mu.Lock()
-			line.window = fifo.NewQueue(fifo.Limit{Bytes: 1 << 20, Records: 2})
-			line.window.Overdraw(0) // what is in flight
-			line.mu.Unlock()
+		"a full window": func(r *rig, line *Inlet) {
 			r.push(line, aged(update(pods(), "a", 2), 10*time.Second))
-			within(t, func(ctx context.Context) error { return line.Push(ctx, update(pods(), "a", 3)) })
+			for i := range 20 { // more than the window has room for, and of another sink
+				rec := update(pods(), "large", 30+i)
+				rec.Sink, rec.Object = "fast", make([]byte, 2<<20)
+				within(t, func(ctx context.Context) error { return line.Push(ctx, rec) })
+			}
 			r.await("the other sink", func() bool { return r.position(pods()) >= "2" })
 		},
-		"a sink that spools": func(r *rig, line *Line) {
+		"a sink that spools": func(r *rig, line *Inlet) {
 			for i := 2; i < 13; i++ {
 				r.push(line, aged(update(pods(), "a", i), 10*time.Second))
 			}
@@ -123,7 +123,7 @@ func TestI1ASinkThatCoalescesHoldsNobodyUp(t *testing.T) {
 			if name == "a sink that spools" {
 				other.hang()
 			}
-			if err := r.life(func(line *Line) {
+			if err := r.life(func(line *Inlet) {
 				age := 10 * time.Second
 				if name == "an old record" {
 					age = time.Minute
@@ -137,7 +137,7 @@ func TestI1ASinkThatCoalescesHoldsNobodyUp(t *testing.T) {
 				}
 			}
 			slow.fault, other.fault = nil, nil
-			if err := r.life(func(line *Line) { r.push(line, update(pods(), "z", 99)); r.drain(line, pods()) }); err != nil {
+			if err := r.life(func(line *Inlet) { r.push(line, update(pods(), "z", 99)); r.drain(line, pods()) }); err != nil {
 				t.Fatal(err)
 			}
 			told := strings.Fields(slow.short())
@@ -152,7 +152,7 @@ func TestI1ASinkThatCoalescesHoldsNobodyUp(t *testing.T) {
 func TestI3ADeleteBehindWhatIsOnDiskIsTold(t *testing.T) {
 	slow := &memory{}
 	r := newRig(t, merging("slow", slow, 3))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		release := r.hung(line, slow, update(pods(), "a", 1))
 		r.push(line, gone(pods(), "a", 2), again(pods(), "a", "uid-2", 3), update(pods(), "b", 4))
 		r.push(line, update(pods(), "c", 5)) // for which there is no room
@@ -181,7 +181,7 @@ func TestASpoolOfOnePolicyIsDeliveredByTheOther(t *testing.T) {
 			slow := &memory{}
 			r := newRig(t, spooling("slow", slow, 2))
 			r.config.Sinks[0].Coalesce = first
-			if err := r.life(func(line *Line) {
+			if err := r.life(func(line *Inlet) {
 				r.hung(line, slow, update(pods(), "a", 1))
 				for i := 2; i <= 9; i++ {
 					r.push(line, update(pods(), fmt.Sprint("p", i), i))
@@ -192,7 +192,7 @@ func TestASpoolOfOnePolicyIsDeliveredByTheOther(t *testing.T) {
 			}
 			slow.fault = nil
 			r.config.Sinks[0].Coalesce = !first
-			if err := r.life(func(line *Line) {
+			if err := r.life(func(line *Inlet) {
 				r.push(line, update(pods(), "z", 10))
 				r.drain(line, pods())
 				r.await("the last", func() bool { return strings.HasSuffix(slow.short(), "z/10/updated") })
@@ -212,7 +212,7 @@ func TestI6AboveItsLimitASinkThatCoalescesKeepsThePosition(t *testing.T) {
 	s := merging("slow", slow, 2)
 	s.Spool = 1 // any chunk is more
 	r := newRig(t, s)
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		release := r.hung(line, slow, update(pods(), "a", 1))
 		r.push(line, update(pods(), "b", 2), update(pods(), "c", 3))
 		r.push(line, aged(update(pods(), "d", 4), time.Hour), update(pods(), "d", 5))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/line"
 )
 
 // spool is the part of a listener's queue that is on disk. It comes before what is in memory: the listener takes from
@@ -32,10 +33,6 @@ type spool struct {
 	ahead  map[uint64]struct{} // Seqs of records that are taken from memory and are on disk, or on their way
 	oldest time.Time           // when the oldest record on disk was received, about
 }
-
-// spoolAfter is the age of the oldest record at which a sink that does not take it is spooled for, although its queue
-// has room: the position must move on well before the API server's history ends, after five minutes by default.
-const spoolAfter = 30 * time.Second
 
 func newSpool(s *Sink) spool {
 	return spool{limit: s.Spool, trigger: spillTrigger{merges: s.Coalesce}, ahead: map[uint64]struct{}{}}
@@ -99,13 +96,6 @@ func (s *spool) dismiss() {
 // size is bytes on disk and records.
 type size struct{ bytes, records int64 }
 
-// spooling says whether what the sink has not acknowledged may be saved as spooled.
-func (l *listener) spooling() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.spool.takes()
-}
-
 // isBehind says whether records on disk, or on their way there, are not delivered.
 func (l *listener) isBehind() bool {
 	l.mu.Lock()
@@ -133,19 +123,17 @@ func (l *listener) spill(rec *change.Record) (part fifo.Part, order uint64) {
 	return fifo.Ahead, order
 }
 
-// number gives the next chunk its number.
-func (l *listener) number(part fifo.Part) uint64 {
+// number gives so many chunks their numbers, by part, and returns the first ones. All that has left the queue is in
+// chunks then.
+func (l *listener) number(chunks [2]uint64) (first [2]uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.spool.next[part]++
-	return l.spool.next[part] - 1
-}
-
-// numbered notes that all that has left the queue is in chunks with numbers.
-func (l *listener) numbered() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	first = l.spool.next
+	for part, n := range chunks {
+		l.spool.next[part] += n
+	}
 	l.spool.coming = false
+	return first
 }
 
 // extent is what the state is to have of the spool, beside chunks that come: what is delivered is not in it.
@@ -171,7 +159,7 @@ func (l *listener) isSaved(extent fifo.Spool) bool {
 }
 
 // spooled notes what the state has now. The chunks' records have left the queue.
-func (l *listener) spooled(extent fifo.Spool, chunks []spoolChunk) {
+func (l *listener) spooled(extent fifo.Spool, chunks []line.Chunk) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if extent[fifo.Main].First != l.spool.saved[fifo.Main].First {
@@ -179,8 +167,8 @@ func (l *listener) spooled(extent fifo.Spool, chunks []spoolChunk) {
 	}
 	l.spool.saved = extent
 	for _, chunk := range chunks {
-		if chunk.listener == l.index && chunk.part == fifo.Main {
-			for _, rec := range chunk.records {
+		if chunk.Sink == l.Name && chunk.Part == fifo.Main {
+			for _, rec := range chunk.Records {
 				l.queue.Cancel(rec.Size())
 			}
 		}
@@ -230,7 +218,7 @@ func (l *listener) overdue(now time.Time) bool {
 		return false
 	}
 	oldest := l.oldestUnsaved()
-	return !oldest.IsZero() && now.Sub(oldest) > spoolAfter && l.spool.start()
+	return !oldest.IsZero() && now.Sub(oldest) > line.SpillAfter && l.spool.start()
 }
 
 // oldest is when the oldest record was received that the sink does not have, zero where there is none; the caller holds

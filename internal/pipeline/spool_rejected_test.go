@@ -25,7 +25,7 @@ func TestI4WhatIsRejectedFromDiskIsTrimmedEachByItself(t *testing.T) {
 	p, release := newSpoolingPost(t)
 	p.config.Sinks[0].Oversize.Trims = []Trim{{Path: ".data", Cut: func([]byte) ([]byte, error) { return []byte("{}"), nil }}}
 	var want []string
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		for i := 1; i <= 12; i++ {
 			p.push(line, large(fmt.Sprintf("huge%d", i), i))
 			want = append(want, fmt.Sprintf("huge%d/%d/updated", i, i))
@@ -40,7 +40,7 @@ func TestI4WhatIsRejectedFromDiskIsTrimmedEachByItself(t *testing.T) {
 
 func TestI4WhatIsRejectedFromDiskIsKept(t *testing.T) {
 	p, release := newSpoolingPost(t)
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		for i := 1; i <= 12; i++ {
 			p.push(line, large("huge", i))
 		}
@@ -56,7 +56,7 @@ func TestI4WhatIsRejectedFromDiskIsKept(t *testing.T) {
 // The process dies when the first note is written: neither it nor its letter is written again.
 func TestI3ANoteOfWhatIsOnDiskIsWrittenOnce(t *testing.T) {
 	p, release := newSpoolingPost(t)
-	if err := p.life(func(line *Line) {
+	if err := p.life(func(line *Inlet) {
 		for i := 1; i <= 12; i++ {
 			p.push(line, large("huge", i))
 		}
@@ -67,7 +67,7 @@ func TestI3ANoteOfWhatIsOnDiskIsWrittenOnce(t *testing.T) {
 		t.Fatal("the life did not die")
 	}
 	p.target.before, p.target.after = nil, nil
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.await("the last note", func() bool { return strings.HasSuffix(p.target.short(), "huge/12/gap") })
 	})
 	notes := strings.Fields(p.target.short())
@@ -79,7 +79,7 @@ func TestI3ANoteOfWhatIsOnDiskIsWrittenOnce(t *testing.T) {
 func TestAReplayIsNeverSpooled(t *testing.T) {
 	p := newPost(t)
 	p.config.Sinks[0].Queue, p.config.Sinks[0].Spool = fifo.Limit{Bytes: 1 << 20, Records: 4}, 1<<20
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.reject(line)
 		p.target.max(1 << 20)
 		entered, open := make(chan struct{}), make(chan struct{})
@@ -114,7 +114,7 @@ func TestAReplayIsNeverSpooled(t *testing.T) {
 func TestAReplayIsNeverCoalesced(t *testing.T) {
 	p := newPost(t)
 	p.config.Sinks[0].Coalesce = true
-	p.live(func(line *Line) {
+	p.live(func(line *Inlet) {
 		p.reject(line)
 		p.target.max(1 << 20)
 		entered, open := make(chan struct{}), make(chan struct{})
@@ -128,7 +128,7 @@ func TestAReplayIsNeverCoalesced(t *testing.T) {
 		<-entered
 		answer := make(chan error, 1)
 		p.replays <- Replay{Letter: p.only().ID, Record: p.only().Record(clusterUID), Force: true, Answer: answer}
-		p.await("the replay in line", func() bool { return line.behind(pods()) == 2 })
+		p.await("the replay in line", func() bool { return line.run.line.Behind(pods()) == 2 })
 		p.push(line, update(pods(), "huge", 4))
 		p.push(line, update(pods(), "huge", 5))
 		close(open)

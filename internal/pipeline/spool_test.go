@@ -46,7 +46,7 @@ func TestI1PositionMovesOnWhileASinkThatSpoolsHangs(t *testing.T) {
 	slow, fast := &memory{}, &memory{}
 	r := newRig(t, spooling("slow", slow, 4), sinkOf("fast", fast))
 	slow.hang()
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		for i := 1; i <= 40; i++ {
 			r.push(line, update(pods(), "a", i))
 		}
@@ -61,7 +61,7 @@ func TestI1PositionMovesOnWhileASinkThatSpoolsHangs(t *testing.T) {
 		t.Fatalf("logs are %s and %s", fast.short(), slow.short())
 	}
 	slow.fault = nil
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 41))
 		r.await("the last", func() bool { return strings.HasSuffix(slow.short(), "a/41/updated") })
 	}); err != nil {
@@ -77,7 +77,7 @@ func TestI3WhatWasDrainedBeforeACrashIsNotWrittenAgain(t *testing.T) {
 	target := &late{may: make(chan struct{})}
 	r := newRig(t, spooling("s", target, 4))
 	r.config.OpenGrace = time.Millisecond
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		for i := 1; i <= 20; i++ {
 			r.push(line, update(pods(), "a", i))
 		}
@@ -91,11 +91,11 @@ func TestI3WhatWasDrainedBeforeACrashIsNotWrittenAgain(t *testing.T) {
 		target.append(batch)
 		return &sink.PermanentError{Err: errors.New("killed")}
 	}
-	if err := r.life(func(*Line) { r.await("a write", func() bool { return target.short() != "" }) }); err == nil {
+	if err := r.life(func(*Inlet) { r.await("a write", func() bool { return target.short() != "" }) }); err == nil {
 		t.Fatal("the life did not die")
 	}
 	target.fault = nil
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 21))
 		r.await("the last", func() bool { return strings.HasSuffix(target.short(), "a/21/updated") })
 	}); err != nil {
@@ -114,7 +114,7 @@ func TestCoalescingSinkHoldsUpNobody(t *testing.T) {
 	merged := 0
 	r.config.Observer.Coalesced = func(_ string, n int) { merged += n }
 	release := slow.hang()
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		for i := 1; i <= 40; i++ {
 			r.push(line, update(pods(), "a", i))
 		}
@@ -148,7 +148,7 @@ func TestSinkThatIsNotOpenHoldsUpNobody(t *testing.T) {
 	slow, fast := &late{may: make(chan struct{})}, &memory{}
 	r := newRig(t, spooling("slow", slow, 4), sinkOf("fast", fast))
 	r.config.OpenGrace = time.Millisecond
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		for i := 1; i <= 40; i++ {
 			r.push(line, update(pods(), "a", i))
 		}
@@ -157,7 +157,7 @@ func TestSinkThatIsNotOpenHoldsUpNobody(t *testing.T) {
 		t.Fatalf("what is queued for a sink that never opened is on disk: %v", err)
 	}
 	close(slow.may)
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.await("the late sink", func() bool { return slow.short() == numbers(1, 40) })
 		r.push(line, update(pods(), "a", 41))
 		r.drain(line, pods())
@@ -191,7 +191,7 @@ func TestI3ASinkThatSpoolsHoldsUpNobodyBesideOneThatDoesNot(t *testing.T) {
 			second.Coalesce = coalesces
 			r := newRig(t, spooling("slow", slow, 4), second, sinkOf("fast", fast))
 			releaseSlow, releaseOther := slow.hang(), other.hang()
-			if err := r.life(func(line *Line) {
+			if err := r.life(func(line *Inlet) {
 				pushed := make(chan error, 1)
 				go func() {
 					var err error
@@ -233,15 +233,13 @@ func TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk(t *testing.T) {
 		l.queue.Push(rec, false)
 		l.mu.Unlock()
 	}
-	c := collector{line: r.line}
 	l.spill(l.queue.Oldest())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if batch, err := l.take(ctx, nil); err != nil || len(batch) > 0 {
 		t.Errorf("took %d records, %v", len(batch), err)
 	}
-	c.last().chunk(l, fifo.Main)
-	l.numbered()
+	l.number([2]uint64{fifo.Main: 1})
 	if !l.isBehind() {
 		t.Error("nothing is on its way to disk")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -76,7 +77,7 @@ func (r *run) joinInTime(l *listener, opened openedSink) error {
 func (r *run) resumeCorrections(l *listener) {
 	for _, s := range r.sources() {
 		corrected := false
-		l.recovery.with(func(r *recovery) { corrected = r.log.Corrected(&s.Stream) })
+		l.recovery.With(func(r *line.Recovery) { corrected = r.Log.Corrected(&s.Stream) })
 		if corrected {
 			s.Request(change.Owed{Sink: l.Name, Reason: change.Resync})
 		}
@@ -185,7 +186,7 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 	if err := errors.Join(r.returned(l), l.noteUnread()); err != nil {
 		return err
 	}
-	r.line.rewind(l.index, l.mark, l.plain)
+	l.seat.Rewind(l.mark, l.plain)
 	var debts []checkpoint.Debt
 	if opened.lost {
 		known, err := r.Store.Streams()
@@ -197,12 +198,12 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 		}
 		debts = slices.DeleteFunc(debts, func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
 	}
-	r.line.saving.Lock()
-	defer r.line.saving.Unlock()
+	r.saving.Lock()
+	defer r.saving.Unlock()
 	if err := save(debts, map[string]sink.Mark{l.Name: l.mark}); err != nil {
 		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
 	}
-	r.line.isSaved(l.index, l.mark)
+	l.noteSaved(l.mark)
 	l.rejoin()
 	return nil
 }
@@ -266,7 +267,7 @@ func (r *run) base(l *listener, batch *checkpoint.Batch) error {
 	if err != nil || len(replayBases) == 0 && l.Spool == 0 {
 		return err
 	}
-	r.line.resume[l.index].based = true
+	l.seat.Base()
 	for _, s := range r.Sources {
 		stream := s.Stream.String()
 		if _, found := replayBases[stream]; found {

@@ -148,7 +148,7 @@ func (l *listener) setHalted(halted bool) bool {
 	defer l.mu.Unlock()
 	l.halted = halted
 	if l.finished && l.spool.start() {
-		l.line.wakeCommitter()
+		l.seat.Wake()
 	}
 	return !l.finished || l.spool.limit > 0
 }

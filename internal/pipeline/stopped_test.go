@@ -42,7 +42,7 @@ func TestI1ASinkThatFailsForGoodStopsAlone(t *testing.T) {
 		r := newRig(t, sinkOf("bad", bad), sinkOf("good", good))
 		var stopped []string
 		r.config.Observer.Stopped = func(name string, err error) { r.note(&stopped, name+": "+err.Error()) }
-		err := r.life(func(line *Line) {
+		err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 5))
 			good.eventually(t, "a/5/updated")
 			r.push(line, update(pods(), "a", 6))
@@ -64,7 +64,7 @@ func TestASinkThatCannotBeOpenedForGoodStopsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad, good := &memory{lost: &sink.PermanentError{Err: errors.New("no such user")}}, &memory{}
 		r := newRig(t, sinkOf("bad", bad), sinkOf("good", good))
-		err := r.life(func(line *Line) {
+		err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 5))
 			good.eventually(t, "a/5/updated")
 			bad.eventually(t, "a/5/updated") // it is opened again after a minute
@@ -79,7 +79,7 @@ func TestASinkThatDoesNotOpenAtFirstIsOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, good := &memory{lost: errors.New("the broker does not answer")}, &memory{}
 		r := newRig(t, sinkOf("slow", slow), sinkOf("good", good))
-		err := r.life(func(line *Line) {
+		err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 5))
 			good.eventually(t, "a/5/updated")
 			slow.eventually(t, "a/5/updated")
@@ -95,13 +95,13 @@ func TestTheRunEndsWithTheLastSinkThatStops(t *testing.T) {
 		fault, _ := broken("fenced")
 		r := newRig(t, sinkOf("a", &memory{lost: &sink.PermanentError{Err: errors.New("no such user")}}), sinkOf("b", &memory{fault: fault}))
 		ended := make(chan struct{})
-		r.config.Sources[0].Run = func(ctx context.Context, line *Line) error {
+		r.config.Sources[0].Run = func(ctx context.Context, line *Inlet) error {
 			r.line <- line
 			<-ctx.Done()
 			close(ended)
 			return nil
 		}
-		err := r.life(func(line *Line) {
+		err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 5))
 			<-ended // without anybody stopping it
 		})
@@ -116,7 +116,7 @@ func TestTheRunDoesNotBeginWhereNoSinkCanBeOpened(t *testing.T) {
 		return sinkOf(text, &memory{lost: &sink.PermanentError{Err: errors.New("wrong " + text)}})
 	}
 	r := newRig(t, wrong("a"), wrong("b"))
-	err := r.life(func(*Line) { t.Error("it began") })
+	err := r.life(func(*Inlet) { t.Error("it began") })
 	if want := "open sink a: wrong a\nopen sink b: wrong b"; err == nil || err.Error() != want {
 		t.Errorf("the run ends with %v, want %s", err, want)
 	}
@@ -128,7 +128,7 @@ func TestI7AStopDoesNotWaitForASinkThatIsStopped(t *testing.T) {
 		good := &memory{}
 		r := newRig(t, sinkOf("bad", &memory{fault: fault}), sinkOf("good", good))
 		var began time.Time
-		err := r.life(func(line *Line) {
+		err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 5))
 			good.eventually(t, "a/5/updated")
 			began = time.Now()
@@ -149,7 +149,7 @@ func TestASinkThatDoesNotTakeTheNoteStopsAlone(t *testing.T) {
 		r := newRig(t, sinkOf("bad", bad), sinkOf("good", good))
 		var stopped []string
 		r.config.Observer.Stopped = func(name string, err error) { r.note(&stopped, name+": "+err.Error()) }
-		err := r.life(func(line *Line) {
+		err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 5))
 			good.eventually(t, "a/5/updated")
 			r.push(line, update(pods(), "b", 6))
@@ -177,7 +177,7 @@ func TestOversizeRejectStopsTheSinkAlone(t *testing.T) {
 		s := sinkOf("limited", limited)
 		s.Oversize.Reject = true
 		r := newRig(t, s, sinkOf("good", good))
-		err := r.life(func(line *Line) {
+		err := r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 5), update(pods(), "huge", 6), update(pods(), "b", 7))
 			good.eventually(t, "a/5/updated huge/6/updated b/7/updated")
 			limited.eventually(t, "a/5/updated")
@@ -200,7 +200,7 @@ func TestI10ASinkThatIsTakenOverIsNotOpenedAgain(t *testing.T) {
 			return &sink.PermanentError{Err: errors.New("another exporter writes to the stream"), Fenced: true}
 		}
 		r := newRig(t, sinkOf("bad", bad), sinkOf("good", good))
-		_ = r.life(func(line *Line) {
+		_ = r.life(func(line *Inlet) {
 			r.push(line, update(pods(), "a", 5))
 			good.eventually(t, "a/5/updated")
 			time.Sleep(time.Hour)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
@@ -13,7 +14,7 @@ import (
 func (l *listener) taking(rec *change.Record) (*redo.Taking, error) {
 	now := &redo.Taking{ClusterUID: l.clusterUID, Old: l.isOld(), Behind: l.isBehind()}
 	var left []change.Entry
-	l.recovery.with(func(r *recovery) { left = r.log.Left(rec, l.clusterUID) })
+	l.recovery.With(func(r *line.Recovery) { left = r.Log.Left(rec, l.clusterUID) })
 	for _, entry := range left {
 		known, err := l.knows(rec.Stream.String(), &entry)
 		if err != nil {
@@ -46,7 +47,7 @@ func (l *listener) knows(stream string, object *change.Entry) (bool, error) {
 	of := func(rec *change.Record) bool {
 		return rec.Key == object.Key && rec.UID == object.UID && rec.Sink == "" && rec.Op.OfObject()
 	}
-	if l.line.newest(stream, of) != nil {
+	if l.seat.Newest(stream, of) != nil {
 		return true, nil
 	}
 	return isSaved() // by now
@@ -60,9 +61,9 @@ func (l *listener) appendGone(batch []*change.Record, gone []change.Entry, befor
 			Stream: before.Stream, Op: change.Deleted, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion,
 			Received: time.Now(), FinalStateUnknown: true, Aside: true, Snapshot: cmp.Or(before.Snapshot, frame), Sink: l.Name, Epoch: before.Epoch,
 		}
-		l.recovery.with(func(r *recovery) {
-			r.undeleted.Told(rec)
-			r.missed.Tells(rec)
+		l.recovery.With(func(r *line.Recovery) {
+			r.Undeleted.Told(rec)
+			r.Missed.Tells(rec)
 		})
 		if l.shape(rec); !rec.Filtered {
 			batch = append(batch, rec)

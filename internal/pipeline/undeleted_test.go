@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -44,7 +45,7 @@ func deleted(name string, version int) *change.Record {
 }
 
 // undeletedIn are the undeleted sink-only objects of the line, sorted.
-func undeletedIn(line *Line) string {
+func undeletedIn(line *Inlet) string {
 	var names []string
 	for _, object := range line.SinkOnly(pods()) {
 		names = append(names, fmt.Sprintf("%s:%s@%s %t", object.Sink, object.Key.Name, object.ResourceVersion, object.Undeleted))
@@ -57,7 +58,7 @@ func undeletedIn(line *Line) string {
 func TestI4ObjectsWhoseDeletesWereLostAreUndeleted(t *testing.T) {
 	target, other := &recaller{memory: &memory{}}, &recaller{memory: &memory{}}
 	r := newRig(t, sinkOf("s", target), sinkOf("other", other))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "there", 1), update(pods(), "gone", 2), update(pods(), "told", 3), update(pods(), "later", 4))
 		r.push(line, deleted("told", 5), update(pods(), "short", 6), deleted("gone", 7), deleted("short", 8))
 		r.drain(line, pods())
@@ -67,7 +68,7 @@ func TestI4ObjectsWhoseDeletesWereLostAreUndeleted(t *testing.T) {
 	target.forgetLast(2)
 	want := "s:gone@2 true, s:short@6 true"
 	for life := range 2 { // the second one has a log that is as long as its mark says
-		if err := r.life(func(line *Line) {
+		if err := r.life(func(line *Inlet) {
 			if got := undeletedIn(line); got != want {
 				t.Errorf("life %d: undeleted are %q, want %q", life, got, want)
 			}
@@ -88,7 +89,7 @@ func TestI4ObjectsWhoseDeletesWereLostAreUndeleted(t *testing.T) {
 		}
 		return nil
 	}
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, gone)
 		if got, want := undeletedIn(line), "s:short@6 true"; got != want { // another snapshot must not tell it once more
 			t.Errorf("behind a delete in line undeleted are %q, want %q", got, want)
@@ -103,7 +104,7 @@ func TestI4ObjectsWhoseDeletesWereLostAreUndeleted(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.life(func(*Line) {}); err != nil {
+	if err := r.life(func(*Inlet) {}); err != nil {
 		t.Fatal(err)
 	}
 	if target.recalls != 3 || other.recalls != 0 {
@@ -115,25 +116,25 @@ func TestI4ObjectsWhoseDeletesWereLostAreUndeleted(t *testing.T) {
 func TestI3AnObjectWhoseDeleteIsOnDiskIsNotUndeleted(t *testing.T) {
 	target := &recaller{memory: &memory{}}
 	r := newRig(t, spooling("s", target, 2))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1), update(pods(), "b", 2), deleted("b", 3))
 		r.await("a delete", func() bool { return strings.HasSuffix(target.short(), "deleted") })
 	}); err != nil {
 		t.Fatal(err)
 	}
 	target.hang()
-	if err := r.life(func(line *Line) {
-		last := 4 + batchLimit().Records // the first batch from disk has no delete
+	if err := r.life(func(inlet *Inlet) {
+		last := 4 + line.BatchLimit().Records // the first batch from disk has no delete
 		for version := 4; version < last; version++ {
-			r.push(line, update(pods(), "c", version))
+			r.push(inlet, update(pods(), "c", version))
 		}
-		r.push(line, deleted("a", last))
-		r.drain(line, pods()) // to disk
+		r.push(inlet, deleted("a", last))
+		r.drain(inlet, pods()) // to disk
 	}); err != nil {
 		t.Fatal(err)
 	}
 	target.forgetLast(1)
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		if got, want := undeletedIn(line), "s:b@2 true"; got != want {
 			t.Errorf("undeleted are %q, want %q", got, want)
 		}
@@ -158,7 +159,7 @@ func TestI4AnEndThatIsLostWhileRunningLeavesObjectsUndeleted(t *testing.T) {
 		return errors.New("the broker has lost its disk")
 	}
 	r := newRig(t, sinkOf("s", target))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1), update(pods(), "b", 2), deleted("a", 3))
 		r.drain(line, pods())
 		breaking = true

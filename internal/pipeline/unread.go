@@ -25,7 +25,7 @@ type unreadReading struct {
 
 // newUnreadReading begins one. It is nil where the state knows no such streams.
 func newUnreadReading(l *listener) (*unreadReading, error) {
-	present := l.recovery.streams()
+	present := l.recovery.Streams()
 	names, err := l.store.Streams()
 	if err != nil {
 		return nil, err

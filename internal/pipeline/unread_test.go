@@ -10,7 +10,7 @@ import (
 )
 
 // with is a life in which another stream is configured in the place of the pods.
-func (r *rig) with(stream change.Stream, use func(*Line)) {
+func (r *rig) with(stream change.Stream, use func(*Inlet)) {
 	r.t.Helper()
 	configured := r.config.Sources
 	defer func() { r.config.Sources = configured }()
@@ -34,13 +34,13 @@ func TestI4WhatALogHoldsOfAStreamThatIsNotConfiguredIsRemembered(t *testing.T) {
 	made := update(pods(), "b", 3)
 	made.Op = change.Added
 	r := crashed(t, target, went("a", 2), made)
-	r.with(configMaps(), func(line *Line) {
+	r.with(configMaps(), func(line *Inlet) {
 		for version := range 5 {
 			r.push(line, update(services(), "x", 10+version))
 		}
 		r.drain(line, services())
 	})
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, bookmark(pods(), "80"))
 		r.comeback(line, "s")
 	}); err != nil {
@@ -55,8 +55,8 @@ func TestI4WhatALogHoldsOfAStreamThatIsNotConfiguredIsRemembered(t *testing.T) {
 func TestI4ASinkComesBackToOneStreamAlone(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, update(pods(), "b", 3))
-	r.with(configMaps(), func(line *Line) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
-	if err := r.life(func(line *Line) {
+	r.with(configMaps(), func(line *Inlet) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(services(), "x", 11))
 		r.drain(line, services())
 	}); err != nil {
@@ -75,14 +75,14 @@ func TestI4ASinkThatTakesAStreamAgainIsToldWhatIsGone(t *testing.T) {
 	made.Op = change.Added
 	r := crashed(t, target, update(pods(), "a", 2), made)
 	r.config.Sinks[0].Wants = func(s *change.Stream) bool { return s.String() == "services" }
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, made, went("b", 4), went("a", 5), update(services(), "x", 10))
 		r.drain(line, pods(), services())
 	}); err != nil || r.requested() != "" {
 		t.Fatalf("%v; asked for %q", err, r.requested())
 	}
 	r.config.Sinks[0].Wants = nil
-	if err := r.life(func(line *Line) { r.comeback(line, "s") }); err != nil {
+	if err := r.life(func(line *Inlet) { r.comeback(line, "s") }); err != nil {
 		t.Fatal(err)
 	}
 	const want = "a/1/updated a/2/updated b/3/added x/10/updated /90/gap /90/snapshot.begin a/2/deleted b/3/deleted /90/snapshot.end"
@@ -99,9 +99,9 @@ func TestI4WhatALogHoldsIsOfTheStreamThatReadItLast(t *testing.T) {
 	r := crashed(t, target)
 	part := pods()
 	part.Namespace = "n"
-	r.with(part, func(line *Line) { r.push(line, update(part, "a", 2)); r.drain(line, part) })
+	r.with(part, func(line *Inlet) { r.push(line, update(part, "a", 2)); r.drain(line, part) })
 	target.log = append(target.log, idOf(update(part, "a", 3)))
-	r.with(configMaps(), func(line *Line) {
+	r.with(configMaps(), func(line *Inlet) {
 		r.push(line, update(services(), "x", 10))
 		r.drain(line, services())
 		absences, err := r.store.Absences()
@@ -118,16 +118,16 @@ func TestI3WhatALogHoldsIsKnownOfAStreamThatItsSinkMisses(t *testing.T) {
 	target := &memory{}
 	r := newRig(t, sinkOf("s", target), sinkOf("other", &memory{}))
 	both := r.config.Sinks
-	r.live(both, func(line *Line) { r.push(line, update(pods(), "a", 1)); r.drain(line, pods()) })
+	r.live(both, func(line *Inlet) { r.push(line, update(pods(), "a", 1)); r.drain(line, pods()) })
 	target.log = append(target.log, idOf(went("a", 2)))
-	r.live(both[1:], func(line *Line) { r.push(line, went("a", 2), update(pods(), "b", 3)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Inlet) { r.push(line, went("a", 2), update(pods(), "b", 3)); r.drain(line, pods()) })
 	r.config.Sinks = both
-	r.with(configMaps(), func(line *Line) {
+	r.with(configMaps(), func(line *Inlet) {
 		r.comebackTo(line, "s", services())
 		r.push(line, update(services(), "x", 91))
 		r.drain(line, services())
 	})
-	r.live(both, func(line *Line) { r.comeback(line, "s") })
+	r.live(both, func(line *Inlet) { r.comeback(line, "s") })
 	if got := target.short(); strings.Count(got, "deleted") != 1 || strings.Count(got, "/90/gap") != 2 {
 		t.Errorf("the sink has %s", got)
 	}
@@ -139,9 +139,9 @@ func TestI4ALogThatLosesRecordsOwesStreamsThatAreNotConfigured(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target)
 	target.lost = &sink.LostError{Log: "log", Want: "1", Have: "0"}
-	r.with(configMaps(), func(line *Line) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
+	r.with(configMaps(), func(line *Inlet) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
 	r.requests = nil
-	if err := r.life(func(*Line) {}); err != nil || !strings.Contains(r.requested(), "pods lost s") {
+	if err := r.life(func(*Inlet) {}); err != nil || !strings.Contains(r.requested(), "pods lost s") {
 		t.Errorf("%v; asked for %q", err, r.requested())
 	}
 }
@@ -150,8 +150,8 @@ func TestI4ALogThatLosesRecordsOwesStreamsThatAreNotConfigured(t *testing.T) {
 func TestI4WhatIsSavedOfAStreamThatIsNotConfiguredIsNoAbsence(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target)
-	r.with(configMaps(), func(line *Line) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
-	if err := r.life(func(line *Line) { r.push(line, update(pods(), "a", 11)); r.drain(line, pods()) }); err != nil {
+	r.with(configMaps(), func(line *Inlet) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
+	if err := r.life(func(line *Inlet) { r.push(line, update(pods(), "a", 11)); r.drain(line, pods()) }); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.requested(); got != "" {
@@ -163,7 +163,7 @@ func TestI4WhatIsSavedOfAStreamThatIsNotConfiguredIsNoAbsence(t *testing.T) {
 func onDisk(t *testing.T, target *memory, records ...*change.Record) *rig {
 	t.Helper()
 	r := newRig(t, spooling("s", target, 2), sinkOf("fast", &memory{}))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "a", 1))
 		r.drain(line, pods())
 		target.hang()
@@ -181,11 +181,11 @@ func onDisk(t *testing.T, target *memory, records ...*change.Record) *rig {
 func TestI4I9WhatIsOnDiskOfAStreamThatIsNotConfiguredIsMissed(t *testing.T) {
 	target := &memory{}
 	r := onDisk(t, target, update(pods(), "b", 2), update(pods(), "c", 3), went("a", 4), update(pods(), "b", 5), update(pods(), "c", 6))
-	r.with(configMaps(), func(line *Line) {
+	r.with(configMaps(), func(line *Inlet) {
 		r.push(line, update(services(), "x", 10))
 		r.await("what comes behind the disk", func() bool { return strings.HasSuffix(target.short(), "x/10/updated") })
 	})
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.comeback(line, "s")
 		r.await("its end", func() bool { return strings.HasSuffix(target.short(), "snapshot.end") })
 	}); err != nil {
@@ -204,7 +204,7 @@ func TestI3WhatIsOnDiskIsTheHeirs(t *testing.T) {
 	heir := pods()
 	heir.Namespace = "n"
 	r.inherit(heir)
-	r.with(heir, func(line *Line) {
+	r.with(heir, func(line *Inlet) {
 		r.push(line, update(heir, "b", 10))
 		r.await("what comes behind the disk", func() bool { return strings.HasSuffix(target.short(), "b/10/updated") })
 	})
@@ -221,7 +221,7 @@ func TestI3ALogIsTheHeirs(t *testing.T) {
 	heir := pods()
 	heir.Namespace = "n"
 	r.inherit(heir)
-	r.with(heir, func(line *Line) {
+	r.with(heir, func(line *Inlet) {
 		r.push(line, update(heir, "a", 2), update(heir, "b", 3), update(heir, "a", 4))
 		r.drain(line, heir)
 	})

@@ -14,7 +14,7 @@ func TestI2WhatHoldsThePositionIsKnown(t *testing.T) {
 	slow.hang()
 	rosters, _ := r.follow()
 	began := time.Now()
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		roster := <-rosters
 		if got := roster.Unsaved(); len(got) != 0 {
 			t.Errorf("before the first record %v waits", got)

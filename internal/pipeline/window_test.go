@@ -21,8 +21,8 @@ func TestI6ASnapshotGoesOnBehindAStuckSink(t *testing.T) {
 		other := sinkOf("well", well)
 		hangs.Queue, other.Queue = fifo.Limit{Bytes: 64 << 20, Records: 1000}, fifo.Limit{Bytes: 64 << 20, Records: 1000}
 		r := newRig(t, hangs, other)
-		const objects = 3 * aheadOfSinks >> 20
-		if err := r.life(func(line *Line) {
+		const objects = 12 // of 1 MiB, three times what a snapshot is ahead of the sinks
+		if err := r.life(func(line *Inlet) {
 			snapshot := &change.Snapshot{ID: "1", Reason: change.Initial, ResourceVersion: "100"}
 			pushed := make(chan struct{})
 			go func() {

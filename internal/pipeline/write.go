@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -68,10 +69,11 @@ func (l *listener) unencoded(ctx context.Context, batch []*change.Record, err er
 
 // tellSaved tells the sink of the saved mark, where it wants to know.
 func (l *listener) tellSaved() {
-	saved := l.kept.Swap(nil)
-	if keeper, ok := l.Target.(sink.Keeper); ok && saved != nil {
+	saved := l.saved.Load()
+	if keeper, ok := l.Target.(sink.Keeper); ok && saved != l.known {
 		keeper.Keep(*saved)
 	}
+	l.known = saved
 }
 
 // encode makes the messages of the batch, up to the record whose format fails; a record may have several.
@@ -112,7 +114,7 @@ func (l *listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time
 	l.mark = mark
 	l.seldom.Reset()
 	l.patience.reset()
-	l.recovery.with(func(r *recovery) { r.log.Wrote(batch, l.clusterUID) })
+	l.recovery.With(func(r *line.Recovery) { r.Log.Wrote(batch, l.clusterUID) })
 	l.marked(batch)
 	l.observer.Written(l.Name, batch, time.Since(began))
 	return l.acknowledged(batch, mark)

@@ -45,7 +45,7 @@ func TestI4RejectedMessageIsItsRecord(t *testing.T) {
 		rec.Op = change.Deleted
 		return rec
 	}
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		r.push(line, update(pods(), "first", 1))
 		<-entered // what follows is one batch
 		r.push(line, deleted("a", 2), deleted("b", 3), deleted("huge", 4), update(pods(), "huge", 5), deleted("c", 6))
@@ -84,7 +84,7 @@ func TestI3NothingOfAFailedBatchComesBehindItsNewerRecord(t *testing.T) {
 		return errors.New("no answer")
 	}
 	r := newRig(t, sinkOf("s", target))
-	if err := r.life(func(line *Line) {
+	if err := r.life(func(line *Inlet) {
 		gone, next := update(pods(), "a", 3), update(pods(), "b", 4)
 		gone.Op = change.Deleted
 		r.push(line, update(pods(), "z", 1), update(pods(), "a", 2), gone, next)

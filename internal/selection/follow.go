@@ -220,7 +220,7 @@ func (f *Follower) join(s Selected, roster *pipeline.Roster) error {
 	}
 	session.Serve(s.Stream.Resource.Version)
 	run := made.Run
-	made.Run = func(ctx context.Context, line *pipeline.Line) error {
+	made.Run = func(ctx context.Context, line *pipeline.Inlet) error {
 		f.Telemetry.Joined(s.Stream)
 		return run(ctx, line)
 	}

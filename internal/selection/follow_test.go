@@ -158,7 +158,7 @@ func (r *followRig) build(s Selected) (pipeline.Source, *source.Session, error) 
 	return pipeline.Source{
 		Stream:  s.Stream,
 		Request: func(...change.Owed) {},
-		Run: func(ctx context.Context, line *pipeline.Line) error {
+		Run: func(ctx context.Context, line *pipeline.Inlet) error {
 			select {
 			case <-ctx.Done():
 				return nil

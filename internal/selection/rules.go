@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/transform"
@@ -67,7 +67,7 @@ func FormOf(s *Selected, key []byte) ([]byte, error) {
 }
 
 // ImagesOf are what is kept of the stream's objects; nil is nothing.
-func ImagesOf(s *Selected, images *pipeline.Images) source.Images {
+func ImagesOf(s *Selected, images *line.Images) source.Images {
 	if !s.Configured.Before {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 func SourceOf(stream change.Stream, session *source.Session, shape func(*change.Record)) pipeline.Source {
 	return pipeline.Source{
 		Stream: stream,
-		Run: func(ctx context.Context, line *pipeline.Line) error {
+		Run: func(ctx context.Context, line *pipeline.Inlet) error {
 			over, err := session.Run(ctx, line)
 			if over {
 				return pipeline.ErrOver

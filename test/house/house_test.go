@@ -42,7 +42,8 @@ func arrows() map[string][]string {
 		"internal/source/frame":     {"internal/change"},
 		"internal/source":           {"internal/change", "internal/source/frame"},
 		"internal/deadletter":       {"internal/change", "internal/disk", "internal/sink"},
-		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/sink"},
+		"internal/line":             {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/sink"},
+		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/line", "internal/redo", "internal/sink"},
 		"internal/control":          {"internal/change", "internal/checkpoint"},
 		"internal/page":             {"internal/change"},
 		"internal/telemetry":        {"internal/change", "internal/sink"},
@@ -55,12 +56,12 @@ func arrows() map[string][]string {
 		"internal/sink/kafka/wire":  {"internal/sink"},
 
 		"internal/selection": {
-			"internal/change", "internal/checkpoint", "internal/config", "internal/pipeline", "internal/shape", "internal/source",
+			"internal/change", "internal/checkpoint", "internal/config", "internal/line", "internal/pipeline", "internal/shape", "internal/source",
 			"internal/telemetry", "internal/transform", "internal/usage",
 		},
 		"internal/app": {
 			"internal/change", "internal/checkpoint", "internal/config", "internal/console", "internal/control", "internal/deadletter",
-			"internal/decode", "internal/encode", "internal/disk", "internal/fifo", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
+			"internal/decode", "internal/encode", "internal/disk", "internal/fifo", "internal/line", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
 			"internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats", "internal/sink/nats/embedded",
 			"internal/source", "internal/telemetry", "internal/transform", "internal/usage", "internal/verify",
 		},

@@ -1,23 +1,27 @@
-package pipeline
+package line
 
 import (
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
+
+// Objects are those that the saved state keeps; *checkpoint.Store is one.
+type Objects interface {
+	Object(stream string, key change.Key) (change.Image, bool, error)
+}
 
 // Images knows each object as it was delivered last, or is on its way: the state has what is saved, and what is in line
 // and not saved yet is noted here. It holds no more than the line does (I6).
 type Images struct {
-	store *checkpoint.Store
+	store Objects
 
 	mu      sync.Mutex                               // guards the following
 	pending map[string]map[change.Key]*change.Record // by stream: the newest record of the object that is not saved
 }
 
 // NewImages returns what the store keeps.
-func NewImages(store *checkpoint.Store) *Images {
+func NewImages(store Objects) *Images {
 	return &Images{store: store, pending: map[string]map[change.Key]*change.Record{}}
 }
 

@@ -1,4 +1,4 @@
-package pipeline
+package line
 
 import (
 	"strconv"
@@ -29,13 +29,13 @@ func TestI6BatchesOfLargeObjectsAreSmall(t *testing.T) {
 			}
 			made.give(rec, 0)
 		}
-		if len(made.parts) != len(c.batches) {
-			t.Errorf("%s: %d batches, want %v", c.name, len(made.parts), c.batches)
+		if len(made.batches) != len(c.batches) {
+			t.Errorf("%s: %d batches, want %v", c.name, len(made.batches), c.batches)
 			continue
 		}
-		for i, p := range made.parts {
-			if len(p.records) != c.batches[i] {
-				t.Errorf("%s: batch %d has %d records, want %d", c.name, i, len(p.records), c.batches[i])
+		for i, p := range made.batches {
+			if len(p.Records) != c.batches[i] {
+				t.Errorf("%s: batch %d has %d records, want %d", c.name, i, len(p.Records), c.batches[i])
 			}
 		}
 	}

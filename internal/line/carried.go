@@ -1,9 +1,10 @@
-package pipeline
+package line
 
 import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -29,9 +30,9 @@ type carried struct {
 	from    sink.Mark        // an earlier mark, which carries nothing
 }
 
-// all are the ids, those of one object in the log's order. What was found may be named again by what was written since:
-// the last place counts.
-func (c *carried) all() []string {
+// state is what the state has of them: their ids, those of one object in the log's order. What was found may be named
+// again by what was written since: the last place counts.
+func (c *carried) state() checkpoint.Carried {
 	ids := c.found
 	for _, rec := range c.records {
 		ids = append(ids, rec.ID(c.cluster).String())
@@ -46,42 +47,16 @@ func (c *carried) all() []string {
 		at--
 		ids[at] = id
 	}
-	return ids[at:]
+	return checkpoint.Carried{IDs: ids[at:], From: c.from}
 }
 
-// carry lets a mark that lags go on, with the ids of what keeps it back. While records are on disk it is not known, and
-// the positions move on. The caller holds mu.
-func (l *Line) carry(listener int, frontier uint64, last *part) {
-	lst, point := l.listeners[listener], &l.resume[listener]
-	seq, mark, ok := point.lags(l.markLag)
-	if !ok || lst.spools() || lst.isBehind() {
-		return
+// bytes is about how many the ids have.
+func (c *carried) bytes() (n int) {
+	for _, id := range c.found {
+		n += len(id)
 	}
-	point.carryAt = seq + l.markLag
-	var found []string
-	lst.recovery.with(func(r *recovery) {
-		if point.compared < frontier {
-			r.log.Compared()
-		}
-		found, ok = r.log.Remaining()
-	})
-	if !ok {
-		return
+	for _, rec := range c.records {
+		n += idBytes + len(rec.Key.Namespace) + len(rec.Key.Name)
 	}
-	of, bytes := carried{found: found, cluster: lst.clusterUID, from: point.plain}, 0
-	for _, id := range found {
-		bytes += len(id)
-	}
-	for _, p := range l.streams {
-		p.tracker.Written(listener, func(rec *change.Record) {
-			of.records = append(of.records, rec)
-			bytes += idBytes + len(rec.Key.Namespace) + len(rec.Key.Name)
-		})
-	}
-	if bytes > l.mostCarried {
-		return
-	}
-	l.mark(listener, mark, last)
-	last.carried[lst.Name] = of
-	point.carried(seq, mark)
+	return n
 }

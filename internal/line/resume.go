@@ -1,4 +1,4 @@
-package pipeline
+package line
 
 import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"

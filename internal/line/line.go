@@ -1,0 +1,194 @@
+package line
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+)
+
+// Line is where sources put their records: it numbers them, hands each to the listeners that want it, and knows which
+// of them are delivered. All streams and all listeners share it.
+type Line struct {
+	Options
+	seats   []*seat
+	wake    chan struct{} // buffered 1: the committer has work
+	moved   chan struct{} // buffered 1: a bookmark came, and the committer has work that can wait
+	anyAway atomic.Bool   // some listener misses some stream, or did
+
+	mu      sync.Mutex // guards the following, and what the seats know
+	number  fifo.Numberer
+	streams streams
+	window  window
+	told    []checkpoint.Held // what listeners have told by themselves, for the next batch
+}
+
+// Options are a line's.
+type Options struct {
+	ClusterUID string
+	Images     *Images // nil where no objects are kept
+	// MarkLag is how many records a mark may lag before it carries what keeps it back; 0 is 4096.
+	MarkLag uint64
+	// MostCarried is how many bytes of ids a mark carries; 0 is 64 MiB.
+	MostCarried int
+}
+
+// New makes a line to the listeners.
+func New(members []Member, o Options) *Line {
+	o.MarkLag, o.MostCarried = cmp.Or(o.MarkLag, defaultMarkLag), cmp.Or(o.MostCarried, maxCarried)
+	l := &Line{
+		Options: o,
+		streams: streams{byName: map[string]*progress{}},
+		window:  window{used: fifo.NewQueue(windowLimit(members)), changed: make(chan struct{})},
+		wake:    make(chan struct{}, 1),
+		moved:   make(chan struct{}, 1),
+	}
+	for i, m := range members {
+		l.seats = append(l.seats, &seat{Member: m, index: i})
+	}
+	return l
+}
+
+// Push puts the record in line and gives it its Seq. It blocks while a queue that wants the record is full, or too much
+// is not saved yet, and returns ctx's error if ctx ends first; the record is then in no queue. Records of one stream
+// must be pushed by one goroutine at a time, in their order (I3).
+func (l *Line) Push(ctx context.Context, rec *change.Record) error {
+	// Once a record was refused, none of its stream may follow: room may have come since, and the position would pass
+	// over the one that is missing (I2).
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	wanted := l.wanted(rec)
+	stuck := func() bool { return l.streams.holders(time.Now(), MergeFor) != 0 }
+	if err := l.await(ctx, func() bool { return l.window.reserve(rec, stuck) }); err != nil {
+		return err
+	}
+	refused := reserve(ctx, l.seats, rec, wanted)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if refused != nil {
+		l.window.leave(rec)
+		return refused
+	}
+	l.number.Number(rec)
+	l.Images.note(rec)
+	given, missing, err := l.streams.add(rec, wanted, l.own(rec))
+	if err != nil {
+		return err
+	}
+	cancel(l.seats, rec, missing)
+	wake, err := l.hand(rec, given)
+	switch {
+	case err != nil:
+		return err
+	case wake:
+		l.Wake()
+	case rec.Op == change.Bookmark:
+		signal(l.moved)
+	}
+	return nil
+}
+
+// wanted is the set of listeners that must write the record, as a bit mask. What a user does not want, and a
+// bookmark, move the position and are nobody's.
+func (l *Line) wanted(rec *change.Record) (mask uint64) {
+	if rec.Op == change.Bookmark || rec.Filtered {
+		return 0
+	}
+	for _, s := range l.seats {
+		if s.wants(rec) {
+			mask |= s.bit()
+		}
+	}
+	if mask != 0 && l.anyAway.Load() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		mask &^= l.streams.missing(rec, l.own(rec))
+	}
+	return mask
+}
+
+// own is the bit of the sink that the record is for alone, 0 where it is for all.
+func (l *Line) own(rec *change.Record) uint64 {
+	if rec.Sink == "" {
+		return 0
+	}
+	for _, s := range l.seats {
+		if s.Name == rec.Sink {
+			return s.bit()
+		}
+	}
+	return 0
+}
+
+// hand queues the record for the listeners that are to have it, and says whether the committer has work. The caller
+// holds mu.
+//
+// Records that the record has made superfluous for a listener, whose sink will never be given them, are acknowledged.
+// That is early, and right: the newer one is in line and not acknowledged, so that the position stays before it, and a
+// crash brings it again.
+func (l *Line) hand(rec *change.Record, given uint64) (wake bool, err error) {
+	wake = given == 0 && rec.Op != change.Bookmark
+	for _, s := range l.seats {
+		superfluous, works := s.Queue.Enter(rec, given&s.bit() != 0)
+		if _, err := l.streams.settle(s.index, superfluous, (*checkpoint.Tracker).Spare); err != nil {
+			return false, fmt.Errorf("leave a record out: %w", err)
+		}
+		wake = wake || works
+	}
+	return wake, nil
+}
+
+// await returns when reached says so, which is asked under mu now and whenever something was saved, or with ctx's
+// error. Meanwhile it sees to it that nobody is waited for who can be spooled for.
+func (l *Line) await(ctx context.Context, reached func() bool) error {
+	var patience *time.Ticker
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !reached() {
+		changed := l.window.changed
+		if patience == nil {
+			patience = time.NewTicker(OvercommitAfter)
+			defer patience.Stop()
+		}
+		l.mu.Unlock()
+		impatient, err := wait(ctx, changed, patience.C)
+		l.mu.Lock()
+		if err != nil {
+			return err
+		}
+		if impatient && relieve(l.seats, &l.streams) {
+			l.Wake()
+		}
+	}
+	return nil
+}
+
+// wait returns when something was saved, when patience ends, or with ctx's error.
+func wait(ctx context.Context, changed <-chan struct{}, patience <-chan time.Time) (impatient bool, err error) {
+	select {
+	case <-changed:
+		return false, nil
+	case <-patience:
+		return true, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// Wake tells the committer that trackers moved, or should.
+func (l *Line) Wake() { signal(l.wake) }
+
+// signal makes whoever receives of the channel, which is buffered 1, look once more.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
