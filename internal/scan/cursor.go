@@ -1,11 +1,5 @@
 package scan
 
-import (
-	"bytes"
-	"encoding/json"
-	"unicode/utf8"
-)
-
 // Cursor steps through one JSON text from its front to its end. It never fails, it breaks: at the first byte that
 // cannot be there it jumps to the end, where every further step stays and finds nothing. What was found before may be
 // no JSON: nothing of it counts until Whole says so.
@@ -16,6 +10,7 @@ type Cursor struct {
 	fresh  bool // a container was just entered
 	broken bool
 	huge   bool // a number was too large for a float64
+	watch  watch
 }
 
 // New stands at the text's value.
@@ -68,20 +63,37 @@ func (c *Cursor) Next(bracket byte) bool {
 	return !c.broken
 }
 
-// Key steps to the member's value, and returns its key as it is written, with its quotes.
+// Key steps to the member's value, and returns its key as it is written, with its quotes; nil where it breaks.
 func (c *Cursor) Key() []byte {
 	start := c.at
 	c.to(str(c.text, start))
-	key := c.text[start:c.at]
+	key := c.from(start)
 	c.at = space(c.text, c.at)
 	c.pass(':')
 	return key
 }
 
-// Skip steps over the value at which the cursor stands, and returns it.
+// Skip steps over the value at which the cursor stands, and returns it; nil where it breaks.
 func (c *Cursor) Skip() []byte {
+	on := c.watch.on
+	c.watch.on = false
+	value := c.Pass()
+	c.watch.on = on
+	return value
+}
+
+// Pass is Skip, but within the value it visits what is watched.
+func (c *Cursor) Pass() []byte {
 	start := c.at
 	c.to(c.value(start, c.depth))
+	return c.from(start)
+}
+
+// from is the text from start to the cursor, nil where it broke.
+func (c *Cursor) from(start int) []byte {
+	if c.broken {
+		return nil
+	}
 	return c.text[start:c.at]
 }
 
@@ -98,20 +110,4 @@ func (c *Cursor) pass(b byte) {
 		return
 	}
 	c.at = space(c.text, c.at+1)
-}
-
-// Text is what the string says that is written so, with its quotes. It may share the memory.
-func Text(token []byte) []byte {
-	if len(token) < len(`""`) {
-		return nil // of a text that broke
-	}
-	inner := token[1 : len(token)-1]
-	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return inner
-	}
-	var text string
-	if err := json.Unmarshal(token, &text); err != nil {
-		return inner // of a text that broke
-	}
-	return []byte(text)
 }

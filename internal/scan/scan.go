@@ -42,13 +42,20 @@ func (c *Cursor) object(i, depth int) int {
 		return i + 1
 	}
 	for {
+		key := i
 		if i = str(p, i); i < 0 {
 			return none
 		}
+		stop := c.watch.on && c.watched(p[key:i])
 		if i = space(p, i); i >= len(p) || p[i] != ':' {
 			return none
 		}
-		if i = c.value(space(p, i+1), depth); i < 0 {
+		if i = space(p, i+1); stop {
+			i = c.visited(i, depth)
+		} else {
+			i = c.value(i, depth)
+		}
+		if i < 0 {
 			return none
 		}
 		if i = space(p, i); i >= len(p) || p[i] != ',' {

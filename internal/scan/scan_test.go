@@ -79,13 +79,17 @@ func TestEveryByteIsLookedAt(t *testing.T) {
 }
 
 func TestTextIsWhatEncodingJSONReads(t *testing.T) {
-	for _, token := range []string{`""`, `"a"`, `"\u0061\n"`, "\"\xff\"", `"\ud800"`, `"é\/"`, `"\ud83d\ude00"`} {
+	for _, token := range []string{`""`, `"a"`, `"\u0061\n"`, "\"\xff\"", `"\ud800"`, `"é\/"`, `"\ud83d\ude00"`, `"\"\\\/\b\f\n\r\t x\\"`, "\"\\n\xff\"", `"\n\u0061\n"`,
+		`"` + strings.Repeat(`1234567\"12345678\\1\n`, 9) + `"`} {
 		var want string
 		if err := json.Unmarshal([]byte(token), &want); err != nil {
 			t.Fatal(err)
 		}
 		if got := Text([]byte(token)); string(got) != want {
 			t.Errorf("%s is %q, want %q", token, got, want)
+		}
+		if got := AppendText([]byte("before"), []byte(token)); string(got) != "before"+want {
+			t.Errorf("%s behind something is %q, want %q", token, got, want)
 		}
 	}
 }
@@ -100,6 +104,10 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		check(t, text)
 		check(t, objects.Shaped(text))
+		var want string
+		if token := `"` + string(text) + `"`; json.Unmarshal([]byte(token), &want) == nil && string(AppendText(nil, []byte(token))) != want {
+			t.Fatalf("%s is %q, want %q", token, AppendText(nil, []byte(token)), want)
+		}
 	})
 }
 

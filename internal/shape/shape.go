@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/filter"
@@ -26,8 +27,8 @@ type Options struct {
 // Shape is what Options say, ready to be applied. It is safe for concurrent use.
 type Shape struct {
 	ops       []string
-	filter    *filter.Filter       // nil is all
-	transform *transform.Transform // nil leaves objects as they are
+	filter    *filter.Filter // nil is all
+	transform *sync.Pool     // of a transform's workers; nil leaves objects as they are
 	withhold  bool
 	failed    func(*change.Record, error)
 }
@@ -45,9 +46,11 @@ func New(o Options) (*Shape, error) {
 		}
 	}
 	if !o.Rules.Empty() {
-		if s.transform, err = transform.New(o.Rules, o.Key); err != nil {
+		rules, err := transform.New(o.Rules, o.Key)
+		if err != nil {
 			return nil, err
 		}
+		s.transform = &sync.Pool{New: func() any { return rules.Worker() }}
 	}
 	return s, nil
 }
@@ -70,7 +73,9 @@ func (s *Shape) Apply(rec *change.Record) {
 	if s.transform == nil || rec.Object == nil {
 		return
 	}
-	object, err := s.transform.Apply(nil, rec.Object)
+	worker := s.transform.Get().(*transform.Worker)
+	object, err := worker.Apply(nil, rec.Object)
+	s.transform.Put(worker)
 	if err != nil {
 		s.failed(rec, err)
 		object = identity(rec)

@@ -16,10 +16,11 @@ func BenchmarkApply(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	worker := t.Worker()
 	b.SetBytes(int64(len(object)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := t.Apply(nil, object); err != nil {
+		if _, err := worker.Apply(nil, object); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -7,4 +7,12 @@
 //   - Keyed hashes instead of asterisks: a consumer still sees that a value changed, and changed back. The key is
 //     random and in the state, or configured; without it a guess cannot be tested.
 //   - Only resources with rules pay for the look inside.
+//   - One pass cuts, hashes and proves that the text is JSON (package scan). What no path leads into is stepped over,
+//     with a look at its keys only where there are patterns of environment variables: an env may be anywhere.
+//   - The paths of all rules are one tree, and a value has a set of its nodes. To make one node of each set was
+//     refused: paths with wildcards can have more sets than there is memory.
+//   - A worker has the memory of its last object, and who applies rules keeps workers: this package knows no pool.
+//   - Whether a variable is hidden may be written behind its value, and the value may hold variables. So all within the
+//     outermost env are noted before it is written: to look ahead in each would cost the square of their depth, and
+//     whoever writes objects chooses that.
 package transform

@@ -10,26 +10,13 @@ type Step struct {
 
 // Steps are the parts of one path.
 func Steps(path string) ([]Step, error) {
-	root := &node{}
-	if err := root.add(path); err != nil {
+	parts, err := parsePath(path)
+	if err != nil {
 		return nil, fmt.Errorf("path %q: %w", path, err)
 	}
 	var steps []Step
-	for n := root; !n.end; {
-		var step Step
-		n, step = n.only()
-		steps = append(steps, step)
+	for _, p := range parts {
+		steps = append(steps, Step{Field: p.field, Any: p.kind == anything})
 	}
 	return steps, nil
-}
-
-// only is where the one path of a tree goes on.
-func (n *node) only() (*node, Step) {
-	for name, next := range n.fields {
-		return next, Step{Field: name}
-	}
-	for _, next := range n.elements {
-		return next, Step{}
-	}
-	return n.any, Step{Any: true}
 }

@@ -1,7 +1,8 @@
 package transform
 
 import (
-	"encoding/json"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path"
@@ -49,10 +50,10 @@ func (r Rules) Join(other Rules) Rules {
 
 // Transform is a set of rules that is ready to be applied. It is safe for concurrent use.
 type Transform struct {
-	drop, keep, redact *node // nil where there is no rule of the kind
-	env                []string
-	key                []byte
-	again              bool // hashes of the key stay as they are
+	paths *node
+	env   []string
+	key   []byte
+	again bool // hashes of the key stay as they are
 }
 
 // Again is the transform for objects that went through one with the same key before: what is a hash stays that hash.
@@ -68,19 +69,18 @@ func New(rules Rules, key []byte) (*Transform, error) {
 	if len(key) == 0 {
 		return nil, errors.New("make a transform: no key for hashes")
 	}
-	t := &Transform{key: key}
-	var err error
-	if t.drop, err = parsePaths("drop", rules.Drop); err != nil {
+	t := &Transform{paths: &node{}, key: key}
+	kept := rules.Keep
+	if len(kept) > 0 {
+		kept = append(identity(), kept...)
+	}
+	if err := t.paths.add(drop, "drop", rules.Drop); err != nil {
 		return nil, err
 	}
-	keep := rules.Keep
-	if len(keep) > 0 {
-		keep = append(identity(), keep...)
-	}
-	if t.keep, err = parsePaths("keep", keep); err != nil {
+	if err := t.paths.add(keep, "keep", kept); err != nil {
 		return nil, err
 	}
-	if t.redact, err = parsePaths("redact", rules.Redact); err != nil {
+	if err := t.paths.add(redact, "redact", rules.Redact); err != nil {
 		return nil, err
 	}
 	for _, pattern := range rules.Env {
@@ -99,12 +99,24 @@ func identity() []string {
 }
 
 // Apply appends the object as the rules leave it to dst. It returns an error, and nothing, for what is no JSON object.
-func (t *Transform) Apply(dst, object []byte) ([]byte, error) {
-	r := rewriter{Transform: t, in: object, out: slices.Grow(dst, len(object))}
-	r.space()
-	if !json.Valid(object) || r.in[r.at] != '{' {
+func (t *Transform) Apply(dst, object []byte) ([]byte, error) { return t.Worker().Apply(dst, object) }
+
+// Worker applies the rules to one object after the other, with the same memory. It is for one goroutine at a time.
+type Worker struct{ rewriter rewriter }
+
+// Worker makes one more.
+func (t *Transform) Worker() *Worker {
+	w := &Worker{rewriter{Transform: t, mac: hmac.New(sha256.New, t.key)}}
+	w.rewriter.visit = w.rewriter.watched
+	return w
+}
+
+// Apply is that of the Transform.
+func (w *Worker) Apply(dst, object []byte) ([]byte, error) {
+	r := &w.rewriter
+	defer r.forget()
+	if !r.run(slices.Grow(dst, len(object)), object) {
 		return nil, errors.New("transform an object: it is not valid JSON")
 	}
-	r.value(scope{drop: t.drop.start(), keep: t.keep.start(), redact: t.redact.start(), kept: t.keep == nil})
 	return r.out, nil
 }

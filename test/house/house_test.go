@@ -33,7 +33,7 @@ func arrows() map[string][]string {
 		"internal/schema":           {"internal/change"},
 		"internal/schema/generate":  {"internal/schema"},
 		"internal/scan":             {},
-		"internal/transform":        {},
+		"internal/transform":        {"internal/scan"},
 		"internal/filter":           {"internal/change", "internal/scan"},
 		"internal/openapi":          {"internal/transform"},
 		"internal/shape":            {"internal/change", "internal/filter", "internal/transform"},

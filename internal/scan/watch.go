@@ -1,0 +1,34 @@
+package scan
+
+// watch is what to stop for within a value.
+type watch struct {
+	on    bool
+	key   string
+	visit func()
+}
+
+// Watch has Pass call visit at the value of each member with the key, of letters only, which visit steps over.
+func (c *Cursor) Watch(key string, visit func()) { c.watch = watch{on: true, key: key, visit: visit} }
+
+// watched says whether the key, as it is written, is the one to stop for. Each of its letters is written as itself or,
+// with five bytes more, as \u and four digits: there is no other escape of a letter.
+func (c *Cursor) watched(token []byte) bool {
+	const escape = len(`\u0000`) - len("e")
+	more := len(token) - len(`""`) - len(c.watch.key)
+	if more == 0 {
+		return string(token[1:len(token)-1]) == c.watch.key
+	}
+	return more > 0 && more%escape == 0 && more <= escape*len(c.watch.key) && string(Text(token)) == c.watch.key
+}
+
+// visited returns where the value at i ends, which is a member of a container at the depth.
+func (c *Cursor) visited(i, depth int) int {
+	saved := c.depth
+	c.at, c.depth = i, depth
+	c.watch.visit()
+	c.depth = saved
+	if c.broken {
+		return none
+	}
+	return c.at
+}

@@ -1,0 +1,359 @@
+package transform
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"path"
+	"strings"
+)
+
+// plain is the obvious way of a Transform: it proves first that the object is JSON, and then goes through all of it
+// with a list of nodes for each kind of rule.
+type plain struct {
+	drop, keep, redact *plainNode // nil where there is no rule of the kind
+	env                []string
+	key                []byte
+	again              bool
+}
+
+func newPlain(t *Transform, rules Rules) *plain {
+	kept := rules.Keep
+	if len(kept) > 0 {
+		kept = append(identity(), kept...)
+	}
+	return &plain{drop: plainPaths(rules.Drop), keep: plainPaths(kept), redact: plainPaths(rules.Redact), env: t.env, key: t.key, again: t.again}
+}
+
+func (t *plain) apply(object []byte) ([]byte, error) {
+	r := plainRewriter{plain: t, in: object}
+	r.space()
+	if !json.Valid(object) || r.in[r.at] != '{' {
+		return nil, errors.New("not an object")
+	}
+	r.value(plainScope{drop: t.drop.start(), keep: t.keep.start(), redact: t.redact.start(), kept: t.keep == nil})
+	return r.out, nil
+}
+
+func plainPaths(paths []string) *plainNode {
+	if len(paths) == 0 {
+		return nil
+	}
+	root := newPlainNode()
+	for _, text := range paths {
+		parts, err := parsePath(text)
+		if err != nil {
+			panic(err) // New has parsed it
+		}
+		at := root
+		for _, p := range parts {
+			at = at.child(p)
+		}
+		at.end = true
+	}
+	return root
+}
+
+func newPlainNode() *plainNode {
+	return &plainNode{fields: map[string]*plainNode{}, elements: map[int]*plainNode{}}
+}
+
+func (n *plainNode) child(p part) *plainNode {
+	next := newPlainNode()
+	switch {
+	case p.kind == anything:
+		if n.any == nil {
+			n.any = next
+		}
+		return n.any
+	case p.kind == anElement:
+		if n.elements[p.element] == nil {
+			n.elements[p.element] = next
+		}
+		return n.elements[p.element]
+	}
+	if n.fields[p.field] == nil {
+		n.fields[p.field] = next
+	}
+	return n.fields[p.field]
+}
+
+// plainRewriter reads one valid JSON text and writes what is left of it. Its methods read the value at at, and leave at
+// behind it.
+type plainRewriter struct {
+	*plain
+	in  []byte
+	at  int
+	out []byte
+}
+
+// plainScope is what the rules say of a value.
+type plainScope struct {
+	drop, keep, redact []*plainNode // where the paths stand
+	kept               bool         // a path of keep ended above, or there is none
+	hashed             bool         // a path of redact ended above
+	env                bool         // the value is a list called env, or a variable in one
+}
+
+// member is the plainScope of a value under the key, and whether the value is left in.
+func (s plainScope) member(key []byte) (plainScope, bool) {
+	inner, left := s.step(func(at []*plainNode) ([]*plainNode, bool) { return plainField(at, key) })
+	inner.env = string(key) == "env"
+	return inner, left
+}
+
+// item is the plainScope of the value at the index, and whether it is left in.
+func (s plainScope) item(index int) (plainScope, bool) {
+	inner, left := s.step(func(at []*plainNode) ([]*plainNode, bool) { return plainElement(at, index) })
+	inner.env = s.env
+	return inner, left
+}
+
+func (s plainScope) step(follow func([]*plainNode) ([]*plainNode, bool)) (plainScope, bool) {
+	drop, dropped := follow(s.drop)
+	keep, kept := follow(s.keep)
+	redact, hashed := follow(s.redact)
+	inner := plainScope{drop: drop, keep: keep, redact: redact, kept: s.kept || kept, hashed: s.hashed || hashed}
+	return inner, !dropped && (inner.kept || len(keep) > 0)
+}
+
+// touches says whether a rule may look into the value.
+func (s *plainScope) touches(t *plain) bool {
+	return !s.kept || s.hashed || len(s.drop) > 0 || len(s.redact) > 0 || len(t.env) > 0
+}
+
+func (r *plainRewriter) value(s plainScope) {
+	if s.touches(r.plain) {
+		switch r.in[r.at] {
+		case '{':
+			r.object(s)
+			return
+		case '[':
+			r.list(s)
+			return
+		}
+	}
+	token := r.skip()
+	switch {
+	case s.hashed && string(token) != "null" && !(r.again && plainIsHash(token)):
+		r.hash(token)
+	default:
+		r.out = append(r.out, token...)
+	}
+}
+
+func (r *plainRewriter) object(s plainScope) {
+	hidden := s.env && r.hidden()
+	r.out = append(r.out, '{')
+	start := len(r.out)
+	r.each('}', func(int) {
+		raw := r.skip()
+		r.punctuation() // the colon
+		key := plainUnquote(raw)
+		inner, left := s.member(key)
+		inner.hashed = inner.hashed || hidden && string(key) == "value"
+		if !left || !r.mayKeep(inner) {
+			r.skip()
+			return
+		}
+		r.comma(start)
+		r.out = append(append(r.out, raw...), ':')
+		r.value(inner)
+	})
+	r.out = append(r.out, '}')
+}
+
+func (r *plainRewriter) list(s plainScope) {
+	r.out = append(r.out, '[')
+	start := len(r.out)
+	r.each(']', func(index int) {
+		inner, left := s.item(index)
+		if !left || !r.mayKeep(inner) {
+			r.skip()
+			return
+		}
+		r.comma(start)
+		r.value(inner)
+	})
+	r.out = append(r.out, ']')
+}
+
+// mayKeep is false for a scalar where a path of keep looks for something within.
+func (r *plainRewriter) mayKeep(s plainScope) bool {
+	return s.kept || r.in[r.at] == '{' || r.in[r.at] == '['
+}
+
+// each calls do before each member of the container at at, which do reads, and passes what stands between and around.
+func (r *plainRewriter) each(end byte, do func(index int)) {
+	r.punctuation() // the bracket
+	for index := 0; r.in[r.at] != end; index++ {
+		do(index)
+		r.space()
+		if r.in[r.at] == ',' {
+			r.punctuation()
+		}
+	}
+	r.at++
+}
+
+// comma separates what follows from what was written since start.
+func (r *plainRewriter) comma(start int) {
+	if len(r.out) > start {
+		r.out = append(r.out, ',')
+	}
+}
+
+// hidden says whether the object at at is an environment variable whose value nobody may see.
+func (r *plainRewriter) hidden() bool {
+	ahead := plainRewriter{in: r.in, at: r.at}
+	found := false
+	ahead.each('}', func(int) {
+		key := plainUnquote(ahead.skip())
+		ahead.punctuation()
+		value := ahead.skip()
+		if string(key) == "name" && value[0] == '"' {
+			found = found || r.matches(string(plainUnquote(value)))
+		}
+	})
+	return found
+}
+
+func (r *plainRewriter) matches(name string) bool {
+	for _, pattern := range r.env {
+		if matched, err := path.Match(pattern, strings.ToUpper(name)); matched || err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// hash writes the keyed hash of a scalar: the first 128 bits of HMAC-SHA-256 (RFC 2104) over a string's characters, or
+// over another scalar's digits or letters.
+func (r *plainRewriter) hash(token []byte) {
+	mac := hmac.New(sha256.New, r.key)
+	if token[0] == '"' {
+		token = plainUnquote(token)
+	}
+	mac.Write(token)
+	r.out = append(r.out, '"')
+	r.out = append(r.out, hashPrefix...)
+	r.out = hex.AppendEncode(r.out, mac.Sum(nil)[:hashSize])
+	r.out = append(r.out, '"')
+}
+
+// isHash says whether the token looks as hash writes one.
+func plainIsHash(token []byte) bool {
+	digits, found := bytes.CutPrefix(token, []byte(`"`+hashPrefix))
+	return found && len(digits) == 2*hashSize+1 && len(bytes.Trim(digits[:2*hashSize], "0123456789abcdef")) == 0
+}
+
+// skip passes the value at at and returns it.
+func (r *plainRewriter) skip() []byte {
+	start, depth := r.at, 0
+	for {
+		switch r.in[r.at] {
+		case '"':
+			r.skipString()
+		case '{', '[':
+			depth++
+			r.at++
+		case '}', ']':
+			depth--
+			r.at++
+		case ',', ':', ' ', '\t', '\n', '\r':
+			r.at++
+			continue
+		default:
+			r.skipWord()
+		}
+		if depth == 0 {
+			value := r.in[start:r.at]
+			r.space()
+			return value
+		}
+	}
+}
+
+func (r *plainRewriter) skipString() {
+	for r.at++; r.in[r.at] != '"'; r.at++ {
+		if r.in[r.at] == '\\' {
+			r.at++
+		}
+	}
+	r.at++
+}
+
+// skipWord passes a number, true, false or null.
+func (r *plainRewriter) skipWord() {
+	for r.at < len(r.in) && strings.IndexByte(",:]} \t\n\r", r.in[r.at]) < 0 {
+		r.at++
+	}
+}
+
+// punctuation passes one character and the white space behind it.
+func (r *plainRewriter) punctuation() {
+	r.at++
+	r.space()
+}
+
+func (r *plainRewriter) space() {
+	for r.at < len(r.in) && strings.IndexByte(" \t\n\r", r.in[r.at]) >= 0 {
+		r.at++
+	}
+}
+
+// unquote is the text of a JSON string, which may share the token's memory.
+func plainUnquote(token []byte) []byte {
+	if inner := token[1 : len(token)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	var text string
+	if err := json.Unmarshal(token, &text); err != nil {
+		return token // cannot be: the whole text is valid
+	}
+	return []byte(text)
+}
+
+// node is a place in the tree of all paths of one kind of rule.
+type plainNode struct {
+	fields   map[string]*plainNode
+	elements map[int]*plainNode
+	any      *plainNode // [*] and .*
+	end      bool       // a path ends here
+}
+
+// start is the set of nodes that the root of an object is at.
+func (n *plainNode) start() []*plainNode {
+	if n == nil {
+		return nil
+	}
+	return []*plainNode{n}
+}
+
+// field is where a set of nodes gets by an object's key, and whether a path ends there.
+func plainField(at []*plainNode, key []byte) (next []*plainNode, end bool) {
+	for _, n := range at {
+		next, end = plainFollow(next, end, n.fields[string(key)])
+		next, end = plainFollow(next, end, n.any)
+	}
+	return next, end
+}
+
+// element is where a set of nodes gets by a list's index, and whether a path ends there.
+func plainElement(at []*plainNode, index int) (next []*plainNode, end bool) {
+	for _, n := range at {
+		next, end = plainFollow(next, end, n.elements[index])
+		next, end = plainFollow(next, end, n.any)
+	}
+	return next, end
+}
+
+func plainFollow(next []*plainNode, end bool, n *plainNode) ([]*plainNode, bool) {
+	if n == nil {
+		return next, end
+	}
+	return append(next, n), end || n.end
+}
