@@ -1,0 +1,354 @@
+package fifo
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Backlog is everything that was pushed for one sink and that the sink does not have, as one state machine: a queue in
+// memory, a spool on disk before it, and before both what the sink is being given.
+//
+//	Reserve -> Push -> Take -> Ack
+//	             |      ^
+//	             v      |
+//	           Spill -> Saving -> Saved -> TakeRead
+//
+// It reads and writes nothing: it says what the disk is to hold, and is told what the disk holds. After each use
+// Signals says whom that concerns.
+type Backlog struct {
+	queue    *Queue
+	spool    spool
+	flight   flight
+	trigger  trigger
+	batch    Limit
+	finished bool // nothing more will be pushed
+	signals  Signals
+}
+
+// Options are how a backlog works.
+type Options struct {
+	Queue    Limit // in memory
+	Coalesce bool  // what is in memory
+	Spool    int64 // bytes on disk; 0 is a backlog that never goes there
+	Batch    Limit // of what is taken at once, and of a chunk on disk
+}
+
+// Signals are whom a use of the backlog concerns.
+type Signals struct {
+	Freed   bool // whoever waits for room
+	Ready   bool // whoever takes
+	Changed bool // whoever is told the Levels
+}
+
+// NewBacklog returns an empty backlog.
+func NewBacklog(o Options) *Backlog {
+	q := NewQueue(o.Queue)
+	if o.Coalesce {
+		q = NewCoalescing(o.Queue)
+	}
+	return &Backlog{
+		queue: q, batch: o.Batch,
+		flight:  flight{ahead: map[uint64]struct{}{}},
+		trigger: trigger{limit: o.Spool, merges: o.Coalesce},
+	}
+}
+
+// Signals are whom the uses since the last call concern.
+func (b *Backlog) Signals() Signals {
+	signals := b.signals
+	b.signals = Signals{}
+	return signals
+}
+
+// Reserve takes room in memory for the record, or returns false when there is none (I6).
+func (b *Backlog) Reserve(rec *change.Record) bool {
+	if b.queue.ReserveFor(rec) {
+		return true
+	}
+	if b.trigger.overcommits {
+		b.queue.Overdraw(rec.Size())
+	}
+	return b.trigger.overcommits
+}
+
+// Overdraw takes room that there is not. The caller bounds by other means what is held.
+func (b *Backlog) Overdraw(rec *change.Record) { b.queue.Overdraw(rec.Size()) }
+
+// Cancel gives the room of a record back that is not pushed.
+func (b *Backlog) Cancel(rec *change.Record) {
+	b.queue.Cancel(rec.Size())
+	b.signals.Freed = true
+}
+
+// Push queues a record whose room is reserved, and that an earlier process may have delivered. It returns those that it
+// has made superfluous.
+func (b *Backlog) Push(rec *change.Record, again bool) (merged []*change.Record) {
+	b.trigger.newest = rec.Seq
+	b.signals.Changed, b.signals.Ready = true, true
+	return b.queue.Push(rec, again)
+}
+
+// Next is where the records are that come next.
+type Next byte
+
+const (
+	// Wait is that there is nothing to take at this moment.
+	Wait Next = iota
+	// Memory is that the records are here.
+	Memory
+	// Disk is that they are to be read at the front of Extent, and to be told to TakeRead.
+	Disk
+	// Over is that nothing more will be in memory: what is on disk is for the next process.
+	Over
+)
+
+// Take returns in dst what the sink is to be given next, up to a batch. All that was taken before is acknowledged. What
+// is on disk comes before what is in memory (I3).
+func (b *Backlog) Take(dst []*change.Record) (Next, []*change.Record) {
+	switch behind := b.spool.behind(); {
+	case b.finished && b.queue.Len() == 0:
+		return Over, nil
+	case behind && b.spool.readable():
+		return Disk, nil
+	case behind || b.queue.Len() == 0:
+		return Wait, nil
+	}
+	dst = b.queue.Pop(dst[:0], b.batch)
+	b.flight.take(dst, nil)
+	b.signals.Changed, b.signals.Freed = true, true
+	return Memory, dst
+}
+
+// Extent is what the disk holds, as the state has it.
+func (b *Backlog) Extent() Spool { return b.spool.saved }
+
+// Undelivered is what of the extent was not delivered. A chunk may be delivered before it is saved: then the extent is
+// behind, and has nothing.
+func (b *Backlog) Undelivered(extent Spool) Spool {
+	for part, at := range b.spool.cursor {
+		e := &extent[part]
+		e.First = max(e.First, at)
+		e.Next = max(e.Next, e.First)
+	}
+	return extent
+}
+
+// TakeRead notes what was read from disk, by the extents before and after, and which records of that the sink is being
+// given.
+func (b *Backlog) TakeRead(before, after *Spool, records []*change.Record) {
+	b.flight.take(records, b.spool.reading(before, after))
+	if len(records) > 0 {
+		b.spool.oldest = records[0].Received
+	}
+	b.signals.Changed = true
+}
+
+// IsOld says whether what was taken was saved by an earlier process.
+func (b *Backlog) IsOld() bool { return b.flight.read != nil && b.flight.read.old }
+
+// Ack notes that the sink has the records, some of those that were taken. It returns those that a tracker waits for:
+// what was read from disk, or has gone there, is not tracked. Whole is false where some of what was taken is on disk and
+// not acknowledged: after a crash it is given again with what was taken beside it.
+func (b *Backlog) Ack(batch []*change.Record) (tracked []*change.Record, whole bool) {
+	saved := b.flight.isSaved()
+	tracked = b.tracked(batch)
+	b.flight.ack(batch)
+	b.signals.Changed = true
+	if len(b.flight.records) > 0 {
+		return tracked, !saved
+	}
+	if last := b.spool.delivered(&b.flight); last {
+		b.trigger.active = false
+	}
+	b.flight.end()
+	return tracked, true
+}
+
+// tracked are the records of the batch that are in memory alone. As a rule all are.
+func (b *Backlog) tracked(batch []*change.Record) []*change.Record {
+	if !slices.ContainsFunc(batch, b.flight.onDisk) {
+		return batch
+	}
+	return slices.DeleteFunc(slices.Clone(batch), b.flight.onDisk)
+}
+
+// Mixes says whether some of what was taken is on disk.
+func (b *Backlog) Mixes() bool { return b.flight.isSaved() }
+
+// Behind says whether records on disk, or on their way there, are not delivered.
+func (b *Backlog) Behind() bool { return b.spool.behind() }
+
+// CanSpill says whether there is a disk.
+func (b *Backlog) CanSpill() bool { return b.trigger.limit > 0 }
+
+// StartSpill begins to take what is queued to disk. It says whether there is a disk.
+func (b *Backlog) StartSpill() bool { return b.trigger.pull() }
+
+// Spills says whether what is queued is to go to disk.
+func (b *Backlog) Spills() bool { return b.trigger.active }
+
+// MaySpill says whether it may go now: there is room on disk.
+func (b *Backlog) MaySpill() bool { return b.trigger.active && b.spool.saved.Bytes() < b.trigger.limit }
+
+// SpillAge is the age of the oldest record at which a backlog goes to disk although its queue has room: the position
+// must move on well before the API server's history ends, after five minutes by default.
+const SpillAge = 30 * time.Second
+
+// SpillOverdue begins to spill where the sink has not taken its oldest record for too long, and says whether it did.
+func (b *Backlog) SpillOverdue(now time.Time) bool {
+	if !b.CanSpill() || b.trigger.active || now.IsZero() {
+		return false
+	}
+	oldest := b.OldestUnsaved()
+	return !oldest.IsZero() && now.Sub(oldest) > SpillAge && b.trigger.pull()
+}
+
+// Spill is told of a record that is saved in the next batch although the sink does not have it. It leaves the queue for
+// a chunk, or goes to disk ahead of the others while it is being written to the sink. A dead letter that is sent again
+// has no form on disk: where it is still queued it leaves the backlog, and back is true.
+func (b *Backlog) Spill(rec *change.Record) (back bool) {
+	order := b.queue.Order(rec.Seq)
+	isQueued := b.queue.Remove(rec.Seq) != nil
+	switch {
+	case isQueued && rec.Replay != nil:
+		b.Cancel(rec)
+		return true
+	case isQueued: // its room is free when it is saved
+		b.spool.add(chunked{rec, Main, order})
+	case rec.Replay != nil:
+		b.flight.spill(rec)
+	default:
+		b.spool.add(chunked{rec, Ahead, b.flight.spill(rec)})
+	}
+	return false
+}
+
+// Chunks are what the records since the last call that spill are on disk. Between a record's leaving the queue and this
+// call nothing is taken from memory: the record behind it is not the next one (I3).
+func (b *Backlog) Chunks() []Chunk {
+	if b.trigger.merges {
+		b.spool.coming.sort()
+	}
+	return b.spool.chunks(b.batch)
+}
+
+// EndSpill ends the spilling of a queue that coalesces, when what triggered it is on disk.
+func (b *Backlog) EndSpill() {
+	if !b.trigger.merges || b.finished || b.flight.unsaved > 0 {
+		return
+	}
+	if oldest := b.queue.Oldest(); oldest == nil || b.trigger.isOver(oldest.Seq) {
+		b.trigger.release()
+	}
+}
+
+// Overcommit lets the queue exceed its limit while somebody keeps it from going to disk, and revokes that afterwards.
+func (b *Backlog) Overcommit(stuck bool) {
+	if b.trigger.overcommits = stuck && b.MaySpill(); b.trigger.overcommits {
+		b.signals.Freed = true
+	}
+}
+
+// Saving is what the state is to have in its next batch: the extent, and of the chunks those that are not delivered by
+// now. Changed is false where it has that.
+func (b *Backlog) Saving(chunks []Chunk) (extent Spool, kept []Chunk, changed bool) {
+	extent = b.spool.left()
+	for _, chunk := range chunks {
+		e := &extent[chunk.Part]
+		if chunk.Number < e.First {
+			continue
+		}
+		kept = append(kept, chunk)
+		e.Next = chunk.Number + 1
+		e.Bytes += int64(len(chunk.Value))
+		e.Records += int64(len(chunk.Records))
+	}
+	return extent, kept, extent != b.spool.saved
+}
+
+// Saved notes what the state has now. The room of the chunks' records is free.
+func (b *Backlog) Saved(extent Spool, chunks []Chunk) {
+	b.spool.save(extent)
+	for _, chunk := range chunks {
+		if chunk.Part == Ahead {
+			continue
+		}
+		for _, rec := range chunk.Records {
+			b.queue.Cancel(rec.Size())
+		}
+	}
+	b.signals = Signals{Freed: true, Ready: true, Changed: true}
+}
+
+// Resume takes up what an earlier process has left on disk, of which the oldest record was received then.
+func (b *Backlog) Resume(saved Spool, oldest time.Time) {
+	b.spool.resume(saved, oldest)
+	b.trigger.active = b.CanSpill() && b.spool.behind() && !b.trigger.merges
+	b.signals.Changed = true
+}
+
+// Finish notes that nothing more will be pushed.
+func (b *Backlog) Finish() { b.finished, b.signals.Ready = true, true }
+
+// IsFinished says whether nothing more will be pushed.
+func (b *Backlog) IsFinished() bool { return b.finished }
+
+// Rests says whether nothing more will be pushed and all that is left is on disk, for the next process.
+func (b *Backlog) Rests() bool {
+	return b.finished && b.spool.behind() && b.Unsaved() == 0 && b.spool.whole()
+}
+
+// Dismiss empties the memory, and returns what was there. What is on disk stays; what of it was being given to the sink
+// is read again, as if by a new process.
+func (b *Backlog) Dismiss() []*change.Record {
+	everything := slices.Concat(b.flight.records, b.queue.Pop(nil, b.queue.Used()))
+	b.flight.end()
+	b.trigger.release()
+	b.spool.old = b.spool.next[Main]
+	b.signals.Changed, b.signals.Freed = true, true
+	return everything
+}
+
+// Unsaved is the number of records that are neither delivered nor on disk.
+func (b *Backlog) Unsaved() int { return b.queue.Len() + b.flight.unsaved }
+
+// OldestUnsaved is when the oldest record was received that is neither delivered nor on disk, zero where there is none.
+// What is on disk counts, too, where memory goes there without a trigger.
+func (b *Backlog) OldestUnsaved() time.Time {
+	if b.trigger.merges && b.flight.unsaved == 0 {
+		return b.oldestQueued()
+	}
+	return b.oldest()
+}
+
+// oldest is when the oldest record was received that the sink does not have, zero where there is none.
+func (b *Backlog) oldest() time.Time {
+	switch {
+	case len(b.flight.records) > 0:
+		return b.flight.records[0].Received
+	case b.spool.behind():
+		return b.spool.oldest
+	}
+	return b.oldestQueued()
+}
+
+func (b *Backlog) oldestQueued() time.Time {
+	if rec := b.queue.Oldest(); rec != nil {
+		return rec.Received
+	}
+	return time.Time{}
+}
+
+// Levels are how much there is.
+func (b *Backlog) Levels() Levels {
+	levels := Levels{
+		Records: b.queue.Len(), Bytes: b.queue.Used().Bytes, Oldest: b.oldest(),
+		SpoolRecords: b.spool.saved.Records() - b.spool.gone.records, SpoolBytes: b.spool.saved.Bytes() - b.spool.gone.bytes,
+	}
+	if b.flight.read == nil {
+		levels.Records += len(b.flight.records)
+	}
+	return levels
+}
