@@ -18,6 +18,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 )
@@ -173,7 +174,7 @@ func (n *neighbour) note(change func()) {
 
 func (n *neighbour) observer() pipeline.Observer {
 	o := pipeline.NopObserver()
-	o.Queued = func(sink string, backlog pipeline.Backlog) { n.note(func() { n.waiting[sink] = backlog.Records }) }
+	o.Queued = func(sink string, backlog fifo.Levels) { n.note(func() { n.waiting[sink] = backlog.Records }) }
 	o.Stopped = func(sink string, err error) { n.note(func() { n.stopped[sink] = err }) }
 	o.Rejected = func(_ string, rec *change.Record, _ string, err error) {
 		n.note(func() { n.rejected[rec.ID(n.uid)] = err })

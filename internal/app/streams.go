@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
@@ -137,7 +138,7 @@ func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
 			t.Left(stream)
 			nudge() // it may be back
 		},
-		Queued: func(name string, b pipeline.Backlog) { t.Queued(name, telemetry.Backlog(b)) },
+		Queued: func(name string, b fifo.Levels) { t.Queued(name, telemetry.Backlog(b)) },
 		Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Absent: t.Absent, Rejected: t.Rejected, Coalesced: t.Coalesced,
 		NotKept: t.NotKept, Dropped: t.Dropped, Trimmed: t.Trimmed, Replayed: t.Replayed,
 		Committed: t.Committed, CommitFailed: t.CommitFailed,

@@ -74,11 +74,11 @@ func (b *Backlog) Reserve(rec *change.Record) bool {
 }
 
 // Overdraw takes room that there is not. The caller bounds by other means what is held.
-func (b *Backlog) Overdraw(rec *change.Record) { b.queue.Overdraw(rec.Size()) }
+func (b *Backlog) Overdraw(size int) { b.queue.Overdraw(size) }
 
-// Cancel gives the room of a record back that is not pushed.
-func (b *Backlog) Cancel(rec *change.Record) {
-	b.queue.Cancel(rec.Size())
+// Cancel gives room back for which nothing is pushed.
+func (b *Backlog) Cancel(size int) {
+	b.queue.Cancel(size)
 	b.signals.Freed = true
 }
 
@@ -107,15 +107,16 @@ const (
 // Take returns in dst what the sink is to be given next, up to a batch. All that was taken before is acknowledged. What
 // is on disk comes before what is in memory (I3).
 func (b *Backlog) Take(dst []*change.Record) (Next, []*change.Record) {
+	dst = dst[:0]
 	switch behind := b.spool.behind(); {
 	case b.finished && b.queue.Len() == 0:
-		return Over, nil
+		return Over, dst
 	case behind && b.spool.readable():
-		return Disk, nil
+		return Disk, dst
 	case behind || b.queue.Len() == 0:
-		return Wait, nil
+		return Wait, dst
 	}
-	dst = b.queue.Pop(dst[:0], b.batch)
+	dst = b.queue.Pop(dst, b.batch)
 	b.flight.take(dst, nil)
 	b.signals.Changed, b.signals.Freed = true, true
 	return Memory, dst
@@ -149,8 +150,8 @@ func (b *Backlog) TakeRead(before, after *Spool, records []*change.Record) {
 func (b *Backlog) IsOld() bool { return b.flight.read != nil && b.flight.read.old }
 
 // Ack notes that the sink has the records, some of those that were taken. It returns those that a tracker waits for:
-// what was read from disk, or has gone there, is not tracked. Whole is false where some of what was taken is on disk and
-// not acknowledged: after a crash it is given again with what was taken beside it.
+// what was read from disk, or has gone there, is not tracked. Whole is false where some of what was taken is on disk
+// and not acknowledged: after a crash it is given again with what was taken beside it.
 func (b *Backlog) Ack(batch []*change.Record) (tracked []*change.Record, whole bool) {
 	saved := b.flight.isSaved()
 	tracked = b.tracked(batch)
@@ -213,7 +214,7 @@ func (b *Backlog) Spill(rec *change.Record) (back bool) {
 	isQueued := b.queue.Remove(rec.Seq) != nil
 	switch {
 	case isQueued && rec.Replay != nil:
-		b.Cancel(rec)
+		b.Cancel(rec.Size())
 		return true
 	case isQueued: // its room is free when it is saved
 		b.spool.add(chunked{rec, Main, order})
@@ -231,11 +232,12 @@ func (b *Backlog) Chunks() []Chunk {
 	if b.trigger.merges {
 		b.spool.coming.sort()
 	}
+	b.endSpill()
 	return b.spool.chunks(b.batch)
 }
 
-// EndSpill ends the spilling of a queue that coalesces, when what triggered it is on disk.
-func (b *Backlog) EndSpill() {
+// endSpill ends the spilling of a queue that coalesces, when what triggered it is on disk.
+func (b *Backlog) endSpill() {
 	if !b.trigger.merges || b.finished || b.flight.unsaved > 0 {
 		return
 	}

@@ -191,7 +191,6 @@ func (w *world) advance(takes bool) {
 		w.line, at = w.line[1:], at+1
 	}
 	w.staged = append(w.staged, stage{w.b.Chunks(), at})
-	w.b.EndSpill()
 }
 
 // commit saves the oldest batch, and proves that it is right to.
@@ -458,7 +457,6 @@ func save(b *Backlog, records ...*change.Record) {
 	chunks := b.Chunks()
 	extent, kept, _ := b.Saving(chunks)
 	b.Saved(extent, kept)
-	b.EndSpill()
 }
 
 // TestASpillEnds when the disk is empty again, and where the queue coalesces when what triggered it is on disk.
@@ -521,6 +519,21 @@ func TestI3ADeadLetterHasNoFormOnDisk(t *testing.T) {
 	}
 	if tracked, whole := b.Ack([]*change.Record{written}); len(tracked) != 0 || !whole || b.Levels().Records != 0 {
 		t.Errorf("%d records are tracked, %d are left", len(tracked), b.Levels().Records)
+	}
+}
+
+// TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk: between a record's leaving the queue and the number of its
+// chunk, the record behind it is not the next one.
+func TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk(t *testing.T) {
+	b := spilling(false)
+	records := put(t, b, of(change.Updated, "a", "1"), of(change.Updated, "b", "2"))
+	b.StartSpill()
+	b.Spill(records[0])
+	if next, batch := b.Take(nil); next != Wait || len(batch) != 0 {
+		t.Errorf("took %d records", len(batch))
+	}
+	if chunks := b.Chunks(); len(chunks) != 1 || !b.Behind() {
+		t.Errorf("%d chunks are on their way to disk", len(chunks))
 	}
 }
 

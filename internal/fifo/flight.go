@@ -45,8 +45,8 @@ func (f *flight) spill(rec *change.Record) (order uint64) {
 	return uint64(slices.Index(f.records, rec))
 }
 
-// ack notes that the sink has the records. What a listener put in aside was never taken. What was cut or replaced on its
-// way has the Seq of what it was, and what is from disk has none.
+// ack notes that the sink has the records. What a listener put in aside was never taken. What was cut or replaced on
+// its way has the Seq of what it was, and what is from disk has none.
 func (f *flight) ack(batch []*change.Record) {
 	for _, rec := range batch {
 		at := slices.IndexFunc(f.records, func(taken *change.Record) bool { return taken.Seq == rec.Seq })

@@ -41,11 +41,11 @@ type Queue interface {
 type Disk interface {
 	// State is asked before records are taken to disk, and after it.
 	State() DiskState
-	// Spill takes a record out that the sink has not acknowledged and whose position is to be saved. Order is its place
-	// in the queue. It is false where the record has an answer and goes nowhere.
-	Spill(rec *change.Record) (part fifo.Part, order uint64, ok bool)
-	// Number gives numbers to so many chunks by part, which hold all that was taken out, and returns the first ones.
-	Number(chunks [2]uint64) (first [2]uint64)
+	// Spill takes a record out that the sink has not acknowledged and whose position is to be saved. It is false where
+	// the record has an answer and goes nowhere.
+	Spill(rec *change.Record) bool
+	// Chunks are what was taken out since they were asked for last.
+	Chunks() []fifo.Chunk
 }
 
 // DiskState is where a sink's records are.
@@ -68,10 +68,6 @@ type Patience interface {
 // BatchLimit bounds one Write: large enough to amortise a sync, small enough that a sink's memory stays small beside
 // its queue. What goes to disk is read again in batches of this size.
 func BatchLimit() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: 2048} }
-
-// SpillAfter is the age of the oldest record at which a sink that does not take it is spooled for, although its queue
-// has room: the position must move on well before the API server's history ends, after five minutes by default.
-const SpillAfter = 30 * time.Second
 
 // MergeFor is the age of the oldest record at which a queue that coalesces goes to disk for the sake of others that
 // wait: below it what can be merged is.

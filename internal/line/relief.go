@@ -1,6 +1,10 @@
 package line
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/fifo"
+)
 
 // masked is what the predicate holds of, as a bit mask.
 func masked(seats []*seat, holds func(*seat) bool) (mask uint64) {
@@ -20,7 +24,7 @@ func coalesces(s *seat) bool { return s.Coalesce }
 func relieve(seats []*seat, of *streams) (wake bool) {
 	now := time.Now()
 	stopped := of.holders(now, MergeFor)
-	holders := stopped&masked(seats, coalesces) | of.holders(now, SpillAfter)
+	holders := stopped&masked(seats, coalesces) | of.holders(now, fifo.SpillAge)
 	for _, s := range seats {
 		if holders&s.bit() != 0 && s.Patience.SpillNow() {
 			wake = true

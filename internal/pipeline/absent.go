@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -28,24 +27,22 @@ const heldFor = 2 * time.Minute
 // errLeft is that the listener's sink has left the line.
 var errLeft = errors.New("the sink has left the line")
 
-// burdens says whether the sink is stopped and cannot be spooled for, though somebody waits; the caller holds mu.
-func (l *listener) burdens() bool {
-	if !l.halted || l.away || l.leaving || l.finished || l.spool.takes() {
-		return false
+// burdens makes the sink leave if it is stopped and cannot be spooled for, though somebody waits; the caller holds mu.
+func (l *listener) burdens() {
+	if l.halted && !l.away && !l.leaving && !l.backlog.IsFinished() && !l.backlog.MaySpill() {
+		l.leaving = true
+		l.seat.Wake()
 	}
-	l.leaving = true
-	l.seat.Wake()
-	return true
 }
 
 // burdensByAge is burdens for whoever does not wait yet.
 func (l *listener) burdensByAge() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if oldest := l.oldestUnsaved(); !oldest.IsZero() && time.Since(oldest) > heldFor {
-		l.spool.start()
-		l.burdens()
-	}
+	l.use(func(b *fifo.Backlog) {
+		if oldest := b.OldestUnsaved(); !oldest.IsZero() && time.Since(oldest) > heldFor {
+			b.StartSpill()
+			l.burdens()
+		}
+	})
 }
 
 // isAway says whether the sink is not in line.
@@ -120,20 +117,13 @@ func leave(batch *checkpoint.Batch, subscription checkpoint.Subscription) {
 	batch.Debts = append(batch.Debts, owed)
 }
 
-// dismiss empties the queue. What is on disk stays there.
+// dismiss empties the queue, and returns the letters that waited in it. What is on disk stays there.
 func (l *listener) dismiss() (replays []*change.Record) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, rec := range slices.Concat(l.taken, l.queue.Pop(nil, everything())) {
-		if rec.Replay != nil {
-			replays = append(replays, rec)
-		}
-	}
-	l.away, l.leaving, l.taken = true, false, nil
-	l.spool.dismiss()
-	l.signalFreed()
-	l.observe()
-	close(l.gone)
+	l.use(func(b *fifo.Backlog) {
+		replays = slices.DeleteFunc(b.Dismiss(), func(rec *change.Record) bool { return rec.Replay == nil })
+		l.away, l.leaving = true, false
+		close(l.gone)
+	})
 	return replays
 }
 
@@ -165,7 +155,7 @@ func (l *listener) comesBack() error {
 		replayBases = nil
 	}
 	l.reader.ReplayBase = replayBases
-	return l.firstSpooled()
+	return l.firstSpooled(query(l, (*fifo.Backlog).Extent))
 }
 
 // returned takes a sink that was absent back: what its log holds behind the mark, and what is on disk for it, is
@@ -297,6 +287,3 @@ func since(debts []checkpoint.Debt, absences []checkpoint.Absence) {
 		return 0
 	})
 }
-
-// everything is a batch without a limit.
-func everything() fifo.Limit { return fifo.Limit{Bytes: math.MaxInt, Records: math.MaxInt} }

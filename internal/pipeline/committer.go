@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/line"
 )
 
@@ -82,11 +83,11 @@ func (c *committer) commit(ctx context.Context) error {
 // save retries as long as ctx lives: a full disk stops the line, and goes on by itself when there is space.
 func (c *committer) save(ctx context.Context, p *line.Batch) error {
 	began := time.Now()
-	chunks, err := c.encode(p)
+	err := c.encode(p)
 	if err != nil {
 		return err
 	}
-	batch := c.batchOf(p, chunks)
+	batch := c.batchOf(p)
 	if p.IsEmpty() && len(batch.Spools) == 0 {
 		return nil
 	}
@@ -102,7 +103,7 @@ func (c *committer) save(ctx context.Context, p *line.Batch) error {
 	}
 	for _, lst := range c.listeners {
 		if extent, found := batch.Spools[lst.Name]; found {
-			lst.spooled(extent, p.Chunks)
+			lst.use(func(b *fifo.Backlog) { b.Saved(extent, p.Chunks[lst.Name]) })
 		}
 	}
 	c.line.Saved(p)
@@ -126,38 +127,34 @@ func (r *run) saveBatch(batch checkpoint.Batch) error {
 	return nil
 }
 
-// encode makes what goes to disk of the part's chunks.
-func (c *committer) encode(p *line.Batch) ([]checkpoint.Chunk, error) {
-	var chunks []checkpoint.Chunk
-	for _, chunk := range p.Chunks {
-		value, err := c.store.Encode(chunk.Records)
-		if err != nil {
-			return nil, fmt.Errorf("encode %d records to spool for sink %s: %w", len(chunk.Records), chunk.Sink, err)
+// encode makes the values of the batch's chunks.
+func (c *committer) encode(p *line.Batch) (err error) {
+	for name, chunks := range p.Chunks {
+		for i := range chunks {
+			if chunks[i].Value, err = c.store.Encode(chunks[i].Records); err != nil {
+				return fmt.Errorf("encode %d records to spool for sink %s: %w", len(chunks[i].Records), name, err)
+			}
 		}
-		chunks = append(chunks, checkpoint.Chunk{Sink: chunk.Sink, Part: chunk.Part, Number: chunk.Number, Value: value})
 	}
-	return chunks, nil
+	return nil
 }
 
-// batchOf is the part as the state takes it. Records that the sink was being given when the part was made, and has by
+// batchOf is the batch as the state takes it. Records that the sink was being given when the batch was made, and has by
 // now, are left out of its spool.
-func (c *committer) batchOf(p *line.Batch, chunks []checkpoint.Chunk) checkpoint.Batch {
+func (c *committer) batchOf(p *line.Batch) checkpoint.Batch {
 	batch := p.State()
 	for _, lst := range c.listeners {
-		extent := lst.extent()
-		for i, chunk := range chunks {
-			e := &extent[chunk.Part]
-			if chunk.Sink != lst.Name || chunk.Number < e.First {
-				continue
+		lst.use(func(b *fifo.Backlog) {
+			extent, kept, changed := b.Saving(p.Chunks[lst.Name])
+			for _, chunk := range kept {
+				batch.Chunks = append(batch.Chunks, checkpoint.Chunk{
+					Sink: lst.Name, Part: chunk.Part, Number: chunk.Number, Value: chunk.Value,
+				})
 			}
-			batch.Chunks = append(batch.Chunks, chunk)
-			e.Next = chunk.Number + 1
-			e.Bytes += int64(len(chunk.Value))
-			e.Records += int64(len(p.Chunks[i].Records))
-		}
-		if !lst.isSaved(extent) {
-			batch.Spools[lst.Name] = extent
-		}
+			if changed {
+				batch.Spools[lst.Name] = extent
+			}
+		})
 	}
 	return batch
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/line"
 )
 
@@ -14,10 +15,7 @@ import (
 func (l *listener) run(ctx context.Context) error {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
-	l.mu.Lock()
-	l.cut = cut
-	l.leaveRest()
-	l.mu.Unlock()
+	l.use(func(*fifo.Backlog) { l.cut = cut })
 	var batch []*change.Record
 	for {
 		var err error

@@ -56,18 +56,15 @@ type listener struct {
 	compared atomic.Bool                 // what the log holds is known
 	partly   atomic.Bool                 // it has not joined, and misses some of its streams
 
-	mu       sync.Mutex // guards the following
-	spool    spool
-	cut      context.CancelFunc // ends run without delivering what is left; nil before it runs, and when it was called
-	queue    *fifo.Queue
-	taken    []*change.Record // from the queue, and not acknowledged yet
-	finished bool             // nothing more will be pushed
-	halted   bool             // the sink is stopped
-	leaving  bool             // it is to leave the line
-	away     bool             // it has left the line
-	gone     chan struct{}    // closed when it leaves
-	freed    chan struct{}    // closed and made anew when room was freed
-	ready    chan struct{}    // buffered 1: there is something to take, or nothing more will come
+	mu      sync.Mutex // guards the following
+	backlog *fifo.Backlog
+	cut     context.CancelFunc // ends run without delivering what is left; nil before it runs, and when it was called
+	halted  bool               // the sink is stopped
+	leaving bool               // it is to leave the line
+	away    bool               // it has left the line
+	gone    chan struct{}      // closed when it leaves
+	freed   chan struct{}      // closed and made anew when room was freed
+	ready   chan struct{}      // buffered 1: there is something to take, or nothing more will come
 }
 
 func newListener(index int, s Sink, config *Config) *listener {
@@ -78,19 +75,49 @@ func newListener(index int, s Sink, config *Config) *listener {
 		reader:   readerOf(config),
 		recovery: line.Recovery{Log: redo.NewLog(taken, s.Coalesce)},
 		store:    config.Store, reshape: config.Reshape, seldom: retrySeldom(),
-		spool: newSpool(&s),
-		queue: newQueue(&s),
+		backlog: fifo.NewBacklog(fifo.Options{
+			Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: line.BatchLimit(),
+		}),
 		freed: make(chan struct{}), gone: make(chan struct{}),
 		ready: make(chan struct{}, 1),
 	}
 	return l
 }
 
-func newQueue(s *Sink) *fifo.Queue {
-	if s.Coalesce {
-		return fifo.NewCoalescing(s.Queue)
+// use uses the backlog, and then tells whom that concerns.
+func (l *listener) use(do func(b *fifo.Backlog)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	do(l.backlog)
+	signals := l.backlog.Signals()
+	if signals.Freed {
+		close(l.freed)
+		l.freed = make(chan struct{})
 	}
-	return fifo.NewQueue(s.Queue)
+	if signals.Ready {
+		select {
+		case l.ready <- struct{}{}:
+		default:
+		}
+	}
+	if signals.Changed {
+		l.observer.Queued(l.Name, l.backlog.Levels())
+	}
+	if l.cut != nil && l.backlog.Rests() {
+		time.AfterFunc(stopGrace, l.cut)
+		l.cut = nil
+	}
+}
+
+// stopGrace is how long a write may go on after a stop when all that it writes is on disk, too: the next start
+// continues there.
+const stopGrace = time.Second
+
+// query asks the listener's backlog.
+func query[T any](l *listener, what func(*fifo.Backlog) T) T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return what(l.backlog)
 }
 
 // takes says whether the sink takes the stream's records.
@@ -100,22 +127,12 @@ func (l *listener) takes(stream *change.Stream) bool { return l.Wants == nil || 
 // sink spools, the committer makes room.
 func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 	for {
-		l.mu.Lock()
-		if l.queue.ReserveFor(rec) {
-			l.mu.Unlock()
+		reserved, freed, spills := l.tryReserve(rec)
+		if reserved {
 			return nil
 		}
-		if l.spool.overcommits || l.away {
-			l.queue.Overdraw(rec.Size())
-			l.mu.Unlock()
-			return nil
-		}
-		freed := l.freed
-		spools := l.spool.start()
-		l.burdens()
-		l.mu.Unlock()
 		var again <-chan time.Time
-		if spools {
+		if spills {
 			l.seat.Wake()
 			again = time.After(line.OvercommitAfter)
 		}
@@ -128,28 +145,20 @@ func (l *listener) reserve(ctx context.Context, rec *change.Record) error {
 	}
 }
 
-func (l *listener) cancel(size int) {
+// tryReserve takes room in the queue. Where there is none it says who tells of it, and whether the queue goes to disk.
+func (l *listener) tryReserve(rec *change.Record) (reserved bool, freed <-chan struct{}, spills bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.queue.Cancel(size)
-	l.signalFreed()
-}
-
-// signalFreed wakes all who wait for room; the caller holds mu.
-func (l *listener) signalFreed() {
-	close(l.freed)
-	l.freed = make(chan struct{})
-}
-
-// push queues the record. It returns those that it has made superfluous, and whether the queue goes to disk.
-func (l *listener) push(rec *change.Record) (merged []*change.Record, spools bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	merged = l.queue.Push(rec, l.Coalesce && l.mayKnow(rec.Stream))
-	l.spool.trigger.newest = rec.Seq
-	l.observe()
-	l.signalReady()
-	return merged, l.spool.active
+	if l.backlog.Reserve(rec) {
+		return true, nil, false
+	}
+	if l.away {
+		l.backlog.Overdraw(rec.Size())
+		return true, nil, false
+	}
+	spills = l.backlog.StartSpill()
+	l.burdens()
+	return false, l.freed, spills
 }
 
 // mayKnow says whether an earlier process may have written what comes now: the sink's log was not read yet, or holds
@@ -165,64 +174,36 @@ func (l *listener) mayKnow(stream *change.Stream) bool {
 
 // finish says that nothing more will be pushed: run returns when the queue is empty.
 func (l *listener) finish() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.finished = true
-	if (l.cut == nil || l.halted) && l.spool.limit > 0 || l.spool.trigger.merges && l.spool.behind() { // what is queued need not be read again
-		l.spool.start() // its sink never opened, or does not take what comes before
-		l.seat.Wake()
-	} else if l.halted && l.cut != nil { // nobody will take what is queued
-		l.cut()
-		l.cut = nil
-	}
-	l.signalReady()
-	l.leaveRest()
-}
-
-// signalReady wakes the listener's goroutine; the caller holds mu.
-func (l *listener) signalReady() {
-	select {
-	case l.ready <- struct{}{}:
-	default:
-	}
-}
-
-// observe reports the queue; the caller holds mu.
-func (l *listener) observe() {
-	backlog := Backlog{
-		Records: len(l.taken) + l.queue.Len(), Bytes: l.queue.Used().Bytes, Oldest: l.oldest(),
-		SpoolRecords: l.spool.saved.Records() - l.spool.gone.records, SpoolBytes: l.spool.saved.Bytes() - l.spool.gone.bytes,
-	}
-	if l.spool.flight != nil {
-		backlog.Records = l.queue.Len()
-	}
-	l.observer.Queued(l.Name, backlog)
+	l.use(func(b *fifo.Backlog) {
+		b.Finish()
+		switch {
+		case (l.cut == nil || l.halted) && b.CanSpill(), l.Coalesce && b.Behind(): // what is queued need not be read again
+			b.StartSpill() // its sink never opened, or does not take what comes before
+			l.seat.Wake()
+		case l.halted && l.cut != nil: // nobody will take what is queued
+			l.cut()
+			l.cut = nil
+		}
+	})
 }
 
 // take returns what is next, up to the batch limit, and waits only while there is nothing: a busy sink gets large
-// batches by itself, an idle one a batch of one at once. What is on disk comes before what is queued. It returns
-// nothing when there will be nothing more in the queue: what is on disk then is for the next process.
+// batches by itself, an idle one a batch of one at once. It returns nothing when there will be nothing more in the
+// queue: what is on disk then is for the next process.
 func (l *listener) take(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
 	for {
-		l.mu.Lock()
-		var behind, readable bool
-		if behind = l.spool.behind(); behind {
-			readable = l.spool.readable()
-		} else {
-			batch = l.pop(batch[:0])
-		}
-		over := l.finished && l.queue.Len() == 0 && (behind || len(batch) == 0)
-		l.mu.Unlock()
-		switch {
-		case over:
+		var next fifo.Next
+		l.use(func(b *fifo.Backlog) { next, batch = b.Take(batch) })
+		switch next {
+		case fifo.Over:
 			return nil, nil
-		case readable:
+		case fifo.Memory:
+			return batch, nil
+		case fifo.Disk:
 			if records, err := l.takeSpooled(); err != nil || len(records) > 0 {
 				return records, err
 			}
 			continue // nothing that the sink still takes
-		case !behind && len(batch) > 0:
-			return batch, nil
 		}
 		select {
 		case <-l.ready:
@@ -232,25 +213,7 @@ func (l *listener) take(ctx context.Context, batch []*change.Record) ([]*change.
 	}
 }
 
-// pop takes from the queue; the caller holds mu.
-func (l *listener) pop(batch []*change.Record) []*change.Record {
-	batch = l.queue.Pop(batch, line.BatchLimit())
-	l.taken = append(l.taken[:0], batch...)
-	if len(batch) > 0 {
-		l.signalFreed()
-		l.observe()
-	}
-	return batch
-}
-
 // acknowledged tells the line that the sink has the records, some of those taken, and the mark that may be saved then.
 func (l *listener) acknowledged(batch []*change.Record, mark sink.Mark) error {
 	return l.seat.Ack(batch, mark)
-}
-
-// left is the number of records that were pushed and are neither acknowledged nor on disk.
-func (l *listener) left() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.unsaved()
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -11,7 +12,7 @@ import (
 // from the pipeline's goroutines, sometimes under its locks: they return at once and call nothing back.
 type Observer struct {
 	// Queued is told what a listener holds after that changed.
-	Queued func(sink string, backlog Backlog)
+	Queued func(sink string, backlog fifo.Levels)
 	// Opened is told that a sink is open, and how many records after its mark were found in its log.
 	Opened func(sink string, replayed int)
 	// Written is told of a batch that is durable, and how long Write took.
@@ -44,19 +45,10 @@ type Observer struct {
 	Left func(stream change.Stream)
 }
 
-// Backlog is what was pushed to a listener and is not acknowledged.
-type Backlog struct {
-	Records                  int   // in memory
-	Bytes                    int   // of the queue alone
-	SpoolRecords, SpoolBytes int64 // on disk; the bytes are those of the disk
-	// when the oldest record was received, about where it is on disk; zero where there is none
-	Oldest time.Time
-}
-
 // NopObserver is an Observer that ignores everything.
 func NopObserver() Observer {
 	return Observer{
-		Queued:       func(string, Backlog) {},
+		Queued:       func(string, fifo.Levels) {},
 		Opened:       func(string, int) {},
 		Written:      func(string, []*change.Record, time.Duration) {},
 		Failed:       func(string, error) {},

@@ -266,7 +266,7 @@ func (r *run) drain(listeners *errgroup.Group, stopSinks context.CancelCauseFunc
 func (r *run) left() error {
 	queued := map[string]int{}
 	for _, l := range r.listeners {
-		if n := l.left(); n > 0 {
+		if n := query(l, (*fifo.Backlog).Unsaved); n > 0 {
 			queued[l.Name] = n
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/redo"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -62,11 +63,7 @@ func (l *listener) eachSpooled(each func(rec *change.Record)) error {
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	for part, at := range l.spool.cursor {
-		spool[part].First = max(spool[part].First, at) // what is before was delivered, and lost
-	}
-	l.mu.Unlock()
+	l.use(func(b *fifo.Backlog) { spool = b.Undelivered(spool) }) // what is before was delivered, and lost
 	most, present := line.BatchLimit(), l.recovery.Streams()
 	for !spool.Empty() {
 		records, err := l.store.ReadSpool(l.Name, &spool, most.Bytes, most.Records)

@@ -82,18 +82,6 @@ func untilReplay(batch []*change.Record) int {
 // giveBack is the answer to a replay for a sink whose queue goes to disk: the letter is where it was, and the
 // position moves on. One that is being written to the sink keeps its turn; a crash finds the letter, too.
 func (l *listener) giveBack(rec *change.Record) {
-	l.mu.Lock()
-	queued := l.queue.Remove(rec.Seq) != nil
-	if queued {
-		l.queue.Cancel(rec.Size())
-		l.signalFreed()
-	} else {
-		l.spool.ahead[rec.Seq] = struct{}{}
-	}
-	l.mu.Unlock()
-	if !queued {
-		return
-	}
 	behind := errors.New("the sink does not keep up, and what is for it goes to disk: try again when kubecdc_spool_bytes is 0")
 	l.observer.Replayed(l.Name, rec, behind)
 	rec.Replay.Done(behind)

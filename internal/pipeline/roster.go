@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/line"
 )
 
@@ -141,7 +142,7 @@ func (r *run) forget(s Source) error {
 	r.resyncer.leave(name)
 	batch := checkpoint.Batch{Over: []string{name}}
 	for _, l := range r.listeners {
-		if l.isBehind() { // the end of the stream's last reconcile is on disk, and tells of what only the log knows
+		if query(l, (*fifo.Backlog).Behind) { // the end of the stream's last reconcile is on disk, and tells of what only the log knows
 			batch.OnDisk = true
 		} else {
 			l.recovery.With(func(r *line.Recovery) { r.Log.Leave(name) })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -91,7 +92,7 @@ func TestI4LateSinkIsToldOfSinkOnlyObjectsByTheRecordsOfAReconcileThatDidNotKnow
 				}
 				r.push(line, blind()...)
 				if policy == "spool" {
-					line.run.listeners[0].spoolsNow()
+					member{line.run.listeners[0]}.SpillNow()
 					r.drain(line, pods())
 				}
 				close(target.may)
@@ -114,7 +115,7 @@ func TestI4SinkOnlyObjectsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T)
 			if err := r.life(func(line *Inlet) {
 				r.push(line, blind()...)
 				r.push(line, unseenC(), endAt(30))
-				line.run.listeners[0].spoolsNow()
+				member{line.run.listeners[0]}.SpillNow()
 				r.drain(line, pods())
 			}); err != nil {
 				t.Fatal(err)
@@ -172,7 +173,7 @@ func TestI1RejectedDeleteOfASinkOnlyObjectAcknowledgesNothing(t *testing.T) {
 		r.push(line, blind()...)
 		close(target.may)
 		r.drain(line, pods())
-		if left := line.run.listeners[0].left(); left != 0 {
+		if left := query(line.run.listeners[0], (*fifo.Backlog).Unsaved); left != 0 {
 			t.Errorf("%d records are left", left)
 		}
 	}); err != nil {
@@ -213,7 +214,7 @@ func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
 				if err := r.life(func(line *Inlet) {
 					r.push(line, records...)
 					if policy == "spool" {
-						line.run.listeners[0].spoolsNow()
+						member{line.run.listeners[0]}.SpillNow()
 						r.drain(line, pods())
 					}
 					close(target.may)

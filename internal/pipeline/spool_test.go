@@ -217,30 +217,3 @@ func TestI3ASinkThatSpoolsHoldsUpNobodyBesideOneThatDoesNot(t *testing.T) {
 		})
 	}
 }
-
-// TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk: between a record's leaving the queue and the number of its
-// chunk, the record behind it is not the next one.
-func TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk(t *testing.T) {
-	r := newRun(&Config{Sinks: []Sink{spooling("s", &memory{}, 4)}, Observer: NopObserver()})
-	l := r.listeners[0]
-	for i := range 2 {
-		rec := update(pods(), "a", 1+i)
-		rec.Seq = uint64(1 + i)
-		l.mu.Lock()
-		if !l.queue.ReserveFor(rec) {
-			t.Fatal("there is no room")
-		}
-		l.queue.Push(rec, false)
-		l.mu.Unlock()
-	}
-	l.spill(l.queue.Oldest())
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if batch, err := l.take(ctx, nil); err != nil || len(batch) > 0 {
-		t.Errorf("took %d records, %v", len(batch), err)
-	}
-	l.number([2]uint64{fifo.Main: 1})
-	if !l.isBehind() {
-		t.Error("nothing is on its way to disk")
-	}
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -143,14 +144,15 @@ func (l *listener) goOn(ctx context.Context) error {
 
 // setHalted notes whether the sink is stopped. It is false where the run ends already, and nothing is spooled: nobody
 // waits then.
-func (l *listener) setHalted(halted bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.halted = halted
-	if l.finished && l.spool.start() {
-		l.seat.Wake()
-	}
-	return !l.finished || l.spool.limit > 0
+func (l *listener) setHalted(halted bool) (goesOn bool) {
+	l.use(func(b *fifo.Backlog) {
+		l.halted = halted
+		if b.IsFinished() && b.StartSpill() {
+			l.seat.Wake()
+		}
+		goesOn = !b.IsFinished() || b.CanSpill()
+	})
+	return goesOn
 }
 
 // isFenced says whether another writer has taken the sink over.

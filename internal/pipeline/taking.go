@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
 // taking finds out what the record proves. The state may be ahead of what the sink has, and then the rest is in line.
 func (l *listener) taking(rec *change.Record) (*redo.Taking, error) {
-	now := &redo.Taking{ClusterUID: l.clusterUID, Old: l.isOld(), Behind: l.isBehind()}
+	now := &redo.Taking{ClusterUID: l.clusterUID, Old: query(l, (*fifo.Backlog).IsOld), Behind: query(l, (*fifo.Backlog).Behind)}
 	var left []change.Entry
 	l.recovery.With(func(r *line.Recovery) { left = r.Log.Left(rec, l.clusterUID) })
 	for _, entry := range left {
@@ -70,16 +71,6 @@ func (l *listener) appendGone(batch []*change.Record, gone []change.Entry, befor
 		}
 	}
 	return batch
-}
-
-// queued is how many records of the batch were in the queue, or on disk.
-func queued(batch []*change.Record) (n int) {
-	for _, rec := range batch {
-		if !rec.Aside {
-			n++
-		}
-	}
-	return n
 }
 
 // shape decides whether a record goes on that a listener makes, as the stream's source decides it of its own.

@@ -13,6 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -78,7 +79,7 @@ func (j *judge) pipelineObserver(l *life) pipeline.Observer {
 			j.committed(l, batch, marks)
 		}
 	}
-	o.Queued = func(name string, backlog pipeline.Backlog) {
+	o.Queued = func(name string, backlog fifo.Levels) {
 		if most := 2 * l.roomOf(name); backlog.Records > most {
 			j.world.violate("I6", "sink %s holds %d records, %d are allowed in its queue", name, backlog.Records, most/2)
 		}

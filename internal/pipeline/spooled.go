@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
@@ -9,55 +10,33 @@ import (
 	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
-// flight is what was read from disk and is being written to the sink.
-type flight struct {
-	cursor [2]uint64 // behind it
-	size   size      // of Main
-	old    bool      // some of it was saved by an earlier process
-}
-
-func isEmpty(e fifo.Extent) bool { return e.First == e.Next }
-
-// flightOf is what was read, by the extents before and after.
-func flightOf(before, after *fifo.Spool) *flight {
-	return &flight{
-		cursor: [2]uint64{after[fifo.Ahead].First, after[fifo.Main].First},
-		size: size{
-			before[fifo.Main].Bytes - after[fifo.Main].Bytes,
-			before[fifo.Main].Records - after[fifo.Main].Records,
-		},
-	}
-}
-
-// readSpool takes the oldest records from disk. Those of streams that the sink does not take any more are left out:
-// what is not configured must not leave (I9).
-func (l *listener) readSpool() ([]*change.Record, error) {
-	l.mu.Lock()
-	before := l.spool.saved
-	l.mu.Unlock()
-	left := before
-	most := line.BatchLimit()
-	records, err := l.store.ReadSpool(l.Name, &left, most.Bytes, most.Records)
-	if err != nil {
-		return nil, err
-	}
-	records, others, err := l.stillTaken(records)
+// takeSpooled takes the oldest records from disk, those that the sink still takes.
+func (l *listener) takeSpooled() ([]*change.Record, error) {
+	before := query(l, (*fifo.Backlog).Extent)
+	after := before
+	records, others, err := l.readSpool(&after)
 	if err == nil {
 		err = l.leaveOut(others)
 	}
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.spool.flight = flightOf(&before, &left)
-	l.spool.flight.old = !isEmpty(before[fifo.Ahead]) || before[fifo.Main].First < l.spool.old
-	l.taken = append(l.taken[:0], records...)
-	if len(records) > 0 {
-		l.spool.oldest = records[0].Received
+	l.use(func(b *fifo.Backlog) { b.TakeRead(&before, &after, records) })
+	if len(records) == 0 {
+		err = l.acknowledged(nil, "")
 	}
-	l.observe()
-	return records, nil
+	return records, err
+}
+
+// readSpool reads a batch from the front of the extent. Records of streams that the sink does not take any more are
+// left out: what is not configured must not leave (I9).
+func (l *listener) readSpool(extent *fifo.Spool) (taken, left []*change.Record, err error) {
+	most := line.BatchLimit()
+	records, err := l.store.ReadSpool(l.Name, extent, most.Bytes, most.Records)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.stillTaken(records)
 }
 
 // stillTaken are the records of streams that the sink takes; left are those of streams that are not configured.
@@ -131,57 +110,26 @@ func inherits(heir, stream *change.Stream) bool {
 	return heir.Resource.String() == stream.Resource.String() && (heir.Namespace == "" || stream.Namespace == "")
 }
 
-// takeSpooled reads the oldest records from disk, those that the sink still takes.
-func (l *listener) takeSpooled() ([]*change.Record, error) {
-	records, err := l.readSpool()
-	if err != nil || len(records) > 0 {
-		return records, err
-	}
-	return nil, l.acknowledged(nil, "")
-}
-
-// loadSpool takes up what an earlier process has left, before the sink is opened. What that process may have written
-// without noting it is the first batch.
+// loadSpool takes up what an earlier process has left, before the sink is opened.
 func (l *listener) loadSpool() error {
 	saved, err := l.store.Spool(l.Name)
+	if err == nil {
+		err = l.firstSpooled(saved)
+	}
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	l.spool.load(saved)
-	l.mu.Unlock()
-	if err := l.firstSpooled(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	var oldest time.Time
 	if len(l.spooledFirst) > 0 {
-		l.spool.oldest = l.spooledFirst[0].Received
+		oldest = l.spooledFirst[0].Received
 	}
-	l.observe()
+	l.use(func(b *fifo.Backlog) { b.Resume(saved, oldest) })
 	return nil
 }
 
-// firstSpooled reads the first batch on disk that is not delivered.
-func (l *listener) firstSpooled() error {
-	l.mu.Lock()
-	first := l.spool.saved
-	for part, at := range l.spool.cursor {
-		first[part].First = max(first[part].First, at)
-	}
-	l.mu.Unlock()
-	most := line.BatchLimit()
-	records, err := l.store.ReadSpool(l.Name, &first, most.Bytes, most.Records)
-	if err != nil {
-		return err
-	}
-	l.spooledFirst, _, err = l.stillTaken(records)
+// firstSpooled reads the first batch on disk that is not delivered: a process may have written it without noting that.
+func (l *listener) firstSpooled(extent fifo.Spool) (err error) {
+	l.use(func(b *fifo.Backlog) { extent = b.Undelivered(extent) })
+	l.spooledFirst, _, err = l.readSpool(&extent)
 	return err
-}
-
-// isOld says whether what is taken was saved by an earlier process.
-func (l *listener) isOld() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.spool.flight != nil && l.spool.flight.old
 }
