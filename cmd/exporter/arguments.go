@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -18,6 +20,28 @@ func onlyCommands(cmd *cobra.Command) {
 	cmd.Args = noArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.SuggestionsMinimumDistance = 2
+}
+
+// nearFlag suggests a flag where an unknown one was given.
+func nearFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := config.Closest(unknown.GetSpecifiedName(), names); near != "" {
+		return "did you mean --" + near + "? "
+	}
+	return ""
+}
+
+// formerName gives a flag its present name: --resources was --resource where it chooses.
+func formerName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "resource" {
+		name = "resources"
+	}
+	return pflag.NormalizedName(name)
 }
 
 // noArguments refuses what is neither a flag nor a command.

@@ -32,9 +32,21 @@ func newCheckpointCommand() *cobra.Command {
 func newShowCommand(dir *string) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:     "show",
-		Short:   "Print positions, inventory sizes and marks",
-		Long:    "show prints the saved state. It asks a running exporter, and reads the directory of a stopped one.",
+		Use:   "show",
+		Short: "Print positions, inventory sizes and marks",
+		Long: `show prints the saved state. It asks a running exporter, and reads the directory of a stopped one.
+
+STREAM           a resource, with its namespace where each has a stream of its own
+RESOURCEVERSION  the position: every sink has every change up to this version
+COMPLETE         false: more changes of the same version may follow, so the watch resumes one version below
+OBJECTS          how many objects the sinks have of it
+SELECTOR         what chooses the objects; (initial) while the first snapshot is not complete
+
+SINK             a sink that is configured, or that was and is not forgotten
+MARK             its place in its own log, as the sink writes it: a file's length, a stream's sequence, a topic's offsets
+
+OWED SNAPSHOT OF a stream of which the sink is to be sent every object, and REASON why
+MISSES           a stream of which the sink has missed changes SINCE then; they follow when it is back`,
 		Example: "  exporter checkpoint show --state-dir ./state -o json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -87,12 +87,12 @@ func newDeadLetterListCommand() *cobra.Command {
 func newDeadLetterShowCommand() *cobra.Command {
 	var s letterQuery
 	cmd := &cobra.Command{
-		Use:     "show",
+		Use:     "show [ID...]",
 		Short:   "Print letters whole, as JSON",
 		Long:    "show prints letters whole, as JSON. It shows values of Secrets only as keyed hashes; the letters' files have the others.",
-		Example: `  exporter deadletter show --state-dir ./state --id 00112233445566778899 | jq .value.data`,
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Example: `  exporter deadletter show --state-dir ./state 00112233445566778899 | jq .value.data`,
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			s.IDs = append(s.IDs, ids...)
 			if err := s.check(cmd); err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ func newDeadLetterReplayCommand() *cobra.Command {
 	var t target
 	var request control.ReplayRequest
 	cmd := &cobra.Command{
-		Use:   "replay",
+		Use:   "replay [ID...]",
 		Short: "Make a running exporter send letters to their sinks again",
 		Long: `replay makes a running exporter send letters to their sinks again, marked as replayed, and removes those that the sink
 holds then. It is asked for over the loopback interface: run this on the exporter's host or in its pod.
@@ -135,11 +135,11 @@ holds then. It is asked for over the loopback interface: run this on the exporte
 A letter is sent if it tells how its object still is. Behind something newer it would make those who keep states go back
 in time, so one that is superseded is kept, unless --force says otherwise; it is marked as history then.
 
-Without --sink and --id everything is sent. The exit code is 1 where a letter is kept.`,
+Without --sink and an ID everything is sent. The exit code is 1 where a letter is kept.`,
 		Example: `  exporter deadletter replay --state-dir ./state
-  exporter deadletter replay --sink bus --id 00112233445566778899 --force`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+  exporter deadletter replay --sink bus 00112233445566778899 --force`,
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			request.IDs = append(request.IDs, ids...)
 			if err := t.check(cmd); err != nil {
 				return err
 			}

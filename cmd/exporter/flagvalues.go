@@ -17,7 +17,7 @@ func checkResourceFilter(names []string) error {
 	for _, name := range names {
 		_, group, _ := strings.Cut(name, ".")
 		if strings.Contains(name, "*") || versioned(group) || config.CheckResource(name) != nil {
-			return usage.Errorf("--resource %q: want a resource without a namespace, a version and *: pods or deployments.apps", withoutLogin(name))
+			return usage.Errorf("--resources %q: want a resource without a namespace, a version and *: pods or deployments.apps", withoutLogin(name))
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +22,8 @@ func newInventoryCommand() *cobra.Command {
 		Short: "Look up which objects the sinks have, and in which version",
 		Long: `inventory shows what the saved state knows of the objects that were delivered: their names, uids and resourceVersions,
 never the objects themselves. It asks a running exporter, and reads the state of a stopped one.`,
-		Example: `  exporter inventory list --resource pods -n shop
-  exporter inventory get --resource configmaps -n shop settings`,
+		Example: `  exporter inventory list --resources pods -n shop
+  exporter inventory get --resources configmaps -n shop settings`,
 	}
 	onlyCommands(cmd)
 	cmd.AddCommand(newInventoryListCommand(), newInventoryGetCommand())
@@ -32,19 +33,21 @@ never the objects themselves. It asks a running exporter, and reads the state of
 // lookup is what list and get have in common.
 type lookup struct {
 	target
-	query  control.Query
-	output string
+	resources []string
+	query     control.Query
+	output    string
 }
 
 func (l *lookup) register(cmd *cobra.Command) {
 	l.target.register(cmd)
-	cmd.Flags().StringVar(&l.query.Resource, "resource", "", "resource as kubectl names it, or a stream (default: all)")
+	cmd.Flags().StringSliceVar(&l.resources, "resources", nil, "resources as kubectl names them, or streams (default: all)")
 	cmd.Flags().StringVarP(&l.query.Namespace, "namespace", "n", "", "namespace (default: all)")
 	cmd.Flags().StringVar(&l.query.UID, "uid", "", "metadata.uid of the object")
 	cmd.Flags().StringVarP(&l.output, "output", "o", "table", "table, or json: one object per line")
 }
 
 func (l *lookup) check(cmd *cobra.Command) error {
+	l.query.Resource = strings.Join(l.resources, ",")
 	if err := usage.Several("command line", checkOutput(l.output, "table"), checkNamespaceFilter(l.query.Namespace)); err != nil {
 		return err
 	}
@@ -56,7 +59,7 @@ func newInventoryListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List objects in the order of their keys",
-		Example: `  exporter inventory list --state-dir ./state --resource pods -n shop
+		Example: `  exporter inventory list --state-dir ./state --resources pods -n shop
   exporter inventory list --state-dir ./state -o json | jq -r .uid`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,7 +82,7 @@ func newInventoryGetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get [NAME]",
 		Short: "Find one object by its name or its uid",
-		Example: `  exporter inventory get --state-dir ./state --resource configmaps -n shop settings
+		Example: `  exporter inventory get --state-dir ./state --resources configmaps -n shop settings
   exporter inventory get --state-dir ./state --uid 5d6c3b0e-0f0a-4c6e-9a55-7a1f6c9be1f4 -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := l.takeName(cmd, args); err != nil {
@@ -102,9 +105,9 @@ func (l *lookup) takeName(cmd *cobra.Command, args []string) error {
 	case len(args) > 1:
 		return noArguments(cmd, args[1:])
 	case len(args) == 0 && l.query.UID == "":
-		return usage.Errorf("nothing to find: give a NAME with --resource, or --uid")
-	case len(args) == 1 && l.query.Resource == "":
-		return usage.Errorf("--resource is missing: say what %q is the name of", args[0])
+		return usage.Errorf("nothing to find: give a NAME with --resources, or --uid")
+	case len(args) == 1 && len(l.resources) == 0:
+		return usage.Errorf("--resources is missing: say what %q is the name of", args[0])
 	case len(args) == 1:
 		l.query.Name = args[0]
 	}

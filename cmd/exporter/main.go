@@ -35,7 +35,7 @@ once, in order, and never silently lost.`,
 		Example: `  exporter run -f config.yaml
   exporter check -f config.yaml
   exporter snapshot --resources pods --wait
-  exporter inventory list --resource pods -n shop
+  exporter inventory list --resources pods -n shop
   exporter deadletter list
   exporter checkpoint show`,
 		SilenceErrors: true,
@@ -43,10 +43,11 @@ once, in order, and never silently lost.`,
 		Version:       version,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage.Errorf("%w: see %s --help", err, cmd.CommandPath())
+		return usage.Errorf("%w: %ssee %s --help", err, nearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newVerifyCommand(), newTailCommand(),
 		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newVersionCommand(), newManCommand())
 	onlyCommands(root)
+	root.SetGlobalNormalizationFunc(formerName)
 	return root
 }

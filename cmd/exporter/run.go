@@ -22,6 +22,7 @@ SIGTERM. It continues where it stopped the last time, as the state directory say
 SIGHUP makes it give every sink a full snapshot of all that it takes; see also exporter snapshot.`,
 		Example: `  exporter run -f config.yaml
   exporter run --resources pods,deployments.apps --sink nats://localhost:4222 --state-dir /var/lib/kubecdc
+  exporter run --resources pods --sink kafka://kafka-0:9092,kafka-1:9092 --state-dir /var/lib/kubecdc
   exporter run --resources configmaps --sink - --state-dir ./state | jq .type`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

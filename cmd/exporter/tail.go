@@ -46,8 +46,9 @@ log from its beginning. Of Secrets it shows the values that are keyed hashes, an
 
 Lines are coloured where they go to a terminal, unless NO_COLOR is set.`,
 		Example: `  exporter tail
-  exporter tail -f config.yaml --sink bus --resource pods -n shop --diff
+  exporter tail -f config.yaml --sink bus --resources pods -n shop --diff
   exporter tail --sink file:///var/log/changes.ndjson --since 10m --op deleted
+  exporter tail --sink kafka://localhost:9092 --resources pods
   exporter tail -f config.yaml --sink lake --since start -o json | jq .name`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,8 +68,8 @@ func (t *tailer) register(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVarP(&t.file, "config", "f", "", "configuration file (YAML) of the exporter")
 	t.registerAccess(set, "kubeconfig file, for the topics of a Kafka sink")
-	set.StringVar(&t.sink, "sink", "", "name of a configured sink; without --config, its URL as for exporter run")
-	set.StringSliceVar(&t.resources, "resource", nil, "only these resources: pods, deployments.apps; needed for the URL of a Kafka sink")
+	set.StringVar(&t.sink, "sink", "", "name of a configured sink; without --config, its URL: file://, kafka:// or nats://, as for exporter run")
+	set.StringSliceVar(&t.resources, "resources", nil, "only these resources: pods, deployments.apps; needed for the URL of a Kafka sink")
 	set.StringVarP(&t.filter.Namespace, "namespace", "n", "", "only this namespace")
 	set.StringVar(&t.filter.Name, "name", "", "only objects of this name; * stands for any text")
 	set.StringSliceVar(&t.filter.Ops, "op", nil, "only these operations: "+strings.Join(opNames(), ", "))
@@ -198,7 +199,7 @@ func (t *tailer) chosenSink() (*config.Config, *config.Sink, error) {
 	}
 	s := &cfg.Sinks[0]
 	if t.file == "" && app.NeedsStreams(s) && len(t.resources) == 0 {
-		return nil, nil, usage.Errorf("--resource is missing: the topics of a Kafka sink are named after resources")
+		return nil, nil, usage.Errorf("--resources is missing: the topics of a Kafka sink are named after resources")
 	}
 	return cfg, s, nil
 }

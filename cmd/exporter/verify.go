@@ -41,8 +41,9 @@ configuration count; what of an object is cut or hashed does not matter, since u
 
 The exit code is 0 where all is equal, 1 where something differs, and 2 where that could not be found out.`,
 		Example: `  exporter verify -f config.yaml
-  exporter verify -f config.yaml --sink lake --resource pods -o json
-  exporter verify --resource configmaps --sink nats://localhost:4222 --state-dir ./state`,
+  exporter verify -f config.yaml --sink lake --resources pods -o json
+  exporter verify --resources configmaps --sink nats://localhost:4222 --state-dir ./state
+  exporter verify --resources pods --sink kafka://localhost:9092 --state-dir ./state`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := v.run(cmd.Context(), cmd)
@@ -63,8 +64,8 @@ func (v *verifier) register(cmd *cobra.Command) {
 	set.StringVarP(&v.file, "config", "f", "", "configuration file (YAML) of the exporter")
 	v.registerAccess(set, "kubeconfig file")
 	set.StringVar(&v.config.Format, "format", "", "message format of sinks that are given as URLs: "+strings.Join(config.Formats(), ", "))
-	set.StringSliceVar(&v.resources, "resource", nil, "resources to compare, as they are configured (default: all); without --config, those that the exporter streams")
-	set.StringArrayVar(&v.sinks, "sink", nil, "name of a configured sink, can be repeated (default: all); without --config, its URL as for exporter run")
+	set.StringSliceVar(&v.resources, "resources", nil, "resources to compare, as they are configured (default: all); without --config, those that the exporter streams")
+	set.StringArrayVar(&v.sinks, "sink", nil, "name of a configured sink, can be repeated (default: all); without --config, its URL: file://, kafka:// or nats://, as for exporter run")
 	set.StringVarP(&v.output, "output", "o", "text", "text, or json: one document per sink, each on one line")
 	set.DurationVar(&v.timeout, "timeout", 30*time.Second, "how long to wait until differences are proven")
 }
@@ -108,11 +109,11 @@ func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
 // checkChosen is for what a configuration would say.
 func (v *verifier) checkChosen() (errs []error) {
 	if len(v.resources) == 0 {
-		errs = append(errs, usage.Errorf("--resource is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config"))
+		errs = append(errs, usage.Errorf("--resources is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config"))
 	}
 	for _, name := range v.resources {
 		if err := config.CheckResource(name); err != nil {
-			errs = append(errs, usage.Errorf("--resource: %w", err))
+			errs = append(errs, usage.Errorf("--resources: %w", err))
 		}
 	}
 	if len(v.sinks) == 0 {

@@ -89,7 +89,10 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t, shown := a.observed(letters)
+	t, shown, err := a.observed(letters)
+	if err != nil {
+		return err
+	}
 	sources, err := f.Start(t)
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func inventoryOf(store *checkpoint.Store, streams []control.Stream, q control.Qu
 	}
 	var names []string
 	if q.Resource != "" {
-		names = []string{q.Resource}
+		names = strings.Split(q.Resource, ",")
 	}
 	meant, err := control.Resolve(streams, names)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // observed is the telemetry of this run, and the page that shows it.
-func (a *assembly) observed(letters *letters) (*telemetry.Telemetry, *page.Page) {
+func (a *assembly) observed(letters *letters) (*telemetry.Telemetry, *page.Page, error) {
 	var t *telemetry.Telemetry
 	queues, spools := map[string]int{}, map[string]int64{}
 	for _, s := range a.cfg.Sinks {
@@ -19,10 +19,13 @@ func (a *assembly) observed(letters *letters) (*telemetry.Telemetry, *page.Page)
 		}
 	}
 	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Spools: spools, Private: control.Refusal})
-	options := a.telemetryOptions(letters)
+	options, err := a.telemetryOptions(letters)
+	if err != nil {
+		return nil, nil, err
+	}
 	options.Received = shown.Received
 	t = telemetry.New(options)
-	return t, shown
+	return t, shown, nil
 }
 
 // withPage serves the page beside everything else.
@@ -36,9 +39,13 @@ func withPage(shown *page.Page, others http.Handler) http.Handler {
 	return mux
 }
 
-func (a *assembly) telemetryOptions(letters *letters) telemetry.Options {
+func (a *assembly) telemetryOptions(letters *letters) (telemetry.Options, error) {
 	options := telemetry.Options{
 		Version: a.options.Access.Version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: letters.count,
+	}
+	var err error
+	if options.Positions, err = a.store.Positions(); err != nil {
+		return options, err
 	}
 	for _, s := range a.cluster.Streams() {
 		options.Streams = append(options.Streams, s.Stream)
@@ -51,5 +58,5 @@ func (a *assembly) telemetryOptions(letters *letters) telemetry.Options {
 			options.Places[s.Name] = telemetry.Place{Kind: s.Kind(), Address: d.address, Format: s.Format}
 		}
 	}
-	return options
+	return options, nil
 }

@@ -21,7 +21,7 @@ import (
 type VerifyOptions struct {
 	Access    Access
 	Config    *config.Config
-	Resources []string // as --resource names them; none is all
+	Resources []string // as --resources names them; none is all
 	AllSinks  bool     // nobody has named one of them
 	Client    func() (*control.Client, error)
 	StateDir  string        // of the exporter, if it does not run

@@ -71,11 +71,11 @@ func (e *DiffersError) Error() string {
 	return fmt.Sprintf("verify found %d differences", e.n)
 }
 
-// called are the streams that --resource names.
+// called are the streams that --resources names.
 func (c *cluster) called(resources []string) ([]selection.Selected, error) {
 	names, err := control.Resolve(c.named(), resources)
 	if err != nil {
-		return nil, fmt.Errorf("--resource: %w", err)
+		return nil, fmt.Errorf("--resources: %w", err)
 	}
 	var streams []selection.Selected
 	for _, s := range c.Streams() {

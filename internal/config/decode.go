@@ -47,7 +47,7 @@ func (d *decoder) mapping(path string, n *yaml.Node, keys []key) {
 
 func (d *decoder) unknown(path string, f field, allowed []string) {
 	text := "unknown key; "
-	if near := closest(nameOf(f.key), allowed); near != "" {
+	if near := Closest(nameOf(f.key), allowed); near != "" {
 		text += "did you mean " + near + "? "
 	}
 	d.problem(under(path, nameOf(f.key)), text+"allowed: "+join(allowed))

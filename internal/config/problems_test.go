@@ -271,7 +271,7 @@ func TestClosest(t *testing.T) {
 		"URL": "url", "uesr": "user", "kafak": "kafka", "kafkaa": "kafka", "LabelSelectors": "labelSelector",
 		"": "", "xyz": "", "topic": "", strings.Repeat("url", 1000): "",
 	} {
-		if got := closest(key, names); got != want {
+		if got := Closest(key, names); got != want {
 			t.Errorf("%q: have %q, want %q", key, got, want)
 		}
 	}

@@ -22,9 +22,9 @@ func isWord(text string) bool { return consistsOf(text, lower+upper+digits+"-_")
 // isBlank says whether the character could hide: in a name it is a mistake, mostly a newline at the end of a file.
 func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-// closest returns the one of the names that key was probably meant to be, "" where none is near.
-func closest(key string, names []string) string {
-	best, near := "", 3
+// Closest returns the one of the names that key was probably meant to be, "" where none is near.
+func Closest(key string, names []string) string {
+	best, near := "", min(3, 1+(len(key)+1)/3) // of a short name, half would be another one
 	for _, name := range names {
 		d := distance(strings.ToLower(key), strings.ToLower(name))
 		if d < near && d < len(name) {

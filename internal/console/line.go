@@ -24,14 +24,30 @@ type Line struct {
 	Reason          string       `json:"reason,omitempty"`
 	Diff            []difference `json:"diff,omitempty"`
 
-	frame []byte // what a snapshot's begin and end and a gap say of themselves
+	ID                string          `json:"id,omitempty"`
+	Snapshot          string          `json:"snapshot,omitempty"`
+	FinalStateUnknown bool            `json:"finalStateUnknown,omitempty"`
+	Object            json.RawMessage `json:"object,omitempty"` // of a Secret what people are shown
+	Data              json.RawMessage `json:"data,omitempty"`   // what a snapshot's begin and end and a gap say of themselves
 }
 
 func lineOf(c *decode.Change) *Line {
 	return &Line{
-		frame: c.Data, Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
+		ID: c.ID.String(), Snapshot: c.Snapshot, FinalStateUnknown: c.FinalStateUnknown, Object: shownObject(c), Data: c.Data, Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
 		UID: c.ID.UID, ResourceVersion: c.ID.ResourceVersion, Reason: string(c.Reason),
 	}
+}
+
+// shownObject is the record's, without values of a Secret.
+func shownObject(c *decode.Change) json.RawMessage {
+	if c.Object == nil || !isSecret(c.ID.Resource) {
+		return c.Object
+	}
+	hidden, err := json.Marshal(hideSecret(nil, parseObject(c.Object)))
+	if err != nil { // it was decoded from JSON
+		return nil
+	}
+	return hidden
 }
 
 // summary says what changed in short, or what a frame or a gap is about.
@@ -43,7 +59,7 @@ func (l *Line) summary() string {
 		ResourceVersion, LastDelivered string
 		Replaced, Deleted, Synced      int
 	}
-	if json.Unmarshal(l.frame, &said) != nil {
+	if json.Unmarshal(l.Data, &said) != nil {
 		return l.Reason
 	}
 	switch l.Op {

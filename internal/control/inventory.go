@@ -10,7 +10,7 @@ import (
 // Query says which objects of the inventory are asked for. Each field that is not "" leaves only the objects that have
 // it.
 type Query struct {
-	Resource  string // as Resolve reads it
+	Resource  string // as Resolve reads it; several have commas between them
 	Namespace string
 	Name      string
 	UID       string

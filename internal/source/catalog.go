@@ -168,6 +168,19 @@ func watchable(verbs []string) bool {
 	return slices.Contains(verbs, "list") && slices.Contains(verbs, "watch")
 }
 
+// Names are those of what can be streamed, and the plurals alone.
+func (c *Catalog) Names() (names []string) {
+	for _, o := range c.served {
+		if watchable(o.verbs) {
+			names = append(names, o.String())
+		}
+		if watchable(o.verbs) && o.Group != "" {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
 // resolveAll returns every resource that can be watched, of one group or of all, each in its preferred version.
 func (c *Catalog) resolveAll(name string) []change.Resource {
 	var found []change.Resource

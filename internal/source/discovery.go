@@ -77,11 +77,16 @@ func (d *Discovery) IsGone(ctx context.Context, resource change.Resource) bool {
 // UnknownResourceError is a name that the server does not serve.
 type UnknownResourceError struct {
 	Name  string
-	Cause error // why the server could not tell all, if so
+	Near  string // what it may have been meant to be; "" is nothing
+	Cause error  // why the server could not tell all, if so
 }
 
 func (e *UnknownResourceError) Error() string {
-	text := fmt.Sprintf("resource %q: the API server serves no such resource: see kubectl api-resources", e.Name)
+	text := fmt.Sprintf("resource %q: the API server serves no such resource: ", e.Name)
+	if e.Near != "" {
+		text += "did you mean " + e.Near + "? "
+	}
+	text += "see kubectl api-resources"
 	if e.Cause != nil {
 		text += fmt.Sprintf(" (its discovery was not complete: %v)", e.Cause)
 	}

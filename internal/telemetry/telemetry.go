@@ -24,6 +24,8 @@ type Options struct {
 	Sinks       []string
 	Places      map[string]Place // of the sinks
 	Logger      *slog.Logger
+	// Positions are those that the state had at the start, by stream.
+	Positions map[string]change.Position
 	// CountObjects returns the size of a stream's inventory.
 	CountObjects func(stream string) (int, error)
 	// CountLetters returns how many dead letters of a sink there are; nil counts none.
@@ -61,7 +63,11 @@ func New(options Options) *Telemetry {
 		states: states{streams: map[string]*streamState{}, sinks: map[string]*sinkState{}},
 	}
 	for _, stream := range options.Streams {
-		t.states.streams[stream.String()] = newStreamState(stream, false)
+		s := newStreamState(stream, false)
+		if saved := options.Positions[stream.String()]; !saved.Initial() {
+			s.ResourceVersion = saved.ResourceVersion
+		}
+		t.states.streams[stream.String()] = s
 	}
 	for _, name := range options.Sinks {
 		t.states.sinks[name] = &sinkState{State: starting, Place: options.Places[name]}

@@ -81,6 +81,7 @@ func TestResourceMistakesAreNamedAtOnce(t *testing.T) {
 	d.write("config.yaml", `resources:
   - pods
   - foos
+  - deplyments
   - bars.example.com
   - "*.nothing.example.com"
   - componentstatuses
@@ -91,8 +92,9 @@ func TestResourceMistakesAreNamedAtOnce(t *testing.T) {
   - {resource: po, labelSelector: app=web}
 sinks: [{name: out, file: {path: "-"}}]
 `)
-	d.exporter(usual("-f", "config.yaml")...).fails(t, 2, `resources: 7 problems:
+	d.exporter(usual("-f", "config.yaml")...).fails(t, 2, `resources: 8 problems:
   resource "foos": the API server serves no such resource: see kubectl api-resources
+  resource "deplyments": the API server serves no such resource: did you mean deployments? see kubectl api-resources
   resource "bars.example.com": the API server serves no such resource: see kubectl api-resources
   resource "componentstatuses": it cannot be watched, its verbs are get, list: leave it out
   resource "nodes": it is cluster-scoped and has no namespaces: leave out namespaces shop, blog

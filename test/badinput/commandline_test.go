@@ -16,7 +16,9 @@ func TestWrongCommandLineExits2(t *testing.T) {
 		{"argument", "run pods", `unexpected argument "pods": see exporter run --help`},
 		{"URL where a command belongs", "nats://me:" + password + "@bus", `unknown command "…@bus": see exporter --help`},
 		{"unknown flag", "run --bogus", "unknown flag: --bogus: see exporter run --help"},
-		{"misspelt flag with a password", "run --snik=nats://me:" + password + "@bus", "unknown flag: --snik: see exporter run --help"},
+		{"misspelt flag with a password", "run --snik=nats://me:" + password + "@bus", "unknown flag: --snik: did you mean --sink? see exporter run --help"},
+		{"misspelt flag of another command", "tail --resorces pods", "unknown flag: --resorces: did you mean --resources? see exporter tail --help"},
+		{"former name of a flag", "inventory get --resource pods web db", `unexpected argument "db": see exporter inventory get --help`},
 		{"flag without its value", "run --sink", "flag needs an argument: --sink: see exporter run --help"},
 		{"nothing to watch and no sink", "run", "configuration: 2 problems:\n" +
 			"  resources: none; name what to watch here or with --resources, such as pods,deployments.apps\n" +
@@ -35,9 +37,9 @@ func TestWrongCommandLineExits2(t *testing.T) {
 		{"configuration is a directory", "check -f .", "configuration .: read the file: is a directory"},
 		{"output format", "checkpoint show -o yaml", `--output "yaml": want text or json`},
 		{"output format of the inventory", "inventory list -o yaml", `--output "yaml": want table or json`},
-		{"nothing to get", "inventory get", "nothing to find: give a NAME with --resource, or --uid"},
-		{"name of nothing", "inventory get web", `--resource is missing: say what "web" is the name of`},
-		{"two names", "inventory get --resource pods web db", `unexpected argument "db": see exporter inventory get --help`},
+		{"nothing to get", "inventory get", "nothing to find: give a NAME with --resources, or --uid"},
+		{"name of nothing", "inventory get web", `--resources is missing: say what "web" is the name of`},
+		{"two names", "inventory get --resources pods web db", `unexpected argument "db": see exporter inventory get --help`},
 		{"unknown command of inventory", "inventory lsit", `unknown command "lsit": did you mean list? see exporter inventory --help`},
 		{"two exporters", "snapshot --state-dir state --server 127.0.0.1:8080", "--server and --state-dir: give one of them"},
 		{"server that is none", "snapshot --server https://me:" + password + "@h", `--server "…@h": want an address such as http://127.0.0.1:8080`},
@@ -49,9 +51,9 @@ func TestWrongCommandLineExits2(t *testing.T) {
 			`--resource-version "latest": want a number like an object's metadata.resourceVersion`},
 		{"reset without confirmation", "checkpoint reset --state-dir state", "reset removes the state in state for good: confirm it with --yes"},
 		{"port that is none", "dev --nats-listen :nats-port", `--nats-listen ":nats-port": unknown port: want host:port`},
-		{"resource of a namespace to tail", "tail --resource shop/pods", `--resource "shop/pods": want a resource without a namespace, a version and *: pods or deployments.apps`},
-		{"wildcard to tail", "tail --sink file:///a --resource *.apps", `--resource "*.apps": want a resource without a namespace, a version and *: pods or deployments.apps`},
-		{"version to tail", "tail --sink file:///a --resource deployments.v1.apps", `--resource "deployments.v1.apps": want a resource without a namespace, a version and *: pods or deployments.apps`},
+		{"resource of a namespace to tail", "tail --resources shop/pods", `--resources "shop/pods": want a resource without a namespace, a version and *: pods or deployments.apps`},
+		{"wildcard to tail", "tail --sink file:///a --resources *.apps", `--resources "*.apps": want a resource without a namespace, a version and *: pods or deployments.apps`},
+		{"version to tail", "tail --sink file:///a --resources deployments.v1.apps", `--resources "deployments.v1.apps": want a resource without a namespace, a version and *: pods or deployments.apps`},
 		{"several mistakes of tail", "tail --sink file:///a --namespace Shop --name a[ --op made -o xml", "command line: 4 problems:\n" +
 			"  --output \"xml\": want text or json\n" +
 			"  --namespace: \"Shop\" cannot be a namespace; want lower case letters, digits and -\n" +
@@ -59,11 +61,11 @@ func TestWrongCommandLineExits2(t *testing.T) {
 			"  --op \"made\": want added, updated, deleted, replaced, sync, snapshot.begin, snapshot.end, gap"},
 		{"empty sink of tail", "tail --sink=", "--sink is empty: give the name of a configured sink, or without --config its URL"},
 		{"nothing to verify", "verify", "command line: 2 problems:\n" +
-			"  --resource is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config\n" +
+			"  --resources is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config\n" +
 			"  --sink is missing: give the URL of a sink as for exporter run, or the exporter's --config"},
-		{"resource of a namespace to verify", "verify --resource shop/pods --sink file:///a",
-			`--resource: "shop/pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
-		{"no time to verify", "verify --resource pods --sink file:///a --timeout -5s", "--timeout -5s: want 0 or more"},
+		{"resource of a namespace to verify", "verify --resources shop/pods --sink file:///a",
+			`--resources: "shop/pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
+		{"no time to verify", "verify --resources pods --sink file:///a --timeout -5s", "--timeout -5s: want 0 or more"},
 		{"namespace of the inventory", "inventory list -n Shop", `--namespace: "Shop" cannot be a namespace; want lower case letters, digits and -`},
 		{"address of the embedded server", "dev --nats-listen 4222", `--nats-listen "4222": missing port in address: want host:port`},
 	} {

@@ -64,7 +64,7 @@ sinks:
 		{"unknown resource", "snapshot --resources pods,configmaps,foo", `no stream of "pods", "foo"; there are: ` + streams},
 		{"unknown sink", "snapshot --sink lake", `no sink "lake"; there are: few, screen`},
 		{"sink that does not take it", "snapshot --resources configmaps --sink few", "configmaps: none of these sinks takes it: few"},
-		{"unknown resource of the inventory", "inventory list --resource pods", `no stream of "pods"; there are: ` + streams},
+		{"unknown resource of the inventory", "inventory list --resources pods", `no stream of "pods"; there are: ` + streams},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d.exporter(append(words(c.line), "--state-dir", "state")...).fails(t, 2, c.want)
@@ -75,9 +75,9 @@ sinks:
 	}
 	d.exporter("inventory", "list", "--server", address).fails(t, 1, "ask the exporter at http://"+address+": this is answered to the exporter's own user alone: "+
 		"run the command with --state-dir on the exporter's host or in its pod, or give it with --server the token, which is the third word of the file address in the state directory, in the environment as KUBECDC_TOKEN")
-	d.exporter("inventory", "get", "--state-dir", "state", "--resource", "deployments", "-n", "shop", "web").fails(t, 1,
+	d.exporter("inventory", "get", "--state-dir", "state", "--resources", "deployments", "-n", "shop", "web").fails(t, 1,
 		"the inventory has no such object: no sink was given it, or it is deleted")
-	d.exporter("inventory", "list", "--state-dir", "state", "--resource", "secret").prints(t, 0, "", "no objects\n")
+	d.exporter("inventory", "list", "--state-dir", "state", "--resources", "secret").prints(t, 0, "", "no objects\n")
 	d.exporter("snapshot", "--state-dir", "state", "--resources", "configmap").prints(t, 0, "a full snapshot of configmaps is owed to screen, few\n", "")
 	if code := r.stop(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, r.out)

@@ -96,6 +96,7 @@ func TestDeadLetterCommands(t *testing.T) {
 		{"list --state-dir nope", 1, "open state nope: there is no state: check the path, or start the exporter once"},
 		{"show --state-dir empty", 1, "no dead letters in empty/deadletters"},
 		{"show --state-dir empty --id a --id b", 1, `no dead letter "a", "b" in empty/deadletters: see exporter deadletter list`},
+		{"show --state-dir empty a", 1, `no dead letter "a" in empty/deadletters: see exporter deadletter list`},
 		{"replay --state-dir state", 1, "no exporter runs with the state in state: start it, or name its directory with --state-dir or its address with --server"},
 	} {
 		d.exporter(append([]string{"deadletter"}, words(c.line)...)...).fails(t, c.code, c.want)
@@ -106,7 +107,7 @@ func TestDeadLetterCommands(t *testing.T) {
 	createLarge(t, namespace, "huge", 20_000)
 	r.logs(`msg="record rejected; a gap record stands in its place" sink=bus`)
 	d.exporter("deadletter", "replay", "--state-dir", "state", "--sink", "x").fails(t, 2, `no sink "x"; there are: bus`)
-	d.exporter("deadletter", "replay", "--state-dir", "state", "--id", "x").fails(t, 2, `no dead letter "x": see exporter deadletter list`)
+	d.exporter("deadletter", "replay", "--state-dir", "state", "x").fails(t, 2, `no dead letter "x": see exporter deadletter list`)
 	if list := d.exporter("deadletter", "list", "--state-dir", "state"); list.Code != 0 || !listTable.MatchString(list.Stdout) {
 		t.Errorf("exit code %d: %s%s", list.Code, list.Stdout, list.Stderr)
 	}

@@ -74,7 +74,7 @@ func startCluster(ctx context.Context) (*testcluster.Cluster, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a directory for the API server: %w", err)
 	}
-	cluster, err := testcluster.Start(ctx, testcluster.Options{DataDir: dir})
+	cluster, err := testcluster.Start(ctx, testcluster.Options{DataDir: dir, Building: showBuilding()})
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -84,6 +84,14 @@ func startCluster(ctx context.Context) (*testcluster.Cluster, func(), error) {
 		}
 	}
 	return cluster, stop, nil
+}
+
+// showBuilding shows that the build goes on.
+func showBuilding() func(packages int) {
+	began := time.Now()
+	return func(packages int) {
+		fmt.Printf("  building: %d packages compiled in %s\n", packages, time.Since(began).Round(time.Second))
+	}
 }
 
 // shown is a running "exporter dev".

@@ -155,7 +155,7 @@ func (r *rig) compareLetter(l letter) {
 	var shown struct {
 		Value struct{ Data json.RawMessage }
 	}
-	if err := json.Unmarshal([]byte(r.command("deadletter", "show", "--id", l.ID)), &shown); err != nil {
+	if err := json.Unmarshal([]byte(r.command("deadletter", "show", l.ID)), &shown); err != nil {
 		r.t.Fatal(err)
 	}
 	var compact bytes.Buffer

@@ -47,8 +47,8 @@ func TestNoNameActsOnATerminal(t *testing.T) {
 	r.wantPlain(len(hostileNames()), verify, append([]string{"inventory", "list"}, state...), append([]string{"inventory", "list", "-o", "json"}, state...))
 	r.wantPlain(1, append(verify, "-o", "json"))
 	for _, name := range hostileNames() {
-		r.wantPlain(1, append([]string{"inventory", "get", "--resource", "rolebindings", name}, state...))
-		r.wantPlain(0, append([]string{"inventory", "get", "--resource", name, name}, state...), append([]string{"deadletter", "show", "--id", name}, state...), []string{name})
+		r.wantPlain(1, append([]string{"inventory", "get", "--resources", "rolebindings", name}, state...))
+		r.wantPlain(0, append([]string{"inventory", "get", "--resources", name, name}, state...), append([]string{"deadletter", "show", "--id", name}, state...), []string{name})
 	}
 	if found := actsOn(r.log.String()); found != "" {
 		t.Errorf("the exporter's log has %s", found)

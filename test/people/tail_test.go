@@ -135,7 +135,7 @@ func TestTailFollowsEverySink(t *testing.T) {
 func (r *rig) tailOnce(t *testing.T) {
 	t.Helper()
 	for _, sink := range []string{"file", "bus", "lake"} {
-		o := r.run("tail", "-f", r.path("config.yaml"), "--sink", sink, "--since", "start", "--follow=false", "-o", "json", "--resource", "configmaps", "--op", "added,deleted,updated", "--name", "ear*")
+		o := r.run("tail", "-f", r.path("config.yaml"), "--sink", sink, "--since", "start", "--follow=false", "-o", "json", "--resources", "configmaps", "--op", "added,deleted,updated", "--name", "ear*")
 		var ops []string
 		for line := range strings.Lines(o.Stdout) {
 			var l struct{ Op, Resource, Namespace, Name, UID, ResourceVersion string }
@@ -158,7 +158,7 @@ func (r *rig) tailOnce(t *testing.T) {
 		"--diff":                      "exporter: --diff needs a sink, ",
 		"--op created":                "exporter: --op \"created\": want added, updated, ",
 		"--since tomorrow":            "exporter: --since \"tomorrow\": want a duration ",
-		"--sink kafka://127.0.0.1:1":  "exporter: --resource is missing: ",
+		"--sink kafka://127.0.0.1:1":  "exporter: --resources is missing: ",
 		"-f " + r.path("config.yaml"): "exporter: the configuration has several sinks: choose one of file, bus, bucket, lake with --sink\n",
 	} {
 		if o := r.run(append([]string{"tail"}, strings.Fields(args)...)...); o.Code != 2 || !strings.HasPrefix(o.Stderr, want) {

@@ -127,14 +127,14 @@ func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 // textOf reads what a person reads.
 func (r *rig) textOf(t *testing.T) {
 	t.Helper()
-	o := r.run("verify", "-f", r.path("config.yaml"), "--sink", "bus", "--resource", "configmaps")
+	o := r.run("verify", "-f", r.path("config.yaml"), "--sink", "bus", "--resources", "configmaps")
 	for _, want := range []string{"sink bus (nats): ", "STREAM", "planted/configmaps", "missing  planted/configmaps  planted/cut", "extra    planted/configmaps  planted/ghost"} {
 		if !strings.Contains(o.Stdout, want) {
 			t.Errorf("the text has no %q:\n%s", want, o.Stdout)
 		}
 	}
 	t.Logf("verify says:\n%s%s", o.Stdout, o.Stderr)
-	if o = r.run("verify", "-f", r.path("config.yaml"), "--resource", "secrets"); o.Code != 0 || strings.Count(o.Stdout, "equal: 1 objects\n") < 6 {
+	if o = r.run("verify", "-f", r.path("config.yaml"), "--resources", "secrets"); o.Code != 0 || strings.Count(o.Stdout, "equal: 1 objects\n") < 6 {
 		t.Errorf("secrets differ, exit code %d: %s%s", o.Code, o.Stdout, o.Stderr)
 	}
 }
@@ -254,7 +254,7 @@ func TestVerifyWithoutAnExporter(t *testing.T) {
 	r.put("a", "x")
 	r.write("out.ndjson", "")
 	began := time.Now()
-	o := r.run("verify", "--resource", "configmaps", "--sink", "file://"+r.path("out.ndjson"), "--state-dir", r.path("state"), "--timeout", "1s")
+	o := r.run("verify", "--resources", "configmaps", "--sink", "file://"+r.path("out.ndjson"), "--state-dir", r.path("state"), "--timeout", "1s")
 	if o.Code != 1 || !strings.Contains(o.Stdout, "note: no exporter's state was found, so the differences are what was there all of 1s") || !strings.Contains(o.Stdout, "missing  configmaps  nobody/a") {
 		t.Errorf("exit code %d: %s%s", o.Code, o.Stdout, o.Stderr)
 	}
@@ -271,7 +271,7 @@ func TestVerifyCannotCompare(t *testing.T) {
 		{"--sink bus", "exporter: sink bus: connect to nats://127.0.0.1:1: "},
 		{"--sink lake", "exporter: sink lake: its topics cannot be listed in advance: kafka.topic \"k8s.{namespace}.{name}\""},
 		{"--sink sea", "exporter: --sink \"sea\": the configuration has no such sink: it has out, bus, lake\n"},
-		{"--resource pods", "exporter: --resource: no stream of \"pods\"; "},
+		{"--resources pods", "exporter: --resources: no stream of \"pods\"; "},
 		{"-o yaml", "exporter: --output \"yaml\": want text or json\n"},
 	} {
 		o := r.run(append([]string{"verify", "-f", r.path("config.yaml")}, strings.Fields(c.args)...)...)

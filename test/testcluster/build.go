@@ -28,7 +28,10 @@ const (
 // if these very sources were not built before. The first build compiles
 // Kubernetes and takes minutes; test binaries that need it at the same time wait
 // for one of them to do it.
-func Build(ctx context.Context) (string, error) {
+func Build(ctx context.Context) (string, error) { return build(ctx, nil) }
+
+// build tells of its progress; told may be nil.
+func build(ctx context.Context, told func(packages int)) (string, error) {
 	source, err := sourceDir()
 	if err != nil {
 		return "", err
@@ -49,26 +52,32 @@ func Build(ctx context.Context) (string, error) {
 	if cached(binary) {
 		return binary, nil
 	}
-	if err := buildOnce(ctx, source, binary); err != nil {
+	if err := (&builder{source, binary, told}).once(ctx); err != nil {
 		return "", err
 	}
 	return binary, nil
 }
 
-// buildOnce builds under a lock that all test binaries of this user share.
-func buildOnce(ctx context.Context, source, binary string) error {
-	unlock, err := lock(ctx, filepath.Join(filepath.Dir(binary), "devcluster.lock"))
+// builder makes the binary of the sources.
+type builder struct {
+	source, binary string
+	told           func(packages int)
+}
+
+// once builds under a lock that all test binaries of this user share.
+func (b *builder) once(ctx context.Context) error {
+	unlock, err := lock(ctx, filepath.Join(filepath.Dir(b.binary), "devcluster.lock"))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if cached(binary) {
+	if cached(b.binary) {
 		return nil
 	}
-	if err := build(ctx, source, binary); err != nil {
+	if err := b.build(ctx); err != nil {
 		return err
 	}
-	prune(binary)
+	prune(b.binary)
 	return nil
 }
 
@@ -80,22 +89,43 @@ func cached(binary string) bool {
 
 // build goes through a temporary name: a build that is cut short leaves nothing
 // that looks finished.
-func build(ctx context.Context, source, binary string) error {
-	flags, err := linkFlags(source)
+func (b *builder) build(ctx context.Context) error {
+	flags, err := linkFlags(b.source)
 	if err != nil {
 		return err
 	}
-	partial := binary + ".partial"
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-ldflags", flags, "-o", partial, ".")
-	cmd.Dir = source
+	partial := b.binary + ".partial"
+	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-ldflags", flags, "-o", partial, ".")
+	cmd.Dir = b.source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build devcluster in %s: %w\n%s", source, errors.Join(err, ctx.Err()), output)
+	output := &packages{told: b.told}
+	cmd.Stdout, cmd.Stderr = output, output
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build devcluster in %s: %w\n%s", b.source, errors.Join(err, ctx.Err()), output.text.Bytes())
 	}
-	if err := os.Rename(partial, binary); err != nil {
+	if err := os.Rename(partial, b.binary); err != nil {
 		return fmt.Errorf("build devcluster: %w", err)
 	}
 	return nil
+}
+
+// toldEvery is how many packages are compiled until the next word.
+const toldEvery = 100
+
+// packages counts the lines of go build -v.
+type packages struct {
+	told  func(packages int)
+	text  bytes.Buffer
+	lines int
+}
+
+func (p *packages) Write(part []byte) (int, error) {
+	for range bytes.Count(part, []byte("\n")) {
+		if p.lines++; p.told != nil && p.lines%toldEvery == 0 {
+			p.told(p.lines)
+		}
+	}
+	return p.text.Write(part)
 }
 
 // linkFlags gives the API server the version that the module depends on.

@@ -44,6 +44,9 @@ type Options struct {
 	// Compact.
 	CompactionInterval time.Duration
 
+	// Building, where set, is told how many packages are compiled, now and then.
+	Building func(packages int)
+
 	// APIServerFlags are further flags of kube-apiserver, such as --event-ttl=1m.
 	APIServerFlags []string
 }
@@ -64,7 +67,7 @@ type Cluster struct {
 // the build before it, not the cluster's life: that ends with Stop, or with this
 // process.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
-	binary, err := Build(ctx)
+	binary, err := build(ctx, options.Building)
 	if err != nil {
 		return nil, err
 	}
