@@ -25,7 +25,7 @@ func newPlain(t *Transform, rules Rules) *plain {
 	if len(kept) > 0 {
 		kept = append(identity(), kept...)
 	}
-	return &plain{drop: plainPaths(rules.Drop), keep: plainPaths(kept), redact: plainPaths(rules.Redact), env: t.env, key: t.key, again: t.again}
+	return &plain{drop: plainPaths(rules.Drop), keep: plainPaths(kept), redact: plainPaths(rules.Redact), env: rules.Env, key: t.key, again: t.again}
 }
 
 func (t *plain) apply(object []byte) ([]byte, error) {
@@ -223,7 +223,7 @@ func (r *plainRewriter) hidden() bool {
 
 func (r *plainRewriter) matches(name string) bool {
 	for _, pattern := range r.env {
-		if matched, err := path.Match(pattern, strings.ToUpper(name)); matched || err != nil {
+		if matched, err := path.Match(strings.ToUpper(pattern), strings.ToUpper(name)); matched || err != nil {
 			return true
 		}
 	}

@@ -26,8 +26,8 @@ type rewriter struct {
 }
 
 // run writes the whole object.
-func (r *rewriter) run(dst, object []byte) bool {
-	r.Cursor, r.in, r.out = scan.New(object), object, dst
+func (r *rewriter) run(object []byte) bool {
+	r.Cursor, r.in, r.out = scan.New(object), object, r.out[:0]
 	r.foreseen = 0
 	if len(r.env) > 0 {
 		r.Watch(envKey, r.visit)
@@ -42,10 +42,10 @@ func (r *rewriter) run(dst, object []byte) bool {
 
 // forget lets go of the object, and of memory that few objects need.
 func (r *rewriter) forget() {
-	const most = 64 << 10 // bytes, and variables
-	r.Cursor, r.in, r.out = scan.Cursor{}, nil, nil
-	if cap(r.text) > most || cap(r.variables) > most || cap(r.nodes) > most {
-		r.text, r.variables, r.nodes = nil, nil, nil
+	const most = 1 << 20 // bytes of each
+	r.Cursor, r.in = scan.Cursor{}, nil
+	if cap(r.out)+cap(r.text)+16*cap(r.variables)+8*cap(r.nodes) > most {
+		r.out, r.text, r.variables, r.nodes = nil, nil, nil, nil
 	}
 }
 

@@ -4,10 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
-	"fmt"
-	"path"
-	"slices"
-	"strings"
 )
 
 // Rules says what of an object goes. The paths are a subset of kubectl's JSONPath: .spec.containers[*].image,
@@ -51,7 +47,7 @@ func (r Rules) Join(other Rules) Rules {
 // Transform is a set of rules that is ready to be applied. It is safe for concurrent use.
 type Transform struct {
 	paths *node
-	env   []string
+	env   []pattern
 	key   []byte
 	again bool // hashes of the key stay as they are
 }
@@ -83,12 +79,12 @@ func New(rules Rules, key []byte) (*Transform, error) {
 	if err := t.paths.add(redact, "redact", rules.Redact); err != nil {
 		return nil, err
 	}
-	for _, pattern := range rules.Env {
-		upper := strings.ToUpper(pattern)
-		if _, err := path.Match(upper, ""); err != nil || pattern == "" {
-			return nil, fmt.Errorf("pattern %q of an environment variable: want a name, with * for any text, such as *PASSWORD*", pattern)
+	for _, text := range rules.Env {
+		p, err := parsePattern(text)
+		if err != nil {
+			return nil, err
 		}
-		t.env = append(t.env, upper)
+		t.env = append(t.env, p)
 	}
 	return t, nil
 }
@@ -115,8 +111,8 @@ func (t *Transform) Worker() *Worker {
 func (w *Worker) Apply(dst, object []byte) ([]byte, error) {
 	r := &w.rewriter
 	defer r.forget()
-	if !r.run(slices.Grow(dst, len(object)), object) {
+	if !r.run(object) {
 		return nil, errors.New("transform an object: it is not valid JSON")
 	}
-	return r.out, nil
+	return append(dst, r.out...), nil
 }

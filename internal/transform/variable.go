@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"path"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/scan"
@@ -63,7 +62,7 @@ func (r *rewriter) foresee(c *scan.Cursor, env bool) {
 func (r *rewriter) matches(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, pattern := range r.env {
-		if matched, err := path.Match(pattern, upper); matched || err != nil {
+		if pattern.matches(upper) {
 			return true
 		}
 	}

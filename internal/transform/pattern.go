@@ -1,0 +1,34 @@
+package transform
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// pattern is of names of environment variables, in capitals.
+type pattern struct {
+	text string
+	part string // of *PART*, as most are; else ""
+}
+
+func parsePattern(text string) (p pattern, err error) {
+	p.text = strings.ToUpper(text)
+	if _, err := path.Match(p.text, ""); err != nil || text == "" {
+		return p, fmt.Errorf("pattern %q of an environment variable: want a name, with * for any text, such as *PASSWORD*", text)
+	}
+	inner, open := strings.CutPrefix(p.text, "*")
+	if inner, closed := strings.CutSuffix(inner, "*"); open && closed && !strings.ContainsAny(inner, `*?[\/`) {
+		p.part = inner
+	}
+	return p, nil
+}
+
+// matches says whether the name in capitals is one of the pattern's. A * matches no slash.
+func (p pattern) matches(upper string) bool {
+	if p.part != "" && strings.IndexByte(upper, '/') < 0 {
+		return strings.Contains(upper, p.part)
+	}
+	matched, err := path.Match(p.text, upper)
+	return matched || err != nil
+}
