@@ -5,6 +5,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/page"
+	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
 )
 
@@ -50,6 +52,7 @@ func (a *assembly) telemetryOptions(letters *letters) (telemetry.Options, error)
 	for _, s := range a.cluster.Streams() {
 		options.Streams = append(options.Streams, s.Stream)
 	}
+	options.Partial = selection.Following(&a.cluster.Current, func(s *selection.Selected) bool { return s.Selection != source.Selection{} })
 	options.Places = map[string]telemetry.Place{}
 	for i := range a.cfg.Sinks {
 		s := &a.cfg.Sinks[i]

@@ -32,14 +32,16 @@ func (b book) stream() definition {
 		"state":              definition{"enum": []string{"starting", "snapshot", "watching", "waiting", "failing"}},
 		"resourceVersion":    described(definition{"type": "string"}, "the saved position; empty before the first"),
 		"positionAgeSeconds": described(seconds(), "since the position was last known to be the server's newest; 0 before the first time"),
-		"historyLeftSeconds": described(seconds(), "an estimate of how long the API server still has the changes after the position; 300 if nothing waits"),
+		"historySeconds":     described(seconds(), "an estimate of how far back the API server can tell what changed"),
+		"historyLeftSeconds": described(seconds(), "an estimate of how long it still has the changes after the position; historySeconds if nothing waits"),
+		"heldBy":             described(listOf(name()), "the sinks that have held the stream up for more than half of the history"),
 		"records":            described(count(), "received since the start"),
 		"gaps":               described(count(), "since the start"),
 		"lastGap":            b.lastGap(),
 		"lastReconcile":      b.lastReconcile(),
 		"lastError":          name(),
 		"lastErrorTime":      moment(),
-	}, "lastGap", "lastReconcile", "lastError", "lastErrorTime")
+	}, "heldBy", "lastGap", "lastReconcile", "lastError", "lastErrorTime")
 }
 
 func (b book) lastGap() definition {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -95,7 +96,17 @@ func notServed(catalog *source.Catalog, resource change.Resource) string {
 func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeline.Roster) error {
 	return func(ctx context.Context, roster *pipeline.Roster) error {
 		t.Follow(roster.Unsaved)
+		var watch sync.WaitGroup
+		defer watch.Wait()
+		watch.Go(func() { watchHistory(ctx, t) })
 		return f.run(ctx, roster)
+	}
+}
+
+// watchHistory looks for sinks that hold streams up until ctx ends.
+func watchHistory(ctx context.Context, t *telemetry.Telemetry) {
+	for sleep(ctx, pause, nil) {
+		t.CheckHistory()
 	}
 }
 

@@ -26,7 +26,8 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, s := range t.states.streams {
-		gauge(t.gauges.historyLeft, historyLeft(now, unsaved[name]).Seconds(), name)
+		gauge(t.gauges.history, s.history(now, unsaved[name]).Seconds(), name)
+		gauge(t.gauges.historyLeft, s.historyLeft(now, unsaved[name]).Seconds(), name)
 		if !s.confirmed.IsZero() {
 			gauge(t.gauges.positionAge, age(now, s.confirmed), name)
 		}

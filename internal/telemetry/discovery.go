@@ -12,7 +12,7 @@ import (
 func (t *Telemetry) Joined(stream change.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.states.streams[stream.String()] = newStreamState(stream, true)
+	t.states.streams[stream.String()] = t.newStream(stream, true)
 	t.Logger.Info("stream added", "resource", stream.String(), "version", stream.Resource.Version)
 }
 

@@ -2,37 +2,148 @@ package telemetry
 
 import (
 	"bytes"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// TestI4TheEndOfHistoryIsSeenComing: for each resource that waits, and no health check fails for it.
-func TestI4TheEndOfHistoryIsSeenComing(t *testing.T) {
-	tel := newTelemetry(new(bytes.Buffer))
-	name := tel.Streams[0].String()
-	for _, c := range []struct {
-		waits     bool
-		age       time.Duration
-		least, to float64
-	}{
-		{false, 0, 300, 300},
-		{true, 2 * time.Minute, 120, 181},
-		{true, time.Hour, 0, 0},
-	} {
-		tel.Follow(func() map[string]time.Time {
-			if !c.waits {
-				return nil
-			}
-			return map[string]time.Time{name: time.Now().Add(-c.age)}
-		})
-		if got := tel.Status().Streams[name].HistoryLeftSeconds; got < c.least || got > c.to {
-			t.Errorf("a record waits: %t, for %v: %v s of history are left, want %v to %v", c.waits, c.age, got, c.least, c.to)
+// TestHistoryIsThatOfTheServersRing: 75 s at least, 300 s where it is quiet, and 102,400 changes at most.
+func TestHistoryIsThatOfTheServersRing(t *testing.T) {
+	for perSecond, want := range map[float64]float64{0: 300, 0.3: 300, 1: 100, 2: 100, 2.7: 400 / 2.7, 100: 128, 1365: 102400. / 1365, 5000: 20.48, 51200: 2} {
+		if got := historyOf(perSecond).Seconds(); math.Abs(got-want) > 0.01 {
+			t.Errorf("at %v changes a second: %v s, want %v", perSecond, got, want)
 		}
 	}
-	for path, want := range map[string]string{"/metrics": `kubecdc_history_left_seconds{resource="` + name + `"} 0`, "/healthz": "ok"} {
+	for perSecond := 0.01; perSecond < 1365; perSecond *= 1.1 {
+		if got := historyOf(perSecond); got < leastHistory || got > mostHistory {
+			t.Errorf("at %v changes a second: %v", perSecond, got)
+		}
+	}
+}
+
+// TestAPaceIsThatOfTheChanges, not of a moment, and is forgotten when it is quiet.
+func TestAPaceIsThatOfTheChanges(t *testing.T) {
+	var p pace
+	now := time.Now()
+	for range 1000 {
+		p.note(now)
+	}
+	if got := p.perSecond(now); got != 1000./60 {
+		t.Errorf("1000 changes at once are %v a second, want those of a minute", got)
+	}
+	for range 200 * 180 {
+		now = now.Add(5 * time.Millisecond)
+		p.note(now)
+	}
+	if got := p.perSecond(now); got < 190 || got > 220 {
+		t.Errorf("200 changes a second are %v", got)
+	}
+	if got := p.perSecond(now.Add(10 * time.Minute)); got > 40 {
+		t.Errorf("after ten quiet minutes there are %v changes a second", got)
+	}
+	if got := p.perSecond(now.Add(-time.Hour)); got > 220 {
+		t.Errorf("in the past there were %v changes a second", got)
+	}
+}
+
+// historyRig has one stream, that was received from so often a second for two minutes until then.
+func historyRig(stream change.Stream, perSecond int, until time.Time) (*Telemetry, *bytes.Buffer) {
+	log := new(bytes.Buffer)
+	tel := newTelemetry(log)
+	tel.Streams = nil
+	tel.Left(stream)
+	tel.Joined(stream)
+	log.Reset()
+	n := 120 * perSecond
+	for i := range n {
+		at := until.Add(-120 * time.Second * time.Duration(n-i) / time.Duration(n))
+		tel.Received(&change.Record{Stream: &stream, Op: change.Updated, Received: at})
+	}
+	return tel, log
+}
+
+// waits makes the stream's oldest record that is not saved one of that age.
+func waits(tel *Telemetry, stream change.Stream, since time.Time) {
+	tel.Follow(func() map[string]time.Time {
+		if since.IsZero() {
+			return nil
+		}
+		return map[string]time.Time{stream.String(): since}
+	})
+}
+
+// TestI4TheEndOfHistoryIsSeenComing: for each resource that waits, by how often it changes; and no health check fails
+// for it.
+func TestI4TheEndOfHistoryIsSeenComing(t *testing.T) {
+	events, part := pods(), pods()
+	events.Resource.Name, part.Namespace = "events", "shop"
+	for _, c := range []struct {
+		what      string
+		stream    change.Stream
+		perSecond int
+		age       time.Duration // 0: nothing waits
+		least, to float64
+	}{
+		{"nothing waits, it is quiet", pods(), 0, 0, 300, 300},
+		{"it is quiet", pods(), 0, 2 * time.Minute, 120, 180},
+		{"for very long", pods(), 0, time.Hour, 0, 0},
+		{"nothing waits, 10 a second", pods(), 10, 0, 70, 90},
+		{"10 a second", pods(), 10, time.Minute, 10, 30},
+		{"nothing waits, 5000 a second", pods(), 5000, 0, 20, 22},
+		{"5000 a second", pods(), 5000, 30 * time.Second, 0, 0},
+		{"the history of Events is etcd's", events, 5000, time.Minute, 200, 240},
+		{"only a part is known", part, 0, 0, 75, 75},
+		{"of which much changes", part, 5000, 0, 20, 22},
+	} {
+		now := time.Now()
+		tel, _ := historyRig(c.stream, c.perSecond, now.Add(-c.age))
+		if c.age > 0 {
+			waits(tel, c.stream, now.Add(-c.age))
+		}
+		status := tel.Status().Streams[c.stream.String()]
+		if got := status.HistoryLeftSeconds; got < c.least || got > c.to || got > status.HistorySeconds {
+			t.Errorf("%s: %v of %v s of history are left, want %v to %v", c.what, got, status.HistorySeconds, c.least, c.to)
+		}
+	}
+}
+
+// TestI4WhoHoldsAStreamUpIsNamedAtOnce, once, and again when it does so again.
+func TestI4WhoHoldsAStreamUpIsNamedAtOnce(t *testing.T) {
+	now := time.Now()
+	tel, log := historyRig(pods(), 10, now.Add(-time.Minute))
+	held := func(since time.Time) []string {
+		waits(tel, pods(), since)
+		log.Reset()
+		tel.CheckHistory()
+		return tel.Status().Streams["pods"].HeldBy
+	}
+	sink := tel.Sinks[0]
+	tel.Queued(sink, Backlog{Records: 1, Oldest: now.Add(-10 * time.Second)})
+	if got := held(now.Add(-10 * time.Second)); got != nil || log.Len() > 0 {
+		t.Errorf("after 10 s it is held by %v, and the log says %s", got, log)
+	}
+	since := now.Add(-time.Minute)
+	tel.Queued(sink, Backlog{Records: 1, Oldest: since})
+	for _, want := range []string{"sinks=" + sink + " streams=1 resource=pods", ""} {
+		if got := held(since); !slices.Equal(got, []string{sink}) || !strings.Contains(log.String(), want) || want == "" && log.Len() > 0 {
+			t.Errorf("after a minute it is held by %v, and the log says %q, want %q", got, log, want)
+		}
+	}
+	tel.Queued(sink, Backlog{})
+	if got := held(time.Time{}); got != nil || log.Len() > 0 {
+		t.Errorf("when it is back it is held by %v, and the log says %s", got, log)
+	}
+	tel.Queued(sink, Backlog{Records: 1, Oldest: since})
+	if held(since); log.Len() == 0 {
+		t.Error("it is not told a second time")
+	}
+	for path, want := range map[string]string{"/metrics": `kubecdc_history_seconds{resource="pods"} `, "/healthz": "ok"} {
 		answer := httptest.NewRecorder()
 		tel.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
 		if !strings.Contains(answer.Body.String(), want) {

@@ -66,7 +66,7 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 
 // gauges describes what is read from the state at each collection.
 type gauges struct {
-	positionAge, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, sinkStopped, deadLetters *prometheus.Desc
+	positionAge, history, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, sinkStopped, deadLetters *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -75,7 +75,8 @@ func newGauges() gauges {
 	}
 	return gauges{
 		positionAge:   desc("position_age_seconds", "Time since the saved position of the resource last moved or was confirmed.", "resource"),
-		historyLeft:   desc("history_left_seconds", "Estimate of how long the API server still has the history after the saved position; 300 if nothing waits.", "resource"),
+		history:       desc("history_seconds", "Estimate of how far back the API server can tell what changed of the resource.", "resource"),
+		historyLeft:   desc("history_left_seconds", "Estimate of how long the API server still has the history after the saved position; all of it if nothing waits.", "resource"),
 		inventory:     desc("inventory_objects", "Objects that the sinks have, according to the saved state.", "resource"),
 		queueBytes:    desc("queue_bytes", "Bytes waiting for the sink.", "sink"),
 		queueRecords:  desc("queue_records", "Records waiting for the sink or being written.", "sink"),

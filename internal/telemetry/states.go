@@ -28,7 +28,9 @@ type streamState struct {
 	State              string          `json:"state"`
 	ResourceVersion    string          `json:"resourceVersion"`
 	PositionAgeSeconds float64         `json:"positionAgeSeconds"`
-	HistoryLeftSeconds float64         `json:"historyLeftSeconds"` // an estimate
+	HistorySeconds     float64         `json:"historySeconds"`     // an estimate
+	HistoryLeftSeconds float64         `json:"historyLeftSeconds"` // of them
+	HeldBy             []string        `json:"heldBy,omitempty"`   // sinks, for more than half of the history
 	Records            int             `json:"records"`
 	Gaps               int             `json:"gaps"`
 	LastGap            *gapState       `json:"lastGap,omitempty"`
@@ -41,6 +43,10 @@ type streamState struct {
 	sign      time.Time // of life
 	confirmed time.Time // when the saved position was the server's newest
 	objects   int       // in the inventory, or unknownCount
+	pace      pace
+	partial   bool // it is of a part of its resource
+	uncached  bool // by the API server
+	held      bool // by a sink, which was logged
 
 	corrections int                              // of the reconcile that runs, or ran last
 	received    map[change.Op]prometheus.Counter // each made when it is needed first
@@ -127,7 +133,7 @@ type discoveryState struct {
 func newStreamState(stream change.Stream, late bool) *streamState {
 	return &streamState{
 		State: starting, objects: unknownCount, sign: time.Now(), late: late, resource: stream.Resource.String(),
-		received: map[change.Op]prometheus.Counter{},
+		partial: stream.Namespace != "", uncached: isUncached(stream.Resource), received: map[change.Op]prometheus.Counter{},
 	}
 }
 

@@ -43,7 +43,9 @@ func (t *Telemetry) Status() Status {
 	for name, s := range t.states.streams {
 		shown := *s
 		shown.PositionAgeSeconds = age(now, s.confirmed)
-		shown.HistoryLeftSeconds = historyLeft(now, unsaved[name]).Seconds()
+		shown.HistorySeconds = s.history(now, unsaved[name]).Seconds()
+		shown.HistoryLeftSeconds = s.historyLeft(now, unsaved[name]).Seconds()
+		shown.HeldBy = t.states.holders(s, now, unsaved[name])
 		status.Streams[name] = shown
 	}
 	for name, s := range t.states.sinks {

@@ -50,6 +50,7 @@ func (t *Telemetry) Received(rec *change.Record) {
 		s.sign = time.Now()
 	}
 	s.Records++
+	s.changed(rec)
 	t.receivedOf(s, rec).Inc()
 	s.bytes.Add(float64(len(rec.Object)))
 }

@@ -26,6 +26,8 @@ type Options struct {
 	Logger      *slog.Logger
 	// Positions are those that the state had at the start, by stream.
 	Positions map[string]change.Position
+	// Partial says whether the stream is of a part of its resource only, beside its namespace; nil is of none.
+	Partial func(stream *change.Stream) bool
 	// CountObjects returns the size of a stream's inventory.
 	CountObjects func(stream string) (int, error)
 	// CountLetters returns how many dead letters of a sink there are; nil counts none.
@@ -63,7 +65,7 @@ func New(options Options) *Telemetry {
 		states: states{streams: map[string]*streamState{}, sinks: map[string]*sinkState{}},
 	}
 	for _, stream := range options.Streams {
-		s := newStreamState(stream, false)
+		s := t.newStream(stream, false)
 		if saved := options.Positions[stream.String()]; !saved.Initial() {
 			s.ResourceVersion = saved.ResourceVersion
 		}
@@ -76,6 +78,12 @@ func New(options Options) *Telemetry {
 	build.WithLabelValues(options.Version).Set(1)
 	registry.MustRegister(t, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return t
+}
+
+func (t *Telemetry) newStream(stream change.Stream, late bool) *streamState {
+	s := newStreamState(stream, late)
+	s.partial = s.partial || t.Partial != nil && t.Partial(&stream)
+	return s
 }
 
 // Follow tells where to ask, by stream, when the oldest record was received that is not saved.

@@ -45,7 +45,8 @@ func stories() []story {
 kubecdc_sink_records_total{sink="out",resource="pods"} 0+60x120
 kubecdc_commit_seconds_count{} 0+6x120
 kubecdc_position_age_seconds{resource="pods"} 1 30 59x118
-kubecdc_history_left_seconds{resource="pods"} 300 299 297x118
+kubecdc_history_seconds{resource="pods"} 300x30 75x90
+kubecdc_history_left_seconds{resource="pods"} 300 299 297x28 75x90
 kubecdc_inventory_objects{resource="pods"} 10x120
 kubecdc_oldest_unacked_seconds{sink="out"} 0 0.1 3 0x117
 kubecdc_spool_bytes{sink="out"} 0x120
@@ -82,9 +83,19 @@ kubecdc_commit_seconds_count{} 6x120
 			map[int][]string{37: {"KubecdcSinkStuck"}, 60: {"KubecdcSinkStuck"}, 75: nil, 120: nil}},
 		{"a sink is stopped", old + of(`kubecdc_sink_stopped{sink="out"} 0x30 1x30 0x60`),
 			map[int][]string{37: {"KubecdcSinkStopped"}, 60: {"KubecdcSinkStopped"}, 75: nil, 120: nil}},
-		{"a sink holds a stream up", old + of(`kubecdc_history_left_seconds{resource="pods"} 300x30 240 180 120 60 0x30 300x60`),
+		{"a sink holds a stream up", old + of(`
+kubecdc_history_seconds{resource="pods"} 300x120
+kubecdc_history_left_seconds{resource="pods"} 300x30 240 180 120 60 0x30 300x60
+`),
 			map[int][]string{33: {"KubecdcHistoryEnds"}, 60: {"KubecdcHistoryEnds"}, 75: nil, 120: nil}},
-		{"a sink holds a stream up for a moment", old + of(`kubecdc_history_left_seconds{resource="pods"} 300x30 240 180 300x88`), nil},
+		{"a sink holds a busy stream up", old + of(`
+kubecdc_history_seconds{resource="pods"} 75x120
+kubecdc_history_left_seconds{resource="pods"} 75x30 15 0x10 75x60
+`), map[int][]string{31: {"KubecdcHistoryEnds"}, 40: {"KubecdcHistoryEnds"}, 75: nil, 120: nil}},
+		{"a sink holds a stream up for a moment", old + of(`
+kubecdc_history_seconds{resource="pods"} 300x120
+kubecdc_history_left_seconds{resource="pods"} 300x30 240 180 300x88
+`), nil},
 		{"a broker restarts", old + of(`kubecdc_oldest_unacked_seconds{sink="out"} 0x30 60 125 185 0x88`), nil},
 		{"delivery is slow", old + of(`
 kubecdc_delivery_seconds_bucket{sink="out",le="4"} 0+10x120

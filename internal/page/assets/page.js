@@ -112,7 +112,7 @@ function showTiles(s) {
   for (const [name, stream] of Object.entries(s.streams || {})) {
     if (stream.positionAgeSeconds > age) { age = stream.positionAgeSeconds; oldest = name; }
     gaps += stream.gaps || 0;
-    if (stream.historyLeftSeconds < (soonest.historyLeftSeconds ?? Infinity)) soonest = stream;
+    if (leftShare(stream) < leftShare(soonest)) soonest = stream;
     if (stream.lastGap && (!last || stream.lastGap.time > last.time)) last = stream.lastGap;
   }
   setText($("age"), span(age));
@@ -180,10 +180,12 @@ function fillSink(card, sink, limit, room) {
 
 // ---- streams
 
-// ends says when the API server's history does, for a stream that has been held up for a minute; five are all that it is.
+const leftShare = (stream) => stream.historySeconds ? stream.historyLeftSeconds / stream.historySeconds : 1;
+
+// ends says when the API server's history does, for a stream that has been held up for a fifth of it.
 function ends(stream) {
   const left = stream.historyLeftSeconds;
-  if (!(left < 240)) return "";
+  if (!(leftShare(stream) < 0.8)) return "";
   return left > 0 ? "history ends in about " + span(left) : "history may have ended";
 }
 
