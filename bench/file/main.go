@@ -1,5 +1,6 @@
 // Command file measures the whole line: the exporter's binary brings the changes of 12 KiB Pods from a watch into a
-// file, durable and with its state saved, beside a client that reads the same bytes over HTTP/1.1 and discards them.
+// file, durable and with its state saved, beside a client that reads the same bytes over HTTP/1.1 and discards them, and
+// beside itself with rules.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 // options are the command line's.
 type options struct {
 	min    float64
+	rules  float64
 	rounds int
 	events int
 	files  rig.Profiles
@@ -34,6 +36,7 @@ func run(ctx context.Context, args []string) (err error) {
 	var o options
 	flags := flag.NewFlagSet("file", flag.ExitOnError)
 	flags.Float64Var(&o.min, "min", 0, "fail below this ratio of the exporter to reading and discarding")
+	flags.Float64Var(&o.rules, "min-rules", 0, "fail below this ratio of the exporter with rules to the one without")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each client runs; the figures are medians")
 	flags.IntVar(&o.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent twice as many")
 	flags.StringVar(&o.files.CPU, "cpuprofile", "", "only run the line inside a process and profile its CPU time into this file")
@@ -61,6 +64,9 @@ func run(ctx context.Context, args []string) (err error) {
 	if ratio := harness.Median(m.ratios); ratio < o.min {
 		return fmt.Errorf("file.ratio_to_copy_http1 is %.3f, below %.2f", ratio, o.min)
 	}
+	if ratio := harness.Median(m.rules); ratio < o.rules {
+		return fmt.Errorf("file.rules_ratio is %.3f, below %.2f", ratio, o.rules)
+	}
 	return nil
 }
 
@@ -69,7 +75,11 @@ type match struct {
 	rig                           *rig.Rig
 	events                        int
 	exporter, copied, ratios, rss []float64
+	ruled, rules                  []float64 // with rules, and as a share of those without
 }
+
+// rules let every event pass, after a look at each: a filter on a status field, a cut, and hidden variables.
+const rules = `filter: 'object.status.phase == "Running"', drop: [.spec.tolerations], redactEnv: ["*PASSWORD*", "*TOKEN*"]`
 
 func (m *match) round(ctx context.Context, i int) error {
 	limit := client.Spec{CA: m.rig.Address.CA, Events: 2 * m.events}
@@ -84,6 +94,13 @@ func (m *match) round(ctx context.Context, i int) error {
 		return fmt.Errorf("run the exporter: %w", err)
 	}
 	tell("exporter", measured)
+	ruled, err := m.rig.FlowBy(ctx, replay.World{Run: fmt.Sprint("rules", i), Events: m.events}, rules)
+	if err != nil {
+		return fmt.Errorf("run the exporter with rules: %w", err)
+	}
+	tell("with rules", ruled)
+	m.ruled = append(m.ruled, ruled.PerCPUSecond())
+	m.rules = append(m.rules, ruled.PerCPUSecond()/measured.PerCPUSecond())
 	m.exporter = append(m.exporter, measured.PerCPUSecond())
 	m.copied = append(m.copied, copied.PerCPUSecond())
 	m.ratios = append(m.ratios, measured.PerCPUSecond()/copied.PerCPUSecond())
@@ -102,6 +119,8 @@ func (m *match) figures() []harness.Figure {
 		{Name: "file.events_per_cpu_second", Value: harness.Median(m.exporter), Unit: "events/s"},
 		{Name: "file.copy_http1_events_per_cpu_second", Value: harness.Median(m.copied), Unit: "events/s"},
 		{Name: "file.ratio_to_copy_http1", Value: harness.Median(m.ratios), Unit: "ratio"},
+		{Name: "file.rules_events_per_cpu_second", Value: harness.Median(m.ruled), Unit: "events/s"},
+		{Name: "file.rules_ratio", Value: harness.Median(m.rules), Unit: "ratio"},
 		{Name: "file.rss_mib", Value: harness.Median(m.rss), Unit: "MiB"},
 	}
 }

@@ -75,6 +75,7 @@ type Line struct {
 	*Rig
 	dir       string
 	Resources string   // what it watches; "" is pods
+	Rules     string   // of pods, YAML of the keys beside resource; "" is none. It writes to its file then
 	Sinks     []string // sinks beside the file
 	Config    string   // YAML, with sinks instead of the file; "" is none
 }
@@ -106,8 +107,9 @@ func (l *Line) Start(w replay.World) (*harness.Exporter, error) {
 	if resources == "" {
 		resources = "pods"
 	}
-	args := []string{
-		"--kubeconfig", kubeconfig, "--state-dir", filepath.Join(l.dir, "state"), "--resources", resources, "--listen", "127.0.0.1:0",
+	args := []string{"--kubeconfig", kubeconfig, "--state-dir", filepath.Join(l.dir, "state"), "--listen", "127.0.0.1:0"}
+	if l.Rules == "" {
+		args = append(args, "--resources", resources)
 	}
 	destination, err := l.destination()
 	if err != nil {
@@ -122,11 +124,15 @@ func (l *Line) Start(w replay.World) (*harness.Exporter, error) {
 
 // destination is the arguments that say where to write to.
 func (l *Line) destination() ([]string, error) {
-	if l.Config == "" {
+	config := l.Config
+	if l.Rules != "" {
+		config = fmt.Sprintf("resources:\n  - {resource: pods, %s}\nsinks:\n  - file: {path: %s}\n", l.Rules, l.output())
+	}
+	if config == "" {
 		return []string{"--sink", "file://" + l.output()}, nil
 	}
 	path := filepath.Join(l.dir, "config.yaml")
-	if err := os.WriteFile(path, []byte(l.Config), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("write the configuration: %w", err)
 	}
 	return []string{"--config", path}, nil
