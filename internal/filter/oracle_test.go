@@ -88,7 +88,7 @@ func expressions() []string {
 		`dyn(object).a + dyn(object).b == 3`,
 		`object.a ? true : object.b`,
 		`object`,
-		`object[""] == "" || object["\ufffd"] == "a" || object["{\"a\":"] == 1 || object["é"] == 1 || object["a\\"] == object["a\""]`,
+		`object[""] == "" || object["\ufffd"] == "a" || object["\n\n\ufffd"] == 1 || object["{\"a\":"] == 1 || object["é"] == 1 || object["a\\"] == object["a\""]`,
 		`op == "updated" || object.a`,
 		`sets.contains([object.a], [object.b])`,
 		`"%s".format([object.a]) == ""`,
@@ -152,7 +152,7 @@ func odd() []string {
 	return []string{
 		`{}`, ` { "a" : 1 } `, `{"a":1,"a":"a"}`, `{"a":{"b":1},"a":{"c":2}}`, `{"\u0061":{"b":{"c":{"a":1}}}}`, `{"a":[{"a":1},2],"b":[3,{"a":{"a":1}}]}`,
 		`{"status":{"phase":"Failed"},"st\u0061tus":{"ph\u0061se":"Running"}}`, `{"a":1e400}`, `{"x":[1e400]}`, `{"x":-1e-400,"a":-0}`,
-		`{"a":9223372036854775808,"b":1.0}`, `{"a":1}x`, `{"a":1,}`, `[1]`, `"a"`, `null`, `7`, ``, "{\"\xff\":\"a\"}", "{\"\ufffd\":\"\xff\"}",
+		`{"a":9223372036854775808,"b":1.0}`, `{"a":1}x`, `{"a":1,}`, `[1]`, `"a"`, `null`, `7`, ``, "{\"\xff\":\"a\"}", "{\"\\n\\n\xff\":1,\"a\":1}", "{\"\ufffd\":\"\xff\"}",
 		`{"a":null,"b":{},"metadata":{"labels":null}}`, `{"` + strings.Repeat("{", 5000) + `":1,"a":1}`, `{"a":` + deep + `}`, deep,
 	}
 }

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 
 	"github.com/google/cel-go/common/types"
@@ -17,28 +18,35 @@ import (
 type part struct {
 	text    []byte
 	members []member      // in the order of the text
+	odd     bool          // a key is not written as it reads: all is decoded
 	steps   int           // taken to find members
 	all     traits.Mapper // nil until it is needed
 }
 
-// member is a field of a part.
+// member is a field of a part. It has places in the text instead of slices, since there are many of them.
 type member struct {
-	key, text []byte
-	value     ref.Val // nil until it is needed
+	from, to   uint32  // of the key, less its quotes
+	start, end uint32  // of the value
+	value      ref.Val // nil until it is needed
 }
 
 // newPart returns false for what is not an object in JSON whose numbers CEL can have.
 func newPart(text []byte) (*part, bool) {
 	c := scan.New(text)
-	if c.Byte() != '{' {
+	if c.Byte() != '{' || len(text) > math.MaxUint32 {
 		return nil, false
 	}
 	const most = 16 // members of an object, as a rule
 	p := &part{text: text, members: make([]member, 0, most)}
 	c.Enter()
 	for c.Next('}') {
-		key := scan.Text(c.Key())
-		p.members = append(p.members, member{key: key, text: c.Skip()})
+		from := c.At() + len(`"`)
+		key := c.Key()
+		name := scan.Text(key)
+		p.odd = p.odd || len(name) > 0 && &name[0] != &key[1] // as Text returns it if nothing has to be read
+		start := c.At()
+		c.Skip()
+		p.members = append(p.members, member{from: uint32(from), to: uint32(from + len(name)), start: uint32(start), end: uint32(c.At())})
 	}
 	return p, c.Whole() && !c.Huge()
 }
@@ -46,13 +54,13 @@ func newPart(text []byte) (*part, bool) {
 // Find is how an expression gets at a field.
 func (p *part) Find(key ref.Val) (ref.Val, bool) {
 	name, named := key.(types.String)
-	if !named || p.all != nil || p.tired() {
+	if !named || p.odd || p.all != nil || p.tired() {
 		return p.decoded().Find(key)
 	}
 	for i := len(p.members) - 1; i >= 0; i-- { // of a key that comes twice the last one counts
-		if m := &p.members[i]; string(m.key) == string(name) {
+		if m := &p.members[i]; string(p.text[m.from:m.to]) == string(name) {
 			if m.value == nil {
-				m.value = value(m.text)
+				m.value = value(p.text[m.start:m.end])
 			}
 			return m.value, true
 		}
