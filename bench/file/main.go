@@ -1,6 +1,6 @@
 // Command file measures the whole line: the exporter's binary brings the changes of 12 KiB Pods from a watch into a
-// file, durable and with its state saved, beside a client that reads the same bytes over HTTP/1.1 and discards them, and
-// beside itself with rules.
+// file, durable and with its state saved, beside a client that reads the same bytes over HTTP/1.1 and discards them,
+// and beside itself with rules.
 package main
 
 import (
