@@ -14,6 +14,7 @@ type changes struct {
 	offset int64
 	rest   []byte // of a line that is not whole yet
 	found  bool
+	gaps   int
 }
 
 // skip passes over what is in the file already.
@@ -29,11 +30,8 @@ func (c *changes) skip() error {
 	return nil
 }
 
-// came says whether a change of a Pod has come.
+// came says whether a change of a Pod has come, and counts gaps.
 func (c *changes) came() (bool, error) {
-	if c.found {
-		return true, nil
-	}
 	file, err := os.Open(c.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -48,7 +46,9 @@ func (c *changes) came() (bool, error) {
 	}
 	c.offset += int64(len(text))
 	text = append(c.rest, text...)
-	c.rest = bytes.Clone(text[bytes.LastIndexByte(text, '\n')+1:])
-	c.found = bytes.Contains(text, []byte(`"type":"dev.kubecdc.updated","subject":"/api/v1/namespaces/default/pods/`))
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	c.rest, text = bytes.Clone(text[whole:]), text[:whole]
+	c.gaps += bytes.Count(text, []byte(`"type":"dev.kubecdc.gap"`))
+	c.found = c.found || bytes.Contains(text, []byte(`"type":"dev.kubecdc.updated","subject":"/api/v1/namespaces/default/pods/`))
 	return c.found, nil
 }

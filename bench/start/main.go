@@ -101,6 +101,7 @@ type trial struct {
 type life struct {
 	firstPod, ready time.Duration
 	asked           counts
+	gaps            int // that were announced: none was needed
 }
 
 func (t *trial) run(ctx context.Context, rounds int) error {
@@ -130,6 +131,7 @@ func (t *trial) figures(name string, l life) []harness.Figure {
 		{Name: name + "ready_seconds", Value: l.ready.Seconds(), Unit: "s"},
 		{Name: name + "lists", Value: float64(l.asked.lists) / streams, Unit: "requests/stream"},
 		{Name: name + "watches", Value: float64(l.asked.watches) / streams, Unit: "requests/stream"},
+		{Name: name + "gaps", Value: float64(l.gaps), Unit: "gaps"},
 		{Name: name + "others", Value: float64(l.asked.versions+l.asked.others) / streams, Unit: "requests/stream"},
 	}
 }
@@ -169,7 +171,7 @@ func (t *trial) live(ctx context.Context) (life, error) {
 		}
 		return l.firstPod > 0 && l.ready > 0, err
 	})
-	l.asked = t.proxy.counts()
-	fmt.Fprintf(os.Stderr, "%d streams: first change of a Pod after %v, all watches after %v; asked %+v\n", t.streams, l.firstPod, l.ready, l.asked)
+	l.asked, l.gaps = t.proxy.counts(), pods.gaps
+	fmt.Fprintf(os.Stderr, "%d streams: first change of a Pod after %v, all watches after %v; asked %+v, %d gaps\n", t.streams, l.firstPod, l.ready, l.asked, l.gaps)
 	return l, err
 }
