@@ -30,8 +30,9 @@ type Batch struct {
 	Absent []Absence
 	// Held is what the logs hold of sinks that come back.
 	Held []Held
-	// Chunks are spooled, and the spools of the sinks by name are then as the extents say: what is not in them is gone.
-	Chunks []Chunk
+	// Chunks are spooled for the sinks by name, with the Value that Encode makes, and their spools are then as the
+	// extents say: what is not in them is gone.
+	Chunks map[string][]fifo.Chunk
 	Spools map[string]fifo.Spool
 	// Based are the positions that the logs of sinks are to be compared with, by the sink's subscription; Compared are
 	// sinks for which that is done.

@@ -167,7 +167,7 @@ func spoolNumbered(s *Store, b *Batch, n int) error {
 		}
 	}
 	main := &spool[fifo.Main]
-	b.Chunks = []Chunk{{Sink: "out", Part: fifo.Main, Number: main.Next, Value: value}}
+	b.Chunks = map[string][]fifo.Chunk{"out": {{Part: fifo.Main, Number: main.Next, Value: value}}}
 	main.Next++
 	main.Bytes += int64(len(value))
 	main.Records++

@@ -9,14 +9,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// Chunk is records that are spooled together. Encode makes its Value.
-type Chunk struct {
-	Sink   string
-	Part   fifo.Part
-	Number uint64
-	Value  []byte
-}
-
 // reclaimAfter is how many bytes of chunks that are gone are given back to the volume at once.
 const reclaimAfter = 16 << 20
 
@@ -35,9 +27,11 @@ type spools struct {
 }
 
 // put writes chunks and extents.
-func (s *spools) put(b *rows, chunks []Chunk, extents map[string]fifo.Spool) {
-	for _, chunk := range chunks {
-		b.set(spoolKey(chunk.Sink, chunk.Part, chunk.Number), chunk.Value)
+func (s *spools) put(b *rows, chunks map[string][]fifo.Chunk, extents map[string]fifo.Spool) {
+	for name, all := range chunks {
+		for _, chunk := range all {
+			b.set(spoolKey(name, chunk.Part, chunk.Number), chunk.Value)
+		}
 	}
 	for name, spool := range extents {
 		b.value = appendSpool(b.value[:0], &spool)
@@ -126,14 +120,14 @@ func (s *spools) reclaimedOf(sinkName string) *reclaimed {
 
 // reclaim gives the space of chunks that are gone back to the volume, many at once. A crash before it leaves them below
 // the extent, where nobody reads.
-func (s *spools) reclaim(chunks []Chunk, extents map[string]fifo.Spool) error {
+func (s *spools) reclaim(chunks map[string][]fifo.Chunk, extents map[string]fifo.Spool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, spool := range extents {
 		known := s.reclaimedOf(name)
 		known.gone += known.spool[fifo.Main].Bytes - spool[fifo.Main].Bytes
-		for _, chunk := range chunks {
-			if chunk.Sink == name && chunk.Part == fifo.Main {
+		for _, chunk := range chunks[name] {
+			if chunk.Part == fifo.Main {
 				known.gone += int64(len(chunk.Value))
 			}
 		}

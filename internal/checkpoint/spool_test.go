@@ -29,11 +29,15 @@ func (p *spooler) put(part fifo.Part, records ...*change.Record) {
 	value, err := p.s.Encode(records)
 	must(p.t, err)
 	e := &p.extent[part]
-	chunk := Chunk{Sink: p.sink, Part: part, Number: e.Next, Value: value}
+	chunk := fifo.Chunk{Part: part, Number: e.Next, Value: value}
 	e.Next++
 	e.Bytes += int64(len(value))
 	e.Records += int64(len(records))
-	must(p.t, p.s.Commit(Batch{Records: records, Chunks: []Chunk{chunk}, Spools: map[string]fifo.Spool{p.sink: p.extent}}))
+	must(p.t, p.s.Commit(Batch{
+		Records: records,
+		Chunks:  map[string][]fifo.Chunk{p.sink: {chunk}},
+		Spools:  map[string]fifo.Spool{p.sink: p.extent},
+	}))
 }
 
 // take reads and removes.

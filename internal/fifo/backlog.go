@@ -90,12 +90,12 @@ func (b *Backlog) Push(rec *change.Record, again bool) (merged []*change.Record)
 	return b.queue.Push(rec, again)
 }
 
-// Next is where the records are that come next.
-type Next byte
+// Turn is where the records are that come next.
+type Turn byte
 
 const (
 	// Wait is that there is nothing to take at this moment.
-	Wait Next = iota
+	Wait Turn = iota
 	// Memory is that the records are here.
 	Memory
 	// Disk is that they are to be read at the front of Extent, and to be told to TakeRead.
@@ -106,7 +106,7 @@ const (
 
 // Take returns in dst what the sink is to be given next, up to a batch. All that was taken before is acknowledged. What
 // is on disk comes before what is in memory (I3).
-func (b *Backlog) Take(dst []*change.Record) (Next, []*change.Record) {
+func (b *Backlog) Take(dst []*change.Record) (Turn, []*change.Record) {
 	dst = dst[:0]
 	switch behind := b.spool.behind(); {
 	case b.finished && b.queue.Len() == 0:

@@ -28,3 +28,6 @@ func (s *Spool) Records() int64 { return s[Ahead].Records + s[Main].Records }
 
 // Empty says whether nothing is spooled.
 func (s *Spool) Empty() bool { return s[Ahead].First == s[Ahead].Next && s[Main].First == s[Main].Next }
+
+// amount is bytes on disk and records.
+type amount struct{ bytes, records int64 }

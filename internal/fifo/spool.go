@@ -14,12 +14,9 @@ type spool struct {
 	coming chunking  // records that have left the queue for a chunk that has no number yet
 	cursor [2]uint64 // all chunks before are delivered
 	old    uint64    // all chunks of Main before are an earlier process'
-	gone   size      // of what is delivered of Main and still saved
+	gone   amount    // of what is delivered of Main and still saved
 	oldest time.Time // when the oldest record on disk was received, about
 }
-
-// size is bytes on disk and records.
-type size struct{ bytes, records int64 }
 
 // resume takes up what an earlier process has left.
 func (s *spool) resume(saved Spool, oldest time.Time) {
@@ -48,7 +45,7 @@ func (s *spool) whole() bool {
 func (s *spool) reading(before, after *Spool) *reading {
 	return &reading{
 		cursor: [2]uint64{after[Ahead].First, after[Main].First},
-		size:   size{before[Main].Bytes - after[Main].Bytes, before[Main].Records - after[Main].Records},
+		amount: amount{before[Main].Bytes - after[Main].Bytes, before[Main].Records - after[Main].Records},
 		old:    before[Ahead].First != before[Ahead].Next || before[Main].First < s.old,
 	}
 }
@@ -56,7 +53,7 @@ func (s *spool) reading(before, after *Spool) *reading {
 // delivered notes that everything is that was taken, and says whether that was the last on disk.
 func (s *spool) delivered(f *flight) (last bool) {
 	if f.read != nil {
-		s.cursor, s.gone = f.read.cursor, f.read.size
+		s.cursor, s.gone = f.read.cursor, f.read.amount
 	}
 	if len(f.ahead) > 0 {
 		s.cursor[Ahead] = s.next[Ahead]
@@ -103,7 +100,7 @@ func (s *spool) left() Spool {
 // save notes what the state has now.
 func (s *spool) save(extent Spool) {
 	if extent[Main].First != s.saved[Main].First {
-		s.gone = size{}
+		s.gone = amount{}
 	}
 	s.saved = extent
 }

@@ -30,7 +30,7 @@ func newBatch() *Batch {
 func (b *Batch) State() checkpoint.Batch {
 	state := checkpoint.Batch{
 		Records: b.Records, Marks: b.Marks, Held: b.Told, Compared: b.compared,
-		Carried: map[string]checkpoint.Carried{}, Spools: map[string]fifo.Spool{},
+		Carried: map[string]checkpoint.Carried{}, Spools: map[string]fifo.Spool{}, Chunks: map[string][]fifo.Chunk{},
 	}
 	for name, of := range b.carried {
 		state.Carried[name] = of.state()

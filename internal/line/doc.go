@@ -17,5 +17,4 @@
 //     store would hold its lock during I/O one day.
 //   - A listener is asked once about each record (Enter), also about one that it does not want: the record's time
 //     may say that its oldest one is too old, and the end of a reconcile is everybody's.
-//   - Chunks get their numbers when all of a batch is known, not one by one as records leave their queue.
 package line

@@ -145,14 +145,9 @@ func (c *committer) batchOf(p *line.Batch) checkpoint.Batch {
 	batch := p.State()
 	for _, lst := range c.listeners {
 		lst.use(func(b *fifo.Backlog) {
-			extent, kept, changed := b.Saving(p.Chunks[lst.Name])
-			for _, chunk := range kept {
-				batch.Chunks = append(batch.Chunks, checkpoint.Chunk{
-					Sink: lst.Name, Part: chunk.Part, Number: chunk.Number, Value: chunk.Value,
-				})
-			}
+			extent, chunks, changed := b.Saving(p.Chunks[lst.Name])
 			if changed {
-				batch.Spools[lst.Name] = extent
+				batch.Spools[lst.Name], batch.Chunks[lst.Name] = extent, chunks
 			}
 		})
 	}

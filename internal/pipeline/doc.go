@@ -38,14 +38,10 @@
 //
 // # Queues
 //
-// A spooling queue goes to disk in the batches that save its positions, until the spool is empty again. Memory always
-// comes behind disk. The records that the sink is being given go to disk, too, ahead of the others: after a crash they
-// are the first to be read, and are looked up in the tail. The removal of a chunk is saved with the mark or before it.
+// What a sink does not have is its backlog: in memory, on disk, and being written (package fifo). A listener has the
+// lock around it, the channels of those who wait for it, and the reading of the disk; the committer writes there.
 //
-// A coalescing queue merges in memory until its spill is triggered: it is full, its oldest record is half a minute old,
-// or others have waited five seconds for it. A record on disk counts as one that the sink may have: nothing merges with
-// it, and its delete is reported. The queue keeps every delete while the sink's log may hold an older record of the
-// object. The inventory may be ahead of such a sink by what was merged away.
+// The inventory may be ahead of a sink that coalesces by what was merged away.
 //
 // If a sink that does not spool holds the position back, records of a full spooling queue cannot go to disk. After a
 // second that queue may exceed its limit (package line), bounded by the window.

@@ -192,9 +192,9 @@ func (l *listener) finish() {
 // queue: what is on disk then is for the next process.
 func (l *listener) take(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
 	for {
-		var next fifo.Next
-		l.use(func(b *fifo.Backlog) { next, batch = b.Take(batch) })
-		switch next {
+		var turn fifo.Turn
+		l.use(func(b *fifo.Backlog) { turn, batch = b.Take(batch) })
+		switch turn {
 		case fifo.Over:
 			return nil, nil
 		case fifo.Memory:
