@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -156,6 +157,8 @@ func (l *line) delivery(ctx context.Context) (d delivery, err error) {
 	return d, err
 }
 
+var clusterLabel = regexp.MustCompile(`\{cluster="[^"]*",?`)
+
 // metrics gives each series with its value.
 func (l *line) metrics(ctx context.Context, give func(name string, value float64)) (err error) {
 	address, _, err := l.address()
@@ -180,7 +183,7 @@ func (l *line) metrics(ctx context.Context, give func(name string, value float64
 		if err != nil {
 			return err
 		}
-		give(lines.Text()[:at], value)
+		give(clusterLabel.ReplaceAllString(lines.Text()[:at], "{"), value)
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ func (t *Telemetry) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeB
 
 // Collect is prometheus.Collector's. It reads the inventory's size from the store where that changed in bulk.
 func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
-	gauge := func(desc *prometheus.Desc, value float64, label string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, label)
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
 	for _, name := range t.Options.Sinks {
 		if t.CountLetters == nil {
@@ -28,6 +28,9 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 	for name, s := range t.states.streams {
 		gauge(t.gauges.history, s.history(now, unsaved[name]).Seconds(), name)
 		gauge(t.gauges.historyLeft, s.historyLeft(now, unsaved[name]).Seconds(), name)
+		for _, state := range streamStates() {
+			gauge(t.gauges.streamState, oneIf(s.State == state), name, state)
+		}
 		if !s.confirmed.IsZero() {
 			gauge(t.gauges.positionAge, age(now, s.confirmed), name)
 		}
@@ -36,6 +39,9 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	for name, s := range t.states.sinks {
+		for _, state := range sinkStates() {
+			gauge(t.gauges.sinkState, oneIf(s.State == state), name, state)
+		}
 		gauge(t.gauges.queueBytes, float64(s.QueueBytes), name)
 		gauge(t.gauges.queueRecords, float64(s.QueueRecords), name)
 		gauge(t.gauges.spoolBytes, float64(s.SpoolBytes), name)

@@ -30,7 +30,7 @@ type metrics struct {
 // latencyBuckets go from a quarter of a millisecond to 65 seconds in factors of four.
 func latencyBuckets() []float64 { return prometheus.ExponentialBuckets(0.00025, 4, 10) }
 
-func newMetrics(registry *prometheus.Registry) *metrics {
+func newMetrics(registry prometheus.Registerer) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubecdc_" + name, Help: help}, labels)
 		registry.MustRegister(vec)
@@ -67,11 +67,12 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 // gauges describes what is read from the state at each collection.
 type gauges struct {
 	positionAge, history, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, sinkStopped, deadLetters *prometheus.Desc
+	streamState, sinkState                                                                                                      *prometheus.Desc
 }
 
 func newGauges() gauges {
-	desc := func(name, help, label string) *prometheus.Desc {
-		return prometheus.NewDesc("kubecdc_"+name, help, []string{label}, nil)
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("kubecdc_"+name, help, labels, nil)
 	}
 	return gauges{
 		positionAge:   desc("position_age_seconds", "Time since the saved position of the resource last moved or was confirmed.", "resource"),
@@ -83,6 +84,8 @@ func newGauges() gauges {
 		spoolBytes:    desc("spool_bytes", "Bytes spooled to disk for the sink.", "sink"),
 		oldestUnacked: desc("oldest_unacked_seconds", "Age of the oldest record that the sink has not acknowledged.", "sink"),
 		sinkStopped:   desc("sink_stopped", "1 while the sink is stopped by an error that only a person can fix, else 0.", "sink"),
+		streamState:   desc("stream_state", "1 for the state that the stream of the resource is in, 0 for the others.", "resource", "state"),
+		sinkState:     desc("sink_state", "1 for the state that the sink is in, 0 for the others.", "sink", "state"),
 		deadLetters:   desc("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", "sink"),
 	}
 }

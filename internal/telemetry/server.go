@@ -36,11 +36,20 @@ func (t *Telemetry) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	answer(w, problems)
 }
 
-func (t *Telemetry) serveReady(w http.ResponseWriter, _ *http.Request) {
+func (t *Telemetry) serveReady(w http.ResponseWriter, r *http.Request) {
 	t.mu.Lock()
-	waiting := t.states.unready()
+	waiting, checks := t.states.unready(), t.states.checks()
 	t.mu.Unlock()
-	answer(w, waiting)
+	if !r.URL.Query().Has("verbose") {
+		answer(w, waiting)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if len(waiting) > 0 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	w.Write([]byte(verbose(checks)))
 }
 
 // answer says ok, or 503 and one problem a line.

@@ -26,9 +26,13 @@ func (t *Telemetry) Opened(name string, replayed int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
+	first := !s.opened
 	s.State, s.opened, s.Absent = open, true, false
-	if !s.repeated { // else whether it works the next batch tells
+	if first || s.outage.began.IsZero() { // else whether it works the next batch tells
 		t.Logger.Info("sink open", "sink", name, "foundAfterMark", replayed)
+	}
+	if s.QueueRecords == 0 && s.SpoolRecords == 0 { // there is no next batch
+		t.recovered(name)
 	}
 }
 
@@ -46,10 +50,8 @@ func (t *Telemetry) Written(name string, batch []*change.Record, took time.Durat
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
-	if s.repeated {
-		t.Logger.Info("sink accepts records again", "sink", name)
-	}
-	s.State, s.LastError, s.repeated = open, "", false
+	t.recovered(name)
+	s.State, s.LastError = open, ""
 	s.Records += len(batch)
 }
 
@@ -69,18 +71,14 @@ func byStream(batch []*change.Record) iter.Seq2[*change.Stream, []*change.Record
 	}
 }
 
-// SinkFailed is told of a sink's error; the sink is opened again. The same error is logged once, until a batch is
-// written.
+// SinkFailed is told of a sink's error; the sink is opened again.
 func (t *Telemetry) SinkFailed(name string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, "reopen").Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
-	s.repeated = s.LastError == err.Error()
 	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
-	if !s.repeated {
-		t.Logger.Warn("sink failed; reopening it", "sink", name, "error", err)
-	}
+	t.troubled(name, "sink failed; reopening it", true, "error", err)
 }
 
 // Stopped is told of a sink's error that only a person can mend. The same error is logged once, until a batch is
@@ -90,6 +88,7 @@ func (t *Telemetry) Stopped(name string, err error) {
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
 	if s.LastError != err.Error() {
+		s.outage.fails(time.Now(), t.gapsOf(s), true)
 		t.Logger.Error("sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start", "sink", name, "error", err)
 	}
 	s.State, s.LastError, s.LastErrorTime = stopped, err.Error(), time.Now()
@@ -103,17 +102,16 @@ func (t *Telemetry) Absent(name string) {
 	t.Logger.Warn("sink is absent: nothing waits for it; when it opens again, it gets a gap, the deletes that it missed, and a full snapshot", "sink", name)
 }
 
-// Retried is told of an attempt that a sink repeats by itself. The same error is logged once, until a batch is written.
+// Retried is told of an attempt that a sink repeats by itself. It is logged where that lasts.
 func (t *Telemetry) Retried(name, reason string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, reason).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
-	if s.LastError == err.Error() {
-		return
+	if s.LastError != err.Error() {
+		s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
 	}
-	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
-	t.Logger.Warn("sink retries", "sink", name, "reason", reason, "error", err)
+	t.troubled(name, "sink retries", !s.opened, "reason", reason, "error", err)
 }
 
 // Noticed is told how a sink works, where there is a choice, and why.

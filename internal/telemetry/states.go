@@ -20,6 +20,10 @@ const (
 	stopped      = "stopped"
 )
 
+func streamStates() []string { return []string{starting, snapshotting, watching, waiting, failing} }
+
+func sinkStates() []string { return []string{starting, open, failing, stopped} }
+
 // unknownCount is an inventory size that must be read from the store.
 const unknownCount = -1
 
@@ -51,6 +55,7 @@ type streamState struct {
 	corrections int                              // of the reconcile that runs, or ran last
 	received    map[change.Op]prometheus.Counter // each made when it is needed first
 	bytes       prometheus.Counter               // made with the first of them
+	misshapen   misshapen
 }
 
 // gapState is a change.GapError as it is shown.
@@ -93,7 +98,7 @@ type sinkState struct {
 
 	oldest      time.Time
 	opened      bool // once
-	repeated    bool // it failed again as before, which is not logged
+	outage      outage
 	lettersFull bool // which was logged
 }
 
@@ -178,21 +183,10 @@ func (all *states) unhealthy(now time.Time) []string {
 // and have neither begun nor failed to. One that is forbidden or not served is on /statusz, and holds nothing up.
 func (all *states) unready() []string {
 	var missing []string
-	for name, s := range all.streams {
-		if s.State == starting && !s.late {
-			missing = append(missing, "stream "+name+" has not started")
+	for _, c := range all.checks() {
+		if c.problem != "" {
+			missing = append(missing, c.problem)
 		}
-	}
-	for name, s := range all.sinks {
-		if !s.opened {
-			missing = append(missing, "sink "+name+" is not open")
-		}
-		if s.State == stopped {
-			missing = append(missing, "sink "+name+" is stopped: "+s.LastError)
-		}
-	}
-	if all.commit.LastError != "" {
-		missing = append(missing, "the state is not saved: "+all.commit.LastError)
 	}
 	return missing
 }

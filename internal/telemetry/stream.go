@@ -69,6 +69,12 @@ func (t *Telemetry) receivedOf(s *streamState, rec *change.Record) prometheus.Co
 // ShapeFailed is told of an object that a filter or a redaction could not be applied to.
 func (t *Telemetry) ShapeFailed(rec *change.Record, err error) {
 	t.metrics.shapeFailures.WithLabelValues(rec.Stream.Resource.String()).Inc()
-	t.Logger.Warn("object not filtered or redacted as configured", "resource", rec.Stream.String(), "object", rec.Key.String(),
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	objects, tell := t.states.stream(*rec.Stream).misshapen.fails(time.Now())
+	if !tell {
+		return
+	}
+	t.Logger.Warn("objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest", "objects", objects, "resource", rec.Stream.String(), "object", rec.Key.String(),
 		"uid", rec.UID, "resourceVersion", rec.ResourceVersion, "withheld", rec.Withheld != "", "error", err)
 }

@@ -60,8 +60,12 @@ type Telemetry struct {
 // New returns a Telemetry in which nothing has happened yet.
 func New(options Options) *Telemetry {
 	registry := prometheus.NewRegistry()
+	var labelled prometheus.Registerer = registry
+	if options.ClusterName != "" {
+		labelled = prometheus.WrapRegistererWith(prometheus.Labels{"cluster": options.ClusterName}, registry)
+	}
 	t := &Telemetry{
-		Options: options, registry: registry, metrics: newMetrics(registry), gauges: newGauges(), started: time.Now(),
+		Options: options, registry: registry, metrics: newMetrics(labelled), gauges: newGauges(), started: time.Now(),
 		states: states{streams: map[string]*streamState{}, sinks: map[string]*sinkState{}},
 	}
 	for _, stream := range options.Streams {
@@ -76,7 +80,7 @@ func New(options Options) *Telemetry {
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_build_info", Help: "1, with the version as label."}, []string{"version"})
 	build.WithLabelValues(options.Version).Set(1)
-	registry.MustRegister(t, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	labelled.MustRegister(t, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return t
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,11 +115,16 @@ func (x *exporter) get(t *testing.T, path string) string {
 	return string(body)
 }
 
+// withoutCluster takes the label that all series have out of them.
+func withoutCluster(metrics string) string { return clusterLabel.ReplaceAllString(metrics, "$1") }
+
+var clusterLabel = regexp.MustCompile(`(?m)^(\w+\{)cluster="[^"]*",?`)
+
 // metric is the value of one series, such as `kubecdc_source_gaps_total{reason="gone",resource="pods"}`, 0 where there
 // is none.
 func (x *exporter) metric(t *testing.T, series string) float64 {
 	t.Helper()
-	for line := range strings.Lines(x.get(t, "/metrics")) {
+	for line := range strings.Lines(withoutCluster(x.get(t, "/metrics"))) {
 		if text, found := strings.CutPrefix(strings.TrimSpace(line), series+" "); found {
 			value, err := strconv.ParseFloat(text, 64)
 			if err != nil {

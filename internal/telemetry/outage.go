@@ -1,0 +1,95 @@
+package telemetry
+
+import (
+	"time"
+)
+
+// patience is how long a sink that was open may repeat what it does before somebody is told: brokers that change their
+// leader are routine. A word is how often the log is told of what lasts.
+const (
+	patience = 5 * time.Second
+	word     = time.Minute
+)
+
+// outage is the time in which a sink does not take records, from its first error to its next batch.
+type outage struct {
+	began    time.Time // zero is none
+	told     time.Time // the last line of it; zero is none yet
+	attempts int
+	gaps     int // that were known when it began
+}
+
+// fails notes an attempt that failed, and says whether the log is to be told: at once, or when it has lasted. The first
+// line is its beginning, those after it come once a minute.
+func (o *outage) fails(now time.Time, gaps int, atOnce bool) (first, again bool) {
+	if o.began.IsZero() {
+		*o = outage{began: now, gaps: gaps}
+	}
+	o.attempts++
+	first = o.told.IsZero() && (atOnce || now.Sub(o.began) >= patience)
+	again = !o.told.IsZero() && now.Sub(o.told) >= word
+	if first || again {
+		o.told = now
+	}
+	return first, again
+}
+
+// gapsOf are all gaps that a sink's consumers were told of; the caller holds mu.
+func (t *Telemetry) gapsOf(s *sinkState) int {
+	gaps := s.Gaps
+	for _, stream := range t.states.streams {
+		gaps += stream.Gaps
+	}
+	return gaps
+}
+
+// waits are what waits for a sink, for a log line.
+func (s *sinkState) waits() []any {
+	return []any{"waiting", int64(s.QueueRecords) + s.SpoolRecords, "waitingBytes", s.QueueBytes, "spoolBytes", s.SpoolBytes}
+}
+
+// troubled tells the log of a failed attempt, unless it has been told of the outage a moment ago; the caller holds mu.
+func (t *Telemetry) troubled(name, text string, atOnce bool, cause ...any) {
+	now, s := time.Now(), t.states.sinks[name]
+	first, again := s.outage.fails(now, t.gapsOf(s), atOnce)
+	line := append([]any{"sink", name}, cause...)
+	switch {
+	case first:
+		t.Logger.Warn(text, append(line, s.waits()...)...)
+	case again:
+		line = append(line, "since", s.outage.began.UTC().Format(time.RFC3339), "for", now.Sub(s.outage.began).Round(time.Second), "attempts", s.outage.attempts)
+		t.Logger.Warn("sink still fails", append(line, s.waits()...)...)
+	}
+}
+
+// recovered tells the log the end of an outage that it was told of; the caller holds mu.
+func (t *Telemetry) recovered(name string) {
+	s := t.states.sinks[name]
+	o := s.outage
+	s.outage = outage{}
+	if o.told.IsZero() {
+		return
+	}
+	lost := "nothing"
+	if t.gapsOf(s) > o.gaps {
+		lost = "intermediate states: a gap was told"
+	}
+	t.Logger.Info("sink accepts records again", append([]any{"sink", name, "for", time.Since(o.began).Round(time.Second), "attempts", o.attempts, "lost", lost}, s.waits()...)...)
+}
+
+// misshapen counts the objects of a stream that a filter or a redaction failed for, so that the log is told once a
+// minute and not for each.
+type misshapen struct {
+	told  time.Time
+	since int // the last line
+}
+
+// fails says whether the log is to be told of one more, and of how many.
+func (m *misshapen) fails(now time.Time) (objects int, tell bool) {
+	m.since++
+	if !m.told.IsZero() && now.Sub(m.told) < word {
+		return 0, false
+	}
+	objects, m.told, m.since = m.since, now, 0
+	return objects, true
+}
