@@ -1,14 +1,34 @@
 package scan
 
+import "bytes"
+
 // watch is what to stop for within a value.
 type watch struct {
-	on    bool
-	key   string
-	visit func()
+	on      bool
+	key     string
+	visit   func()
+	escapes bool // of a proven text: keys may be written with other letters
+	next    int  // of a proven text: where the key is written next, or the end; or where that is not known yet
+	found   bool // next is known
 }
 
 // Watch has Pass call visit at the value of each member with the key, of letters only, which visit steps over.
-func (c *Cursor) Watch(key string, visit func()) { c.watch = watch{on: true, key: key, visit: visit} }
+func (c *Cursor) Watch(key string, visit func()) {
+	c.watch = watch{on: true, key: key, visit: visit, escapes: c.proven && escapes(c.text)}
+}
+
+// escapes says whether the text may have letters written as \u and four digits.
+func escapes(text []byte) bool {
+	for i := 0; ; i += 2 { // behind a backslash that escapes the next one there is no escape
+		n := bytes.IndexByte(text[i:], '\\')
+		if n < 0 || i+n+1 >= len(text) {
+			return false
+		}
+		if i += n; text[i+1] == 'u' {
+			return true
+		}
+	}
+}
 
 // watched says whether the key, as it is written, is the one to stop for. Each of its letters is written as itself or,
 // with five bytes more, as \u and four digits: there is no other escape of a letter.

@@ -66,16 +66,15 @@ func (s *Shape) Apply(rec *change.Record) {
 		rec.Filtered = !s.wants(rec.Op)
 		return
 	}
-	if !s.passes(rec) {
+	passes, proven := s.passes(rec)
+	if !passes {
 		rec.Filtered, rec.Object, rec.Before = true, nil, nil
 		return
 	}
 	if s.transform == nil || rec.Object == nil {
 		return
 	}
-	worker := s.transform.Get().(*transform.Worker)
-	object, err := worker.Apply(nil, rec.Object)
-	s.transform.Put(worker)
+	object, err := s.rewrite(rec.Object, proven)
 	if err != nil {
 		s.failed(rec, err)
 		object = identity(rec)
@@ -83,15 +82,24 @@ func (s *Shape) Apply(rec *change.Record) {
 	rec.Object = object
 }
 
+// rewrite is the object's form, which the filter may have proven to be JSON.
+func (s *Shape) rewrite(object []byte, proven bool) ([]byte, error) {
+	worker := s.transform.Get().(*transform.Worker)
+	defer s.transform.Put(worker)
+	if proven {
+		return worker.ApplyProven(nil, object)
+	}
+	return worker.Apply(nil, object)
+}
+
 // WithheldByFilter is why a record is withheld whose filter failed.
 const WithheldByFilter = "filter"
 
-func (s *Shape) passes(rec *change.Record) bool {
-	if !s.wants(rec.Op) {
-		return false
-	}
-	if s.filter == nil {
-		return true
+// passes says whether the record goes on, and whether its object is known to be JSON: a filter that does not fail has
+// read it.
+func (s *Shape) passes(rec *change.Record) (passes, proven bool) {
+	if !s.wants(rec.Op) || s.filter == nil {
+		return s.wants(rec.Op), false
 	}
 	passes, err := s.filter.Passes(rec)
 	if err != nil {
@@ -99,9 +107,9 @@ func (s *Shape) passes(rec *change.Record) bool {
 			rec.Withheld = WithheldByFilter
 		}
 		s.failed(rec, err)
-		return true
+		return true, false
 	}
-	return passes
+	return passes, true
 }
 
 func (s *Shape) wants(op change.Op) bool {

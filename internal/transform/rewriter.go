@@ -26,8 +26,8 @@ type rewriter struct {
 }
 
 // run writes the whole object.
-func (r *rewriter) run(object []byte) bool {
-	r.Cursor, r.in, r.out = scan.New(object), object, r.out[:0]
+func (r *rewriter) run(c scan.Cursor, object []byte) bool {
+	r.Cursor, r.in, r.out = c, object, r.out[:0]
 	r.foreseen = 0
 	if len(r.env) > 0 {
 		r.Watch(envKey, r.visit)

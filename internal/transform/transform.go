@@ -4,6 +4,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // Rules says what of an object goes. The paths are a subset of kubectl's JSONPath: .spec.containers[*].image,
@@ -109,9 +111,18 @@ func (t *Transform) Worker() *Worker {
 
 // Apply is that of the Transform.
 func (w *Worker) Apply(dst, object []byte) ([]byte, error) {
+	return w.apply(dst, scan.New(object), object)
+}
+
+// ApplyProven is Apply for what is known to be JSON: it is not proven again.
+func (w *Worker) ApplyProven(dst, object []byte) ([]byte, error) {
+	return w.apply(dst, scan.Proven(object), object)
+}
+
+func (w *Worker) apply(dst []byte, c scan.Cursor, object []byte) ([]byte, error) {
 	r := &w.rewriter
 	defer r.forget()
-	if !r.run(object) {
+	if !r.run(c, object) {
 		return nil, errors.New("transform an object: it is not valid JSON")
 	}
 	return append(dst, r.out...), nil

@@ -39,7 +39,7 @@ func arrows() map[string][]string {
 		"internal/shape":            {"internal/change", "internal/filter", "internal/transform"},
 		"internal/disk":             {},
 		"internal/checkpoint":       {"internal/change", "internal/disk", "internal/fifo", "internal/sink"},
-		"internal/source/frame":     {"internal/change"},
+		"internal/source/frame":     {"internal/change", "internal/scan"},
 		"internal/source":           {"internal/change", "internal/source/frame"},
 		"internal/deadletter":       {"internal/change", "internal/disk", "internal/sink"},
 		"internal/line":             {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/sink"},

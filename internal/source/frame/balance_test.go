@@ -6,14 +6,16 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // skipSteps is balance.skip without words.
 func skipSteps(text []byte) int {
-	var b balance
-	b.enter()
+	var b scan.Balance
+	b.Enter()
 	for i, c := range text {
-		if b.step(c) {
+		if b.Step(c) {
 			return i + 1
 		}
 	}
@@ -24,15 +26,15 @@ func skipSteps(text []byte) int {
 func checkBalance(t *testing.T, text []byte, piece int) {
 	t.Helper()
 	want := skipSteps(text)
-	var b balance
-	b.enter()
-	if got := b.skip(text); got != want {
+	var b scan.Balance
+	b.Enter()
+	if got := b.Skip(text); got != want {
 		t.Fatalf("skip(%q) is %d, want %d", text, got, want)
 	}
-	b.enter()
+	b.Enter()
 	got, done := -1, 0
 	for part := range bytes.SplitAfterSeq(text, []byte{byte(piece)}) {
-		if n := b.skip(part); n >= 0 {
+		if n := b.Skip(part); n >= 0 {
 			got = done + n
 			break
 		}
@@ -79,27 +81,6 @@ func TestStringsEndWhereJSONSays(t *testing.T) {
 			}
 			if c.unsure != (end == 0) || !c.unsure && c.pos != end {
 				t.Fatalf("the string in %q ends at %d (unsure %v), want %d", data, c.pos, c.unsure, end)
-			}
-		}
-	}
-}
-
-func TestBytesOutsideASCIIAreNoBrackets(t *testing.T) {
-	for c := range 256 {
-		for at := range 8 {
-			word := []byte("        ")
-			word[at] = byte(c)
-			low, other := lanes(load(word, 0))
-			for want, mark := range map[byte]uint64{
-				'"':  equal(low, quotes) &^ other,
-				'\\': equal(low, backslashes) &^ other,
-				'{':  equal(low|lowerCase, openers) &^ other,
-				'}':  equal(low|lowerCase, closers) &^ other,
-			} {
-				is := byte(c) == want || byte(c) == want&^0x20 && want > 'z'
-				if mark != 0 != is || mark&^(0x80<<(8*at)) != 0 {
-					t.Errorf("byte %#x at %d is marked %#x for %q", c, at, mark, want)
-				}
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package frame
 import (
 	"bytes"
 	"math/bits"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // span is a part of the bytes at hand; a part that was not found is the zero span.
@@ -125,9 +127,9 @@ func (c *cursor) cut() span {
 }
 
 func (c *cursor) skipNested() {
-	var b balance
-	b.enter()
-	n := b.skip(c.data[c.pos+1:])
+	var b scan.Balance
+	b.Enter()
+	n := b.Skip(c.data[c.pos+1:])
 	if n < 0 {
 		c.giveUp()
 		return

@@ -3,6 +3,8 @@ package frame
 import (
 	"errors"
 	"io"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // tokens reads JSON piece by piece from a stream, with whatever space is between the pieces.
@@ -110,11 +112,11 @@ func (t *tokens) value() ([]byte, error) {
 
 // nested looks at each byte once, however many pieces the value comes in.
 func (t *tokens) nested() ([]byte, error) {
-	var b balance
-	b.enter()
+	var b scan.Balance
+	b.Enter()
 	for seen := 1; ; {
 		held := t.held()
-		if n := b.skip(held[seen:]); n >= 0 {
+		if n := b.Skip(held[seen:]); n >= 0 {
 			return held[:seen+n], t.check(seen + n)
 		}
 		seen = len(held)
@@ -126,12 +128,12 @@ func (t *tokens) nested() ([]byte, error) {
 
 // passOver steps over a value in brackets and holds a piece of it at a time.
 func (t *tokens) passOver() error {
-	var b balance
-	b.enter()
+	var b scan.Balance
+	b.Enter()
 	t.discard(1)
 	for limit := t.farthest(); t.offset < limit; {
 		held := t.held()
-		if n := b.skip(held); n >= 0 {
+		if n := b.Skip(held); n >= 0 {
 			t.discard(n)
 			return nil
 		}

@@ -1,23 +1,12 @@
-package frame
+package scan
 
 import "encoding/binary"
 
-// Eight bytes are looked at as one word, a lane for each byte. What is found in a lane is marked in its top bit.
 const (
-	wordBytes = 8
-
-	ones = 0x0101010101010101 // the lowest bit of each lane
-	tops = ones << 7          // the highest bit of each lane
-
-	quotes      = ones * '"'
-	backslashes = ones * '\\'
-	openers     = ones * '{' // and '[' with lowerCase set
-	closers     = ones * '}' // and ']' with lowerCase set
-	lowerCase   = ones * 0x20
+	openers   = ones * '{' // and '[' with lowerCase set
+	closers   = ones * '}' // and ']' with lowerCase set
+	lowerCase = ones * 0x20
 )
-
-// load returns the word at p[i:], its first byte in the lowest lane.
-func load(p []byte, i int) uint64 { return binary.LittleEndian.Uint64(p[i : i+wordBytes]) }
 
 // lanes takes the top bits off a word, for equal. other has every bit set that is no mark of an ASCII byte.
 func lanes(word uint64) (low, other uint64) { return word &^ tops, word | ^uint64(tops) }
@@ -29,23 +18,23 @@ func equal(low, want uint64) uint64 { return tops - (low ^ want) }
 // sums returns in each lane how many lanes up to it are marked; the highest lane counts them all.
 func sums(marked uint64) uint64 { return marked >> 7 * ones }
 
-// balance finds the end of a JSON value in brackets, in as many pieces as it comes. It has no recursion, and nearly no
+// Balance finds the end of a JSON value in brackets, in as many pieces as it comes. It has no recursion, and nearly no
 // branch that depends on the text: with short strings every such branch is a wrong guess.
-type balance struct {
+type Balance struct {
 	depth  uint64 // of brackets open
 	quoted uint64 // every bit set inside a string, else 0
 	escape uint64 // 1 after a backslash that escapes the byte to come, else 0
 }
 
-// enter starts behind an opening bracket.
-func (b *balance) enter() { *b = balance{depth: 1} }
+// Enter starts behind an opening bracket.
+func (b *Balance) Enter() { *b = Balance{depth: 1} }
 
-// skip goes on with p and returns the length of what of it belongs to the value, or -1 if the end is not in p.
-func (b *balance) skip(p []byte) int {
+// Skip goes on with p and returns the length of what of it belongs to the value, or -1 if the end is not in p.
+func (b *Balance) Skip(p []byte) int {
 	for i := 0; i < len(p); {
 		i += b.skipWords(p[i:])
 		for stop := min(i+wordBytes, len(p)); i < stop; i++ {
-			if b.step(p[i]) {
+			if b.Step(p[i]) {
 				return i + 1
 			}
 		}
@@ -56,11 +45,11 @@ func (b *balance) skip(p []byte) int {
 // skipWords steps over the words of p that cannot hold the end, as they close fewer brackets than are open, up to one
 // where a backslash follows a backslash. This loop is where a stream's time goes: it calls nothing, so that all it
 // needs stays in registers.
-func (b *balance) skipWords(p []byte) int {
+func (b *Balance) skipWords(p []byte) int {
 	depth, quoted, escape := b.depth, b.quoted, b.escape
 	i := 0
 	for ; i <= len(p)-wordBytes; i += wordBytes {
-		low, other := lanes(load(p, i))
+		low, other := lanes(binary.LittleEndian.Uint64(p[i : i+wordBytes]))
 		slash := equal(low, backslashes) &^ other
 		escaped := slash<<8 | escape<<7
 		if slash&escaped != 0 {
@@ -81,8 +70,8 @@ func (b *balance) skipWords(p []byte) int {
 	return i
 }
 
-// step takes one byte and says whether it ends the value.
-func (b *balance) step(c byte) bool {
+// Step takes one byte and says whether it ends the value.
+func (b *Balance) Step(c byte) bool {
 	escaped := b.escape != 0
 	b.escape = 0
 	switch {
