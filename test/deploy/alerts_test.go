@@ -107,6 +107,9 @@ kubecdc_delivery_seconds_bucket{sink="out",le="+Inf"} 0+60x120
 		{"a spool grows", old + of(`kubecdc_spool_bytes{sink="out"} 0x10 0+1000000x110`), map[int][]string{50: {"KubecdcSpoolGrows"}, 120: {"KubecdcSpoolGrows"}}},
 		{"a spool shrinks", old + of(`kubecdc_spool_bytes{sink="out"} 120000000-1000000x120`), nil},
 		{"a stream fails", old + of(`kubecdc_position_age_seconds{resource="pods"} 0+60x120`), map[int][]string{37: {"KubecdcStreamBehind"}, 120: {"KubecdcStreamBehind"}}},
+		{"a stream fails for some minutes", old + of(`kubecdc_stream_state{resource="pods",state="failing"} 0x30 1x30 0x60`),
+			map[int][]string{36: {"KubecdcStreamFailing"}, 60: {"KubecdcStreamFailing"}, 62: nil, 120: nil}},
+		{"a stream fails for a moment", old + of(`kubecdc_stream_state{resource="pods",state="failing"} 0x30 1x3 0x86`), nil},
 		{"a stream is forbidden", old + of(`
 kubecdc_inventory_objects{resource="pods"} 0x120
 kubecdc_inventory_objects{resource="services"} 9x120
