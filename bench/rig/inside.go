@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -50,7 +51,7 @@ func (i *Inside) Run(ctx context.Context) (err error) {
 	const uid = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
 	return pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: uid, Sources: []pipeline.Source{from}, Store: store, StopTimeout: 20 * time.Second, Observer: pipeline.NopObserver(),
-		Sinks: []pipeline.Sink{{
+		Sinks: []delivery.Sink{{
 			Name: "file", Target: target, Queue: fifo.Limit{Bytes: 64 << 20, Records: 1 << 16},
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "bench", ClusterUID: uid}),
 		}},

@@ -13,6 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/bench"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -157,7 +158,7 @@ func (s *setup) distribute(b testing.TB, n int) {
 	target := &nullSink{want: n, done: cancel}
 	err := pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: uid, Store: s.store, StopTimeout: time.Minute, Observer: pipeline.NopObserver(),
-		Sinks: []pipeline.Sink{{
+		Sinks: []delivery.Sink{{
 			Name: sinkName, Target: target, Encoder: nullEncoder{}, Queue: fifo.Limit{Bytes: 64 << 20, Records: 1 << 16},
 		}},
 		Sources: []pipeline.Source{{

@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -48,8 +48,8 @@ func (c *cluster) destination(s *config.Sink) (*destination, error) {
 }
 
 // buildSinks makes a sink of each configured one. Every one that is wrong is in the error.
-func buildSinks(cfg *config.Config, c *cluster, to outlet) ([]pipeline.Sink, error) {
-	var sinks []pipeline.Sink
+func buildSinks(cfg *config.Config, c *cluster, to outlet) ([]delivery.Sink, error) {
+	var sinks []delivery.Sink
 	var errs []error
 	for i := range cfg.Sinks {
 		built, err := buildSink(&cfg.Sinks[i], c, to)
@@ -58,20 +58,20 @@ func buildSinks(cfg *config.Config, c *cluster, to outlet) ([]pipeline.Sink, err
 	return sinks, usage.Several("sinks", errs...)
 }
 
-func buildSink(s *config.Sink, c *cluster, to outlet) (pipeline.Sink, error) {
+func buildSink(s *config.Sink, c *cluster, to outlet) (delivery.Sink, error) {
 	d, err := c.destination(s)
 	if err != nil {
-		return pipeline.Sink{}, err
+		return delivery.Sink{}, err
 	}
 	target, err := d.build(to)
 	if err != nil {
-		return pipeline.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
+		return delivery.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
 	oversize, err := oversizeOf(s)
 	if err != nil {
-		return pipeline.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
+		return delivery.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
-	return pipeline.Sink{
+	return delivery.Sink{
 		Name:   s.Name,
 		Target: target,
 		Encoder: encode.NewEncoder(encode.Options{

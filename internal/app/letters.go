@@ -14,6 +14,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/transform"
@@ -49,7 +50,7 @@ func lettersOf(cfg *config.Config, c *cluster, f *forms) *letters {
 }
 
 // keepFor gives each sink its letters.
-func (l *letters) keepFor(sinks []pipeline.Sink) {
+func (l *letters) keepFor(sinks []delivery.Sink) {
 	for i := range sinks {
 		sinks[i].DeadLetters = l.dirs[sinks[i].Name]
 	}
@@ -137,8 +138,8 @@ func (l *letters) send(ctx context.Context, head *deadletter.Letter, force bool)
 }
 
 // oversizeOf is what becomes of a record that is too large for the sink.
-func oversizeOf(s *config.Sink) (pipeline.Oversize, error) {
-	o := pipeline.Oversize{Reject: s.Oversize == config.OversizeReject}
+func oversizeOf(s *config.Sink) (delivery.Oversize, error) {
+	o := delivery.Oversize{Reject: s.Oversize == config.OversizeReject}
 	if s.Oversize != config.OversizeTrim {
 		return o, nil
 	}
@@ -148,14 +149,14 @@ func oversizeOf(s *config.Sink) (pipeline.Oversize, error) {
 		if err != nil {
 			return o, fmt.Errorf("trim %s", strings.TrimPrefix(err.Error(), "drop "))
 		}
-		o.Trims = append(o.Trims, pipeline.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object) }})
+		o.Trims = append(o.Trims, delivery.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object) }})
 	}
 	return o, nil
 }
 
 // reshapeLetters brings the dead letters on disk into today's form, so that nobody who looks at them sees more than
 // consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
-func (a *assembly) reshapeLetters(ctx context.Context, all *letters, sinks []pipeline.Sink, f *forms) {
+func (a *assembly) reshapeLetters(ctx context.Context, all *letters, sinks []delivery.Sink, f *forms) {
 	for i := range sinks {
 		s := &sinks[i]
 		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays

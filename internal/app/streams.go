@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -134,13 +135,15 @@ func sourceObserver(f *selection.Follower) source.Observer {
 
 func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
 	return pipeline.Observer{
+		Observer: delivery.Observer{
+			Queued: func(name string, b fifo.Levels) { t.Queued(name, telemetry.Backlog(b)) },
+			Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Rejected: t.Rejected, Coalesced: t.Coalesced,
+			NotKept: t.NotKept, Dropped: t.Dropped, Trimmed: t.Trimmed, Replayed: t.Replayed,
+		},
 		Left: func(stream change.Stream) {
 			t.Left(stream)
 			nudge() // it may be back
 		},
-		Queued: func(name string, b fifo.Levels) { t.Queued(name, telemetry.Backlog(b)) },
-		Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Absent: t.Absent, Rejected: t.Rejected, Coalesced: t.Coalesced,
-		NotKept: t.NotKept, Dropped: t.Dropped, Trimmed: t.Trimmed, Replayed: t.Replayed,
-		Committed: t.Committed, CommitFailed: t.CommitFailed,
+		Absent: t.Absent, Committed: t.Committed, CommitFailed: t.CommitFailed,
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -73,7 +74,7 @@ func (a *ahead) run(line *Inlet) {
 }
 
 // live runs a life that may leave something.
-func (a *ahead) live(sinks []Sink, use func(*Inlet)) {
+func (a *ahead) live(sinks []delivery.Sink, use func(*Inlet)) {
 	a.t.Helper()
 	a.config.Sinks = sinks
 	var left *LeftError

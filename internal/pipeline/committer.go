@@ -8,7 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/line"
 )
 
@@ -63,7 +63,7 @@ func (c *committer) commit(ctx context.Context) error {
 		}
 	}
 	for _, lst := range c.listeners {
-		if !lst.isLeaving() {
+		if !lst.IsLeaving() {
 			continue
 		}
 		attempt := func() error {
@@ -73,7 +73,7 @@ func (c *committer) commit(ctx context.Context) error {
 			}
 			return err
 		}
-		if err := backoff.Retry(attempt, backoff.WithContext(retryForever(), ctx)); err != nil {
+		if err := backoff.Retry(attempt, backoff.WithContext(delivery.RetryForever(), ctx)); err != nil {
 			return err
 		}
 	}
@@ -98,12 +98,12 @@ func (c *committer) save(ctx context.Context, p *line.Batch) error {
 		}
 		return err
 	}
-	if backoff.Retry(attempt, backoff.WithContext(retryForever(), ctx)) != nil {
+	if backoff.Retry(attempt, backoff.WithContext(delivery.RetryForever(), ctx)) != nil {
 		return fmt.Errorf("save %d delivered records: %w", len(p.Records), err)
 	}
 	for _, lst := range c.listeners {
 		if extent, found := batch.Spools[lst.Name]; found {
-			lst.use(func(b *fifo.Backlog) { b.Saved(extent, p.Chunks[lst.Name]) })
+			lst.SpoolSaved(extent, p.Chunks[lst.Name])
 		}
 	}
 	c.line.Saved(p)
@@ -121,7 +121,7 @@ func (r *run) saveBatch(batch checkpoint.Batch) error {
 	}
 	for _, lst := range r.listeners {
 		if mark, found := batch.Marks[lst.Name]; found {
-			lst.noteSaved(mark)
+			lst.NoteSaved(mark)
 		}
 	}
 	return nil
@@ -144,12 +144,9 @@ func (c *committer) encode(p *line.Batch) (err error) {
 func (c *committer) batchOf(p *line.Batch) checkpoint.Batch {
 	batch := p.State()
 	for _, lst := range c.listeners {
-		lst.use(func(b *fifo.Backlog) {
-			extent, chunks, changed := b.Saving(p.Chunks[lst.Name])
-			if changed {
-				batch.Spools[lst.Name], batch.Chunks[lst.Name] = extent, chunks
-			}
-		})
+		if extent, chunks, changed := lst.SavingSpool(p.Chunks[lst.Name]); changed {
+			batch.Spools[lst.Name], batch.Chunks[lst.Name] = extent, chunks
+		}
 	}
 	return batch
 }

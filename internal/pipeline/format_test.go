@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // toyFormat is one that asks a registry for each record: err says what the registry answers.
 type toyFormat struct {
-	Encoder
+	delivery.Encoder
 	err func(ctx context.Context, rec *change.Record) error
 }
 

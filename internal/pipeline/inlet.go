@@ -2,11 +2,8 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/line"
 )
 
 // Inlet is the line as a source sees it.
@@ -22,7 +19,7 @@ func (i *Inlet) Drain(ctx context.Context, stream change.Stream) error {
 		return err
 	}
 	for _, lst := range i.run.listeners {
-		if err := lst.recallMissed(stream.String()); err != nil {
+		if err := lst.RecallMissed(stream.String()); err != nil {
 			return err
 		}
 	}
@@ -32,22 +29,7 @@ func (i *Inlet) Drain(ctx context.Context, stream change.Stream) error {
 // SinkOnly are the stream's objects that a sink's log holds and the saved state does not know, or no longer.
 func (i *Inlet) SinkOnly(stream change.Stream) (sinkOnly []change.SinkOnly) {
 	for _, lst := range i.run.listeners {
-		sinkOnly = append(sinkOnly, lst.recovery.SinkOnly(lst.Name, stream.String())...)
+		sinkOnly = append(sinkOnly, lst.Recovery.SinkOnly(lst.Name, stream.String())...)
 	}
 	return sinkOnly
-}
-
-// recallMissed finds out what a sink that comes back is to be told of the stream, of which everything is saved.
-func (l *listener) recallMissed(stream string) error {
-	none := false
-	l.recovery.With(func(r *line.Recovery) { none = r.Missed.None() })
-	if l.isAway() || l.partly.Load() || l.seat.Reaches(stream) && none {
-		return nil
-	}
-	entries, err := l.store.Missed(checkpoint.Subscription{Sink: l.Name, Stream: stream}, l.clusterUID)
-	if err != nil {
-		return fmt.Errorf("read what sink %s has missed of %s: %w", l.Name, stream, err)
-	}
-	l.recovery.With(func(r *line.Recovery) { r.Missed.Replace(stream, entries) })
-	return nil
 }

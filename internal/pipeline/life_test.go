@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -113,7 +114,7 @@ func (w *world) life(configure func(*Config), use func(saved <-chan *change.Reco
 	out := sinkOf("s", w.target)
 	out.Queue = fifo.Limit{Bytes: 1 << 20, Records: 10}
 	config := Config{
-		ClusterUID: clusterUID, Store: store, Sinks: []Sink{out}, StopTimeout: 10 * time.Second, Observer: NopObserver(),
+		ClusterUID: clusterUID, Store: store, Sinks: []delivery.Sink{out}, StopTimeout: 10 * time.Second, Observer: NopObserver(),
 		Sources: []Source{{
 			Stream:  pods(),
 			Run:     func(ctx context.Context, line *Inlet) error { return stream.Run(ctx, line) },

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestI2AMarkWaitsForWhatWasWrittenBeforeIt(t *testing.T) {
 	first := sinkOf("first", &memory{})
 	first.Coalesce = true
-	run := newRun(&Config{ClusterUID: clusterUID, Observer: NopObserver(), Sinks: []Sink{first, sinkOf("second", &memory{})}})
+	run := newRun(&Config{ClusterUID: clusterUID, Observer: NopObserver(), Sinks: []delivery.Sink{first, sinkOf("second", &memory{})}})
 	line, listeners := run.line, run.listeners
 	push := func(name string, version int) *change.Record {
 		rec := update(pods(), name, version)
@@ -27,7 +28,7 @@ func TestI2AMarkWaitsForWhatWasWrittenBeforeIt(t *testing.T) {
 	oldest := push("a", 1)
 	b, a := push("b", 2), push("a", 3) // which takes the first place
 	acknowledge := func(listener int, mark sink.Mark, batch ...*change.Record) {
-		if err := listeners[listener].seat.Ack(batch, mark); err != nil {
+		if err := listeners[listener].Seat.Ack(batch, mark); err != nil {
 			t.Fatal(err)
 		}
 	}

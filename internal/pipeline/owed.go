@@ -6,19 +6,16 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
-
-func debt(sinkName, stream string, reason change.Reason) checkpoint.Debt {
-	return checkpoint.Debt{Stream: stream, Owed: change.Owed{Sink: sinkName, Reason: reason}}
-}
 
 // debts are full snapshots for the sink of the streams that it takes.
 func (r *run) debts(sinkName string, reason change.Reason, takes func(*change.Stream) bool) []checkpoint.Debt {
 	var debts []checkpoint.Debt
 	for _, s := range r.sources() {
 		if takes(&s.Stream) {
-			debts = append(debts, debt(sinkName, s.Stream.String(), reason))
+			debts = append(debts, delivery.Debt(sinkName, s.Stream.String(), reason))
 		}
 	}
 	return debts
@@ -67,14 +64,14 @@ func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
 // asks says whether the debt's sink can be given the snapshot, and prepares for that.
 func (r *run) asks(d *checkpoint.Debt, stream *change.Stream) bool {
 	l := r.listenerOf(d.Sink)
-	if l == nil || l.isAway() || !l.takes(stream) {
+	if l == nil || l.IsAway() || !l.Takes(stream) {
 		return false
 	}
-	if d.Reason == change.Absent && l.partly.Load() {
+	if d.Reason == change.Absent && l.IsPartly() {
 		return false // what is on disk for it is not compared with what it has missed
 	}
 	if d.Reason == change.Absent {
-		l.seat.Expect(d.Stream, d.Generation)
+		l.Seat.Expect(d.Stream, d.Generation)
 	}
 	return true
 }
@@ -86,11 +83,11 @@ func (r *run) lostDebts(l *listener) ([]checkpoint.Debt, error) {
 	if err != nil {
 		return nil, err
 	}
-	debts, sources := r.debts(l.Name, change.Lost, l.takes), r.sources()
+	debts, sources := r.debts(l.Name, change.Lost, l.Takes), r.sources()
 	for subscription := range subscriptions {
 		configured := func(s Source) bool { return s.Stream.String() == subscription.Stream }
 		if subscription.Sink == l.Name && !slices.ContainsFunc(sources, configured) {
-			debts = append(debts, debt(l.Name, subscription.Stream, change.Lost))
+			debts = append(debts, delivery.Debt(l.Name, subscription.Stream, change.Lost))
 		}
 	}
 	return debts, nil
@@ -98,10 +95,11 @@ func (r *run) lostDebts(l *listener) ([]checkpoint.Debt, error) {
 
 // oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
 // may have written there. The mark is saved with the debts, and no later one that was on its way.
-func (r *run) oweLost(l *listener, mark, plain sink.Mark) error {
+func (r *run) oweLost(sinkName string, mark, plain sink.Mark) error {
+	l := r.listenerOf(sinkName)
 	r.saving.Lock()
 	defer r.saving.Unlock()
-	l.seat.Rewind(mark, plain)
+	l.Seat.Rewind(mark, plain)
 	debts, err := r.lostDebts(l)
 	if err != nil {
 		return err
@@ -109,6 +107,17 @@ func (r *run) oweLost(l *listener, mark, plain sink.Mark) error {
 	if err := r.owe(debts, map[string]sink.Mark{l.Name: mark}); err != nil {
 		return err
 	}
-	l.noteSaved(mark)
+	l.NoteSaved(mark)
 	return nil
+}
+
+// owesLost says whether the sink's log once lost records, and the snapshot after that, of a stream that there is, is
+// not complete.
+func (r *run) owesLost(name string) (bool, error) {
+	debts, err := r.Store.Debts()
+	sources := r.sources()
+	return slices.ContainsFunc(debts, func(d checkpoint.Debt) bool {
+		isOf := func(s Source) bool { return s.Stream.String() == d.Stream }
+		return d.Sink == name && d.Reason == change.Lost && slices.ContainsFunc(sources, isOf)
+	}), err
 }

@@ -14,16 +14,15 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/line"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Config is what Run runs.
 type Config struct {
 	ClusterUID string // of namespace kube-system
 	Sources    []Source
-	Sinks      []Sink
+	Sinks      []delivery.Sink
 	Store      *checkpoint.Store // opened by the caller and closed by the caller, after Run
 	Images     *line.Images      // of the Store; nil where no source keeps objects
 	// StopTimeout is how long a stop may take to deliver what is in the queues.
@@ -67,35 +66,6 @@ type Source struct {
 	// Shape, where set, decides whether a record goes on that the pipeline makes itself: a delete without its object.
 	// It may mark it as filtered. It must be safe for concurrent use.
 	Shape func(rec *change.Record)
-}
-
-// Sink is one destination and what it wants.
-type Sink struct {
-	Name    string
-	Target  sink.Sink
-	Encoder Encoder
-	// Wants says whether the sink takes the stream's records; nil is all.
-	Wants func(*change.Stream) bool
-	Queue fifo.Limit
-	// Coalesce makes the queue hold the newest record of each object alone.
-	Coalesce bool
-	// Spool is how many bytes on disk, about, take what a full queue does not; 0 makes the streams wait. A queue that
-	// coalesces goes there when its spill is triggered.
-	Spool int64
-	// Resync is how often each stream is compared with the server and given to the sink in full; 0 is never.
-	Resync time.Duration
-	// DeadLetters keep what the sink will never take; nil loses it but for the note on the wire.
-	DeadLetters DeadLetters
-	Oversize    Oversize
-}
-
-// Encoder turns records into messages. One goroutine at a time uses it.
-type Encoder interface {
-	// Encode appends the record's messages to dst, at least one, all with the record's id. They are valid until Reset.
-	// A *sink.RejectedError says that the record can never be encoded. Any other error is treated as one of the sink.
-	// After an error dst is returned as it was.
-	Encode(ctx context.Context, dst []sink.Message, rec *change.Record) ([]sink.Message, error)
-	Reset()
 }
 
 // LeftError says what a stop could not deliver within its deadline. Nothing of it is lost: the next start continues
@@ -143,6 +113,7 @@ type run struct {
 	*Config
 	line      *line.Line
 	listeners []*listener
+	stops     *delivery.Stops
 	resyncer  *resyncer
 	saving    sync.Mutex // held while marks are saved, and no longer than one attempt takes
 	oweMu     sync.Mutex // held while debts are noted and asked for
@@ -152,25 +123,28 @@ type run struct {
 	sourceMu    sync.Mutex // guards Sources
 }
 
+// listener is one of a run, with what came of opening its sink.
+type listener struct {
+	*delivery.Listener
+	opening chan openedSink // nil before that began
+}
+
 func newRun(config *Config) *run {
-	r := &run{Config: config}
-	for i, s := range config.Sinks {
-		l := newListener(i, s, config)
-		l.lost = func(mark, plain sink.Mark) error { return r.oweLost(l, mark, plain) }
-		l.shape = r.shape
-		r.listeners = append(r.listeners, l)
+	r := &run{Config: config, stops: delivery.NewStops(len(config.Sinks))}
+	common := delivery.Config{
+		ClusterUID: config.ClusterUID, Streams: config.streams(), Store: config.Store, Reshape: config.Reshape, Observer: config.Observer.Observer,
+		Stops: r.stops, Lost: r.oweLost, Shape: r.shape,
 	}
-	stopped := &stops{causes: make([]error, len(r.listeners))}
-	for _, l := range r.listeners {
-		l.stops = stopped
+	for i, s := range config.Sinks {
+		r.listeners = append(r.listeners, &listener{Listener: delivery.New(i, s, &common)})
 	}
 	var members []line.Member
 	for _, l := range r.listeners {
-		members = append(members, l.member())
+		members = append(members, l.Member())
 	}
 	r.line = line.New(members, line.Options{ClusterUID: config.ClusterUID, Images: config.Images, MarkLag: config.MarkLag})
 	for i, l := range r.listeners {
-		l.seat = r.line.Seat(i)
+		l.Seat = r.line.Seat(i)
 	}
 	r.resyncer = newResyncer(r)
 	return r
@@ -230,14 +204,14 @@ func (r *run) listen(ctx context.Context, l *listener) error {
 		if open, err := r.awaitOpen(l); err != nil || !open {
 			return err
 		}
-		if err := l.run(ctx); !errors.Is(err, errLeft) {
+		if err := l.Run(ctx); !errors.Is(err, delivery.ErrLeft) {
 			return err
 		}
-		if err := l.comesBack(); err != nil {
+		if err := l.ComeBack(); err != nil {
 			return err
 		}
 		l.opening = make(chan openedSink, 1)
-		l.opening <- openedSink{err: l.stops.cause(l.index)}
+		l.opening <- openedSink{err: r.stops.Cause(l.Index)}
 	}
 }
 
@@ -255,7 +229,7 @@ func (r *run) read(ctx context.Context, s Source, roster *Roster) error {
 func (r *run) drain(listeners *errgroup.Group, stopSinks context.CancelCauseFunc) error {
 	r.stopOpening()
 	for _, l := range r.listeners {
-		l.finish()
+		l.Finish()
 	}
 	deadline := time.AfterFunc(r.StopTimeout, func() { stopSinks(errStopped) })
 	defer deadline.Stop()
@@ -266,7 +240,7 @@ func (r *run) drain(listeners *errgroup.Group, stopSinks context.CancelCauseFunc
 func (r *run) left() error {
 	queued := map[string]int{}
 	for _, l := range r.listeners {
-		if n := query(l, (*fifo.Backlog).Unsaved); n > 0 {
+		if n := l.Unsaved(); n > 0 {
 			queued[l.Name] = n
 		}
 	}
@@ -286,4 +260,13 @@ func (r *run) closeSinks(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// shape decides whether a record goes on that a listener makes, as the stream's source decides it of its own.
+func (r *run) shape(rec *change.Record) {
+	for _, s := range r.sources() {
+		if s.Shape != nil && s.Stream.String() == rec.Stream.String() {
+			s.Shape(rec)
+		}
+	}
 }

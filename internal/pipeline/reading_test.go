@@ -62,20 +62,3 @@ func TestI6OfALogNothingIsKeptThatIsSaved(t *testing.T) {
 		t.Errorf("log is %s", got)
 	}
 }
-
-// The same when a failed batch is looked for.
-func TestI6OfAFailedBatchOnlyOursIsKept(t *testing.T) {
-	l := newListener(0, sinkOf("s", &memory{}), &Config{ClusterUID: clusterUID})
-	l.reader.Foreign = func(id change.ID) (bool, error) { return !change.SameCluster(id.Cluster, clusterUID), nil }
-	reading, err := l.reading()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours := idOf(update(pods(), "a", 5))
-	for _, id := range []string{update(pods(), "a", 5).ID("ffffffff-0000").String(), "somebody else's", ours} {
-		reading.take(id)
-	}
-	if len(reading.retried) != 1 || reading.err() != nil {
-		t.Errorf("%q are kept, %v", reading.retried, reading.err())
-	}
-}

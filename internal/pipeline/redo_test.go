@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -168,7 +169,7 @@ func TestI4NewSinkAsksForASnapshotOfWhatItWants(t *testing.T) {
 func TestI4SinkThatComesBackWasAbsent(t *testing.T) {
 	r := crashed(t, &memory{})
 	back := r.config.Sinks
-	r.config.Sinks = []Sink{sinkOf("other", &memory{})}
+	r.config.Sinks = []delivery.Sink{sinkOf("other", &memory{})}
 	if err := r.life(func(*Inlet) {}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -216,7 +217,7 @@ func TestI4ACrashRepeatsNeitherLetterNorNote(t *testing.T) {
 
 // stubborn letters cannot be kept at first.
 type stubborn struct {
-	DeadLetters
+	delivery.DeadLetters
 	failures int
 }
 
@@ -258,8 +259,8 @@ func TestI6ASinkGoesOnWhereItsDeadLettersHaveReachedTheirBound(t *testing.T) {
 }
 
 // cut removes a member of the text, which is how transform does it for this object.
-func cut(path, from, to string) Trim {
-	return Trim{Path: path, Cut: func(object []byte) ([]byte, error) {
+func cut(path, from, to string) delivery.Trim {
+	return delivery.Trim{Path: path, Cut: func(object []byte) ([]byte, error) {
 		before, rest, found := bytes.Cut(object, []byte(from))
 		_, after, ends := bytes.Cut(rest, []byte(to))
 		if !found || !ends {
@@ -280,7 +281,7 @@ func TestOversizeIsTrimmedOneCutAfterTheOther(t *testing.T) {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			p := newPost(t)
 			p.target.limit = limit
-			p.config.Sinks[0].Oversize = Oversize{Trims: []Trim{
+			p.config.Sinks[0].Oversize = delivery.Oversize{Trims: []delivery.Trim{
 				cut(".managed", `"managedFields":[`, `],`), cut(".nothing", "nothing", "is there"),
 				cut(".annotations", `"annotations":{`, `}`), cut(".data", `,"data":"`, `"`),
 			}}

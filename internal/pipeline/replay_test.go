@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -65,7 +66,7 @@ func TestI3ASupersededLetterIsKeptUnlessForced(t *testing.T) {
 				p.push(line, test.newer)
 				l := p.only()
 				err := p.replay(l, false) // the newer one may be saved, or not yet
-				var superseded *SupersededError
+				var superseded *delivery.SupersededError
 				if !errors.As(err, &superseded) || superseded.Error() != test.want {
 					t.Errorf("got %v, want %s", err, test.want)
 				}
@@ -104,7 +105,7 @@ func TestI3WhatIsNotSavedSupersedes(t *testing.T) {
 		<-written
 		p.target.max(1 << 20)
 		err := p.replay(p.only(), false)
-		var superseded *SupersededError
+		var superseded *delivery.SupersededError
 		if !errors.As(err, &superseded) {
 			t.Errorf("got %v", err)
 		}
@@ -112,30 +113,6 @@ func TestI3WhatIsNotSavedSupersedes(t *testing.T) {
 		p.drain(line, pods())
 	})
 	p.expect("huge/2/gap huge/3/updated", "huge/2/too_large")
-}
-
-// What the committer has in its hands is neither waited for nor saved.
-func TestI3WhatIsBeingSavedSupersedes(t *testing.T) {
-	p := newPost(t)
-	p.live(func(line *Inlet) {
-		p.push(line, update(pods(), "a", 1))
-		p.drain(line, pods())
-		p.config.Store = p.store
-		apart, rec := newRun(&p.config), update(pods(), "a", 2) // without a committer
-		rec.Filtered = true
-		if err := apart.line.Push(t.Context(), rec); err != nil {
-			t.Fatal(err)
-		}
-		given := apart.line.Advance()
-		now, err := apart.listeners[0].superseded(update(pods(), "a", 1))
-		if err != nil || now != "the object is at version 2" {
-			t.Errorf("got %q, %v", now, err)
-		}
-		apart.line.Saved(given[0])
-		if now, err = apart.listeners[0].superseded(update(pods(), "a", 1)); err != nil || now != "" {
-			t.Errorf("when it is not: got %q, %v", now, err)
-		}
-	})
 }
 
 func TestLetterOfADeleteIsCurrentWhileThereIsNone(t *testing.T) {

@@ -55,7 +55,7 @@ func (r *run) request(request *Request) error {
 	var debts []checkpoint.Debt
 	for _, l := range sinks {
 		debts = append(debts, r.debts(l.Name, change.Requested, func(s *change.Stream) bool {
-			return l.takes(s) && slices.Contains(streams, s.String())
+			return l.Takes(s) && slices.Contains(streams, s.String())
 		})...)
 	}
 	if len(debts) == 0 {
@@ -101,7 +101,7 @@ func (r *run) chosenSinks(name string) ([]*listener, error) {
 func (r *run) taken(sinks []*listener) string {
 	var names []string
 	for _, s := range r.sources() {
-		if slices.ContainsFunc(sinks, func(l *listener) bool { return l.takes(&s.Stream) }) {
+		if slices.ContainsFunc(sinks, func(l *listener) bool { return l.Takes(&s.Stream) }) {
 			names = append(names, s.Stream.String())
 		}
 	}

@@ -50,7 +50,7 @@ func (r *resyncer) join(s Source) {
 	fraction := 0.5 + rand.Float64()/2
 	byPeriod := map[time.Duration][]change.Owed{}
 	for _, l := range r.listeners {
-		if l.Resync > 0 && l.takes(&s.Stream) {
+		if l.Resync > 0 && l.Takes(&s.Stream) {
 			byPeriod[l.Resync] = append(byPeriod[l.Resync], change.Owed{Sink: l.Name, Reason: change.Resync})
 		}
 	}
@@ -130,5 +130,5 @@ func (r *resyncer) take(turn *resyncTurn) {
 
 // reaches says whether the sink is given the stream's records.
 func (r *resyncer) reaches(sinkName, stream string) bool {
-	return slices.ContainsFunc(r.listeners, func(l *listener) bool { return l.Name == sinkName && l.seat.Reaches(stream) })
+	return slices.ContainsFunc(r.listeners, func(l *listener) bool { return l.Name == sinkName && l.Seat.Reaches(stream) })
 }

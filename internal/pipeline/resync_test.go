@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 )
 
 // resyncRun is a run of many streams and of sinks with periods, which notes when which stream is asked.
@@ -29,7 +30,7 @@ func newResyncRun(streams int, periods map[string]time.Duration) *resyncRun {
 	config := &Config{Observer: NopObserver()}
 	for _, name := range []string{"a", "b", "c"} {
 		if period, there := periods[name]; there {
-			config.Sinks = append(config.Sinks, Sink{Name: name, Resync: period})
+			config.Sinks = append(config.Sinks, delivery.Sink{Name: name, Resync: period})
 		}
 	}
 	rr := &resyncRun{run: newRun(config), start: time.Now()}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -139,7 +140,7 @@ type rig struct {
 	failures []string
 }
 
-func newRig(t *testing.T, sinks ...Sink) *rig {
+func newRig(t *testing.T, sinks ...delivery.Sink) *rig {
 	r := &rig{t: t, dir: t.TempDir(), line: make(chan *Inlet, 2)}
 	r.ask = make(chan Request)
 	r.config = Config{ClusterUID: clusterUID, Sinks: sinks, StopTimeout: 10 * time.Second, Observer: NopObserver(), Requests: r.ask}
@@ -176,8 +177,8 @@ func (r *rig) requested() string {
 }
 
 // sinkOf makes a sink of the pipeline with room for the records.
-func sinkOf(name string, target sink.Sink) Sink {
-	return Sink{
+func sinkOf(name string, target sink.Sink) delivery.Sink {
+	return delivery.Sink{
 		Name: name, Target: target, Queue: fifo.Limit{Bytes: 1 << 20, Records: 100},
 		Encoder: encode.NewEncoder(encode.Options{Cluster: "c", ClusterUID: clusterUID}),
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/line"
 )
 
@@ -63,7 +63,7 @@ func (r *Roster) Join(s Source) error {
 // leave forgets a stream that is over. It tries until ctx ends; what is left then is over again in the next life.
 func (r *Roster) leave(ctx context.Context, s Source) {
 	forget := func() error { return r.run.forget(s) }
-	if backoff.Retry(forget, backoff.WithContext(retryForever(), ctx)) != nil {
+	if backoff.Retry(forget, backoff.WithContext(delivery.RetryForever(), ctx)) != nil {
 		return
 	}
 	r.mu.Lock()
@@ -103,26 +103,26 @@ func (r *run) enrol(s Source) error {
 		batch.Debts = nil // everybody is given the first snapshot
 	}
 	for _, l := range r.listeners {
-		l.leavesUntaken([]Source{s}, subscriptions, &batch)
+		leavesUntaken(l, []Source{s}, subscriptions, &batch)
 	}
 	var away []*listener
 	for _, l := range r.listeners {
 		subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
 		misses := func(a checkpoint.Absence) bool { return a.Subscription == subscription }
-		if l.takes(&s.Stream) && (l.isAway() || slices.ContainsFunc(absences, misses)) {
+		if l.Takes(&s.Stream) && (l.IsAway() || slices.ContainsFunc(absences, misses)) {
 			away = append(away, l)
-			leave(&batch, subscription)
+			delivery.MakeAbsent(&batch, subscription)
 		}
 	}
 	if err := r.Store.Commit(batch); err != nil {
 		return err
 	}
 	for _, l := range away {
-		l.seat.Miss(s.Stream.String())
+		l.Seat.Miss(s.Stream.String())
 	}
 	for _, l := range r.listeners {
-		if l.takes(&s.Stream) {
-			l.recovery.With(func(r *line.Recovery) { r.Log.Join(s.Stream) })
+		if l.Takes(&s.Stream) {
+			l.Recovery.With(func(r *line.Recovery) { r.Log.Join(s.Stream) })
 		}
 	}
 	r.sourceMu.Lock()
@@ -142,12 +142,12 @@ func (r *run) forget(s Source) error {
 	r.resyncer.leave(name)
 	batch := checkpoint.Batch{Over: []string{name}}
 	for _, l := range r.listeners {
-		if query(l, (*fifo.Backlog).Behind) { // the end of the stream's last reconcile is on disk, and tells of what only the log knows
+		if l.IsBehind() { // the end of the stream's last reconcile is on disk, and tells of what only the log knows
 			batch.OnDisk = true
 		} else {
-			l.recovery.With(func(r *line.Recovery) { r.Log.Leave(name) })
+			l.Recovery.With(func(r *line.Recovery) { r.Log.Leave(name) })
 		}
-		if l.takes(&s.Stream) && l.seat.Reaches(name) { // another is to be told of its end, should the stream come back
+		if l.Takes(&s.Stream) && l.Seat.Reaches(name) { // another is to be told of its end, should the stream come back
 			batch.Left = append(batch.Left, checkpoint.Subscription{Sink: l.Name, Stream: name})
 		}
 	}

@@ -184,7 +184,7 @@ func TestI4AStreamEndsWhileASinkIsAwayThatHasMoreOfIt(t *testing.T) {
 		if err := r.life(func(line *Inlet) {
 			roster := <-rosters
 			r.push(line, records...)
-			member{line.run.listeners[0]}.SpillNow()
+			line.run.listeners[0].Member().Patience.SpillNow()
 			close(over)
 			<-left
 			if again {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -67,7 +66,7 @@ func (r *rig) expectLog(target *late, want string) {
 	}
 	r.requests = nil
 	if err := r.life(func(line *Inlet) {
-		r.await("the open sink", func() bool { return line.run.listeners[0].compared.Load() })
+		r.await("the open sink", func() bool { return line.run.listeners[0].IsJoined() })
 		r.drain(line, pods())
 		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) > 0 {
 			r.t.Errorf("the next life knows of %+v", sinkOnly)
@@ -92,7 +91,7 @@ func TestI4LateSinkIsToldOfSinkOnlyObjectsByTheRecordsOfAReconcileThatDidNotKnow
 				}
 				r.push(line, blind()...)
 				if policy == "spool" {
-					member{line.run.listeners[0]}.SpillNow()
+					line.run.listeners[0].Member().Patience.SpillNow()
 					r.drain(line, pods())
 				}
 				close(target.may)
@@ -115,7 +114,7 @@ func TestI4SinkOnlyObjectsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T)
 			if err := r.life(func(line *Inlet) {
 				r.push(line, blind()...)
 				r.push(line, unseenC(), endAt(30))
-				member{line.run.listeners[0]}.SpillNow()
+				line.run.listeners[0].Member().Patience.SpillNow()
 				r.drain(line, pods())
 			}); err != nil {
 				t.Fatal(err)
@@ -173,7 +172,7 @@ func TestI1RejectedDeleteOfASinkOnlyObjectAcknowledgesNothing(t *testing.T) {
 		r.push(line, blind()...)
 		close(target.may)
 		r.drain(line, pods())
-		if left := query(line.run.listeners[0], (*fifo.Backlog).Unsaved); left != 0 {
+		if left := line.run.listeners[0].Unsaved(); left != 0 {
 			t.Errorf("%d records are left", left)
 		}
 	}); err != nil {
@@ -214,7 +213,7 @@ func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
 				if err := r.life(func(line *Inlet) {
 					r.push(line, records...)
 					if policy == "spool" {
-						member{line.run.listeners[0]}.SpillNow()
+						line.run.listeners[0].Member().Patience.SpillNow()
 						r.drain(line, pods())
 					}
 					close(target.may)
@@ -266,14 +265,5 @@ func TestI3WhatIsInLineOfASinkOnlyObjectIsNotAskedFor(t *testing.T) {
 		}
 	}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// The delete of a sink-only object says which reconcile found it, also before a record of the watch.
-func TestI4SinkOnlyObjectBeforeARecordOfTheWatchIsOfTheReconcile(t *testing.T) {
-	l, frame := listener{shape: func(*change.Record) {}}, &change.Snapshot{ID: "20.1"}
-	gone := []change.Entry{{Key: change.Key{Name: "b"}, UID: "uid-b"}}
-	if batch := l.appendGone(nil, gone, update(pods(), "b", 21), frame); len(batch) != 1 || batch[0].Snapshot != frame || batch[0].Key.Name != "b" {
-		t.Errorf("before it are %+v", batch)
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-func merging(name string, target sink.Sink, records int) Sink {
+func merging(name string, target sink.Sink, records int) delivery.Sink {
 	s := spooling(name, target, records)
 	s.Coalesce = true
 	return s

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -23,7 +24,7 @@ func newSpoolingPost(t *testing.T) (p *post, release func()) {
 // between them.
 func TestI4WhatIsRejectedFromDiskIsTrimmedEachByItself(t *testing.T) {
 	p, release := newSpoolingPost(t)
-	p.config.Sinks[0].Oversize.Trims = []Trim{{Path: ".data", Cut: func([]byte) ([]byte, error) { return []byte("{}"), nil }}}
+	p.config.Sinks[0].Oversize.Trims = []delivery.Trim{{Path: ".data", Cut: func([]byte) ([]byte, error) { return []byte("{}"), nil }}}
 	var want []string
 	p.live(func(line *Inlet) {
 		for i := 1; i <= 12; i++ {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -27,7 +28,7 @@ func (m *memory) hang() (release func()) {
 	return sync.OnceFunc(func() { close(open) })
 }
 
-func spooling(name string, target sink.Sink, records int) Sink {
+func spooling(name string, target sink.Sink, records int) delivery.Sink {
 	s := sinkOf(name, target)
 	s.Queue, s.Spool = fifo.Limit{Bytes: 1 << 20, Records: records}, 1<<20
 	return s

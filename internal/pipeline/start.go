@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -46,7 +47,7 @@ func (r *run) open(ctx context.Context) error {
 		}
 	}
 	for _, l := range r.listeners {
-		if l.joined {
+		if l.IsJoined() {
 			r.resumeCorrections(l)
 		}
 	}
@@ -65,11 +66,11 @@ func (r *run) beginOpen(ctx context.Context, l *listener) {
 // joinInTime takes a sink that was opened before the sources begin. One that cannot be is tried again later, unless
 // it was the last.
 func (r *run) joinInTime(l *listener, opened openedSink) error {
-	if !isPermanent(opened.err) {
+	if !delivery.IsPermanent(opened.err) {
 		return r.join(l, opened, r.note)
 	}
 	l.opening <- opened // for its listener
-	return l.stops.stop(l.index, opened.err)
+	return r.stops.Stop(l.Index, opened.err)
 }
 
 // resumeCorrections repeats the full snapshots whose corrections the sink has and the saved state does not know. A
@@ -77,7 +78,7 @@ func (r *run) joinInTime(l *listener, opened openedSink) error {
 func (r *run) resumeCorrections(l *listener) {
 	for _, s := range r.sources() {
 		corrected := false
-		l.recovery.With(func(r *line.Recovery) { corrected = r.Log.Corrected(&s.Stream) })
+		l.Recovery.With(func(r *line.Recovery) { corrected = r.Log.Corrected(&s.Stream) })
 		if corrected {
 			s.Request(change.Owed{Sink: l.Name, Reason: change.Resync})
 		}
@@ -87,30 +88,30 @@ func (r *run) resumeCorrections(l *listener) {
 // awaitOpen waits until the sink is open, where it was not in time; false is that the run ends first. Meanwhile it is
 // stopped where only a person can help.
 func (r *run) awaitOpen(l *listener) (bool, error) {
-	if l.joined {
+	if l.IsJoined() {
 		return true, nil
 	}
 	var opened openedSink
 	for {
 		opened = <-l.opening
-		if opened.err == nil || r.opening.Err() != nil || !isPermanent(opened.err) && !l.isAway() {
+		if opened.err == nil || r.opening.Err() != nil || !delivery.IsPermanent(opened.err) && !l.IsAway() {
 			break
 		}
 		if err := r.failedToOpen(l, opened.err); err != nil {
-			l.joined = true
-			return false, isEnd(err)
+			l.Join()
+			return false, delivery.IsEnd(err)
 		}
 		r.beginOpen(r.opening, l)
 	}
-	err := l.goOn(r.opening)
-	if l.joined = true; opened.err != nil && r.opening.Err() != nil {
+	err := l.GoOn(r.opening)
+	if l.Join(); opened.err != nil && r.opening.Err() != nil {
 		return false, nil // it was told to give up
 	}
-	if err != nil && !errors.Is(err, errLeft) {
+	if err != nil && !errors.Is(err, delivery.ErrLeft) {
 		return false, nil
 	}
-	l.stops.resume(l.index)
-	back := l.isAway() || l.partly.Load()
+	r.stops.Resume(l.Index)
+	back := l.Misses()
 	if err := r.join(l, opened, r.owe); err != nil {
 		return false, err
 	}
@@ -118,24 +119,24 @@ func (r *run) awaitOpen(l *listener) (bool, error) {
 	if back {
 		err = r.requestOwed(func(d checkpoint.Debt) bool { return d.Sink == l.Name })
 	}
-	return err == nil || errors.Is(err, errLeft), err
+	return err == nil || errors.Is(err, delivery.ErrLeft), err
 }
 
 // failedToOpen returns when the sink may be opened again. One that is absent holds up nobody, and ends nothing either.
 func (r *run) failedToOpen(l *listener, err error) error {
-	if isPermanent(err) {
-		return l.halt(r.opening, err)
+	if delivery.IsPermanent(err) {
+		return l.Halt(r.opening, err)
 	}
 	r.Observer.Failed(l.Name, err)
-	return l.patience.wait(r.opening)
+	return l.Wait(r.opening)
 }
 
 // closeUnopened waits for the sinks that are still being opened, when the run ends before it began.
 func (r *run) closeUnopened() {
 	for _, l := range r.listeners {
-		if l.opening != nil && !l.joined {
+		if l.opening != nil && !l.IsJoined() {
 			<-l.opening
-			l.joined = true
+			l.Join()
 		}
 	}
 }
@@ -146,7 +147,7 @@ func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err erro
 	if err != nil {
 		return false, fmt.Errorf("read the mark of sink %s: %w", l.Name, err)
 	}
-	err = l.openFirst(ctx, mark)
+	err = l.OpenFirst(ctx, mark)
 	var lost *sink.LostError
 	switch {
 	case errors.As(err, &lost):
@@ -156,37 +157,22 @@ func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err erro
 	}
 	owed, err := r.owesLost(l.Name)
 	if err == nil && (owed || lost != nil) {
-		err = l.recall(ctx)
+		err = l.Recall(ctx)
 	}
 	return lost != nil, err
-}
-
-// openFirst is open in a new process, or after the sink has left. What the sink could not mend by itself is tried
-// again: the others go on.
-func (l *listener) openFirst(ctx context.Context, mark sink.Mark) error {
-	for {
-		err := l.open(ctx, mark)
-		if err == nil || l.opened || isPermanent(err) || ctx.Err() != nil {
-			return err
-		}
-		l.observer.Failed(l.Name, err)
-		if err := l.patience.wait(ctx); err != nil {
-			return err
-		}
-	}
 }
 
 // join saves where a sink stands that is open now, before its first record, and what it is owed where its log lost
 // records.
 func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, map[string]sink.Mark) error) error {
-	l.joined = true
+	l.Join()
 	if opened.err != nil {
 		return opened.err
 	}
-	if err := errors.Join(r.returned(l), l.noteUnread()); err != nil {
+	if err := l.NoteBehind(); err != nil {
 		return err
 	}
-	l.seat.Rewind(l.mark, l.plain)
+	l.Rewind()
 	var debts []checkpoint.Debt
 	if opened.lost {
 		known, err := r.Store.Streams()
@@ -200,11 +186,11 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 	}
 	r.saving.Lock()
 	defer r.saving.Unlock()
-	if err := save(debts, map[string]sink.Mark{l.Name: l.mark}); err != nil {
+	if err := save(debts, map[string]sink.Mark{l.Name: l.Mark()}); err != nil {
 		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
 	}
-	l.noteSaved(l.mark)
-	l.rejoin()
+	l.NoteSaved(l.Mark())
+	l.Rejoin()
 	return nil
 }
 
@@ -235,7 +221,7 @@ func (r *run) prepare() error {
 		if err := r.base(l, &batch); err != nil {
 			return err
 		}
-		if err := l.loadSpool(); err != nil {
+		if err := l.LoadSpool(); err != nil {
 			return fmt.Errorf("read the spool of sink %s: %w", l.Name, err)
 		}
 	}
@@ -244,7 +230,7 @@ func (r *run) prepare() error {
 		return !found
 	})
 	for _, l := range r.listeners {
-		l.leavesUntaken(r.Sources, subscriptions, &batch)
+		leavesUntaken(l, r.Sources, subscriptions, &batch)
 	}
 	kept, err := r.depart(&batch, subscriptions)
 	if err != nil {
@@ -267,7 +253,7 @@ func (r *run) base(l *listener, batch *checkpoint.Batch) error {
 	if err != nil || len(replayBases) == 0 && l.Spool == 0 {
 		return err
 	}
-	l.seat.Base()
+	l.Seat.Base()
 	for _, s := range r.Sources {
 		stream := s.Stream.String()
 		if _, found := replayBases[stream]; found {
@@ -280,26 +266,26 @@ func (r *run) base(l *listener, batch *checkpoint.Batch) error {
 		replayBases[stream] = position
 		batch.Based[checkpoint.Subscription{Sink: l.Name, Stream: stream}] = position
 	}
-	l.reader.ReplayBase = replayBases
+	l.CompareWith(replayBases)
 	return nil
 }
 
 // subscriptionOf compares what the listener's sink takes of the stream with the subscriptions that it has.
 func subscriptionOf(l *listener, s Source, subscriptions map[checkpoint.Subscription]bool, batch *checkpoint.Batch) {
 	subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
-	if l.takes(&s.Stream) && !subscriptions[subscription] {
+	if l.Takes(&s.Stream) && !subscriptions[subscription] {
 		batch.Taken = append(batch.Taken, subscription)
-		batch.Debts = append(batch.Debts, debt(l.Name, subscription.Stream, change.NewSink))
+		batch.Debts = append(batch.Debts, delivery.Debt(l.Name, subscription.Stream, change.NewSink))
 	}
 }
 
 // leavesUntaken notes that the sink misses the streams that it had and does not take any more: should it take them
 // again one day, it is to be told what is gone.
-func (l *listener) leavesUntaken(sources []Source, subscriptions map[checkpoint.Subscription]bool, batch *checkpoint.Batch) {
+func leavesUntaken(l *listener, sources []Source, subscriptions map[checkpoint.Subscription]bool, batch *checkpoint.Batch) {
 	for _, s := range sources {
 		subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
-		if subscriptions[subscription] && !l.takes(&s.Stream) {
-			leave(batch, subscription)
+		if subscriptions[subscription] && !l.Takes(&s.Stream) {
+			delivery.MakeAbsent(batch, subscription)
 		}
 	}
 }

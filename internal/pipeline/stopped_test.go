@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -112,7 +113,7 @@ func TestTheRunEndsWithTheLastSinkThatStops(t *testing.T) {
 }
 
 func TestTheRunDoesNotBeginWhereNoSinkCanBeOpened(t *testing.T) {
-	wrong := func(text string) Sink {
+	wrong := func(text string) delivery.Sink {
 		return sinkOf(text, &memory{lost: &sink.PermanentError{Err: errors.New("wrong " + text)}})
 	}
 	r := newRig(t, wrong("a"), wrong("b"))

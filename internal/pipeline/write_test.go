@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // tombstones is an encoder that appends a message without a value to each delete.
-type tombstones struct{ Encoder }
+type tombstones struct{ delivery.Encoder }
 
 func (e tombstones) Encode(ctx context.Context, dst []sink.Message, rec *change.Record) ([]sink.Message, error) {
 	dst, err := e.Encoder.Encode(ctx, dst, rec)
@@ -57,15 +58,6 @@ func TestI4RejectedMessageIsItsRecord(t *testing.T) {
 	const want = "first/1/updated a/2/deleted a/2/deleted b/3/deleted b/3/deleted huge/4/gap huge/5/gap c/6/deleted c/6/deleted"
 	if got := target.short(); got != want {
 		t.Errorf("log is %s, want %s", got, want)
-	}
-}
-
-func TestMessageIsFoundInItsRecord(t *testing.T) {
-	l := &listener{ends: []int{1, 3, 4, 6}}
-	for message, want := range []int{0, 1, 1, 2, 3, 3, 4} {
-		if got := l.recordOf(message); got != want {
-			t.Errorf("message %d is of record %d, want %d", message, got, want)
-		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -137,7 +138,7 @@ func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	ctx, stop := context.WithCancel(r.t.Context())
 	defer stop()
 	err = pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: "u", Sources: sources, Sinks: []pipeline.Sink{{Name: "out", Target: idle{}, Queue: fifo.Limit{Bytes: 1, Records: 1}}}, Store: store, StopTimeout: time.Minute,
+		ClusterUID: "u", Sources: sources, Sinks: []delivery.Sink{{Name: "out", Target: idle{}, Queue: fifo.Limit{Bytes: 1, Records: 1}}}, Store: store, StopTimeout: time.Minute,
 		Follow: func(_ context.Context, roster *pipeline.Roster) error {
 			defer stop()
 			r.roster = roster

@@ -43,7 +43,8 @@ func arrows() map[string][]string {
 		"internal/source":           {"internal/change", "internal/source/frame"},
 		"internal/deadletter":       {"internal/change", "internal/disk", "internal/sink"},
 		"internal/line":             {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/sink"},
-		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/line", "internal/redo", "internal/sink"},
+		"internal/delivery":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/line", "internal/redo", "internal/sink"},
+		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/delivery", "internal/line", "internal/sink"},
 		"internal/control":          {"internal/change", "internal/checkpoint"},
 		"internal/page":             {"internal/change"},
 		"internal/telemetry":        {"internal/change", "internal/sink"},
@@ -61,7 +62,7 @@ func arrows() map[string][]string {
 		},
 		"internal/app": {
 			"internal/change", "internal/checkpoint", "internal/config", "internal/console", "internal/control", "internal/deadletter",
-			"internal/decode", "internal/encode", "internal/disk", "internal/fifo", "internal/line", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
+			"internal/decode", "internal/delivery", "internal/encode", "internal/disk", "internal/fifo", "internal/line", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
 			"internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats", "internal/sink/nats/embedded",
 			"internal/source", "internal/telemetry", "internal/transform", "internal/usage", "internal/verify",
 		},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -105,13 +106,13 @@ func (l *life) serve(stream change.Stream, session *source.Session) {
 	l.sessions = append(l.sessions, served{stream.Resource.Name, session})
 }
 
-func (l *life) sinks(uid string) []pipeline.Sink {
-	var all []pipeline.Sink
+func (l *life) sinks(uid string) []delivery.Sink {
+	var all []delivery.Sink
 	for _, spec := range l.world.script.Sinks {
 		if !l.has(spec.Name) {
 			continue
 		}
-		all = append(all, pipeline.Sink{
+		all = append(all, delivery.Sink{
 			Name: spec.Name, Target: newLogSink(l.world.logs[spec.Name], l),
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
 			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },

@@ -1,12 +1,9 @@
-package pipeline
+package delivery
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"github.com/cenkalti/backoff/v4"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/line"
@@ -15,7 +12,7 @@ import (
 
 // open opens the sink at the mark and remembers what its log holds behind it. A sink without a mark gets one before its
 // first record, so that a crash after that record finds it. After a *sink.LostError the sink is open.
-func (l *listener) open(ctx context.Context, mark sink.Mark) error {
+func (l *Listener) open(ctx context.Context, mark sink.Mark) error {
 	left, err := l.openAs(ctx, mark)
 	var lost *sink.LostError
 	if err != nil && !errors.As(err, &lost) {
@@ -38,7 +35,7 @@ func (l *listener) open(ctx context.Context, mark sink.Mark) error {
 }
 
 // openAs opens the sink again at the mark of its last write, or for the first time at the saved one.
-func (l *listener) openAs(ctx context.Context, mark sink.Mark) (remains, error) {
+func (l *Listener) openAs(ctx context.Context, mark sink.Mark) (remains, error) {
 	if !l.opened {
 		return l.openSaved(ctx, mark, func() (*behindMark, error) { return l.firstReading(l.spooledFirst) })
 	}
@@ -56,7 +53,7 @@ type remains struct {
 // openSaved opens the sink at its saved mark, which may carry ids. Where the log has lost it, not all that it carries
 // is still there; but what lies behind the plain mark is, as far as the log reaches that. The error is a
 // *sink.LostError then, too.
-func (l *listener) openSaved(ctx context.Context, saved sink.Mark, begin beginning) (remains, error) {
+func (l *Listener) openSaved(ctx context.Context, saved sink.Mark, begin beginning) (remains, error) {
 	carried, err := l.store.Carried(l.Name)
 	if err != nil {
 		return remains{}, err
@@ -86,7 +83,7 @@ type beginning func() (*behindMark, error)
 
 // read opens the sink at the mark, and folds what the mark carries and what the log holds behind it. After a
 // *sink.LostError that is nothing.
-func (l *listener) read(ctx context.Context, mark sink.Mark, begin beginning, carried []string) (*behindMark, error) {
+func (l *Listener) read(ctx context.Context, mark sink.Mark, begin beginning, carried []string) (*behindMark, error) {
 	var behind *behindMark
 	var failed error
 	again := func() func(string) {
@@ -115,21 +112,21 @@ func (l *listener) read(ctx context.Context, mark sink.Mark, begin beginning, ca
 }
 
 // firstReading begins to read what an earlier process left: its records come again in whatever shape.
-func (l *listener) firstReading(spooled []*change.Record) (*behindMark, error) {
+func (l *Listener) firstReading(spooled []*change.Record) (*behindMark, error) {
 	behind, err := l.reading()
 	if err != nil {
 		return nil, err
 	}
-	behind.log = l.reader.Read(l.recovery.Streams(), spooled)
-	if l.isStopped() || l.partly.Load() {
-		behind.held = newHeldReading(l, l.recovery.Streams())
+	behind.log = l.reader.Read(l.Recovery.Streams(), spooled)
+	if l.is(state.lacks) {
+		behind.held = newHeldReading(l, l.Recovery.Streams())
 	}
 	behind.unread, err = newUnreadReading(l)
 	return behind, err
 }
 
 // reading begins to read what this process' last batch left, which is tried again as it is.
-func (l *listener) reading() (*behindMark, error) {
+func (l *Listener) reading() (*behindMark, error) {
 	behind := &behindMark{
 		reader: &l.reader, retried: map[string]struct{}{},
 		letters: func(string) {}, settle: func() error { return nil },
@@ -142,15 +139,8 @@ func (l *listener) reading() (*behindMark, error) {
 	return behind, err
 }
 
-// isStopped says whether the sink is stopped, or not in line.
-func (l *listener) isStopped() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.away || l.halted
-}
-
 // remember notes what the log holds.
-func (l *listener) remember(behind *behindMark) {
+func (l *Listener) remember(behind *behindMark) {
 	if behind.log == nil {
 		l.retried = behind.retried
 		return
@@ -162,12 +152,12 @@ func (l *listener) remember(behind *behindMark) {
 	if behind.unread != nil {
 		l.unread = behind.unread.all
 	}
-	l.recovery.With(func(r *line.Recovery) { r.Log.Know(behind.log) })
+	l.Recovery.With(func(r *line.Recovery) { r.Log.Know(behind.log) })
 	l.compared.Store(true)
 }
 
 // reopen opens the sink again at the last mark, after an error that the sink could not mend, for as long as ctx lives.
-func (l *listener) reopen(ctx context.Context) error {
+func (l *Listener) reopen(ctx context.Context) error {
 	var lost *sink.LostError
 	again := func() error {
 		if lost != nil {
@@ -177,7 +167,7 @@ func (l *listener) reopen(ctx context.Context) error {
 		if err == nil {
 			err = l.open(ctx, l.mark)
 		}
-		if err == nil || ctx.Err() != nil || isPermanent(err) {
+		if err == nil || ctx.Err() != nil || IsPermanent(err) {
 			return err
 		}
 		l.observer.Failed(l.Name, err)
@@ -190,42 +180,17 @@ func (l *listener) reopen(ctx context.Context) error {
 		if err := l.patience.wait(ctx); err != nil {
 			return err
 		}
-		if err := again(); err == nil || ctx.Err() != nil || isPermanent(err) {
+		if err := again(); err == nil || ctx.Err() != nil || IsPermanent(err) {
 			return err
 		}
 	}
 }
 
-// patience is how long a sink that failed is left alone before it is opened again. That it opens proves nothing, so
-// the waits grow until it has taken a batch. The zero value is ready for use.
-type patience struct {
-	waits *backoff.ExponentialBackOff // nil: it did not fail since
-}
-
-// wait returns when the sink may be opened again, at once after the first failure, or with ctx's error.
-func (p *patience) wait(ctx context.Context) error {
-	if p.waits == nil {
-		p.waits = retryForever()
-		return ctx.Err()
-	}
-	timer := time.NewTimer(p.waits.NextBackOff())
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// reset notes that the sink has taken a batch.
-func (p *patience) reset() { p.waits = nil }
-
 // makeGood is the answer to a log that lost records while running. The saved mark stays, if the log still reaches it.
 // If it does not, it goes back to the log's end: were it to stay, the log could grow to it again, and a crash would
 // find nothing behind it. It never goes forward, since what lies between may not be saved.
-func (l *listener) makeGood(ctx context.Context) error {
-	end, saved := l.mark, l.savedMark()
+func (l *Listener) makeGood(ctx context.Context) error {
+	end, saved := l.mark, l.SavedMark()
 	left, err := l.openSaved(ctx, saved, func() (*behindMark, error) { return l.firstReading(nil) })
 	var lost *sink.LostError
 	if err != nil && !errors.As(err, &lost) {
@@ -234,23 +199,38 @@ func (l *listener) makeGood(ctx context.Context) error {
 	if left.plain == "" {
 		left.mark, left.plain = end, end
 	}
-	l.recovery.With(func(r *line.Recovery) { r.Log.Know(left.behind.log) }) // what was known of the log may be what was lost
-	if err := l.recall(ctx); err != nil {
+	l.Recovery.With(func(r *line.Recovery) { r.Log.Know(left.behind.log) }) // what was known of the log may be what was lost
+	if err := l.Recall(ctx); err != nil {
 		return err
 	}
-	return l.lost(left.mark, left.plain)
+	return l.lost(l.Name, left.mark, left.plain)
 }
 
-func isPermanent(err error) bool {
-	var permanent *sink.PermanentError
-	return errors.As(err, &permanent)
+// OpenFirst is open in a new process, or after the sink has left. What the sink could not mend by itself is tried
+// again: the others go on.
+func (l *Listener) OpenFirst(ctx context.Context, mark sink.Mark) error {
+	for {
+		err := l.open(ctx, mark)
+		if err == nil || l.opened || IsPermanent(err) || ctx.Err() != nil {
+			return err
+		}
+		l.observer.Failed(l.Name, err)
+		if err := l.patience.wait(ctx); err != nil {
+			return err
+		}
+	}
 }
 
-// retryForever waits 0.1 s at first and 10 s at most.
-func retryForever() *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond),
-		backoff.WithMaxInterval(10*time.Second),
-		backoff.WithMaxElapsedTime(0),
-	)
+// Mark is where the open sink goes on from.
+func (l *Listener) Mark() sink.Mark { return l.mark }
+
+// Rewind makes the line go on from there.
+func (l *Listener) Rewind() { l.Seat.Rewind(l.mark, l.plain) }
+
+// Wait returns when a sink that did not open may be opened again.
+func (l *Listener) Wait(ctx context.Context) error { return l.patience.wait(ctx) }
+
+// CompareWith makes the positions those that the sink's log is compared with.
+func (l *Listener) CompareWith(replayBases map[string]change.Position) {
+	l.reader.ReplayBase = replayBases
 }

@@ -1,4 +1,4 @@
-package pipeline
+package delivery
 
 import (
 	"cmp"
@@ -12,10 +12,10 @@ import (
 )
 
 // taking finds out what the record proves. The state may be ahead of what the sink has, and then the rest is in line.
-func (l *listener) taking(rec *change.Record) (*redo.Taking, error) {
+func (l *Listener) taking(rec *change.Record) (*redo.Taking, error) {
 	now := &redo.Taking{ClusterUID: l.clusterUID, Old: query(l, (*fifo.Backlog).IsOld), Behind: query(l, (*fifo.Backlog).Behind)}
 	var left []change.Entry
-	l.recovery.With(func(r *line.Recovery) { left = r.Log.Left(rec, l.clusterUID) })
+	l.Recovery.With(func(r *line.Recovery) { left = r.Log.Left(rec, l.clusterUID) })
 	for _, entry := range left {
 		known, err := l.knows(rec.Stream.String(), &entry)
 		if err != nil {
@@ -37,7 +37,7 @@ func (l *listener) taking(rec *change.Record) (*redo.Taking, error) {
 }
 
 // knows says whether the state has the object, or a record of it for all sinks is in line and not saved.
-func (l *listener) knows(stream string, object *change.Entry) (bool, error) {
+func (l *Listener) knows(stream string, object *change.Entry) (bool, error) {
 	isSaved := func() (bool, error) {
 		entry, found, err := l.store.Lookup(stream, object.Key)
 		return found && entry.UID == object.UID, err
@@ -48,7 +48,7 @@ func (l *listener) knows(stream string, object *change.Entry) (bool, error) {
 	of := func(rec *change.Record) bool {
 		return rec.Key == object.Key && rec.UID == object.UID && rec.Sink == "" && rec.Op.OfObject()
 	}
-	if l.seat.Newest(stream, of) != nil {
+	if l.Seat.Newest(stream, of) != nil {
 		return true, nil
 	}
 	return isSaved() // by now
@@ -56,13 +56,13 @@ func (l *listener) knows(stream string, object *change.Entry) (bool, error) {
 
 // appendGone puts the deletes of the sink-only objects into what is to be written before the record. Where that came of
 // the watch and was merged with what a reconcile had found, the reconcile is the one of the frame.
-func (l *listener) appendGone(batch []*change.Record, gone []change.Entry, before *change.Record, frame *change.Snapshot) []*change.Record {
+func (l *Listener) appendGone(batch []*change.Record, gone []change.Entry, before *change.Record, frame *change.Snapshot) []*change.Record {
 	for _, entry := range gone {
 		rec := &change.Record{
 			Stream: before.Stream, Op: change.Deleted, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion,
 			Received: time.Now(), FinalStateUnknown: true, Aside: true, Snapshot: cmp.Or(before.Snapshot, frame), Sink: l.Name, Epoch: before.Epoch,
 		}
-		l.recovery.With(func(r *line.Recovery) {
+		l.Recovery.With(func(r *line.Recovery) {
 			r.Undeleted.Told(rec)
 			r.Missed.Tells(rec)
 		})
@@ -71,13 +71,4 @@ func (l *listener) appendGone(batch []*change.Record, gone []change.Entry, befor
 		}
 	}
 	return batch
-}
-
-// shape decides whether a record goes on that a listener makes, as the stream's source decides it of its own.
-func (r *run) shape(rec *change.Record) {
-	for _, s := range r.sources() {
-		if s.Shape != nil && s.Stream.String() == rec.Stream.String() {
-			s.Shape(rec)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package pipeline
+package delivery
 
 import (
 	"fmt"
@@ -24,15 +24,15 @@ type unreadReading struct {
 }
 
 // newUnreadReading begins one. It is nil where the state knows no such streams.
-func newUnreadReading(l *listener) (*unreadReading, error) {
-	present := l.recovery.Streams()
+func newUnreadReading(l *Listener) (*unreadReading, error) {
+	present := l.Recovery.Streams()
 	names, err := l.store.Streams()
 	if err != nil {
 		return nil, err
 	}
 	var streams []*change.Stream
 	for _, name := range names {
-		if slices.ContainsFunc(present, isNamed(name)) {
+		if slices.ContainsFunc(present, func(s *change.Stream) bool { return s.String() == name }) {
 			continue
 		}
 		stream, known, err := l.store.Resource(name)
@@ -53,7 +53,7 @@ func newUnreadReading(l *listener) (*unreadReading, error) {
 }
 
 // misses are the streams that the sink is absent from.
-func (l *listener) misses() (map[string]bool, error) {
+func (l *Listener) misses() (map[string]bool, error) {
 	absences, err := l.store.Absences()
 	streams := map[string]bool{}
 	for _, a := range absences {
@@ -85,7 +85,7 @@ func (r *unreadReading) take(text string) {
 
 // noteUnread makes the sink absent from the streams of which the log holds more than the state knows, before the mark
 // moves on.
-func (l *listener) noteUnread() error {
+func (l *Listener) noteUnread() error {
 	unread := l.unread
 	if l.unread = nil; len(unread) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func (l *listener) noteUnread() error {
 }
 
 // noteAbsent makes the sink absent from the streams of what is held, unless it is so already.
-func (l *listener) noteAbsent(held []checkpoint.Held, batch *checkpoint.Batch) error {
+func (l *Listener) noteAbsent(held []checkpoint.Held, batch *checkpoint.Batch) error {
 	absences, err := l.store.Absences()
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (l *listener) noteAbsent(held []checkpoint.Held, batch *checkpoint.Batch) e
 	for _, h := range held {
 		if !absent[h.Subscription] {
 			absent[h.Subscription] = true
-			leave(batch, h.Subscription)
+			MakeAbsent(batch, h.Subscription)
 		}
 	}
 	for first := true; first || len(held) > 0; first = false {
@@ -125,7 +125,7 @@ func (l *listener) noteAbsent(held []checkpoint.Held, batch *checkpoint.Batch) e
 
 // leaveOut notes what is left out of the records on disk, since their streams are not configured: what is not must not
 // leave (I9). The sink lacks it from the first of them on, and of a delete it is to be told when the stream is back.
-func (l *listener) leaveOut(records []*change.Record) error {
+func (l *Listener) leaveOut(records []*change.Record) error {
 	var missed []checkpoint.Held
 	var batch checkpoint.Batch
 	for _, rec := range records {
@@ -147,8 +147,8 @@ func (l *listener) leaveOut(records []*change.Record) error {
 }
 
 // lacks makes the sink absent from the record's stream, from before the record on.
-func (l *listener) lacks(batch *checkpoint.Batch, subscription checkpoint.Subscription, rec *change.Record) {
-	leave(batch, subscription)
+func (l *Listener) lacks(batch *checkpoint.Batch, subscription checkpoint.Subscription, rec *change.Record) {
+	MakeAbsent(batch, subscription)
 	from := change.VersionBelow(rec.ResourceVersion)
 	if rec.Snapshot != nil {
 		from = rec.Snapshot.From

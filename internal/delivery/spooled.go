@@ -1,4 +1,4 @@
-package pipeline
+package delivery
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 )
 
 // takeSpooled takes the oldest records from disk, those that the sink still takes.
-func (l *listener) takeSpooled() ([]*change.Record, error) {
+func (l *Listener) takeSpooled() ([]*change.Record, error) {
 	before := query(l, (*fifo.Backlog).Extent)
 	after := before
 	records, others, err := l.readSpool(&after)
@@ -23,14 +23,14 @@ func (l *listener) takeSpooled() ([]*change.Record, error) {
 	}
 	l.use(func(b *fifo.Backlog) { b.TakeRead(&before, &after, records) })
 	if len(records) == 0 {
-		err = l.acknowledged(nil, "")
+		err = l.Seat.Ack(nil, "")
 	}
 	return records, err
 }
 
 // readSpool reads a batch from the front of the extent. Records of streams that the sink does not take any more are
 // left out: what is not configured must not leave (I9).
-func (l *listener) readSpool(extent *fifo.Spool) (taken, left []*change.Record, err error) {
+func (l *Listener) readSpool(extent *fifo.Spool) (taken, left []*change.Record, err error) {
 	most := line.BatchLimit()
 	records, err := l.store.ReadSpool(l.Name, extent, most.Bytes, most.Records)
 	if err != nil {
@@ -40,9 +40,9 @@ func (l *listener) readSpool(extent *fifo.Spool) (taken, left []*change.Record, 
 }
 
 // stillTaken are the records of streams that the sink takes; left are those of streams that are not configured.
-func (l *listener) stillTaken(records []*change.Record) (taken, left []*change.Record, err error) {
+func (l *Listener) stillTaken(records []*change.Record) (taken, left []*change.Record, err error) {
 	taken = records[:0]
-	same, present := map[*change.Stream]*change.Stream{}, l.recovery.Streams() // most records share their streams
+	same, present := map[*change.Stream]*change.Stream{}, l.Recovery.Streams() // most records share their streams
 	for _, rec := range records {
 		if same[rec.Stream] == nil {
 			same[rec.Stream] = redo.StreamNamed(present, rec.Stream.String())
@@ -56,7 +56,7 @@ func (l *listener) stillTaken(records []*change.Record) (taken, left []*change.R
 			return nil, nil, err
 		case now == nil:
 			left = append(left, rec)
-		case l.takes(asked):
+		case l.Takes(asked):
 			rec.Stream = now
 			l.shapeAgain(rec)
 			taken = append(taken, rec)
@@ -67,7 +67,7 @@ func (l *listener) stillTaken(records []*change.Record) (taken, left []*change.R
 
 // shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What
 // cannot be is withheld; of a delete, its last state alone (I9).
-func (l *listener) shapeAgain(rec *change.Record) {
+func (l *Listener) shapeAgain(rec *change.Record) {
 	if l.reshape == nil || !rec.Op.OfObject() || rec.Object == nil && rec.Before == nil || l.reshape(rec) == nil {
 		return
 	}
@@ -84,7 +84,7 @@ const WithheldByForm = "redaction"
 // nobody reads it: the one that has inherited its object. What speaks of the stream keeps that, and its id (I8), if
 // another one has inherited a part of it. A stream that is over has left its resource: the sink is still to be told how
 // it ended.
-func (l *listener) streamOnDisk(rec *change.Record, present []*change.Stream) (now, asked *change.Stream, err error) {
+func (l *Listener) streamOnDisk(rec *change.Record, present []*change.Stream) (now, asked *change.Stream, err error) {
 	id := rec.ID(l.clusterUID)
 	if rec.Key.Name != "" {
 		if heir := redo.StreamOf(present, id); heir != nil {
@@ -110,8 +110,8 @@ func inherits(heir, stream *change.Stream) bool {
 	return heir.Resource.String() == stream.Resource.String() && (heir.Namespace == "" || stream.Namespace == "")
 }
 
-// loadSpool takes up what an earlier process has left, before the sink is opened.
-func (l *listener) loadSpool() error {
+// LoadSpool takes up what an earlier process has left, before the sink is opened.
+func (l *Listener) LoadSpool() error {
 	saved, err := l.store.Spool(l.Name)
 	if err == nil {
 		err = l.firstSpooled(saved)
@@ -128,7 +128,7 @@ func (l *listener) loadSpool() error {
 }
 
 // firstSpooled reads the first batch on disk that is not delivered: a process may have written it without noting that.
-func (l *listener) firstSpooled(extent fifo.Spool) (err error) {
+func (l *Listener) firstSpooled(extent fifo.Spool) (err error) {
 	l.use(func(b *fifo.Backlog) { extent = b.Undelivered(extent) })
 	l.spooledFirst, _, err = l.readSpool(&extent)
 	return err

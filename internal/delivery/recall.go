@@ -1,25 +1,23 @@
-package pipeline
+package delivery
 
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/redo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// recall reads the sink's log. A sink that cannot do that keeps what it has.
-func (l *listener) recall(ctx context.Context) error {
+// Recall reads the sink's log. A sink that cannot do that keeps what it has.
+func (l *Listener) Recall(ctx context.Context) error {
 	log, ok := l.Target.(sink.Recaller)
 	if !ok {
 		return nil
 	}
-	l.recovery.With(func(r *line.Recovery) { r.Undeleted.Forget() })
+	l.Recovery.With(func(r *line.Recovery) { r.Undeleted.Forget() })
 	if err := log.Recall(ctx, l.recalled); err != nil {
 		return fmt.Errorf("read what the log of sink %s still holds: %w", l.Name, err)
 	}
@@ -27,8 +25,8 @@ func (l *listener) recall(ctx context.Context) error {
 }
 
 // recalled takes an id of the whole log, oldest first.
-func (l *listener) recalled(text string) error {
-	id, stream, err := l.reader.OursIn(text, l.recovery.Streams())
+func (l *Listener) recalled(text string) error {
+	id, stream, err := l.reader.OursIn(text, l.Recovery.Streams())
 	if err != nil || stream == nil || !id.Op.OfObject() {
 		return err
 	}
@@ -37,7 +35,7 @@ func (l *listener) recalled(text string) error {
 		gone, err = l.reader.Gone(id, stream.String())
 	}
 	if err == nil {
-		l.recovery.With(func(r *line.Recovery) { r.Undeleted.Note(id, stream.String(), gone) })
+		l.Recovery.With(func(r *line.Recovery) { r.Undeleted.Note(id, stream.String(), gone) })
 	}
 	return err
 }
@@ -45,26 +43,26 @@ func (l *listener) recalled(text string) error {
 // recallSpool forgets the objects whose deletes are on disk: the sink will be told. It reads what the state has now,
 // which may be more than the listener was told of: the deletes are saved with the positions that made their objects
 // undeleted.
-func (l *listener) recallSpool() error {
+func (l *Listener) recallSpool() error {
 	none := false
-	if l.recovery.With(func(r *line.Recovery) { none = r.Undeleted.None() }); none {
+	if l.Recovery.With(func(r *line.Recovery) { none = r.Undeleted.None() }); none {
 		return nil
 	}
 	return l.eachSpooled(func(rec *change.Record) {
 		if rec.Op == change.Deleted {
-			l.recovery.With(func(r *line.Recovery) { r.Undeleted.Told(rec) })
+			l.Recovery.With(func(r *line.Recovery) { r.Undeleted.Told(rec) })
 		}
 	})
 }
 
 // eachSpooled gives each the records on disk that are not delivered.
-func (l *listener) eachSpooled(each func(rec *change.Record)) error {
+func (l *Listener) eachSpooled(each func(rec *change.Record)) error {
 	spool, err := l.store.Spool(l.Name)
 	if err != nil {
 		return err
 	}
 	l.use(func(b *fifo.Backlog) { spool = b.Undelivered(spool) }) // what is before was delivered, and lost
-	most, present := line.BatchLimit(), l.recovery.Streams()
+	most, present := line.BatchLimit(), l.Recovery.Streams()
 	for !spool.Empty() {
 		records, err := l.store.ReadSpool(l.Name, &spool, most.Bytes, most.Records)
 		if err != nil {
@@ -78,15 +76,4 @@ func (l *listener) eachSpooled(each func(rec *change.Record)) error {
 		}
 	}
 	return nil
-}
-
-// owesLost says whether the sink's log once lost records, and the snapshot after that, of a stream that there is, is
-// not complete.
-func (r *run) owesLost(name string) (bool, error) {
-	debts, err := r.Store.Debts()
-	sources := r.sources()
-	return slices.ContainsFunc(debts, func(d checkpoint.Debt) bool {
-		isOf := func(s Source) bool { return s.Stream.String() == d.Stream }
-		return d.Sink == name && d.Reason == change.Lost && slices.ContainsFunc(sources, isOf)
-	}), err
 }

@@ -1,4 +1,4 @@
-package pipeline
+package delivery
 
 import (
 	"context"
@@ -12,31 +12,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// DeadLetters keep what a sink will never take, outside of the sink. *deadletter.Dir is one.
-type DeadLetters interface {
-	// Keep makes the record and the message that was made of it durable, and returns the letter's id, or "" where the
-	// letters have reached their bound. The same state of an object is kept once. An error is worth another attempt.
-	Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (id string, err error)
-	// Claim notes durably that the letter is on its way to the sink. It is false where there is no such letter.
-	Claim(id string) (found bool, err error)
-	// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and
-	// end removes the letters whose events are among them, and gives the others back.
-	Settle() (held func(id string), end func() error, err error)
-}
-
-// Oversize is what becomes of a record that is too large for the sink. The zero value makes a dead letter of it.
-type Oversize struct {
-	Reject bool   // the sink stops
-	Trims  []Trim // what is cut, one after the other, until it fits; where it never does it is a dead letter
-}
-
-// Trim is one cut.
-type Trim struct {
-	Path string
-	// Cut returns the object without what is at the path.
-	Cut func(object []byte) ([]byte, error)
-}
-
 // tooLarge is the reason of a *sink.RejectedError that Oversize is about.
 const tooLarge = "too_large"
 
@@ -49,7 +24,7 @@ type trimming struct {
 // rejected decides what becomes of the batch's first record, which the sink will never take, and returns what is still
 // to be written: a smaller one, or a note, in its place, so that the loss is on the wire where it happened (I4). The
 // note goes out when the record is durable elsewhere (I1).
-func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejected *sink.RejectedError) ([]*change.Record, error) {
+func (l *Listener) rejected(ctx context.Context, batch []*change.Record, rejected *sink.RejectedError) ([]*change.Record, error) {
 	rec := batch[0]
 	if rec.Op == change.Gap && rejected.NoPlace {
 		return batch[1:], l.withoutNote(ctx, rec, rejected)
@@ -86,18 +61,18 @@ func (l *listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 
 // withoutNote goes on without a gap record whose own place cannot be written to, so that nobody reads there: the
 // letter, the log and the metric tell of what it stands for. A gap of the stream has none yet.
-func (l *listener) withoutNote(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) error {
+func (l *Listener) withoutNote(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) error {
 	if rec.Marks == nil || rec.Marks.Rejected == "" {
 		if _, err := l.keep(ctx, rec, rejected); err != nil {
 			return err
 		}
 		l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
 	}
-	return l.acknowledged([]*change.Record{rec}, "")
+	return l.Seat.Ack([]*change.Record{rec}, "")
 }
 
 // replaceWithheld puts a note in the place of each record of the batch that no sink may have.
-func (l *listener) replaceWithheld(ctx context.Context, batch []*change.Record) error {
+func (l *Listener) replaceWithheld(ctx context.Context, batch []*change.Record) error {
 	for i, rec := range batch {
 		if rec.Withheld == "" {
 			continue
@@ -138,7 +113,7 @@ func nothingLeft(withheld string) error {
 
 // keep makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by
 // itself when there is space.
-func (l *listener) keep(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
+func (l *Listener) keep(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
 	if l.DeadLetters == nil {
 		return "", nil
 	}
@@ -152,7 +127,7 @@ func (l *listener) keep(ctx context.Context, rec *change.Record, rejected *sink.
 		}
 		return err
 	}
-	err = backoff.Retry(attempt, backoff.WithContext(retryForever(), ctx))
+	err = backoff.Retry(attempt, backoff.WithContext(RetryForever(), ctx))
 	if err == nil && id == "" {
 		l.observer.Dropped(l.Name)
 	}
@@ -160,7 +135,7 @@ func (l *listener) keep(ctx context.Context, rec *change.Record, rejected *sink.
 }
 
 // trim makes the record smaller by the next cut that takes something away. It returns nil where there is none.
-func (l *listener) trim(rec *change.Record) *change.Record {
+func (l *Listener) trim(rec *change.Record) *change.Record {
 	if !l.isTrimmed(rec) {
 		l.trimming = trimming{original: rec}
 	}
@@ -183,7 +158,7 @@ func (l *listener) trim(rec *change.Record) *change.Record {
 }
 
 // untrimmed is the record as it came, and forgets the cuts.
-func (l *listener) untrimmed(rec *change.Record) *change.Record {
+func (l *Listener) untrimmed(rec *change.Record) *change.Record {
 	if l.isTrimmed(rec) {
 		rec = l.trimming.original
 	}
@@ -192,20 +167,20 @@ func (l *listener) untrimmed(rec *change.Record) *change.Record {
 }
 
 // isTrimmed says whether the cuts are of the record. Those that were spooled all have a Seq of 0.
-func (l *listener) isTrimmed(rec *change.Record) bool {
+func (l *Listener) isTrimmed(rec *change.Record) bool {
 	original := l.trimming.original
 	return original != nil && original.Seq == rec.Seq && original.ID(l.clusterUID) == rec.ID(l.clusterUID)
 }
 
 // refusal stops the sink. The record comes again when it is tried again.
-func (l *listener) refusal(rec *change.Record, rejected *sink.RejectedError) error {
+func (l *Listener) refusal(rec *change.Record, rejected *sink.RejectedError) error {
 	return &sink.PermanentError{Err: fmt.Errorf("%s %s, uid %s, resourceVersion %s, an object of %d bytes, is too large for the sink: %w, or give sink %s oversize: deadletter or oversize: trim",
 		rec.Stream, rec.Key, rec.UID, rec.ResourceVersion, len(rec.Object), rejected.Err, l.Name)}
 }
 
 // marked sees to what the durable records of the batch are beside ordinary ones. It is called before their mark counts:
 // so a crash before it leaves a replayed event behind the saved mark, where open finds it.
-func (l *listener) marked(batch []*change.Record) {
+func (l *Listener) marked(batch []*change.Record) {
 	for _, rec := range batch {
 		if rec.Marks != nil && rec.Marks.Trimmed != "" {
 			l.untrimmed(rec)
@@ -224,17 +199,17 @@ func (l *listener) marked(batch []*change.Record) {
 }
 
 // returned ends a replay that did not come to its end: the letter stays.
-func (l *listener) returned(rec *change.Record, why error) error {
+func (l *Listener) returned(rec *change.Record, why error) error {
 	if l.DeadLetters != nil {
 		why = errors.Join(why, l.settleClaimed())
 	}
 	l.observer.Replayed(l.Name, rec, why)
 	rec.Replay.Done(why)
-	return l.seat.Spare([]*change.Record{rec})
+	return l.Seat.Spare([]*change.Record{rec})
 }
 
 // settleClaimed finds out what became of letters that were on their way; the sink holds the events.
-func (l *listener) settleClaimed(events ...string) error {
+func (l *Listener) settleClaimed(events ...string) error {
 	held, end, err := l.DeadLetters.Settle()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package pipeline
+package delivery
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // write makes one attempt with the batch and returns what is still to be written. Where the sink failed it is open
 // again.
-func (l *listener) write(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
+func (l *Listener) write(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
 	rest, err := l.attempt(ctx, batch)
 	var failure *sinkError
 	if !errors.As(err, &failure) {
@@ -27,7 +27,7 @@ func (l *listener) write(ctx context.Context, batch []*change.Record) ([]*change
 type sinkError struct{ error }
 
 // attempt makes one attempt with the batch and returns what is still to be written.
-func (l *listener) attempt(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
+func (l *Listener) attempt(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
 	messages, err := l.encode(ctx, batch)
 	encoded := batch[:len(l.ends)]
 	if err != nil && len(encoded) == 0 {
@@ -56,7 +56,7 @@ func (l *listener) attempt(ctx context.Context, batch []*change.Record) ([]*chan
 }
 
 // unencoded treats the error of the first record's format as one of the sink.
-func (l *listener) unencoded(ctx context.Context, batch []*change.Record, err error) ([]*change.Record, error) {
+func (l *Listener) unencoded(ctx context.Context, batch []*change.Record, err error) ([]*change.Record, error) {
 	var rejected *sink.RejectedError
 	switch {
 	case errors.As(err, &rejected):
@@ -68,7 +68,7 @@ func (l *listener) unencoded(ctx context.Context, batch []*change.Record, err er
 }
 
 // tellSaved tells the sink of the saved mark, where it wants to know.
-func (l *listener) tellSaved() {
+func (l *Listener) tellSaved() {
 	saved := l.saved.Load()
 	if keeper, ok := l.Target.(sink.Keeper); ok && saved != l.known {
 		keeper.Keep(*saved)
@@ -77,7 +77,7 @@ func (l *listener) tellSaved() {
 }
 
 // encode makes the messages of the batch, up to the record whose format fails; a record may have several.
-func (l *listener) encode(ctx context.Context, batch []*change.Record) (messages []sink.Message, err error) {
+func (l *Listener) encode(ctx context.Context, batch []*change.Record) (messages []sink.Message, err error) {
 	l.Encoder.Reset()
 	l.messages, l.ends = l.messages[:0], l.ends[:0]
 	for _, rec := range batch {
@@ -90,7 +90,7 @@ func (l *listener) encode(ctx context.Context, batch []*change.Record) (messages
 }
 
 // messageOf is what the sink would be given of the record. Of one that cannot be encoded it is the id alone.
-func (l *listener) messageOf(ctx context.Context, rec *change.Record) (*sink.Message, error) {
+func (l *Listener) messageOf(ctx context.Context, rec *change.Record) (*sink.Message, error) {
 	messages, err := l.encode(ctx, []*change.Record{rec})
 	var rejected *sink.RejectedError
 	switch {
@@ -103,19 +103,19 @@ func (l *listener) messageOf(ctx context.Context, rec *change.Record) (*sink.Mes
 }
 
 // recordOf is the record that the message was made of, both as places in the last batch.
-func (l *listener) recordOf(message int) int {
+func (l *Listener) recordOf(message int) int {
 	return sort.Search(len(l.ends), func(i int) bool { return l.ends[i] > message })
 }
 
-func (l *listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time) error {
+func (l *Listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time) error {
 	if len(batch) == 0 {
 		return nil
 	}
 	l.mark = mark
 	l.seldom.Reset()
 	l.patience.reset()
-	l.recovery.With(func(r *line.Recovery) { r.Log.Wrote(batch, l.clusterUID) })
+	l.Recovery.With(func(r *line.Recovery) { r.Log.Wrote(batch, l.clusterUID) })
 	l.marked(batch)
 	l.observer.Written(l.Name, batch, time.Since(began))
-	return l.acknowledged(batch, mark)
+	return l.Seat.Ack(batch, mark)
 }

@@ -1,4 +1,4 @@
-package pipeline
+package delivery
 
 import (
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -82,7 +82,7 @@ type heldObject struct {
 	uid    string
 }
 
-func newHeldReading(l *listener, streams []*change.Stream) *heldReading {
+func newHeldReading(l *Listener, streams []*change.Stream) *heldReading {
 	return &heldReading{reader: &l.reader, sink: l.Name, streams: streams, at: map[heldObject]int{}}
 }
 

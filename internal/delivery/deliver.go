@@ -1,4 +1,4 @@
-package pipeline
+package delivery
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/line"
 )
 
-// run delivers until there is nothing more or ctx ends. It returns nil then, and an error only where no retry helps.
-func (l *listener) run(ctx context.Context) error {
+// Run delivers until there is nothing more or ctx ends. It returns nil then, and an error only where no retry helps.
+func (l *Listener) Run(ctx context.Context) error {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
 	l.use(func(*fifo.Backlog) { l.cut = cut })
@@ -36,9 +36,9 @@ func (l *listener) run(ctx context.Context) error {
 }
 
 // ended says which sink it was that ended the run.
-func (l *listener) ended(err error) error {
+func (l *Listener) ended(err error) error {
 	var end *endError
-	if errors.As(err, &end) || isPermanent(err) || errors.Is(err, errLeft) { // says so
+	if errors.As(err, &end) || IsPermanent(err) || errors.Is(err, ErrLeft) { // says so
 		return err
 	}
 	return fmt.Errorf("deliver to sink %s: %w", l.Name, err)
@@ -46,8 +46,8 @@ func (l *listener) ended(err error) error {
 
 // deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared
 // once with what an earlier process left in the sink's log, and after a failed write with what that has left there.
-func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
-	l.recovery.With(func(r *line.Recovery) { r.Undeleted.Taken(batch) })
+func (l *Listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
+	l.Recovery.With(func(r *line.Recovery) { r.Undeleted.Taken(batch) })
 	batch, err := l.skipDelivered(batch)
 	if err == nil {
 		err = l.replaceWithheld(ctx, batch)
@@ -62,11 +62,11 @@ func (l *listener) deliverPlain(ctx context.Context, batch []*change.Record) err
 
 // skipDelivered acknowledges the records that an earlier process wrote, in whatever shape, and returns the others, with
 // what they prove of its sink-only objects before them.
-func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
-	if l.recovery.IsOver() || len(batch) == 0 {
+func (l *Listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
+	if l.Recovery.IsOver() || len(batch) == 0 {
 		return batch, nil
 	}
-	l.seat.Compare(highest(batch))
+	l.Seat.Compare(highest(batch))
 	var known, fresh []*change.Record
 	for _, rec := range batch {
 		now, err := l.taking(rec)
@@ -75,7 +75,7 @@ func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, erro
 		}
 		var found bool
 		var gone []change.Entry
-		l.recovery.With(func(r *line.Recovery) { found, gone = r.Log.Take(rec, now) })
+		l.Recovery.With(func(r *line.Recovery) { found, gone = r.Log.Take(rec, now) })
 		fresh = l.appendGone(fresh, gone, rec, now.Frame)
 		if found {
 			known = append(known, rec)
@@ -83,17 +83,17 @@ func (l *listener) skipDelivered(batch []*change.Record) ([]*change.Record, erro
 			fresh = append(fresh, rec)
 		}
 	}
-	return fresh, l.seat.Spare(known)
+	return fresh, l.Seat.Spare(known)
 }
 
 // skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others. A bucket
 // and a compacted topic hold the newest of an object alone: what comes before that in the batch was written, too.
-func (l *listener) skipRetried(batch []*change.Record) ([]*change.Record, error) {
+func (l *Listener) skipRetried(batch []*change.Record) ([]*change.Record, error) {
 	if len(l.retried) == 0 {
 		return batch, nil
 	}
 	if len(batch) > 0 {
-		l.seat.Compare(highest(batch))
+		l.Seat.Compare(highest(batch))
 	}
 	type object struct {
 		stream string
@@ -111,7 +111,7 @@ func (l *listener) skipRetried(batch []*change.Record) ([]*change.Record, error)
 	}
 	slices.Reverse(known)
 	slices.Reverse(fresh)
-	return fresh, l.acknowledged(known, "")
+	return fresh, l.Seat.Ack(known, "")
 }
 
 // highest is the highest Seq of the batch.
@@ -123,7 +123,7 @@ func highest(batch []*change.Record) (seq uint64) {
 }
 
 // isRetried says whether the record is one of a failed batch that the log holds.
-func (l *listener) isRetried(rec *change.Record) bool {
+func (l *Listener) isRetried(rec *change.Record) bool {
 	if len(l.retried) == 0 {
 		return false
 	}
@@ -131,4 +131,30 @@ func (l *listener) isRetried(rec *change.Record) bool {
 	_, found := l.retried[id]
 	delete(l.retried, id)
 	return found
+}
+
+// take returns what is next, up to the batch limit, and waits only while there is nothing: a busy sink gets large
+// batches by itself, an idle one a batch of one at once. It returns nothing when there will be nothing more in the
+// queue: what is on disk then is for the next process.
+func (l *Listener) take(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
+	for {
+		var turn fifo.Turn
+		l.use(func(b *fifo.Backlog) { turn, batch = b.Take(batch) })
+		switch turn {
+		case fifo.Over:
+			return nil, nil
+		case fifo.Memory:
+			return batch, nil
+		case fifo.Disk:
+			if records, err := l.takeSpooled(); err != nil || len(records) > 0 {
+				return records, err
+			}
+			continue // nothing that the sink still takes
+		}
+		select {
+		case <-l.ready:
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package pipeline
+package delivery
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// member is the listener as the line sees it. The line's lock is held in every call but those for room.
-type member struct{ l *listener }
+// Member is the listener as the line sees it. The line's lock is held in every call but those for room.
+type member struct{ l *Listener }
 
-func (l *listener) member() line.Member {
+func (l *Listener) Member() line.Member {
 	m := member{l}
 	return line.Member{
-		Name: l.Name, Wants: l.Wants, Room: l.Sink.Queue, Coalesce: l.Coalesce, Recovery: &l.recovery,
+		Name: l.Name, Wants: l.Wants, Room: l.Sink.Queue, Coalesce: l.Coalesce, Recovery: &l.Recovery,
 		Queue: m, Disk: m, Patience: m, Delivered: m.delivered,
 	}
 }
@@ -30,7 +30,7 @@ func (m member) Cancel(size int) { m.l.use(func(b *fifo.Backlog) { b.Cancel(size
 // sink-only objects.
 func (m member) Enter(rec *change.Record, wanted bool) (superfluous []*change.Record, wake bool) {
 	if wanted || rec.Op == change.SnapshotEnd {
-		m.l.recovery.Enters(rec, m.l.clusterUID)
+		m.l.Recovery.Enters(rec, m.l.clusterUID)
 	}
 	again := wanted && m.l.Coalesce && m.l.mayKnow(rec.Stream)
 	m.l.use(func(b *fifo.Backlog) {
@@ -41,7 +41,7 @@ func (m member) Enter(rec *change.Record, wanted bool) (superfluous []*change.Re
 		wake = b.SpillOverdue(rec.Received) || wake
 	})
 	for _, rec := range superfluous {
-		m.l.recovery.With(func(r *line.Recovery) { r.Log.Leaves(rec) })
+		m.l.Recovery.With(func(r *line.Recovery) { r.Log.Leaves(rec) })
 	}
 	if len(superfluous) > 0 {
 		m.l.observer.Coalesced(m.l.Name, len(superfluous))
@@ -77,7 +77,7 @@ func (m member) SpillNow() bool {
 // LetGo makes a sink leave that is stopped.
 func (m member) LetGo() {
 	m.l.use(func(b *fifo.Backlog) {
-		if m.l.halted {
+		if m.l.state.halted {
 			b.StartSpill()
 			m.l.burdens()
 		}
@@ -93,13 +93,25 @@ func (m member) delivered(batch []*change.Record) (tracked []*change.Record, cou
 	return tracked, counts
 }
 
-// noteSaved notes the mark that is saved; the caller holds run.saving.
-func (l *listener) noteSaved(mark sink.Mark) { l.saved.Store(&mark) }
+// NoteSaved notes the mark that is saved; the caller holds run.saving.
+func (l *Listener) NoteSaved(mark sink.Mark) { l.saved.Store(&mark) }
 
-// savedMark is where a crash would find the sink.
-func (l *listener) savedMark() sink.Mark {
+// SavedMark is where a crash would find the sink.
+func (l *Listener) SavedMark() sink.Mark {
 	if saved := l.saved.Load(); saved != nil {
 		return *saved
 	}
 	return ""
+}
+
+// SavingSpool is what the state is to have of the spool with the chunks, which of them it still needs, and whether that
+// is another one than it has.
+func (l *Listener) SavingSpool(chunks []fifo.Chunk) (extent fifo.Spool, kept []fifo.Chunk, changed bool) {
+	l.use(func(b *fifo.Backlog) { extent, kept, changed = b.Saving(chunks) })
+	return extent, kept, changed
+}
+
+// SpoolSaved notes that the state has the extent, with the chunks.
+func (l *Listener) SpoolSaved(extent fifo.Spool, chunks []fifo.Chunk) {
+	l.use(func(b *fifo.Backlog) { b.Saved(extent, chunks) })
 }
