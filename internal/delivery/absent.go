@@ -30,15 +30,6 @@ func (l *Listener) burdensByAge() {
 	})
 }
 
-// MakeAbsent makes the batch note that the sink misses the stream. A source may still hold the return from an earlier
-// absence, which was told. So the generation of this one is another.
-func MakeAbsent(batch *checkpoint.Batch, subscription checkpoint.Subscription) {
-	since, owed := time.Now(), Debt(subscription.Sink, subscription.Stream, change.Absent)
-	owed.Generation = uint64(since.UnixNano())
-	batch.Absent = append(batch.Absent, checkpoint.Absence{Subscription: subscription, Since: since})
-	batch.Debts = append(batch.Debts, owed)
-}
-
 // Dismiss empties the queue, and returns the letters that waited in it. What is on disk stays there.
 func (l *Listener) Dismiss() (replays []*change.Record) {
 	l.use(func(b *fifo.Backlog) {
@@ -94,11 +85,6 @@ func (l *Listener) RecallMissed(stream string) error {
 	}
 	l.Recovery.With(func(r *line.Recovery) { r.Missed.Replace(stream, entries) })
 	return nil
-}
-
-// Debt is a full snapshot that the sink is owed.
-func Debt(sinkName, stream string, reason change.Reason) checkpoint.Debt {
-	return checkpoint.Debt{Stream: stream, Owed: change.Owed{Sink: sinkName, Reason: reason}}
 }
 
 // NoteBehind notes what the log holds behind the mark and the state must know, before the mark moves.

@@ -44,6 +44,34 @@ func (l *Listener) ended(err error) error {
 	return fmt.Errorf("deliver to sink %s: %w", l.Name, err)
 }
 
+// deliver brings the whole batch into the sink, whatever it takes. A replay goes alone: what it is worth is decided
+// when all before it is written, and nothing behind it.
+func (l *Listener) deliver(ctx context.Context, batch []*change.Record) error {
+	for len(batch) > 0 {
+		n := untilReplay(batch)
+		if err := l.deliverPlain(ctx, batch[:n]); err != nil {
+			return err
+		}
+		if batch = batch[n:]; len(batch) > 0 {
+			if err := l.deliverReplay(ctx, batch[0]); err != nil {
+				return err
+			}
+			batch = batch[1:]
+		}
+	}
+	return nil
+}
+
+// untilReplay is how many records of the batch come before the first replay.
+func untilReplay(batch []*change.Record) int {
+	for i, rec := range batch {
+		if rec.Replay != nil {
+			return i
+		}
+	}
+	return len(batch)
+}
+
 // deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared
 // once with what an earlier process left in the sink's log, and after a failed write with what that has left there.
 func (l *Listener) deliverPlain(ctx context.Context, batch []*change.Record) error {

@@ -82,7 +82,7 @@ func New(index int, s Sink, config *Config) *Listener {
 	taken := slices.DeleteFunc(slices.Clone(config.Streams), func(stream change.Stream) bool { return s.Wants != nil && !s.Wants(&stream) })
 	l := &Listener{
 		Sink: s, Index: index, clusterUID: config.ClusterUID, observer: config.Observer,
-		reader:   readerOf(config),
+		reader:   readerOf(config.Store, config.ClusterUID),
 		Recovery: line.Recovery{Log: redo.NewLog(taken, s.Coalesce)},
 		store:    config.Store, reshape: config.Reshape, seldom: retrySeldom(),
 		lost: config.Lost, shape: config.Shape, stops: config.Stops,

@@ -9,9 +9,9 @@ import (
 )
 
 // readerOf reads the ids in a sink's log.
-func readerOf(config *Config) redo.Reader {
+func readerOf(store *checkpoint.Store, clusterUID string) redo.Reader {
 	return redo.Reader{
-		Ledger: redo.Ledger{State: config.Store}, ClusterUID: config.ClusterUID, Foreign: foreign(config.Store, config.ClusterUID),
+		Ledger: redo.Ledger{State: store}, ClusterUID: clusterUID, Foreign: foreign(store, clusterUID),
 	}
 }
 

@@ -15,12 +15,6 @@ import (
 // tooLarge is the reason of a *sink.RejectedError that Oversize is about.
 const tooLarge = "too_large"
 
-// trimming is how far the cuts of one record have come.
-type trimming struct {
-	original *change.Record // as it came
-	next     int            // in Oversize.Trims
-}
-
 // rejected decides what becomes of the batch's first record, which the sink will never take, and returns what is still
 // to be written: a smaller one, or a note, in its place, so that the loss is on the wire where it happened (I4). The
 // note goes out when the record is durable elsewhere (I1).

@@ -13,40 +13,12 @@ type SupersededError struct{ Now string } // how the object is
 
 func (e *SupersededError) Error() string { return "superseded: " + e.Now }
 
-// untilReplay is how many records of the batch come before the first replay.
-func untilReplay(batch []*change.Record) int {
-	for i, rec := range batch {
-		if rec.Replay != nil {
-			return i
-		}
-	}
-	return len(batch)
-}
-
 // giveBack is the answer to a replay for a sink whose queue goes to disk: the letter is where it was, and the
 // position moves on. One that is being written to the sink keeps its turn; a crash finds the letter, too.
 func (l *Listener) giveBack(rec *change.Record) {
 	behind := errors.New("the sink does not keep up, and what is for it goes to disk: try again when kubecdc_spool_bytes is 0")
 	l.observer.Replayed(l.Name, rec, behind)
 	rec.Replay.Done(behind)
-}
-
-// deliver brings the whole batch into the sink, whatever it takes. A replay goes alone: what it is worth is decided
-// when all before it is written, and nothing behind it.
-func (l *Listener) deliver(ctx context.Context, batch []*change.Record) error {
-	for len(batch) > 0 {
-		n := untilReplay(batch)
-		if err := l.deliverPlain(ctx, batch[:n]); err != nil {
-			return err
-		}
-		if batch = batch[n:]; len(batch) > 0 {
-			if err := l.deliverReplay(ctx, batch[0]); err != nil {
-				return err
-			}
-			batch = batch[1:]
-		}
-	}
-	return nil
 }
 
 // deliverReplay sends a letter again. After a failure, which opens the sink anew, the letter is gone if the sink's log

@@ -8,9 +8,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Observer is told what the pipeline does, and each of its sinks. Every field must be set; NopObserver has them all. The
-// callbacks are called from the pipeline's goroutines, sometimes under its locks: they return at once and call nothing
-// back.
+// Observer is told what the pipeline does, and each of its sinks. Every field must be set; NopObserver has them all.
+// The callbacks are called from the pipeline's goroutines, sometimes under its locks: they return at once and call
+// nothing back.
 type Observer struct {
 	delivery.Observer
 	// Absent is told that a sink which is stopped has left the line: the others wait for it no more, and it is to be
