@@ -77,11 +77,11 @@ func (s *TopicSpec) request(timeout time.Duration) *createtopics.Request {
 // askController sends a request to the broker that the brokers name as the controller. Those of KRaft name any, and it
 // hands the request on.
 func (c *Cluster) askController(ctx context.Context, request *createtopics.Request) (*createtopics.Response, error) {
-	brokers, err := ask[*metadata.Response](ctx, c, anyBroker, &metadata.Request{TopicNames: []string{}})
+	brokers, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{TopicNames: []string{}})
 	if err != nil {
 		return nil, err
 	}
-	return ask[*createtopics.Response](ctx, c, brokers.ControllerID, request)
+	return ask[*createtopics.Response](ctx, c.link, brokers.ControllerID, request)
 }
 
 // awaitTopic waits until a broker knows leaders for all of a topic. The other brokers may need some moments more, in

@@ -38,7 +38,7 @@ func (d *dialer) open(ctx context.Context, network, address string, security *TL
 			return nil, err
 		}
 	}
-	return d.adopt(&guarded{Conn: conn, raw: raw, address: address, owner: d, tls: security != nil})
+	return d.adopt(&guarded{Conn: conn, raw: raw, address: address, tls: security != nil})
 }
 
 // patience is for one address: the transport tries all that it has within one limit.
@@ -53,6 +53,7 @@ func (d *dialer) patience() time.Duration {
 func (d *dialer) adopt(conn *guarded) (net.Conn, error) {
 	d.mu.Lock()
 	closed := d.closed
+	conn.dropped = func() { d.drop(conn) }
 	if !closed {
 		d.conns[conn] = struct{}{}
 	}
@@ -64,7 +65,7 @@ func (d *dialer) adopt(conn *guarded) (net.Conn, error) {
 	return conn, nil
 }
 
-func (d *dialer) dropped(conn *guarded) {
+func (d *dialer) drop(conn *guarded) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.conns, conn)

@@ -1,6 +1,7 @@
 // Package wire speaks Kafka's protocol over kafka-go's transport: connections, security, requests and errors. It knows
 // neither records nor what a sink promises. Every request is one attempt: what to do after an error is the caller's
-// decision, and Classify tells what the error allows.
+// decision, and Classify tells what the error allows. Three layers: link has the connections and sends to a given
+// broker, leaders knows which broker that is, and Cluster has the requests.
 //
 // Decisions:
 //

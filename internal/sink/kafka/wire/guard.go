@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// connectTimeout is for a connection with TLS, and again for the login on it: a dead broker costs that much whenever it
+// is drawn.
+const connectTimeout = 2 * time.Second
+
 // maxFirstFrame is far above the size of the first answer on a connection in bytes, the list of a broker's requests,
 // and far below what the first bytes of other protocols mean as a length.
 const maxFirstFrame = 64 << 10
@@ -18,14 +22,13 @@ type guarded struct {
 	net.Conn
 	raw     net.Conn // below TLS
 	address string
-	owner   *dialer
 	tls     bool
 
 	proven  bool
 	failed  error  // of a read, or of the proof
 	first   []byte // of the first frame: what is not read yet
 	bounded bool   // the transport has set a deadline
-	dropped bool
+	dropped func() // told once, when the transport closes it; nil then
 }
 
 // Read proves the first frame before it hands it out. Without a deadline, as kafka-go logs in, it waits for
@@ -73,9 +76,9 @@ func (g *guarded) SetDeadline(t time.Time) error {
 
 // Close is called by the transport, once or more.
 func (g *guarded) Close() error {
-	if !g.dropped {
-		g.dropped = true
-		g.owner.dropped(g)
+	if dropped := g.dropped; dropped != nil {
+		g.dropped = nil
+		dropped()
 	}
 	return g.Conn.Close()
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -130,44 +129,4 @@ func readIdentity(body []byte, topic string) (Identity, error) {
 		return Identity{}, fmt.Errorf("look up topic %s: the answer has %d topics, the first is %q", topic, topics, name)
 	}
 	return identity, nil
-}
-
-func (o output) uvarint(v uint64) output { return binary.AppendUvarint(o, v) }
-
-func (i *input) uvarint() int {
-	v, n := binary.Uvarint(i.rest)
-	if i.err != nil || n <= 0 || v > 1<<31 {
-		i.err, i.rest = errShort, nil
-		return 0
-	}
-	i.rest = i.rest[n:]
-	return int(v)
-}
-
-// compactCount reads the length of an array or a string in flexible versions (KIP-482); null is 0.
-func (i *input) compactCount() int {
-	n := max(i.uvarint()-1, 0)
-	if n > len(i.rest) {
-		i.err, i.rest = errShort, nil
-		return 0
-	}
-	return n
-}
-
-func (i *input) compact() []byte { return i.take(i.compactCount()) }
-
-func (i *input) tags() {
-	for range i.compactTags() {
-		i.uvarint()
-		i.take(i.uvarint())
-	}
-}
-
-func (i *input) compactTags() int {
-	n := i.uvarint()
-	if n > len(i.rest) {
-		i.err, i.rest = errShort, nil
-		return 0
-	}
-	return n
 }

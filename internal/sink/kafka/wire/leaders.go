@@ -3,16 +3,17 @@ package wire
 import (
 	"context"
 	"fmt"
-	"slices"
+	"io"
 	"sync"
 
-	"github.com/segmentio/kafka-go/protocol/findcoordinator"
+	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
 // leaders is what is known of who leads what. Whoever is told by a broker that it is not the one forgets the entry, and
 // the next request asks.
 type leaders struct {
+	*link
 	asking chan struct{} // holds one token: whoever has it asks, and the others then take what it learned
 
 	mu           sync.Mutex
@@ -20,9 +21,11 @@ type leaders struct {
 	coordinators map[string]int32 // by transactional id
 }
 
-func (l *leaders) init() {
-	l.asking = make(chan struct{}, 1)
+func newLeaders(over *link) *leaders {
+	l := &leaders{link: over, asking: make(chan struct{}, 1)}
 	l.clear()
+	over.renewed = l.clear
+	return l
 }
 
 func (l *leaders) clear() {
@@ -47,7 +50,7 @@ func (l *leaders) learn(topic Topic) {
 	l.topics[topic.Name] = topic
 }
 
-func (l *leaders) topic(name string) (Topic, bool) {
+func (l *leaders) learned(name string) (Topic, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known, ok := l.topics[name]
@@ -55,8 +58,8 @@ func (l *leaders) topic(name string) (Topic, bool) {
 }
 
 // leader is the broker that leads a partition as far as it is known; it asks where it is not.
-func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (int32, error) {
-	known, err := c.known(ctx, topic)
+func (l *leaders) leader(ctx context.Context, topic string, partition int32) (int32, error) {
+	known, err := l.known(ctx, topic)
 	if err != nil {
 		return 0, err
 	}
@@ -66,7 +69,7 @@ func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (in
 	}
 	leader := known.leader(partition)
 	if leader < 0 {
-		c.leaders.forget(topic, partition, leader)
+		l.forget(topic, partition, leader)
 		return 0, &Error{Code: codeLeaderNotAvailable, Request: fmt.Sprintf("find the leader of topic %s partition %d", topic, partition),
 			Message: "the partition has no leader"}
 	}
@@ -74,29 +77,29 @@ func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (in
 }
 
 // known is a topic out of memory, or from the brokers; of many callers at once one asks.
-func (c *Cluster) known(ctx context.Context, topic string) (Topic, error) {
-	if known, ok := c.leaders.topic(topic); ok {
+func (l *leaders) known(ctx context.Context, topic string) (Topic, error) {
+	if known, ok := l.learned(topic); ok {
 		return known, nil
 	}
 	select {
-	case c.leaders.asking <- struct{}{}:
-		defer func() { <-c.leaders.asking }()
+	case l.asking <- struct{}{}:
+		defer func() { <-l.asking }()
 	case <-ctx.Done():
 		return Topic{}, ctx.Err()
 	}
-	if known, ok := c.leaders.topic(topic); ok {
+	if known, ok := l.learned(topic); ok {
 		return known, nil
 	}
-	return c.Topic(ctx, topic)
+	return l.Topic(ctx, topic)
 }
 
 // askTopic asks any broker for a topic.
-func (c *Cluster) askTopic(ctx context.Context, name string) (Topic, error) {
+func (l *leaders) askTopic(ctx context.Context, name string) (Topic, error) {
 	request := "look up topic " + name
 	if name == "" { // would be answered by closing the connection
 		return Topic{}, &Error{Code: codeInvalidTopic, Request: "look up a topic", Message: "the name is empty"}
 	}
-	answer, err := ask[*metadata.Response](ctx, c, anyBroker, &metadata.Request{TopicNames: []string{name}})
+	answer, err := ask[*metadata.Response](ctx, l.link, anyBroker, &metadata.Request{TopicNames: []string{name}})
 	if err != nil {
 		return Topic{}, err
 	}
@@ -109,65 +112,47 @@ func (c *Cluster) askTopic(ctx context.Context, name string) (Topic, error) {
 	return topicOf(&answer.Topics[0])
 }
 
-// Partitions is how many each of the topics has; those that nobody knows, or that the user must not see, are left out.
-func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]int, error) {
-	counts := make(map[string]int, len(names))
-	if len(names) == 0 {
-		return counts, nil
+// Topic asks the brokers for a topic. It is an *Error with code 3 where there is none, and 29 without DESCRIBE on it.
+func (l *leaders) Topic(ctx context.Context, name string) (Topic, error) {
+	topic, err := l.askTopic(ctx, name)
+	if err == nil {
+		l.learn(topic)
 	}
-	answer, err := ask[*metadata.Response](ctx, c, anyBroker, &metadata.Request{TopicNames: names})
+	return topic, err
+}
+
+// led is the answer of a leader.
+type led struct {
+	message protocol.Message
+	asked   asked
+}
+
+// asked is who was asked as the leader of a partition.
+type asked struct {
+	partition
+	leader int32
+}
+
+// askLeader does one exchange with the leader of a partition.
+func (l *leaders) askLeader(ctx context.Context, api protocol.ApiKey, of partition, talk func(io.ReadWriter, int16) (protocol.Message, error)) (led, error) {
+	leader, err := l.leader(ctx, of.topic, of.number)
 	if err != nil {
-		return nil, err
+		return led{}, err
 	}
-	for i := range answer.Topics {
-		if answer.Topics[i].ErrorCode == 0 {
-			counts[answer.Topics[i].Name] = len(answer.Topics[i].Partitions)
-		}
-	}
-	return counts, nil
+	who := asked{of, leader}
+	message, err := l.send(ctx, &exchange{api: api, broker: leader, talk: talk})
+	l.doubtLeader(who, err)
+	return led{message, who}, err
 }
 
-func topicOf(answer *metadata.ResponseTopic) (Topic, error) {
-	topic := Topic{Name: answer.Name, Partitions: make([]Partition, len(answer.Partitions))}
-	for i := range topic.Partitions {
-		topic.Partitions[i].ID = -1
+// doubtLeader forgets who leads a partition after an error that may come from somebody else leading it.
+func (l *leaders) doubtLeader(who asked, err error) {
+	if err == nil {
+		return
 	}
-	for _, p := range answer.Partitions {
-		if p.PartitionIndex < 0 || int(p.PartitionIndex) >= len(topic.Partitions) {
-			return Topic{}, fmt.Errorf("look up topic %s: partition %d of %d", answer.Name, p.PartitionIndex, len(topic.Partitions))
-		}
-		topic.Partitions[p.PartitionIndex] = Partition{ID: p.PartitionIndex, Leader: p.LeaderID, Replicas: p.ReplicaNodes, ISR: p.IsrNodes}
+	switch Code(err) {
+	case 0, codeUnknownTopic, codeLeaderNotAvailable, codeNotLeader, codeBrokerNotAvailable, codeReplicaNotAvailable,
+		codeStorageError, codeListenerNotFound, codeFencedLeaderEpoch, codeUnknownLeaderEpoch:
+		l.forget(who.topic, who.number, who.leader)
 	}
-	if slices.ContainsFunc(topic.Partitions, func(p Partition) bool { return p.ID < 0 }) {
-		return Topic{}, fmt.Errorf("look up topic %s: a partition is named twice", answer.Name)
-	}
-	return topic, nil
-}
-
-// coordinator is the broker that keeps the transactions of an id.
-func (c *Cluster) coordinator(ctx context.Context, transactionalID string) (int32, error) {
-	c.leaders.mu.Lock()
-	known, ok := c.leaders.coordinators[transactionalID]
-	c.leaders.mu.Unlock()
-	if ok {
-		return known, nil
-	}
-	answer, err := ask[*findcoordinator.Response](ctx, c, anyBroker, &findcoordinator.Request{Key: transactionalID, KeyType: 1})
-	if err != nil {
-		return 0, err
-	}
-	if answer.ErrorCode != 0 {
-		return 0, &Error{Code: answer.ErrorCode, Message: answer.ErrorMessage, Request: "find the coordinator of transactional id " + transactionalID,
-			Needs: writeOn(transactionalID)}
-	}
-	c.leaders.mu.Lock()
-	defer c.leaders.mu.Unlock()
-	c.leaders.coordinators[transactionalID] = answer.NodeID
-	return answer.NodeID, nil
-}
-
-func (l *leaders) forgetCoordinator(transactionalID string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.coordinators, transactionalID)
 }

@@ -85,7 +85,7 @@ func (b *bearer) fresh(ctx context.Context) (string, error) {
 	if b.token != nil && (b.token.Expiry.IsZero() || time.Until(b.token.Expiry) > tokenMargin) {
 		return b.token.AccessToken, nil
 	}
-	token, err := b.ask(ctx)
+	token, err := b.grant(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -93,7 +93,7 @@ func (b *bearer) fresh(ctx context.Context) (string, error) {
 	return token.AccessToken, nil
 }
 
-func (b *bearer) ask(ctx context.Context) (*oauth2.Token, error) {
+func (b *bearer) grant(ctx context.Context) (*oauth2.Token, error) {
 	password, err := secret(b.options.ClientSecret, b.options.ClientSecretFile)
 	if err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func (c *Cluster) offsets(ctx context.Context, of ends) (map[int32]int64, error)
 		request.Topics[0].Partitions = append(request.Topics[0].Partitions,
 			listoffsets.RequestPartition{Partition: number, CurrentLeaderEpoch: -1, Timestamp: of.time})
 	}
-	answer, err := ask[*listoffsets.Response](ctx, c, of.leader, request)
+	answer, err := ask[*listoffsets.Response](ctx, c.link, of.leader, request)
 	if err != nil {
 		c.doubtLeader(asked{partition{of.topic, of.partitions[0]}, of.leader}, err)
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/addpartitionstotxn"
 	"github.com/segmentio/kafka-go/protocol/endtxn"
 	"github.com/segmentio/kafka-go/protocol/initproducerid"
@@ -44,7 +43,7 @@ func (c *Cluster) InitProducer(ctx context.Context, transactionalID string, time
 		}
 		what, needs = "get a producer id for transactional id "+transactionalID, writeOn(transactionalID)
 	}
-	answer, err := ask[*initproducerid.Response](ctx, c, broker, request)
+	answer, err := ask[*initproducerid.Response](ctx, c.link, broker, request)
 	if err == nil && answer.ErrorCode != 0 {
 		err = &Error{Code: answer.ErrorCode, Request: what, Needs: needs}
 	}
@@ -55,8 +54,6 @@ func (c *Cluster) InitProducer(ctx context.Context, transactionalID string, time
 	return Producer{ID: answer.ProducerID, Epoch: answer.ProducerEpoch}, nil
 }
 
-func writeOn(transactionalID string) string { return "WRITE on transactional id " + transactionalID }
-
 // AddPartitions makes partitions part of the open transaction, or begins one with them. It must come before the first
 // batch to each of them.
 func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[string][]int32) error {
@@ -65,7 +62,7 @@ func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[strin
 		request.Topics = append(request.Topics, addpartitionstotxn.RequestTopic{Name: topic, Partitions: numbers})
 	}
 	slices.SortFunc(request.Topics, func(a, b addpartitionstotxn.RequestTopic) int { return strings.Compare(a.Name, b.Name) })
-	answer, err := askCoordinator[*addpartitionstotxn.Response](ctx, c, tx.TransactionalID, request)
+	answer, err := askCoordinator[*addpartitionstotxn.Response](ctx, c.leaders, tx.TransactionalID, request)
 	if err != nil {
 		return err
 	}
@@ -97,7 +94,7 @@ func addError(tx Tx, answer *addpartitionstotxn.Response) error {
 
 // EndTransaction commits or aborts. nil says that the decision is durable, not that readers see it yet.
 func (c *Cluster) EndTransaction(ctx context.Context, tx Tx, commit bool) error {
-	answer, err := askCoordinator[*endtxn.Response](ctx, c, tx.TransactionalID, &endtxn.Request{TransactionalID: tx.TransactionalID,
+	answer, err := askCoordinator[*endtxn.Response](ctx, c.leaders, tx.TransactionalID, &endtxn.Request{TransactionalID: tx.TransactionalID,
 		ProducerID: tx.Producer.ID, ProducerEpoch: tx.Producer.Epoch, Committed: commit})
 	if err != nil || answer.ErrorCode == 0 {
 		return err
@@ -106,26 +103,4 @@ func (c *Cluster) EndTransaction(ctx context.Context, tx Tx, commit bool) error 
 	err = &Error{Code: answer.ErrorCode, Request: verb + " the transaction of " + tx.TransactionalID, Needs: writeOn(tx.TransactionalID)}
 	c.doubtCoordinator(tx.TransactionalID, err)
 	return err
-}
-
-func askCoordinator[Answer protocol.Message](ctx context.Context, c *Cluster, transactionalID string, request protocol.Message) (Answer, error) {
-	broker, err := c.coordinator(ctx, transactionalID)
-	if err != nil {
-		var none Answer
-		return none, err
-	}
-	answer, err := ask[Answer](ctx, c, broker, request)
-	c.doubtCoordinator(transactionalID, err)
-	return answer, err
-}
-
-// doubtCoordinator forgets who the coordinator is after an error that may come from somebody else being it.
-func (c *Cluster) doubtCoordinator(transactionalID string, err error) {
-	if err == nil {
-		return
-	}
-	switch Code(err) {
-	case 0, codeCoordinatorLoading, codeCoordinatorNotAvailable, codeNotCoordinator:
-		c.leaders.forgetCoordinator(transactionalID)
-	}
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"encoding/binary"
 	"sync"
 	"sync/atomic"
@@ -53,31 +52,6 @@ func (t *throttles) left(broker int32) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Until(t.until[broker])
-}
-
-// awaitQuota waits until the broker reads again. The time does not count as that of the request.
-func (c *Cluster) awaitQuota(ctx context.Context, broker int32) error {
-	for {
-		left := c.throttles.left(broker)
-		if left <= 0 {
-			return nil
-		}
-		if c.options.Throttled != nil {
-			c.options.Throttled(left)
-		}
-		waiting, done, err := c.requests.begin(ctx, left)
-		if err != nil {
-			return err
-		}
-		<-waiting.Done()
-		done()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if c.requests.closed() {
-			return errClosed
-		}
-	}
 }
 
 // throttleOf is how long an answer that kafka-go has read asks to wait, in milliseconds.

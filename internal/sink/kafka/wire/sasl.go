@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -63,18 +62,6 @@ func (s *SASL) mechanism(password string) (sasl.Mechanism, error) {
 	return plain.Mechanism{Username: s.User, Password: password}, nil
 }
 
-// secret is the value itself, or the content of a file.
-func secret(value, file string) (string, error) {
-	if file == "" {
-		return value, nil
-	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	return strings.TrimRight(string(content), "\r\n"), nil
-}
-
 func (s *SASL) check(encrypted bool) error {
 	switch {
 	case !slices.Contains(Mechanisms(), s.Mechanism):
@@ -93,30 +80,6 @@ func (s *SASL) check(encrypted bool) error {
 	return errors.Join(append(problems, checkSecret("SASL.Password (kafka.sasl.password)", s.Password, s.PasswordFile))...)
 }
 
-func checkSecret(name, value, file string) error {
-	if (value == "") == (file == "") {
-		return fmt.Errorf("option %s: give it, or a file with it, and not both", name)
-	}
-	content, err := secret(value, file)
-	if err != nil {
-		return fmt.Errorf("option %s: %w", name, err)
-	}
-	if content == "" {
-		return fmt.Errorf("option %s: %s is empty", name, file)
-	}
-	return nil
-}
-
-// loginFailure is an error of our side of a login, before the broker has judged.
-type loginFailure struct {
-	Class  Class
-	Remedy string
-	Err    error
-}
-
-func (f *loginFailure) Error() string { return "log in to Kafka: " + f.Err.Error() }
-func (f *loginFailure) Unwrap() error { return f.Err }
-
 // loginError finds the broker's judgement of a login, which kafka-go returns as an error of the connection.
 func loginError(options *SASL, err error) error {
 	var code kafka.Error
@@ -130,29 +93,4 @@ func loginError(options *SASL, err error) error {
 	}
 	message := strings.TrimPrefix(err.Error(), code.Error())
 	return &Error{Code: int16(code), Message: strings.TrimPrefix(message, ": "), Request: options.request(), Needs: options.needs()}
-}
-
-func (s *SASL) request() string {
-	switch {
-	case s == nil:
-		return "connect to Kafka"
-	case s.User == "":
-		return "log in to Kafka with " + s.Mechanism
-	}
-	return fmt.Sprintf("log in to Kafka as %s with %s", s.User, s.Mechanism)
-}
-
-// needs names the settings that a wrong login comes from.
-func (s *SASL) needs() string {
-	switch {
-	case s == nil:
-		return "kafka.sasl"
-	case s.Mechanism == OAuthBearer:
-		return "kafka.sasl.oauth.clientId, kafka.sasl.oauth.scopes"
-	case s.Mechanism == AWSMSKIAM:
-		return "the AWS credentials and their policy (kafka-cluster:Connect), kafka.sasl.region"
-	case s.PasswordFile != "":
-		return "kafka.sasl.user, kafka.sasl.passwordFile"
-	}
-	return "kafka.sasl.user, kafka.sasl.password"
 }

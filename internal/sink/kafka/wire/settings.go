@@ -33,7 +33,7 @@ const resourceTopic int8 = 2
 // Settings asks for a topic's settings. It is an *Error with code 29 without DESCRIBE_CONFIGS on the topic, and 3 where
 // there is none.
 func (c *Cluster) Settings(ctx context.Context, topic string) (Settings, error) {
-	answer, err := ask[*describeconfigs.Response](ctx, c, anyBroker,
+	answer, err := ask[*describeconfigs.Response](ctx, c.link, anyBroker,
 		&describeconfigs.Request{Resources: []describeconfigs.RequestResource{{ResourceType: resourceTopic, ResourceName: topic}}})
 	if err != nil {
 		return Settings{}, err

@@ -10,6 +10,14 @@ import (
 	"os"
 )
 
+// TLS configures verified connections; there is no way to leave the verification out. The files hold PEM and are read
+// again for every connection, so they can be renewed.
+type TLS struct {
+	CAFile            string // "" is the system's authorities
+	CertFile, KeyFile string // of the client; both or none
+	ServerName        string // what the broker's certificate must name; "" is the host that is dialled
+}
+
 // handshake encrypts a connection to a broker at an address.
 func (t *TLS) handshake(ctx context.Context, raw net.Conn, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)

@@ -1,6 +1,11 @@
 package wire
 
-import "context"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/segmentio/kafka-go/protocol/metadata"
+)
 
 // Topic is what the brokers know of a topic.
 type Topic struct {
@@ -16,6 +21,12 @@ type Partition struct {
 	ISR      []int32
 }
 
+// partition names one log.
+type partition struct {
+	topic  string
+	number int32
+}
+
 func (t *Topic) leader(partition int32) int32 {
 	if partition < 0 || int(partition) >= len(t.Partitions) {
 		return -1
@@ -23,11 +34,19 @@ func (t *Topic) leader(partition int32) int32 {
 	return t.Partitions[partition].Leader
 }
 
-// Topic asks the brokers for a topic. It is an *Error with code 3 where there is none, and 29 without DESCRIBE on it.
-func (c *Cluster) Topic(ctx context.Context, name string) (Topic, error) {
-	topic, err := c.askTopic(ctx, name)
-	if err == nil {
-		c.leaders.learn(topic)
+func topicOf(answer *metadata.ResponseTopic) (Topic, error) {
+	topic := Topic{Name: answer.Name, Partitions: make([]Partition, len(answer.Partitions))}
+	for i := range topic.Partitions {
+		topic.Partitions[i].ID = -1
 	}
-	return topic, err
+	for _, p := range answer.Partitions {
+		if p.PartitionIndex < 0 || int(p.PartitionIndex) >= len(topic.Partitions) {
+			return Topic{}, fmt.Errorf("look up topic %s: partition %d of %d", answer.Name, p.PartitionIndex, len(topic.Partitions))
+		}
+		topic.Partitions[p.PartitionIndex] = Partition{ID: p.PartitionIndex, Leader: p.LeaderID, Replicas: p.ReplicaNodes, ISR: p.IsrNodes}
+	}
+	if slices.ContainsFunc(topic.Partitions, func(p Partition) bool { return p.ID < 0 }) {
+		return Topic{}, fmt.Errorf("look up topic %s: a partition is named twice", answer.Name)
+	}
+	return topic, nil
 }
