@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -22,45 +21,6 @@ const (
 
 	mostHistory = 64
 )
-
-// useBucket fills in what follows from the bucket's name.
-func (o *Options) useBucket() {
-	if o.Stream == "" {
-		o.Stream = bucketStream + o.KV
-	}
-	if len(o.Subjects) == 0 {
-		o.Subjects = []string{bucketSubject + o.KV + ".>"}
-	}
-	if o.History == 0 {
-		o.History = 1
-	}
-}
-
-func (o *Options) checkBucket() error {
-	if o.KV == "" {
-		if o.History != 0 {
-			return errors.New("option History is set without KV: set both or none")
-		}
-		return nil
-	}
-	var problems []error
-	if strings.ContainsFunc(o.KV, func(r rune) bool { return !inBucketName(r) }) {
-		problems = append(problems, fmt.Errorf("option KV %q is not a bucket's name: it has letters, digits, '-' and '_'", o.KV))
-	}
-	if subject := bucketSubject + o.KV + ".>"; o.Stream != bucketStream+o.KV || len(o.Subjects) != 1 || o.Subjects[0] != subject {
-		problems = append(problems, errors.New("options Stream and Subjects follow from KV: leave them out"))
-	}
-	if o.History < 1 || o.History > mostHistory {
-		problems = append(problems, fmt.Errorf("option History is %d: use 1 to %d", o.History, mostHistory))
-	}
-	if o.MaxAge != 0 {
-		problems = append(problems, errors.New("option MaxAge is set with KV: keys of objects that live must not expire: leave it out"))
-	}
-	if o.Shared {
-		problems = append(problems, errors.New("option Shared is set with KV: a bucket has one writer: set one of both"))
-	}
-	return errors.Join(problems...)
-}
 
 func inBucketName(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'

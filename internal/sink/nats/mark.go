@@ -59,38 +59,16 @@ func (m mark) lostIn(info *jetstream.StreamInfo) error {
 	return nil
 }
 
+// markOf is the end of the stream as it is.
+func markOf(info *jetstream.StreamInfo) mark {
+	return mark{Stream: info.Config.Name, Created: info.Created, Seq: info.State.LastSeq}
+}
+
 // endsBefore says whether the stream is another one than the mark's, or ends before it.
 func (m mark) endsBefore(info *jetstream.StreamInfo) error {
-	have := newStream(info).place
+	have := markOf(info)
 	if m.Stream == have.Stream && m.Created.Equal(have.Created) && m.Seq <= have.Seq {
 		return nil
 	}
 	return &sink.LostError{Log: "stream " + have.Stream, Want: m.String(), Have: have.String()}
-}
-
-// stream is the stream as this sink knows it.
-type stream struct {
-	name       string
-	place      mark // after the last message that is known to be stored
-	subjects   []string
-	keys       string // of a bucket: what its subjects start with
-	shared     bool   // others write to it, too
-	maxMessage int    // bytes of headers and value; negative is no limit
-	maxSubject int    // characters
-	mode       publishMode
-	confirmed  bool // a message of ours was stored since the sink was opened
-}
-
-func newStream(info *jetstream.StreamInfo) stream {
-	s := stream{
-		name:  info.Config.Name,
-		place: mark{Stream: info.Config.Name, Created: info.Created, Seq: info.State.LastSeq},
-	}
-	s.renew(&info.Config)
-	return s
-}
-
-// renew takes what a person can change meanwhile.
-func (s *stream) renew(config *jetstream.StreamConfig) {
-	s.subjects, s.maxMessage = config.Subjects, int(config.MaxMsgSize)
 }

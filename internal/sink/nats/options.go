@@ -1,8 +1,6 @@
 package nats
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -93,6 +91,45 @@ func (o *Options) complete() error {
 	return errors.Join(o.checkURL(), o.checkStream(), o.checkPublish(), o.checkBucket(), o.checkLimits(), o.Login.Check())
 }
 
+// useBucket fills in what follows from the bucket's name.
+func (o *Options) useBucket() {
+	if o.Stream == "" {
+		o.Stream = bucketStream + o.KV
+	}
+	if len(o.Subjects) == 0 {
+		o.Subjects = []string{bucketSubject + o.KV + ".>"}
+	}
+	if o.History == 0 {
+		o.History = 1
+	}
+}
+
+func (o *Options) checkBucket() error {
+	if o.KV == "" {
+		if o.History != 0 {
+			return errors.New("option History is set without KV: set both or none")
+		}
+		return nil
+	}
+	var problems []error
+	if strings.ContainsFunc(o.KV, func(r rune) bool { return !inBucketName(r) }) {
+		problems = append(problems, fmt.Errorf("option KV %q is not a bucket's name: it has letters, digits, '-' and '_'", o.KV))
+	}
+	if subject := bucketSubject + o.KV + ".>"; o.Stream != bucketStream+o.KV || len(o.Subjects) != 1 || o.Subjects[0] != subject {
+		problems = append(problems, errors.New("options Stream and Subjects follow from KV: leave them out"))
+	}
+	if o.History < 1 || o.History > mostHistory {
+		problems = append(problems, fmt.Errorf("option History is %d: use 1 to %d", o.History, mostHistory))
+	}
+	if o.MaxAge != 0 {
+		problems = append(problems, errors.New("option MaxAge is set with KV: keys of objects that live must not expire: leave it out"))
+	}
+	if o.Shared {
+		problems = append(problems, errors.New("option Shared is set with KV: a bucket has one writer: set one of both"))
+	}
+	return errors.Join(problems...)
+}
+
 func (o *Options) checkURL() error {
 	if o.URL == "" {
 		return errors.New(`option URL is empty: name a server, such as "nats://host:4222"`)
@@ -162,6 +199,9 @@ func (o *Options) storage() jetstream.StorageType {
 	return jetstream.FileStorage
 }
 
+// window is how long a shared stream must know a message's id.
+const window = 2 * time.Minute
+
 // window is for how long a stream of ours knows message ids. It gets none, and so the shortest that servers allow,
 // unless it is shared.
 func (o *Options) window() time.Duration {
@@ -206,93 +246,10 @@ func (o *Options) servers() string {
 	return strings.Join(names, ",")
 }
 
-// The values of Options.Publish.
-const (
-	PublishAuto    = "auto"    // fast where server and stream allow it, ordered elsewhere
-	PublishFast    = "fast"    // fast ingest (ADR-50); needs server 2.14 and a stream with allow_batched
-	PublishAtomic  = "atomic"  // atomic batches (ADR-50), for servers that sync always; needs 2.12 and allow_atomic
-	PublishOrdered = "ordered" // one acknowledgement a message; any server
-)
-
-// The levels of the JetStream API (ADR-44) from which on a server knows batches.
-const (
-	levelAtomic = 2 // server 2.12
-	levelFast   = 4 // server 2.14
-)
-
-// publishMode is how messages are sent.
-type publishMode int
-
-const (
-	modeOrdered publishMode = iota // one acknowledgement a message
-	modeFast                       // one for many, fast ingest
-	modeAtomic                     // one for a batch that is stored as a whole
-)
-
-// modeOf is the best mode that the stream allows. A client cannot see whether a server syncs always, so atomic batches
-// are never chosen, only asked for. A shared stream has no expected sequences, and without them a batch's
-// acknowledgement proves too little: a leader that could not propose a message goes on with the next.
-func (o *Options) modeOf(config *jetstream.StreamConfig) publishMode {
-	switch {
-	case o.Shared:
-		return modeOrdered
-	case config.AllowAtomicPublish && o.Publish == PublishAtomic:
-		return modeAtomic
-	case config.AllowBatchPublish && (o.Publish == PublishAuto || o.Publish == PublishFast):
-		return modeFast
-	}
-	return modeOrdered
-}
-
-// batches returns the stream's flag for the batches that the options ask for, the server's release that has it, and
-// the level of that release.
-func (o *Options) batches() (flag, release string, level int) {
-	if o.Publish == PublishAtomic {
-		return "allow_atomic", "2.12", levelAtomic
-	}
-	return "allow_batched", "2.14", levelFast
-}
-
-// writer is a hash of who writes to a shared stream, and since when; "" where the stream is not shared.
-func (o *Options) writer(life string) string {
+// author is a hash of who writes to a shared stream, and since when; "" where the stream is not shared.
+func (o *Options) author(life string) string {
 	if !o.Shared {
 		return ""
 	}
 	return shortHash(o.Writer, life)
-}
-
-// messageID is what the server knows a message of a shared stream by. JetStream takes a message of the same id for a
-// repetition, on whatever subject and by whomever.
-func messageID(writer, subject, id string) string { return shortHash(writer, subject) + "/" + id }
-
-func shortHash(parts ...string) string {
-	hash := sha256.New()
-	for _, part := range parts {
-		hash.Write([]byte(part))
-		hash.Write([]byte{0})
-	}
-	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:hashedBytes])
-}
-
-// hashedBytes of a hash tell writers and subjects apart; in base64 they are a third more.
-const hashedBytes = 12
-
-// tuning is what tests turn down.
-type tuning struct {
-	reply   time.Duration // without any answer for so long, an attempt has failed
-	outage  time.Duration // how often Retry is told that there is still no connection
-	dial    time.Duration
-	flush   time.Duration // a socket that takes nothing for so long is dead
-	ping    time.Duration
-	look    time.Duration // how often a stream is compared with what it held, while something is written
-	quiet   time.Duration // a stream that stays as it is for so long has taken all that was on its way
-	pending int           // messages that may wait for their acknowledgement
-	bytes   int           // and their bytes; the server's own queue of a stream takes 128 MiB
-}
-
-func defaultTuning() tuning {
-	return tuning{
-		reply: 5 * time.Second, outage: 5 * time.Second, dial: 5 * time.Second, flush: 10 * time.Second,
-		ping: 15 * time.Second, look: 10 * time.Second, quiet: time.Second, pending: 1024, bytes: 8 << 20,
-	}
 }

@@ -3,7 +3,6 @@ package nats
 import (
 	"bytes"
 	"context"
-	"strconv"
 	"strings"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -124,23 +123,6 @@ func (o *ordered) place(i int, seq uint64, ack []byte) error {
 		s.place.Seq = max(s.place.Seq, seq)
 	}
 	return nil
-}
-
-// parseAck returns the sequence of {"stream":"K8S","seq":7}. It reads what has no error in it by hand: a JSON decoder
-// would take as long as all the rest of a message's way through the client.
-func parseAck(m *natsgo.Msg) (uint64, error) {
-	if _, rest, found := bytes.Cut(m.Data, []byte(`"seq":`)); found && !bytes.Contains(m.Data, []byte(`"error"`)) {
-		digits := bytes.TrimLeft(rest, " ")
-		end := bytes.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' })
-		if seq, err := strconv.ParseUint(string(digits[:max(end, 0)]), 10, 64); err == nil {
-			return seq, nil
-		}
-	}
-	var ack struct {
-		Seq uint64 `json:"seq"`
-	}
-	err := conn.Parse(m, &ack)
-	return ack.Seq, err
 }
 
 // predecessors finds for each message the last one before it that speaks of the same object.

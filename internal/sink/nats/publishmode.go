@@ -129,6 +129,30 @@ func (w *publishModes) upgrade(ctx context.Context, info *jetstream.StreamInfo) 
 	return w.lookup(ctx)
 }
 
+// modeOf is the best mode that the stream allows. A client cannot see whether a server syncs always, so atomic batches
+// are never chosen, only asked for. A shared stream has no expected sequences, and without them a batch's
+// acknowledgement proves too little: a leader that could not propose a message goes on with the next.
+func (o *Options) modeOf(config *jetstream.StreamConfig) publishMode {
+	switch {
+	case o.Shared:
+		return modeOrdered
+	case config.AllowAtomicPublish && o.Publish == PublishAtomic:
+		return modeAtomic
+	case config.AllowBatchPublish && (o.Publish == PublishAuto || o.Publish == PublishFast):
+		return modeFast
+	}
+	return modeOrdered
+}
+
+// batches returns the stream's flag for the batches that the options ask for, the server's release that has it, and
+// the level of that release.
+func (o *Options) batches() (flag, release string, level int) {
+	if o.Publish == PublishAtomic {
+		return "allow_atomic", "2.12", levelAtomic
+	}
+	return "allow_batched", "2.14", levelFast
+}
+
 func (w *publishModes) allowBatches(config *jetstream.StreamConfig) {
 	_, level := w.conn.NC.ConnectedServerJetStream()
 	fast := w.options.Publish == PublishAuto || w.options.Publish == PublishFast

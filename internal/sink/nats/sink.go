@@ -110,7 +110,7 @@ func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mar
 		s.begin(strconv.FormatUint(info.State.FirstSeq, 10))
 		return err
 	}
-	place.Floor, place.Writer = want.Floor, cmp.Or(want.Writer, s.options.writer(""))
+	place.Floor, place.Writer = want.Floor, cmp.Or(want.Writer, s.options.author(""))
 	if err := want.lostIn(info); err != nil {
 		return lost(err)
 	}
@@ -128,7 +128,7 @@ func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mar
 // begin notes that nothing of what is there is known, neither of what a bucket has. The server may remember ids of
 // messages that it has lost: ours are others from now on.
 func (s *Sink) begin(life string) {
-	s.stream.place.Writer = s.options.writer(life)
+	s.stream.place.Writer = s.options.author(life)
 	if s.options.KV != "" {
 		s.stream.place.Floor = s.stream.place.Seq
 	}

@@ -2,13 +2,9 @@ package nats
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// window is how long a shared stream must know a message's id.
-const window = 2 * time.Minute
 
 // suitable refuses streams that would never be a log of ours.
 func (o *Options) suitable(config *jetstream.StreamConfig) error {
