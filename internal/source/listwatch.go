@@ -199,7 +199,10 @@ func (s *Stream) watchEnded(frames int, took time.Duration) {
 
 // fail tells the observer, unless the failure is only our own stop.
 func (s *Stream) fail(ctx context.Context, err error) {
-	s.doubt()
+	s.suspect.Store(true)
+	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
+		s.forgetAnswers()
+	}
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		s.Observer.Failed(s.stream, err)
 	}

@@ -34,6 +34,28 @@ func TestAStartAsksLittle(t *testing.T) {
 	}
 }
 
+// TestAServerThatIsNotReadyIsNotAskedMore: what it said before is still true.
+func TestAServerThatIsNotReadyIsNotAskedMore(t *testing.T) {
+	versions, denied := 0, 0
+	watching := make(chan struct{})
+	a := &apiServer{
+		t: t, version: func() int { versions++; return 10 },
+		deny: func() (int, string) {
+			if denied++; denied < 2 || denied > 4 { // the first question is where it stands
+				return 0, ""
+			}
+			return http.StatusTooManyRequests, `{"kind":"Status","status":"Failure","message":"storage is (re)initializing","reason":"TooManyRequests","code":429}`
+		},
+		watch:   func(_ url.Values, w *watchWriter) { close(watching); w.hold() },
+		prepare: func(s *Stream) { s.Client.maxAge = time.Hour },
+	}
+	a.start(newRecorder(), at(10))
+	<-watching
+	if versions != 1 || denied != 5 {
+		t.Errorf("it was asked %d times where it stands, in %d requests, want once, in 5", versions, denied)
+	}
+}
+
 // askedByStart starts so many streams at once, and returns what they asked until all are watching.
 func askedByStart(t *testing.T, streams int, saved change.Position) map[string]int {
 	t.Helper()
