@@ -12,7 +12,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/delivery"
-	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
@@ -136,7 +135,7 @@ func sourceObserver(f *selection.Follower) source.Observer {
 func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
 	return pipeline.Observer{
 		Observer: delivery.Observer{
-			Queued: func(name string, b fifo.Levels) { t.Queued(name, telemetry.Backlog(b)) },
+			Queued: t.Queued,
 			Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Rejected: t.Rejected, Coalesced: t.Coalesced,
 			NotKept: t.NotKept, Dropped: t.Dropped, Trimmed: t.Trimmed, Replayed: t.Replayed,
 		},

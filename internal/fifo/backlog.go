@@ -210,8 +210,7 @@ func (b *Backlog) SpillOverdue(now time.Time) bool {
 // a chunk, or goes to disk ahead of the others while it is being written to the sink. A dead letter that is sent again
 // has no form on disk: where it is still queued it leaves the backlog, and back is true.
 func (b *Backlog) Spill(rec *change.Record) (back bool) {
-	order := b.queue.Order(rec.Seq)
-	isQueued := b.queue.Remove(rec.Seq) != nil
+	order, isQueued := b.queue.Remove(rec)
 	switch {
 	case isQueued && rec.Replay != nil:
 		b.Cancel(rec.Size())
@@ -241,7 +240,7 @@ func (b *Backlog) endSpill() {
 	if !b.trigger.merges || b.finished || b.flight.unsaved > 0 {
 		return
 	}
-	if oldest := b.queue.Oldest(); oldest == nil || b.trigger.isOver(oldest.Seq) {
+	if oldest := b.queue.Oldest(); oldest == nil || oldest.Seq > b.trigger.until {
 		b.trigger.release()
 	}
 }

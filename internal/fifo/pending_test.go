@@ -128,13 +128,13 @@ func (c *course) spill(n int) {
 		if c.state[seq] != "queued" {
 			continue
 		}
-		if n--; c.queue.Oldest().Seq != seq {
-			c.t.Fatalf("the oldest record is %d, want %d", c.queue.Oldest().Seq, seq)
+		rec := c.queue.Oldest()
+		if n--; rec.Seq != seq {
+			c.t.Fatalf("the oldest record is %d, want %d", rec.Seq, seq)
 		}
-		at := c.queue.Order(seq)
-		rec := c.queue.Remove(seq)
-		if rec == nil || rec.Seq != seq || c.queue.Remove(seq) != nil {
-			c.t.Fatalf("record %d is queued, and %v was taken out", seq, rec)
+		at, found := c.queue.Remove(rec)
+		if _, again := c.queue.Remove(rec); !found || again {
+			c.t.Fatalf("record %d is queued and was taken out %t, and once more %t", seq, found, again)
 		}
 		c.queue.Cancel(rec.Size())
 		c.settle(rec, "spilled")
@@ -371,11 +371,11 @@ func TestI6PlacesThatAreFreeAreUsedAgain(t *testing.T) {
 		if !reserveAndPush(q, n, rec) {
 			t.Fatal("no room")
 		}
-		if got := q.Remove(rec.Seq); got != rec {
-			t.Fatalf("removed %v", got)
+		if _, found := q.Remove(rec); !found {
+			t.Fatalf("record %d is not queued", rec.Seq)
 		}
 		q.Cancel(rec.Size())
-		if q.Remove(rec.Seq) != nil {
+		if _, again := q.Remove(rec); again {
 			t.Fatal("a record was taken out twice")
 		}
 	}

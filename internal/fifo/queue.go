@@ -70,19 +70,19 @@ func (q *Queue) Pop(dst []*change.Record, most Limit) []*change.Record {
 	return dst
 }
 
-// Remove takes out the record that was pushed with the Seq and returns it, nil where it is not queued any more. Its
-// room stays taken until Cancel. What comes later of its object is not merged with it.
-func (q *Queue) Remove(seq uint64) *change.Record {
-	p := q.pending.queued(&q.ring, seq)
+// Remove takes the record out and says where in the queue it was: records are popped in the order that rises. It is
+// false where the record is not queued any more. Its room stays taken until Cancel. What comes later of its object is
+// not merged with it.
+func (q *Queue) Remove(rec *change.Record) (order uint64, found bool) {
+	p := q.pending.queued(&q.ring, rec.Seq)
 	if p == nil {
-		return nil
+		return 0, false
 	}
-	q.pending.popped(p.rec, p.order)
-	return q.remove(p)
+	order = p.order
+	q.pending.popped(rec, order)
+	q.remove(p)
+	return order, true
 }
-
-// Order is where in the queue the record with the Seq is, which is queued: records are popped in the order that rises.
-func (q *Queue) Order(seq uint64) uint64 { return q.pending.orderOf(seq) }
 
 // Oldest is the record that was pushed first, nil in an empty queue. Where the queue coalesces another one may be next.
 func (q *Queue) Oldest() *change.Record {

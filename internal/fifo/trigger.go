@@ -26,6 +26,3 @@ func (t *trigger) pull() bool {
 
 // release ends that.
 func (t *trigger) release() { t.active, t.overcommits = false, false }
-
-// isOver says whether everything that it was pulled for is on disk, where the oldest record that is queued has the Seq.
-func (t *trigger) isOver(oldest uint64) bool { return oldest > t.until }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // TestAFailingSinkIsLoggedOnce until it takes a batch, however often it is opened meanwhile.
@@ -17,7 +19,7 @@ func TestAFailingSinkIsLoggedOnce(t *testing.T) {
 	telemetry := quiet()
 	telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	lines := func() int { return strings.Count(log.String(), "\n") }
-	telemetry.Queued("bus", Backlog{Records: 7, Bytes: 70})
+	telemetry.Queued("bus", fifo.Levels{Records: 7, Bytes: 70})
 	for range 1000 {
 		telemetry.SinkFailed("bus", errors.New("no room"))
 		telemetry.Opened("bus", 0)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // TestHistoryIsThatOfTheServersRing: 75 s at least, 300 s where it is quiet, and 102,400 changes at most.
@@ -124,22 +125,22 @@ func TestI4WhoHoldsAStreamUpIsNamedAtOnce(t *testing.T) {
 		return tel.Status().Streams["pods"].HeldBy
 	}
 	sink := tel.Sinks[0]
-	tel.Queued(sink, Backlog{Records: 1, Oldest: now.Add(-10 * time.Second)})
+	tel.Queued(sink, fifo.Levels{Records: 1, Oldest: now.Add(-10 * time.Second)})
 	if got := held(now.Add(-10 * time.Second)); got != nil || log.Len() > 0 {
 		t.Errorf("after 10 s it is held by %v, and the log says %s", got, log)
 	}
 	since := now.Add(-time.Minute)
-	tel.Queued(sink, Backlog{Records: 1, Oldest: since})
+	tel.Queued(sink, fifo.Levels{Records: 1, Oldest: since})
 	for _, want := range []string{"sinks=" + sink + " streams=1 resource=pods", ""} {
 		if got := held(since); !slices.Equal(got, []string{sink}) || !strings.Contains(log.String(), want) || want == "" && log.Len() > 0 {
 			t.Errorf("after a minute it is held by %v, and the log says %q, want %q", got, log, want)
 		}
 	}
-	tel.Queued(sink, Backlog{})
+	tel.Queued(sink, fifo.Levels{})
 	if got := held(time.Time{}); got != nil || log.Len() > 0 {
 		t.Errorf("when it is back it is held by %v, and the log says %s", got, log)
 	}
-	tel.Queued(sink, Backlog{Records: 1, Oldest: since})
+	tel.Queued(sink, fifo.Levels{Records: 1, Oldest: since})
 	if held(since); log.Len() == 0 {
 		t.Error("it is not told a second time")
 	}

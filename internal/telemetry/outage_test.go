@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // TestAnOutageIsAStory: a broker of three is away for three minutes, twice, and the sink asks all of them every two
@@ -24,7 +25,7 @@ func TestAnOutageIsAStory(t *testing.T) {
 		for outage := range 2 {
 			began := time.Now()
 			for i := 0; time.Since(began) < 3*time.Minute; i++ {
-				telemetry.Queued("bus", Backlog{Records: 10 * i, Bytes: 1000 * i, SpoolRecords: 5, SpoolBytes: 500})
+				telemetry.Queued("bus", fifo.Levels{Records: 10 * i, Bytes: 1000 * i, SpoolRecords: 5, SpoolBytes: 500})
 				telemetry.Retried("bus", "unreachable", fmt.Errorf("broker %d does not answer", i%3))
 				time.Sleep(2 * time.Second)
 			}

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // Queued is told a sink's backlog.
-func (t *Telemetry) Queued(name string, b Backlog) {
+func (t *Telemetry) Queued(name string, b fifo.Levels) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
@@ -125,12 +126,4 @@ func (t *Telemetry) Noticed(name, text string) {
 // LabelTopics is told how many topics a sink has made because labels said so.
 func (t *Telemetry) LabelTopics(name string, topics int) {
 	t.metrics.labelTopics.WithLabelValues(name).Set(float64(topics))
-}
-
-// Backlog is what a sink has not acknowledged.
-type Backlog struct {
-	Records                  int // in memory
-	Bytes                    int
-	SpoolRecords, SpoolBytes int64 // on disk; the bytes are those of the disk
-	Oldest                   time.Time
 }

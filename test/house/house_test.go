@@ -47,7 +47,7 @@ func arrows() map[string][]string {
 		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/delivery", "internal/line", "internal/sink"},
 		"internal/control":          {"internal/change", "internal/checkpoint"},
 		"internal/page":             {"internal/change"},
-		"internal/telemetry":        {"internal/change", "internal/sink"},
+		"internal/telemetry":        {"internal/change", "internal/fifo", "internal/sink"},
 		"internal/sink/sinktest":    {"internal/change", "internal/sink"},
 		"internal/sink/file":        {"internal/change", "internal/disk", "internal/sink"},
 		"internal/sink/nats":        {"internal/change", "internal/sink", "internal/sink/nats/conn"},
