@@ -3,7 +3,6 @@ package line
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,7 +63,8 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	wanted := l.wanted(rec)
+	own := l.own(rec)
+	wanted := l.wanted(rec, own)
 	stuck := func() bool { return l.streams.holders(time.Now(), MergeFor) != 0 }
 	if err := l.await(ctx, func() bool { return l.window.reserve(rec, stuck) }); err != nil {
 		return err
@@ -78,12 +78,11 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	}
 	l.number.Number(rec)
 	l.Images.note(rec)
-	given, missing, err := l.streams.add(rec, wanted, l.own(rec))
+	given, missing, err := l.streams.add(rec, wanted, own)
 	if err != nil {
 		return err
 	}
-	cancel(l.seats, rec, missing)
-	wake, err := l.hand(rec, given)
+	wake, err := hand(l.seats, &l.streams, rec, audience{given, missing})
 	switch {
 	case err != nil:
 		return err
@@ -97,7 +96,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 
 // wanted is the set of listeners that must write the record, as a bit mask. What a user does not want, and a
 // bookmark, move the position and are nobody's.
-func (l *Line) wanted(rec *change.Record) (mask uint64) {
+func (l *Line) wanted(rec *change.Record, own uint64) (mask uint64) {
 	if rec.Op == change.Bookmark || rec.Filtered {
 		return 0
 	}
@@ -109,7 +108,7 @@ func (l *Line) wanted(rec *change.Record) (mask uint64) {
 	if mask != 0 && l.anyAway.Load() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		mask &^= l.streams.missing(rec, l.own(rec))
+		mask &^= l.streams.missing(rec, own)
 	}
 	return mask
 }
@@ -125,24 +124,6 @@ func (l *Line) own(rec *change.Record) uint64 {
 		}
 	}
 	return 0
-}
-
-// hand queues the record for the listeners that are to have it, and says whether the committer has work. The caller
-// holds mu.
-//
-// Records that the record has made superfluous for a listener, whose sink will never be given them, are acknowledged.
-// That is early, and right: the newer one is in line and not acknowledged, so that the position stays before it, and a
-// crash brings it again.
-func (l *Line) hand(rec *change.Record, given uint64) (wake bool, err error) {
-	wake = given == 0 && rec.Op != change.Bookmark
-	for _, s := range l.seats {
-		superfluous, works := s.Queue.Enter(rec, given&s.bit() != 0)
-		if _, err := l.streams.settle(s.index, superfluous, (*checkpoint.Tracker).Spare); err != nil {
-			return false, fmt.Errorf("leave a record out: %w", err)
-		}
-		wake = wake || works
-	}
-	return wake, nil
 }
 
 // await returns when reached says so, which is asked under mu now and whenever something was saved, or with ctx's

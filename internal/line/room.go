@@ -43,11 +43,11 @@ func (w *window) leave(records ...*change.Record) {
 	for _, rec := range records {
 		w.used.Cancel(rec.Size())
 	}
-	w.signal()
+	w.wakeAll()
 }
 
-// signal wakes all who wait for something to be saved.
-func (w *window) signal() {
+// wakeAll wakes all who wait for something to be saved.
+func (w *window) wakeAll() {
 	close(w.changed)
 	w.changed = make(chan struct{})
 }

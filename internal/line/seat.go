@@ -118,7 +118,7 @@ func (s *Seat) Leave(saved sink.Mark, streams []string) {
 	defer s.line.mu.Unlock()
 	s.miss(streams)
 	s.of.resume.leave(saved)
-	s.line.window.signal()
+	s.line.window.wakeAll()
 	s.line.Wake()
 }
 
