@@ -7,6 +7,8 @@
 //     an object's metadata not even its brackets. A rule that trusted the server's brackets would find its paths
 //     elsewhere than a reader does, if it is wrong, and a Secret's value would leave (I9). The proof costs 7 us for 12
 //     KiB, a sixth of encoding/json's, since strings are looked at by words of eight bytes.
+//   - A text that was proven once is not proven again (Proven): where no path leads, only brackets and quotes count
+//     then, by the words of internal/source/frame (Balance). Who asks for it has the proof of these very bytes.
 //   - A cursor breaks instead of failing, so that walks have no branch for what never comes; one question at the end
 //     tells. A callback for every value would cost more than the whole scan.
 package scan
