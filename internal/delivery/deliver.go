@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
@@ -86,79 +85,6 @@ func (l *Listener) deliverPlain(ctx context.Context, batch []*change.Record) err
 		}
 	}
 	return err
-}
-
-// skipDelivered acknowledges the records that an earlier process wrote, in whatever shape, and returns the others, with
-// what they prove of its sink-only objects before them.
-func (l *Listener) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
-	if l.Recovery.IsOver() || len(batch) == 0 {
-		return batch, nil
-	}
-	l.Seat.Compare(highest(batch))
-	var known, fresh []*change.Record
-	for _, rec := range batch {
-		now, err := l.taking(rec)
-		if err != nil {
-			return nil, err
-		}
-		var found bool
-		var gone []change.Entry
-		l.Recovery.With(func(r *line.Recovery) { found, gone = r.Log.Take(rec, now) })
-		fresh = l.appendGone(fresh, gone, rec, now.Frame)
-		if found {
-			known = append(known, rec)
-		} else {
-			fresh = append(fresh, rec)
-		}
-	}
-	return fresh, l.Seat.Spare(known)
-}
-
-// skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others. A bucket
-// and a compacted topic hold the newest of an object alone: what comes before that in the batch was written, too.
-func (l *Listener) skipRetried(batch []*change.Record) ([]*change.Record, error) {
-	if len(l.retried) == 0 {
-		return batch, nil
-	}
-	if len(batch) > 0 {
-		l.Seat.Compare(highest(batch))
-	}
-	type object struct {
-		stream string
-		key    change.Key
-	}
-	var known, fresh []*change.Record
-	newer := map[object]bool{}
-	for _, rec := range slices.Backward(batch) {
-		of := object{rec.Stream.String(), rec.Key}
-		if l.isRetried(rec) || newer[of] && rec.Op.OfObject() {
-			known, newer[of] = append(known, rec), true
-		} else {
-			fresh = append(fresh, rec)
-		}
-	}
-	slices.Reverse(known)
-	slices.Reverse(fresh)
-	return fresh, l.Seat.Ack(known, "")
-}
-
-// highest is the highest Seq of the batch.
-func highest(batch []*change.Record) (seq uint64) {
-	for _, rec := range batch {
-		seq = max(seq, rec.Seq)
-	}
-	return seq
-}
-
-// isRetried says whether the record is one of a failed batch that the log holds.
-func (l *Listener) isRetried(rec *change.Record) bool {
-	if len(l.retried) == 0 {
-		return false
-	}
-	id := rec.ID(l.clusterUID).String()
-	_, found := l.retried[id]
-	delete(l.retried, id)
-	return found
 }
 
 // take returns what is next, up to the batch limit, and waits only while there is nothing: a busy sink gets large

@@ -1,7 +1,7 @@
 // Package delivery brings records to one sink: a Listener takes them from its backlog, encodes and writes them, and
 // answers for them in line. It opens the sink, also again after an error, and finds out at each opening what of the
 // records the sink's log holds. One goroutine at a time opens or runs a listener; the line and the committer use its
-// backlog under Listener.mu. In which state of its life a sink is says the table in state.go.
+// backlog under intake.mu. In which state of its life a sink is says the table in state.go.
 //
 // # The sink's log after a crash
 //
@@ -54,7 +54,7 @@
 //   - Records from disk are shaped again by today's rules (shapeAgain), since I9 holds for whatever leaves.
 //   - Where a sink is in its life is one pure type, not flags that are set where they are needed. One value of six was
 //     refused: a sink that is being opened may be halted and away, too.
-//   - A listener has its methods in files by what they are for, each of which calls only those below it: encoding, what
-//     is rejected, one attempt to write, mending, and above them a batch. Types of their own for these would share the
-//     mark, the backlog and the sink, and pass the listener to each other.
+//   - A Listener stands on three types, each embedded in the next: intake (what waits, under its lock), onDisk (what of
+//     that is on disk) and past (what was left in the sink's log). The compiler holds the direction: what is below
+//     cannot call what is above. Fields that point at each other would allow that, and one type of all would hide it.
 package delivery

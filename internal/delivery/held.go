@@ -22,8 +22,8 @@ type heldObject struct {
 	uid    string
 }
 
-func newHeldReading(l *Listener, streams []*change.Stream) *heldReading {
-	return &heldReading{reader: &l.reader, sink: l.Name, streams: streams, at: map[heldObject]int{}}
+func newHeldReading(reader *redo.Reader, sinkName string, streams []*change.Stream) *heldReading {
+	return &heldReading{reader: reader, sink: sinkName, streams: streams, at: map[heldObject]int{}}
 }
 
 func (r *heldReading) take(text string) {

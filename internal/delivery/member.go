@@ -51,7 +51,7 @@ func (m member) Enter(rec *change.Record, wanted bool) (superfluous []*change.Re
 
 // State says where the records are.
 func (m member) State() line.DiskState {
-	return query(m.l, func(b *fifo.Backlog) line.DiskState {
+	return query(&m.l.intake, func(b *fifo.Backlog) line.DiskState {
 		return line.DiskState{Takes: b.MaySpill(), Behind: b.Behind(), Taken: b.Mixes()}
 	})
 }
@@ -67,11 +67,11 @@ func (m member) Spill(rec *change.Record) bool {
 }
 
 // Chunks are what was taken out.
-func (m member) Chunks() []fifo.Chunk { return query(m.l, (*fifo.Backlog).Chunks) }
+func (m member) Chunks() []fifo.Chunk { return query(&m.l.intake, (*fifo.Backlog).Chunks) }
 
 // SpillNow begins to spool, where the listener can.
 func (m member) SpillNow() bool {
-	return query(m.l, func(b *fifo.Backlog) bool { return b.StartSpill() && b.MaySpill() })
+	return query(&m.l.intake, func(b *fifo.Backlog) bool { return b.StartSpill() && b.MaySpill() })
 }
 
 // LetGo makes a sink leave that is stopped.
@@ -102,16 +102,4 @@ func (l *Listener) SavedMark() sink.Mark {
 		return *saved
 	}
 	return ""
-}
-
-// SavingSpool is what the state is to have of the spool with the chunks, which of them it still needs, and whether that
-// is another one than it has.
-func (l *Listener) SavingSpool(chunks []fifo.Chunk) (extent fifo.Spool, kept []fifo.Chunk, changed bool) {
-	l.use(func(b *fifo.Backlog) { extent, kept, changed = b.Saving(chunks) })
-	return extent, kept, changed
-}
-
-// SpoolSaved notes that the state has the extent, with the chunks.
-func (l *Listener) SpoolSaved(extent fifo.Spool, chunks []fifo.Chunk) {
-	l.use(func(b *fifo.Backlog) { b.Saved(extent, chunks) })
 }

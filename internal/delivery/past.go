@@ -1,0 +1,223 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/line"
+	"github.com/kubecdc/kubecdc/internal/redo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// past is what an earlier process, or a batch that failed, has left in the sink's log and on disk.
+type past struct {
+	onDisk
+	shape        func(rec *change.Record) // decides whether a record goes on that is made here
+	mark         sink.Mark
+	plain        sink.Mark           // of the opening: the newest that carries nothing
+	reader       redo.Reader         // of ids in the log
+	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds behind the mark
+	unread       []checkpoint.Held   // what the log holds behind the mark of streams that are not configured
+	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
+	opened       bool                // in this process
+	retried      map[string]struct{} // ids of the batch that failed, and that the log holds all the same
+	compared     atomic.Bool         // what the log holds is known
+}
+
+// open opens the sink at the mark and remembers what its log holds behind it. A sink without a mark gets one before its
+// first record, so that a crash after that record finds it. After a *sink.LostError the sink is open.
+func (p *past) open(ctx context.Context, mark sink.Mark) error {
+	left, err := p.openAs(ctx, mark)
+	var lost *sink.LostError
+	if err != nil && !errors.As(err, &lost) {
+		return err
+	}
+	p.mark, p.plain = left.mark, left.plain
+	if mark == "" || lost != nil && left.plain == "" {
+		var markErr error
+		if p.mark, markErr = p.Target.Write(ctx, nil); markErr != nil {
+			return fmt.Errorf("read the mark: %w", markErr)
+		}
+		p.plain = p.mark
+	}
+	p.remember(left.behind)
+	if err := left.behind.settle(); err != nil {
+		return err
+	}
+	p.observer.Opened(p.Name, left.behind.count)
+	return err
+}
+
+// openAs opens the sink again at the mark of its last write, or for the first time at the saved one.
+func (p *past) openAs(ctx context.Context, mark sink.Mark) (remains, error) {
+	if !p.opened {
+		return p.openSaved(ctx, mark, func() (*behindMark, error) { return p.firstReading(p.spooledFirst) })
+	}
+	behind, err := p.read(ctx, mark, p.reading, nil)
+	return remains{behind: behind, mark: mark}, err
+}
+
+// remains are what an earlier process left in a sink's log.
+type remains struct {
+	behind *behindMark
+	mark   sink.Mark
+	plain  sink.Mark // the same one, or where that carries ids an earlier one; "" where the log has lost both
+}
+
+// openSaved opens the sink at its saved mark, which may carry ids. Where the log has lost it, not all that it carries
+// is still there; but what lies behind the plain mark is, as far as the log reaches that. The error is a
+// *sink.LostError then, too.
+func (p *past) openSaved(ctx context.Context, saved sink.Mark, begin beginning) (remains, error) {
+	carried, err := p.store.Carried(p.Name)
+	if err != nil {
+		return remains{}, err
+	}
+	behind, err := p.read(ctx, saved, begin, carried.IDs)
+	var lost *sink.LostError
+	switch {
+	case err == nil && len(carried.IDs) > 0:
+		return remains{behind, saved, carried.From}, nil
+	case err == nil:
+		return remains{behind, saved, saved}, nil
+	case !errors.As(err, &lost) || len(carried.IDs) == 0:
+		return remains{behind: behind}, err
+	}
+	behind, again := p.read(ctx, carried.From, begin, nil)
+	switch {
+	case again == nil:
+		return remains{behind, carried.From, carried.From}, err
+	case errors.As(again, &lost):
+		return remains{behind: behind}, err
+	}
+	return remains{}, again
+}
+
+// beginning begins to read what a log holds.
+type beginning func() (*behindMark, error)
+
+// read opens the sink at the mark, and folds what the mark carries and what the log holds behind it. After a
+// *sink.LostError that is nothing.
+func (p *past) read(ctx context.Context, mark sink.Mark, begin beginning, carried []string) (*behindMark, error) {
+	var behind *behindMark
+	var failed error
+	again := func() func(string) {
+		if behind, failed = begin(); failed != nil {
+			return func(string) {}
+		}
+		for _, id := range carried {
+			behind.take(id)
+		}
+		return behind.take
+	}
+	if again(); failed != nil { // a sink that finds nothing need not begin
+		return nil, failed
+	}
+	err := p.Target.Open(ctx, sink.Opening{Mark: mark, Behind: again})
+	switch {
+	case failed != nil:
+		return nil, failed
+	case err == nil:
+		return behind, behind.err()
+	}
+	if behind, failed = begin(); failed != nil {
+		return nil, failed
+	}
+	return behind, err
+}
+
+// firstReading begins to read what an earlier process left: its records come again in whatever shape.
+func (p *past) firstReading(spooled []*change.Record) (*behindMark, error) {
+	behind, err := p.reading()
+	if err != nil {
+		return nil, err
+	}
+	behind.log = p.reader.Read(p.Recovery.Streams(), spooled)
+	if p.is(state.lacks) {
+		behind.held = newHeldReading(&p.reader, p.Name, p.Recovery.Streams())
+	}
+	behind.unread, err = newUnreadReading(&p.onDisk, &p.reader)
+	return behind, err
+}
+
+// reading begins to read what this process' last batch left, which is tried again as it is.
+func (p *past) reading() (*behindMark, error) {
+	behind := &behindMark{
+		reader: &p.reader, retried: map[string]struct{}{},
+		letters: func(string) {}, settle: func() error { return nil },
+	}
+	if p.DeadLetters == nil {
+		return behind, nil
+	}
+	var err error
+	behind.letters, behind.settle, err = p.DeadLetters.Settle()
+	return behind, err
+}
+
+// remember notes what the log holds.
+func (p *past) remember(behind *behindMark) {
+	if behind.log == nil {
+		p.retried = behind.retried
+		return
+	}
+	p.opened, p.spooledFirst = true, nil
+	if behind.held != nil {
+		p.heldBehind = behind.held.all
+	}
+	if behind.unread != nil {
+		p.unread = behind.unread.all
+	}
+	p.Recovery.With(func(r *line.Recovery) { r.Log.Know(behind.log) })
+	p.compared.Store(true)
+}
+
+// Mark is where the open sink goes on from.
+func (p *past) Mark() sink.Mark { return p.mark }
+
+// Rewind makes the line go on from there.
+func (p *past) Rewind() { p.Seat.Rewind(p.mark, p.plain) }
+
+// CompareWith makes the positions those that the sink's log is compared with.
+func (p *past) CompareWith(replayBases map[string]change.Position) {
+	p.reader.ReplayBase = replayBases
+}
+
+// mayKnow says whether an earlier process may have written what comes now: the sink's log was not read yet, or holds
+// records of the stream that are to come again.
+func (p *past) mayKnow(stream *change.Stream) bool {
+	if !p.compared.Load() {
+		return true
+	}
+	expects := false
+	p.Recovery.With(func(r *line.Recovery) { expects = r.Log.Expects(stream.String()) })
+	return expects
+}
+
+// LoadSpool takes up what an earlier process has left, before the sink is opened.
+func (p *past) LoadSpool() error {
+	saved, err := p.store.Spool(p.Name)
+	if err == nil {
+		err = p.firstSpooled(saved)
+	}
+	if err != nil {
+		return err
+	}
+	var oldest time.Time
+	if len(p.spooledFirst) > 0 {
+		oldest = p.spooledFirst[0].Received
+	}
+	p.use(func(b *fifo.Backlog) { b.Resume(saved, oldest) })
+	return nil
+}
+
+// firstSpooled reads the first batch on disk that is not delivered: a process may have written it without noting that.
+func (p *past) firstSpooled(extent fifo.Spool) (err error) {
+	p.use(func(b *fifo.Backlog) { extent = b.Undelivered(extent) })
+	p.spooledFirst, _, err = p.readSpool(&extent)
+	return err
+}
