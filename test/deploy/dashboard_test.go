@@ -279,8 +279,8 @@ state: {dir: %q}
 	create(t, namespace, "ConfigMap", "last")
 	lineWith(t, out, namespace+"/configmaps/last")
 	counters := []*regexp.Regexp{
-		regexp.MustCompile(`kubecdc_sink_records_total\{resource="configmaps",sink="bus"\} (\d+)`),
-		regexp.MustCompile(`kubecdc_commit_seconds_count (\d+)`),
+		regexp.MustCompile(`kubecdc_sink_records_total\{cluster="[^"]*",resource="configmaps",sink="bus"\} (\d+)`),
+		regexp.MustCompile(`kubecdc_commit_seconds_count\{[^}]*\} (\d+)`),
 	}
 	eventually(t, "the sinks have written more, and it is saved", func() bool {
 		after = string(x.get("/metrics"))
