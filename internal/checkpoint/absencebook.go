@@ -68,7 +68,7 @@ func (k *absenceBook) set(a *Absence) {
 func (k *absenceBook) end(subscription Subscription) {
 	k.to.saved = k.saved.load
 	k.to.remove(absentKey(subscription))
-	for _, table := range []byte{tableMissed, tableFresh} {
+	for _, table := range lackTables() {
 		k.to.removeAll(objectPrefix(table, subscription))
 	}
 }

@@ -33,6 +33,16 @@ func (h *heir) standing(sinks []string) error {
 	return nil
 }
 
+// absencesOf makes sinks miss the heir that miss the other stream.
+func (h *heir) absencesOf(sinks []string) error {
+	for _, name := range sinks {
+		if err := h.absence(Subscription{name, h.from}, Subscription{name, h.to}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // older is the position of a stream whose objects are those of two positions. What is told between the two is told of
 // some of the objects only, as in a reconcile.
 func older(a, b change.Position) change.Position {

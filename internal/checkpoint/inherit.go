@@ -16,7 +16,7 @@ import (
 // configured next: the objects stay with one of the two streams, and whichever goes on without a position of its own
 // compares everything.
 func (s *Store) Inherit(stream change.Stream) (from []string, err error) {
-	known, err := s.Streams()
+	known, err := s.knownStreams()
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +36,21 @@ func (s *Store) Inherit(stream change.Stream) (from []string, err error) {
 	return from, nil
 }
 
+// knownStreams are the streams that the state knows anything of, or that a sink is absent from. Of a stream that was to
+// be an heir there may be nothing else yet.
+func (s *Store) knownStreams() ([]string, error) {
+	known, err := s.Streams()
+	if err != nil {
+		return nil, err
+	}
+	absences, err := s.Absences()
+	for _, a := range absences {
+		known = append(known, a.Stream)
+	}
+	slices.Sort(known)
+	return slices.Compact(known), err
+}
+
 // inherit moves one heritage, and says whether there was any. An heir that has no position goes on at that of the
 // stream of all, and is given it last. Any other one is found in the middle of a reconcile from the first piece on.
 func (s *Store) inherit(h heritage) (moved bool, err error) {
@@ -43,18 +58,18 @@ func (s *Store) inherit(h heritage) (moved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	isPart := h.namespace != ""
-	if isPart && continues {
-		if some, err := s.holds(h.part(inventoryPrefix(h.from))); err != nil || !some {
-			return false, err // it took everything in an earlier life
-		}
-	}
 	sinks, err := s.heldSinks()
 	if err != nil {
 		return false, err
 	}
+	isPart := h.namespace != ""
 	exact := isPart && !continues
 	m := mover{database: s.database, heritage: h}
+	if isPart && continues {
+		if some, err := m.any(sinks); err != nil || !some {
+			return false, err // it took everything in an earlier life
+		}
+	}
 	form, objects := m.form, func() error { return m.objects(sinks) }
 	standing := func() error {
 		return s.edit(func(w *writer) error { return (&heir{w, h, exact}).standing(sinks) })
@@ -62,9 +77,12 @@ func (s *Store) inherit(h heritage) (moved bool, err error) {
 	rest := func() error {
 		return s.edit(func(w *writer) error { return (&heir{w, h, exact}).leaveNothing(sinks) })
 	}
+	absences := func() error {
+		return s.edit(func(w *writer) error { return (&heir{w, h, exact}).absencesOf(sinks) })
+	}
 	switch {
 	case exact:
-		return true, inOrder(form, objects, standing)
+		return true, inOrder(form, absences, objects, standing)
 	case isPart:
 		return true, inOrder(form, standing, objects)
 	}

@@ -217,6 +217,22 @@ func readBoth(t *testing.T, s *Store, streams []change.Stream) {
 		batch.Records = append(batch.Records, end)
 	}
 	must(t, s.Commit(batch))
+	must(t, s.Commit(missed(streams)))
+}
+
+// missed makes a sink absent from the streams, which has an object of each namespace that is gone.
+func missed(streams []change.Stream) (batch Batch) {
+	for _, stream := range streams {
+		subscription := Subscription{"lake", stream.String()}
+		batch.Absent = append(batch.Absent, Absence{Subscription: subscription, From: change.Position{ResourceVersion: "80"}, Since: time.Unix(1, 0)})
+		for _, namespace := range []string{"pay", "shop"} {
+			if stream.Namespace == "" || stream.Namespace == namespace {
+				key := change.Key{Namespace: namespace, Name: "gone"}
+				batch.Held = append(batch.Held, Held{Subscription: subscription, Entry: change.Entry{Key: key, UID: "uid-" + namespace, ResourceVersion: "70"}, Exists: true})
+			}
+		}
+	}
+	return batch
 }
 
 // wantAll: a stream that goes on knows all of its objects, and all streams together know all objects.
@@ -239,6 +255,11 @@ func wantAll(t *testing.T, s *Store, streams []change.Stream, n int) {
 		got, want := len(scan(t, s, stream.String())), 6
 		if stream.Namespace == "" {
 			want = 12
+		}
+		gone, err := s.Missed(Subscription{"lake", stream.String()}, "")
+		must(t, err)
+		if len(gone) != want/6 {
+			t.Errorf("ended at %d: sink lake misses %d objects of %s, want %d", n, len(gone), stream, want/6)
 		}
 		if got != want {
 			t.Errorf("ended at %d: %s has %d objects, want %d, at %+v", n, stream, got, want, position)

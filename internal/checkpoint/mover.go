@@ -44,13 +44,35 @@ func (m *mover) objects(sinks []string) error {
 			return nil
 		})
 	}
+	// What sinks miss goes behind the objects: a crash in between leaves a stream that has objects, and so is found.
+	err = errors.Join(err, m.move(inventoryPrefix(m.from), inventoryPrefix(m.to), isNewer))
 	for _, name := range sinks {
-		for _, table := range []byte{tableMissed, tableFresh} {
+		for _, table := range lackTables() {
 			from, to := objectPrefix(table, Subscription{name, m.from}), objectPrefix(table, Subscription{name, m.to})
 			err = errors.Join(err, m.move(from, to, always))
 		}
 	}
-	return errors.Join(err, m.move(inventoryPrefix(m.from), inventoryPrefix(m.to), isNewer))
+	return err
+}
+
+// lackTables are the tables of what absent sinks miss.
+func lackTables() []byte { return []byte{tableMissed, tableFresh} }
+
+// any says whether anything of the objects is there to be moved. A crash may have left an object with one stream, and
+// what sinks miss of it with the other.
+func (m *mover) any(sinks []string) (bool, error) {
+	prefixes := [][]byte{inventoryPrefix(m.from)}
+	for _, name := range sinks {
+		for _, table := range lackTables() {
+			prefixes = append(prefixes, objectPrefix(table, Subscription{name, m.from}))
+		}
+	}
+	for _, prefix := range prefixes {
+		if some, err := m.holds(m.part(prefix)); some || err != nil {
+			return some, err
+		}
+	}
+	return false, nil
 }
 
 // always lets a row take the place of one that is there.
