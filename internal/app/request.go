@@ -15,7 +15,7 @@ import (
 )
 
 // controls are what an operator may ask of this run.
-func (a *assembly) controls(requests chan<- pipeline.Request, letters *letters) control.Functions {
+func (a *assembly) controls(requests chan<- pipeline.Request, deadLetters *deadLetters) control.Functions {
 	return control.Functions{
 		Snapshot: func(ctx context.Context, asked control.SnapshotRequest) (*control.Snapshot, error) {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
@@ -27,7 +27,7 @@ func (a *assembly) controls(requests chan<- pipeline.Request, letters *letters) 
 			return inventoryOf(a.store, a.cluster.named(), q)
 		},
 		Checkpoint: func() (*control.State, error) { return control.ReadState(a.store) },
-		Replay:     letters.replay,
+		Replay:     deadLetters.replay,
 	}
 }
 

@@ -83,13 +83,13 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	letters := lettersOf(a.cfg, a.cluster, forms)
+	deadLetters := deadLettersOf(a.cfg, a.cluster, forms)
 	images := line.NewImages(a.store)
 	f, err := a.prepare(images, forms.key)
 	if err != nil {
 		return err
 	}
-	t, shown, err := a.observed(letters)
+	t, shown, err := a.observed(deadLetters)
 	if err != nil {
 		return err
 	}
@@ -101,10 +101,10 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	letters.keepFor(sinks)
-	a.reshapeLetters(ctx, letters, sinks, forms)
+	deadLetters.keepFor(sinks)
+	a.reshapeLetters(ctx, deadLetters, sinks, forms)
 	requests := make(chan pipeline.Request)
-	stopServing, err := a.serve(ctx, withPage(shown, a.handler(t.Handler(), a.controls(requests, letters))))
+	stopServing, err := a.serve(ctx, withPage(shown, a.handler(t.Handler(), a.controls(requests, deadLetters))))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *assembly) run(ctx context.Context) error {
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
-		Requests: requests, Replays: letters.replays, StopTimeout: a.options.StopTimeout, Follow: f.RunWith(t), Observer: pipelineObserver(t, f.Nudge),
+		Requests: requests, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Follow: f.RunWith(t), Observer: pipelineObserver(t, f.Nudge),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")

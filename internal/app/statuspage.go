@@ -11,7 +11,7 @@ import (
 )
 
 // observed is the telemetry of this run, and the page that shows it.
-func (a *assembly) observed(letters *letters) (*telemetry.Telemetry, *page.Page, error) {
+func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *page.Page, error) {
 	var t *telemetry.Telemetry
 	queues, spools := map[string]int{}, map[string]int64{}
 	for _, s := range a.cfg.Sinks {
@@ -21,7 +21,7 @@ func (a *assembly) observed(letters *letters) (*telemetry.Telemetry, *page.Page,
 		}
 	}
 	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Spools: spools, Private: control.Refusal})
-	options, err := a.telemetryOptions(letters)
+	options, err := a.telemetryOptions(deadLetters)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,9 +41,9 @@ func withPage(shown *page.Page, others http.Handler) http.Handler {
 	return mux
 }
 
-func (a *assembly) telemetryOptions(letters *letters) (telemetry.Options, error) {
+func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options, error) {
 	options := telemetry.Options{
-		Version: a.options.Access.Version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: letters.count,
+		Version: a.options.Access.Version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: deadLetters.count,
 	}
 	var err error
 	if options.Positions, err = a.store.Positions(); err != nil {

@@ -110,7 +110,7 @@ func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
 	}
 	deadline := time.Now() // set behind the first read, which may take long
 	for first := true; ; first = false {
-		at, err := standingOf(ctx, r.Client, r.StateDir, r.uid)
+		at, err := exporterProgressOf(ctx, r.Client, r.StateDir, r.uid)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
 
 // judge compares every stream with its list, and looks for a proof of what differs. at was found out before the sink
 // was read.
-func (r *verification) judge(ctx context.Context, at *standing) error {
+func (r *verification) judge(ctx context.Context, at *exporterProgress) error {
 	for _, s := range r.streams {
 		s.result = verify.Compare(r.log, s.list)
 		if len(s.result.Differences) == 0 || s.proven {
@@ -162,7 +162,7 @@ func (r *verification) decided() bool {
 // prove says whether everything up to the list was in the sink when it was read: the exporter's saved position says
 // what every sink holds (I1). Where the position is below the list, the differences that are there at the position are
 // proven.
-func (r *verification) prove(ctx context.Context, s *compared, at *standing) (bool, error) {
+func (r *verification) prove(ctx context.Context, s *compared, at *exporterProgress) (bool, error) {
 	stands := at.of(r.sink.Name, s.Stream.String())
 	switch {
 	case !stands.Known || stands.Position == "" || stands.Owed:
@@ -194,7 +194,7 @@ func (r *verification) listThen(ctx context.Context, s *compared, position strin
 }
 
 // confirm compares what differs once more, with a list of now: only what differs both times is told.
-func (r *verification) confirm(ctx context.Context, at *standing) (*verify.Report, error) {
+func (r *verification) confirm(ctx context.Context, at *exporterProgress) (*verify.Report, error) {
 	again := false
 	for _, s := range r.streams {
 		if len(s.result.Differences) == 0 {

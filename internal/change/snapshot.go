@@ -36,8 +36,8 @@ func (r Reason) Exact() bool { return r.Full() || r == Initial }
 type Owed struct {
 	Sink   string
 	Reason Reason
-	// Generation tells a debt from the same one that was noted again: the snapshot of an older generation does not pay
-	// it, because what is owed now may concern what that snapshot has passed.
+	// Generation tells a pending snapshot from the same one that was noted again: the snapshot of an older generation
+	// does not pay it, because what is owed now may concern what that snapshot has passed.
 	Generation uint64
 	// After is the joined key up to which the sink has the objects already, at some version that the stream has passed
 	// since; "" is none.
@@ -48,7 +48,7 @@ type Owed struct {
 	Since int64
 }
 
-// Same says whether both are the same debt of one stream, of whatever generation.
+// Same says whether both are the same pending snapshot of one stream, of whatever generation.
 func (o Owed) Same(other Owed) bool { return o.Sink == other.Sink && o.Reason == other.Reason }
 
 // Snapshot is one run of the reconcile function. Its records share the pointer; the counts are final when the
@@ -68,7 +68,7 @@ type Snapshot struct {
 	Epoch string
 	// Sinks are the ones that a full snapshot is for; nil is all.
 	Sinks []string
-	// Generation is that of the debt which the SnapshotEnd of a full snapshot pays.
+	// Generation is that of the pending snapshot which the SnapshotEnd of a full snapshot pays.
 	Generation uint64
 	// Ordered says that a delivered Sync record proves its sink to have all objects up to the record's key, so that an
 	// interrupted snapshot can go on behind it.

@@ -8,10 +8,10 @@ import (
 
 // absenceBook is the absences as a batch changes them, and what it makes absent sinks miss.
 type absenceBook struct {
-	saved   *absences
-	to      *rows
-	debts   *debtBook
-	streams map[string]*missing // by stream; only those of which somebody is absent
+	saved            *absences
+	to               *rows
+	pendingSnapshots *pendingBook
+	streams          map[string]*missing // by stream; only those of which somebody is absent
 }
 
 // missing is what a batch knows of the absences of one stream.
@@ -129,8 +129,8 @@ func isReturn(rec *change.Record) bool {
 
 // returns ends the missing, unless the snapshot is of a time before the sink left again.
 func (k *absenceBook) returns(rec *change.Record, a *Absence) error {
-	debt, err := k.debts.find(a.Subscription, change.Absent)
-	if err != nil || !debt.exists || debt.owed.Generation != rec.Snapshot.Generation {
+	pendingSnapshot, err := k.pendingSnapshots.find(a.Subscription, change.Absent)
+	if err != nil || !pendingSnapshot.exists || pendingSnapshot.owed.Generation != rec.Snapshot.Generation {
 		return err
 	}
 	a.Returning = true

@@ -19,11 +19,12 @@ type Batch struct {
 	// Carried is by the name of the sink what its mark carries, which is in Marks. An empty one forgets that of an
 	// earlier mark.
 	Carried map[string]Carried
-	// Debts are snapshots that are owed from now on, in the Generation that they come with or a newer one, whatever
-	// After they come with: one that is owed already is owed anew, from its beginning. One is paid by the SnapshotEnd
-	// record of its sink, stream, reason and generation.
-	Debts []Debt
-	// Taken are the subscriptions that sinks have from now on, Left those that they no longer have, with their debts.
+	// PendingSnapshots are snapshots that are owed from now on, in the Generation that they come with or a newer one,
+	// whatever After they come with: one that is owed already is owed anew, from its beginning. One is paid by the
+	// SnapshotEnd record of its sink, stream, reason and generation.
+	PendingSnapshots []PendingSnapshot
+	// Taken are the subscriptions that sinks have from now on, Left those that they no longer have, with their pending
+	// snapshots.
 	Taken, Left []Subscription
 	// Absent are the sinks that miss streams from the records behind this batch on, or from From, where that is set and
 	// older. Returning is not read.

@@ -44,10 +44,10 @@ func (s *Store) Retain(sinks []string) error {
 // edit makes what fill writes durable, whole or not at all.
 func (s *Store) edit(fill func(*writer) error) error {
 	return s.write(func(r *rows) error {
-		debts := &debtBook{db: s.database, to: r, known: map[Debt]*bookedDebt{}}
+		pendingSnapshots := &pendingBook{db: s.database, to: r, known: map[PendingSnapshot]*bookedPending{}}
 		return fill(&writer{
-			rows: r, db: s.database, debts: debts, carried: s.sinks, spools: &s.spools,
-			absences:  &absenceBook{saved: &s.absences, to: r, debts: debts, streams: map[string]*missing{}},
+			rows: r, db: s.database, pendingSnapshots: pendingSnapshots, carried: s.sinks, spools: &s.spools,
+			absences:  &absenceBook{saved: &s.absences, to: r, pendingSnapshots: pendingSnapshots, streams: map[string]*missing{}},
 			byPointer: map[*change.Stream]*writtenStream{}, byName: map[string]*writtenStream{},
 		})
 	})

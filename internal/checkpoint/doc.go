@@ -5,9 +5,10 @@
 // that changes by whole batches only (I5). Tracker and Marks are pure; package pipeline owns their lock and decides
 // when to commit.
 //
-// A Store is made of parts that know one thing each: identity, streams, inventory, images, sinks, subscriptions, debts,
-// absences and spools. They read the database, and it knows none of them. A commit fills one set of rows through the
-// writer; what it changes step by step, it keeps in a debtBook and an absenceBook until the rows are durable.
+// A Store is made of parts that know one thing each: identity, streams, inventory, images, sinks, subscriptions,
+// pending snapshots, absences and spools. They read the database, and it knows none of them. A commit fills one set of
+// rows through the writer; what it changes step by step, it keeps in a pendingBook and an absenceBook until the rows
+// are durable.
 //
 // Decisions:
 //
@@ -35,6 +36,6 @@
 //   - Kept objects that are forgotten are gone for every reader at once; Pebble removes their bytes when it compacts.
 //   - An absence remembers what was made since as fresh, and forgets it with its delete, so that churn costs nothing.
 //   - When other namespaces are configured, rows move from stream to stream (Store.Inherit). A key by resource alone
-//     would need no move, but positions, trackers, subscriptions and debts are a stream's, and every one of them would
-//     need a rule of its own for overlaps.
+//     would need no move, but positions, trackers, subscriptions and pending snapshots are a stream's, and every one of
+//     them would need a rule of its own for overlaps.
 package checkpoint

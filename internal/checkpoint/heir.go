@@ -65,7 +65,7 @@ func (h *heir) ofSink(sinkName string) error {
 	from, to := Subscription{sinkName, h.from}, Subscription{sinkName, h.to}
 	return inOrder(
 		func() error { return h.subscription(from, to) },
-		func() error { return h.debtsOf(from, to) },
+		func() error { return h.pendingOf(from, to) },
 		func() error { return h.absence(from, to) },
 		func() error { return h.replayBase(from, to) },
 	)
@@ -89,10 +89,10 @@ func (h *heir) subscription(from, to Subscription) error {
 	return nil
 }
 
-// debtsOf makes the heir owe what was owed. The snapshot of a part goes on where it was, and that of the whole begins
+// pendingOf makes the heir owe what was owed. The snapshot of a part goes on where it was, and that of the whole begins
 // anew.
-func (h *heir) debtsOf(from, to Subscription) error {
-	owed, err := debts{h.db}.Debts()
+func (h *heir) pendingOf(from, to Subscription) error {
+	owed, err := pendingSnapshots{h.db}.PendingSnapshots()
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (h *heir) debtsOf(from, to Subscription) error {
 		if d.Sink != from.Sink || d.Stream != from.Stream {
 			continue
 		}
-		own, err := h.debts.find(to, d.Reason)
+		own, err := h.pendingSnapshots.find(to, d.Reason)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (h *heir) debtsOf(from, to Subscription) error {
 		}
 		own.exists, own.changed = true, true
 	}
-	h.debts.close()
+	h.pendingSnapshots.close()
 	return nil
 }
 

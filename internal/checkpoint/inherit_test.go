@@ -65,7 +65,7 @@ func fillAll(t *testing.T, s *Store) {
 	must(t, s.KeepObjects("pods", []byte("form")))
 	must(t, s.Commit(Batch{
 		Records: []*change.Record{a, b, pod(all, change.Added, "shop", "c", "7"), pod(all, change.Added, "shop", "d", "8")},
-		Taken:   []Subscription{{"lake", "pods"}, {"out", "pods"}}, Debts: []Debt{owe("lake", "pods", change.NewSink)},
+		Taken:   []Subscription{{"lake", "pods"}, {"out", "pods"}}, PendingSnapshots: []PendingSnapshot{owe("lake", "pods", change.NewSink)},
 		Based: map[Subscription]change.Position{{"lake", "pods"}: {ResourceVersion: "4", Epoch: "e"}},
 	}))
 	must(t, s.Commit(Batch{Absent: []Absence{{Subscription: Subscription{"out", "pods"}, Since: time.UnixMilli(7)}}}))
@@ -84,7 +84,7 @@ func TestI5StreamOfANamespaceGoesOnWhereThatOfAllWas(t *testing.T) {
 	if must(t, err); !subscriptions[Subscription{"lake", "shop/pods"}] || !subscriptions[Subscription{"out", "shop/pods"}] {
 		t.Errorf("shares %v", subscriptions)
 	}
-	wantDebts(t, s, owe("lake", "pods", change.NewSink), owe("lake", "shop/pods", change.NewSink))
+	wantPending(t, s, owe("lake", "pods", change.NewSink), owe("lake", "shop/pods", change.NewSink))
 	replayBases, err := s.ReplayBases("lake")
 	if must(t, err); replayBases["shop/pods"].ResourceVersion != "4" {
 		t.Errorf("bases %v", replayBases)
@@ -111,7 +111,7 @@ func TestI4StreamOfAllTakesEverythingAndComparesIt(t *testing.T) {
 		rec := pod(stream, change.Added, namespace, "a", []string{"10", "9"}[i])
 		must(t, s.Commit(Batch{
 			Records: []*change.Record{rec}, Taken: []Subscription{{"lake", stream.String()}, {[]string{"one", "two"}[i], stream.String()}},
-			Debts: []Debt{owe("lake", stream.String(), change.Requested)},
+			PendingSnapshots: []PendingSnapshot{owe("lake", stream.String(), change.Requested)},
 		}))
 	}
 	inherit(t, s, in(""), "pay/pods", "shop/pods")
@@ -120,7 +120,7 @@ func TestI4StreamOfAllTakesEverythingAndComparesIt(t *testing.T) {
 	if want := map[Subscription]bool{{"lake", "pods"}: true}; err != nil || !reflect.DeepEqual(subscriptions, want) {
 		t.Errorf("shares %v, want %v: who lacks a part is new (%v)", subscriptions, want, err)
 	}
-	wantDebts(t, s, owe("lake", "pods", change.Requested))
+	wantPending(t, s, owe("lake", "pods", change.Requested))
 	streams, err := s.Streams()
 	if must(t, err); !slices.Equal(streams, []string{"pods"}) {
 		t.Errorf("streams %q", streams)

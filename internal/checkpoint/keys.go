@@ -19,7 +19,7 @@ const (
 	tableFresh        = 'N' // sink, terminator, stream, terminator, joined key -> nothing
 	tableCarried      = 'K' // name of the sink                 -> mark, ids that it carries
 	tableCluster      = 'C' // no key                           -> name, uid
-	tableDebt         = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
+	tablePending      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
 	tableForm         = 'F' // stream                           -> the form in which its objects are kept
 	tableInventory    = 'I' // stream, terminator, joined key   -> uid, resourceVersion
 	tableMark         = 'M' // name of the sink                 -> mark

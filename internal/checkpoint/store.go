@@ -11,15 +11,15 @@ import "context"
 type Store struct {
 	*database
 
-	identity      // which cluster's changes these are
-	streams       // how far each stream is delivered, and what it is of
-	inventory     // which version of each object the sinks have
-	images        // the objects themselves, as they were delivered last
-	sinks         // where each sink stands in its own log
-	subscriptions // which streams each sink takes
-	debts         // the snapshots that sinks are owed
-	absences      // what sinks miss
-	spools        // queues on disk
+	identity         // which cluster's changes these are
+	streams          // how far each stream is delivered, and what it is of
+	inventory        // which version of each object the sinks have
+	images           // the objects themselves, as they were delivered last
+	sinks            // where each sink stands in its own log
+	subscriptions    // which streams each sink takes
+	pendingSnapshots // the snapshots that sinks are owed
+	absences         // what sinks miss
+	spools           // queues on disk
 }
 
 // Open opens the state in the directory and creates what is missing, unless it is opened read-only. It never resets a
@@ -35,7 +35,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	z := &zipper{}
 	s := &Store{
 		database: d, identity: identity{d}, streams: streams{d}, inventory: inventory{d}, images: images{d},
-		sinks: sinks{d, z}, subscriptions: subscriptions{d}, debts: debts{d}, absences: absences{database: d},
+		sinks: sinks{d, z}, subscriptions: subscriptions{d}, pendingSnapshots: pendingSnapshots{d}, absences: absences{database: d},
 		spools: spools{database: d, codec: codec{zipper: z}, reclaimed: map[string]*reclaimed{}},
 	}
 	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.spools.load, s.absences.load) }); err != nil {

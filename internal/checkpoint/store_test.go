@@ -233,40 +233,40 @@ func paid(sinkName string, reason change.Reason) *change.Record {
 	return rec
 }
 
-func TestI4DebtStaysUntilItsSnapshotIsComplete(t *testing.T) {
+func TestI4SnapshotIsPendingUntilItIsComplete(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	lake, bus := owe("lake", "pods", change.NewSink), owe("bus", "pods", change.Lost)
-	must(t, s.Commit(Batch{Debts: []Debt{lake, bus}}))
+	must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{lake, bus}}))
 	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.Lost), paid("other", change.NewSink)}}))
 	must(t, s.Close())
 	s = open(t, dir)
-	if got, err := s.Debts(); err != nil || !slices.Equal(got, []Debt{bus, lake}) {
-		t.Fatalf("debts are %+v, %v; want both", got, err)
+	if got, err := s.PendingSnapshots(); err != nil || !slices.Equal(got, []PendingSnapshot{bus, lake}) {
+		t.Fatalf("pending snapshots are %+v, %v; want both", got, err)
 	}
 	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.NewSink)}}))
-	if got, err := s.Debts(); err != nil || !slices.Equal(got, []Debt{bus}) {
-		t.Errorf("debts are %+v, %v; want that of bus", got, err)
+	if got, err := s.PendingSnapshots(); err != nil || !slices.Equal(got, []PendingSnapshot{bus}) {
+		t.Errorf("pending snapshots are %+v, %v; want that of bus", got, err)
 	}
 }
 
-func TestI4SubscriptionThatIsLeftTakesItsDebtsAlong(t *testing.T) {
+func TestI4SubscriptionThatIsLeftTakesItsPendingSnapshotsAlong(t *testing.T) {
 	s := open(t, t.TempDir())
 	pods, podsToo, nodes := Subscription{"lake", "pods"}, Subscription{"lakes", "pods"}, Subscription{"lake", "nodes"}
 	must(t, s.Commit(Batch{
-		Taken: []Subscription{pods, podsToo, nodes},
-		Debts: []Debt{owe("lake", "pods", change.NewSink), owe("lakes", "pods", change.NewSink), owe("lake", "nodes", change.Lost)},
+		Taken:            []Subscription{pods, podsToo, nodes},
+		PendingSnapshots: []PendingSnapshot{owe("lake", "pods", change.NewSink), owe("lakes", "pods", change.NewSink), owe("lake", "nodes", change.Lost)},
 	}))
 	must(t, s.Commit(Batch{Left: []Subscription{pods}}))
 	subscriptions, err := s.Subscriptions()
 	must(t, err)
-	debts, err := s.Debts()
+	pendingSnapshots, err := s.PendingSnapshots()
 	must(t, err)
 	if want := (map[Subscription]bool{podsToo: true, nodes: true}); !maps.Equal(subscriptions, want) {
 		t.Errorf("shares are %v, want %v", subscriptions, want)
 	}
-	if want := []Debt{owe("lake", "nodes", change.Lost), owe("lakes", "pods", change.NewSink)}; !slices.Equal(debts, want) {
-		t.Errorf("debts are %v, want %v", debts, want)
+	if want := []PendingSnapshot{owe("lake", "nodes", change.Lost), owe("lakes", "pods", change.NewSink)}; !slices.Equal(pendingSnapshots, want) {
+		t.Errorf("pending snapshots are %v, want %v", pendingSnapshots, want)
 	}
 	must(t, s.Retain([]string{"lakes"}))
 	if subscriptions, err = s.Subscriptions(); err != nil || !maps.Equal(subscriptions, map[Subscription]bool{podsToo: true}) {
@@ -277,22 +277,22 @@ func TestI4SubscriptionThatIsLeftTakesItsDebtsAlong(t *testing.T) {
 func TestI4SinkThatLeftIsForgotten(t *testing.T) {
 	s := open(t, t.TempDir())
 	must(t, s.Commit(Batch{
-		Taken: []Subscription{{"lake", "pods"}, {"bus", "pods"}},
-		Marks: map[string]sink.Mark{"lake": "1", "bus": "2"},
-		Debts: []Debt{owe("lake", "pods", change.NewSink), owe("bus", "pods", change.Lost)},
+		Taken:            []Subscription{{"lake", "pods"}, {"bus", "pods"}},
+		Marks:            map[string]sink.Mark{"lake": "1", "bus": "2"},
+		PendingSnapshots: []PendingSnapshot{owe("lake", "pods", change.NewSink), owe("bus", "pods", change.Lost)},
 	}))
 	must(t, s.Retain([]string{"bus"}))
 	marks, err := s.Marks()
 	must(t, err)
-	debts, err := s.Debts()
+	pendingSnapshots, err := s.PendingSnapshots()
 	must(t, err)
 	subscriptions, err := s.Subscriptions()
 	must(t, err)
 	if len(subscriptions) != 1 || !subscriptions[Subscription{"bus", "pods"}] {
 		t.Errorf("the state still has %v", subscriptions)
 	}
-	if len(marks) != 1 || marks["bus"] != "2" || !slices.Equal(debts, []Debt{owe("bus", "pods", change.Lost)}) {
-		t.Errorf("the state still has %v and %+v", marks, debts)
+	if len(marks) != 1 || marks["bus"] != "2" || !slices.Equal(pendingSnapshots, []PendingSnapshot{owe("bus", "pods", change.Lost)}) {
+		t.Errorf("the state still has %v and %+v", marks, pendingSnapshots)
 	}
 }
 

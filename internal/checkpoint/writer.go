@@ -9,11 +9,11 @@ import (
 // writer fills one batch with what changes together.
 type writer struct {
 	*rows
-	db       *database
-	debts    *debtBook
-	absences *absenceBook
-	carried  sinks
-	spools   *spools
+	db               *database
+	pendingSnapshots *pendingBook
+	absences         *absenceBook
+	carried          sinks
+	spools           *spools
 
 	byPointer map[*change.Stream]*writtenStream
 	byName    map[string]*writtenStream
@@ -38,12 +38,12 @@ func (w *writer) apply(b *Batch) error {
 	if err := w.absent(b); err != nil {
 		return err
 	}
-	for _, debt := range b.Debts {
-		if err := w.debts.owe(debt); err != nil {
+	for _, pendingSnapshot := range b.PendingSnapshots {
+		if err := w.pendingSnapshots.owe(pendingSnapshot); err != nil {
 			return err
 		}
 	}
-	w.debts.close()
+	w.pendingSnapshots.close()
 	w.spools.put(w.rows, b.Chunks, b.Spools)
 	w.streams(b)
 	return nil
@@ -63,7 +63,7 @@ func (w *writer) record(rec *change.Record) error {
 		if w.absences.misses(Subscription{rec.Sink, stream.name}) {
 			return nil // the sink was not given it
 		}
-		return w.debts.pay(rec, stream.name)
+		return w.pendingSnapshots.pay(rec, stream.name)
 	case rec.Sink != "" || !rec.Op.OfObject(): // what is for one sink tells nothing of the others
 		return nil
 	}
@@ -145,14 +145,14 @@ func (w *writer) drop(stream string) {
 // leave ends the subscription, with what is owed and missed.
 func (w *writer) leave(subscription Subscription) {
 	w.absences.end(subscription)
-	w.removeAll(append(append(sinkPrefix(tableDebt, subscription.Sink), subscription.Stream...), terminator))
+	w.removeAll(append(append(sinkPrefix(tablePending, subscription.Sink), subscription.Stream...), terminator))
 	w.remove(subscriptionKey(subscription))
 }
 
 // forget removes all that is known of a sink.
 func (w *writer) forget(sinkName string) {
 	w.saved = w.absences.saved.load
-	for _, table := range []byte{tableSubscription, tableDebt, tableSpool, tableReplayBase, tableAbsent, tableMissed, tableFresh} {
+	for _, table := range []byte{tableSubscription, tablePending, tableSpool, tableReplayBase, tableAbsent, tableMissed, tableFresh} {
 		w.removeAll(sinkPrefix(table, sinkName))
 	}
 	for _, key := range [][]byte{spooledKey(sinkName), carriedKey(sinkName), markKey(sinkName)} {

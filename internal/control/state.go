@@ -86,10 +86,10 @@ func ReadState(store *checkpoint.Store) (*State, error) {
 
 // ReadOwed reads which snapshots are owed, sorted by sink and stream.
 func ReadOwed(store *checkpoint.Store) ([]Owed, error) {
-	debts, err := store.Debts()
+	pendingSnapshots, err := store.PendingSnapshots()
 	var owed []Owed
-	for _, debt := range debts {
-		owed = append(owed, Owed{Sink: debt.Sink, Stream: debt.Stream, Reason: string(debt.Reason)})
+	for _, pendingSnapshot := range pendingSnapshots {
+		owed = append(owed, Owed{Sink: pendingSnapshot.Sink, Stream: pendingSnapshot.Stream, Reason: string(pendingSnapshot.Reason)})
 	}
 	return owed, err
 }

@@ -48,13 +48,13 @@ func (r *run) leaveLine(l *listener) error {
 // go past it.
 func (r *run) absenceOf(l *listener) (checkpoint.Batch, error) {
 	var batch checkpoint.Batch
-	debts, err := r.Store.Debts()
+	pendingSnapshots, err := r.Store.PendingSnapshots()
 	if err != nil {
 		return batch, err
 	}
-	for _, d := range debts {
+	for _, d := range pendingSnapshots {
 		if d.Sink == l.Name && d.Reason != change.Absent {
-			batch.Debts = append(batch.Debts, d)
+			batch.PendingSnapshots = append(batch.PendingSnapshots, d)
 		}
 	}
 	for _, s := range r.sources() {
@@ -144,17 +144,17 @@ func (r *run) tellAbsent() {
 	}
 }
 
-// since puts into debts of reason absent from where on the sinks have missed something.
-func since(debts []checkpoint.Debt, absences []checkpoint.Absence) {
-	for i := range debts {
-		d := &debts[i]
+// since puts into pending snapshots of reason absent from where on the sinks have missed something.
+func since(pendingSnapshots []checkpoint.PendingSnapshot, absences []checkpoint.Absence) {
+	for i := range pendingSnapshots {
+		d := &pendingSnapshots[i]
 		at := slices.IndexFunc(absences, func(a checkpoint.Absence) bool { return a.Sink == d.Sink && a.Stream == d.Stream })
 		if d.Reason == change.Absent && at >= 0 {
 			d.From, d.Since = absences[at].From.ResourceVersion, absences[at].Since.UnixMilli()
 		}
 	}
 	// With the snapshot of this reason the sink is given the stream again, so that it comes first.
-	slices.SortStableFunc(debts, func(a, b checkpoint.Debt) int {
+	slices.SortStableFunc(pendingSnapshots, func(a, b checkpoint.PendingSnapshot) int {
 		switch {
 		case a.Reason == b.Reason:
 			return 0

@@ -23,11 +23,11 @@ func (r *rig) comeback(line *Inlet, name string) {
 // comebackTo is comeback for a stream.
 func (r *rig) comebackTo(line *Inlet, name string, stream change.Stream) {
 	r.t.Helper()
-	debts, err := r.store.Debts()
+	pendingSnapshots, err := r.store.PendingSnapshots()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for _, d := range debts {
+	for _, d := range pendingSnapshots {
 		if d.Sink != name || d.Stream != stream.String() || d.Reason != change.Absent {
 			continue
 		}
@@ -281,11 +281,11 @@ func TestI4ASinkThatReturnsIsToldOfAnEndThatNobodySaw(t *testing.T) {
 // generation is that of the snapshot with which the sink is to come back.
 func (r *rig) generation(name string, stream change.Stream) uint64 {
 	r.t.Helper()
-	debts, err := r.store.Debts()
+	pendingSnapshots, err := r.store.PendingSnapshots()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for _, d := range debts {
+	for _, d := range pendingSnapshots {
 		if d.Sink == name && d.Stream == stream.String() && d.Reason == change.Absent {
 			return d.Generation
 		}

@@ -9,15 +9,15 @@
 //
 // # Full snapshots
 //
-// A sink's subscription says that it takes a stream. A new subscription, a lost log and a request each become a debt,
-// saved before anything follows from it, and paid by the snapshot.end that the sink acknowledges. A debt that is noted
-// again gets a new generation, which a running snapshot does not pay. A debt remembers the key up to which the sink has
-// acknowledged the snapshot, so that a crash loop ends.
+// A sink's subscription says that it takes a stream. A new subscription, a lost log and a request each become a pending
+// snapshot, saved before anything follows from it, and paid by the snapshot.end that the sink acknowledges. A pending
+// snapshot that is noted again gets a new generation, which a running snapshot does not pay. A pending snapshot
+// remembers the key up to which the sink has acknowledged the snapshot, so that a crash loop ends.
 //
 // # Sinks that are late, stopped or absent
 //
 // A sink that is not open after five seconds holds up nobody: its queue fills as its policy says. A sink that fails for
-// good stops alone and is opened again after one to ten minutes (stopped.go). A stopped sink that others wait for
+// good stops alone and is opened again after one to ten minutes (package delivery). A stopped sink that others wait for
 // leaves the line (absent.go): an Absence per stream is saved, the trackers excuse it, and its queue is emptied. From
 // then on each commit notes the deletes that it misses. When it is open again, every stream gives it a gap, those
 // deletes, and a full snapshot.

@@ -163,7 +163,7 @@ func (w *world) diesAfter(batches int) {
 }
 
 // Each life delivers a few batches of at most ten records and dies. The initial snapshot ends, and then one that was
-// requested: its debt survives each crash, and goes on where it was.
+// requested: its pending snapshot survives each crash, and goes on where it was.
 func TestI4CrashLoopEnds(t *testing.T) {
 	const pods, batches = 200, 5
 	w := newWorld(t, pods)

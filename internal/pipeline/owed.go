@@ -10,34 +10,34 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// debts are full snapshots for the sink of the streams that it takes.
-func (r *run) debts(sinkName string, reason change.Reason, takes func(*change.Stream) bool) []checkpoint.Debt {
-	var debts []checkpoint.Debt
+// pendingSnapshots are full snapshots for the sink of the streams that it takes.
+func (r *run) pendingSnapshots(sinkName string, reason change.Reason, takes func(*change.Stream) bool) []checkpoint.PendingSnapshot {
+	var pendingSnapshots []checkpoint.PendingSnapshot
 	for _, s := range r.sources() {
 		if takes(&s.Stream) {
-			debts = append(debts, delivery.Debt(sinkName, s.Stream.String(), reason))
+			pendingSnapshots = append(pendingSnapshots, delivery.PendingSnapshot(sinkName, s.Stream.String(), reason))
 		}
 	}
-	return debts
+	return pendingSnapshots
 }
 
-// owe notes the debts durably, with marks that belong to them, and asks the streams for their snapshots. Each
-// generation of a debt is asked for once a life, so that the end of one snapshot never pays for another: hence the
-// lock.
-func (r *run) owe(debts []checkpoint.Debt, marks map[string]sink.Mark) error {
+// owe notes the pending snapshots durably, with marks that belong to them, and asks the streams for their snapshots.
+// Each generation of a pending snapshot is asked for once a life, so that the end of one snapshot never pays for
+// another: hence the lock.
+func (r *run) owe(pendingSnapshots []checkpoint.PendingSnapshot, marks map[string]sink.Mark) error {
 	r.oweMu.Lock()
 	defer r.oweMu.Unlock()
-	if err := r.Store.Commit(checkpoint.Batch{Debts: debts, Marks: marks}); err != nil {
-		return fmt.Errorf("note %d snapshots that are owed: %w", len(debts), err)
+	if err := r.Store.Commit(checkpoint.Batch{PendingSnapshots: pendingSnapshots, Marks: marks}); err != nil {
+		return fmt.Errorf("note %d snapshots that are owed: %w", len(pendingSnapshots), err)
 	}
-	return r.requestOwed(func(saved checkpoint.Debt) bool {
-		return slices.ContainsFunc(debts, func(d checkpoint.Debt) bool { return d.Stream == saved.Stream && d.Same(saved.Owed) })
+	return r.requestOwed(func(saved checkpoint.PendingSnapshot) bool {
+		return slices.ContainsFunc(pendingSnapshots, func(d checkpoint.PendingSnapshot) bool { return d.Stream == saved.Stream && d.Same(saved.Owed) })
 	})
 }
 
-// requestOwed asks the streams for the saved debts that are chosen, each stream for all of its own at once.
-func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
-	debts, err := r.Store.Debts()
+// requestOwed asks the streams for the saved pending snapshots that are chosen, each stream for all of its own at once.
+func (r *run) requestOwed(chosen func(checkpoint.PendingSnapshot) bool) error {
+	pendingSnapshots, err := r.Store.PendingSnapshots()
 	if err != nil {
 		return fmt.Errorf("read the snapshots that are owed: %w", err)
 	}
@@ -45,11 +45,11 @@ func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
 	if err != nil {
 		return fmt.Errorf("read which sinks were absent: %w", err)
 	}
-	since(debts, absences)
+	since(pendingSnapshots, absences)
 	for _, s := range r.sources() {
 		var owed []change.Owed
 		name := s.Stream.String()
-		for _, d := range debts {
+		for _, d := range pendingSnapshots {
 			if d.Stream == name && chosen(d) && r.asks(&d, &s.Stream) {
 				owed = append(owed, d.Owed)
 			}
@@ -61,8 +61,8 @@ func (r *run) requestOwed(chosen func(checkpoint.Debt) bool) error {
 	return nil
 }
 
-// asks says whether the debt's sink can be given the snapshot, and prepares for that.
-func (r *run) asks(d *checkpoint.Debt, stream *change.Stream) bool {
+// asks says whether the pending snapshot's sink can be given the snapshot, and prepares for that.
+func (r *run) asks(d *checkpoint.PendingSnapshot, stream *change.Stream) bool {
 	l := r.listenerOf(d.Sink)
 	if l == nil || l.IsAway() || !l.Takes(stream) {
 		return false
@@ -76,35 +76,35 @@ func (r *run) asks(d *checkpoint.Debt, stream *change.Stream) bool {
 	return true
 }
 
-// lostDebts are what a sink is owed whose log has lost records: a full snapshot of every stream that it takes, and of
-// those that are not configured, for when they are back. Any of them may have written there.
-func (r *run) lostDebts(l *listener) ([]checkpoint.Debt, error) {
+// lostSnapshots are what a sink is owed whose log has lost records: a full snapshot of every stream that it takes, and
+// of those that are not configured, for when they are back. Any of them may have written there.
+func (r *run) lostSnapshots(l *listener) ([]checkpoint.PendingSnapshot, error) {
 	subscriptions, err := r.Store.Subscriptions()
 	if err != nil {
 		return nil, err
 	}
-	debts, sources := r.debts(l.Name, change.Lost, l.Takes), r.sources()
+	pendingSnapshots, sources := r.pendingSnapshots(l.Name, change.Lost, l.Takes), r.sources()
 	for subscription := range subscriptions {
 		configured := func(s Source) bool { return s.Stream.String() == subscription.Stream }
 		if subscription.Sink == l.Name && !slices.ContainsFunc(sources, configured) {
-			debts = append(debts, delivery.Debt(l.Name, subscription.Stream, change.Lost))
+			pendingSnapshots = append(pendingSnapshots, delivery.PendingSnapshot(l.Name, subscription.Stream, change.Lost))
 		}
 	}
-	return debts, nil
+	return pendingSnapshots, nil
 }
 
 // oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
-// may have written there. The mark is saved with the debts, and no later one that was on its way.
+// may have written there. The mark is saved with the pending snapshots, and no later one that was on its way.
 func (r *run) oweLost(sinkName string, mark, plain sink.Mark) error {
 	l := r.listenerOf(sinkName)
 	r.saving.Lock()
 	defer r.saving.Unlock()
 	l.Seat.Rewind(mark, plain)
-	debts, err := r.lostDebts(l)
+	pendingSnapshots, err := r.lostSnapshots(l)
 	if err != nil {
 		return err
 	}
-	if err := r.owe(debts, map[string]sink.Mark{l.Name: mark}); err != nil {
+	if err := r.owe(pendingSnapshots, map[string]sink.Mark{l.Name: mark}); err != nil {
 		return err
 	}
 	l.NoteSaved(mark)
@@ -114,9 +114,9 @@ func (r *run) oweLost(sinkName string, mark, plain sink.Mark) error {
 // owesLost says whether the sink's log once lost records, and the snapshot after that, of a stream that there is, is
 // not complete.
 func (r *run) owesLost(name string) (bool, error) {
-	debts, err := r.Store.Debts()
+	pendingSnapshots, err := r.Store.PendingSnapshots()
 	sources := r.sources()
-	return slices.ContainsFunc(debts, func(d checkpoint.Debt) bool {
+	return slices.ContainsFunc(pendingSnapshots, func(d checkpoint.PendingSnapshot) bool {
 		isOf := func(s Source) bool { return s.Stream.String() == d.Stream }
 		return d.Sink == name && d.Reason == change.Lost && slices.ContainsFunc(sources, isOf)
 	}), err

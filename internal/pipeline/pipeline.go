@@ -116,7 +116,7 @@ type run struct {
 	stops     *delivery.Stops
 	resyncer  *resyncer
 	saving    sync.Mutex // held while marks are saved, and no longer than one attempt takes
-	oweMu     sync.Mutex // held while debts are noted and asked for
+	oweMu     sync.Mutex // held while pending snapshots are noted and asked for
 
 	opening     context.Context // of the sinks that are not open yet
 	stopOpening context.CancelFunc

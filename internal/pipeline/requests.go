@@ -52,17 +52,17 @@ func (r *run) request(request *Request) error {
 	if err != nil {
 		return err
 	}
-	var debts []checkpoint.Debt
+	var pendingSnapshots []checkpoint.PendingSnapshot
 	for _, l := range sinks {
-		debts = append(debts, r.debts(l.Name, change.Requested, func(s *change.Stream) bool {
+		pendingSnapshots = append(pendingSnapshots, r.pendingSnapshots(l.Name, change.Requested, func(s *change.Stream) bool {
 			return l.Takes(s) && slices.Contains(streams, s.String())
 		})...)
 	}
-	if len(debts) == 0 {
+	if len(pendingSnapshots) == 0 {
 		return fmt.Errorf("ask for a snapshot of %s: no sink that is asked for takes it: choose others of %s",
 			strings.Join(streams, ", "), r.taken(sinks))
 	}
-	return r.owe(debts, nil)
+	return r.owe(pendingSnapshots, nil)
 }
 
 // chosenStreams are the named ones, or all.

@@ -100,7 +100,7 @@ func (r *run) enrol(s Source) error {
 		subscriptionOf(l, s, subscriptions, &batch)
 	}
 	if !slices.Contains(known, s.Stream.String()) {
-		batch.Debts = nil // everybody is given the first snapshot
+		batch.PendingSnapshots = nil // everybody is given the first snapshot
 	}
 	for _, l := range r.listeners {
 		leavesUntaken(l, []Source{s}, subscriptions, &batch)
@@ -129,7 +129,7 @@ func (r *run) enrol(s Source) error {
 	r.Sources = append(r.Sources, s)
 	r.sourceMu.Unlock()
 	r.resyncer.join(s)
-	return r.requestOwed(func(d checkpoint.Debt) bool { return d.Stream == s.Stream.String() })
+	return r.requestOwed(func(d checkpoint.PendingSnapshot) bool { return d.Stream == s.Stream.String() })
 }
 
 // forget takes the stream out of the line and the saved state. Everything of it is saved: its source has waited for

@@ -113,8 +113,8 @@ func (r *rig) forgotten(stream change.Stream) {
 	r.t.Helper()
 	known, err := r.store.Streams()
 	subscriptions, sharesErr := r.store.Subscriptions()
-	debts, debtsErr := r.store.Debts()
-	if err := errors.Join(err, sharesErr, debtsErr); err != nil {
+	pendingSnapshots, pendingErr := r.store.PendingSnapshots()
+	if err := errors.Join(err, sharesErr, pendingErr); err != nil {
 		r.t.Fatal(err)
 	}
 	for _, name := range known {
@@ -127,9 +127,9 @@ func (r *rig) forgotten(stream change.Stream) {
 			r.t.Errorf("the state has share %+v", subscription)
 		}
 	}
-	for _, debt := range debts {
-		if debt.Stream == stream.String() {
-			r.t.Errorf("the state has debt %+v", debt)
+	for _, pendingSnapshot := range pendingSnapshots {
+		if pendingSnapshot.Stream == stream.String() {
+			r.t.Errorf("the state has pending snapshot %+v", pendingSnapshot)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (r *run) open(ctx context.Context) error {
 			r.resumeCorrections(l)
 		}
 	}
-	return r.requestOwed(func(checkpoint.Debt) bool { return true }) // from earlier lives, too
+	return r.requestOwed(func(checkpoint.PendingSnapshot) bool { return true }) // from earlier lives, too
 }
 
 // beginOpen opens the sink in a goroutine of its own.
@@ -74,7 +74,8 @@ func (r *run) joinInTime(l *listener, opened openedSink) error {
 }
 
 // resumeCorrections repeats the full snapshots whose corrections the sink has and the saved state does not know. A
-// resync is no debt, so that its next turn would tell of them once more, when the sink's tail is forgotten (I3).
+// resync is no pending snapshot, so that its next turn would tell of them once more, when the sink's tail is forgotten
+// (I3).
 func (r *run) resumeCorrections(l *listener) {
 	for _, s := range r.sources() {
 		corrected := false
@@ -117,7 +118,7 @@ func (r *run) awaitOpen(l *listener) (bool, error) {
 	}
 	r.resumeCorrections(l)
 	if back {
-		err = r.requestOwed(func(d checkpoint.Debt) bool { return d.Sink == l.Name })
+		err = r.requestOwed(func(d checkpoint.PendingSnapshot) bool { return d.Sink == l.Name })
 	}
 	return err == nil || errors.Is(err, delivery.ErrLeft), err
 }
@@ -164,7 +165,7 @@ func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err erro
 
 // join saves where a sink stands that is open now, before its first record, and what it is owed where its log lost
 // records.
-func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, map[string]sink.Mark) error) error {
+func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.PendingSnapshot, map[string]sink.Mark) error) error {
 	l.Join()
 	if opened.err != nil {
 		return opened.err
@@ -173,20 +174,20 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 		return err
 	}
 	l.Rewind()
-	var debts []checkpoint.Debt
+	var pendingSnapshots []checkpoint.PendingSnapshot
 	if opened.lost {
 		known, err := r.Store.Streams()
 		if err != nil {
 			return err
 		}
-		if debts, err = r.lostDebts(l); err != nil {
+		if pendingSnapshots, err = r.lostSnapshots(l); err != nil {
 			return err
 		}
-		debts = slices.DeleteFunc(debts, func(d checkpoint.Debt) bool { return !slices.Contains(known, d.Stream) })
+		pendingSnapshots = slices.DeleteFunc(pendingSnapshots, func(d checkpoint.PendingSnapshot) bool { return !slices.Contains(known, d.Stream) })
 	}
 	r.saving.Lock()
 	defer r.saving.Unlock()
-	if err := save(debts, map[string]sink.Mark{l.Name: l.Mark()}); err != nil {
+	if err := save(pendingSnapshots, map[string]sink.Mark{l.Name: l.Mark()}); err != nil {
 		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
 	}
 	l.NoteSaved(l.Mark())
@@ -194,9 +195,9 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Debt, 
 	return nil
 }
 
-// note saves debts that are asked for with all others, and marks.
-func (r *run) note(debts []checkpoint.Debt, marks map[string]sink.Mark) error {
-	return r.Store.Commit(checkpoint.Batch{Debts: debts, Marks: marks})
+// note saves pending snapshots that are asked for with all others, and marks.
+func (r *run) note(pendingSnapshots []checkpoint.PendingSnapshot, marks map[string]sink.Mark) error {
+	return r.Store.Commit(checkpoint.Batch{PendingSnapshots: pendingSnapshots, Marks: marks})
 }
 
 // prepare saves, before the first record and in one batch, which streams each sink takes, and what it is owed: a
@@ -225,7 +226,7 @@ func (r *run) prepare() error {
 			return fmt.Errorf("read the spool of sink %s: %w", l.Name, err)
 		}
 	}
-	batch.Debts = slices.DeleteFunc(batch.Debts, func(d checkpoint.Debt) bool {
+	batch.PendingSnapshots = slices.DeleteFunc(batch.PendingSnapshots, func(d checkpoint.PendingSnapshot) bool {
 		_, found := slices.BinarySearch(known, d.Stream)
 		return !found
 	})
@@ -275,7 +276,7 @@ func subscriptionOf(l *listener, s Source, subscriptions map[checkpoint.Subscrip
 	subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
 	if l.Takes(&s.Stream) && !subscriptions[subscription] {
 		batch.Taken = append(batch.Taken, subscription)
-		batch.Debts = append(batch.Debts, delivery.Debt(l.Name, subscription.Stream, change.NewSink))
+		batch.PendingSnapshots = append(batch.PendingSnapshots, delivery.PendingSnapshot(l.Name, subscription.Stream, change.NewSink))
 	}
 }
 

@@ -33,12 +33,12 @@ func SavedOf(store *checkpoint.Store, stream string, configured func(sinkName st
 	if err != nil {
 		return source.Saved{}, fmt.Errorf("read the position of %s: %w", stream, err)
 	}
-	debts, err := store.Debts()
+	pendingSnapshots, err := store.PendingSnapshots()
 	if err != nil {
 		return source.Saved{}, fmt.Errorf("read the pending snapshots of %s: %w", stream, err)
 	}
 	saved := source.Saved{Position: position}
-	for _, d := range debts {
+	for _, d := range pendingSnapshots {
 		if d.Stream == stream && configured(d.Sink) {
 			saved.Owed = append(saved.Owed, d.Owed)
 		}

@@ -21,7 +21,7 @@ func TestI4WhatIsOwedToNobodyWaits(t *testing.T) {
 	}()
 	batch := checkpoint.Batch{}
 	for _, name := range []string{"gone", "lake"} {
-		batch.Debts = append(batch.Debts, checkpoint.Debt{Stream: "pods", Owed: change.Owed{Sink: name, Reason: change.NewSink}})
+		batch.PendingSnapshots = append(batch.PendingSnapshots, checkpoint.PendingSnapshot{Stream: "pods", Owed: change.Owed{Sink: name, Reason: change.NewSink}})
 	}
 	if err := store.Commit(batch); err != nil {
 		t.Fatal(err)

@@ -94,8 +94,8 @@ func (s *Stream) done(failed bool) {
 	}
 }
 
-// dropOlder leaves of each debt the generation that is asked for last: the older one ran, and would now be in one
-// snapshot with it. The caller holds mu.
+// dropOlder leaves of each pending snapshot the generation that is asked for last: the older one ran, and would now be
+// in one snapshot with it. The caller holds mu.
 func (s *Stream) dropOlder() {
 	var kept []change.Owed
 	for i, owed := range s.due {

@@ -158,8 +158,8 @@ func (s *Session) stream(ctx context.Context) (*Stream, error) {
 	return NewStream(config), nil
 }
 
-// due are those of the saved debts that may be paid now. A sink that is absent comes back when it is asked for, and
-// not before: nobody would hear the gap. The caller holds mu.
+// due are those of the saved pending snapshots that may be paid now. A sink that is absent comes back when it is asked
+// for, and not before: nobody would hear the gap. The caller holds mu.
 func (s *Session) due(saved []change.Owed) (due []change.Owed) {
 	for _, o := range saved {
 		if o.Reason != change.Absent {

@@ -48,7 +48,7 @@
 //	what supersedes it                     432    the proof of a list's order             74
 //	marks that carry ids                   133    what an absent sink misses              18
 //	what its log has when it returns       421    draining before another version       72
-//	saved debts of a stream that goes on   109    today's rules for what is on disk       31
+//	saved pending snapshots of a stream that goes on   109    today's rules for what is on disk       31
 //	what a log has of a stream that left   462    what its disk has                      425
 //	what a stream inherits                   6    the objects among that                  78
 package sim

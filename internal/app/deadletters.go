@@ -23,8 +23,8 @@ import (
 // askTime is how long a request waits for a pipeline that is still opening its sinks.
 const askTime = 10 * time.Second
 
-// letters are the dead letters of this run's sinks.
-type letters struct {
+// deadLetters are the dead letters of this run's sinks.
+type deadLetters struct {
 	names      []string // of the sinks, in the configuration's order
 	dirs       map[string]*deadletter.Dir
 	clusterUID string
@@ -33,8 +33,8 @@ type letters struct {
 	busy       sync.Mutex // held while letters are sent again
 }
 
-func lettersOf(cfg *config.Config, c *cluster, f *forms) *letters {
-	all := &letters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.uid, forms: f, replays: make(chan pipeline.Replay)}
+func deadLettersOf(cfg *config.Config, c *cluster, f *forms) *deadLetters {
+	all := &deadLetters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.uid, forms: f, replays: make(chan pipeline.Replay)}
 	for _, s := range cfg.Sinks {
 		dir := s.DeadLetter.Dir
 		if dir == "" {
@@ -50,16 +50,16 @@ func lettersOf(cfg *config.Config, c *cluster, f *forms) *letters {
 }
 
 // keepFor gives each sink its letters.
-func (l *letters) keepFor(sinks []delivery.Sink) {
+func (l *deadLetters) keepFor(sinks []delivery.Sink) {
 	for i := range sinks {
 		sinks[i].DeadLetters = l.dirs[sinks[i].Name]
 	}
 }
 
-func (l *letters) count(sinkName string) (int, error) { return l.dirs[sinkName].Count() }
+func (l *deadLetters) count(sinkName string) (int, error) { return l.dirs[sinkName].Count() }
 
 // replay sends letters again, one after the other, so that one at most is in memory for it.
-func (l *letters) replay(ctx context.Context, asked control.ReplayRequest) (*control.Replayed, error) {
+func (l *deadLetters) replay(ctx context.Context, asked control.ReplayRequest) (*control.Replayed, error) {
 	if !l.busy.TryLock() {
 		return nil, errors.New("another replay of dead letters is running: wait until it ends, then list what is left")
 	}
@@ -88,7 +88,7 @@ func (l *letters) replay(ctx context.Context, asked control.ReplayRequest) (*con
 }
 
 // choose finds the heads of the letters that are asked for. An id that no letter has is the asker's mistake.
-func (l *letters) choose(names, ids []string) ([]*deadletter.Letter, error) {
+func (l *deadLetters) choose(names, ids []string) ([]*deadletter.Letter, error) {
 	var chosen []*deadletter.Letter
 	missing := slices.Clone(ids)
 	for _, name := range names {
@@ -111,7 +111,7 @@ func (l *letters) choose(names, ids []string) ([]*deadletter.Letter, error) {
 }
 
 // send hands one letter to the pipeline and waits for what becomes of it.
-func (l *letters) send(ctx context.Context, head *deadletter.Letter, force bool) error {
+func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force bool) error {
 	letter, err := l.dirs[head.Sink].Get(head.ID)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func oversizeOf(s *config.Sink) (delivery.Oversize, error) {
 
 // reshapeLetters brings the dead letters on disk into today's form, so that nobody who looks at them sees more than
 // consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
-func (a *assembly) reshapeLetters(ctx context.Context, all *letters, sinks []delivery.Sink, f *forms) {
+func (a *assembly) reshapeLetters(ctx context.Context, all *deadLetters, sinks []delivery.Sink, f *forms) {
 	for i := range sinks {
 		s := &sinks[i]
 		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays

@@ -9,14 +9,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-func owe(sinkName, stream string, reason change.Reason) Debt {
-	return Debt{Stream: stream, Owed: change.Owed{Sink: sinkName, Reason: reason}}
+func owe(sinkName, stream string, reason change.Reason) PendingSnapshot {
+	return PendingSnapshot{Stream: stream, Owed: change.Owed{Sink: sinkName, Reason: reason}}
 }
 
-func wantDebts(t *testing.T, s *Store, want ...Debt) {
+func wantPending(t *testing.T, s *Store, want ...PendingSnapshot) {
 	t.Helper()
-	if got, err := s.Debts(); err != nil || !slices.Equal(got, want) {
-		t.Errorf("debts are %+v, %v; want %+v", got, err, want)
+	if got, err := s.PendingSnapshots(); err != nil || !slices.Equal(got, want) {
+		t.Errorf("pending snapshots are %+v, %v; want %+v", got, err, want)
 	}
 }
 
@@ -28,56 +28,56 @@ func synced(sinkName, name string, snapshot change.Snapshot) *change.Record {
 }
 
 // A log that is lost again while its own snapshot runs: the end of that snapshot pays nothing, also over a crash.
-func TestI4DebtThatIsNotedAgainIsPaidByItsOwnSnapshotOnly(t *testing.T) {
+func TestI4PendingSnapshotThatIsNotedAgainIsPaidByItsOwnOnly(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	lost := owe("lake", "pods", change.Lost)
-	must(t, s.Commit(Batch{Debts: []Debt{lost}}))
-	wantDebts(t, s, lost)
-	must(t, s.Commit(Batch{Debts: []Debt{lost}}))
+	must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{lost}}))
+	wantPending(t, s, lost)
+	must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{lost}}))
 	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.Lost)}})) // of the first generation
 	must(t, s.Close())
 	s = open(t, dir)
 	lost.Generation = 1
-	wantDebts(t, s, lost)
+	wantPending(t, s, lost)
 	end := paid("lake", change.Lost)
 	end.Snapshot.Generation = 1
 	must(t, s.Commit(Batch{Records: []*change.Record{end}}))
-	wantDebts(t, s)
+	wantPending(t, s)
 }
 
-func TestI5DebtRemembersHowFarItsSnapshotCame(t *testing.T) {
+func TestI5PendingSnapshotRemembersHowFarItCame(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	debt := owe("lake", "pods", change.NewSink)
-	must(t, s.Commit(Batch{Debts: []Debt{debt}}))
+	pendingSnapshot := owe("lake", "pods", change.NewSink)
+	must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{pendingSnapshot}}))
 	ordered := change.Snapshot{Reason: change.NewSink, Ordered: true}
 	must(t, s.Commit(Batch{Records: []*change.Record{synced("lake", "a", ordered), synced("lake", "b", ordered), synced("bus", "c", ordered)}}))
 	must(t, s.Close())
 	s = open(t, dir)
-	debt.After = "shop/b"
-	wantDebts(t, s, debt)
+	pendingSnapshot.After = "shop/b"
+	wantPending(t, s, pendingSnapshot)
 
 	// What is in no order, of another generation or for another reason moves nothing.
 	loose, other, resync := ordered, ordered, ordered
 	loose.Ordered, other.Generation, resync.Reason = false, 7, change.Resync
 	must(t, s.Commit(Batch{Records: []*change.Record{synced("lake", "x", loose), synced("lake", "y", other), synced("lake", "z", resync)}}))
-	wantDebts(t, s, debt)
-	must(t, s.Commit(Batch{Debts: []Debt{debt}}))
-	debt.Generation, debt.After = 1, ""
-	wantDebts(t, s, debt)
+	wantPending(t, s, pendingSnapshot)
+	must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{pendingSnapshot}}))
+	pendingSnapshot.Generation, pendingSnapshot.After = 1, ""
+	wantPending(t, s, pendingSnapshot)
 }
 
-// Before there were generations a debt had no value.
-func TestI4DebtOfAnOlderVersionIsReadAndPaid(t *testing.T) {
+// Before there were generations a pending snapshot had no value.
+func TestI4PendingSnapshotOfAnOlderVersionIsReadAndPaid(t *testing.T) {
 	s := open(t, t.TempDir())
-	debt := owe("lake", "pods", change.NewSink)
-	must(t, s.db.Set(debtKey(debt), nil, pebble.Sync))
-	wantDebts(t, s, debt)
+	pendingSnapshot := owe("lake", "pods", change.NewSink)
+	must(t, s.db.Set(pendingKey(pendingSnapshot), nil, pebble.Sync))
+	wantPending(t, s, pendingSnapshot)
 	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.NewSink)}}))
-	wantDebts(t, s)
-	must(t, s.db.Set(debtKey(debt), []byte{0x80}, pebble.Sync))
-	if _, err := s.Debts(); err == nil {
-		t.Error("a value that nobody wrote is read as a debt")
+	wantPending(t, s)
+	must(t, s.db.Set(pendingKey(pendingSnapshot), []byte{0x80}, pebble.Sync))
+	if _, err := s.PendingSnapshots(); err == nil {
+		t.Error("a value that nobody wrote is read as a pending snapshot")
 	}
 }

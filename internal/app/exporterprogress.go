@@ -11,8 +11,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/verify"
 )
 
-// standing is how far the exporter has come, as its saved state says.
-type standing struct {
+// exporterProgress is how far the exporter has come, as its saved state says.
+type exporterProgress struct {
 	known     bool // the rest is
 	running   bool
 	positions map[string]string // by stream
@@ -20,14 +20,14 @@ type standing struct {
 }
 
 // of is how far it has come with one stream of a sink.
-func (s *standing) of(sink, stream string) verify.Progress {
+func (s *exporterProgress) of(sink, stream string) verify.Progress {
 	owed := slices.ContainsFunc(s.owed, func(o control.Owed) bool { return o.Sink == sink && o.Stream == stream })
 	return verify.Progress{Known: s.known, Position: s.positions[stream], Owed: owed}
 }
 
-// standingOf asks the running exporter, or reads what a stopped one left. It is not known where there is no state, or
-// one of another cluster.
-func standingOf(ctx context.Context, find func() (*control.Client, error), stateDir, uid string) (*standing, error) {
+// exporterProgressOf asks the running exporter, or reads what a stopped one left. It is not known where there is no
+// state, or one of another cluster.
+func exporterProgressOf(ctx context.Context, find func() (*control.Client, error), stateDir, uid string) (*exporterProgress, error) {
 	running := false
 	state, err := SavedState(ctx, func() (*control.Client, error) {
 		client, err := find()
@@ -35,15 +35,15 @@ func standingOf(ctx context.Context, find func() (*control.Client, error), state
 		return client, err
 	}, stateDir)
 	if errors.Is(err, checkpoint.ErrNoState) {
-		return &standing{}, nil
+		return &exporterProgress{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if state.ClusterUID != uid {
-		return &standing{}, nil
+		return &exporterProgress{}, nil
 	}
-	found := &standing{known: true, running: running, positions: map[string]string{}, owed: state.Owed}
+	found := &exporterProgress{known: true, running: running, positions: map[string]string{}, owed: state.Owed}
 	for name, stream := range state.Streams {
 		if saved := (change.Position{Selector: stream.Selector}); !saved.Initial() { // else it proves nothing
 			found.positions[name] = stream.ResourceVersion
