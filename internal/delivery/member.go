@@ -93,7 +93,7 @@ func (m member) delivered(batch []*change.Record) (tracked []*change.Record, cou
 	return tracked, counts
 }
 
-// NoteSaved notes the mark that is saved; the caller holds run.saving.
+// NoteSaved notes the mark that is saved; the caller holds owing.saving.
 func (l *Listener) NoteSaved(mark sink.Mark) { l.saved.Store(&mark) }
 
 // SavedMark is where a crash would find the sink.

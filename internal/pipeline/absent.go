@@ -18,20 +18,20 @@ import (
 
 // leaveLine makes a stopped sink absent: first in the state, then in the line. The committer calls it between two
 // commits, so that no record and no mark of the sink is on its way to the state.
-func (r *run) leaveLine(l *listener) error {
-	r.saving.Lock()
-	defer r.saving.Unlock()
-	r.oweMu.Lock()
-	defer r.oweMu.Unlock()
-	batch, err := r.absenceOf(l)
+func (o *owing) leaveLine(l *listener) error {
+	o.saving.Lock()
+	defer o.saving.Unlock()
+	o.oweMu.Lock()
+	defer o.oweMu.Unlock()
+	batch, err := o.absenceOf(l)
 	if err == nil {
-		err = r.Store.Commit(batch)
+		err = o.Store.Commit(batch)
 	}
 	if err != nil {
 		return fmt.Errorf("note that sink %s leaves: %w", l.Name, err)
 	}
 	var streams []string
-	for _, s := range r.sources() {
+	for _, s := range o.sources() {
 		if l.Takes(&s.Stream) {
 			streams = append(streams, s.Stream.String())
 		}
@@ -40,15 +40,15 @@ func (r *run) leaveLine(l *listener) error {
 	for _, rec := range l.Dismiss() {
 		rec.Replay.Done(fmt.Errorf("sink %s is stopped: %w", l.Name, delivery.ErrLeft))
 	}
-	r.Observer.Absent(l.Name)
+	o.Observer.Absent(l.Name)
 	return nil
 }
 
 // absenceOf is what the state is to know: every snapshot that the sink was owed begins anew, since the present ones
 // go past it.
-func (r *run) absenceOf(l *listener) (checkpoint.Batch, error) {
+func (o *owing) absenceOf(l *listener) (checkpoint.Batch, error) {
 	var batch checkpoint.Batch
-	pendingSnapshots, err := r.Store.PendingSnapshots()
+	pendingSnapshots, err := o.Store.PendingSnapshots()
 	if err != nil {
 		return batch, err
 	}
@@ -57,7 +57,7 @@ func (r *run) absenceOf(l *listener) (checkpoint.Batch, error) {
 			batch.PendingSnapshots = append(batch.PendingSnapshots, d)
 		}
 	}
-	for _, s := range r.sources() {
+	for _, s := range o.sources() {
 		if l.Takes(&s.Stream) {
 			delivery.MakeAbsent(&batch, checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()})
 		}
@@ -67,27 +67,27 @@ func (r *run) absenceOf(l *listener) (checkpoint.Batch, error) {
 
 // depart notes in the batch who is absent when the run begins: sinks that are not configured any more, and those that
 // were let go or not configured, until they are asked about each stream. It returns the names of the former.
-func (r *run) depart(batch *checkpoint.Batch, subscriptions map[checkpoint.Subscription]bool) (kept []string, err error) {
-	absences, err := r.Store.Absences()
+func (o *owing) depart(batch *checkpoint.Batch, subscriptions map[checkpoint.Subscription]bool) (kept []string, err error) {
+	absences, err := o.Store.Absences()
 	if err != nil {
 		return nil, err
 	}
-	marks, err := r.Store.Marks()
+	marks, err := o.Store.Marks()
 	if err != nil {
 		return nil, err
 	}
 	absent := map[checkpoint.Subscription]bool{}
 	for _, a := range absences {
 		absent[a.Subscription] = true
-		if l := r.listenerOf(a.Sink); l != nil && a.Returning {
+		if l := o.listenerOf(a.Sink); l != nil && a.Returning {
 			batch.Absent = append(batch.Absent, a)
 		}
 	}
-	for _, l := range r.listeners {
-		r.departs(l, batch, absent)
+	for _, l := range o.listeners {
+		o.departs(l, batch, absent)
 	}
 	for _, subscription := range slices.Concat(slices.Collect(maps.Keys(subscriptions)), batch.Taken) {
-		if mark, found := marks[subscription.Sink]; found && mark != "" && r.listenerOf(subscription.Sink) == nil {
+		if mark, found := marks[subscription.Sink]; found && mark != "" && o.listenerOf(subscription.Sink) == nil {
 			kept = append(kept, subscription.Sink)
 			if !absent[subscription] {
 				delivery.MakeAbsent(batch, subscription)
@@ -97,20 +97,11 @@ func (r *run) depart(batch *checkpoint.Batch, subscriptions map[checkpoint.Subsc
 	return kept, nil
 }
 
-// listenerOf is the sink's listener, nil where it is not configured.
-func (r *run) listenerOf(sinkName string) *listener {
-	at := slices.IndexFunc(r.listeners, func(l *listener) bool { return l.Name == sinkName })
-	if at < 0 {
-		return nil
-	}
-	return r.listeners[at]
-}
-
 // departs makes the line know what the listener's sink misses when the run begins. One that misses everything that it
 // had is not in line, and misses the streams that came meanwhile, too.
-func (r *run) departs(l *listener, batch *checkpoint.Batch, absent map[checkpoint.Subscription]bool) {
+func (o *owing) departs(l *listener, batch *checkpoint.Batch, absent map[checkpoint.Subscription]bool) {
 	var missed, others []checkpoint.Subscription
-	for _, s := range r.Sources {
+	for _, s := range o.Sources {
 		subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
 		switch {
 		case !l.Takes(&s.Stream):
@@ -136,10 +127,10 @@ func (r *run) departs(l *listener, batch *checkpoint.Batch, absent map[checkpoin
 }
 
 // tellAbsent tells the observer who is absent when the run begins.
-func (r *run) tellAbsent() {
-	for _, l := range r.listeners {
+func (o *owing) tellAbsent() {
+	for _, l := range o.listeners {
 		if l.IsAway() {
-			r.Observer.Absent(l.Name)
+			o.Observer.Absent(l.Name)
 		}
 	}
 }

@@ -24,8 +24,8 @@ type committer struct {
 	leave func(*listener) error
 }
 
-func (r *run) newCommitter() *committer {
-	return &committer{line: r.line, listeners: r.listeners, store: r.Store, observer: r.Observer, attempt: r.saveBatch, leave: r.leaveLine}
+func (o *owing) newCommitter() *committer {
+	return &committer{line: o.line, listeners: o.listeners, store: o.Store, observer: o.Observer, attempt: o.saveBatch, leave: o.leaveLine}
 }
 
 // bookmarkWait is how long a bookmark may wait to be saved together with others. Hundreds of quiet streams get one a
@@ -112,14 +112,14 @@ func (c *committer) save(ctx context.Context, p *line.Batch) error {
 }
 
 // saveBatch commits the batch, less the marks that a rewind has taken back.
-func (r *run) saveBatch(batch checkpoint.Batch) error {
-	r.saving.Lock()
-	defer r.saving.Unlock()
-	r.line.Withdraw(&batch)
-	if err := r.Store.Commit(batch); err != nil {
+func (o *owing) saveBatch(batch checkpoint.Batch) error {
+	o.saving.Lock()
+	defer o.saving.Unlock()
+	o.line.Withdraw(&batch)
+	if err := o.Store.Commit(batch); err != nil {
 		return err
 	}
-	for _, lst := range r.listeners {
+	for _, lst := range o.listeners {
 		if mark, found := batch.Marks[lst.Name]; found {
 			lst.NoteSaved(mark)
 		}

@@ -7,18 +7,20 @@ import (
 )
 
 // Inlet is the line as a source sees it.
-type Inlet struct{ run *run }
+type Inlet struct{ crew *crew }
 
 // Push puts the record in line: see line.Line.
-func (i *Inlet) Push(ctx context.Context, rec *change.Record) error { return i.run.line.Push(ctx, rec) }
+func (i *Inlet) Push(ctx context.Context, rec *change.Record) error {
+	return i.crew.line.Push(ctx, rec)
+}
 
 // Drain returns when everything that the stream pushed before is delivered and saved, or with ctx's error. What sinks
 // that come back have missed is known then.
 func (i *Inlet) Drain(ctx context.Context, stream change.Stream) error {
-	if err := i.run.line.Drain(ctx, stream); err != nil || !i.run.line.AnyAway() {
+	if err := i.crew.line.Drain(ctx, stream); err != nil || !i.crew.line.AnyAway() {
 		return err
 	}
-	for _, lst := range i.run.listeners {
+	for _, lst := range i.crew.listeners {
 		if err := lst.RecallMissed(stream.String()); err != nil {
 			return err
 		}
@@ -28,7 +30,7 @@ func (i *Inlet) Drain(ctx context.Context, stream change.Stream) error {
 
 // SinkOnly are the stream's objects that a sink's log holds and the saved state does not know, or no longer.
 func (i *Inlet) SinkOnly(stream change.Stream) (sinkOnly []change.SinkOnly) {
-	for _, lst := range i.run.listeners {
+	for _, lst := range i.crew.listeners {
 		sinkOnly = append(sinkOnly, lst.Recovery.SinkOnly(lst.Name, stream.String())...)
 	}
 	return sinkOnly

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -10,10 +11,17 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
+// owing is what sinks are owed, and what they miss.
+type owing struct {
+	crew
+	saving sync.Mutex // held while marks are saved, and no longer than one attempt takes
+	oweMu  sync.Mutex // held while pending snapshots are noted and asked for
+}
+
 // pendingSnapshots are full snapshots for the sink of the streams that it takes.
-func (r *run) pendingSnapshots(sinkName string, reason change.Reason, takes func(*change.Stream) bool) []checkpoint.PendingSnapshot {
+func (o *owing) pendingSnapshots(sinkName string, reason change.Reason, takes func(*change.Stream) bool) []checkpoint.PendingSnapshot {
 	var pendingSnapshots []checkpoint.PendingSnapshot
-	for _, s := range r.sources() {
+	for _, s := range o.sources() {
 		if takes(&s.Stream) {
 			pendingSnapshots = append(pendingSnapshots, delivery.PendingSnapshot(sinkName, s.Stream.String(), reason))
 		}
@@ -24,33 +32,33 @@ func (r *run) pendingSnapshots(sinkName string, reason change.Reason, takes func
 // owe notes the pending snapshots durably, with marks that belong to them, and asks the streams for their snapshots.
 // Each generation of a pending snapshot is asked for once a life, so that the end of one snapshot never pays for
 // another: hence the lock.
-func (r *run) owe(pendingSnapshots []checkpoint.PendingSnapshot, marks map[string]sink.Mark) error {
-	r.oweMu.Lock()
-	defer r.oweMu.Unlock()
-	if err := r.Store.Commit(checkpoint.Batch{PendingSnapshots: pendingSnapshots, Marks: marks}); err != nil {
+func (o *owing) owe(pendingSnapshots []checkpoint.PendingSnapshot, marks map[string]sink.Mark) error {
+	o.oweMu.Lock()
+	defer o.oweMu.Unlock()
+	if err := o.Store.Commit(checkpoint.Batch{PendingSnapshots: pendingSnapshots, Marks: marks}); err != nil {
 		return fmt.Errorf("note %d snapshots that are owed: %w", len(pendingSnapshots), err)
 	}
-	return r.requestOwed(func(saved checkpoint.PendingSnapshot) bool {
+	return o.requestOwed(func(saved checkpoint.PendingSnapshot) bool {
 		return slices.ContainsFunc(pendingSnapshots, func(d checkpoint.PendingSnapshot) bool { return d.Stream == saved.Stream && d.Same(saved.Owed) })
 	})
 }
 
 // requestOwed asks the streams for the saved pending snapshots that are chosen, each stream for all of its own at once.
-func (r *run) requestOwed(chosen func(checkpoint.PendingSnapshot) bool) error {
-	pendingSnapshots, err := r.Store.PendingSnapshots()
+func (o *owing) requestOwed(chosen func(checkpoint.PendingSnapshot) bool) error {
+	pendingSnapshots, err := o.Store.PendingSnapshots()
 	if err != nil {
 		return fmt.Errorf("read the snapshots that are owed: %w", err)
 	}
-	absences, err := r.Store.Absences()
+	absences, err := o.Store.Absences()
 	if err != nil {
 		return fmt.Errorf("read which sinks were absent: %w", err)
 	}
 	since(pendingSnapshots, absences)
-	for _, s := range r.sources() {
+	for _, s := range o.sources() {
 		var owed []change.Owed
 		name := s.Stream.String()
 		for _, d := range pendingSnapshots {
-			if d.Stream == name && chosen(d) && r.asks(&d, &s.Stream) {
+			if d.Stream == name && chosen(d) && o.asks(&d, &s.Stream) {
 				owed = append(owed, d.Owed)
 			}
 		}
@@ -62,8 +70,8 @@ func (r *run) requestOwed(chosen func(checkpoint.PendingSnapshot) bool) error {
 }
 
 // asks says whether the pending snapshot's sink can be given the snapshot, and prepares for that.
-func (r *run) asks(d *checkpoint.PendingSnapshot, stream *change.Stream) bool {
-	l := r.listenerOf(d.Sink)
+func (o *owing) asks(d *checkpoint.PendingSnapshot, stream *change.Stream) bool {
+	l := o.listenerOf(d.Sink)
 	if l == nil || l.IsAway() || !l.Takes(stream) {
 		return false
 	}
@@ -78,12 +86,12 @@ func (r *run) asks(d *checkpoint.PendingSnapshot, stream *change.Stream) bool {
 
 // lostSnapshots are what a sink is owed whose log has lost records: a full snapshot of every stream that it takes, and
 // of those that are not configured, for when they are back. Any of them may have written there.
-func (r *run) lostSnapshots(l *listener) ([]checkpoint.PendingSnapshot, error) {
-	subscriptions, err := r.Store.Subscriptions()
+func (o *owing) lostSnapshots(l *listener) ([]checkpoint.PendingSnapshot, error) {
+	subscriptions, err := o.Store.Subscriptions()
 	if err != nil {
 		return nil, err
 	}
-	pendingSnapshots, sources := r.pendingSnapshots(l.Name, change.Lost, l.Takes), r.sources()
+	pendingSnapshots, sources := o.pendingSnapshots(l.Name, change.Lost, l.Takes), o.sources()
 	for subscription := range subscriptions {
 		configured := func(s Source) bool { return s.Stream.String() == subscription.Stream }
 		if subscription.Sink == l.Name && !slices.ContainsFunc(sources, configured) {
@@ -95,16 +103,16 @@ func (r *run) lostSnapshots(l *listener) ([]checkpoint.PendingSnapshot, error) {
 
 // oweLost makes sure that a sink whose log lost records while running gets a full snapshot of every stream: any of them
 // may have written there. The mark is saved with the pending snapshots, and no later one that was on its way.
-func (r *run) oweLost(sinkName string, mark, plain sink.Mark) error {
-	l := r.listenerOf(sinkName)
-	r.saving.Lock()
-	defer r.saving.Unlock()
+func (o *owing) oweLost(sinkName string, mark, plain sink.Mark) error {
+	l := o.listenerOf(sinkName)
+	o.saving.Lock()
+	defer o.saving.Unlock()
 	l.Seat.Rewind(mark, plain)
-	pendingSnapshots, err := r.lostSnapshots(l)
+	pendingSnapshots, err := o.lostSnapshots(l)
 	if err != nil {
 		return err
 	}
-	if err := r.owe(pendingSnapshots, map[string]sink.Mark{l.Name: mark}); err != nil {
+	if err := o.owe(pendingSnapshots, map[string]sink.Mark{l.Name: mark}); err != nil {
 		return err
 	}
 	l.NoteSaved(mark)
@@ -113,9 +121,9 @@ func (r *run) oweLost(sinkName string, mark, plain sink.Mark) error {
 
 // owesLost says whether the sink's log once lost records, and the snapshot after that, of a stream that there is, is
 // not complete.
-func (r *run) owesLost(name string) (bool, error) {
-	pendingSnapshots, err := r.Store.PendingSnapshots()
-	sources := r.sources()
+func (o *owing) owesLost(name string) (bool, error) {
+	pendingSnapshots, err := o.Store.PendingSnapshots()
+	sources := o.sources()
 	return slices.ContainsFunc(pendingSnapshots, func(d checkpoint.PendingSnapshot) bool {
 		isOf := func(s Source) bool { return s.Stream.String() == d.Stream }
 		return d.Sink == name && d.Reason == change.Lost && slices.ContainsFunc(sources, isOf)

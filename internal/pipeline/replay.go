@@ -22,16 +22,16 @@ type Replay struct {
 }
 
 // serveReplays puts letters in line until ctx ends. They wait in their sink's queue as everything else.
-func (r *run) serveReplays(ctx context.Context) {
+func (c *crew) serveReplays(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case replay, open := <-r.Replays:
+		case replay, open := <-c.Replays:
 			if !open {
 				return
 			}
-			if err := r.replay(ctx, &replay); err != nil {
+			if err := c.replay(ctx, &replay); err != nil {
 				replay.answer(err)
 			}
 		}
@@ -46,13 +46,13 @@ func (p *Replay) answer(err error) {
 }
 
 // replay puts one letter in line. The listener answers.
-func (r *run) replay(ctx context.Context, replay *Replay) error {
+func (c *crew) replay(ctx context.Context, replay *Replay) error {
 	rec := *replay.Record
 	if !rec.Op.OfObject() {
 		return errors.New("it frames a snapshot that is over, and is of no use again: delete the letter, and ask for another with exporter snapshot")
 	}
-	configured := slices.ContainsFunc(r.sources(), func(s Source) bool { return s.Stream.String() == rec.Stream.String() })
-	l := r.listenerOf(rec.Sink)
+	configured := slices.ContainsFunc(c.sources(), func(s Source) bool { return s.Stream.String() == rec.Stream.String() })
+	l := c.listenerOf(rec.Sink)
 	if !configured || l == nil || l.DeadLetters == nil || !l.Takes(rec.Stream) {
 		return fmt.Errorf("sink %s does not take %s any more: configure it again, or delete the letter", rec.Sink, rec.Stream)
 	}
@@ -61,5 +61,5 @@ func (r *run) replay(ctx context.Context, replay *Replay) error {
 	}
 	rec.Marks = nil
 	rec.Replay = &change.Replay{Letter: replay.Letter, Force: replay.Force, Done: replay.answer}
-	return r.line.Push(ctx, &rec)
+	return c.line.Push(ctx, &rec)
 }

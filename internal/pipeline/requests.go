@@ -21,16 +21,16 @@ type Request struct {
 }
 
 // serveRequests answers requests until ctx ends.
-func (r *run) serveRequests(ctx context.Context) {
+func (o *owing) serveRequests(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case request, open := <-r.Requests:
+		case request, open := <-o.Requests:
 			if !open {
 				return
 			}
-			err := r.request(&request)
+			err := o.request(&request)
 			select {
 			case request.Answer <- err:
 			default: // nobody listens
@@ -40,34 +40,34 @@ func (r *run) serveRequests(ctx context.Context) {
 }
 
 // request owes the snapshots. The same request twice is two snapshots, unless the first has not begun.
-func (r *run) request(request *Request) error {
+func (o *owing) request(request *Request) error {
 	if request.Reason != change.Requested {
 		return fmt.Errorf("ask for a snapshot of reason %q: only %q can be asked for", request.Reason, change.Requested)
 	}
-	streams, err := r.chosenStreams(request.Streams)
+	streams, err := o.chosenStreams(request.Streams)
 	if err != nil {
 		return err
 	}
-	sinks, err := r.chosenSinks(request.Sink)
+	sinks, err := o.chosenSinks(request.Sink)
 	if err != nil {
 		return err
 	}
 	var pendingSnapshots []checkpoint.PendingSnapshot
 	for _, l := range sinks {
-		pendingSnapshots = append(pendingSnapshots, r.pendingSnapshots(l.Name, change.Requested, func(s *change.Stream) bool {
+		pendingSnapshots = append(pendingSnapshots, o.pendingSnapshots(l.Name, change.Requested, func(s *change.Stream) bool {
 			return l.Takes(s) && slices.Contains(streams, s.String())
 		})...)
 	}
 	if len(pendingSnapshots) == 0 {
 		return fmt.Errorf("ask for a snapshot of %s: no sink that is asked for takes it: choose others of %s",
-			strings.Join(streams, ", "), r.taken(sinks))
+			strings.Join(streams, ", "), o.taken(sinks))
 	}
-	return r.owe(pendingSnapshots, nil)
+	return o.owe(pendingSnapshots, nil)
 }
 
 // chosenStreams are the named ones, or all.
-func (r *run) chosenStreams(names []string) ([]string, error) {
-	sources := r.sources()
+func (o *owing) chosenStreams(names []string) ([]string, error) {
+	sources := o.sources()
 	all := make([]string, len(sources))
 	for i, s := range sources {
 		all[i] = s.Stream.String()
@@ -84,23 +84,23 @@ func (r *run) chosenStreams(names []string) ([]string, error) {
 }
 
 // chosenSinks is the named one, or all.
-func (r *run) chosenSinks(name string) ([]*listener, error) {
+func (o *owing) chosenSinks(name string) ([]*listener, error) {
 	if name == "" {
-		return r.listeners, nil
+		return o.listeners, nil
 	}
-	all := make([]string, len(r.listeners))
-	for i, l := range r.listeners {
+	all := make([]string, len(o.listeners))
+	for i, l := range o.listeners {
 		if all[i] = l.Name; l.Name == name {
-			return r.listeners[i : i+1], nil
+			return o.listeners[i : i+1], nil
 		}
 	}
 	return nil, fmt.Errorf("ask for a snapshot for sink %q: there is no such sink: choose of %s", name, strings.Join(all, ", "))
 }
 
 // taken are the streams that one of the sinks takes.
-func (r *run) taken(sinks []*listener) string {
+func (o *owing) taken(sinks []*listener) string {
 	var names []string
-	for _, s := range r.sources() {
+	for _, s := range o.sources() {
 		if slices.ContainsFunc(sinks, func(l *listener) bool { return l.Takes(&s.Stream) }) {
 			names = append(names, s.Stream.String())
 		}

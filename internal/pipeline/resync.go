@@ -36,9 +36,9 @@ type resyncTurn struct {
 	next   time.Time // written by run alone
 }
 
-func newResyncer(r *run) *resyncer {
-	resync := &resyncer{line: r.line, listeners: r.listeners, changed: make(chan struct{}, 1)}
-	for _, s := range r.Sources {
+func newResyncer(c *crew) *resyncer {
+	resync := &resyncer{line: c.line, listeners: c.listeners, changed: make(chan struct{}, 1)}
+	for _, s := range c.Sources {
 		resync.join(s)
 	}
 	return resync

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,10 +13,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/line"
 )
-
-// ErrOver is what a Source's Run returns when its stream is over: the sinks know that everything of it is gone. The
-// pipeline forgets the stream then, and goes on with the others.
-var ErrOver = errors.New("the stream is over")
 
 // Roster is how streams come while a pipeline runs; they go by themselves, with ErrOver.
 type Roster struct {
@@ -70,13 +65,6 @@ func (r *Roster) leave(ctx context.Context, s Source) {
 	delete(r.held, s.Stream.String())
 	r.mu.Unlock()
 	r.run.Observer.Left(s.Stream)
-}
-
-// sources are all streams at this moment.
-func (r *run) sources() []Source {
-	r.sourceMu.Lock()
-	defer r.sourceMu.Unlock()
-	return slices.Clone(r.Sources)
 }
 
 // enrol makes the stream one of the run's.

@@ -25,59 +25,66 @@ type openedSink struct {
 	err  error
 }
 
+// opener opens the sinks.
+type opener struct {
+	owing
+	opening     context.Context // of the sinks that are not open yet
+	stopOpening context.CancelFunc
+}
+
 // open begins to open all sinks at their marks, waits a little for them, and finds out what each must be given. A
 // sink that cannot be opened for good is stopped.
-func (r *run) open(ctx context.Context) error {
-	if err := r.prepare(); err != nil {
+func (b *opener) open(ctx context.Context) error {
+	if err := b.prepare(); err != nil {
 		return err
 	}
-	for _, l := range r.listeners {
-		r.beginOpen(ctx, l)
+	for _, l := range b.listeners {
+		b.beginOpen(ctx, l)
 	}
-	grace := time.NewTimer(cmp.Or(r.OpenGrace, openGrace))
+	grace := time.NewTimer(cmp.Or(b.OpenGrace, openGrace))
 	defer grace.Stop()
-	for _, l := range r.listeners {
+	for _, l := range b.listeners {
 		select {
 		case opened := <-l.opening:
-			if err := r.joinInTime(l, opened); err != nil {
+			if err := b.joinInTime(l, opened); err != nil {
 				return err
 			}
 		case <-grace.C:
 			grace.Reset(0)
 		}
 	}
-	for _, l := range r.listeners {
+	for _, l := range b.listeners {
 		if l.IsJoined() {
-			r.resumeCorrections(l)
+			b.resumeCorrections(l)
 		}
 	}
-	return r.requestOwed(func(checkpoint.PendingSnapshot) bool { return true }) // from earlier lives, too
+	return b.requestOwed(func(checkpoint.PendingSnapshot) bool { return true }) // from earlier lives, too
 }
 
 // beginOpen opens the sink in a goroutine of its own.
-func (r *run) beginOpen(ctx context.Context, l *listener) {
+func (b *opener) beginOpen(ctx context.Context, l *listener) {
 	l.opening = make(chan openedSink, 1)
 	go func() {
-		lost, err := r.openSink(ctx, l)
+		lost, err := b.openSink(ctx, l)
 		l.opening <- openedSink{lost, err}
 	}()
 }
 
 // joinInTime takes a sink that was opened before the sources begin. One that cannot be is tried again later, unless
 // it was the last.
-func (r *run) joinInTime(l *listener, opened openedSink) error {
+func (b *opener) joinInTime(l *listener, opened openedSink) error {
 	if !delivery.IsPermanent(opened.err) {
-		return r.join(l, opened, r.note)
+		return b.join(l, opened, b.note)
 	}
 	l.opening <- opened // for its listener
-	return r.stops.Stop(l.Index, opened.err)
+	return b.stops.Stop(l.Index, opened.err)
 }
 
 // resumeCorrections repeats the full snapshots whose corrections the sink has and the saved state does not know. A
 // resync is no pending snapshot, so that its next turn would tell of them once more, when the sink's tail is forgotten
 // (I3).
-func (r *run) resumeCorrections(l *listener) {
-	for _, s := range r.sources() {
+func (b *opener) resumeCorrections(l *listener) {
+	for _, s := range b.sources() {
 		corrected := false
 		l.Recovery.With(func(r *line.Recovery) { corrected = r.Log.Corrected(&s.Stream) })
 		if corrected {
@@ -88,53 +95,53 @@ func (r *run) resumeCorrections(l *listener) {
 
 // awaitOpen waits until the sink is open, where it was not in time; false is that the run ends first. Meanwhile it is
 // stopped where only a person can help.
-func (r *run) awaitOpen(l *listener) (bool, error) {
+func (b *opener) awaitOpen(l *listener) (bool, error) {
 	if l.IsJoined() {
 		return true, nil
 	}
 	var opened openedSink
 	for {
 		opened = <-l.opening
-		if opened.err == nil || r.opening.Err() != nil || !delivery.IsPermanent(opened.err) && !l.IsAway() {
+		if opened.err == nil || b.opening.Err() != nil || !delivery.IsPermanent(opened.err) && !l.IsAway() {
 			break
 		}
-		if err := r.failedToOpen(l, opened.err); err != nil {
+		if err := b.failedToOpen(l, opened.err); err != nil {
 			l.Join()
 			return false, delivery.IsEnd(err)
 		}
-		r.beginOpen(r.opening, l)
+		b.beginOpen(b.opening, l)
 	}
-	err := l.GoOn(r.opening)
-	if l.Join(); opened.err != nil && r.opening.Err() != nil {
+	err := l.GoOn(b.opening)
+	if l.Join(); opened.err != nil && b.opening.Err() != nil {
 		return false, nil // it was told to give up
 	}
 	if err != nil && !errors.Is(err, delivery.ErrLeft) {
 		return false, nil
 	}
-	r.stops.Resume(l.Index)
+	b.stops.Resume(l.Index)
 	back := l.Misses()
-	if err := r.join(l, opened, r.owe); err != nil {
+	if err := b.join(l, opened, b.owe); err != nil {
 		return false, err
 	}
-	r.resumeCorrections(l)
+	b.resumeCorrections(l)
 	if back {
-		err = r.requestOwed(func(d checkpoint.PendingSnapshot) bool { return d.Sink == l.Name })
+		err = b.requestOwed(func(d checkpoint.PendingSnapshot) bool { return d.Sink == l.Name })
 	}
 	return err == nil || errors.Is(err, delivery.ErrLeft), err
 }
 
 // failedToOpen returns when the sink may be opened again. One that is absent holds up nobody, and ends nothing either.
-func (r *run) failedToOpen(l *listener, err error) error {
+func (b *opener) failedToOpen(l *listener, err error) error {
 	if delivery.IsPermanent(err) {
-		return l.Halt(r.opening, err)
+		return l.Halt(b.opening, err)
 	}
-	r.Observer.Failed(l.Name, err)
-	return l.Wait(r.opening)
+	b.Observer.Failed(l.Name, err)
+	return l.Wait(b.opening)
 }
 
 // closeUnopened waits for the sinks that are still being opened, when the run ends before it began.
-func (r *run) closeUnopened() {
-	for _, l := range r.listeners {
+func (b *opener) closeUnopened() {
+	for _, l := range b.listeners {
 		if l.opening != nil && !l.IsJoined() {
 			<-l.opening
 			l.Join()
@@ -143,8 +150,8 @@ func (r *run) closeUnopened() {
 }
 
 // openSink opens one sink at its saved mark, and says whether its log lost acknowledged records.
-func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err error) {
-	mark, _, err := r.Store.Mark(l.Name)
+func (b *opener) openSink(ctx context.Context, l *listener) (wasLost bool, err error) {
+	mark, _, err := b.Store.Mark(l.Name)
 	if err != nil {
 		return false, fmt.Errorf("read the mark of sink %s: %w", l.Name, err)
 	}
@@ -152,11 +159,11 @@ func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err erro
 	var lost *sink.LostError
 	switch {
 	case errors.As(err, &lost):
-		r.Observer.Failed(l.Name, err)
+		b.Observer.Failed(l.Name, err)
 	case err != nil:
 		return false, fmt.Errorf("open sink %s: %w", l.Name, err)
 	}
-	owed, err := r.owesLost(l.Name)
+	owed, err := b.owesLost(l.Name)
 	if err == nil && (owed || lost != nil) {
 		err = l.Recall(ctx)
 	}
@@ -165,7 +172,7 @@ func (r *run) openSink(ctx context.Context, l *listener) (wasLost bool, err erro
 
 // join saves where a sink stands that is open now, before its first record, and what it is owed where its log lost
 // records.
-func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.PendingSnapshot, map[string]sink.Mark) error) error {
+func (b *opener) join(l *listener, opened openedSink, save func([]checkpoint.PendingSnapshot, map[string]sink.Mark) error) error {
 	l.Join()
 	if opened.err != nil {
 		return opened.err
@@ -176,17 +183,17 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Pendin
 	l.Rewind()
 	var pendingSnapshots []checkpoint.PendingSnapshot
 	if opened.lost {
-		known, err := r.Store.Streams()
+		known, err := b.Store.Streams()
 		if err != nil {
 			return err
 		}
-		if pendingSnapshots, err = r.lostSnapshots(l); err != nil {
+		if pendingSnapshots, err = b.lostSnapshots(l); err != nil {
 			return err
 		}
 		pendingSnapshots = slices.DeleteFunc(pendingSnapshots, func(d checkpoint.PendingSnapshot) bool { return !slices.Contains(known, d.Stream) })
 	}
-	r.saving.Lock()
-	defer r.saving.Unlock()
+	b.saving.Lock()
+	defer b.saving.Unlock()
 	if err := save(pendingSnapshots, map[string]sink.Mark{l.Name: l.Mark()}); err != nil {
 		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
 	}
@@ -196,30 +203,30 @@ func (r *run) join(l *listener, opened openedSink, save func([]checkpoint.Pendin
 }
 
 // note saves pending snapshots that are asked for with all others, and marks.
-func (r *run) note(pendingSnapshots []checkpoint.PendingSnapshot, marks map[string]sink.Mark) error {
-	return r.Store.Commit(checkpoint.Batch{PendingSnapshots: pendingSnapshots, Marks: marks})
+func (o *owing) note(pendingSnapshots []checkpoint.PendingSnapshot, marks map[string]sink.Mark) error {
+	return o.Store.Commit(checkpoint.Batch{PendingSnapshots: pendingSnapshots, Marks: marks})
 }
 
 // prepare saves, before the first record and in one batch, which streams each sink takes, and what it is owed: a
 // share of a stream that the state knows, and that the sink did not have, begins with a full snapshot. Sinks that are
 // no longer configured are absent, and for the others it takes up what is spooled.
-func (r *run) prepare() error {
-	known, err := r.Store.Streams()
+func (b *opener) prepare() error {
+	known, err := b.Store.Streams()
 	if err != nil {
 		return err
 	}
-	subscriptions, err := r.Store.Subscriptions()
+	subscriptions, err := b.Store.Subscriptions()
 	if err != nil {
 		return err
 	}
-	batch := checkpoint.Batch{Based: map[checkpoint.Subscription]change.Position{}, Resources: r.streams()}
+	batch := checkpoint.Batch{Based: map[checkpoint.Subscription]change.Position{}, Resources: b.streams()}
 	var names []string
-	for _, l := range r.listeners {
+	for _, l := range b.listeners {
 		names = append(names, l.Name)
-		for _, s := range r.Sources {
+		for _, s := range b.Sources {
 			subscriptionOf(l, s, subscriptions, &batch)
 		}
-		if err := r.base(l, &batch); err != nil {
+		if err := b.base(l, &batch); err != nil {
 			return err
 		}
 		if err := l.LoadSpool(); err != nil {
@@ -230,37 +237,37 @@ func (r *run) prepare() error {
 		_, found := slices.BinarySearch(known, d.Stream)
 		return !found
 	})
-	for _, l := range r.listeners {
-		leavesUntaken(l, r.Sources, subscriptions, &batch)
+	for _, l := range b.listeners {
+		leavesUntaken(l, b.Sources, subscriptions, &batch)
 	}
-	kept, err := r.depart(&batch, subscriptions)
+	kept, err := b.depart(&batch, subscriptions)
 	if err != nil {
 		return err
 	}
-	if err := r.Store.Commit(batch); err != nil {
+	if err := b.Store.Commit(batch); err != nil {
 		return fmt.Errorf("save the subscriptions of the sinks: %w", err)
 	}
-	r.tellAbsent()
-	if err := r.leave(known); err != nil {
+	b.tellAbsent()
+	if err := b.leave(known); err != nil {
 		return err
 	}
-	return r.Store.Retain(append(names, kept...))
+	return b.Store.Retain(append(names, kept...))
 }
 
 // base finds the positions that the sink's log is compared with. Spooling moves positions on although the log was not
 // read yet, perhaps for several lives of the process: then they are those from before.
-func (r *run) base(l *listener, batch *checkpoint.Batch) error {
-	replayBases, err := r.Store.ReplayBases(l.Name)
+func (b *opener) base(l *listener, batch *checkpoint.Batch) error {
+	replayBases, err := b.Store.ReplayBases(l.Name)
 	if err != nil || len(replayBases) == 0 && l.Spool == 0 {
 		return err
 	}
 	l.Seat.Base()
-	for _, s := range r.Sources {
+	for _, s := range b.Sources {
 		stream := s.Stream.String()
 		if _, found := replayBases[stream]; found {
 			continue
 		}
-		position, _, err := r.Store.Position(stream)
+		position, _, err := b.Store.Position(stream)
 		if err != nil {
 			return err
 		}
@@ -293,19 +300,19 @@ func leavesUntaken(l *listener, sources []Source, subscriptions map[checkpoint.S
 
 // leave marks the positions of the streams that are not configured any more. Were they to continue there one day, they
 // would tell again what another stream of the same objects has told meanwhile.
-func (r *run) leave(known []string) error {
+func (b *opener) leave(known []string) error {
 	configured := map[string]bool{}
-	for _, s := range r.Sources {
+	for _, s := range b.Sources {
 		configured[s.Stream.String()] = true
 	}
 	for _, name := range known {
 		if configured[name] {
 			continue
 		}
-		position, found, err := r.Store.Position(name)
+		position, found, err := b.Store.Position(name)
 		if err == nil && found && position.Selector != change.NotConfigured {
 			position.Selector = change.NotConfigured
-			err = r.Store.SetPosition(name, position)
+			err = b.Store.SetPosition(name, position)
 		}
 		if err != nil {
 			return fmt.Errorf("note that stream %s is not configured: %w", name, err)

@@ -165,13 +165,14 @@ func (v *verdict) narrow(key string, records []told) {
 	}
 }
 
-// begins says whether the sink's knowledge of an object may begin with the frame, and with which revision. A stream
-// that leaves in its initial snapshot comes back with a gap.
+// begins says whether the sink's knowledge of an object may begin with the frame, and with which revision. A snapshot
+// that somebody asks for may come before a new sink's own. A stream that leaves in its initial snapshot comes back with
+// a gap.
 func (v *verdict) begins(t *told) (rev int, begins bool) {
 	switch {
 	case t.op == "gap":
 		return t.from, v.judge.world.script.changes(v.resource) && (t.reason == "stale" || t.reason == "absent")
-	case t.reason == "initial", t.reason == "newsink":
+	case slices.Contains([]string{"initial", "newsink", "requested", "resync"}, t.reason):
 		return t.rev, true
 	}
 	return 0, false

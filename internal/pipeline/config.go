@@ -1,0 +1,66 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/line"
+)
+
+// Config is what Run runs.
+type Config struct {
+	ClusterUID string // of namespace kube-system
+	Sources    []Source
+	Sinks      []delivery.Sink
+	Store      *checkpoint.Store // opened by the caller and closed by the caller, after Run
+	Images     *line.Images      // of the Store; nil where no source keeps objects
+	// StopTimeout is how long a stop may take to deliver what is in the queues.
+	StopTimeout time.Duration
+	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
+	OpenGrace time.Duration
+	// MarkLag is how many records a sink's mark may lag before it carries the ids of those that keep it back; 0 is
+	// 4096.
+	MarkLag uint64
+	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
+	Requests <-chan Request
+	// Replays are dead letters to be sent again; nil is none. Each is answered.
+	Replays <-chan Replay
+	// Reshape, where set, brings the object of a record that comes from disk into the form of today's rules. After an
+	// error no sink may have the object (I9).
+	Reshape func(rec *change.Record) error
+	// Follow, where set, runs beside the sources and adds further ones. It returns when ctx ends; an error ends the
+	// run.
+	Follow   func(ctx context.Context, roster *Roster) error
+	Observer Observer
+}
+
+// streams are those of the sources.
+func (c *Config) streams() []change.Stream {
+	streams := make([]change.Stream, len(c.Sources))
+	for i, s := range c.Sources {
+		streams[i] = s.Stream
+	}
+	return streams
+}
+
+// Source is one stream of records.
+type Source struct {
+	Stream change.Stream
+	// Run pushes the stream's records into the line until ctx ends, and returns then; no goroutine of its own is
+	// left. ErrOver ends the stream alone; any other error ends the whole run.
+	Run func(ctx context.Context, inlet *Inlet) error
+	// Request asks for full snapshots, each for one sink. It returns at once. What is asked for at once and for the
+	// same reason may share a list.
+	Request func(owed ...change.Owed)
+	// Shape, where set, decides whether a record goes on that the pipeline makes itself: a delete without its object.
+	// It may mark it as filtered. It must be safe for concurrent use.
+	Shape func(rec *change.Record)
+}
+
+// ErrOver is what a Source's Run returns when its stream is over: the sinks know that everything of it is gone. The
+// pipeline forgets the stream then, and goes on with the others.
+var ErrOver = errors.New("the stream is over")

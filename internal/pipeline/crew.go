@@ -1,0 +1,65 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/line"
+)
+
+// crew is who takes part in a run: sources, line, listeners.
+type crew struct {
+	*Config
+	line      *line.Line
+	listeners []*listener
+	stops     *delivery.Stops
+	sourceMu  sync.Mutex // guards Sources
+}
+
+// listener is one of a run, with what came of opening its sink.
+type listener struct {
+	*delivery.Listener
+	opening chan openedSink // nil before that began
+}
+
+// sources are all streams at this moment.
+func (c *crew) sources() []Source {
+	c.sourceMu.Lock()
+	defer c.sourceMu.Unlock()
+	return slices.Clone(c.Sources)
+}
+
+// listenerOf is the sink's listener, nil where it is not configured.
+func (c *crew) listenerOf(sinkName string) *listener {
+	at := slices.IndexFunc(c.listeners, func(l *listener) bool { return l.Name == sinkName })
+	if at < 0 {
+		return nil
+	}
+	return c.listeners[at]
+}
+
+// shape decides whether a record goes on that a listener makes, as the stream's source decides it of its own.
+func (c *crew) shape(rec *change.Record) {
+	for _, s := range c.sources() {
+		if s.Shape != nil && s.Stream.String() == rec.Stream.String() {
+			s.Shape(rec)
+		}
+	}
+}
+
+func (c *crew) closeSinks(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.StopTimeout)
+	defer cancel()
+	var errs []error
+	for _, l := range c.listeners {
+		if err := l.Target.Close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close sink %s: %w", l.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
