@@ -121,6 +121,22 @@ func TestJudgeAcceptsWhatIsRight(t *testing.T) {
 	}
 }
 
+// A reconcile names the newest version that any sink was given, also one that nobody but the exporter was told of.
+func TestJudgeAcceptsADeleteThatNamesAHiddenVersion(t *testing.T) {
+	for hidden, want := range []string{"the delete names version 14", ""} {
+		c := newTrial()
+		h := c.histories["u1"]
+		h.versions, h.deletion, h.hidden = h.versions[:2], 0, hidden
+		c.gone(func() { c.tell("replaced", "u2", 13, "gone") }, func() { c.tell("deleted", "u1", 14, "gone") })
+		c.events[c.find("deleted", 14)].FinalStateUnknown = true
+		c.drop("updated", 15)
+		c.drop("deleted", 18)
+		if faults := c.faults(); !strings.Contains(faults, want) || want == "" && faults != "" {
+			t.Errorf("hidden %d: the judge finds\n%s\nwant %q", hidden, faults, want)
+		}
+	}
+}
+
 func TestJudgeFindsWhatIsWrong(t *testing.T) {
 	for want, spoil := range map[string]func(*trial){
 		"version 12 is missing":                      func(t *trial) { t.drop("updated", 12) },
