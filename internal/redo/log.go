@@ -1,6 +1,7 @@
 package redo
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -52,32 +53,6 @@ func (l *Log) Clear() {
 // Present are the streams that there are now.
 func (l *Log) Present() []*change.Stream {
 	return slices.Clone(l.streams)
-}
-
-// StreamNamed is the one of the streams that has the name, nil where there is none.
-func StreamNamed(streams []*change.Stream, name string) *change.Stream {
-	for _, s := range streams {
-		if s.String() == name {
-			return s
-		}
-	}
-	return nil
-}
-
-// StreamOf is the one of the streams that the id's record came from, nil where there is none.
-func StreamOf(streams []*change.Stream, id change.ID) *change.Stream {
-	for _, s := range streams {
-		if isOf(id, s) {
-			return s
-		}
-	}
-	return nil
-}
-
-// isOf says whether the id's record came from the stream.
-func isOf(id change.ID, stream *change.Stream) bool {
-	return id.Resource == stream.Resource.String() &&
-		(stream.Namespace == "" || stream.Namespace == id.Key.Namespace)
 }
 
 // Empty says whether nothing is to come again.
@@ -163,9 +138,6 @@ func (l *Log) Pass(records []*change.Record) {
 	}
 }
 
-// endsReconcile says whether everything that a log's tail could tell of the stream was compared with the server.
-func endsReconcile(rec *change.Record) bool { return rec.Op == change.SnapshotEnd && rec.Sink == "" }
-
 // Join makes the stream one of those whose records are looked for in the sink's log. It may be one still.
 func (l *Log) Join(stream change.Stream) {
 	if !slices.ContainsFunc(l.streams, isNamed(stream.String())) {
@@ -179,6 +151,93 @@ func (l *Log) Leave(name string) {
 	delete(l.tails, name)
 }
 
-func isNamed(name string) func(*change.Stream) bool {
-	return func(s *change.Stream) bool { return s.String() == name }
+// Ask returns the sink-only objects of the stream, for a reconcile that is to tell which are gone. Those of which
+// something is in line are told by that.
+func (l *Log) Ask(stream string) []change.Entry {
+	t := l.tails[stream]
+	if t == nil {
+		return nil
+	}
+	var entries []change.Entry
+	clear(t.sinkOnly.asked)
+	for _, entry := range t.objects {
+		if !t.sinkOnly.isInLine(entry.UID) {
+			t.sinkOnly.asked[entry.UID] = struct{}{}
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// Enters notes what the record, which goes in line, tells of sink-only objects. The sink may take a delete much later,
+// or from disk, and another reconcile must not tell it once more, perhaps behind the object that came next (I3).
+func (l *Log) Enters(rec *change.Record, clusterUID string) {
+	if len(l.tails) == 0 {
+		return // nearly always, and a stream's name would be made for each record
+	}
+	t := l.tails[rec.Stream.String()]
+	if t == nil {
+		return
+	}
+	object, found := t.objects[rec.Key]
+	switch _, ended := t.sinkOnly.ended[rec.UID]; {
+	case rec.Op == change.SnapshotEnd:
+		clear(t.sinkOnly.asked)
+	case rec.Op == change.Deleted && (ended || object.UID == rec.UID):
+		t.sinkOnly.inLine[rec.UID] = struct{}{}
+	case found && rec.Op.OfObject() && t.isKnownBy(rec, &object, clusterUID):
+		t.sinkOnly.known[object.UID] = struct{}{}
+	}
+}
+
+// Leaves notes that the delete will not come: the queue has left it out.
+func (l *Log) Leaves(rec *change.Record) {
+	if t := l.tails[rec.Stream.String()]; t != nil && rec.Op == change.Deleted {
+		delete(t.sinkOnly.inLine, rec.UID)
+	}
+}
+
+// drop forgets the tail, less what may still come a second time.
+func (l *Log) drop(stream string, behind bool) {
+	t := l.tails[stream]
+	if !t.sinkOnly.expects(behind) {
+		delete(l.tails, stream)
+		return
+	}
+	maps.DeleteFunc(t.deletes, func(uid, _ string) bool {
+		_, ended := t.sinkOnly.ended[uid]
+		return !ended
+	})
+	t.sinkOnly.over = true
+	clear(t.ids)
+	clear(t.objects)
+	clear(t.latest)
+	clear(t.corrections)
+}
+
+// DropOver forgets what may not come a second time any more: nothing is on disk.
+func (l *Log) DropOver() {
+	for stream, t := range l.tails {
+		if t.sinkOnly.over {
+			l.drop(stream, false)
+		}
+	}
+}
+
+// Left are the sink-only objects that the record, if it is the end of a reconcile, leaves without a word, although its
+// list is newer.
+func (l *Log) Left(rec *change.Record, clusterUID string) []change.Entry {
+	t := l.tails[rec.Stream.String()]
+	if t == nil || !endsReconcile(rec) {
+		return nil
+	}
+	cluster := rec.ID(clusterUID).Cluster
+	var entries []change.Entry
+	for _, entry := range t.objects {
+		if t.isBefore(&entry, cluster, rec.Snapshot.ResourceVersion) {
+			entries = append(entries, entry)
+		}
+	}
+	slices.SortFunc(entries, func(a, b change.Entry) int { return change.CompareVersions(a.ResourceVersion, b.ResourceVersion) })
+	return entries
 }

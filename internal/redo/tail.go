@@ -173,3 +173,43 @@ func (t *tail) takeOp(id change.ID, op change.Op) bool {
 	delete(t.ids, id)
 	return found
 }
+
+// endsReconcile says whether everything that a log's tail could tell of the stream was compared with the server.
+func endsReconcile(rec *change.Record) bool { return rec.Op == change.SnapshotEnd && rec.Sink == "" }
+
+// isKnownBy says whether the state will know what became of the sink-only object: the record tells of it, or of what
+// took its place later.
+func (t *tail) isKnownBy(rec *change.Record, object *change.Entry, clusterUID string) bool {
+	return rec.Op != change.Deleted && rec.Sink == "" && t.latest[rec.Key].cluster == rec.ID(clusterUID).Cluster &&
+		change.CompareVersions(rec.ResourceVersion, object.ResourceVersion) >= 0
+}
+
+// isBefore says whether the sink-only object is of the time before the version in the cluster's history.
+func (t *tail) isBefore(object *change.Entry, cluster, version string) bool {
+	return t.latest[object.Key].cluster != cluster || change.CompareVersions(object.ResourceVersion, version) <= 0
+}
+
+// isReplaced says whether the record proves that another object has taken the place of the sink-only object. A delete
+// does so, too: where a queue coalesces, it is all that is left of that object. But in another history it may be of an
+// object that was there before.
+func (t *tail) isReplaced(object *change.Entry, id *change.ID) bool {
+	if !id.Op.OfObject() || object.UID == id.UID || !t.isBefore(object, id.Cluster, id.ResourceVersion) {
+		return false
+	}
+	return id.Op != change.Deleted || t.latest[object.Key].cluster == id.Cluster
+}
+
+// endSinkOnly returns the sink-only objects that are gone before the record, and notes that the sink is told: those
+// left at the end of a reconcile, or the one whose key the record's object has.
+func (t *tail) endSinkOnly(rec *change.Record, id change.ID, left []change.Entry) []change.Entry {
+	gone := left
+	if object, found := t.objects[id.Key]; found && t.isReplaced(&object, &id) {
+		gone = append(gone, object)
+	}
+	for _, entry := range gone {
+		id := change.ID{Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion}
+		t.sinkOnly.ended[entry.UID] = struct{}{}
+		t.gone(id)
+	}
+	return gone
+}
