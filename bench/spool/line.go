@@ -111,12 +111,16 @@ func (l *line) diskBytes(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(number, 10, 64)
 }
 
-// address is where the exporter serves its metrics, and its process id.
+// address is where the exporter serves its metrics, and its process id. The file of the state that says so has them
+// first.
 func (l *line) address() (address, pid string, err error) {
 	text, err := os.ReadFile(filepath.Join(l.dir, "state", "address"))
 	fields := strings.Fields(string(text))
-	if err != nil || len(fields) != 2 {
-		return "", "", fmt.Errorf("read where the exporter listens: %w: %q", err, text)
+	if err != nil {
+		return "", "", fmt.Errorf("read where the exporter listens: %w", err)
+	}
+	if len(fields) < 2 {
+		return "", "", fmt.Errorf("read where the exporter listens: %q is no address with a process id", text)
 	}
 	return fields[0], fields[1], nil
 }

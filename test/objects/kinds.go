@@ -42,7 +42,7 @@ func object(kind schema.GroupVersionKind) (text []byte, err error) {
 		if err != nil {
 			return nil, err
 		}
-		fill(reflect.ValueOf(o).Elem(), depth)
+		Fill(reflect.ValueOf(o).Elem(), depth)
 		named, ok := o.(metav1.Object)
 		if !ok {
 			return nil, nil
@@ -59,8 +59,8 @@ func object(kind schema.GroupVersionKind) (text []byte, err error) {
 	return nil, err
 }
 
-// fill gives values to the fields that are plain enough.
-func fill(v reflect.Value, depth int) {
+// Fill gives values to the fields of v that are plain enough, down to the depth.
+func Fill(v reflect.Value, depth int) {
 	if !v.CanSet() || depth == 0 {
 		return
 	}
@@ -73,16 +73,16 @@ func fill(v reflect.Value, depth int) {
 		v.SetBool(true)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), depth-1)
+		Fill(v.Elem(), depth-1)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		fill(v.Index(0), depth-1)
+		Fill(v.Index(0), depth-1)
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[metav1.Time]() || v.Type() == reflect.TypeFor[runtime.RawExtension]() {
 			return
 		}
 		for i := range v.NumField() {
-			fill(v.Field(i), depth-1)
+			Fill(v.Field(i), depth-1)
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubecdc/kubecdc/test/objects"
 )
 
 // builtin makes an object of a kind with all of its metadata, and with something in its other fields.
@@ -22,7 +24,7 @@ func builtin(t *testing.T, kind schema.GroupVersionKind) runtime.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill(reflect.ValueOf(o).Elem(), 4)
+	objects.Fill(reflect.ValueOf(o).Elem(), 4)
 	m, ok := o.(metav1.Object)
 	if !ok {
 		return nil
@@ -48,34 +50,6 @@ func builtin(t *testing.T, kind schema.GroupVersionKind) runtime.Object {
 	}})
 	o.GetObjectKind().SetGroupVersionKind(kind)
 	return o
-}
-
-// fill gives values to the fields that are plain enough.
-func fill(v reflect.Value, depth int) {
-	if !v.CanSet() || depth == 0 {
-		return
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(`va"lue\}`)
-	case reflect.Int32, reflect.Int64:
-		v.SetInt(7)
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), depth-1)
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		fill(v.Index(0), depth-1)
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[metav1.Time]() || v.Type() == reflect.TypeFor[runtime.RawExtension]() {
-			return
-		}
-		for i := range v.NumField() {
-			fill(v.Field(i), depth-1)
-		}
-	}
 }
 
 // marshal writes JSON as an API server does. Not every value that fill makes has a JSON form.
