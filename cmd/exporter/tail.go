@@ -185,6 +185,9 @@ func (t *tailer) chosenSink() (*config.Config, *config.Sink, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if t.file == "" {
+		requireAll(cfg)
+	}
 	if t.file != "" && t.sink != "" {
 		if err := keepSinks(cfg, []string{t.sink}); err != nil {
 			return nil, nil, err

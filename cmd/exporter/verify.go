@@ -97,6 +97,9 @@ func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v.file == "" {
+		requireAll(cfg)
+	}
 	if v.file != "" && !cmd.Flags().Changed("state-dir") {
 		v.stateDir = cfg.State.Dir
 	}
@@ -104,6 +107,13 @@ func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
 		return cfg, nil
 	}
 	return cfg, keepSinks(cfg, v.sinks)
+}
+
+// requireAll makes a name on the command line a mistake where the API server does not serve it.
+func requireAll(cfg *config.Config) {
+	for i := range cfg.Resources {
+		cfg.Resources[i].Required = true
+	}
 }
 
 // checkChosen is for what a configuration would say.

@@ -61,14 +61,18 @@ func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report
 	noteLeftOut(c.Chosen.Load(), cfg, r)
 }
 
-// noteLeftOut says what wildcards do not stand for. A name that stands for nothing is a problem already.
+// noteLeftOut says what wildcards do not stand for, and what waits. Another name that stands for nothing is a problem
+// already.
 func noteLeftOut(chosen *selection.Choice, cfg *config.Config, r *report) {
 	if chosen == nil {
 		return
 	}
 	for _, left := range chosen.Left {
 		named := slices.ContainsFunc(cfg.Resources, func(c config.Resource) bool { return c.Name == left.Name })
-		if !named || source.IsWildcard(left.Name) {
+		switch {
+		case left.Waits:
+			r.note("resource " + left.Name + " waits: " + left.Reason)
+		case !named || source.IsWildcard(left.Name):
 			r.note("resource " + left.Name + " is left out: " + left.Reason)
 		}
 	}

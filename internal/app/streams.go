@@ -47,6 +47,9 @@ func (a *assembly) manyStreams() int {
 			return math.MaxInt
 		}
 	}
+	if chosen := a.cluster.Chosen.Load(); chosen != nil && len(chosen.Waiting()) > 0 {
+		return math.MaxInt
+	}
 	return len(a.cluster.Streams())
 }
 

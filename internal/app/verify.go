@@ -27,6 +27,9 @@ func Verify(ctx context.Context, o VerifyOptions, out *console.Reports) error {
 	if _, err := c.Resolve(ctx, c.rest, cfg.Resources); err != nil {
 		return err
 	}
+	for _, left := range c.Chosen.Load().Waiting() {
+		out.Note("resource %s is left out: %s", left.Name, left.Reason)
+	}
 	streams, err := c.called(o.Resources)
 	if err != nil {
 		return err

@@ -25,6 +25,8 @@ func (catalogOf) Resolve(name string) ([]change.Resource, error) {
 	return all[:1], nil
 }
 
+func (catalogOf) Names() []string { return nil }
+
 func (catalogOf) LeftOut(string) []source.LeftOut { return nil }
 
 // TestSinkWantsByConfiguredNames: a wildcard's sink gets what is configured by name, too.

@@ -15,6 +15,7 @@ type Resource struct {
 	Namespaces []string // none is all
 	// What is left out: of all namespaces these, and of a wildcard's resources those of these names.
 	ExcludeNamespaces []string
+	Required          bool     // a custom resource must be installed when the exporter starts
 	Exclude           []string // as kubectl writes them in full: "events", "leases.coordination.k8s.io", "*.metrics.k8s.io"
 
 	LabelSelector string
@@ -39,6 +40,9 @@ func (r *Resource) keys() []key {
 			"Needed. As kubectl names it: `pods`, `po`, `deployments.apps`; `*.cert-manager.io` is a group, `*` is " +
 				"everything except Secrets."},
 		{"namespaces", list(&r.Namespaces), "Namespaces to watch, each by a watch of its own. Without it, all."},
+		{"required", flag(&r.Required),
+			"Do not start while the API server does not serve the resource. Without it, a custom resource in its full " +
+				"name, `PLURAL.GROUP`, may be installed later; not for wildcards."},
 		{"excludeNamespaces", list(&r.ExcludeNamespaces),
 			"Namespaces to leave out of all; not together with `namespaces`."},
 		{"exclude", list(&r.Exclude),
@@ -168,6 +172,9 @@ func (k *checker) exclusions(path string, r *Resource) {
 	k.namespaces(path+".excludeNamespaces", r.ExcludeNamespaces)
 	if len(r.Namespaces) > 0 && len(r.ExcludeNamespaces) > 0 {
 		k.problem(path+".excludeNamespaces", "namespaces are chosen already; leave one of the two out")
+	}
+	if r.Required && isWildcard(r.Name) {
+		k.problem(path+".required", "%s may stand for nothing; leave it out", shorten(r.Name))
 	}
 	if len(r.Exclude) > 0 && !isWildcard(r.Name) {
 		k.problem(path+".exclude", "%s is one resource; only of * and *.GROUP something can be left out", shorten(r.Name))

@@ -38,6 +38,7 @@ type Selected struct {
 // catalog is what choose needs of source.Catalog.
 type catalog interface {
 	Resolve(name string) ([]change.Resource, error)
+	Names() []string
 	LeftOut(wildcard string) []source.LeftOut
 }
 
@@ -64,11 +65,12 @@ func (c *Choice) chooseOne(served catalog, configured *config.Resource) []error 
 		return []error{err}
 	}
 	found, err := served.Resolve(configured.Name)
+	var unknown *source.UnknownResourceError
+	if errors.As(err, &unknown) {
+		unknown.Near = config.Closest(unknown.Name, served.Names())
+		return []error{c.wait(configured, unknown)}
+	}
 	if err != nil {
-		var unknown *source.UnknownResourceError
-		if errors.As(err, &unknown) {
-			c.leave(configured.Name, "the API server serves no such resource")
-		}
 		return []error{err}
 	}
 	if source.IsWildcard(configured.Name) {
@@ -80,6 +82,26 @@ func (c *Choice) chooseOne(served catalog, configured *config.Resource) []error 
 		errs = append(errs, c.add(resource, configured))
 	}
 	return errs
+}
+
+// wait leaves out what is not served. The error is nil where it may be installed later, and has a stream then.
+func (c *Choice) wait(configured *config.Resource, unknown *source.UnknownResourceError) error {
+	if configured.Required || !source.IsCustom(configured.Name) {
+		c.leave(configured.Name, "the API server serves no such resource")
+		return unknown
+	}
+	c.Left = append(c.Left, source.LeftOut{Name: configured.Name, Reason: unknown.Waits(), Waits: true})
+	return nil
+}
+
+// Waiting are the names of resources that are not served yet.
+func (c *Choice) Waiting() (waiting []source.LeftOut) {
+	for _, left := range c.Left {
+		if left.Waits {
+			waiting = append(waiting, left)
+		}
+	}
+	return waiting
 }
 
 // leave notes what is left out and why, once.

@@ -2,6 +2,7 @@ package selection
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,8 @@ func (s served) Resolve(name string) ([]change.Resource, error) {
 	}
 	return nil, &source.UnknownResourceError{Name: name}
 }
+
+func (s served) Names() []string { return slices.Sorted(maps.Keys(s)) }
 
 func (s served) LeftOut(string) []source.LeftOut { return nil }
 
@@ -156,6 +159,32 @@ func TestI4WhatIsLeftOutIsSaid(t *testing.T) {
 	}
 	if !slices.Equal(chosen.Left, want) {
 		t.Errorf("left out are %+v, want %+v", chosen.Left, want)
+	}
+}
+
+// TestI4ACustomResourceThatIsNotInstalledWaits, and says so; a name that nobody can install is a mistake.
+func TestI4ACustomResourceThatIsNotInstalledWaits(t *testing.T) {
+	for _, c := range []struct {
+		configured config.Resource
+		want       string // why it waits; "" is a mistake
+	}{
+		{config.Resource{Name: "gears.example.com"}, "the API server does not serve it yet"},
+		{config.Resource{Name: "gears.v1beta1.example.com"}, "the API server does not serve it yet"},
+		{config.Resource{Name: "gears.v2ray.io"}, "the API server does not serve it yet"},
+		{config.Resource{Name: "event.events.k8s.io"}, "the API server does not serve it yet; did you mean events.events.k8s.io?"},
+		{config.Resource{Name: "gears.example.com", Required: true}, ""},
+		{config.Resource{Name: "gears"}, ""},
+		{config.Resource{Name: "gears.apps"}, ""},
+		{config.Resource{Name: "deployments.v7.apps"}, ""},
+	} {
+		chosen, errs := Choose(everything(), []config.Resource{c.configured})
+		var why string
+		for _, left := range chosen.Waiting() {
+			why += left.Reason
+		}
+		if why != c.want || (errors.Join(errs...) == nil) != (c.want != "") {
+			t.Errorf("%+v: waits since %q, want %q; errors %v", c.configured, why, c.want, errs)
+		}
 	}
 }
 

@@ -41,18 +41,9 @@ func (c *Current) Resolve(ctx context.Context, server *rest.Config, resources []
 	chosen, errs := Choose(catalog, resources)
 	c.Chosen.Store(chosen)
 	for i := range errs {
-		suggest(catalog, errs[i])
 		errs[i] = explain(server.Host, errs[i])
 	}
 	return catalog, usage.Several("resources", errs...)
-}
-
-// suggest finds what a name that is not served was probably meant to be.
-func suggest(catalog *source.Catalog, err error) {
-	var unknown *source.UnknownResourceError
-	if errors.As(err, &unknown) {
-		unknown.Near = config.Closest(unknown.Name, catalog.Names())
-	}
 }
 
 // explain tells a wrong name, which is the user's, from a server that does not answer.

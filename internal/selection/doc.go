@@ -5,8 +5,9 @@
 //
 //   - Which streams there are is a function of catalog and configuration (Choose); the follower brings the running
 //     streams to what it says.
-//   - A wildcard that stands for nothing is no error, since what it is for may be installed later. A name of one
-//     resource that is not served is a mistake, unless the state knows its stream.
+//   - A wildcard that stands for nothing is no error, since what it is for may be installed later. So may
+//     the full name of a custom resource, unless it is required. Another name that is not served is a mistake, unless
+//     the state knows its stream.
 //   - Two entries that contradict each other for a resource which appears later stop nothing: the first one counts, and
 //     the log says so once.
 package selection

@@ -82,7 +82,20 @@ func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 		f.sessions = append(f.sessions, &followed{Selected: s, session: session})
 		sources = append(sources, made)
 	}
+	f.warnWaiting(f.Current.Chosen.Load())
 	return sources, nil
+}
+
+// warnWaiting says once which configured resources are not there. Those that the state knows have a stream that waits.
+func (f *Follower) warnWaiting(chosen *Choice) {
+	for _, left := range chosen.Waiting() {
+		streamed := slices.ContainsFunc(f.sessions, func(s *followed) bool { return slices.Contains(s.Names, left.Name) })
+		if streamed || f.warned[left.Name] {
+			continue
+		}
+		f.warned[left.Name] = true
+		f.Logger.Warn("resource waits; its stream begins as soon as it is served", "resource", left.Name, "reason", left.Reason)
+	}
 }
 
 func notServed(catalog *source.Catalog, resource change.Resource) string {
@@ -180,6 +193,7 @@ func (f *Follower) choose(catalog *source.Catalog) {
 	var errs []error
 	f.chosen, errs = Choose(catalog, f.Config.Resources)
 	f.warn(errs)
+	f.warnWaiting(f.chosen)
 }
 
 // warn says once what is wrong with an entry of the configuration now that other resources are served. A name that

@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type scripted struct {
 	stale     bool     // it cannot tell of example.com, as of an aggregated server that is down
 	failing   bool     // it answers no question for discovery
 	starting  bool     // it is not ready
+	named     string   // what is configured beside pods; "" is everything
 	reachable bool     // gears are served at their path, whatever discovery says
 	asked     int      // times that gears were asked for at their path
 }
@@ -80,6 +82,7 @@ func (*scripted) version(version, name, kind string) string {
 type followRig struct {
 	*scripted
 	t      *testing.T
+	log    *bytes.Buffer
 	f      *Follower
 	roster *pipeline.Roster
 	over   chan struct{} // closed when gears are to be over, as a session would be that was ended
@@ -114,14 +117,19 @@ func follow(t *testing.T, script *scripted, steps func(*followRig)) {
 		}
 	})
 	cfg := &config.Config{Resources: []config.Resource{{Name: "*"}}}
+	if script.named != "" {
+		cfg.Resources = []config.Resource{{Name: "pods"}, {Name: script.named}}
+	}
 	cfg.Discovery.Interval = config.Duration(time.Minute)
 	c := new(Current)
 	catalog, err := c.Resolve(t.Context(), &rest.Config{Host: server.URL, Transport: transport}, cfg.Resources)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := Setting{Config: cfg, Current: c, Catalog: catalog, Store: store, Logger: slog.New(slog.DiscardHandler)}
-	r := &followRig{scripted: script, t: t, f: NewFollower(a), over: make(chan struct{}), left: make(chan string, 8)}
+	a := Setting{Config: cfg, Current: c, Catalog: catalog, Store: store}
+	var log bytes.Buffer
+	a.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	r := &followRig{scripted: script, log: &log, t: t, f: NewFollower(a), over: make(chan struct{}), left: make(chan string, 8)}
 	r.f.Build = r.build
 	r.run(store, steps)
 }
@@ -262,6 +270,27 @@ func TestI4AResourceThatIsBackIsANewStream(t *testing.T) {
 		if want := []string{"pods v1", "gears.example.com v1", "gears.example.com v2"}; !slices.Equal(r.built, want) {
 			t.Errorf("built are %q, want %q", r.built, want)
 		}
+	})
+}
+
+// TestI4AResourceThatIsNotInstalledIsFollowedWhenItIs, said once that it is not, and every time that it comes.
+func TestI4AResourceThatIsNotInstalledIsFollowedWhenItIs(t *testing.T) {
+	follow(t, &scripted{named: "gears.example.com"}, func(r *followRig) {
+		r.look("not there", "pods")
+		r.look("still not there", "pods")
+		const waits = "resource waits; its stream begins as soon as it is served"
+		if n := strings.Count(r.log.String(), waits); n != 1 {
+			t.Errorf("the log says %d times that it waits, want once:\n%s", n, r.log)
+		}
+		r.versions = []string{"v1"}
+		r.look("installed", "gears pods")
+		if len(r.f.Current.Chosen.Load().Left) > 0 {
+			t.Errorf("left out are %v", r.f.Current.Chosen.Load().Left)
+		}
+		r.versions = nil
+		r.look("removed", "gears? pods")
+		r.versions = []string{"v2"}
+		r.look("back at once", "gears pods")
 	})
 }
 

@@ -87,7 +87,7 @@ func sameShape(a, b *config.Resource) bool {
 	x, y := *a, *b
 	for _, r := range []*config.Resource{&x, &y} {
 		// of the selection, which is compared, too
-		r.Name, r.Namespaces, r.Exclude, r.ExcludeNamespaces = "", nil, nil, nil
+		r.Name, r.Namespaces, r.Exclude, r.ExcludeNamespaces, r.Required = "", nil, nil, nil, false
 	}
 	return reflect.DeepEqual(x, y)
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,6 +36,7 @@ func (o *offered) isCalled(name string) bool { return name == o.Name || name == 
 type LeftOut struct {
 	Name   string
 	Reason string
+	Waits  bool // it is configured by name, and streamed as soon as it is served
 }
 
 // NewCatalog makes a catalog of a server's answers. incomplete says what it could not tell, nil is nothing: a group in
@@ -122,6 +124,16 @@ func (c *Catalog) Tells(group string) bool { return c.untold[group] == nil }
 // IsWildcard says whether the name stands for all resources, or for all of a group.
 func IsWildcard(name string) bool { return name == "*" || strings.HasPrefix(name, "*.") }
 
+// IsCustom says whether the name is of a resource that may be installed some day: it has the group of a custom
+// resource, which is a domain with a dot.
+func IsCustom(name string) bool {
+	full, partial := schema.ParseResourceArg(name)
+	if full != nil && regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`).MatchString(full.Version) {
+		return strings.Contains(full.Group, ".")
+	}
+	return !IsWildcard(name) && strings.Contains(partial.Group, ".")
+}
+
 // Resolve returns what a name stands for: "pods", "po", "pod", "deployments.apps", "deployments.v1.apps", or, with
 // any number of results in the order of their names, "*.cert-manager.io" and "*". For a name of one resource it returns
 // an *UnknownResourceError or an *UnwatchableError where there is none that can be streamed.
@@ -205,7 +217,7 @@ func (c *Catalog) LeftOut(wildcard string) []LeftOut {
 		case reason == "":
 			continue
 		}
-		left = append(left, LeftOut{s.String(), reason})
+		left = append(left, LeftOut{Name: s.String(), Reason: reason})
 	}
 	return left
 }

@@ -93,6 +93,18 @@ func (e *UnknownResourceError) Error() string {
 	return text
 }
 
+// Waits says so of a resource that may be installed later.
+func (e *UnknownResourceError) Waits() string {
+	text := "the API server does not serve it yet"
+	if e.Cause != nil {
+		text = fmt.Sprintf("the API server cannot tell whether it serves it: %v", e.Cause)
+	}
+	if e.Near != "" {
+		text += "; did you mean " + e.Near + "?"
+	}
+	return text
+}
+
 func (e *UnknownResourceError) Unwrap() error { return e.Cause }
 
 // UnwatchableError is a name of something that cannot be streamed.

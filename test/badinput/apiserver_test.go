@@ -82,7 +82,8 @@ func TestResourceMistakesAreNamedAtOnce(t *testing.T) {
   - pods
   - foos
   - deplyments
-  - bars.example.com
+  - {resource: bars.example.com, required: true}
+  - waits.example.com
   - "*.nothing.example.com"
   - componentstatuses
   - {resource: nodes, namespaces: [shop, blog]}

@@ -60,6 +60,7 @@ func TestCheckNamesEveryProblemAtOnce(t *testing.T) {
 	d.write("config.yaml", `resources:
   - configmaps
   - foos
+  - waits.example.com
   - services
   - {resource: pods, namespaces: [shpo]}
 sinks:
@@ -73,6 +74,7 @@ problem  resource "foos": the API server serves no such resource: see kubectl ap
 ok       resource configmaps
 problem  the API server forbids to list and watch services: bind a role with these verbs to the exporter's user
 problem  the API server forbids to list and watch shpo/pods: bind a role with these verbs to the exporter's user
+note     resource waits.example.com waits: the API server does not serve it yet
 `+newState+`problem  sink out: check file nope/out: no such file or directory: create the directory
 problem  sink bus: connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up
 ok       sink screen
