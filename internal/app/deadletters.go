@@ -77,10 +77,10 @@ func (l *deadLetters) replay(ctx context.Context, asked control.ReplayRequest) (
 		done := control.ReplayedLetter{
 			Sink: letter.Sink, ID: letter.ID, Stream: letter.Stream, Object: letter.ObjectKey(), ResourceVersion: letter.ResourceVersion,
 		}
-		if err := l.send(ctx, letter, asked.Force); err != nil {
+		if leftOut, err := l.send(ctx, letter, asked.Force); err != nil {
 			done.Kept = err.Error()
 		} else {
-			done.Delivered = true
+			done.Delivered, done.LeftOut = true, leftOut
 		}
 		answer.Letters = append(answer.Letters, done)
 	}
@@ -110,30 +110,30 @@ func (l *deadLetters) choose(names, ids []string) ([]*deadletter.Letter, error) 
 	return chosen, nil
 }
 
-// send hands one letter to the pipeline and waits for what becomes of it.
-func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force bool) error {
+// send hands one letter to the pipeline and waits for what becomes of it, and what it is sent without.
+func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force bool) (leftOut string, err error) {
 	letter, err := l.dirs[head.Sink].Get(head.ID)
 	if err != nil {
-		return err
+		return "", err
 	}
 	letter.Sink = head.Sink
 	rec := letter.Record(l.clusterUID)
 	if err := l.forms.reshape(rec); err != nil {
-		return fmt.Errorf("it was redacted by older rules and cannot be redacted again: %w: delete it, then request the object with exporter snapshot", err)
+		return "", fmt.Errorf("it was redacted by older rules and cannot be redacted again: %w: delete it, then request the object with exporter snapshot", err)
 	}
-	answer := make(chan error, 1)
+	answer := make(chan pipeline.ReplayEnd, 1)
 	opening, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	select {
 	case l.replays <- pipeline.Replay{Letter: letter.ID, Record: rec, Force: force, Answer: answer}:
 	case <-opening.Done():
-		return control.ErrNotStreaming
+		return "", control.ErrNotStreaming
 	}
 	select {
-	case err := <-answer:
-		return err
+	case end := <-answer:
+		return end.LeftOut, end.Err
 	case <-ctx.Done():
-		return errors.New("it waits in the sink's queue, and is sent when its turn comes")
+		return "", errors.New("it waits in the sink's queue, and is sent when its turn comes")
 	}
 }
 

@@ -103,11 +103,11 @@ func (f *forms) reshape(rec *change.Record) error {
 func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode func(*change.Record) ([]sink.Message, error)) {
 	rec := l.Record(clusterUID)
 	if err := f.reshape(rec); err != nil {
-		l.Value, l.Object, l.Form = nil, nil, f.of(rec.Stream)
+		l.Value, l.Object, l.Before, l.Form = nil, nil, nil, f.of(rec.Stream)
 		l.Error = fmt.Sprintf("%s (its content was cut and redacted by rules other than today's, and is withheld: %v)", l.Error, err)
 		return
 	}
-	l.Value, l.Object, l.Form = nil, rec.Object, f.of(rec.Stream)
+	l.Value, l.Object, l.Before, l.Form = nil, rec.Object, rec.Before, f.of(rec.Stream)
 	if messages, err := encode(rec); err == nil {
 		l.Value = messages[0].Value
 	}

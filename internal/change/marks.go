@@ -4,12 +4,27 @@ package change
 type Marks struct {
 	// Trimmed are the paths that were cut to make the record fit into the sink, joined by commas; "" is none.
 	Trimmed string
+	// BeforeOmitted says that the record went without its Before, with which it did not fit into the sink.
+	BeforeOmitted bool
 	// Replayed says of a dead letter that it is sent again, and what it is worth; "" is an ordinary record.
 	Replayed Replayed
 	// Rejected, of a gap of reason Policy, is why the sink will never take the record: "too_large", "invalid".
 	Rejected string
 	// Letter, of such a gap, is the id of the dead letter in which the record is kept; "" is none.
 	Letter string
+}
+
+// LeftOut names what the record went without, "" is nothing.
+func (m *Marks) LeftOut() string {
+	switch {
+	case m == nil:
+		return ""
+	case m.BeforeOmitted && m.Trimmed != "":
+		return "before," + m.Trimmed
+	case m.BeforeOmitted:
+		return "before"
+	}
+	return m.Trimmed
 }
 
 // Replayed is what a dead letter is worth when it is sent again.
@@ -26,6 +41,6 @@ const (
 type Replay struct {
 	Letter string // its id
 	Force  bool   // send it also where it is History
-	// Done is told once what became of it: nil is delivered. It returns at once.
-	Done func(error)
+	// Done is told once what became of it: nil is delivered, without what is left out. It returns at once.
+	Done func(leftOut string, err error)
 }

@@ -45,9 +45,12 @@ func PrintReplayed(replayed *control.Replayed, out io.Writer) (kept int, err err
 	table.row("ID", "SINK", "STREAM", "OBJECT", "RESOURCEVERSION", "RESULT")
 	for _, l := range replayed.Letters {
 		result := "delivered"
-		if !l.Delivered {
+		switch {
+		case !l.Delivered:
 			kept++
 			result = "kept: " + l.Kept
+		case l.LeftOut != "":
+			result = "delivered without " + l.LeftOut + ", to fit into the sink"
 		}
 		table.row(l.ID, l.Sink, l.Stream, l.Object, l.ResourceVersion, result)
 	}

@@ -32,6 +32,8 @@ type ReplayedLetter struct {
 	// kept.
 	Delivered bool   `json:"delivered"`
 	Kept      string `json:"kept,omitempty"`
+	// LeftOut is what it was sent without, since it did not fit: paths, and before.
+	LeftOut string `json:"leftOut,omitempty"`
 }
 
 func (f *Functions) serveReplay(w http.ResponseWriter, r *http.Request) {

@@ -30,7 +30,7 @@ func replayer(t *testing.T, problem error) (*Client, *[]ReplayRequest) {
 func TestReplayIsAskedAndAnswered(t *testing.T) {
 	client, asked := replayer(t, nil)
 	replayed, err := client.Replay(t.Context(), ReplayRequest{Sink: "bus", IDs: []string{"1", "2"}, Force: true})
-	if err != nil || fmt.Sprint(*asked) != "[{bus [1 2] true}]" || fmt.Sprint(replayed.Letters) != "[{bus 1    true } {bus 2    false superseded}]" {
+	if err != nil || fmt.Sprint(*asked) != "[{bus [1 2] true}]" || fmt.Sprint(replayed.Letters) != "[{bus 1    true  } {bus 2    false superseded }]" {
 		t.Errorf("asked %v, answered %v, %v", *asked, replayed, err)
 	}
 }

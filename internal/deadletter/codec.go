@@ -13,7 +13,7 @@ import (
 
 // encode returns the file's two parts: the first line, and what comes behind it.
 func (l *Letter) encode() (line []byte, body [][]byte, err error) {
-	l.Body = Body{Value: length(l.Value), Object: length(l.Object)}
+	l.Body = Body{Value: length(l.Value), Object: length(l.Object), Before: len(l.Before)}
 	body = append(body, l.Value)
 	if l.Object != nil {
 		// Formats splice the object into the value as it came.
@@ -21,6 +21,9 @@ func (l *Letter) encode() (line []byte, body [][]byte, err error) {
 			l.Body.ObjectAt = len(l.Value)
 			body = append(body, l.Object)
 		}
+	}
+	if l.Before != nil {
+		body = append(body, l.Before)
 	}
 	l.Body.Sum = sum(body...)
 	line, err = json.Marshal(l)
@@ -55,14 +58,14 @@ func readHead(r *bufio.Reader) (*Letter, error) {
 	return l, nil
 }
 
-// readBody reads value and object.
+// readBody reads value, object and the object before.
 func (l *Letter) readBody(r io.Reader) error {
 	rest, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
-	value, object := max(0, l.Body.Value), max(0, l.Body.Object)
-	if sum(rest) != l.Body.Sum || value > len(rest) || l.Body.ObjectAt < 0 || l.Body.ObjectAt > len(rest)-object {
+	value, object, before := max(0, l.Body.Value), max(0, l.Body.Object), len(rest)-l.Body.Before
+	if sum(rest) != l.Body.Sum || value > len(rest) || before < 0 || before > len(rest) || l.Body.ObjectAt < 0 || l.Body.ObjectAt > len(rest)-object {
 		return errors.New("its content is not what was written")
 	}
 	if l.Body.Value >= 0 {
@@ -70,6 +73,9 @@ func (l *Letter) readBody(r io.Reader) error {
 	}
 	if l.Body.Object >= 0 {
 		l.Object = rest[l.Body.ObjectAt : l.Body.ObjectAt+object : l.Body.ObjectAt+object]
+	}
+	if l.Body.Before > 0 {
+		l.Before = rest[before:]
 	}
 	return nil
 }

@@ -101,10 +101,14 @@ func TestI6LettersHaveABound(t *testing.T) {
 
 func TestI4NothingOfARecordIsLost(t *testing.T) {
 	for name, change := range map[string]func(*change.Record, *sink.Message){
-		"as it is":           func(*change.Record, *sink.Message) {},
-		"a tombstone":        func(_ *change.Record, m *sink.Message) { m.Value = nil },
-		"an empty value":     func(_ *change.Record, m *sink.Message) { m.Value = []byte{} },
-		"no object":          func(rec *change.Record, _ *sink.Message) { rec.Object = nil },
+		"as it is":       func(*change.Record, *sink.Message) {},
+		"a tombstone":    func(_ *change.Record, m *sink.Message) { m.Value = nil },
+		"an empty value": func(_ *change.Record, m *sink.Message) { m.Value = []byte{} },
+		"no object":      func(rec *change.Record, _ *sink.Message) { rec.Object = nil },
+		"a state before": func(rec *change.Record, _ *sink.Message) { rec.Before = []byte(`{"b":1}`) },
+		"no object but one before": func(rec *change.Record, m *sink.Message) {
+			rec.Object, rec.Before, m.Value = nil, []byte(`{"b":1}`), []byte("x")
+		},
 		"another value":      func(_ *change.Record, m *sink.Message) { m.Value = []byte("\xff\x00\nno JSON") },
 		"an unknown state":   func(rec *change.Record, _ *sink.Message) { rec.Op, rec.FinalStateUnknown = change.Deleted, true },
 		"of a snapshot":      snapshot,

@@ -45,9 +45,10 @@ type Letter struct {
 	Headers     []Header `json:"headers,omitempty"`
 
 	Body Body `json:"body"`
-	// Value is the message's, nil for a tombstone, and Object the record's, nil where it has none.
+	// Value is the message's, nil for a tombstone, and Object and Before the record's, nil where it has none.
 	Value  []byte `json:"-"`
 	Object []byte `json:"-"`
+	Before []byte `json:"-"`
 }
 
 // Snapshot is the reconcile that the record belongs to.
@@ -62,12 +63,14 @@ type Header struct {
 	Value string `json:"value"`
 }
 
-// Body says where in the bytes behind the first line value and object are. A length of -1 is one that is nil.
+// Body says where in the bytes behind the first line value, object and the object before are. A length of -1 is one
+// that is nil.
 type Body struct {
-	Value    int    `json:"value"`    // bytes, from the first one on
-	ObjectAt int    `json:"objectAt"` // within the value, or behind it
-	Object   int    `json:"object"`   // bytes
-	Sum      string `json:"sum"`      // SHA-256 of all of them, hexadecimal
+	Value    int    `json:"value"`            // bytes, from the first one on
+	ObjectAt int    `json:"objectAt"`         // within the value, or behind it
+	Object   int    `json:"object"`           // bytes
+	Before   int    `json:"before,omitempty"` // bytes, the last ones
+	Sum      string `json:"sum"`              // SHA-256 of all of them, hexadecimal
 }
 
 // Key names the object: "namespace/name".
@@ -88,7 +91,7 @@ func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink
 		Group: res.Group, Version: res.Version, Resource: res.Name, Kind: res.Kind, ClusterScoped: res.ClusterScoped,
 		Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Op: rec.Op.String(),
 		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown,
-		Destination: msg.Destination, Key: msg.Key, Value: msg.Value, Object: rec.Object,
+		Destination: msg.Destination, Key: msg.Key, Value: msg.Value, Object: rec.Object, Before: rec.Before,
 	}
 	if o.Form != nil {
 		l.Form = o.Form(rec.Stream)
@@ -123,7 +126,7 @@ func (l *Letter) Record(clusterUID string) *change.Record {
 			Resource:  change.Resource{Group: l.Group, Version: l.Version, Name: l.Resource, Kind: l.Kind, ClusterScoped: l.ClusterScoped},
 			Namespace: l.Namespaced,
 		},
-		Op: change.ParseOp(l.Op), Key: l.key(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object,
+		Op: change.ParseOp(l.Op), Key: l.key(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object, Before: l.Before,
 		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Sink: l.Sink, Form: l.Form,
 	}
 	if l.ClusterUID != clusterUID {

@@ -48,7 +48,7 @@ func (d *Dir) write(l *Letter, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.checkSpace(len(line) + len(l.Value) + len(l.Object)); err != nil {
+	if err := d.checkSpace(len(line) + len(l.Value) + len(l.Object) + len(l.Before)); err != nil {
 		return err
 	}
 	temporary := d.claimed(l.ID) + unfinished

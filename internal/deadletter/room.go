@@ -29,7 +29,7 @@ func (d *Dir) fits(l *Letter) (bool, error) {
 	if d.Bytes == 0 {
 		return true, nil
 	}
-	size := onDisk(int64(len(l.Value)+len(l.Object)) + block/2)
+	size := onDisk(int64(len(l.Value)+len(l.Object)+len(l.Before)) + block/2)
 	full := d.room.used+size > d.Bytes
 	if d.room.counted.IsZero() || full && d.now().Sub(d.room.counted) >= recount {
 		used, err := d.size()

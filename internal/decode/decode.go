@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -20,6 +21,9 @@ type Change struct {
 	Reason            change.Reason
 	Snapshot          string // the id of the reconcile that it belongs to, "" for the watch
 	FinalStateUnknown bool
+	Trimmed           string // the paths that were cut to make it fit, joined by commas
+	BeforeOmitted     bool   // the object before was left out to make it fit
+	Replayed          change.Replayed
 	Object            []byte // the state, or the last state of a delete; nil where there is none
 	Data              []byte // what a snapshot's frame or a gap says of itself
 }
@@ -53,6 +57,7 @@ func Read(m *sink.Stored) (*Change, error) {
 		return nil, err
 	}
 	c := &Change{ID: id, Snapshot: id.Snapshot}
+	c.setMarks(m)
 	switch {
 	case m.Header(headerKafka+"type") != "":
 		c.fromHeaders(m, headerKafka)
@@ -78,6 +83,16 @@ func (c *Change) fromHeaders(m *sink.Stored, prefix string) {
 	c.setAttributes(m.Header(prefix+"time"), m.Header(prefix+"reason"), m.Header(prefix+"snapshot"))
 	c.FinalStateUnknown = m.Header(prefix+"finalstateunknown") == "true"
 	c.set(m.Value)
+}
+
+// setMarks reads them from the headers that every format has on a broker.
+func (c *Change) setMarks(m *sink.Stored) {
+	c.Trimmed = m.Header(sink.HeaderTrimmed)
+	if plain, err := url.PathUnescape(c.Trimmed); err == nil {
+		c.Trimmed = plain
+	}
+	c.BeforeOmitted = m.Header(sink.HeaderBeforeOmitted) == "true"
+	c.Replayed = change.Replayed(m.Header(sink.HeaderReplayed))
 }
 
 func (c *Change) setAttributes(at, reason, snapshot string) {
@@ -108,6 +123,7 @@ type value struct {
 	Snapshot          string          `json:"snapshot"`
 	FinalStateUnknown bool            `json:"finalstateunknown"`
 	Data              json.RawMessage `json:"data"`
+	marks
 
 	Op     string          `json:"op"`
 	Millis int64           `json:"ts_ms"`
@@ -115,6 +131,18 @@ type value struct {
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
 	Text   json.RawMessage `json:"message"`
+}
+
+// marks are what was done to a record for its sink, as a value has it.
+type marks struct {
+	Trimmed       string          `json:"trimmed"`
+	BeforeOmitted bool            `json:"beforeomitted"`
+	Replayed      change.Replayed `json:"replayed"`
+}
+
+// mark takes them from a value, which is all that a file has.
+func (c *Change) mark(m marks) {
+	c.Trimmed, c.BeforeOmitted, c.Replayed = m.Trimmed, m.BeforeOmitted, m.Replayed
 }
 
 // fromValue reads the CloudEvent, the envelope, or the bare object, which alone has a kind.
@@ -137,10 +165,15 @@ func (c *Change) fromValue(text []byte) error {
 	if event {
 		c.setAttributes(v.Time, v.Reason, v.Snapshot)
 		c.FinalStateUnknown = v.FinalStateUnknown
+		c.mark(v.marks)
 		c.set(v.Data)
 		return nil
 	}
 	c.Time = time.UnixMilli(v.Millis)
+	var source marks // of an event it is a text
+	if json.Unmarshal(v.Source, &source) == nil {
+		c.mark(source)
+	}
 	switch {
 	case !c.ID.Op.OfObject():
 		c.set(v.Text)

@@ -31,7 +31,7 @@ func (l *Listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 		return batch, &sinkError{&sink.PermanentError{Err: fmt.Errorf("even the note of a rejected record is rejected: %w", rejected)}}
 	}
 	if rejected.Reason == tooLarge {
-		if smaller := l.trim(rec); smaller != nil {
+		if smaller := l.smaller(ctx, rec); smaller != nil {
 			batch[0] = smaller
 			return batch, nil
 		}
@@ -128,11 +128,49 @@ func (l *Listener) keep(ctx context.Context, rec *change.Record, rejected *sink.
 	return id, err
 }
 
-// trim makes the record smaller by the next cut that takes something away. It returns nil where there is none.
-func (l *Listener) trim(rec *change.Record) *change.Record {
+// smaller takes the next thing away from a record that is too large. It returns nil where there is none.
+func (l *Listener) smaller(ctx context.Context, rec *change.Record) *change.Record {
 	if !l.isTrimmed(rec) {
 		l.trimming = trimming{original: rec}
 	}
+	if bare := l.withoutBefore(ctx, rec); bare != nil {
+		return bare
+	}
+	return l.trim(rec)
+}
+
+// withoutBefore takes the state before away, where the message has one beside the object. Of a delete it may be all
+// that there is.
+func (l *Listener) withoutBefore(ctx context.Context, rec *change.Record) *change.Record {
+	if rec.Before == nil || rec.Op == change.Deleted {
+		return nil
+	}
+	whole, err := l.messageOf(ctx, rec)
+	if err != nil {
+		return nil
+	}
+	size := whole.Size()
+	bare := withMarks(rec, func(m *change.Marks) { m.BeforeOmitted = true })
+	bare.Before = nil
+	if message, err := l.messageOf(ctx, bare); err != nil || message.Size() >= size {
+		return nil // the format has no place for it
+	}
+	return bare
+}
+
+// withMarks is a copy of the record with other marks.
+func withMarks(rec *change.Record, set func(*change.Marks)) *change.Record {
+	marked, marks := *rec, change.Marks{}
+	if rec.Marks != nil {
+		marks = *rec.Marks
+	}
+	set(&marks)
+	marked.Marks = &marks
+	return &marked
+}
+
+// trim makes the object smaller by the next cut that takes something away. It returns nil where there is none.
+func (l *Listener) trim(rec *change.Record) *change.Record {
 	for l.trimming.next < len(l.Oversize.Trims) {
 		cut := l.Oversize.Trims[l.trimming.next]
 		l.trimming.next++
@@ -140,13 +178,9 @@ func (l *Listener) trim(rec *change.Record) *change.Record {
 		if err != nil || len(object) >= len(rec.Object) {
 			continue // nothing is there, or it is no JSON: what does not fit is kept whole
 		}
-		smaller, marks := *rec, change.Marks{}
-		if rec.Marks != nil {
-			marks = *rec.Marks
-		}
-		marks.Trimmed = strings.TrimPrefix(marks.Trimmed+","+cut.Path, ",")
-		smaller.Object, smaller.Marks = object, &marks
-		return &smaller
+		smaller := withMarks(rec, func(m *change.Marks) { m.Trimmed = strings.TrimPrefix(m.Trimmed+","+cut.Path, ",") })
+		smaller.Object = object
+		return smaller
 	}
 	return nil
 }
@@ -176,7 +210,7 @@ func (l *Listener) refusal(rec *change.Record, rejected *sink.RejectedError) err
 // so a crash before it leaves a replayed event behind the saved mark, where open finds it.
 func (l *Listener) marked(batch []*change.Record) {
 	for _, rec := range batch {
-		if rec.Marks != nil && rec.Marks.Trimmed != "" {
+		if rec.Marks.LeftOut() != "" {
 			l.untrimmed(rec)
 			l.observer.Trimmed(l.Name, rec)
 		}
@@ -188,7 +222,7 @@ func (l *Listener) marked(batch []*change.Record) {
 			err = fmt.Errorf("delivered, but its letter is still there: %w", err)
 		}
 		l.observer.Replayed(l.Name, rec, err)
-		rec.Replay.Done(err)
+		rec.Replay.Done(rec.Marks.LeftOut(), err)
 	}
 }
 
@@ -198,7 +232,7 @@ func (l *Listener) returned(rec *change.Record, why error) error {
 		why = errors.Join(why, l.settleClaimed())
 	}
 	l.observer.Replayed(l.Name, rec, why)
-	rec.Replay.Done(why)
+	rec.Replay.Done("", why)
 	return l.Seat.Spare([]*change.Record{rec})
 }
 

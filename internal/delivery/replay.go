@@ -18,7 +18,7 @@ func (e *SupersededError) Error() string { return "superseded: " + e.Now }
 func (l *Listener) giveBack(rec *change.Record) {
 	behind := errors.New("the sink does not keep up, and what is for it goes to disk: try again when kubecdc_spool_bytes is 0")
 	l.observer.Replayed(l.Name, rec, behind)
-	rec.Replay.Done(behind)
+	rec.Replay.Done("", behind)
 }
 
 // deliverReplay sends a letter again. After a failure, which opens the sink anew, the letter is gone if the sink's log
@@ -40,7 +40,7 @@ func (l *Listener) deliverReplay(ctx context.Context, rec *change.Record) error 
 		}
 		rest, err := l.write(ctx, []*change.Record{replayed})
 		if err != nil {
-			rec.Replay.Done(fmt.Errorf("not delivered yet: %w", err))
+			rec.Replay.Done("", fmt.Errorf("not delivered yet: %w", err))
 			return err
 		}
 		if len(rest) == 0 {

@@ -28,7 +28,7 @@ func attributes() []string {
 	return []string{
 		"specversion", "id", "source", "type", "subject", "time", "cluster", "group", "version", "resource",
 		"namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason",
-		"before", "trimmed", "replayed",
+		"before", "trimmed", "beforeomitted", "replayed",
 	}
 }
 
@@ -102,6 +102,9 @@ func (h headers) attributes(rec *change.Record) {
 	h.optional("before", string(previous(rec)))
 	if rec.Marks != nil {
 		h.optional("trimmed", rec.Marks.Trimmed)
+		if rec.Marks.BeforeOmitted {
+			h.add("beforeomitted", strconv.FormatBool(true))
+		}
 		h.optional("replayed", string(rec.Marks.Replayed))
 	}
 }

@@ -60,6 +60,9 @@ func appendMarks(dst []byte, rec *change.Record) []byte {
 		return dst
 	}
 	dst = appendOptional(dst, `,"trimmed":`, rec.Marks.Trimmed)
+	if rec.Marks.BeforeOmitted {
+		dst = append(dst, `,"beforeomitted":true`...)
+	}
 	return appendOptional(dst, `,"replayed":`, string(rec.Marks.Replayed))
 }
 

@@ -89,6 +89,8 @@ func records() map[string]*change.Record {
 			Marks:    &change.Marks{Rejected: "too_large", Letter: "00112233445566778899"}},
 		"trimmed": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object,
 			Marks: &change.Marks{Trimmed: ".metadata.managedFields,.data['a b']"}},
+		"before-omitted": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object,
+			Marks: &change.Marks{BeforeOmitted: true}},
 		"replayed": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object,
 			Marks: &change.Marks{Replayed: change.History}},
 		"updated-before": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object, Before: before},

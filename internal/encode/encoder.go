@@ -92,6 +92,9 @@ func (e *Encoder) mark(msg *sink.Message, rec *change.Record) {
 	if rec.Marks.Trimmed != "" {
 		headers = append(headers, sink.Header{Name: sink.HeaderTrimmed, Value: headerText(rec.Marks.Trimmed)})
 	}
+	if rec.Marks.BeforeOmitted {
+		headers = append(headers, sink.Header{Name: sink.HeaderBeforeOmitted, Value: "true"})
+	}
 	if rec.Marks.Replayed != "" {
 		headers = append(headers, sink.Header{Name: sink.HeaderReplayed, Value: string(rec.Marks.Replayed)})
 	}

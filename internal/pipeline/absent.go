@@ -38,7 +38,7 @@ func (o *owing) leaveLine(l *listener) error {
 	}
 	l.Seat.Leave(l.SavedMark(), streams)
 	for _, rec := range l.Dismiss() {
-		rec.Replay.Done(fmt.Errorf("sink %s is stopped: %w", l.Name, delivery.ErrLeft))
+		rec.Replay.Done("", fmt.Errorf("sink %s is stopped: %w", l.Name, delivery.ErrLeft))
 	}
 	o.Observer.Absent(l.Name)
 	return nil

@@ -129,8 +129,10 @@ func (p *post) only() *deadletter.Letter {
 }
 
 // replay sends the letter again and returns what became of it.
-func (p *post) replay(l *deadletter.Letter, force bool) error {
-	answer := make(chan error, 1)
+func (p *post) replay(l *deadletter.Letter, force bool) error { return p.replayed(l, force).Err }
+
+func (p *post) replayed(l *deadletter.Letter, force bool) ReplayEnd {
+	answer := make(chan ReplayEnd, 1)
 	p.replays <- Replay{Letter: l.ID, Record: l.Record(clusterUID), Force: force, Answer: answer}
 	return <-answer
 }
@@ -298,6 +300,57 @@ func TestOversizeIsTrimmedOneCutAfterTheOther(t *testing.T) {
 			}
 			if want.letters != "" && !bytes.Equal(p.only().Object, huge.Object) {
 				t.Error("the letter does not have the whole object")
+			}
+		})
+	}
+}
+
+// TestI4WhatDoesNotFitWithItsBeforeGoesWithout, whatever oversize says, and the letter keeps both.
+func TestI4WhatDoesNotFitWithItsBeforeGoesWithout(t *testing.T) {
+	for limit, want := range map[int]struct{ log, letters, left string }{
+		9000: {log: "huge/2/updated"},
+		6000: {log: "huge/2/updated", left: "before"},
+		5000: {log: "huge/2/updated", left: "before,.data"},
+		300:  {log: "huge/2/gap", letters: "huge/2/too_large"},
+	} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			p := newPost(t)
+			p.target.limit = limit
+			p.config.Sinks[0].Oversize = delivery.Oversize{Trims: []delivery.Trim{cut(".data", `,"data":"`, `"`)}}
+			left := ""
+			p.config.Observer.Trimmed = func(_ string, rec *change.Record) { left += rec.Marks.LeftOut() }
+			huge := large("huge", 2)
+			huge.Before = fmt.Appendf(nil, `{"data":%q}`, strings.Repeat("b", 2000))
+			p.live(func(line *Inlet) {
+				p.push(line, huge)
+				p.drain(line, pods())
+			})
+			p.expect(want.log, want.letters)
+			if marked := strings.Contains(p.target.values[0], `"beforeomitted":true`); left != want.left || marked != (left != "") {
+				t.Errorf("left out %q, want %q, marked %t", left, want.left, marked)
+			}
+			if want.letters != "" && !bytes.Equal(p.only().Before, huge.Before) {
+				t.Error("the letter does not have the object before")
+			}
+		})
+	}
+}
+
+// TestI4AReplaySaysWhatItLeftOut, and leaves nothing out that fits.
+func TestI4AReplaySaysWhatItLeftOut(t *testing.T) {
+	for limit, want := range map[int]string{9000: "", 6000: "before"} {
+		p := newPost(t)
+		huge := large("huge", 2)
+		huge.Before = fmt.Appendf(nil, `{"data":%q}`, strings.Repeat("b", 2000))
+		p.live(func(line *Inlet) {
+			p.push(line, huge)
+			p.drain(line, pods())
+			p.target.max(limit)
+			if end := p.replayed(p.only(), false); end.Err != nil || end.LeftOut != want {
+				t.Errorf("below %d bytes it went without %q, want %q: %v", limit, end.LeftOut, want, end.Err)
+			}
+			if has := strings.Contains(p.target.last(), `"before":`); has != (want == "") {
+				t.Errorf("below %d bytes the event has its before: %t", limit, has)
 			}
 		})
 	}

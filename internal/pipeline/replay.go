@@ -18,7 +18,13 @@ type Replay struct {
 	Force bool
 	// Answer is told what became of it: nil is delivered, and the letter is removed; a *SupersededError that it is
 	// history. It must have room for one.
-	Answer chan<- error
+	Answer chan<- ReplayEnd
+}
+
+// ReplayEnd is what became of a letter.
+type ReplayEnd struct {
+	LeftOut string // what it was sent without, since it did not fit; "" is nothing
+	Err     error  // nil is delivered
 }
 
 // serveReplays puts letters in line until ctx ends. They wait in their sink's queue as everything else.
@@ -32,15 +38,15 @@ func (c *crew) serveReplays(ctx context.Context) {
 				return
 			}
 			if err := c.replay(ctx, &replay); err != nil {
-				replay.answer(err)
+				replay.answer("", err)
 			}
 		}
 	}
 }
 
-func (p *Replay) answer(err error) {
+func (p *Replay) answer(leftOut string, err error) {
 	select {
-	case p.Answer <- err:
+	case p.Answer <- ReplayEnd{leftOut, err}:
 	default: // it has one already
 	}
 }

@@ -181,11 +181,11 @@ func TestReplayOfWhatIsNotTakenAnyMore(t *testing.T) {
 		l := p.only()
 		rec := l.Record(clusterUID)
 		rec.Sink = "lake"
-		answer := make(chan error, 1)
+		answer := make(chan ReplayEnd, 1)
 		p.replays <- Replay{Letter: l.ID, Record: rec, Answer: answer}
 		const want = "sink lake does not take pods any more: configure it again, or delete the letter"
-		if err := <-answer; err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
+		if end := <-answer; end.Err == nil || end.Err.Error() != want {
+			t.Errorf("got %v, want %s", end.Err, want)
 		}
 		l.Resource = "nodes"
 		if err := p.replay(l, true); err == nil || !strings.Contains(err.Error(), "does not take nodes any more") {

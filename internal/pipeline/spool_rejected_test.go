@@ -127,14 +127,14 @@ func TestAReplayIsNeverCoalesced(t *testing.T) {
 		}
 		p.push(line, update(pods(), "a", 3))
 		<-entered
-		answer := make(chan error, 1)
+		answer := make(chan ReplayEnd, 1)
 		p.replays <- Replay{Letter: p.only().ID, Record: p.only().Record(clusterUID), Force: true, Answer: answer}
 		p.await("the replay in line", func() bool { return line.crew.line.Behind(pods()) == 2 })
 		p.push(line, update(pods(), "huge", 4))
 		p.push(line, update(pods(), "huge", 5))
 		close(open)
-		if err := <-answer; err != nil {
-			t.Error(err)
+		if end := <-answer; end.Err != nil {
+			t.Error(end.Err)
 		}
 		p.drain(line, pods())
 	})

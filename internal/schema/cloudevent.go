@@ -6,6 +6,7 @@ import "github.com/kubecdc/kubecdc/internal/change"
 func (b book) cloudEvent() definition {
 	attributes := b.attributes()
 	attributes["finalstateunknown"] = described(definition{"const": true}, "no watch saw the delete")
+	attributes["beforeomitted"] = beforeOmitted(true)
 	attributes["data"] = definition{"type": "object"}
 	d := b.fields("a record as a CloudEvent in structured mode", attributes, append(optionalAttributes(), "data")...)
 	d["propertyNames"] = definition{"pattern": "^[a-z0-9]+$"}
@@ -21,6 +22,7 @@ func anObject() definition { return definition{"$ref": "#/$defs/" + Object} }
 func (b book) headers() definition {
 	attributes := b.attributes()
 	attributes["finalstateunknown"] = definition{"const": "true"}
+	attributes["beforeomitted"] = beforeOmitted("true")
 	d := b.fields("the attributes of a CloudEvent in binary mode, without their prefix", attributes, optionalAttributes()...)
 	d["propertyNames"] = definition{"pattern": "^[a-z0-9]+$"}
 	d["allOf"] = b.shapes()
@@ -54,7 +56,7 @@ func (b book) attributes() definition {
 }
 
 func optionalAttributes() []string {
-	return []string{"datacontenttype", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "trimmed", "replayed"}
+	return []string{"datacontenttype", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "trimmed", "beforeomitted", "replayed"}
 }
 
 // shapes say which attributes a record of each operation has.

@@ -52,8 +52,9 @@ func (b book) source() definition {
 		"uid":             name(),
 		"resourceVersion": described(version(), "of the object, or of the stream in a stream-level record"),
 		"trimmed":         trimmed(),
+		"beforeomitted":   beforeOmitted(true),
 		"replayed":        replayed(),
-	}, "namespace", "object", "uid", "trimmed", "replayed")
+	}, "namespace", "object", "uid", "trimmed", "beforeomitted", "replayed")
 }
 
 func millis() definition { return definition{"type": "integer"} }

@@ -77,9 +77,13 @@ func without(properties definition, optional []string) []string {
 	return names
 }
 
-// trimmed and replayed are what was done to the record for one sink.
+// trimmed, beforeOmitted and replayed are what was done to the record for one sink.
 func trimmed() definition {
 	return described(name(), "the paths that were cut to make the object fit, joined by commas; missing if the object is whole")
+}
+
+func beforeOmitted(value any) definition {
+	return described(definition{"const": value}, "the object before was left out to make the record fit; missing if it was not")
 }
 
 func replayed() definition {

@@ -106,8 +106,9 @@ const (
 
 // The headers of messages that are not as the record came.
 const (
-	HeaderTrimmed  = "kubecdc-trimmed"  // paths that were cut, joined by commas
-	HeaderReplayed = "kubecdc-replayed" // change.Replayed
+	HeaderTrimmed       = "kubecdc-trimmed"       // paths that were cut, joined by commas
+	HeaderBeforeOmitted = "kubecdc-beforeomitted" // "true"
+	HeaderReplayed      = "kubecdc-replayed"      // change.Replayed
 )
 
 // RetryFunc is told of each attempt that a sink repeats, with a short reason such as "disconnected" or "timeout" that

@@ -62,7 +62,7 @@ func (t *Telemetry) Dropped(name string) {
 // Trimmed is told of a durable record of which something was cut.
 func (t *Telemetry) Trimmed(name string, rec *change.Record) {
 	t.metrics.sinkTrimmed.WithLabelValues(name).Inc()
-	t.Logger.Warn("object trimmed to fit into the sink", append(ofObject(name, rec), "trimmed", rec.Marks.Trimmed)...)
+	t.Logger.Warn("record trimmed to fit into the sink", append(ofObject(name, rec), "trimmed", rec.Marks.LeftOut())...)
 }
 
 // Replayed is told of a dead letter that was sent again, or why it was not.

@@ -46,7 +46,7 @@ func TestI4DeadLettersAreCountedAndTold(t *testing.T) {
 	for _, line := range []string{
 		`level=ERROR msg="dead letter cannot be kept; the sink waits and retries" sink=bus error="disk full"`,
 		`level=ERROR msg="dead letters have reached their limit;`,
-		`level=WARN msg="object trimmed to fit into the sink"` + object + `trimmed=.data`,
+		`level=WARN msg="record trimmed to fit into the sink"` + object + `trimmed=.data`,
 		`level=INFO msg="dead letter sent again"` + object + `letter=abc`,
 		`level=WARN msg="dead letter not sent again"` + object + `letter=abc error=superseded`,
 	} {
