@@ -2,8 +2,8 @@ package app
 
 import (
 	"errors"
-	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,10 +37,9 @@ func kafkaDestination(s *config.Sink, c *cluster) (*destination, error) {
 		places: kafkaPlaces(s, options(nopObserver{})), address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
 		build: func(to outlet) (sink.Sink, error) { return kafka.New(options(to.told)) },
 		read: func(start sink.Start) (sink.Reader, error) {
-			if err := c.checkTopics(s, topics); err != nil {
-				return nil, err
-			}
-			return kafka.NewReader(options(nopObserver{}), start)
+			reading := options(nopObserver{})
+			reading.Others = c.patternOf(s, topics)
+			return kafka.NewReader(reading, start)
 		},
 	}, nil
 }
@@ -115,21 +114,26 @@ func (c *cluster) topicsOf(s *config.Sink, routes encode.Routes) []string {
 	return slices.Compact(topics)
 }
 
-// checkTopics refuses a template whose topics are known only from records.
-func (c *cluster) checkTopics(sink *config.Sink, routes encode.Routes) error {
-	wants := c.wantedBy(sink)
-	for _, s := range c.Streams() {
-		stream := &s.Stream
+// patternOf matches the topics that only a record's namespace, name or label tells; nil is none.
+func (c *cluster) patternOf(s *config.Sink, routes encode.Routes) *regexp.Regexp {
+	wants := c.wantedBy(s)
+	var patterns []string
+	streams := c.Streams()
+	for i := range streams {
+		stream := &streams[i].Stream
 		topic, isTopic := routes.To(stream).(*encode.Topic)
 		if !isTopic || wants != nil && !wants(stream) {
 			continue
 		}
 		if _, fixed := topic.Fixed(stream); !fixed {
-			return fmt.Errorf("its topics cannot be listed in advance: kafka.topic %q, or one of kafka.topics, names a topic for each namespace, object or label of %s: read them with Kafka's own tools",
-				sink.Kafka.Topic, stream)
+			patterns = append(patterns, topic.Pattern(stream))
 		}
 	}
-	return nil
+	if len(patterns) == 0 {
+		return nil
+	}
+	slices.Sort(patterns)
+	return regexp.MustCompile("^(" + strings.Join(slices.Compact(patterns), "|") + ")$") // of quoted parts
 }
 
 func kafkaTLS(t *config.TLS) *wire.TLS {

@@ -2,6 +2,7 @@ package encode
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -65,13 +66,34 @@ func (t *Topic) Append(b []byte, rec *change.Record) []byte {
 
 // Fixed is the topic of all records of the stream, false where records of one stream go to several.
 func (t *Topic) Fixed(stream *change.Stream) (string, bool) {
-	for _, p := range t.parts {
-		spread := stream.Namespace == "" && !stream.Resource.ClusterScoped
-		if _, isLabel := labelKey(p.placeholder); isLabel || p.placeholder == "name" || p.placeholder == "namespace" && spread {
+	for i := range t.parts {
+		if t.parts[i].varies(stream) {
 			return "", false
 		}
 	}
 	return t.OfFrames(stream), true
+}
+
+// Pattern is a regular expression of all topics that records of the stream can go to.
+func (t *Topic) Pattern(stream *change.Stream) string {
+	rec := &change.Record{Stream: stream}
+	var b strings.Builder
+	for _, p := range t.parts {
+		if p.varies(stream) {
+			b.WriteString("[-._a-zA-Z0-9]+")
+			continue
+		}
+		one := Topic{parts: template{p}, cluster: t.cluster}
+		b.WriteString(regexp.QuoteMeta(one.Of(rec)))
+	}
+	return b.String()
+}
+
+// varies says whether the part differs between records of the stream.
+func (p *part) varies(stream *change.Stream) bool {
+	spread := stream.Namespace == "" && !stream.Resource.ClusterScoped
+	_, isLabel := labelKey(p.placeholder)
+	return isLabel || p.placeholder == "name" || p.placeholder == "namespace" && spread
 }
 
 // Labelled says whether a label of the object chooses the topic.

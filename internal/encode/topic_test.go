@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -47,6 +48,26 @@ func TestFixedTopicsAreKnownBeforeTheFirstRecord(t *testing.T) {
 	} {
 		if got, fixed := topic(t, c.template, "c").Fixed(c.stream); got != c.want || fixed != c.fixed {
 			t.Errorf("topic of %s for %s is %q, %t, want %q, %t", c.template, c.stream, got, fixed, c.want, c.fixed)
+		}
+	}
+}
+
+// TestPatternsMatchTheTopicsOfRecords, and not those of other streams.
+func TestPatternsMatchTheTopicsOfRecords(t *testing.T) {
+	for template, want := range map[string]string{
+		"k.{cluster}.{resource}.{label:team}": `k\.c\.deployments\.apps\.[-._a-zA-Z0-9]+`,
+		"k.{namespace}-{kind}":                `k\.[-._a-zA-Z0-9]+-Deployment`,
+		"k.{group}.{version}":                 `k\.apps\.v1`,
+	} {
+		made := topic(t, template, "c")
+		if got := made.Pattern(deployments()); got != want {
+			t.Errorf("the pattern of %s is %s, want %s", template, got, want)
+		}
+		for _, rec := range records() {
+			matches := regexp.MustCompile("^(" + want + ")$").MatchString(made.Of(rec))
+			if of := rec.Stream.Resource.Name == "deployments"; matches != of {
+				t.Errorf("%s matches the topic %s of %s: %t", template, made.Of(rec), rec.Stream, matches)
+			}
 		}
 	}
 }

@@ -27,7 +27,17 @@ type Log struct {
 type held struct {
 	uid, version string
 	gone         bool
-	at           int64 // orders the records of one log
+	at           int64  // orders the records of one log
+	topic        string // of a broker with several, which are read one after the other
+}
+
+// precedes says whether it was told before the other one. Within a topic the later one is read later; an object whose
+// label changes goes on in another topic.
+func (h *held) precedes(other *held) bool {
+	if h.topic == other.topic || h.at > other.at {
+		return false
+	}
+	return h.at < other.at || change.CompareVersions(h.version, other.version) < 0
 }
 
 type named struct {
@@ -70,7 +80,13 @@ func (l *Log) Take(m *sink.Stored) error {
 		objects = map[change.Key]held{}
 		l.resources[id.Resource] = objects
 	}
-	objects[id.Key] = held{uid: id.UID, version: id.ResourceVersion, gone: m.Erases || id.Op == change.Deleted, at: l.at(m)}
+	told := held{uid: id.UID, version: id.ResourceVersion, gone: m.Erases || id.Op == change.Deleted, at: l.at(m)}
+	if m.Key != nil {
+		told.topic = m.Destination
+	}
+	if before, known := objects[id.Key]; !known || !told.precedes(&before) {
+		objects[id.Key] = told
+	}
 	if m.Destination != "" && m.Key == nil {
 		l.subjects[m.Destination] = named{id.Resource, id.Key}
 	}

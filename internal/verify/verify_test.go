@@ -166,3 +166,38 @@ func TestVerifyKeepsWhatDiffersTwice(t *testing.T) {
 		t.Errorf("found %+v, want b alone", r)
 	}
 }
+
+// TestI3AnObjectThatWentOnInAnotherTopicIsAsItWasToldLast, in whatever order the topics are read.
+func TestI3AnObjectThatWentOnInAnotherTopicIsAsItWasToldLast(t *testing.T) {
+	type told struct {
+		topic, version string
+		op             change.Op
+		milli          int64
+	}
+	for name, c := range map[string]struct {
+		read []told
+		want string
+	}{
+		"older topic last":          {[]told{{"b", "9", change.Updated, 9}, {"a", "7", change.Added, 7}, {"a", "8", change.Updated, 8}}, "9"},
+		"newer topic last":          {[]told{{"a", "7", change.Added, 7}, {"b", "9", change.Updated, 9}}, "9"},
+		"there and back":            {[]told{{"a", "7", change.Added, 7}, {"a", "10", change.Updated, 10}, {"b", "9", change.Updated, 9}}, "10"},
+		"within a millisecond":      {[]told{{"a", "10", change.Updated, 7}, {"b", "9", change.Updated, 7}}, "10"},
+		"deleted elsewhere":         {[]told{{"-", "8", change.Deleted, 9}, {"a", "8", change.Updated, 8}}, ""},
+		"another history, restored": {[]told{{"a", "900", change.Updated, 8}, {"b", "12", change.Updated, 9}}, "12"},
+	} {
+		l := NewLog("")
+		for _, r := range c.read {
+			id := record(r.op, "web", r.version).ID(uid).String()
+			m := &sink.Stored{Destination: r.topic, Key: []byte("shop/web"), Value: []byte("{}"), Time: time.UnixMilli(r.milli)}
+			m.Headers = []sink.Header{{Name: sink.HeaderID, Value: id}}
+			if err := l.Take(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		key := change.Key{Namespace: "shop", Name: "web"}
+		have := l.resources["pods"][key]
+		if got := have.version; l.exists("pods", key, have) != (c.want != "") || c.want != "" && got != c.want {
+			t.Errorf("%s: the object is at version %s, gone %t, want %q", name, got, have.gone, c.want)
+		}
+	}
+}

@@ -265,12 +265,11 @@ func TestVerifyWithoutAnExporter(t *testing.T) {
 
 func TestVerifyCannotCompare(t *testing.T) {
 	r := newRig(t, "refused")
-	r.configure("config.yaml", r.resource("configmaps", ""), "  - {name: out, file: {path: \"-\"}}\n  - {name: bus, nats: {url: \"nats://127.0.0.1:1\"}}\n  - {name: lake, kafka: {brokers: [\"127.0.0.1:1\"], topic: \"k8s.{namespace}.{name}\"}}")
+	r.configure("config.yaml", r.resource("configmaps", ""), "  - {name: out, file: {path: \"-\"}}\n  - {name: bus, nats: {url: \"nats://127.0.0.1:1\"}}")
 	for _, c := range []struct{ args, want string }{
 		{"--sink out", "exporter: sink out: standard output cannot be read back: choose another sink\n"},
 		{"--sink bus", "exporter: sink bus: connect to nats://127.0.0.1:1: "},
-		{"--sink lake", "exporter: sink lake: its topics cannot be listed in advance: kafka.topic \"k8s.{namespace}.{name}\""},
-		{"--sink sea", "exporter: --sink \"sea\": the configuration has no such sink: it has out, bus, lake\n"},
+		{"--sink sea", "exporter: --sink \"sea\": the configuration has no such sink: it has out, bus\n"},
 		{"--resources pods", "exporter: --resources: no stream of \"pods\"; "},
 		{"-o yaml", "exporter: --output \"yaml\": want text or json\n"},
 	} {
@@ -278,5 +277,46 @@ func TestVerifyCannotCompare(t *testing.T) {
 		if o.Code != 2 || !strings.HasPrefix(o.Stderr, c.want) {
 			t.Errorf("%s: exit code %d and %q, want 2 and %q", c.args, o.Code, o.Stderr, c.want)
 		}
+	}
+}
+
+// TestVerifyAndTailReadTopicsThatLabelsChose, also those of objects that went on in another one.
+func TestVerifyAndTailReadTopicsThatLabelsChose(t *testing.T) {
+	r := newRig(t, "labelled")
+	r.kafka = kafka.Start(t, kafka.Options{})
+	r.configure("config.yaml", r.resource("configmaps", ""), fmt.Sprintf(
+		`  - {name: lake, kafka: {brokers: [%q], topic: "t.{cluster}.{label:team}"}}`, r.kafka.Brokers()[0]))
+	for i, team := range []string{"z", "m", "a"} {
+		r.label(fmt.Sprint("moves-", i), team)
+	}
+	r.label("same", "z")
+	r.start()
+	for i := range 3 {
+		r.label("moves-1", []string{"b", "y", "a"}[i])
+	}
+	r.label("gone", "m")
+	r.remove("gone")
+	r.equal("verify", "-f", r.path("config.yaml"), "--timeout", "1m")
+	o := r.run("tail", "-f", r.path("config.yaml"), "--since", "start", "--follow=false", "--name", "moves-1")
+	if o.Code != 0 || strings.Count(o.Stdout, "labelled/moves-1") != 4 {
+		t.Errorf("tail ends with code %d, want four records of one object in four topics: %s%s", o.Code, o.Stdout, o.Stderr)
+	}
+	topicShelf(t, r.kafka, "t.labelled.z").forge(t, "ghost", "", "added")
+	if o = r.run("verify", "-f", r.path("config.yaml")); o.Code != 1 || !strings.Contains(o.Stdout, "labelled/ghost") {
+		t.Errorf("a planted record is not found, exit code %d: %s%s", o.Code, o.Stdout, o.Stderr)
+	}
+}
+
+// label makes or changes a config map with the team.
+func (r *rig) label(name, team string) {
+	r.t.Helper()
+	maps := r.client.CoreV1().ConfigMaps(r.namespace)
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": team}}}
+	_, err := maps.Update(r.t.Context(), object, metav1.UpdateOptions{})
+	if err != nil {
+		_, err = maps.Create(r.t.Context(), object, metav1.CreateOptions{})
+	}
+	if err != nil {
+		r.t.Fatal(err)
 	}
 }

@@ -29,6 +29,8 @@ type Options struct {
 	// all of them, and a record of a crash is found. Another destination is taken, too, but what a crash leaves in it
 	// before a mark with it is saved comes a second time, with the same id.
 	Topics []string
+	// Others matches the further topics that a Reader looks for, which only records tell; nil is none.
+	Others *regexp.Regexp
 
 	Delivery string // Idempotent or Transactional; "" is Idempotent
 	// TransactionalID has the right to write: whoever opened with it last is the only writer. "" is for Idempotent

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ var _ sink.Reader = (*Reader)(nil)
 type Reader struct {
 	*brokers
 	topics  []string
+	others  *regexp.Regexp
 	start   sink.Start
 	decoder *batch.Decoder
 	began   bool // the first Read is over: what appears now is read from its start
@@ -43,7 +45,7 @@ func NewReader(options Options, start sink.Start) (*Reader, error) {
 		return nil, err
 	}
 	return &Reader{
-		brokers: s.brokers, topics: options.Topics, start: start, decoder: batch.NewDecoder(s.tuning.contents), next: map[place]*progress{},
+		brokers: s.brokers, topics: options.Topics, others: options.Others, start: start, decoder: batch.NewDecoder(s.tuning.contents), next: map[place]*progress{},
 	}, nil
 }
 
@@ -58,13 +60,29 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 		}
 		r.reached = true
 	}
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(r.topics))) {
+	others, err := r.matching(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.topics, others)))) {
 		if err := r.readTopic(ctx, name, each); err != nil {
 			return err
 		}
 	}
 	r.began = true
 	return nil
+}
+
+// matching are the topics that only records tell.
+func (r *Reader) matching(ctx context.Context) (names []string, err error) {
+	if r.others == nil {
+		return nil, nil
+	}
+	err = r.persist(ctx, "list topics", func(ctx context.Context) (err error) {
+		names, err = r.cluster.Names(ctx)
+		return err
+	})
+	return slices.DeleteFunc(names, func(name string) bool { return !r.others.MatchString(name) }), err
 }
 
 func (r *Reader) readTopic(ctx context.Context, name string, each func(*sink.Stored) error) error {

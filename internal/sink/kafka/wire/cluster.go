@@ -56,6 +56,20 @@ func (c *Cluster) Reach(ctx context.Context) error {
 
 func (c *Cluster) bootstrap() string { return strings.Join(c.options.Brokers, ",") }
 
+// Names are those of all topics that the user may see.
+func (c *Cluster) Names(ctx context.Context) (names []string, err error) {
+	answer, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range answer.Topics {
+		if answer.Topics[i].ErrorCode == 0 && !answer.Topics[i].IsInternal {
+			names = append(names, answer.Topics[i].Name)
+		}
+	}
+	return names, nil
+}
+
 // Partitions is how many each of the topics has; those that nobody knows, or that the user must not see, are left out.
 func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]int, error) {
 	counts := make(map[string]int, len(names))
