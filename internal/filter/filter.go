@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // costLimit bounds what one evaluation may cost, in CEL's units. It is what an API server allows one call
@@ -74,12 +75,12 @@ func compile(expression string, before bool) (*cel.Env, *cel.Ast, error) {
 
 // Passes says whether the record goes on. A record that speaks of no object always does, and so does a delete whose
 // last state is not known: a reader must hear of it. An error is of this object, such as a field that it does not have;
-// it quotes nothing of the object's values.
-func (f *Filter) Passes(rec *change.Record) (bool, error) {
+// it quotes nothing of the object's values. The proof is one of the record's object.
+func (f *Filter) Passes(rec *change.Record, proof *scan.Proof) (bool, error) {
 	if !rec.Op.OfObject() || rec.Object == nil {
 		return true, nil
 	}
-	object, err := read(rec.Object)
+	object, err := read(rec.Object, proof)
 	if err != nil {
 		return false, errors.New("read the object: it is not JSON, or contains a number that is too large")
 	}

@@ -33,7 +33,7 @@ func TestExpressionsSeeObjectAndOp(t *testing.T) {
 			t.Errorf("%s: %v", expression, err)
 			continue
 		}
-		if got, err := f.Passes(&change.Record{Op: change.Updated, Object: []byte(pod)}); err != nil || got != want {
+		if got, err := ask(f, &change.Record{Op: change.Updated, Object: []byte(pod)}); err != nil || got != want {
 			t.Errorf("%s is %t, %v, want %t", expression, got, err, want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestI4ErrorsAtRunTimeAreTold(t *testing.T) {
 			t.Errorf("%s: %v", expression, err)
 			continue
 		}
-		if passes, err := f.Passes(&change.Record{Op: change.Added, Object: []byte(pod)}); passes || err == nil || !strings.Contains(err.Error(), want) {
+		if passes, err := ask(f, &change.Record{Op: change.Added, Object: []byte(pod)}); passes || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is %t, %v, want an error with %q", expression, passes, err, want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestI4WhatSpeaksOfNoObjectPasses(t *testing.T) {
 	for _, rec := range []*change.Record{
 		{Op: change.Gap}, {Op: change.SnapshotBegin}, {Op: change.SnapshotEnd}, {Op: change.Deleted, FinalStateUnknown: true},
 	} {
-		if passes, err := f.Passes(rec); err != nil || !passes {
+		if passes, err := ask(f, rec); err != nil || !passes {
 			t.Errorf("%s: %t, %v", rec.Op, passes, err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestExpressionsSeeTheObjectAsItWas(t *testing.T) {
 			continue
 		}
 		for i, old := range [][]byte{[]byte(podBefore), nil} {
-			if got, err := f.Passes(&change.Record{Op: change.Updated, Object: []byte(pod), Before: old}); err != nil || got != want[i] {
+			if got, err := ask(f, &change.Record{Op: change.Updated, Object: []byte(pod), Before: old}); err != nil || got != want[i] {
 				t.Errorf("%s is %t, %v after %s, want %t", expression, got, err, old, want[i])
 			}
 		}
@@ -119,7 +119,7 @@ func TestOldObjectNeedsToBeKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for old, want := range map[string]string{`{"status":`: "read the object as it was", `{}`: "no such key: status"} {
-		if _, err := f.Passes(&change.Record{Op: change.Updated, Object: []byte(pod), Before: []byte(old)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ask(f, &change.Record{Op: change.Updated, Object: []byte(pod), Before: []byte(old)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("before %s: error %v, want one with %q", old, err, want)
 		}
 	}
@@ -153,7 +153,7 @@ func TestI9ErrorsQuoteNothingOfTheObject(t *testing.T) {
 			t.Errorf("%s: %v", expression, err)
 			continue
 		}
-		_, err = f.Passes(&change.Record{Op: change.Added, Object: []byte(secret)})
+		_, err = ask(f, &change.Record{Op: change.Added, Object: []byte(secret)})
 		if text := fmt.Sprint(err); err == nil && want != "" || !strings.Contains(text, want) || strings.Contains(text, "s3cr3t") || strings.Contains(text, "77177") {
 			t.Errorf("%s: error %v, want %q and nothing of the object", expression, err, want)
 		}
@@ -162,7 +162,7 @@ func TestI9ErrorsQuoteNothingOfTheObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = f.Passes(&change.Record{Op: change.Added, Object: []byte(`{"data":{"p":s3cr3t}}`)}); err == nil || strings.Contains(err.Error(), "'s'") {
+	if _, err = ask(f, &change.Record{Op: change.Added, Object: []byte(`{"data":{"p":s3cr3t}}`)}); err == nil || strings.Contains(err.Error(), "'s'") {
 		t.Errorf("of what is no JSON: %v", err)
 	}
 }

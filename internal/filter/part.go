@@ -2,7 +2,6 @@ package filter
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 
 	"github.com/google/cel-go/common/types"
@@ -16,76 +15,63 @@ import (
 // part is an object in JSON, as a map of CEL's. Where an expression selects one of its fields, only that one is read.
 // For every other question all of it is decoded into the map that CEL makes itself. It is for one evaluation.
 type part struct {
-	text    []byte
-	members []member      // in the order of the text
-	odd     bool          // a key is not written as it reads: all is decoded
-	steps   int           // taken to find members
-	all     traits.Mapper // nil until it is needed
+	proof *scan.Proof
+	place int           // of the object, in the proof
+	found []member      // what was asked for
+	steps int           // taken to find members
+	all   traits.Mapper // nil until it is needed
 }
 
-// member is a field of a part. It has places in the text instead of slices, since there are many of them.
+// member is a field of a part.
 type member struct {
-	from, to   uint32  // of the key, less its quotes
-	start, end uint32  // of the value
-	value      ref.Val // nil until it is needed
-}
-
-// newPart returns false for what is not an object in JSON whose numbers CEL can have.
-func newPart(text []byte) (*part, bool) {
-	c := scan.New(text)
-	if c.Byte() != '{' || len(text) > math.MaxUint32 {
-		return nil, false
-	}
-	const most = 16 // members of an object, as a rule
-	p := &part{text: text, members: make([]member, 0, most)}
-	c.Enter()
-	for c.Next('}') {
-		from := c.At() + len(`"`)
-		key := c.Key()
-		name := scan.Text(key)
-		p.odd = p.odd || len(name) > 0 && &name[0] != &key[1] // as Text returns it if nothing has to be read
-		start := c.At()
-		c.Skip()
-		p.members = append(p.members, member{from: uint32(from), to: uint32(from + len(name)), start: uint32(start), end: uint32(c.At())})
-	}
-	return p, c.Whole() && !c.Huge()
+	name  types.String
+	value ref.Val // nil where there is none
 }
 
 // Find is how an expression gets at a field.
 func (p *part) Find(key ref.Val) (ref.Val, bool) {
 	name, named := key.(types.String)
-	if !named || p.odd || p.all != nil || p.tired() {
+	if !named || p.all != nil || p.tired() {
 		return p.decoded().Find(key)
 	}
-	for i := len(p.members) - 1; i >= 0; i-- { // of a key that comes twice the last one counts
-		if m := &p.members[i]; string(p.text[m.from:m.to]) == string(name) {
-			if m.value == nil {
-				m.value = value(p.text[m.start:m.end])
-			}
-			return m.value, true
+	for i := range p.found {
+		if m := &p.found[i]; m.name == name {
+			return m.value, m.value != nil
 		}
 	}
-	return nil, false
+	value := p.read(name)
+	p.found = append(p.found, member{name, value})
+	return value, value != nil
 }
 
 // tired says that so much was looked for that a Go map is cheaper, in an expression that looks up each key of a list.
 func (p *part) tired() bool {
-	const steps, times = 4096, 16
-	p.steps += len(p.members)
-	return p.steps > steps+times*len(p.members)
+	const steps = 4096
+	return p.steps > steps
 }
 
-// value is what an expression sees of a proven text.
-func value(text []byte) ref.Val {
-	switch text[0] {
-	case '"':
-		return types.String(scan.Text(text))
-	case '{':
-		if p, ok := newPart(text); ok {
-			return p
+// read is what an expression sees of a field; nil where there is none.
+func (p *part) read(name types.String) ref.Val {
+	c, found := p.proof.At(p.place), scan.Cursor{}
+	c.Enter()
+	there := false
+	for c.Next('}') {
+		if string(scan.Text(c.Key())) == string(name) {
+			found, there = c, true // of a key that comes twice the last one counts
 		}
+		c.Skip()
+		p.steps++
 	}
-	return types.DefaultTypeAdapter.NativeToValue(decode(text))
+	if p.steps += len(p.found); !there {
+		return nil
+	}
+	switch place := found.Place(); found.Byte() {
+	case '"':
+		return types.String(scan.Text(found.Skip()))
+	case '{':
+		return &part{proof: p.proof, place: place}
+	}
+	return types.DefaultTypeAdapter.NativeToValue(decode(found.Skip()))
 }
 
 // decode is the value of a proven text.
@@ -98,7 +84,8 @@ func decode(text []byte) (value any) {
 
 func (p *part) decoded() traits.Mapper {
 	if p.all == nil {
-		p.all = types.DefaultTypeAdapter.NativeToValue(decode(p.text)).(traits.Mapper)
+		whole := p.proof.At(p.place)
+		p.all = types.DefaultTypeAdapter.NativeToValue(decode(whole.Skip())).(traits.Mapper)
 	}
 	return p.all
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // view is what an expression sees of one record.
@@ -16,9 +17,9 @@ type view struct {
 }
 
 // read returns a part, or what cannot be one as it is.
-func read(text []byte) (value any, err error) {
-	if p, ok := newPart(text); ok {
-		return p, nil
+func read(text []byte, proof *scan.Proof) (value any, err error) {
+	if c := proof.Cursor(); proof.Whole() && !proof.Huge() && c.Byte() == '{' {
+		return &part{proof: proof}, nil
 	}
 	err = json.Unmarshal(text, &value)
 	return value, err
@@ -48,7 +49,9 @@ func before(rec *change.Record) any {
 	if rec.Before == nil {
 		return types.NullValue
 	}
-	object, err := read(rec.Before)
+	var proof scan.Proof
+	proof.Prove(rec.Before, "")
+	object, err := read(rec.Before, &proof)
 	if err != nil {
 		return types.NewErr("%s: %v", unreadable, err)
 	}

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 )
@@ -12,50 +13,60 @@ const maxDepth = 10000
 const none = -1
 
 // value returns where the value at i ends, or none.
-func (c *Cursor) value(i, depth int) int {
-	if i >= len(c.text) {
+func (q *Proof) value(i, depth int) int {
+	if i >= len(q.text) {
 		return none
 	}
-	switch c.text[i] {
+	switch q.text[i] {
 	case '"':
-		return str(c.text, i)
+		return q.string(i)
 	case '{':
-		return c.object(i, depth+1)
+		return q.object(i, depth+1)
 	case '[':
-		return c.list(i, depth+1)
+		return q.list(i, depth+1)
 	case 't':
-		return word(c.text, i, "true")
+		return word(q.text, i, "true")
 	case 'f':
-		return word(c.text, i, "false")
+		return word(q.text, i, "false")
 	case 'n':
-		return word(c.text, i, "null")
+		return word(q.text, i, "null")
 	}
-	return c.number(i)
+	return q.number(i)
 }
 
-func (c *Cursor) object(i, depth int) int {
-	p := c.text
+// longString is how many bytes of a string are not looked at again.
+const longString = 128
+
+func (q *Proof) string(i int) int {
+	end := str(q.text, i)
+	if end-i >= longString {
+		q.closed(q.open(i), end)
+	}
+	return end
+}
+
+func (q *Proof) object(i, depth int) int {
+	p, n := q.text, q.open(i)
 	if i = space(p, i+1); depth > maxDepth || i >= len(p) {
 		return none
 	}
 	if p[i] == '}' {
-		return i + 1
+		return q.closed(n, i+1)
 	}
 	for {
 		key := i
 		if i = str(p, i); i < 0 {
 			return none
 		}
-		stop := c.watch.on && c.watched(p[key:i])
+		watched := q.key != "" && q.isKey(p[key:i])
 		if i = space(p, i); i >= len(p) || p[i] != ':' {
 			return none
 		}
-		if i = space(p, i+1); stop {
-			i = c.visited(i, depth)
-		} else {
-			i = c.value(i, depth)
+		i = space(p, i+1)
+		if watched && i < len(p) && (p[i] == '{' || p[i] == '[') {
+			q.watched = append(q.watched, uint32(len(q.places)))
 		}
-		if i < 0 {
+		if i = q.value(i, depth); i < 0 {
 			return none
 		}
 		if i = space(p, i); i >= len(p) || p[i] != ',' {
@@ -63,19 +74,19 @@ func (c *Cursor) object(i, depth int) int {
 		}
 		i = space(p, i+1)
 	}
-	return closing(p, i, '}')
+	return q.closed(n, closing(p, i, '}'))
 }
 
-func (c *Cursor) list(i, depth int) int {
-	p := c.text
+func (q *Proof) list(i, depth int) int {
+	p, n := q.text, q.open(i)
 	if i = space(p, i+1); depth > maxDepth || i >= len(p) {
 		return none
 	}
 	if p[i] == ']' {
-		return i + 1
+		return q.closed(n, i+1)
 	}
 	for {
-		if i = c.value(i, depth); i < 0 {
+		if i = q.value(i, depth); i < 0 {
 			return none
 		}
 		if i = space(p, i); i >= len(p) || p[i] != ',' {
@@ -83,7 +94,30 @@ func (c *Cursor) list(i, depth int) int {
 		}
 		i = space(p, i+1)
 	}
-	return closing(p, i, ']')
+	return q.closed(n, closing(p, i, ']'))
+}
+
+// open notes a place, and returns its number.
+func (q *Proof) open(i int) int {
+	q.places = append(q.places, place{start: uint32(i)})
+	return len(q.places) - 1
+}
+
+// closed notes where the place ends, and returns that.
+func (q *Proof) closed(n, end int) int {
+	q.places[n].end, q.places[n].next = uint32(end), uint32(len(q.places))
+	return end
+}
+
+// isKey says whether the key, as it is written, is the watched one. Each of its letters is written as itself or, with
+// five bytes more, as \u and four digits: there is no other escape of a letter.
+func (q *Proof) isKey(token []byte) bool {
+	const escape = len(`\u0000`) - len("e")
+	more := len(token) - len(`""`) - len(q.key)
+	if more == 0 {
+		return string(token[1:len(token)-1]) == q.key
+	}
+	return more > 0 && more%escape == 0 && more <= escape*len(q.key) && bytes.IndexByte(token, '\\') > 0 && string(Text(token)) == q.key
 }
 
 func closing(p []byte, i int, bracket byte) int {
@@ -109,8 +143,8 @@ func word(p []byte, i int, want string) int {
 }
 
 // number returns where the number at i ends, and remembers whether it is too large for a float64.
-func (c *Cursor) number(i int) int {
-	p, start := c.text, i
+func (q *Proof) number(i int) int {
+	p, start := q.text, i
 	if p[i] == '-' {
 		i++
 	}
@@ -139,7 +173,7 @@ func (c *Cursor) number(i int) int {
 		}
 	}
 	if exponent || i-start > shortNumber {
-		c.measure(p[start:i])
+		q.measure(p[start:i])
 	}
 	return i
 }
@@ -147,9 +181,9 @@ func (c *Cursor) number(i int) int {
 // shortNumber is how many digits cannot be too large for a float64, which has 309.
 const shortNumber = 300
 
-func (c *Cursor) measure(number []byte) {
+func (q *Proof) measure(number []byte) {
 	value, err := strconv.ParseFloat(string(number), 64)
-	c.huge = c.huge || err != nil || math.IsInf(value, 0)
+	q.huge = q.huge || err != nil || math.IsInf(value, 0)
 }
 
 // digits returns where the digits at i end, of which there must be one.

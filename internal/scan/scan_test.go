@@ -28,17 +28,61 @@ func walk(c *Cursor, depth int) {
 	}
 }
 
-// check holds walks of several depths against encoding/json.
+// check holds the proof against encoding/json, and walks of several depths against the text's end.
 func check(t *testing.T, text []byte) {
 	t.Helper()
 	want := json.Valid(text)
 	var value any
 	huge := want && json.Unmarshal(text, &value) != nil
+	var p Proof
+	p.Prove([]byte(`{"env":[{}]}`), "env")
+	p.Prove(text, "env")
+	if p.Whole() != want || want && p.Huge() != huge {
+		t.Fatalf("%.300q: whole %t, huge %t; want %t, %t", text, p.Whole(), p.Huge(), want, huge)
+	}
+	if !want {
+		return
+	}
 	for _, depth := range []int{0, 1, 2, 5, 20_000} {
-		c := New(text)
-		if walk(&c, depth); c.Whole() != want || want && c.Huge() != huge {
-			t.Fatalf("%.300q by steps of depth %d: whole %t, huge %t; want %t, %t", text, depth, c.Whole(), c.Huge(), want, huge)
+		c := p.Cursor()
+		if walk(&c, depth); space(text, c.At()) != len(text) || c.Place() != len(p.places) {
+			t.Fatalf("%.300q by steps of depth %d: ends at %d, place %d of %d", text, depth, c.At(), c.Place(), len(p.places))
 		}
+	}
+	for i, where := range p.places {
+		c := p.At(i)
+		if value := c.Skip(); !json.Valid(value) || c.At() != int(where.end) || value[0] != '{' && value[0] != '[' && len(value) < longString {
+			t.Fatalf("%.300q: place %d is %.300q", text, i, value)
+		}
+	}
+	watched := map[int]bool{}
+	c := p.Cursor()
+	find(&c, watched)
+	if len(watched) != len(p.watched) {
+		t.Fatalf("%.300q: %d places are watched, want %d", text, len(p.watched), len(watched))
+	}
+	for _, place := range p.watched {
+		if !watched[int(place)] {
+			t.Fatalf("%.300q: place %d is watched", text, place)
+		}
+	}
+}
+
+// find notes the objects and lists whose key encoding/json reads as env.
+func find(c *Cursor, watched map[int]bool) {
+	closing := map[byte]byte{'{': '}', '[': ']'}[c.Byte()]
+	if closing == 0 {
+		c.Skip()
+		return
+	}
+	object := c.Byte() == '{'
+	c.Enter()
+	for c.Next(closing) {
+		var key string
+		if object && json.Unmarshal(c.Key(), &key) == nil && key == "env" && (c.Byte() == '{' || c.Byte() == '[') {
+			watched[c.Place()] = true
+		}
+		find(c, watched)
 	}
 }
 
@@ -47,7 +91,8 @@ func texts() []string {
 	return []string{
 		"", " ", "{}", "[]", " [ ] ", `{"a":1}`, `{"a":1,}`, `{,}`, `[1,]`, `[,1]`, `{"a"}`, `{"a":}`, `{"a" : 1 , "b":[ ]}x`, "{}{}", "{}\x00", "1", "-", "01",
 		"1.", "1e", "1e+", "1e400", "-1e400", strings.Repeat("9", 309), strings.Repeat("9", 301), "0.5e-999", `"a`, `"a\`, `"\u12`, `"\u12g4"`, "\"\n\"",
-		"\"\x7f\x80\xff\"", `"aaaaaaa\"bbbbbbb\\"`, "nul", "nulll", "true", "truefalse", `{"a":1"b":2}`, `[1 2]`, `{"a":1]`, `[1}`, "]", "}", `{a:1}`,
+		"\"\x7f\x80\xff\"", `"aaaaaaa\"bbbbbbb\\"`, "nul", "nulll", "true", "truefalse", `{"env":[{"env":{}}],"e\u006ev":{},"\u0065\u006e\u0076":[],"env":1,"envy":[]}`, `{"a":{"env" : [ ] }}`,
+		`{"` + strings.Repeat("k", 200) + `":"` + strings.Repeat("\\n", 200) + `","env":["` + strings.Repeat("v", 200) + `",{"a":"` + strings.Repeat("v", 125) + `"}]}`, `{"a":1"b":2}`, `[1 2]`, `{"a":1]`, `[1}`, "]", "}", `{a:1}`,
 		deep(9998), deep(10_000), deep(10_002), strings.Repeat("[", 20_000), strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 	}
 }
@@ -111,18 +156,18 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// BenchmarkSkip is a proof of the 12 KiB Pod of the benchmarks, beside that of encoding/json.
-func BenchmarkSkip(b *testing.B) {
+// BenchmarkProve is a proof of the 12 KiB Pod of the benchmarks, beside that of encoding/json.
+func BenchmarkProve(b *testing.B) {
 	object, err := os.ReadFile(filepath.Join("..", "..", "bench", "testdata", "pod.template.json"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	object = bytes.TrimSpace(object)
 	b.Run("scan", func(b *testing.B) {
+		var p Proof
 		b.SetBytes(int64(len(object)))
 		for b.Loop() {
-			c := New(object)
-			if c.Skip(); !c.Whole() {
+			if p.Prove(object, ""); !p.Whole() {
 				b.Fatal("not whole")
 			}
 		}

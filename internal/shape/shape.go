@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/filter"
+	"github.com/kubecdc/kubecdc/internal/scan"
 	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
@@ -26,11 +27,40 @@ type Options struct {
 
 // Shape is what Options say, ready to be applied. It is safe for concurrent use.
 type Shape struct {
-	ops       []string
-	filter    *filter.Filter // nil is all
-	transform *sync.Pool     // of a transform's workers; nil leaves objects as they are
-	withhold  bool
-	failed    func(*change.Record, error)
+	ops      []string
+	filter   *filter.Filter       // nil is all
+	rules    *transform.Transform // nil leaves objects as they are
+	workers  sync.Pool
+	withhold bool
+	failed   func(*change.Record, error)
+}
+
+// worker has the memory that one record after the other is shaped with.
+type worker struct {
+	proof scan.Proof
+	rules *transform.Worker
+}
+
+// prove looks at the object once for all that is asked of it.
+func (s *Shape) prove(object []byte) *worker {
+	w, ready := s.workers.Get().(*worker)
+	if !ready {
+		w = &worker{}
+	}
+	key := ""
+	if s.rules != nil {
+		key = s.rules.Watched()
+		if w.rules == nil {
+			w.rules = s.rules.Worker()
+		}
+	}
+	w.proof.Prove(object, key)
+	return w
+}
+
+func (s *Shape) release(w *worker) {
+	w.proof.Forget()
+	s.workers.Put(w)
 }
 
 // New returns nil where everything goes on as it is. An error names the expression, path or pattern that is wrong.
@@ -46,11 +76,9 @@ func New(o Options) (*Shape, error) {
 		}
 	}
 	if !o.Rules.Empty() {
-		rules, err := transform.New(o.Rules, o.Key)
-		if err != nil {
+		if s.rules, err = transform.New(o.Rules, o.Key); err != nil {
 			return nil, err
 		}
-		s.transform = &sync.Pool{New: func() any { return rules.Worker() }}
 	}
 	return s, nil
 }
@@ -66,15 +94,23 @@ func (s *Shape) Apply(rec *change.Record) {
 		rec.Filtered = !s.wants(rec.Op)
 		return
 	}
-	passes, proven := s.passes(rec)
-	if !passes {
-		rec.Filtered, rec.Object, rec.Before = true, nil, nil
+	if !s.wants(rec.Op) {
+		withdraw(rec)
 		return
 	}
-	if s.transform == nil || rec.Object == nil {
+	if rec.Object == nil || s.filter == nil && s.rules == nil {
 		return
 	}
-	object, err := s.rewrite(rec.Object, proven)
+	w := s.prove(rec.Object)
+	defer s.release(w)
+	if !s.passes(rec, &w.proof) {
+		withdraw(rec)
+		return
+	}
+	if s.rules == nil {
+		return
+	}
+	object, err := w.rules.Apply(nil, rec.Object, &w.proof)
 	if err != nil {
 		s.failed(rec, err)
 		object = identity(rec)
@@ -82,34 +118,26 @@ func (s *Shape) Apply(rec *change.Record) {
 	rec.Object = object
 }
 
-// rewrite is the object's form, which the filter may have proven to be JSON.
-func (s *Shape) rewrite(object []byte, proven bool) ([]byte, error) {
-	worker := s.transform.Get().(*transform.Worker)
-	defer s.transform.Put(worker)
-	if proven {
-		return worker.ApplyProven(nil, object)
-	}
-	return worker.Apply(nil, object)
-}
+// withdraw leaves of a record what the position needs.
+func withdraw(rec *change.Record) { rec.Filtered, rec.Object, rec.Before = true, nil, nil }
 
 // WithheldByFilter is why a record is withheld whose filter failed.
 const WithheldByFilter = "filter"
 
-// passes says whether the record goes on, and whether its object is known to be JSON: a filter that does not fail has
-// read it.
-func (s *Shape) passes(rec *change.Record) (passes, proven bool) {
-	if !s.wants(rec.Op) || s.filter == nil {
-		return s.wants(rec.Op), false
+// passes says whether the filter lets the record go on.
+func (s *Shape) passes(rec *change.Record, proof *scan.Proof) bool {
+	if s.filter == nil {
+		return true
 	}
-	passes, err := s.filter.Passes(rec)
+	passes, err := s.filter.Passes(rec, proof)
 	if err != nil {
 		if s.withhold {
 			rec.Withheld = WithheldByFilter
 		}
 		s.failed(rec, err)
-		return true, false
+		return true
 	}
-	return passes, true
+	return passes
 }
 
 func (s *Shape) wants(op change.Op) bool {

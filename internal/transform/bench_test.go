@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // BenchmarkApply redacts annotations and environment variables of the 12 KiB Pod of the benchmarks.
@@ -17,10 +19,12 @@ func BenchmarkApply(b *testing.B) {
 		b.Fatal(err)
 	}
 	worker := t.Worker()
+	var proof scan.Proof
 	b.SetBytes(int64(len(object)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := worker.Apply(nil, object); err != nil {
+		proof.Prove(object, t.Watched())
+		if _, err := worker.Apply(nil, object, &proof); err != nil {
 			b.Fatal(err)
 		}
 	}

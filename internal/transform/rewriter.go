@@ -13,8 +13,9 @@ import (
 type rewriter struct {
 	*Transform
 	scan.Cursor
+	proof     *scan.Proof
 	in, out   []byte
-	copied    int        // within copy: up to where in is written
+	watch     int        // of what the proof watched, those that start before the cursor
 	nodes     []*node    // of the scopes above, each behind that of its container
 	variables []variable // of the outermost env
 	next      int        // of the variables
@@ -22,28 +23,24 @@ type rewriter struct {
 	mac       hash.Hash
 	sum       [sha256.Size]byte // of mac
 	text      []byte            // what mac is of
-	visit     func()            // watched
 }
 
 // run writes the whole object.
-func (r *rewriter) run(c scan.Cursor, object []byte) bool {
-	r.Cursor, r.in, r.out = c, object, r.out[:0]
-	r.foreseen = 0
-	if len(r.env) > 0 {
-		r.Watch(envKey, r.visit)
-	}
+func (r *rewriter) run(proof *scan.Proof, object []byte) bool {
+	r.Cursor, r.proof, r.in, r.out = proof.Cursor(), proof, object, r.out[:0]
+	r.foreseen, r.watch = 0, 0
 	r.nodes = append(r.nodes[:0], r.paths)
-	if r.Byte() != '{' {
+	if !proof.Whole() || r.Byte() != '{' {
 		return false
 	}
 	r.value(scope{to: 1, leads: r.paths.leads, kept: r.paths.leads&keep == 0})
-	return r.Whole()
+	return true
 }
 
 // forget lets go of the object, and of memory that few objects need.
 func (r *rewriter) forget() {
 	const most = 1 << 20 // bytes of each
-	r.Cursor, r.in = scan.Cursor{}, nil
+	r.Cursor, r.proof, r.in = scan.Cursor{}, nil, nil
 	if cap(r.out)+cap(r.text)+16*cap(r.variables)+8*cap(r.nodes) > most {
 		r.out, r.text, r.variables, r.nodes = nil, nil, nil, nil
 	}
@@ -121,16 +118,29 @@ func (r *rewriter) comma(start int) {
 
 // copy writes the value as it is, but for the variables in it.
 func (r *rewriter) copy() {
-	r.copied = r.At()
-	r.Pass()
-	r.out = append(r.out, r.in[r.copied:r.At()]...)
+	copied, place := r.At(), r.Place()
+	r.Skip()
+	end := r.Cursor
+	for r.enters(place, end.Place()) {
+		r.out = append(r.out, r.in[copied:r.At()]...)
+		r.value(scope{from: len(r.nodes), to: len(r.nodes), kept: true, env: true})
+		copied, place = r.At(), r.Place()
+	}
+	r.out = append(r.out, r.in[copied:end.At()]...)
+	r.Cursor = end
 }
 
-// watched is called within copy, at what is called env.
-func (r *rewriter) watched() {
-	r.out = append(r.out, r.in[r.copied:r.At()]...)
-	r.value(scope{from: len(r.nodes), to: len(r.nodes), kept: true, env: true})
-	r.copied = r.At()
+// enters steps to the next value that is called env, from a place up to another, and says whether there is one.
+func (r *rewriter) enters(from, to int) bool {
+	watched := r.proof.Watched()
+	for r.watch < len(watched) && int(watched[r.watch]) < from { // looked into, or left out
+		r.watch++
+	}
+	if r.watch == len(watched) || int(watched[r.watch]) >= to {
+		return false
+	}
+	r.Cursor = r.proof.At(int(watched[r.watch]))
+	return true
 }
 
 // hash writes the keyed hash of a scalar: the first 128 bits of HMAC-SHA-256 (RFC 2104) over a string's characters, or

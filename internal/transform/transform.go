@@ -97,32 +97,33 @@ func identity() []string {
 }
 
 // Apply appends the object as the rules leave it to dst. It returns an error, and nothing, for what is no JSON object.
-func (t *Transform) Apply(dst, object []byte) ([]byte, error) { return t.Worker().Apply(dst, object) }
+func (t *Transform) Apply(dst, object []byte) ([]byte, error) {
+	var proof scan.Proof
+	proof.Prove(object, t.Watched())
+	return t.Worker().Apply(dst, object, &proof)
+}
+
+// Watched is the key that a proof has to watch for a Worker; "" is none.
+func (t *Transform) Watched() string {
+	if len(t.env) == 0 {
+		return ""
+	}
+	return envKey
+}
 
 // Worker applies the rules to one object after the other, with the same memory. It is for one goroutine at a time.
 type Worker struct{ rewriter rewriter }
 
 // Worker makes one more.
 func (t *Transform) Worker() *Worker {
-	w := &Worker{rewriter{Transform: t, mac: hmac.New(sha256.New, t.key)}}
-	w.rewriter.visit = w.rewriter.watched
-	return w
+	return &Worker{rewriter{Transform: t, mac: hmac.New(sha256.New, t.key)}}
 }
 
-// Apply is that of the Transform.
-func (w *Worker) Apply(dst, object []byte) ([]byte, error) {
-	return w.apply(dst, scan.New(object), object)
-}
-
-// ApplyProven is Apply for what is known to be JSON: it is not proven again.
-func (w *Worker) ApplyProven(dst, object []byte) ([]byte, error) {
-	return w.apply(dst, scan.Proven(object), object)
-}
-
-func (w *Worker) apply(dst []byte, c scan.Cursor, object []byte) ([]byte, error) {
+// Apply is that of the Transform, with a proof of the object that is made already.
+func (w *Worker) Apply(dst, object []byte, proof *scan.Proof) ([]byte, error) {
 	r := &w.rewriter
 	defer r.forget()
-	if !r.run(c, object) {
+	if !r.run(proof, object) {
 		return nil, errors.New("transform an object: it is not valid JSON")
 	}
 	return append(dst, r.out...), nil

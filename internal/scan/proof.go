@@ -1,0 +1,54 @@
+package scan
+
+import "math"
+
+// Proof says of one text whether it is JSON, and where the objects, lists and long strings in it are. It is used again for the next
+// text. It has places in the text as numbers of four bytes, since there are many of them.
+type Proof struct {
+	text    []byte
+	places  []place  // of the objects, lists and long strings, as they start in the text
+	watched []uint32 // of the places
+	key     string   // of those that are watched; "" is none
+	whole   bool
+	huge    bool // a number is too large for a float64
+}
+
+// place is where one is, and the number of the first that starts behind it.
+type place struct{ start, end, next uint32 }
+
+// Prove looks at the whole text. What is a value under the key, of letters only, is remembered if it is an object or a
+// list.
+func (p *Proof) Prove(text []byte, key string) {
+	*p = Proof{text: text, places: p.places[:0], watched: p.watched[:0], key: key}
+	if len(text) > math.MaxUint32 {
+		return
+	}
+	end := p.value(space(text, 0), 0)
+	p.whole = end >= 0 && space(text, end) == len(text)
+}
+
+// Whole says whether the text is one JSON value. Nothing else counts where it is not.
+func (p *Proof) Whole() bool { return p.whole }
+
+// Huge says whether a number in it is too large for a float64.
+func (p *Proof) Huge() bool { return p.huge }
+
+// Watched are the places that are values under the key.
+func (p *Proof) Watched() []uint32 { return p.watched }
+
+// Cursor stands at the text's value.
+func (p *Proof) Cursor() Cursor { return Cursor{proof: p, at: space(p.text, 0)} }
+
+// At stands at a place.
+func (p *Proof) At(place int) Cursor {
+	return Cursor{proof: p, at: int(p.places[place].start), place: place}
+}
+
+// Forget lets go of the text, and of memory that few texts need.
+func (p *Proof) Forget() {
+	const most = 1 << 20 // bytes
+	if 12*cap(p.places)+4*cap(p.watched) > most {
+		p.places, p.watched = nil, nil
+	}
+	p.text, p.whole = nil, false
+}
