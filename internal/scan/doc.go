@@ -1,12 +1,13 @@
-// Package scan proves that a text is JSON, and steps through it as bytes. It accepts exactly what encoding/json accepts.
-// It knows no clock, no goroutine and no I/O.
+// Package scan proves that a text is JSON, and steps through it as bytes. It accepts exactly what encoding/json
+// accepts. It knows no clock, no goroutine and no I/O.
 //
 // Decisions:
 //
 //   - An object that rules look at is checked to the last comma. What reads a watch checks less
 //     (internal/source/frame): behind an object's metadata not even its brackets. A rule that trusted the server's
-//     brackets would find its paths elsewhere than a reader does, if it is wrong, and a Secret's value would leave (I9).
-//     The proof costs 7 us for 12 KiB, a fifth of encoding/json's, since strings are looked at by words of eight bytes.
+//     brackets would find its paths elsewhere than a reader does, if it is wrong, and a Secret's value would leave
+//     (I9). The proof costs 7 us for 12 KiB, a fifth of encoding/json's, since strings are looked at by words of eight
+//     bytes.
 //   - A text is proven once, for filter and transform together. The proof notes where objects, lists and long strings
 //     end, and where lists of environment variables are: a cursor steps over what no path leads into without a look.
 //     To look for brackets alone instead was refused: with a proof before it that was as slow as the proof.

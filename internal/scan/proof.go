@@ -2,8 +2,8 @@ package scan
 
 import "math"
 
-// Proof says of one text whether it is JSON, and where the objects, lists and long strings in it are. It is used again for the next
-// text. It has places in the text as numbers of four bytes, since there are many of them.
+// Proof says of one text whether it is JSON, and where the objects, lists and long strings in it are. It is used again
+// for the next text. It has places in the text as numbers of four bytes, since there are many of them.
 type Proof struct {
 	text    []byte
 	places  []place  // of the objects, lists and long strings, as they start in the text

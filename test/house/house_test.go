@@ -36,7 +36,7 @@ func arrows() map[string][]string {
 		"internal/transform":        {"internal/scan"},
 		"internal/filter":           {"internal/change", "internal/scan"},
 		"internal/openapi":          {"internal/transform"},
-		"internal/shape":            {"internal/change", "internal/filter", "internal/transform"},
+		"internal/shape":            {"internal/change", "internal/filter", "internal/scan", "internal/transform"},
 		"internal/disk":             {},
 		"internal/checkpoint":       {"internal/change", "internal/disk", "internal/fifo", "internal/sink"},
 		"internal/source/frame":     {"internal/change", "internal/scan"},
