@@ -8,7 +8,7 @@ import (
 
 // MaxRecords is the most records that one Batch should hold, of whose objects nothing is kept (see MaxObjects): a
 // larger one costs many times as much, because Pebble makes it into a table of its own.
-const MaxRecords = 8000
+const MaxRecords = 3000
 
 // Batch is what one Commit saves.
 type Batch struct {

@@ -11,7 +11,7 @@ import (
 
 // MaxObjects is about how many bytes of objects that are kept one Batch should hold, before compression, for the reason
 // of MaxRecords.
-const MaxObjects = 5 << 19
+const MaxObjects = 2 << 20
 
 // images are the objects that are kept, as they were delivered last.
 type images struct{ *database }

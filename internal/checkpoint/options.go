@@ -57,7 +57,7 @@ func (o Options) withDefaults() Options {
 		o.claim = o.claimDir
 	}
 	if o.memTable == 0 {
-		o.memTable = 4 << 20
+		o.memTable = 2 << 20
 	}
 	if o.piece == 0 {
 		o.piece = 1 << 20 // bounded, for a stream of any size (I6)
