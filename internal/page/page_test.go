@@ -192,6 +192,9 @@ func TestI6OneAddressLeavesPlacesToOthers(t *testing.T) {
 	}
 }
 
+// runbooks is where links lead to; nothing is loaded from there.
+const runbooks = "https://github.com/kubecdc/kubecdc/blob/main/docs/operating.md#"
+
 func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
 	_, server := start(t, "")
 	for _, path := range []string{"/", "/page.css", "/page.js"} {
@@ -205,7 +208,7 @@ func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
 			t.Fatalf("get %s: %s, %v", path, answer.Status, err)
 		}
 		for _, foreign := range []string{"//", "@import", "innerHTML", "insertAdjacentHTML", "document.write", "eval(", "style=", "onclick"} {
-			allowed := strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", "")
+			allowed := strings.NewReplacer("http://www.w3.org/2000/svg", "", runbooks, "").Replace(string(text))
 			if strings.Contains(allowed, foreign) && !(foreign == "//" && !strings.Contains(allowed, "://")) {
 				t.Errorf("%s has %q", path, foreign)
 			}

@@ -35,13 +35,14 @@ func (b book) stream() definition {
 		"historySeconds":     described(seconds(), "an estimate of how far back the API server can tell what changed"),
 		"historyLeftSeconds": described(seconds(), "an estimate of how long it still has the changes after the position; historySeconds if nothing waits"),
 		"heldBy":             described(listOf(name()), "the sinks that have held the stream up for more than half of the history"),
+		"heldSince":          described(moment(), "when the oldest record came that they do not have"),
 		"records":            described(count(), "received since the start"),
 		"gaps":               described(count(), "since the start"),
 		"lastGap":            b.lastGap(),
 		"lastReconcile":      b.lastReconcile(),
 		"lastError":          name(),
 		"lastErrorTime":      moment(),
-	}, "heldBy", "lastGap", "lastReconcile", "lastError", "lastErrorTime")
+	}, "heldBy", "heldSince", "lastGap", "lastReconcile", "lastError", "lastErrorTime")
 }
 
 func (b book) lastGap() definition {
@@ -54,7 +55,9 @@ func (b book) lastGap() definition {
 		"resourceVersion": definition{"type": "string"},
 		"since":           described(moment(), "when the stream was last known to be whole"),
 		"time":            moment(),
-	}, "sinks", "object", "since")
+		"rejected":        described(name(), "in a gap of reason policy: why the sink refused the record"),
+		"resolved":        described(moment(), "when its dead letter was delivered after all; missing before"),
+	}, "sinks", "object", "since", "rejected", "resolved")
 }
 
 func (b book) lastReconcile() definition {
@@ -86,9 +89,11 @@ func (b book) sink() definition {
 		"absent":               described(definition{"type": "boolean"}, "nothing waits for it; when it opens again, it gets a gap and a full snapshot"),
 		"gaps":                 described(count(), "of this sink alone"),
 		"lastGap":              b.lastGap(),
+		"recentGaps":           described(listOf(b.lastGap()), "of this sink alone, five at most, the newest first"),
 		"lastError":            name(),
 		"lastErrorTime":        moment(),
-	}, "kind", "address", "format", "note", "absent", "lastGap", "lastError", "lastErrorTime")
+		"failingSince":         described(moment(), "when the first error came after the last batch; missing if there was none"),
+	}, "kind", "address", "format", "note", "absent", "lastGap", "recentGaps", "lastError", "lastErrorTime", "failingSince")
 }
 
 func seconds() definition { return definition{"type": "number", "minimum": 0} }

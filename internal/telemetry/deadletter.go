@@ -12,8 +12,10 @@ func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err
 	t.Logger.Error("record rejected; a gap record stands in its place", append(ofObject(name, rec), "reason", reason, "error", err)...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	gap := &change.GapError{Reason: change.Policy, Sinks: []string{name}, Delivered: rec.ResourceVersion, Proven: rec.ResourceVersion, Since: rec.Received}
-	t.noteGap(*rec.Stream, gap, rec.Key.String())
+	t.noteGap(*rec.Stream, &gapState{
+		Reason: change.Policy, Stream: rec.Stream.String(), Sinks: []string{name}, Object: rec.Key.String(), Rejected: reason,
+		From: rec.ResourceVersion, To: rec.ResourceVersion, Since: rec.Received, Time: time.Now(),
+	})
 }
 
 // Unreadable is told of what a stream cannot read. The gap of an object is counted for each sink that takes it, when
@@ -27,7 +29,7 @@ func (t *Telemetry) Unreadable(rec *change.Record, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	gap := &change.GapError{Reason: rec.Snapshot.Reason, Delivered: rec.Snapshot.From, Proven: rec.ResourceVersion, Since: rec.Received}
-	t.noteGap(*rec.Stream, gap, "")
+	t.noteGap(gapOf(*rec.Stream, gap))
 }
 
 func ofObject(sinkName string, rec *change.Record) []any {
@@ -72,5 +74,8 @@ func (t *Telemetry) Replayed(name string, rec *change.Record, err error) {
 		return
 	}
 	t.metrics.replayed.WithLabelValues(name).Inc()
+	t.mu.Lock()
+	t.resolve(name, rec)
+	t.mu.Unlock()
 	t.Logger.Info("dead letter sent again", append(ofObject(name, rec), "letter", rec.Replay.Letter)...)
 }

@@ -55,3 +55,27 @@ func TestI4DeadLettersAreCountedAndTold(t *testing.T) {
 		}
 	}
 }
+
+// TestAReplayResolvesItsGap on /statusz, where a document that was handed out stays as it was.
+func TestAReplayResolvesItsGap(t *testing.T) {
+	tel, stream := newTelemetry(new(bytes.Buffer)), pods()
+	rejected := func(name string) *change.Record {
+		return &change.Record{Stream: &stream, Key: change.Key{Namespace: "n", Name: name}, ResourceVersion: "7", Replay: &change.Replay{Letter: "abc"}}
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "huge"} {
+		tel.Rejected("bus", rejected(name), "too_large", errors.New("above the limit"))
+	}
+	before := tel.Status()
+	tel.Replayed("bus", rejected("huge"), nil)
+	after := tel.Status()
+	recent := after.Sinks["bus"].RecentGaps
+	if len(recent) != mostGaps || recent[0].Object != "n/huge" || recent[0].Rejected != "too_large" || recent[0].Resolved.IsZero() || !recent[1].Resolved.IsZero() {
+		t.Errorf("the newest of %d gaps are %+v and %+v", len(recent), recent[0], recent[1])
+	}
+	if after.Sinks["bus"].LastGap.Resolved.IsZero() || after.Streams["pods"].LastGap.Resolved.IsZero() || after.Sinks["bus"].Gaps != 7 {
+		t.Errorf("the last gap is %+v of %d", after.Sinks["bus"].LastGap, after.Sinks["bus"].Gaps)
+	}
+	if !before.Sinks["bus"].RecentGaps[0].Resolved.IsZero() {
+		t.Error("a document changes after it was handed out")
+	}
+}

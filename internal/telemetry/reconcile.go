@@ -19,28 +19,11 @@ func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot)
 		t.ClusterUID = snapshot.Epoch
 	}
 	if gap := snapshot.Gap(); gap != nil {
-		t.noteGap(stream, gap, "")
+		t.noteGap(gapOf(stream, gap))
 		t.logGap(stream, gap)
 	}
 	t.Logger.Info("reconcile starts", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks,
 		"from", snapshot.From, "resourceVersion", snapshot.ResourceVersion)
-}
-
-// noteGap counts a gap and shows it: with the stream, and with the sinks where it is theirs alone. The object is the
-// one that the gap is about, "" for all. The caller holds mu.
-func (t *Telemetry) noteGap(stream change.Stream, gap *change.GapError, object string) {
-	t.metrics.sourceGaps.WithLabelValues(stream.Resource.String(), string(gap.Reason)).Inc()
-	shown := &gapState{
-		Reason: gap.Reason, Stream: stream.String(), Sinks: gap.Sinks, Object: object,
-		From: gap.Delivered, To: gap.Proven, Since: gap.Since, Time: time.Now(),
-	}
-	s := t.states.stream(stream)
-	s.Gaps++
-	s.LastGap = shown
-	for _, name := range gap.Sinks {
-		t.states.sinks[name].Gaps++
-		t.states.sinks[name].LastGap = shown
-	}
 }
 
 func (t *Telemetry) logGap(stream change.Stream, gap *change.GapError) {

@@ -18,17 +18,17 @@ import (
 // full is a status document with all that there can be.
 func full() Status {
 	now := time.Now()
-	gap := &gapState{Reason: change.Policy, Stream: "pods", Sinks: []string{"bus"}, Object: "shop/web", From: "1", To: "2", Since: now, Time: now}
+	gap := &gapState{Reason: change.Policy, Stream: "pods", Sinks: []string{"bus"}, Object: "shop/web", From: "1", To: "2", Since: now, Time: now, Rejected: "too_large", Resolved: now}
 	return Status{
 		Version: "v1", Cluster: "dev", ClusterUID: "u", UptimeSeconds: 1.5, Healthy: true, Ready: true, Problems: []string{"none"},
 		Streams: map[string]streamState{"pods": {
 			State: watching, ResourceVersion: "7", PositionAgeSeconds: 0.1, HistoryLeftSeconds: 300, Records: 1, Gaps: 1, LastGap: gap,
 			LastReconcile: &reconcileState{Reason: change.Initial, Sinks: []string{"bus"}, ResourceVersion: "7", Counts: change.Counts{Replaced: 1}, Time: now},
-			LastError:     "forbidden", LastErrorTime: now,
+			LastError:     "forbidden", LastErrorTime: now, HeldBy: []string{"bus"}, HeldSince: now,
 		}},
 		Sinks: map[string]sinkState{"bus": {
 			Place: Place{"nats", "nats:4222 stream K8S", "cloudevents"}, State: open, Records: 1, QueueRecords: 1, QueueBytes: 1, SpoolRecords: 1, SpoolBytes: 1, OldestUnackedSeconds: 1, Mark: "1", Note: "fast",
-			Gaps: 1, LastGap: gap, LastError: "refused", LastErrorTime: now,
+			Gaps: 1, LastGap: gap, LastError: "refused", LastErrorTime: now, RecentGaps: []*gapState{gap}, FailingSince: now,
 		}},
 		State:     commitState{LastError: "full", LastErrorTime: &now},
 		Discovery: discoveryState{LastRead: now, LastError: "down", LastErrorTime: now, LeftOut: map[string]string{"secrets": "not by a wildcard"}},

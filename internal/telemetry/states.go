@@ -35,6 +35,7 @@ type streamState struct {
 	HistorySeconds     float64         `json:"historySeconds"`     // an estimate
 	HistoryLeftSeconds float64         `json:"historyLeftSeconds"` // of them
 	HeldBy             []string        `json:"heldBy,omitempty"`   // sinks, for more than half of the history
+	HeldSince          time.Time       `json:"heldSince,omitzero"`
 	Records            int             `json:"records"`
 	Gaps               int             `json:"gaps"`
 	LastGap            *gapState       `json:"lastGap,omitempty"`
@@ -68,6 +69,9 @@ type gapState struct {
 	To     string        `json:"resourceVersion"`
 	Since  time.Time     `json:"since,omitzero"`
 	Time   time.Time     `json:"time"`
+	// Of a gap of reason policy.
+	Rejected string    `json:"rejected,omitempty"` // why the sink refused the record
+	Resolved time.Time `json:"resolved,omitzero"`  // when its dead letter was delivered after all
 }
 
 type reconcileState struct {
@@ -81,20 +85,22 @@ type reconcileState struct {
 // sinkState is one sink on /statusz.
 type sinkState struct {
 	Place
-	State                string    `json:"state"`
-	Records              int       `json:"records"`
-	QueueRecords         int       `json:"queueRecords"`
-	QueueBytes           int       `json:"queueBytes"`
-	SpoolRecords         int64     `json:"spoolRecords"`
-	SpoolBytes           int64     `json:"spoolBytes"`
-	OldestUnackedSeconds float64   `json:"oldestUnackedSeconds"`
-	Mark                 string    `json:"mark"`
-	Note                 string    `json:"note,omitempty"`   // how it works, where there is a choice
-	Absent               bool      `json:"absent,omitempty"` // nobody waits for it
-	Gaps                 int       `json:"gaps"`             // of this sink alone
-	LastGap              *gapState `json:"lastGap,omitempty"`
-	LastError            string    `json:"lastError,omitempty"`
-	LastErrorTime        time.Time `json:"lastErrorTime,omitzero"`
+	State                string      `json:"state"`
+	Records              int         `json:"records"`
+	QueueRecords         int         `json:"queueRecords"`
+	QueueBytes           int         `json:"queueBytes"`
+	SpoolRecords         int64       `json:"spoolRecords"`
+	SpoolBytes           int64       `json:"spoolBytes"`
+	OldestUnackedSeconds float64     `json:"oldestUnackedSeconds"`
+	Mark                 string      `json:"mark"`
+	Note                 string      `json:"note,omitempty"`   // how it works, where there is a choice
+	Absent               bool        `json:"absent,omitempty"` // nobody waits for it
+	Gaps                 int         `json:"gaps"`             // of this sink alone
+	LastGap              *gapState   `json:"lastGap,omitempty"`
+	RecentGaps           []*gapState `json:"recentGaps,omitempty"` // the newest first; replaced, never changed
+	LastError            string      `json:"lastError,omitempty"`
+	LastErrorTime        time.Time   `json:"lastErrorTime,omitzero"`
+	FailingSince         time.Time   `json:"failingSince,omitzero"`
 
 	oldest      time.Time
 	opened      bool // once

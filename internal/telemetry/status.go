@@ -45,12 +45,15 @@ func (t *Telemetry) Status() Status {
 		shown.PositionAgeSeconds = age(now, s.confirmed)
 		shown.HistorySeconds = s.history(now, unsaved[name]).Seconds()
 		shown.HistoryLeftSeconds = s.historyLeft(now, unsaved[name]).Seconds()
-		shown.HeldBy = t.states.holders(s, now, unsaved[name])
+		if shown.HeldBy = t.states.holders(s, now, unsaved[name]); shown.HeldBy != nil {
+			shown.HeldSince = unsaved[name]
+		}
 		status.Streams[name] = shown
 	}
 	for name, s := range t.states.sinks {
 		shown := *s
 		shown.OldestUnackedSeconds = age(now, s.oldest)
+		shown.FailingSince = s.outage.began
 		status.Sinks[name] = shown
 	}
 	status.Problems = t.states.unhealthy(now)

@@ -36,7 +36,7 @@ func scene(records int) map[string]any {
 	gone := stream("watching", 2.5, 4)
 	gone["gaps"], gone["lastGap"] = 1, map[string]any{"reason": "gone", "stream": "events", "time": ago(26 * time.Minute), "lastDelivered": "1", "resourceVersion": "2"}
 	held := stream("watching", 131, 1)
-	held["historyLeftSeconds"] = 169.2
+	held["historyLeftSeconds"], held["heldBy"], held["heldSince"] = 169.2, []string{"lake"}, ago(131*time.Second)
 	failing := stream("failing", 95, 9)
 	failing["lastError"] = hostile
 	return map[string]any{
@@ -45,13 +45,21 @@ func scene(records int) map[string]any {
 			"pods": held, "deployments.apps": stream("watching", 41, 6), "events": gone, "shop/secrets": stream("snapshot", 12, 30),
 			"certificates.cert-manager.io": failing, "nodes": stream("watching", 7, 12),
 		},
+		"discovery": map[string]any{"leftOut": map[string]string{"gears.example.com": "the API server does not serve it yet"}},
 		"sinks": map[string]any{
-			"lake":    map[string]any{"state": "failing", "records": records, "queueRecords": 5120, "queueBytes": 62 << 20, "spoolBytes": 400 << 20, "oldestUnackedSeconds": 73.0, "lastError": "produce to topic k8s.prod-eu1.pods partition 2: no broker answers: " + hostile},
+			"lake":    map[string]any{"kind": "kafka", "address": "kafka-0:9092,kafka-1:9092 topic k8s.{cluster}.{resource}", "format": "cloudevents", "failingSince": ago(3 * time.Minute), "spoolRecords": 41_000, "state": "failing", "records": records, "queueRecords": 5120, "queueBytes": 62 << 20, "spoolBytes": 400 << 20, "oldestUnackedSeconds": 73.0, "lastError": "produce to topic k8s.prod-eu1.pods partition 2: no broker answers: " + hostile},
 			"bus":     map[string]any{"state": "open", "records": records, "queueRecords": 12, "queueBytes": 140 << 10, "note": "messages are sent fast"},
-			hostile:   map[string]any{"state": "open", "records": records, "queueRecords": 0, "queueBytes": 0, "gaps": 1, "lastGap": map[string]any{"reason": "policy", "time": ago(time.Minute)}},
+			hostile:   map[string]any{"state": "open", "records": records, "queueRecords": 0, "queueBytes": 0, "gaps": 2, "recentGaps": rejections(ago)},
 			"archive": map[string]any{"state": "open", "records": records, "queueRecords": 0, "queueBytes": 0},
 		},
 	}
+}
+
+// rejections are two gaps of one sink, of which one was sent again.
+func rejections(ago func(time.Duration) string) []any {
+	gap := map[string]any{"reason": "policy", "rejected": "too_large", "stream": "configmaps", "object": "shop/" + hostile, "time": ago(time.Minute)}
+	sent := map[string]any{"reason": "policy", "rejected": "too_large", "stream": "configmaps", "object": "shop/dump", "time": ago(time.Hour), "resolved": ago(30 * time.Minute)}
+	return []any{gap, sent}
 }
 
 // serveScene serves the page with the scene, while changes come in.
@@ -99,7 +107,7 @@ func TestThePageInLightDarkAndOnAPhone(t *testing.T) {
 	for _, look := range []struct {
 		scheme string
 		width  int64
-	}{{"light", 1200}, {"dark", 1200}, {"light", 780}, {"light", 360}, {"dark", 360}} {
+	}{{"light", 1200}, {"dark", 1200}, {"light", 780}, {"light", 400}, {"dark", 360}} {
 		b.do(media("prefers-color-scheme", look.scheme), chromedp.EmulateViewport(look.width, 900), chromedp.Navigate(url))
 		b.await(drawn)
 		if wide := ask[int64](b, "document.documentElement.scrollWidth"); wide > look.width {
@@ -111,11 +119,24 @@ func TestThePageInLightDarkAndOnAPhone(t *testing.T) {
 		if broken := ask[[]string](b, `[...document.querySelectorAll("#streamRows th .name")].filter((e) => e.textContent.length < 20 && e.offsetHeight > 30).map((e) => e.textContent)`); len(broken) > 0 {
 			t.Errorf("%s at %d: short names are broken: %q", look.scheme, look.width, broken)
 		}
-		if spools := ask[int64](b, `[...document.querySelectorAll("#sinkCards .bar")].filter((e) => !e.hidden && e.innerText.includes("Spool")).length`); spools != 1 {
+		if spools := ask[int64](b, `[...document.querySelectorAll("#sinkCards .bar")].filter((e) => !e.hidden && e.innerText.includes("On disk")).length`); spools != 1 {
 			t.Errorf("%s at %d: %d sinks have a spool, and one spools", look.scheme, look.width, spools)
 		}
 		if told := ask[[]string](b, `[...document.querySelectorAll("#streamRows td small, #waitingHint")].map((e) => e.innerText).filter((text) => text.includes("history"))`); !slices.Equal(told, []string{"the oldest for 73 s; history ends in about 3 min", "history ends in about 3 min"}) {
 			t.Errorf("%s at %d: of the stream that is held up the page says %q", look.scheme, look.width, told)
+		}
+		for selector, want := range map[string]string{
+			"#health": "1 sink fails", "#sinkCards .card:nth-child(4) .place": "kafka · kafka-0:9092,kafka-1:9092 topic k8s.{cluster}.{resource} · cloudevents",
+			"#sinkCards .card:nth-child(4) .problem": "failing for 3 min, since ", "#sinkCards .gaps li.resolved span": "shop/dump: too_large, 60 min ago; resolved, sent again 30 min ago",
+			"#streamRows tr:nth-child(5) small": "held up by lake since ", "#sinkCards .card:nth-child(4) .bar:nth-of-type(3)": "41,000 records, 400 MiB of 1.0 GiB",
+			"#leftCount": "1 resource is not streamed",
+		} {
+			if text := ask[string](b, fmt.Sprintf("document.querySelector(%q)?.textContent ?? 'nothing'", selector)); !strings.Contains(text, want) {
+				t.Errorf("%s at %d: %s says %q, want %q in it", look.scheme, look.width, selector, text, want)
+			}
+		}
+		if links := ask[[]string](b, `[...document.querySelectorAll(".gaps a")].filter((e) => !e.hidden).map((e) => e.href)`); len(links) != 1 || !strings.HasSuffix(links[0], "#kubecdcrejected") {
+			t.Errorf("the gap that is not resolved has the links %q", links)
 		}
 		backgrounds[ask[string](b, "getComputedStyle(document.body).backgroundColor")] = true
 		b.picture(fmt.Sprintf("%s-%d.png", look.scheme, look.width))

@@ -71,15 +71,31 @@ function pill(e, state) {
 
 // ---- overview
 
+const fails = (sink) => sink.state === "failing" || sink.state === "stopped" || Boolean(sink.failingSince);
+
+// healthOf is the worst that is true. It says delivering only where every stream is watched and every sink takes records.
+function healthOf(s) {
+  const sinks = Object.values(s.sinks || {}), streams = Object.values(s.streams || {});
+  const is = (all, state) => all.filter((k) => k.state === state).length;
+  const failing = sinks.filter(fails).length, held = streams.filter((k) => k.heldBy).length;
+  const unread = is(streams, "failing") + is(streams, "waiting"), behind = sinks.filter((k) => k.spoolRecords).length;
+  if (!s.healthy) return ["unhealthy", "bad"];
+  if (is(sinks, "stopped")) return [plural(is(sinks, "stopped"), "sink is stopped", "sinks are stopped"), "bad"];
+  if (!s.ready) return ["starting", "wait"];
+  if (s.state && s.state.lastError) return ["the state is not saved", "bad"];
+  if (failing) return [plural(failing, "sink fails", "sinks fail"), "bad"];
+  if (unread) return [plural(unread, "stream is not read", "streams are not read"), "bad"];
+  if (held) return [plural(held, "stream is held up", "streams are held up"), "bad"];
+  if (is(streams, "starting") || is(streams, "snapshot")) return ["taking snapshots", "wait"];
+  if (behind) return [plural(behind, "sink is behind", "sinks are behind"), "wait"];
+  if (!streams.length) return ["nothing to stream", "wait"];
+  return ["delivering", "good"];
+}
+
 function showHealth(s) {
-  const e = $("health");
-  const sinks = Object.values(s.sinks || {});
-  const failing = sinks.filter((k) => k.state === "failing").length, stopped = sinks.filter((k) => k.state === "stopped").length;
-  if (!s.healthy) { setText(e, "unhealthy"); setClass(e, "pill bad"); }
-  else if (stopped) { setText(e, plural(stopped, "sink is stopped", "sinks are stopped")); setClass(e, "pill bad"); }
-  else if (!s.ready) { setText(e, "starting"); setClass(e, "pill wait"); }
-  else if (failing) { setText(e, plural(failing, "sink fails", "sinks fail")); setClass(e, "pill bad"); }
-  else { setText(e, "delivering"); setClass(e, "pill good"); }
+  const [text, kind] = healthOf(s);
+  setText($("health"), text);
+  setClass($("health"), "pill " + kind);
   const problems = [...(s.problems || [])];
   if (s.state && s.state.lastError) problems.push("The state is not saved: " + s.state.lastError);
   banner(problems.join("\n"));
@@ -119,13 +135,13 @@ function showTiles(s) {
   setText($("ageHint"), oldest);
   let records = 0, waiting = 0;
   for (const sink of Object.values(s.sinks || {})) {
-    records += sink.queueRecords || 0;
+    records += (sink.queueRecords || 0) + (sink.spoolRecords || 0);
     waiting = Math.max(waiting, sink.oldestUnackedSeconds || 0);
   }
   setText($("waiting"), count(records));
   setText($("waitingHint"), [records ? "the oldest for " + span(waiting) : "nothing is queued", ends(soonest)].filter(Boolean).join("; "));
   setText($("gaps"), count(gaps));
-  setText($("gapsHint"), last ? last.reason + ", " + last.stream + ", " + since(last.time) + " ago" : "none since the start");
+  setText($("gapsHint"), last ? gapText(last) + " of " + last.stream : "none since the start");
 }
 
 // ---- sinks
@@ -134,7 +150,7 @@ function makeSink(name) {
   const card = element("article", "card");
   const top = element("div", "top");
   top.append(element("h3", "", name), element("span", "pill wait"));
-  card.append(top, element("p", "hint"), makeBar("Queue"), makeBar("Spool"), element("p", "problem bad"));
+  card.append(top, element("p", "hint place"), element("p", "hint told"), makeBar("In memory"), makeBar("On disk"), element("p", "problem bad"), element("ul", "gaps"));
   return card;
 }
 
@@ -163,19 +179,50 @@ function fillBar(bar, used, limit, text) {
 }
 
 function fillSink(card, sink, limit, room) {
-  pill(card.querySelector(".pill"), sink.state);
-  setText(card.querySelector(".hint"), plural(sink.records, "record", "records") + " delivered" + (sink.note ? "; " + sink.note : ""));
-  const [queue, spool] = card.querySelectorAll(".bar");
-  fillBar(queue, sink.queueBytes || 0, limit, plural(sink.queueRecords || 0, "record", "records") + ", " + bytes(sink.queueBytes) + (limit ? " of " + bytes(limit) : ""));
-  const spooled = sink.spoolBytes || 0;
-  spool.hidden = !room && !spooled;
-  if (!spool.hidden) fillBar(spool, spooled, room, bytes(spooled) + (room ? " of " + bytes(room) : ""));
+  pill(card.querySelector(".pill"), fails(sink) && sink.state === "open" ? "failing" : sink.state);
+  setText(card.querySelector(".place"), [sink.kind, sink.address, sink.format].filter(Boolean).join(" · "));
+  setText(card.querySelector(".told"), plural(sink.records, "record", "records") + " delivered" + (sink.note ? "; " + sink.note : ""));
+  const [memory, disk] = card.querySelectorAll(".bar");
+  fillBar(memory, sink.queueBytes || 0, limit, waits(sink.queueRecords, sink.queueBytes, limit));
+  disk.hidden = !room && !sink.spoolBytes;
+  if (!disk.hidden) fillBar(disk, sink.spoolBytes || 0, room, waits(sink.spoolRecords, sink.spoolBytes, room));
   const problem = card.querySelector(".problem");
-  const texts = [];
-  if (sink.lastError) texts.push(sink.lastError);
-  if (sink.gaps) texts.push(plural(sink.gaps, "gap", "gaps") + " of this sink" + (sink.lastGap ? ", the last of reason " + sink.lastGap.reason + ", " + since(sink.lastGap.time) + " ago" : ""));
-  setText(problem, texts.join("; "));
-  problem.hidden = !texts.length;
+  setText(problem, fails(sink) ? outageText(sink) : "");
+  problem.hidden = !problem.textContent;
+  const gaps = sink.recentGaps || [];
+  keyed(card.querySelector(".gaps"), gaps.map((g) => g.time + g.stream + (g.object || "")), makeGap, (item, name) => fillGap(item, gaps.find((g) => g.time + g.stream + (g.object || "") === name)));
+}
+
+const waits = (records, size, limit) => plural(records || 0, "record", "records") + ", " + bytes(size) + (limit ? " of " + bytes(limit) : "");
+
+function outageText(sink) {
+  const start = sink.failingSince ? "for " + since(sink.failingSince) + ", since " + clock(sink.failingSince) : "";
+  return [[sink.state === "stopped" ? "stopped" : "failing", start].filter(Boolean).join(" "), sink.lastError].filter(Boolean).join(": ");
+}
+
+// ---- gaps
+
+const runbook = "https://github.com/kubecdc/kubecdc/blob/main/docs/operating.md#";
+
+function gapText(gap) {
+  const what = (gap.object ? gap.object + ": " : "") + (gap.rejected || gap.reason) + ", " + since(gap.time) + " ago";
+  return what + (gap.resolved ? "; resolved, sent again " + since(gap.resolved) + " ago" : "");
+}
+
+function makeGap() {
+  const item = element("li");
+  const link = element("a", "", "what to do");
+  link.target = "_blank";
+  link.rel = "noreferrer";
+  item.append(element("span"), " ", link);
+  return item;
+}
+
+function fillGap(item, gap) {
+  setText(item.firstChild, "Gap of " + gap.stream + ": " + gapText(gap));
+  setClass(item, gap.resolved ? "resolved" : "");
+  item.lastChild.hidden = Boolean(gap.resolved);
+  item.lastChild.href = runbook + (gap.reason === "policy" ? "kubecdcrejected" : "kubecdcgap");
 }
 
 // ---- streams
@@ -207,7 +254,8 @@ function makeStream(name) {
 
 function fillStream(row, stream) {
   const [title, state, position, age, records, reconcile, gap] = row.children;
-  setText(title.lastChild, stream.lastError || "");
+  const held = stream.heldBy ? "held up by " + stream.heldBy.join(", ") + " since " + clock(stream.heldSince) : "";
+  setText(title.lastChild, [stream.state === "failing" || stream.state === "waiting" ? stream.lastError : "", held].filter(Boolean).join("; "));
   pill(state.firstChild, stream.state);
   setText(position, stream.resourceVersion || "–");
   setText(age.firstChild, stream.resourceVersion ? span(stream.positionAgeSeconds) : "–");
@@ -215,7 +263,15 @@ function fillStream(row, stream) {
   setText(records, count(stream.records));
   const r = stream.lastReconcile;
   setText(reconcile, r ? r.reason + ", " + since(r.time) + " ago: " + count(r.replaced) + " replaced, " + count(r.deleted) + " deleted" + (r.synced ? ", " + count(r.synced) + " synced" : "") : "–");
-  setText(gap, stream.lastGap ? stream.lastGap.reason + ", " + since(stream.lastGap.time) + " ago" : "none");
+  setText(gap, stream.lastGap ? gapText(stream.lastGap) : "none");
+}
+
+// showLeft names what is configured, or covered by a wildcard, and not streamed.
+function showLeft(left) {
+  const names = Object.keys(left).sort();
+  $("left").hidden = !names.length;
+  setText($("leftCount"), plural(names.length, "resource is", "resources are") + " not streamed");
+  keyed($("leftRows"), names, () => element("li"), (item, name) => setText(item, name + ": " + left[name]));
 }
 
 // ---- events
@@ -233,6 +289,7 @@ function showStatus(message) {
   keyed($("sinkCards"), Object.keys(sinks).sort(), makeSink, (card, name) => fillSink(card, sinks[name], (queues || {})[name] || 0, (spools || {})[name] || 0));
   const names = Object.keys(streams).sort();
   setText($("streamCount"), String(names.length));
+  showLeft((s.discovery || {}).leftOut || {});
   keyed($("streamRows"), names, makeStream, (row, name) => fillStream(row, streams[name]));
 }
 
