@@ -110,8 +110,8 @@ func TestI6WhatIsSeenAtOneVersionIsBounded(t *testing.T) {
 			t.Fatalf("delete %d was dropped", i)
 		}
 	}
-	if len(c.seen) != maxSeen {
-		t.Errorf("%d records are remembered, want %d", len(c.seen), maxSeen)
+	if len(c.seen.settled) != maxSeen {
+		t.Errorf("%d records are remembered, want %d", len(c.seen.settled), maxSeen)
 	}
 	if admitted(t, &c, watched(change.Deleted, "1", "20")) || !admitted(t, &c, watched(change.Deleted, strconv.Itoa(maxSeen+1), "20")) {
 		t.Error("what is remembered was told twice, or what is not was dropped")
