@@ -31,6 +31,9 @@ func Check(ctx context.Context, to Access, cfg *config.Config, out *console.Find
 	checkListen(ctx, cfg.Listen, running, &r)
 	checkPlaces(cfg, c, &r)
 	for i := range cfg.Sinks {
+		if err := selection.CheckSinkRules(cfg, &cfg.Sinks[i]); err != nil {
+			r.problem(err)
+		}
 		checkSink(ctx, &checked{&cfg.Sinks[i], running}, c, &r)
 	}
 	return errors.Join(r.err(), out.End())
@@ -57,7 +60,7 @@ func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report
 	for _, s := range c.Streams() {
 		checkStream(ctx, access, &s, r)
 	}
-	checkPaths(ctx, access, c, r)
+	checkPaths(ctx, access, c, cfg, r)
 	noteLeftOut(c.Chosen.Load(), cfg, r)
 }
 

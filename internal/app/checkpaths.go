@@ -40,27 +40,59 @@ func (s *schemas) of(ctx context.Context, resource change.Resource) *openapi.Doc
 	return document
 }
 
-// rulePaths are the paths of a configured resource, by key.
-func rulePaths(r *config.Resource) map[string][]string {
-	return map[string][]string{"drop": r.Drop, "only": r.Only, "redact": r.Redact.Paths}
+// rules are paths by key, the streams whose objects they are of, and who has them, as it is told.
+type rules struct {
+	who     string
+	paths   map[string][]string
+	streams []selection.Selected
+	open    bool // more streams may come, some day
 }
 
-// checkPaths finds paths that no object can have of any resource that their entry stands for. A wildcard may stand for
-// more, some day.
-func checkPaths(ctx context.Context, access *source.Access, c *cluster, r *report) {
-	known := &schemas{access: access, asked: map[string]*openapi.Document{}}
-	var seen []*config.Resource
+// allRules are those of the resources and of the sinks.
+func allRules(c *cluster, cfg *config.Config) []rules {
+	var all []rules
 	streams := c.Streams()
+	for i := range cfg.Resources {
+		entry := &cfg.Resources[i]
+		all = append(all, rules{
+			who:     fmt.Sprintf("resource %q", entry.Name),
+			paths:   map[string][]string{"drop": entry.Drop, "only": entry.Only, "redact": entry.Redact.Paths},
+			streams: chosen(streams, func(s *selection.Selected) bool { return s.Configured == entry }),
+			open:    source.IsWildcard(entry.Name),
+		})
+	}
+	wildcards := slices.ContainsFunc(cfg.Resources, func(r config.Resource) bool { return source.IsWildcard(r.Name) })
+	for i := range cfg.Sinks {
+		s := &cfg.Sinks[i]
+		wants := c.wantedBy(s)
+		all = append(all, rules{
+			who:     fmt.Sprintf("sink %q", s.Name),
+			paths:   map[string][]string{"drop": s.Drop, "only": s.Only, "redact": s.Redact},
+			streams: chosen(streams, func(s *selection.Selected) bool { return wants == nil || wants(&s.Stream) }),
+			open:    wildcards,
+		})
+	}
+	return all
+}
+
+func chosen(streams []selection.Selected, of func(*selection.Selected) bool) (some []selection.Selected) {
 	for i := range streams {
-		entry := streams[i].Configured
-		if entry == nil || slices.Contains(seen, entry) {
-			continue
+		if of(&streams[i]) {
+			some = append(some, streams[i])
 		}
-		seen = append(seen, entry)
+	}
+	return some
+}
+
+// checkPaths finds paths that no object can have of any resource that they are for. A wildcard may stand for more, some
+// day.
+func checkPaths(ctx context.Context, access *source.Access, c *cluster, cfg *config.Config, r *report) {
+	known := &schemas{access: access, asked: map[string]*openapi.Document{}}
+	for _, of := range allRules(c, cfg) {
 		for _, key := range []string{"drop", "only", "redact"} {
-			for _, path := range rulePaths(entry)[key] {
-				if known.lacks(ctx, streams, entry, path) {
-					reportPath(r, entry, key, path)
+			for _, path := range of.paths[key] {
+				if known.lacks(ctx, of.streams, path) {
+					reportPath(r, &of, key, path)
 				}
 			}
 		}
@@ -70,26 +102,23 @@ func checkPaths(ctx context.Context, access *source.Access, c *cluster, r *repor
 	}
 }
 
-func reportPath(r *report, entry *config.Resource, key, path string) {
-	said := fmt.Sprintf("resource %q: %s path %q: the API server's schemas have no such field", entry.Name, key, path)
-	if source.IsWildcard(entry.Name) {
+func reportPath(r *report, of *rules, key, path string) {
+	said := fmt.Sprintf("%s: %s path %q: the API server's schemas have no such field", of.who, key, path)
+	if of.open {
 		r.note(said + ": correct it, unless it is for resources that are installed later")
 		return
 	}
 	r.problem(usage.Errorf("%s: correct it, or leave it out", said))
 }
 
-// lacks says whether the path is known to lead nowhere in all of the entry's resources.
-func (s *schemas) lacks(ctx context.Context, streams []selection.Selected, entry *config.Resource, path string) bool {
+// lacks says whether the path is known to lead nowhere in all objects of the streams.
+func (s *schemas) lacks(ctx context.Context, streams []selection.Selected, path string) bool {
 	steps, err := transform.Steps(path)
 	if err != nil {
 		return false // which is a problem already
 	}
 	for i := range streams {
 		resource := streams[i].Stream.Resource
-		if streams[i].Configured != entry {
-			continue
-		}
 		document := s.of(ctx, resource)
 		if document == nil {
 			return false
@@ -98,5 +127,5 @@ func (s *schemas) lacks(ctx context.Context, streams []selection.Selected, entry
 			return false
 		}
 	}
-	return true
+	return len(streams) > 0
 }

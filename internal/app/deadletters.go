@@ -42,7 +42,7 @@ func deadLettersOf(cfg *config.Config, c *cluster, f *forms) *deadLetters {
 		}
 		all.names = append(all.names, s.Name)
 		all.dirs[s.Name] = deadletter.New(deadletter.Options{
-			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.name, ClusterUID: c.uid, Form: f.of,
+			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.name, ClusterUID: c.uid, Form: f.ofSink(s.Name),
 			Bytes: int64(s.DeadLetter.Bytes),
 		})
 	}
@@ -118,7 +118,7 @@ func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force b
 	}
 	letter.Sink = head.Sink
 	rec := letter.Record(l.clusterUID)
-	if err := l.forms.reshape(rec); err != nil {
+	if err := l.forms.reshapeFor(head.Sink, rec); err != nil {
 		return "", fmt.Errorf("it was redacted by older rules and cannot be redacted again: %w: delete it, then request the object with exporter snapshot", err)
 	}
 	answer := make(chan pipeline.ReplayEnd, 1)
@@ -161,10 +161,11 @@ func (a *assembly) reshapeLetters(ctx context.Context, all *deadLetters, sinks [
 		s := &sinks[i]
 		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays
 			rec := head.Record(a.cluster.uid)
-			today := f.today(rec.Stream)
+			today := f.today(rec.Stream, s.Name)
 			return rec.Op.OfObject() && today != nil && head.Form != today.Form
 		}
 		err := all.dirs[s.Name].Mend(due, func(l *deadletter.Letter) error {
+			l.Sink = s.Name // whatever it was called when the letter was kept
 			f.reshapeLetter(l, a.cluster.uid, func(rec *change.Record) ([]sink.Message, error) {
 				s.Encoder.Reset()
 				return s.Encoder.Encode(ctx, nil, rec)

@@ -44,6 +44,37 @@ func TestI9FormsAreFoundByNames(t *testing.T) {
 	}
 }
 
+// TestI9ALetterOfASinkHasTheFormOfThatSink, also one that was kept before the sink had rules of its own; what waits for
+// any sink has that of the resource.
+func TestI9ALetterOfASinkHasTheFormOfThatSink(t *testing.T) {
+	cfg := &config.Config{
+		Resources: []config.Resource{{Name: "configmaps"}},
+		Sinks:     []config.Sink{{Name: "open"}, {Name: "narrow", Redact: []string{".data"}}},
+	}
+	c := new(cluster)
+	resource := change.Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap"}
+	stream := &change.Stream{Resource: resource}
+	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: *stream, Names: []string{"configmaps"}, Configured: &cfg.Resources[0]}}})
+	f := newForms(c, cfg, []byte("key"))
+	encode := func(rec *change.Record) ([]sink.Message, error) {
+		return []sink.Message{{Value: append(rec.Object, rec.Before...)}}, nil
+	}
+	if f.ofSink("open")(stream) != f.of(stream) || f.ofSink("narrow")(stream) == f.of(stream) {
+		t.Error("the sinks' forms are not those of their rules")
+	}
+	for _, name := range []string{"open", "narrow"} {
+		l := &deadletter.Letter{
+			Sink: name, Resource: "configmaps", Version: "v1", Op: "updated", Form: f.of(stream),
+			Value: []byte("s3cr3t"), Object: []byte(`{"data":{"a":"s3cr3t"}}`), Before: []byte(`{"data":{"a":"s3cr3t"}}`),
+		}
+		f.reshapeLetter(l, "", encode)
+		all := string(l.Value) + string(l.Object) + string(l.Before)
+		if strings.Contains(all, "s3cr3t") != (name == "open") || l.Form != f.ofSink(name)(stream) {
+			t.Errorf("%s: the letter is %s, of form %s", name, all, l.Form)
+		}
+	}
+}
+
 // TestI9ALetterThatCannotBeShapedSaysNothing but what it was about.
 func TestI9ALetterThatCannotBeShapedSaysNothing(t *testing.T) {
 	cfg := &config.Config{Resources: []config.Resource{{Name: "configmaps", Redact: config.Redaction{Paths: []string{".data"}}}}}

@@ -101,6 +101,9 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := narrow(sinks, a.cfg, forms.key, t.ShapeFailed); err != nil {
+		return err
+	}
 	deadLetters.keepFor(sinks)
 	a.reshapeLetters(ctx, deadLetters, sinks, forms)
 	requests := make(chan pipeline.Request)

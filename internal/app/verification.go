@@ -45,7 +45,9 @@ type verification struct {
 // compared is one stream on its way to a report.
 type compared struct {
 	selection.Selected
-	shape  *shape.Shape // nil takes everything
+	shape  *shape.Shape // of the resource, nil takes everything
+	own    *shape.Shape // the sink's operations, nil takes all of that
+	open   bool         // the sink has a filter: it sees what the resource's rules leave, and nobody else does
 	list   *verify.List
 	result verify.Result
 	proven bool         // the differences are none that are on their way
@@ -92,7 +94,11 @@ func (r *verification) prepare(c *cluster, streams []selection.Selected) (err er
 		if err != nil {
 			return usage.Wrap(err)
 		}
-		r.streams = append(r.streams, &compared{Selected: stream, shape: filter})
+		own, err := shape.New(shape.Options{Ops: r.sink.Ops, Failed: func(*change.Record, error) {}})
+		if err != nil {
+			return usage.Wrap(err)
+		}
+		r.streams = append(r.streams, &compared{Selected: stream, shape: filter, own: own, open: r.sink.Filter != ""})
 	}
 	if len(r.streams) == 0 {
 		return usage.Errorf("sink %s takes none of these resources", r.sink.Name)
@@ -241,25 +247,28 @@ func (r *verification) read(ctx context.Context, s *compared, exactly string) (*
 
 // takes says whether the sink is told of this version, however it came to be.
 func (s *compared) takes(rec *change.Record) bool {
-	if s.shape == nil {
-		return true
-	}
 	for _, op := range []change.Op{change.Added, change.Updated, change.Replaced} {
 		told := *rec
 		told.Op = op
-		if s.shape.Apply(&told); told.Filtered {
+		if s.keepsBack(&told) {
 			return false
 		}
 	}
-	return true
+	return !s.open
+}
+
+// keepsBack says whether the filter of the resource, or ops, keep the record from the sink.
+func (s *compared) keepsBack(rec *change.Record) bool {
+	for _, rules := range []*shape.Shape{s.shape, s.own} {
+		if rules != nil && !rec.Filtered {
+			rules.Apply(rec)
+		}
+	}
+	return rec.Filtered
 }
 
 // tellsDeletes says whether every delete goes to the sink. A filter looks at the last state, which nobody has any more.
 func (s *compared) tellsDeletes() bool {
-	if s.shape == nil {
-		return true
-	}
 	last := &change.Record{Stream: &s.Stream, Op: change.Deleted}
-	s.shape.Apply(last)
-	return s.Configured.Filter == "" && !last.Filtered
+	return s.Configured.Filter == "" && !s.open && !s.keepsBack(last)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const keysOfSink = "deadLetter, file, format, kafka, name, nats, oversize, queue, resources, resync, trim"
+const keysOfSink = "deadLetter, drop, file, filter, format, kafka, name, nats, only, ops, oversize, queue, redact, resources, resync, trim"
 
 // Each file has one problem; the message is the whole line.
 func TestOneProblem(t *testing.T) {
@@ -48,7 +48,7 @@ func TestOneProblem(t *testing.T) {
 		{"number for a secret", "sinks: [{nats: {url: 'nats://h', user: u, password: 7}}]", "sinks[0].nats.password (line 1): want a string; put it in quotes"},
 		{"string for a list", "resources: pods\n", `resources (line 1): want a list, have "pods"`},
 		{"mapping for a list", "sinks: {name: a}\n", "sinks (line 1): want a list, have a mapping"},
-		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of deadLetter, file, format, kafka, name, nats, oversize, queue, resources, resync, trim, have "bus"`},
+		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of ` + keysOfSink + `, have "bus"`},
 		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, subjects, tls, token, url, user, have "nats://h"`},
 		{"list for a resource", "resources: [[pods]]\n", "resources[0] (line 1): want a resource such as pods or {resource: pods, namespaces: [shop]}, have a list"},
 		{"number for a resource", "resources:\n- pods\n- 5\n", "resources[1] (line 3): want a string, have 5; put it in quotes"},
@@ -95,6 +95,9 @@ func TestOneProblem(t *testing.T) {
 		{"namespace", "resources: [{resource: pods, namespaces: [a, B]}]\n", `resources[0].namespaces[1] (line 1): "B" cannot be a namespace; want lower case letters, digits and -`},
 
 		{"policy of large records", sinkWith("oversize: drop"), `sinks[0].oversize (line 4): unknown value "drop"; allowed: deadletter, trim, reject`},
+		{"an operation of a sink", sinkWith("ops: [create]"), `sinks[0].ops[0] (line 4): unknown value "create"; allowed: added, updated, deleted`},
+		{"bare values for a sink", sinkWith("redact: none"), `sinks[0].redact (line 4): want a list, have "none"`},
+		{"operations that are merged", sinkWith("ops: [added]\n  queue: {full: coalesce}"), "sinks[0].ops (line 4): a queue with full: coalesce merges operations; choose block or spool, or leave ops out"},
 		{"cuts that nobody makes", sinkWith("trim: [.data]"), "sinks[0].trim (line 4): needs oversize: trim; set that, or leave it out"},
 		{"word for cuts", sinkWith("trim: .data"), `sinks[0].trim (line 4): want a list, have ".data"`},
 		{"word for dead letters", sinkWith("deadLetter: /d"), `sinks[0].deadLetter (line 4): want a mapping with keys of bytes, dir, have "/d"`},

@@ -18,6 +18,13 @@ type Sink struct {
 	Queue     Queue
 	Resync    Duration // between two full snapshots of all that the sink takes; 0 is never
 
+	// What of that the sink leaves out, after what its resources do.
+	Ops    []string // of Ops; none is all
+	Filter string   // "" is all
+	Only   []string // paths of what is left in; none is all
+	Drop   []string // paths of what is left out
+	Redact []string // paths of what becomes keyed hashes
+
 	// What the sink will never take.
 	Oversize   string     // one of OversizePolicies
 	Trim       []string   // paths that OversizeTrim cuts, after what it cuts by itself
@@ -61,6 +68,16 @@ func (s *Sink) keys() []key {
 		{"queue", section(&s.Queue), "The records that wait in memory for this sink."},
 		{"resync", durations(minResync).into(&s.Resync),
 			"Time between two full snapshots of everything that the sink takes, at least `1m`. Without it, never."},
+		{"ops", list(&s.Ops, Ops()...),
+			"Operations that the sink takes, of those that its resources stream. Without it, all. Not with `full: coalesce`."},
+		{"filter", text(&s.Filter),
+			"A CEL expression, as of a resource, over the objects as the resources' rules leave them. A record for " +
+				"which it fails passes. Without it, all."},
+		{"only", list(&s.Only),
+			"Paths to keep for this sink, beside apiVersion, kind and identity, of what the resources' rules leave in. " +
+				"Without it, everything."},
+		{"drop", list(&s.Drop), "Paths to leave out for this sink."},
+		{"redact", list(&s.Redact), "Paths whose values become keyed hashes for this sink."},
 		{"oversize", firstOf(&s.Oversize, OversizePolicies()),
 			"What happens to an object that is too large for the sink: it is kept as a dead letter with a gap record " +
 				"in its place, it is cut until it fits, or this sink stops."},
@@ -184,6 +201,9 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	}
 	if s.Queue.Spool != 0 && !s.Queue.spools() {
 		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", FullSpool, FullCoalesce)
+	}
+	if len(s.Ops) > 0 && s.Queue.Full == FullCoalesce {
+		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", FullCoalesce, FullBlock, FullSpool)
 	}
 	k.rejected(path, s)
 	k.wanted(path+".resources", s.Resources, resources)

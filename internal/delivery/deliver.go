@@ -77,6 +77,9 @@ func (l *Listener) deliverPlain(ctx context.Context, batch []*change.Record) err
 	l.Recovery.With(func(r *line.Recovery) { r.Undeleted.Taken(batch) })
 	batch, err := l.skipDelivered(batch)
 	if err == nil {
+		batch, err = l.narrow(batch)
+	}
+	if err == nil {
 		err = l.replaceWithheld(ctx, batch)
 	}
 	for err == nil && len(batch) > 0 {

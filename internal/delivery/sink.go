@@ -16,7 +16,10 @@ type Sink struct {
 	Encoder Encoder
 	// Wants says whether the sink takes the stream's records; nil is all.
 	Wants func(*change.Stream) bool
-	Queue fifo.Limit
+	// Narrow is what the sink's own rules leave of a record, which others share; it is Filtered where they leave
+	// nothing. nil leaves it as it is.
+	Narrow func(*change.Record) *change.Record
+	Queue  fifo.Limit
 	// Coalesce makes the queue hold the newest record of each object alone.
 	Coalesce bool
 	// Spool is how many bytes on disk, about, take what a full queue does not; 0 makes the streams wait. A queue that
