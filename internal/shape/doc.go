@@ -7,6 +7,6 @@
 //     or sink. An object that cannot be redacted goes on with its identity only.
 //   - The rules of a resource make one form, which all sinks share, and the kept objects. A sink's own rules come after
 //     them, when its records leave its queue (Shape.Narrowed): to shape before the queue was refused, since each sink
-//     would hold its own bytes, and what waits on disk would have the rules of another day. So a sink can only see less,
-//     and neither ids nor the inventory nor what is found in a log depend on it.
+//     would hold its own bytes, and what waits on disk would have the rules of another day. So a sink can only see
+//     less, and neither ids nor the inventory nor what is found in a log depend on it.
 package shape
