@@ -238,7 +238,7 @@ func sizeOf(t *testing.T, dir string) (size int64) {
 }
 
 func TestI2AdvanceOverTellsWhoIsMissing(t *testing.T) {
-	tracker := NewTracker()
+	tracker := &Tracker{}
 	for seq := uint64(1); seq <= 3; seq++ {
 		must(t, tracker.Add(&change.Record{Seq: seq}, 0b11))
 	}
@@ -251,7 +251,7 @@ func TestI2AdvanceOverTellsWhoIsMissing(t *testing.T) {
 	if want := "1:10 2:0"; strings.Join(got, " ") != want {
 		t.Errorf("advanced over %v, want %s: record 3 waits for listener 0", got, want)
 	}
-	if tracker.Len() != 1 {
-		t.Errorf("%d records are left", tracker.Len())
+	if tracker.length != 1 {
+		t.Errorf("%d records are left", tracker.length)
 	}
 }

@@ -34,12 +34,6 @@ type tracked struct {
 // minRing is the ring's smallest length.
 const minRing = 64
 
-// NewTracker returns an empty tracker.
-func NewTracker() *Tracker { return &Tracker{} }
-
-// Len is the number of records that were added and not yet given back by Advance.
-func (t *Tracker) Len() int { return t.length }
-
 // First is the Seq of the oldest record that Advance has not given back, false where there is none.
 func (t *Tracker) First() (seq uint64, ok bool) {
 	if t.length == 0 {

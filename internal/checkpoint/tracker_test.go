@@ -51,7 +51,7 @@ func (o *oracle) advance() []*change.Record {
 
 // play runs the script on both and compares after every step.
 func play(t *testing.T, script []byte) {
-	tracker, slow := NewTracker(), newOracle()
+	tracker, slow := &Tracker{}, newOracle()
 	var seq uint64
 	for len(script) >= 2 {
 		step, arg := script[0], script[1]
@@ -95,8 +95,8 @@ func compareAdvance(t *testing.T, tracker *Tracker, slow *oracle) {
 func compareFirst(t *testing.T, tracker *Tracker, slow *oracle) {
 	t.Helper()
 	first, ok := tracker.First()
-	if tracker.Len() != len(slow.records) || ok != (len(slow.records) > 0) || ok && first != slow.records[0].Seq {
-		t.Fatalf("Len %d, First %d %v, the oracle has %d records", tracker.Len(), first, ok, len(slow.records))
+	if tracker.length != len(slow.records) || ok != (len(slow.records) > 0) || ok && first != slow.records[0].Seq {
+		t.Fatalf("Len %d, First %d %v, the oracle has %d records", tracker.length, first, ok, len(slow.records))
 	}
 }
 
@@ -139,7 +139,7 @@ func TestI2GapHoldsThePrefix(t *testing.T) {
 }
 
 func TestI1BrokenPromisesAreErrors(t *testing.T) {
-	tracker := NewTracker()
+	tracker := &Tracker{}
 	must(t, tracker.Add(&change.Record{Seq: 5}, 0b1))
 	must(t, tracker.Add(&change.Record{Seq: 7}, 0b10))
 	must(t, tracker.Ack(0, 5))
@@ -184,7 +184,7 @@ func TestI6TrackerReleases(t *testing.T) {
 }
 
 func BenchmarkTracker(b *testing.B) {
-	tracker, rec := NewTracker(), make([]change.Record, 1000)
+	tracker, rec := &Tracker{}, make([]change.Record, 1000)
 	var done []*change.Record
 	var seq uint64
 	cpu := cpuTime(b)
@@ -205,7 +205,7 @@ func BenchmarkTracker(b *testing.B) {
 
 // TestAllocations is a bound of what a record costs: a tracker that has grown to its work needs no more.
 func TestAllocations(t *testing.T) {
-	tracker, rec := NewTracker(), &change.Record{}
+	tracker, rec := &Tracker{}, &change.Record{}
 	batch := make([]*change.Record, 0, 20)
 	got := testing.AllocsPerRun(1000, func() {
 		for range 20 {

@@ -249,3 +249,9 @@ func TestI6AReaderThatReadsNothingIsDropped(t *testing.T) {
 	await("there", 1)
 	await("dropped", 0)
 }
+
+func (r *readers) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.here + r.away
+}

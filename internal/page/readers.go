@@ -51,9 +51,3 @@ func (r *readers) leave(give func()) {
 	defer r.mu.Unlock()
 	give()
 }
-
-func (r *readers) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.here + r.away
-}

@@ -145,7 +145,3 @@ func (r *run) forget(s Source) error {
 	r.line.Forget(name)
 	return nil
 }
-
-func isNamed(name string) func(*change.Stream) bool {
-	return func(s *change.Stream) bool { return s.String() == name }
-}

@@ -20,16 +20,12 @@ const (
 	codeNoCoordinator      = 15
 	codeInvalidTopic       = 17
 	codeTopicForbidden     = 29
-	codeNoProducer         = 31 // CLUSTER_AUTHORIZATION_FAILED
 	codeInvalidPartitions  = 37
 	codeInvalidReplication = 38
 	codeInvalidAssignment  = 39
 	codeInvalidConfig      = 40
 	codePolicy             = 44 // POLICY_VIOLATION
 	codeOutOfOrder         = 45
-	codeDuplicate          = 46
-	codeUnknownProducer    = 59
-	codeProducerMapping    = 49
 )
 
 var (

@@ -18,7 +18,6 @@ type Batch struct {
 	LastDelta  int32 // compaction may have taken the record with this delta; the offset was given all the same
 	Count      int32 // 0 where compaction left nothing but the producer's state
 	BaseTime   int64 // milliseconds since 1970
-	MaxTime    int64
 	Producer   Producer
 	Codec      Codec
 	Control    bool // it holds a marker: Marker reads it
@@ -67,7 +66,6 @@ func parse(b []byte) *Batch {
 		LastDelta:  int32(be.Uint32(b[atLastDelta:])),
 		Count:      int32(be.Uint32(b[atCount:])),
 		BaseTime:   int64(be.Uint64(b[atBaseTime:])),
-		MaxTime:    int64(be.Uint64(b[atMaxTime:])),
 		Producer: Producer{
 			ID: int64(be.Uint64(b[atProducer:])), Epoch: int16(be.Uint16(b[atProdEpoch:])),
 			Sequence: int32(be.Uint32(b[atSequence:])), Transactional: attributes&transactionalMask != 0,

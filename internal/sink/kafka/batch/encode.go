@@ -105,16 +105,6 @@ func (e *Encoder) seal(b []byte, codec Codec, p Producer) {
 	be.PutUint32(b[atCRC:], checksum(b[atAttributes:]))
 }
 
-// SizeBound is at least what the record adds to a batch without compression, in bytes.
-func SizeBound(r *Record) int {
-	const longest = 10 + 1 + 10 + 5 + 5 + 5 + 5 // every number of a record at its largest
-	n := longest + len(r.Key) + len(r.Value)
-	for i := range r.Headers {
-		n += 10 + len(r.Headers[i].Name) + len(r.Headers[i].Value)
-	}
-	return n
-}
-
 // bodySize is the size of a record behind its length.
 func bodySize(r *Record, timeDelta, offsetDelta int64) int {
 	n := 1 + varintSize(timeDelta) + varintSize(offsetDelta) + bytesSize(r.Key) + bytesSize(r.Value) + varintSize(int64(len(r.Headers)))

@@ -26,11 +26,8 @@ type FetchRequest struct {
 type FetchResult struct {
 	// Records are record batches as the broker stores them: the first may begin before the offset, the last may be cut
 	// off, batches may be empty, control batches are in between. The caller owns it.
-	Records       []byte
-	HighWatermark int64
-	LastStable    int64
-	LogStart      int64
-	Aborted       []Aborted // only with Committed; sorted by FirstOffset
+	Records []byte
+	Aborted []Aborted // only with Committed; sorted by FirstOffset
 }
 
 // Aborted is a transaction of which Records may hold batches that do not count: those of the producer from FirstOffset
@@ -106,7 +103,10 @@ func readFetched(answer led, request *FetchRequest) (FetchResult, error) {
 	}
 	topics, topic, partitions, number := in.count(1), in.text(), in.count(1), in.int32()
 	failure.Code = in.int16()
-	result := FetchResult{HighWatermark: in.int64(), LastStable: in.int64(), LogStart: in.int64()}
+	in.int64() // high watermark
+	in.int64() // last stable offset
+	in.int64() // start of the log
+	var result FetchResult
 	for range in.count(16) {
 		result.Aborted = append(result.Aborted, Aborted{ProducerID: in.int64(), FirstOffset: in.int64()})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/segmentio/kafka-go/protocol"
 )
@@ -25,9 +24,7 @@ type ProduceRequest struct {
 
 // ProduceResult is the broker's answer.
 type ProduceResult struct {
-	BaseOffset    int64     // of the batch, also where it is a repeated one that the broker has already
-	LogAppendTime time.Time // zero, unless the topic takes its own time
-	LogStart      int64     // the first offset of the log
+	BaseOffset int64 // of the batch, also where it is a repeated one that the broker has already
 }
 
 func (r *ProduceRequest) String() string {
@@ -98,11 +95,9 @@ func readProduced(answer led, request *ProduceRequest) (ProduceResult, error) {
 	topics, topic, partitions, number := in.count(1), in.text(), in.count(1), in.int32()
 	failure := &Error{Code: in.int16(), Request: request.String(), Needs: "WRITE on topic " + request.Topic}
 	result := ProduceResult{BaseOffset: in.int64()}
-	if at := in.int64(); at >= 0 {
-		result.LogAppendTime = time.UnixMilli(at)
-	}
+	in.int64() // when the log took it
 	if message.version >= 5 {
-		result.LogStart = in.int64()
+		in.int64() // start of the log
 	}
 	if message.version >= 8 {
 		failure.Records = in.records()

@@ -4,19 +4,15 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/segmentio/kafka-go/protocol/describeconfigs"
 )
 
 // Settings are those of a topic's settings that delivery depends on. What the broker does not tell is zero.
 type Settings struct {
-	MaxMessageBytes   int               // of a whole batch as it is sent, compressed
-	MinInsyncReplicas int               // that must have a batch before it is acknowledged
-	CleanupPolicy     string            // "delete", "compact" or "compact,delete"
-	Retention         time.Duration     // of cleanup.policy delete; negative is for ever
-	RetentionBytes    int64             // a partition, of cleanup.policy delete; negative is without limit
-	Values            map[string]string // all settings, as the broker writes them
+	MaxMessageBytes   int    // of a whole batch as it is sent, compressed
+	MinInsyncReplicas int    // that must have a batch before it is acknowledged
+	CleanupPolicy     string // "delete", "compact" or "compact,delete"
 }
 
 // The topic's settings that Settings has a field for.
@@ -24,8 +20,6 @@ const (
 	maxMessageBytes   = "max.message.bytes"
 	minInsyncReplicas = "min.insync.replicas"
 	cleanupPolicy     = "cleanup.policy"
-	retentionMs       = "retention.ms"
-	retentionBytes    = "retention.bytes"
 )
 
 const resourceTopic int8 = 2
@@ -53,23 +47,16 @@ func (c *Cluster) Settings(ctx context.Context, topic string) (Settings, error) 
 }
 
 func settingsOf(topic string, values map[string]string) (Settings, error) {
-	settings := Settings{CleanupPolicy: values[cleanupPolicy], Values: values}
-	numbers := map[string]int64{maxMessageBytes: 0, minInsyncReplicas: 0, retentionMs: 0, retentionBytes: 0}
-	for name := range numbers {
+	settings := Settings{CleanupPolicy: values[cleanupPolicy]}
+	for name, number := range map[string]*int{maxMessageBytes: &settings.MaxMessageBytes, minInsyncReplicas: &settings.MinInsyncReplicas} {
 		value, given := values[name]
 		if !given {
 			continue
 		}
-		number, err := strconv.ParseInt(value, 10, 64)
-		if err != nil {
+		var err error
+		if *number, err = strconv.Atoi(value); err != nil {
 			return Settings{}, fmt.Errorf("look up the settings of topic %s: %s is %q, not a number", topic, name, value)
 		}
-		numbers[name] = number
 	}
-	settings.MaxMessageBytes, settings.MinInsyncReplicas = int(numbers[maxMessageBytes]), int(numbers[minInsyncReplicas])
-	settings.Retention = time.Duration(min(numbers[retentionMs], int64(maxDuration/time.Millisecond))) * time.Millisecond
-	settings.RetentionBytes = numbers[retentionBytes]
 	return settings, nil
 }
-
-const maxDuration time.Duration = 1<<63 - 1

@@ -18,7 +18,6 @@ type Partition struct {
 	ID       int32
 	Leader   int32 // broker id; -1 while there is none
 	Replicas []int32
-	ISR      []int32
 }
 
 // partition names one log.
@@ -43,7 +42,7 @@ func topicOf(answer *metadata.ResponseTopic) (Topic, error) {
 		if p.PartitionIndex < 0 || int(p.PartitionIndex) >= len(topic.Partitions) {
 			return Topic{}, fmt.Errorf("look up topic %s: partition %d of %d", answer.Name, p.PartitionIndex, len(topic.Partitions))
 		}
-		topic.Partitions[p.PartitionIndex] = Partition{ID: p.PartitionIndex, Leader: p.LeaderID, Replicas: p.ReplicaNodes, ISR: p.IsrNodes}
+		topic.Partitions[p.PartitionIndex] = Partition{ID: p.PartitionIndex, Leader: p.LeaderID, Replicas: p.ReplicaNodes}
 	}
 	if slices.ContainsFunc(topic.Partitions, func(p Partition) bool { return p.ID < 0 }) {
 		return Topic{}, fmt.Errorf("look up topic %s: a partition is named twice", answer.Name)
