@@ -31,7 +31,16 @@ func (b *Balance) Enter() { *b = Balance{depth: 1} }
 
 // Skip goes on with p and returns the length of what of it belongs to the value, or -1 if the end is not in p.
 func (b *Balance) Skip(p []byte) int {
-	for i := 0; i < len(p); {
+	i, end := b.skipBlocks(p)
+	if end {
+		return i
+	}
+	return b.skipRest(p, i)
+}
+
+// skipRest is Skip from i on, by words.
+func (b *Balance) skipRest(p []byte, i int) int {
+	for i < len(p) {
 		i += b.skipWords(p[i:])
 		for stop := min(i+wordBytes, len(p)); i < stop; i++ {
 			if b.Step(p[i]) {
@@ -43,8 +52,7 @@ func (b *Balance) Skip(p []byte) int {
 }
 
 // skipWords steps over the words of p that cannot hold the end, as they close fewer brackets than are open, up to one
-// where a backslash follows a backslash. This loop is where a stream's time goes: it calls nothing, so that all it
-// needs stays in registers.
+// where a backslash follows a backslash. It calls nothing, so that all it needs stays in registers.
 func (b *Balance) skipWords(p []byte) int {
 	depth, quoted, escape := b.depth, b.quoted, b.escape
 	i := 0

@@ -106,27 +106,3 @@ func TestDepthDoesNotMatter(t *testing.T) {
 		}
 	}
 }
-
-// TestEscapedTextEndsWhereStepsSay has texts with rows of backslashes, over the borders of words, too.
-func TestEscapedTextEndsWhereStepsSay(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(7, 8))
-	for range 30_000 {
-		var text strings.Builder
-		text.WriteString(strings.Repeat("a", rnd.IntN(200)))
-		for range rnd.IntN(60) {
-			text.WriteString(strings.Repeat(`\`, rnd.IntN(5)*2) + []string{"a", `\"`, `\n`, `\"b\":\"`, strings.Repeat("é{", rnd.IntN(40))}[rnd.IntN(5)])
-		}
-		text.WriteString([]string{`"`, `"}`, "", `\`}[rnd.IntN(4)] + strings.Repeat(`"`, rnd.IntN(300)))
-		want, escaped := -1, false
-		for i, c := range []byte(text.String()) {
-			if c == '"' && !escaped {
-				want = i + 1
-				break
-			}
-			escaped = c == '\\' && !escaped
-		}
-		if got := skipEscaped([]byte(text.String())); got != want {
-			t.Fatalf("skipEscaped(%q) is %d, want %d", text.String(), got, want)
-		}
-	}
-}

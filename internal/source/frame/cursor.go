@@ -188,42 +188,11 @@ func (c *cursor) skipLongString(p []byte, i int) (plain bool) {
 		c.pos += i + n + 2
 		return true
 	}
-	n = skipEscaped(p[i+slash:])
+	n = scan.TextEnd(p[i+slash:])
 	if n < 0 {
 		c.giveUp()
 		return false
 	}
 	c.pos += 1 + i + slash + n
 	return false
-}
-
-// skipEscaped returns the length of the rest of a string, with its quote, or -1. Text within text (the last applied
-// configuration) has a backslash in nearly every word: looking for the next quote would stop at each.
-func skipEscaped(p []byte) int {
-	i, escape := 0, uint64(0)
-	for i < len(p) {
-		for ; i <= len(p)-wordBytes; i += wordBytes {
-			low, other := lanes(load(p, i))
-			slash := equal(low, backslashes) &^ other
-			escaped := slash<<8 | escape<<7
-			if slash&escaped != 0 {
-				break // a backslash after a backslash
-			}
-			if quote := equal(low, quotes) &^ other &^ escaped; quote != 0 {
-				return i + bits.TrailingZeros64(quote)/8 + 1
-			}
-			escape = slash >> 63
-		}
-		for stop := min(i+wordBytes, len(p)); i < stop; i++ {
-			switch {
-			case escape != 0:
-				escape = 0
-			case p[i] == '\\':
-				escape = 1
-			case p[i] == '"':
-				return i + 1
-			}
-		}
-	}
-	return -1
 }
