@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"strconv"
@@ -17,16 +18,19 @@ type scalar[T any] struct {
 	want  string // what a message asks for
 	bound string // the same, where the value is outside of its bounds
 	types []string
-	plain bool // a string that must be written as one: 7 and true are mistakes
+	form  Schema // what else a JSON Schema says of it; nil is nothing
+	plain bool   // a string that must be written as one: 7 and true are mistakes
 	parse func(text string) (T, error)
 	check func(T) bool // false is outside of the bounds; nil is without
 }
 
 // into is the value of a key that holds one word.
 func (s scalar[T]) into(target *T) value {
+	schema := Schema{"type": s.schemaType()}
+	maps.Copy(schema, s.form)
 	return value{
 		kind:   s.kind,
-		schema: Schema{"type": s.schemaType()},
+		schema: schema,
 		read:   func(d *decoder, path string, n *yaml.Node) { s.read(d, path, n, target) },
 		check: func(k *checker, path string) {
 			if s.check == nil || isZero(target) {
@@ -144,6 +148,7 @@ func sizes(least Size) scalar[Size] {
 	return scalar[Size]{
 		kind: "size", want: "a size such as 64Mi", bound: fmt.Sprintf("a size of at least %s", least),
 		types: []string{"integer", "string"}, parse: ParseSize,
+		form:  Schema{"minimum": int64(least), "pattern": `^([0-9]+(Ki|Mi|Gi|Ti|k|M|G|T)?|.*\$\{.*)$`},
 		check: func(s Size) bool { return s >= least },
 	}
 }
@@ -170,6 +175,8 @@ func durations(least Duration) scalar[Duration] {
 	}
 	return scalar[Duration]{
 		kind: "duration", want: want, bound: bound, types: []string{"string", "integer"}, parse: ParseDuration,
+		// A number without a unit is 0.
+		form:  Schema{"minimum": 0, "maximum": 0, "pattern": `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+|.*\$\{.*)$`},
 		check: func(d Duration) bool { return d == 0 || d >= max(least, 0) },
 	}
 }

@@ -72,7 +72,8 @@ func install(t *testing.T, resources string) *installed {
 	t.Helper()
 	dir := t.TempDir()
 	i := &installed{config: filepath.Join(dir, "config.yaml"), out: filepath.Join(dir, "out.ndjson"), state: filepath.Join(dir, "state")}
-	objects := render(t, newNamespace(t), "config:\n  resources: "+resources+"\n  sinks: [{name: out, file: {path: "+i.out+"}}]\n  state: {dir: "+i.state+"}\n")
+	objects := render(t, newNamespace(t), "config:\n  resources: "+resources+"\n  sinks: [{name: out, file: {path: "+i.out+"}}]\n  state: {dir: "+i.state+"}\n"+
+		"extraVolumes: [{name: out, emptyDir: {}}]\nextraVolumeMounts: [{name: out, mountPath: "+dir+"}]\n")
 	newApplier(t).applyAll(objects)
 	i.account = accountOf(t, objects)
 	write(t, i.config, configOf(t, objects))

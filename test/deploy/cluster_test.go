@@ -165,6 +165,9 @@ func acceptPod(t *testing.T, objects []*unstructured.Unstructured) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, own, _ := unstructured.NestedSlice(set.Object, "spec", "volumeClaimTemplates"); !own {
+		volumes = volumes[1:] // it has its own
+	}
 	claim := map[string]any{"name": "state", "persistentVolumeClaim": map[string]any{"claimName": "state-" + pod.GetName()}}
 	if err := unstructured.SetNestedSlice(template, append(volumes, claim), "spec", "volumes"); err != nil {
 		t.Fatal(err)

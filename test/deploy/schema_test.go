@@ -42,6 +42,22 @@ func TestBadValuesAreRefusedByTheirNames(t *testing.T) {
 		{"type in a sink", "config: {sinks: [{file: {path: 7}}]}", "at '/config/sinks/0/file/path': got number, want string"},
 		{"key of a resource", "config: {resources: [{resource: pods, namespace: shop}]}", "additional properties 'namespace' not allowed"},
 		{"everything", `config: {resources: [pods, "*"]}`, `config.resources[1]: "*" needs a role that may list and watch everything, Secrets among it: set rbac.wildcard to true, or name the resources`},
+		{"size of the exporter", "config: {sinks: [{file: {path: '-', rotate: 5MB}}]}", "at '/config/sinks/0/file/rotate': '5MB' does not match pattern"},
+		{"duration without a unit", "config: {discovery: {interval: 10}}", "at '/config/discovery/interval': maximum: got 10, want 0"},
+		{"duration of another language", "config: {discovery: {interval: 10 seconds}}", "at '/config/discovery/interval': '10 seconds' does not match pattern"},
+		{"password", "config: {sinks: [{name: bus, nats: {url: 'nats://x:4222', user: me, password: plain}}]}",
+			"config.sinks[0].nats.password: it would be readable in a ConfigMap: write ${NAME} here, and the Secret that has it under secretEnv.NAME"},
+		{"password of an URL", "config: {sinks: [{name: bus, nats: {url: 'nats://me:plain@x:4222'}}]}",
+			"config.sinks[0].nats.url: its password would be readable in a ConfigMap: write ${NAME} in its place"},
+		{"key of the hashes", "config: {redactKey: plain}", "config.redactKey: it would be readable in a ConfigMap"},
+		{"file on no volume", "config: {sinks: [{name: out, file: {path: /var/log/out.ndjson}}]}",
+			"config.sinks[0].file.path: /var/log/out.ndjson is on no volume, so it cannot be written: use a path below /var/lib/kubecdc, or add a volume"},
+		{"letters on no volume", "config: {sinks: [{name: log, file: {path: '-'}, deadLetter: {dir: /var/lib/kubecdcx}}]}", "config.sinks[0].deadLetter.dir: /var/lib/kubecdcx is on no volume"},
+		{"spools that are larger than the volume", "config: {sinks: [{name: a, nats: {url: 'nats://x'}, queue: {full: spool, spool: 1Gi}}, {name: b, nats: {url: 'nats://y'}, queue: {full: coalesce, spool: 1.1G}}]}",
+			"at '/config/sinks/1/queue/spool': '1.1G' does not match pattern"},
+		{"spools that are together larger than the volume", "config: {sinks: [{name: a, nats: {url: 'nats://x'}, queue: {full: spool, spool: 1Gi}}, {name: b, nats: {url: 'nats://y'}, queue: {full: coalesce, spool: 1025Mi}}]}",
+			"persistence.size: 2Gi is less than the spools may take, which is 1Gi for config.sinks[0].queue.spool, 1025Mi for config.sinks[1].queue.spool: enlarge the volume, or lower the spools"},
+		{"spool of the default size", "config: {sinks: [{name: a, nats: {url: 'nats://x'}, queue: {full: spool}}]}", "persistence.size: 2Gi is less than the spools may take, which is 10Gi for"},
 		{"group unknown", "config: {resources: [certificates]}", `config.resources[0]: "certificates" is none of Kubernetes' own resources: write it with its group, as in certificates.cert-manager.io`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -71,7 +87,8 @@ func TestExampleConfigurationPassesThroughUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	passed := configOf(t, render(t, "x", `{"config":`+string(values)+`}`))
+	mounted := `"extraVolumeMounts":[{"mountPath":"/var/lib/kubecdc-letters"},{"mountPath":"/var/log/kubecdc"}],"persistence":{"size":"100Gi"}`
+	passed := configOf(t, render(t, "x", `{`+mounted+`,"config":`+string(values)+`}`))
 	if got, want := parsed(t, passed), parsed(t, example); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -45,6 +45,12 @@ files:
   - {path: /etc/kubecdc/ca, configMap: ca}
 serviceAccount: {name: reader, annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/cdc"}}
 persistence: {size: 10Gi, storageClassName: fast, accessMode: ReadWriteOncePod}
+env: [{name: HTTPS_PROXY, value: "http://proxy:3128"}, {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
+extraArgs: [--log-level=debug]
+restartOnSecrets: false
+deadNodeSeconds: 5
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {a: b}}}]
+test: {image: "registry.example.com/busybox:1"}
 resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: "2", memory: 2Gi}}
 terminationGracePeriodSeconds: 60
 podSecurity: {runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000}
@@ -67,8 +73,15 @@ extraVolumes: [{name: out, emptyDir: {}}]
 extraVolumeMounts: [{name: out, mountPath: /out}]
 `
 
+// ownClaim uses a volume that somebody else made, and has Kubernetes' own patience with dead nodes.
+const ownClaim = `
+persistence: {existingClaim: mine}
+deadNodeSeconds: null
+config: {sinks: [{name: out, file: {path: /var/lib/kubecdc/out.ndjson}}]}
+`
+
 func valueSets() map[string]string {
-	return map[string]string{"defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption}
+	return map[string]string{"own claim": ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption}
 }
 
 // render is the release "kubecdc" with the values.

@@ -1,4 +1,4 @@
-// Package chart renders the chart as Helm does, with Helm's own packages, and without a cluster.
+// Package chart renders the chart as Helm does, with Helm's own packages.
 package chart
 
 import (
@@ -12,10 +12,12 @@ import (
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
 )
 
 // Release is what is installed.
@@ -25,6 +27,8 @@ type Release struct {
 	Namespace string
 	Values    string // YAML, over the chart's own
 	Cluster   string // is config.cluster where the values have none
+	// Server is asked for what templates look up; nil is no server, as with helm template.
+	Server *rest.Config
 }
 
 // Render returns the objects in the order of their files. The error is Helm's: a value that the schema refuses is named
@@ -44,11 +48,18 @@ func Render(r Release) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.Render(loaded, values)
+	files, err := r.render(loaded, values)
 	if err != nil {
 		return nil, err
 	}
 	return decodeAll(files)
+}
+
+func (r *Release) render(loaded *chart.Chart, values common.Values) (map[string]string, error) {
+	if r.Server == nil {
+		return engine.Render(loaded, values)
+	}
+	return engine.RenderWithClient(loaded, values, r.Server)
 }
 
 // name gives the cluster its name.

@@ -1,0 +1,112 @@
+{{- /*
+What the schema cannot say. Each message names the value, and what to change.
+*/ -}}
+{{- define "kubecdc.checks" -}}
+{{- include "kubecdc.checkPlain" (dict "at" "config" "value" .Values.config) -}}
+{{- range $i, $sink := .Values.config.sinks -}}
+  {{- $at := printf "config.sinks[%d]" $i -}}
+  {{- with $sink.file -}}
+    {{- include "kubecdc.checkPath" (dict "at" (printf "%s.file.path" $at) "path" .path "root" $) -}}
+  {{- end -}}
+  {{- with $sink.deadLetter -}}
+    {{- with .dir -}}{{- include "kubecdc.checkPath" (dict "at" (printf "%s.deadLetter.dir" $at) "path" . "root" $) -}}{{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- if not .Values.persistence.existingClaim -}}
+  {{- include "kubecdc.checkSpools" . -}}
+  {{- include "kubecdc.checkResize" . -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A ConfigMap is no place for a password: everybody who may read it has it. */ -}}
+{{- define "kubecdc.checkPlain" -}}
+{{- $at := .at -}}
+{{- if kindIs "map" .value -}}
+  {{- range $key, $value := .value -}}
+    {{- $path := printf "%s.%s" $at $key -}}
+    {{- if and (kindIs "string" $value) (has $key (list "password" "token" "clientSecret" "redactKey")) $value (not (contains "${" $value)) -}}
+      {{- fail (printf "%s: it would be readable in a ConfigMap: write ${NAME} here, and the Secret that has it under secretEnv.NAME" $path) -}}
+    {{- end -}}
+    {{- if and (kindIs "string" $value) (eq $key "url") (regexMatch "://[^/@]*:[^/@$]+@" $value) -}}
+      {{- fail (printf "%s: its password would be readable in a ConfigMap: write ${NAME} in its place, and the Secret that has it under secretEnv.NAME" $path) -}}
+    {{- end -}}
+    {{- include "kubecdc.checkPlain" (dict "at" $path "value" $value) -}}
+  {{- end -}}
+{{- else if kindIs "slice" .value -}}
+  {{- range $i, $value := .value -}}
+    {{- include "kubecdc.checkPlain" (dict "at" (printf "%s[%d]" $at $i) "value" $value) -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The container's own file system is read-only, and what is in it is lost with the pod. */ -}}
+{{- define "kubecdc.checkPath" -}}
+{{- $path := .path -}}
+{{- $places := list .root.Values.config.state.dir -}}
+{{- range .root.Values.extraVolumeMounts -}}{{- $places = append $places .mountPath -}}{{- end -}}
+{{- $inside := or (eq $path "-") (contains "${" $path) -}}
+{{- range $places -}}
+  {{- $inside = or $inside (eq (trimSuffix "/" .) $path) (hasPrefix (printf "%s/" (trimSuffix "/" .)) $path) -}}
+{{- end -}}
+{{- if not $inside -}}
+  {{- fail (printf "%s: %s is on no volume, so it cannot be written: use a path below %s, or add a volume with extraVolumes and extraVolumeMounts" .at $path .root.Values.config.state.dir) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A number of bytes: 1048576, "64Mi", "1.5Gi". What is none, such as ${SIZE}, is 0. */ -}}
+{{- define "kubecdc.bytes" -}}
+{{- $text := toString . -}}
+{{- if kindIs "float64" . -}}{{- $text = printf "%.0f" . -}}{{- end -}}
+{{- $factors := dict "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 -}}
+{{- $number := regexFind "^[0-9]+([.][0-9]+)?" $text -}}
+{{- $factor := get $factors (trimPrefix $number $text) -}}
+{{- if and $number $factor -}}{{- printf "%.0f" (mulf (float64 $number) $factor) -}}{{- else -}}0{{- end -}}
+{{- end -}}
+
+{{- /* A spool that is larger than the volume fills it, and then nothing can be saved. */ -}}
+{{- define "kubecdc.checkSpools" -}}
+{{- $all := 0 -}}
+{{- $spools := list -}}
+{{- range $i, $sink := .Values.config.sinks -}}
+  {{- $queue := default dict $sink.queue -}}
+  {{- $spool := "" -}}
+  {{- if eq (toString $queue.full) "spool" -}}{{- $spool = default "10Gi" $queue.spool -}}{{- end -}}
+  {{- if and (eq (toString $queue.full) "coalesce") $queue.spool -}}{{- $spool = $queue.spool -}}{{- end -}}
+  {{- if $spool -}}
+    {{- $all = addf $all (include "kubecdc.bytes" $spool | float64) -}}
+    {{- $spools = append $spools (printf "%s for config.sinks[%d].queue.spool" (toString $spool) $i) -}}
+  {{- end -}}
+{{- end -}}
+{{- if gt (float64 $all) (include "kubecdc.bytes" .Values.persistence.size | float64) -}}
+  {{- fail (printf "persistence.size: %s is less than the spools may take, which is %s: enlarge the volume, or lower the spools" .Values.persistence.size (join ", " $spools)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Kubernetes does not let a StatefulSet change the size of its volumes. It is looked up where there is a cluster. */ -}}
+{{- define "kubecdc.checkResize" -}}
+{{- $name := include "kubecdc.fullname" . -}}
+{{- $set := lookup "apps/v1" "StatefulSet" .Release.Namespace $name -}}
+{{- $new := .Values.persistence.size -}}
+{{- range (dig "spec" "volumeClaimTemplates" list $set) -}}
+  {{- $have := .spec.resources.requests.storage -}}
+  {{- if ne (include "kubecdc.bytes" $have) (include "kubecdc.bytes" $new) -}}
+    {{- fail (printf "persistence.size: the volume of StatefulSet %s has %s, and Kubernetes does not let it change to %s: run kubectl -n %s patch pvc state-%s-0 -p '{\"spec\":{\"resources\":{\"requests\":{\"storage\":\"%s\"}}}}' and kubectl -n %s delete statefulset %s --cascade=orphan, then upgrade again (docs/deploying.md, Changing the volume)" $name $have $new $.Release.Namespace $name $new $.Release.Namespace $name) -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* What the Secrets and ConfigMaps have that the pod reads when it starts. "" is none, or no cluster. */ -}}
+{{- define "kubecdc.foreign" -}}
+{{- $all := dict -}}
+{{- range $ref := .Values.secretEnv -}}
+  {{- $_ := set $all (printf "secret/%s" $ref.name) (dig "data" dict (lookup "v1" "Secret" $.Release.Namespace $ref.name)) -}}
+{{- end -}}
+{{- range $file := .Values.files -}}
+  {{- if $file.secret -}}
+    {{- $_ := set $all (printf "secret/%s" $file.secret) (dig "data" dict (lookup "v1" "Secret" $.Release.Namespace $file.secret)) -}}
+  {{- else -}}
+    {{- $_ := set $all (printf "configmap/%s" $file.configMap) (dig "data" dict (lookup "v1" "ConfigMap" $.Release.Namespace $file.configMap)) -}}
+  {{- end -}}
+{{- end -}}
+{{- if $all -}}{{- toJson $all -}}{{- end -}}
+{{- end -}}
