@@ -59,7 +59,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 		done; \
 	done
 
-BENCHES := source stages encode file scale snapshot restart start idle kafka nats spool latency
+BENCHES := source stages encode file scale snapshot restart start idle kafka hot nats spool latency
 
 .PHONY: bench
 bench: ## all benchmarks, each beside its limit; their figures are written into bench/RESULTS.md
@@ -104,6 +104,10 @@ bench-idle: ## memory and CPU time of 200 quiet resources with two sinks
 .PHONY: bench-kafka
 bench-kafka: ## watch -> a real Apache Kafka, beside its limit and kafka-go's Writer (needs a JDK and Maven)
 	go run ./bench/kafka
+
+.PHONY: bench-hot
+bench-hot: ## 5,000 changes a second of one resource, with rules, into a real Apache Kafka on one core (needs a JDK and Maven)
+	go run ./bench/hot $(ARGS)
 
 .PHONY: bench-nats
 bench-nats: ## watch -> a real nats-server with streams on disk, beside reading and discarding the same bytes

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +46,7 @@ func (c *course) start(ctx context.Context, w replay.World) (*line, error) {
 		l.exporter.Kill()
 		return nil, err
 	}
-	l.first, err = l.metric(ctx, `kubecdc_sink_records_total{resource="pods",sink="file"}`)
+	l.first, err = l.Metric(ctx, `kubecdc_sink_records_total{resource="pods",sink="file"}`)
 	return l, err
 }
 
@@ -64,7 +60,7 @@ func (l *line) release(ctx context.Context) error { return l.Desk.Release(ctx, l
 // await returns when the sink has all events.
 func (l *line) await(ctx context.Context, sink string) error {
 	return l.exporter.Await(ctx, 5*rig.Poll, func() (bool, error) {
-		n, err := l.metric(ctx, `kubecdc_sink_records_total{resource="pods",sink="`+sink+`"}`)
+		n, err := l.Metric(ctx, `kubecdc_sink_records_total{resource="pods",sink="`+sink+`"}`)
 		return n >= l.first+float64(l.world.Events), err
 	})
 }
@@ -111,44 +107,19 @@ func (l *line) diskBytes(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(number, 10, 64)
 }
 
-// address is where the exporter serves its metrics, and its process id. The file of the state that says so has them
-// first.
-func (l *line) address() (address, pid string, err error) {
-	text, err := os.ReadFile(filepath.Join(l.dir, "state", "address"))
-	fields := strings.Fields(string(text))
-	if err != nil {
-		return "", "", fmt.Errorf("read where the exporter listens: %w", err)
-	}
-	if len(fields) < 2 {
-		return "", "", fmt.Errorf("read where the exporter listens: %q is no address with a process id", text)
-	}
-	return fields[0], fields[1], nil
-}
-
 func (l *line) pid(context.Context) (int, error) {
-	_, pid, err := l.address()
+	_, pid, err := l.Listening()
 	if err != nil {
 		return 0, err
 	}
 	return strconv.Atoi(pid)
 }
 
-// metric is the value of a series, 0 where there is none.
-func (l *line) metric(ctx context.Context, series string) (float64, error) {
-	var found float64
-	err := l.metrics(ctx, func(name string, value float64) {
-		if name == series {
-			found = value
-		}
-	})
-	return found, err
-}
-
 // delivery is how late records were in the file.
 type delivery struct{ records, seconds, prompt float64 }
 
 func (l *line) delivery(ctx context.Context) (d delivery, err error) {
-	err = l.metrics(ctx, func(name string, value float64) {
+	err = l.Metrics(ctx, func(name string, value float64) {
 		switch name {
 		case `kubecdc_delivery_seconds_count{sink="file"}`:
 			d.records = value
@@ -159,35 +130,4 @@ func (l *line) delivery(ctx context.Context) (d delivery, err error) {
 		}
 	})
 	return d, err
-}
-
-var clusterLabel = regexp.MustCompile(`\{cluster="[^"]*",?`)
-
-// metrics gives each series with its value.
-func (l *line) metrics(ctx context.Context, give func(name string, value float64)) (err error) {
-	address, _, err := l.address()
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, answer.Body.Close()) }()
-	for lines := bufio.NewScanner(io.LimitReader(answer.Body, 8<<20)); lines.Scan(); {
-		at := strings.LastIndexByte(lines.Text(), ' ')
-		if at < 0 || strings.HasPrefix(lines.Text(), "#") {
-			continue
-		}
-		value, err := strconv.ParseFloat(lines.Text()[at+1:], 64)
-		if err != nil {
-			return err
-		}
-		give(clusterLabel.ReplaceAllString(lines.Text()[:at], "{"), value)
-	}
-	return nil
 }
