@@ -106,7 +106,7 @@ bench-kafka: ## watch -> a real Apache Kafka, beside its limit and kafka-go's Wr
 	go run ./bench/kafka
 
 .PHONY: bench-hot
-bench-hot: ## 5,000 changes a second of one resource, with rules, into a real Apache Kafka on one core (needs a JDK and Maven)
+bench-hot: ## 5,000 changes a second of one resource, with rules, into a real Kafka on one core (JDK, Maven)
 	go run ./bench/hot $(ARGS)
 
 .PHONY: bench-nats
