@@ -11,7 +11,7 @@ import (
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &Problems{Source: origin{file: path}.source(), List: []Problem{{Text: "read the file: " + cause(err)}}}
+		return nil, &Problems{Source: origin{file: path}.source(), List: []Problem{{Text: "read the file: " + cause(err) + "; correct the path that --config gives, or the rights of the file"}}}
 	}
 	return Parse(path, data, env)
 }

@@ -15,14 +15,14 @@ func TestOneProblem(t *testing.T) {
 		{"null", "---\n~\n", "empty; want at least resources and sinks"},
 		{"not UTF-8", "cluster: a\nlisten: \xff\n", "line 2: not UTF-8; save the file as UTF-8"},
 		{"UTF-16", "\xff\xfec\x00", "line 1: not UTF-8; save the file as UTF-8"},
-		{"zero byte", "cluster: a\x00b\n", "not YAML: control characters are not allowed"},
+		{"zero byte", "cluster: a\x00b\n", "not YAML: control characters are not allowed; look at the indentation, brackets and quotes of this line and of the one before"},
 		{"tab", "state:\n\tdir: /d\n", "line 2: indented with a tab; YAML wants spaces"},
-		{"syntax", "cluster: a\nlisten: [b\nlog: c\n", "line 2: not YAML: did not find expected ',' or ']'"},
+		{"syntax", "cluster: a\nlisten: [b\nlog: c\n", "line 2: not YAML: did not find expected ',' or ']'; look at the indentation, brackets and quotes of this line and of the one before"},
 		{"two documents", "cluster: a\n---\ncluster: b\n", "line 3: a second document; a configuration is one document, without ---"},
-		{"syntax of the first line", "cluster: 'a' b\n", "line 1: not YAML: did not find expected key"},
-		{"syntax that a token breaks", "cluster: a\nstate:\n  dir: a\n  b: c: d\n", "line 4: not YAML: mapping values are not allowed in this context"},
-		{"indentation", "state:\n  dir: a\n log: b\n", "line 3: not YAML: did not find expected key"},
-		{"syntax of the second document", "cluster: a\n---\n[\n", "line 4: not YAML: did not find expected node content"},
+		{"syntax of the first line", "cluster: 'a' b\n", "line 1: not YAML: did not find expected key; look at the indentation, brackets and quotes of this line and of the one before"},
+		{"syntax that a token breaks", "cluster: a\nstate:\n  dir: a\n  b: c: d\n", "line 4: not YAML: mapping values are not allowed in this context; look at the indentation, brackets and quotes of this line and of the one before"},
+		{"indentation", "state:\n  dir: a\n log: b\n", "line 3: not YAML: did not find expected key; look at the indentation, brackets and quotes of this line and of the one before"},
+		{"syntax of the second document", "cluster: a\n---\n[\n", "line 4: not YAML: did not find expected node content; look at the indentation, brackets and quotes of this line and of the one before"},
 		{"a tag", "cluster: !!float a\n", "cluster (line 1): want a string, have a; put it in quotes"},
 		{"endless alias", "cluster: &a [*a]\n", "cluster (line 1): want a string, have a list"},
 		{"endless merge", "state: &a {<<: *a}\n", "state (line 1): too many aliases; an anchor may stand for itself"},
@@ -265,7 +265,7 @@ func TestValidateOfCode(t *testing.T) {
 
 func TestLoadMissingFile(t *testing.T) {
 	_, err := Load("testdata/none.yaml", testEnv)
-	wantError(t, err, "configuration testdata/none.yaml: read the file: no such file or directory")
+	wantError(t, err, "configuration testdata/none.yaml: read the file: no such file or directory; correct the path that --config gives, or the rights of the file")
 }
 
 func TestClosest(t *testing.T) {

@@ -53,7 +53,7 @@ func syntaxProblem(data []byte, err error) *Problem {
 	if isGrammatical(text) {
 		line++
 	}
-	return &Problem{Line: line, Text: "not YAML: " + text}
+	return &Problem{Line: line, Text: "not YAML: " + text + "; look at the indentation, brackets and quotes of this line and of the one before"}
 }
 
 // isGrammatical knows the errors of the YAML library whose lines count from 0: those of its parser. Those of its

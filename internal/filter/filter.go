@@ -43,9 +43,9 @@ func New(expression string, options Options) (*Filter, error) {
 	env, ast, err := compile(expression, options.Before)
 	if err != nil {
 		if _, _, with := compile(expression, true); with == nil {
-			err = ErrNoBefore
+			return nil, fmt.Errorf("compile filter: %w", ErrNoBefore)
 		}
-		return nil, fmt.Errorf("compile filter: %w", err)
+		return nil, fmt.Errorf("compile filter: correct what the dots lead to; it is CEL, as in object.spec.replicas > 1: %w", err)
 	}
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("compile filter: the expression is of type %s; want one that is true or false", t)

@@ -33,8 +33,8 @@ func TestWrongCommandLineExits2(t *testing.T) {
 			"  --resources: \"Pods\" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *"},
 		{"parameter of standard output", "run --resources pods --sink -?nmae=x", "command line: --sink -?nmae=x: unknown parameter behind the ?; allowed: name"},
 		{"sinks of one name", "run --resources pods --sink file:///a?name=out --sink file:///b?name=out", `configuration: sinks[1].name: "out" is the name of sinks[0] already; give each sink its own`},
-		{"configuration missing", "run -f nope.yaml", "configuration nope.yaml: read the file: no such file or directory"},
-		{"configuration is a directory", "check -f .", "configuration .: read the file: is a directory"},
+		{"configuration missing", "run -f nope.yaml", "configuration nope.yaml: read the file: no such file or directory; correct the path that --config gives, or the rights of the file"},
+		{"configuration is a directory", "check -f .", "configuration .: read the file: is a directory; correct the path that --config gives, or the rights of the file"},
 		{"output format", "checkpoint show -o yaml", `--output "yaml": want text or json`},
 		{"output format of the inventory", "inventory list -o yaml", `--output "yaml": want table or json`},
 		{"nothing to get", "inventory get", "nothing to find: give a NAME with --resources, or --uid"},
@@ -110,7 +110,7 @@ sinks:
 `)
 	d.exporter("run", "-f", "config.yaml").fails(t, 2, `configuration config.yaml: 8 problems:
   resource (line 2): unknown key; did you mean resources? allowed: cluster, discovery, listen, log, redactKey, resources, sinks, state
-  sinks[0].fromat (line 4): unknown key; did you mean format? allowed: deadLetter, file, format, kafka, name, nats, oversize, queue, resources, resync, trim
+  sinks[0].fromat (line 4): unknown key; did you mean format? allowed: deadLetter, drop, file, filter, format, kafka, name, nats, only, ops, oversize, queue, redact, resources, resync, trim
   sinks[0].resync (line 4): want a length of time of at least 1m, have "1s"
   sinks[1].name (line 5): "a" is the name of sinks[0] already; give each sink its own
   sinks[1].nats.subject (line 8): unknown placeholder {namspace}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}
@@ -122,7 +122,7 @@ sinks:
 func TestConfigurationThatIsNoYAML(t *testing.T) {
 	d := emptyDesk(t)
 	d.write("config.yaml", "sinks: [\n")
-	d.exporter("run", "-f", "config.yaml").fails(t, 2, "configuration config.yaml: line 2: not YAML: did not find expected node content")
+	d.exporter("run", "-f", "config.yaml").fails(t, 2, "configuration config.yaml: line 2: not YAML: did not find expected node content; look at the indentation, brackets and quotes of this line and of the one before")
 }
 
 func TestListenAddressInUse(t *testing.T) {

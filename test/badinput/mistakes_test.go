@@ -1,0 +1,171 @@
+package badinput
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// mistake is what somebody writes who has read the documents, once, and what exporter check says to it.
+type mistake struct {
+	what   string
+	flags  string // in place of a configuration; "-f config.yaml" is added where there is one
+	config string
+	says   string // a line of the output: what is wrong, where, and what to change
+}
+
+// with is a configuration with its resources.
+func with(lines string) string { return "resources: [configmaps]\n" + lines }
+
+const screen = "sinks: [{name: screen, file: {path: \"-\"}}]\n"
+
+// writing are mistakes that the text alone shows.
+func writing() []mistake {
+	return []mistake{
+		{"a misspelt flag", "--resurces configmaps --sink -", "",
+			"exporter: unknown flag: --resurces: did you mean --resources? see exporter check --help"},
+		{"a flag without what it needs", "--resources configmaps --sink - --log-level loud", "",
+			`exporter: command line: --log-level: unknown value "loud"; allowed: debug, info, warn, error`},
+		{"a sink that is no URL", "--resources configmaps --sink localhost:4222", "",
+			"exporter: command line: --sink localhost:4222: want file:///path/out.ndjson, - (standard output), kafka://host:9092,host:9092, nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"},
+		{"a configuration that is not there", "-f konfig.yaml", "",
+			"exporter: configuration konfig.yaml: read the file: no such file or directory; correct the path that --config gives, or the rights of the file"},
+		{"a misspelt key", "", with("sinks: [{name: out, file: {pth: out}}]\n"),
+			"sinks[0].file.pth (line 2): unknown key; did you mean path? allowed: keep, path, rotate"},
+		{"a key in the wrong place", "", with("sinks: [{name: lake, replication: 3, kafka: {brokers: [\"x:9092\"]}}]\n"),
+			"sinks[0].replication (line 2): unknown key; allowed: deadLetter, "},
+		{"a unit that there is not", "", with("sinks: [{name: out, file: {path: out}, queue: {bytes: 64MB}}]\n"),
+			`exporter: configuration config.yaml: sinks[0].queue.bytes (line 2): want a size such as 64Mi, have "64MB"`},
+		{"a length of time without a unit", "", with("discovery: {interval: 30}\n" + screen),
+			"exporter: configuration config.yaml: discovery.interval (line 2): want a length of time such as 10h or 1h30m, have 30"},
+		{"a tab for indentation", "", with("sinks:\n\t- name: out\n"),
+			"exporter: configuration config.yaml: line 3: indented with a tab; YAML wants spaces"},
+		{"a wrong indentation", "", with("sinks:\n  - name: out\n  file: {path: out}\n"),
+			"line 3: not YAML: did not find expected '-' indicator; look at the indentation, brackets and quotes of this line and of the one before"},
+		{"a list that is none", "", "resources: pods\n" + screen,
+			`exporter: configuration config.yaml: resources (line 1): want a list, have "pods"`},
+		{"a resource twice", "", "resources: [configmaps, {resource: configmaps, namespaces: [a]}]\n" + screen,
+			"exporter: configuration config.yaml: resources[1] (line 1): configmaps is named already in resources[0]; list all its namespaces there"},
+		{"a namespace that can be none", "", "resources: [{resource: configmaps, namespaces: [My_Shop]}]\n" + screen,
+			`exporter: configuration config.yaml: resources[0].namespaces[0] (line 1): "My_Shop" cannot be a namespace; want lower case letters, digits and -`},
+		{"two sinks of one name", "", with("sinks: [{name: out, file: {path: a}}, {name: out, file: {path: b}}]\n"),
+			`exporter: configuration config.yaml: sinks[1].name (line 2): "out" is the name of sinks[0] already; give each sink its own`},
+		{"a format that there is not", "", with("sinks: [{name: out, format: json, file: {path: out}}]\n"),
+			`exporter: configuration config.yaml: sinks[0].format (line 2): unknown value "json"; allowed: cloudevents, cloudevents-binary, debezium, object`},
+		{"a variable that is not set", "", with("sinks: [{name: bus, nats: {url: \"nats://127.0.0.1:1\", user: me, password: \"${NATS_PASSWORD}\"}}]\n"),
+			"exporter: configuration config.yaml: sinks[0].nats.password (line 2): environment variable NATS_PASSWORD is not set; set it, or write $${NATS_PASSWORD} for the plain text"},
+		{"an address without a port", "", with("listen: \"8080\"\n" + screen),
+			`exporter: configuration config.yaml: listen (line 2): want an address such as :8080 or 127.0.0.1:8080, have "8080"`},
+		{"a placeholder that there is not", "", with("sinks: [{name: lake, kafka: {brokers: [\"x:9092\"], topic: \"k8s.{kind}.{team}\"}}]\n"),
+			"sinks[0].kafka.topic (line 2): unknown placeholder {team}; allowed: {cluster}, "},
+		{"labels in a compacted topic", "", with("sinks: [{name: lake, kafka: {brokers: [\"x:9092\"], topic: \"k.{label:team}\", cleanup: compact}}]\n"),
+			"a label can change, and a compacted topic would keep the object as it was before; leave out the label, or use cleanup: delete"},
+		{"cuts without oversize", "", with("sinks: [{name: out, file: {path: out}, trim: [.data]}]\n"),
+			"exporter: configuration config.yaml: sinks[0].trim (line 2): needs oversize: trim; set that, or leave it out"},
+		{"a sink for a resource that nobody reads", "", with("sinks: [{name: out, resources: [pods], file: {path: out}}]\n"),
+			`exporter: configuration config.yaml: sinks[0].resources[0] (line 2): "pods" is not watched; write it as in resources: configmaps`},
+	}
+}
+
+// world are mistakes that only the cluster, the machine and the brokers show.
+func world(d *desk, address string, bus *broker) []mistake {
+	secured := "nats: {url: \"" + bus.url() + "\", user: me, password: wrong}"
+	return []mistake{
+		{"a misspelt resource", "", "resources: [configmap, deplyments]\n" + screen,
+			`problem  resource "deplyments": the API server serves no such resource: did you mean deployments? see kubectl api-resources`},
+		{"a group that is left out", "", "resources: [deployments.app]\n" + screen,
+			"ok       resource deployments.apps"},
+		{"a definition that must be there", "", "resources: [{resource: gears.example.com, required: true}]\n" + screen,
+			`problem  resource "gears.example.com": the API server serves no such resource: see kubectl api-resources`},
+		{"a definition that is not there yet", "", "resources: [gears.example.com]\n" + screen,
+			"note     resource gears.example.com waits: the API server does not serve it yet"},
+		{"a namespace that is not there", "", "resources: [{resource: configmaps, namespaces: [shpo]}]\n" + screen,
+			"note     namespace shpo does not exist: nothing will come from shpo/configmaps until somebody creates it"},
+		{"namespaces of what has none", "", "resources: [{resource: nodes, namespaces: [default]}]\n" + screen,
+			`problem  resource "nodes": it is cluster-scoped and has no namespaces: leave out namespaces default`},
+		{"a selector that is none", "", "resources: [{resource: configmaps, labelSelector: \"app=(\"}]\n" + screen,
+			`problem  resource "configmaps": labelSelector "app=(": unable to parse requirement: found '(', expected: identifier: write it as kubectl does, such as app=web`},
+		{"a filter that is none", "", "resources: [{resource: configmaps, filter: \"object.data.n = 1\"}]\n" + screen,
+			`problem  resource "configmaps": compile filter: correct what the dots lead to; it is CEL, as in object.spec.replicas > 1: ERROR: <input>:1:15: Syntax error`},
+		{"a path that no object has", "", "resources: [{resource: configmaps, drop: [.dta]}]\n" + screen,
+			`problem  resource "configmaps": drop path ".dta": the API server's schemas have no such field: correct it, or leave it out`},
+		{"another context", "--context staging -f config.yaml", with(screen),
+			`problem  load the kubeconfig: it has no context "staging": set --context to one of dev, limited`},
+		{"missing rights", "--context limited -f config.yaml", "resources: [serviceaccounts]\n" + screen,
+			`namespaces "kube-system" is forbidden: User "limited" cannot get resource "namespaces"`},
+		{"the state of another cluster", "--state-dir state --cluster other -f config.yaml", with(screen),
+			`problem  state state belongs to cluster "dev" (uid `},
+		{"a port in use", "--listen " + address + " -f config.yaml", with(screen),
+			": address already in use: choose another address with --listen, or with listen in the configuration"},
+		{"a file in a directory that is not there", "", with("sinks: [{name: out, file: {path: nope/out}}]\n"),
+			"problem  sink out: check file nope/out: no such file or directory: create the directory"},
+		{"a directory for a file", "", with("sinks: [{name: out, file: {path: state}}]\n"),
+			"problem  sink out: check file state: is a directory: name a file in the directory"},
+		{"one file twice", "", with("sinks: [{name: a, file: {path: out}}, {name: b, file: {path: ./out}}]\n"),
+			"problem  sinks a and b write to the same file DIR/out: give each its own with the key file.path, or leave one out"},
+		{"sinks that share a stream", "", with("sinks: [{name: a, nats: {url: \"nats://127.0.0.1:1\"}}, {name: b, nats: {url: \"nats://127.0.0.1:1\"}}]\n"),
+			"problem  sinks a and b write to the same stream K8S_dev: give each its own with the key nats.stream, or leave one out"},
+		{"a broker that does not answer", "", with("sinks: [{name: bus, nats: {url: \"nats://127.0.0.1:1\"}}]\n"),
+			"problem  sink bus: connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up"},
+		{"a wrong password", "", with("sinks: [{name: bus, " + secured + "}]\n"),
+			": authorization violation: check user, password, token, nkey or credentials file of the sink"},
+	}
+}
+
+// brokers are mistakes with a real Kafka.
+func brokers(c *kafka.Cluster) []mistake {
+	lake := func(at, more string) string {
+		return with(fmt.Sprintf("sinks: [{name: lake, kafka: {brokers: [%q]%s}}]\n", at, more))
+	}
+	plain, tls := c.Brokers()[0], c.BrokersAt(kafka.TLS)[0]
+	return []mistake{
+		{"more replicas than brokers", "", lake(plain, ", replication: 3"),
+			"there are fewer brokers than replicas asked for: set kafka.replication to at most the number of brokers, or leave it out"},
+		{"another listener", "", lake(tls, ""),
+			": the port speaks TLS: set kafka.tls, or use the port of a listener without TLS in kafka.brokers"},
+		{"a topic that nobody makes", "", lake(plain, ", create: false"),
+			"problem  sink lake: look up topic k8s.dev.configmaps: it does not exist: create it, or let the exporter do it with kafka.create"},
+		{"a setting of topics that there is not", "", lake(plain, ", topicConfig: {retention.mss: \"1\"}"),
+			"problem  sink lake: create topic k8s.dev.configmaps: Kafka's error 40 INVALID_CONFIG: Unknown topic config name: retention.mss: Kafka does not take a setting of the topic: correct kafka.topicConfig"},
+	}
+}
+
+// TestTypicalMistakesAreAnswered: each with what is wrong, where, and what to change. None is accepted silently.
+func TestTypicalMistakesAreAnswered(t *testing.T) {
+	d := withState(t)
+	used, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer used.Close()
+	bus := startBroker(t, func(o *server.Options) { o.Username, o.Password = "me", password })
+	all := append(writing(), world(d, used.Addr().String(), bus)...)
+	if c := kafka.Start(t, kafka.Options{Listeners: []kafka.Listener{kafka.TLS}}); c.Real() {
+		all = append(all, brokers(c)...)
+	}
+	for _, m := range all {
+		t.Run(m.what, func(t *testing.T) { d.answers(t, m) })
+	}
+}
+
+func (d *desk) answers(t *testing.T, m mistake) {
+	t.Helper()
+	flags := words(m.flags)
+	if m.config != "" {
+		d.write("config.yaml", m.config)
+	}
+	if m.config != "" && !strings.Contains(m.flags, "-f ") {
+		flags = append(flags, "-f", "config.yaml")
+	}
+	r := d.exporter(checking(flags...)...)
+	said := strings.ReplaceAll(r.Stdout+r.Stderr, d.dir, "DIR")
+	accepted := r.Code == 0 && !strings.HasPrefix(m.says, "note ") && !strings.HasPrefix(m.says, "ok ")
+	if accepted || !strings.Contains(said, m.says) {
+		t.Errorf("exit code %d\n%s\nwant in it\n%s", r.Code, said, m.says)
+	}
+}
