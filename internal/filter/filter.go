@@ -30,6 +30,7 @@ var ErrNoBefore = errors.New("it uses oldObject, but these objects are not kept:
 type Filter struct {
 	program    cel.Program
 	expression string
+	direct     direct // nil where only CEL can answer
 }
 
 // New compiles the expression, which sees:
@@ -54,7 +55,7 @@ func New(expression string, options Options) (*Filter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile filter: %w", err)
 	}
-	return &Filter{program, expression}, nil
+	return &Filter{program, expression, directly(ast.NativeRep().Expr())}, nil
 }
 
 func compile(expression string, before bool) (*cel.Env, *cel.Ast, error) {
@@ -83,6 +84,11 @@ func (f *Filter) Passes(rec *change.Record, proof *scan.Proof) (bool, error) {
 	object, err := read(rec.Object, proof)
 	if err != nil {
 		return false, errors.New("read the object: it is not JSON, or contains a number that is too large")
+	}
+	if _, isObject := object.(*part); isObject && f.direct != nil {
+		if passes, known := f.direct(proof); known {
+			return passes, nil
+		}
 	}
 	result, _, err := f.program.Eval(&view{rec: rec, object: object})
 	if err != nil {

@@ -35,6 +35,10 @@ func str(p []byte, i int) int {
 		if p[i] == '"' {
 			return i + 1
 		}
+		if i+1 < len(p) && p[i] == '\\' && (p[i+1] == '"' || p[i+1] == '\\') { // nearly all, in text within text
+			i += 2
+			continue
+		}
 		if i = escape(p, i); i < 0 {
 			return none
 		}

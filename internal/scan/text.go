@@ -22,10 +22,8 @@ func Text(token []byte) []byte {
 
 // AppendText appends what the string says that is written so, with its quotes.
 func AppendText(dst, token []byte) []byte {
-	if inner := token[1 : len(token)-1]; utf8.Valid(inner) {
-		if out, simple := unescape(dst, inner); simple {
-			return out
-		}
+	if out, simple := unescape(dst, token[1:len(token)-1]); simple {
+		return out
 	}
 	var text string
 	if err := json.Unmarshal(token, &text); err != nil {
@@ -34,16 +32,17 @@ func AppendText(dst, token []byte) []byte {
 	return append(dst, text...)
 }
 
-// unescape appends the text, unless there is another escape in it than those of one letter. It writes whole words, of
-// which what is behind a backslash is written again.
+// unescape appends the text, unless it is no UTF-8, or there is another escape in it than those of one letter. It writes
+// whole words, of which what is behind a backslash is written again.
 func unescape(dst, text []byte) (all []byte, simple bool) {
-	n, i := len(dst), 0
+	n, i, other := len(dst), 0, uint64(0)
 	dst = slices.Grow(dst, len(text)+wordBytes)
 	dst = dst[:n+len(text)+wordBytes]
 	for i < len(text) {
 		if i <= len(text)-wordBytes {
 			word := binary.LittleEndian.Uint64(text[i : i+wordBytes])
 			binary.LittleEndian.PutUint64(dst[n:n+wordBytes], word)
+			other |= word
 			found := (tops - (word&^tops ^ backslashes)) & tops &^ word
 			stop := bits.TrailingZeros64(found) / 8 // of none, the whole word
 			if n, i = n+stop, i+stop; found == 0 {
@@ -51,6 +50,7 @@ func unescape(dst, text []byte) (all []byte, simple bool) {
 			}
 		}
 		dst[n] = text[i]
+		other |= uint64(text[i])
 		if text[i] == '\\' {
 			if i++; i == len(text) || escaped(text[i]) == 0 {
 				return nil, false
@@ -59,7 +59,7 @@ func unescape(dst, text []byte) (all []byte, simple bool) {
 		}
 		n, i = n+1, i+1
 	}
-	return dst[:n], true
+	return dst[:n], other&tops == 0 || utf8.Valid(text)
 }
 
 // escaped is what the letter stands for behind a backslash; 0 for u, and for what cannot be there.
