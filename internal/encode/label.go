@@ -1,10 +1,10 @@
 package encode
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // labelPrefix begins a placeholder of a label: {label:app.kubernetes.io/name}.
@@ -23,13 +23,11 @@ func label(key string, rec *change.Record) string {
 	if !rec.Op.OfObject() || text == nil {
 		return ""
 	}
-	var object struct {
-		Metadata struct {
-			Labels map[string]string `json:"labels"`
-		} `json:"metadata"`
+	var proof scan.Proof
+	proof.Prove(text, "")
+	token := proof.Find("metadata", "labels", key)
+	if len(token) == 0 || token[0] != '"' {
+		return "" // of another form it is none that a selector would find
 	}
-	if json.Unmarshal(text, &object) != nil {
-		return "" // labels of another form are none that a selector would find
-	}
-	return object.Metadata.Labels[key]
+	return string(scan.Text(token))
 }

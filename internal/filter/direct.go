@@ -59,7 +59,7 @@ func compared(field, constant celast.Expr, equal bool) direct {
 		return nil
 	}
 	return func(proof *scan.Proof) (result, known bool) {
-		token := valueAt(proof, path)
+		token := proof.Find(path...)
 		const short = 1 << 12 // what CEL counts of a comparison grows with the text
 		if len(token) == 0 || len(token) > short || token[0] != '"' {
 			return false, false
@@ -81,19 +81,4 @@ func pathOf(e celast.Expr) (path []string) {
 		return nil
 	}
 	return append(path, name)
-}
-
-// valueAt is the value at the path, nil where there is none.
-func valueAt(proof *scan.Proof, path []string) []byte {
-	c := proof.Cursor()
-	for _, name := range path {
-		if c.Byte() != '{' {
-			return nil
-		}
-		var there bool
-		if c, there, _ = field(c, name); !there {
-			return nil
-		}
-	}
-	return c.Skip()
 }

@@ -52,7 +52,7 @@ func (p *part) tired() bool {
 
 // read is what an expression sees of a field; nil where there is none.
 func (p *part) read(name types.String) ref.Val {
-	found, there, steps := field(p.proof.At(p.place), string(name))
+	found, there, steps := p.proof.At(p.place).Field(string(name))
 	if p.steps += steps + len(p.found); !there {
 		return nil
 	}
@@ -63,18 +63,6 @@ func (p *part) read(name types.String) ref.Val {
 		return &part{proof: p.proof, place: place}
 	}
 	return types.DefaultTypeAdapter.NativeToValue(decode(found.Skip()))
-}
-
-// field steps to the value of the field of an object, and says how many there were.
-func field(c scan.Cursor, name string) (found scan.Cursor, there bool, steps int) {
-	c.Enter()
-	for ; c.Next('}'); steps++ {
-		if string(scan.Text(c.Key())) == name {
-			found, there = c, true // of a key that comes twice the last one counts
-		}
-		c.Skip()
-	}
-	return found, there, steps
 }
 
 // decode is the value of a proven text.

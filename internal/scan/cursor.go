@@ -76,6 +76,19 @@ func (c *Cursor) skipString() {
 	c.at = str(c.proof.text, c.at)
 }
 
+// Field steps into the object at which the cursor stands, to the value of the field, and says how many fields there
+// are. Of a key that comes twice the last one counts.
+func (c Cursor) Field(name string) (found Cursor, there bool, fields int) {
+	c.Enter()
+	for ; c.Next('}'); fields++ {
+		if string(Text(c.Key())) == name {
+			found, there = c, true
+		}
+		c.Skip()
+	}
+	return found, there, fields
+}
+
 // scalar returns where the number or word at i ends.
 func scalar(p []byte, i int) int {
 	for ; i < len(p); i++ {

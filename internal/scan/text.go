@@ -32,8 +32,8 @@ func AppendText(dst, token []byte) []byte {
 	return append(dst, text...)
 }
 
-// unescape appends the text, unless it is no UTF-8, or there is another escape in it than those of one letter. It writes
-// whole words, of which what is behind a backslash is written again.
+// unescape appends the text, unless it is no UTF-8, or there is another escape in it than those of one letter. It
+// writes whole words, of which what is behind a backslash is written again.
 func unescape(dst, text []byte) (all []byte, simple bool) {
 	n, i, other := len(dst), 0, uint64(0)
 	dst = slices.Grow(dst, len(text)+wordBytes)

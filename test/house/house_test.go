@@ -24,7 +24,7 @@ func arrows() map[string][]string {
 		"internal/fifo":             {"internal/change"},
 		"internal/redo":             {"internal/change"},
 		"internal/sink":             {},
-		"internal/encode":           {"internal/change", "internal/sink"},
+		"internal/encode":           {"internal/change", "internal/scan", "internal/sink"},
 		"internal/decode":           {"internal/change", "internal/sink"},
 		"internal/verify":           {"internal/change", "internal/decode", "internal/sink"},
 		"internal/console":          {"internal/change", "internal/control", "internal/deadletter", "internal/decode", "internal/page", "internal/sink", "internal/source", "internal/verify"},
