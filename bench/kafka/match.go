@@ -19,6 +19,12 @@ const (
 	baseline = "baseline"
 )
 
+// transactional is the exporter with a transaction for each Write; idempotent is the same without.
+const (
+	transactional = "transactional"
+	idempotent    = "snappy"
+)
+
 func codecs() []string { return []string{"none", "snappy", "zstd"} }
 
 // match is the results so far.
@@ -40,6 +46,9 @@ func (m *match) round(ctx context.Context, i int) error {
 		if err := m.exporter(ctx, codec, i); err != nil {
 			return fmt.Errorf("run the exporter with %s: %w", codec, err)
 		}
+	}
+	if err := m.transactions(ctx, i); err != nil {
+		return fmt.Errorf("run the exporter with transactions: %w", err)
 	}
 	return nil
 }
@@ -72,18 +81,34 @@ func (m *match) exporter(ctx context.Context, codec string, i int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, topic.remove(context.WithoutCancel(ctx))) }()
-	measured, err := m.rig.FlowTo(ctx, replay.World{Run: name, Events: m.events}, rig.Sink{Config: topic.config(codec), Count: topic.count})
+	to := rig.Sink{Config: topic.config("idempotent", codec), Count: topic.count}
+	return m.flow(ctx, codec, replay.World{Run: name, Events: m.events}, to)
+}
+
+func (m *match) transactions(ctx context.Context, i int) (err error) {
+	name := fmt.Sprint(transactional, i)
+	topic, err := newCommittedTopic(ctx, m.brokers, name)
 	if err != nil {
 		return err
 	}
-	m.results.Note(codec, measured)
+	defer func() { err = errors.Join(err, topic.remove(context.WithoutCancel(ctx))) }()
+	to := rig.Sink{Config: topic.config("transactional", idempotent), Count: topic.committed}
+	return m.flow(ctx, transactional, replay.World{Run: name, Events: m.events}, to)
+}
+
+func (m *match) flow(ctx context.Context, name string, w replay.World, to rig.Sink) error {
+	measured, err := m.rig.FlowTo(ctx, w, to)
+	if err != nil {
+		return err
+	}
+	m.results.Note(name, measured)
 	return nil
 }
 
 // figures are the medians of the rounds.
 func (m *match) figures() []harness.Figure {
 	var all []harness.Figure
-	for _, name := range append(codecs(), reader, reader1, baseline) {
+	for _, name := range append(codecs(), transactional, reader, reader1, baseline) {
 		all = append(all, harness.Figure{
 			Name: "kafka." + name + "_events_per_cpu_second", Value: m.results.Median(name, harness.Measured.PerCPUSecond), Unit: "events/s",
 		})
@@ -93,7 +118,10 @@ func (m *match) figures() []harness.Figure {
 			all = append(all, harness.Figure{Name: "kafka." + codec + "_ratio_to_" + other, Value: m.results.Ratio(codec, other), Unit: "ratio"})
 		}
 	}
-	for _, name := range append(codecs(), baseline) {
+	all = append(all, harness.Figure{
+		Name: "kafka.transactional_ratio_to_idempotent", Value: m.results.Ratio(transactional, idempotent), Unit: "ratio",
+	})
+	for _, name := range append(codecs(), transactional, baseline) {
 		all = append(all, harness.Figure{Name: "kafka." + name + "_rss_mib", Value: m.results.Median(name, harness.Measured.PeakMiB), Unit: "MiB"})
 	}
 	return all

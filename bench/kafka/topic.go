@@ -20,11 +20,12 @@ type topic struct {
 	name    string
 	brokers []string
 	client  *kgo.Client
+	read    int // by committed
 }
 
 // newTopic makes it, and returns when it takes records.
-func newTopic(ctx context.Context, brokers []string, name string) (*topic, error) {
-	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+func newTopic(ctx context.Context, brokers []string, name string, options ...kgo.Opt) (*topic, error) {
+	c, err := kgo.NewClient(append(options, kgo.SeedBrokers(brokers...))...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Kafka: %w", err)
 	}
@@ -66,10 +67,28 @@ func (t *topic) awaitLeaders(ctx context.Context) error {
 	return err
 }
 
+// newCommittedTopic is newTopic of one whose committed records can be counted. The ends of the others count the markers
+// of transactions, too.
+func newCommittedTopic(ctx context.Context, brokers []string, name string) (*topic, error) {
+	return newTopic(ctx, brokers, name, kgo.ConsumeTopics(name), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+}
+
 // config makes the exporter write to it.
-func (t *topic) config(codec string) string {
-	return fmt.Sprintf("sinks: [{name: kafka, kafka: {brokers: [%q], topic: %q, compression: %s}}]\n",
-		strings.Join(t.brokers, `", "`), t.name, codec)
+func (t *topic) config(delivery, codec string) string {
+	return fmt.Sprintf("sinks: [{name: kafka, kafka: {brokers: [%q], topic: %q, delivery: %s, compression: %s}}]\n",
+		strings.Join(t.brokers, `", "`), t.name, delivery, codec)
+}
+
+// committed is count of what is in transactions: it reads what is new.
+func (t *topic) committed(ctx context.Context) (int, error) {
+	soon, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	fetched := t.client.PollFetches(soon)
+	if err := fetched.Err0(); err != nil && soon.Err() == nil {
+		return 0, fmt.Errorf("read topic %s: %w", t.name, err)
+	}
+	t.read += fetched.NumRecords()
+	return t.read, nil
 }
 
 // count is how many records are durable.

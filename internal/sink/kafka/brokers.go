@@ -67,7 +67,7 @@ func (b *brokers) reach(ctx context.Context) error {
 // ends.
 func (b *brokers) persist(ctx context.Context, verb string, attempt func(context.Context) error) error {
 	wait := newBackOff()
-	for {
+	for attempts := 1; ; attempts++ {
 		if ctx.Err() != nil {
 			return ended(ctx, verb, nil)
 		}
@@ -81,10 +81,16 @@ func (b *brokers) persist(ctx context.Context, verb string, attempt func(context
 		if ctx.Err() != nil {
 			return ended(ctx, verb, err)
 		}
-		b.again(err)
+		if wire.Code(err) != codeConcurrent || attempts > endings {
+			b.again(err)
+		}
 		pause(ctx, wait.NextBackOff())
 	}
 }
+
+// endings is how often a transaction may be told that the one before is still ending before that is worth a word: about
+// a third of a second. Where one follows the other, the coordinator nearly always says so once or twice.
+const endings = 6
 
 // lingering gives an attempt that is under way when ctx ends a moment to end by itself: what comes of it is then known,
 // and need not be found out.

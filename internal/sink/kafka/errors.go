@@ -26,6 +26,7 @@ const (
 	codeInvalidConfig      = 40
 	codePolicy             = 44 // POLICY_VIOLATION
 	codeOutOfOrder         = 45
+	codeConcurrent         = 51 // CONCURRENT_TRANSACTIONS
 )
 
 var (
