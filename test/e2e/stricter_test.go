@@ -10,13 +10,19 @@ import (
 // TestI9WhatLiesOnDiskIsRedactedByTodaysRules: values that wait on disk for a sink, and in a dead letter, when the
 // rules become stricter, go out as today's rules have it, and are shown so.
 func TestI9WhatLiesOnDiskIsRedactedByTodaysRules(t *testing.T) {
+	t.Run("of the resource", func(t *testing.T) { becomeStricter(t, ", redact: [.data]", "") })
+	t.Run("of the sink", func(t *testing.T) { becomeStricter(t, "", ", redact: [.data]") })
+}
+
+// becomeStricter has the resource and the sink begin without rules, and go on with these.
+func becomeStricter(t *testing.T, ofResource, ofSink string) {
 	r := newRig(t, nil)
 	config := `
 resources: [{resource: configmaps, namespaces: [default]%s}]
 sinks:
-- {name: bus, nats: {url: "nats://` + r.broker.address() + `", stream: ` + streamName + `}, queue: {records: 4, full: spool}}
+- {name: bus, nats: {url: "nats://` + r.broker.address() + `", stream: ` + streamName + `}, queue: {records: 4, full: spool}%s}
 `
-	r.configured(fmt.Sprintf(config, ""))
+	r.configured(fmt.Sprintf(config, "", ""))
 	p := plant{t: t, r: r}
 	p.outlet = outlet{logs: map[string]string{"bus": streamName}}
 	r.exporter.start(t)
@@ -40,7 +46,7 @@ sinks:
 		t.Fatalf("the letter has no value: %.2000s", shown)
 	}
 
-	r.configured(fmt.Sprintf(config, ", redact: [.data]"))
+	r.configured(fmt.Sprintf(config, ofResource, ofSink))
 	r.broker.start()
 	r.exporter.start(t)
 	p.config("last")
