@@ -7,10 +7,10 @@ import (
 )
 
 // Describe is prometheus.Collector's.
-func (t *Telemetry) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(t, out) }
+func (t shown) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(t, out) }
 
 // Collect is prometheus.Collector's. It reads the inventory's size from the store where that changed in bulk.
-func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
+func (t shown) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}

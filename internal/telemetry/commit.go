@@ -8,7 +8,7 @@ import (
 )
 
 // Committed is told of what is saved.
-func (t *Telemetry) Committed(batch []*change.Record, marks map[string]sink.Mark, took time.Duration) {
+func (t ofState) Committed(batch []*change.Record, marks map[string]sink.Mark, took time.Duration) {
 	t.metrics.commit.Observe(took.Seconds())
 	now := time.Now()
 	t.mu.Lock()
@@ -27,7 +27,7 @@ func (t *Telemetry) Committed(batch []*change.Record, marks map[string]sink.Mark
 
 // CommitFailed is told of a failed commit, which is tried again. It is logged once, until a commit succeeds: the text
 // of a filling disk's error is another each time.
-func (t *Telemetry) CommitFailed(err error) {
+func (t ofState) CommitFailed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.states.commit.LastError == "" {

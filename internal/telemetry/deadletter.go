@@ -7,7 +7,7 @@ import (
 )
 
 // Rejected is told of a record that a sink will never take: a gap of that sink.
-func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err error) {
+func (t ofSinks) Rejected(name string, rec *change.Record, reason string, err error) {
 	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
 	t.Logger.Error("record rejected; a gap record stands in its place", append(ofObject(name, rec), "reason", reason, "error", err)...)
 	t.mu.Lock()
@@ -18,27 +18,13 @@ func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err
 	})
 }
 
-// Unreadable is told of what a stream cannot read. The gap of an object is counted for each sink that takes it, when
-// its record is there; that of a stream here.
-func (t *Telemetry) Unreadable(rec *change.Record, err error) {
-	t.Logger.Error("object from the API server cannot be read; a gap record stands in its place", "resource", rec.Stream.String(),
-		"object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
-	if rec.Op != change.Gap {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	gap := &change.GapError{Reason: rec.Snapshot.Reason, Delivered: rec.Snapshot.From, Proven: rec.ResourceVersion, Since: rec.Received}
-	t.noteGap(gapOf(*rec.Stream, gap))
-}
-
 func ofObject(sinkName string, rec *change.Record) []any {
 	return []any{"sink", sinkName, "resource", rec.Stream.String(), "object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion}
 }
 
 // NotKept is told why a dead letter could not be kept: the sink waits for it. The same error is logged once, until a
 // batch is written.
-func (t *Telemetry) NotKept(name string, err error) {
+func (t ofSinks) NotKept(name string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, "dead_letter").Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +36,7 @@ func (t *Telemetry) NotKept(name string, err error) {
 }
 
 // Dropped is told that a rejected record was not kept. It is logged once: the rejections are, each.
-func (t *Telemetry) Dropped(name string) {
+func (t ofSinks) Dropped(name string) {
 	t.metrics.lettersDropped.WithLabelValues(name).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,13 +48,13 @@ func (t *Telemetry) Dropped(name string) {
 }
 
 // Trimmed is told of a durable record of which something was cut.
-func (t *Telemetry) Trimmed(name string, rec *change.Record) {
+func (t ofSinks) Trimmed(name string, rec *change.Record) {
 	t.metrics.sinkTrimmed.WithLabelValues(name).Inc()
 	t.Logger.Warn("record trimmed to fit into the sink", append(ofObject(name, rec), "trimmed", rec.Marks.LeftOut())...)
 }
 
 // Replayed is told of a dead letter that was sent again, or why it was not.
-func (t *Telemetry) Replayed(name string, rec *change.Record, err error) {
+func (t ofSinks) Replayed(name string, rec *change.Record, err error) {
 	if err != nil {
 		t.Logger.Warn("dead letter not sent again", append(ofObject(name, rec), "letter", rec.Replay.Letter, "error", err)...)
 		return

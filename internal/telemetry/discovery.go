@@ -9,7 +9,7 @@ import (
 )
 
 // Joined is told of a stream that comes while the process runs, before anything else of it.
-func (t *Telemetry) Joined(stream change.Stream) {
+func (t ofStreams) Joined(stream change.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states.streams[stream.String()] = t.newStream(stream, true)
@@ -17,7 +17,7 @@ func (t *Telemetry) Joined(stream change.Stream) {
 }
 
 // Left is told of a stream that is over. Its series are removed where no other stream has the resource.
-func (t *Telemetry) Left(stream change.Stream) {
+func (t ofStreams) Left(stream change.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.states.streams, stream.String())
@@ -32,7 +32,7 @@ func (t *Telemetry) Left(stream change.Stream) {
 }
 
 // Waiting is told that a stream cannot be read, and why.
-func (t *Telemetry) Waiting(stream change.Stream, reason string) {
+func (t ofStreams) Waiting(stream change.Stream, reason string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -45,7 +45,7 @@ func (t *Telemetry) Waiting(stream change.Stream, reason string) {
 
 // Discovered is told what became of an attempt to read what the server serves: what is left out and why, and an error
 // of all or of a part. The same error is logged once, until it is another one.
-func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
+func (t ofStreams) Discovered(leftOut map[string]string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	d := &t.states.discovery

@@ -18,7 +18,7 @@ func gapOf(stream change.Stream, gap *change.GapError) (change.Stream, *gapState
 }
 
 // noteGap counts a gap and shows it: with the stream, and with the sinks where it is theirs alone. The caller holds mu.
-func (t *Telemetry) noteGap(stream change.Stream, gap *gapState) {
+func (t *known) noteGap(stream change.Stream, gap *gapState) {
 	t.metrics.sourceGaps.WithLabelValues(stream.Resource.String(), string(gap.Reason)).Inc()
 	s := t.states.stream(stream)
 	s.Gaps++
@@ -33,7 +33,7 @@ func (t *Telemetry) noteGap(stream change.Stream, gap *gapState) {
 
 // resolve shows that what a gap stood for was delivered after all. A gap that somebody may read just now is replaced,
 // not changed. The caller holds mu.
-func (t *Telemetry) resolve(name string, rec *change.Record) {
+func (t *known) resolve(name string, rec *change.Record) {
 	sink, stream := t.states.sinks[name], t.states.stream(*rec.Stream)
 	sink.RecentGaps = slices.Clone(sink.RecentGaps)
 	for i, gap := range sink.RecentGaps {

@@ -118,7 +118,7 @@ func (all *states) holders(s *streamState, now, oldest time.Time) []string {
 
 // CheckHistory tells once of sinks that hold streams up for more than half of the API server's history: a gap follows,
 // unless they come back.
-func (t *Telemetry) CheckHistory() {
+func (t shown) CheckHistory() {
 	now, unsaved := time.Now(), t.unsaved()
 	t.mu.Lock()
 	defer t.mu.Unlock()

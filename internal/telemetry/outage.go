@@ -35,7 +35,7 @@ func (o *outage) fails(now time.Time, gaps int, atOnce bool) (first, again bool)
 }
 
 // gapsOf are all gaps that a sink's consumers were told of; the caller holds mu.
-func (t *Telemetry) gapsOf(s *sinkState) int {
+func (t ofSinks) gapsOf(s *sinkState) int {
 	gaps := s.Gaps
 	for _, stream := range t.states.streams {
 		gaps += stream.Gaps
@@ -49,7 +49,7 @@ func (s *sinkState) waits() []any {
 }
 
 // troubled tells the log of a failed attempt, unless it has been told of the outage a moment ago; the caller holds mu.
-func (t *Telemetry) troubled(name, text string, atOnce bool, cause ...any) {
+func (t ofSinks) troubled(name, text string, atOnce bool, cause ...any) {
 	now, s := time.Now(), t.states.sinks[name]
 	first, again := s.outage.fails(now, t.gapsOf(s), atOnce)
 	line := append([]any{"sink", name}, cause...)
@@ -63,7 +63,7 @@ func (t *Telemetry) troubled(name, text string, atOnce bool, cause ...any) {
 }
 
 // recovered tells the log the end of an outage that it was told of; the caller holds mu.
-func (t *Telemetry) recovered(name string) {
+func (t ofSinks) recovered(name string) {
 	s := t.states.sinks[name]
 	o := s.outage
 	s.outage = outage{}

@@ -10,7 +10,7 @@ import (
 const maxCorrections = 20
 
 // Reconciling is told that a reconcile starts, and of the gap that made it necessary.
-func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot) {
+func (t ofStreams) Reconciling(stream change.Stream, snapshot *change.Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -26,7 +26,7 @@ func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot)
 		"from", snapshot.From, "resourceVersion", snapshot.ResourceVersion)
 }
 
-func (t *Telemetry) logGap(stream change.Stream, gap *change.GapError) {
+func (t ofStreams) logGap(stream change.Stream, gap *change.GapError) {
 	attributes := []any{"resource", stream.String(), "reason", gap.Reason, "lastDelivered", gap.Delivered, "resourceVersion", gap.Proven}
 	if !gap.Since.IsZero() {
 		attributes = append(attributes, "since", gap.Since)
@@ -39,7 +39,7 @@ func (t *Telemetry) logGap(stream change.Stream, gap *change.GapError) {
 
 // Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each
 // reconcile are logged; Reconciled says how many there were.
-func (t *Telemetry) Corrected(stream change.Stream, c change.Correction) {
+func (t ofStreams) Corrected(stream change.Stream, c change.Correction) {
 	t.metrics.corrections.WithLabelValues(stream.Resource.String(), c.Op.String()).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +52,7 @@ func (t *Telemetry) Corrected(stream change.Stream, c change.Correction) {
 }
 
 // Reconciled is told that a reconcile is complete.
-func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
+func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 	t.metrics.reconciles.WithLabelValues(stream.Resource.String(), string(snapshot.Reason)).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // Handler serves /metrics, /healthz, /readyz and /statusz.
-func (t *Telemetry) Handler() http.Handler {
+func (t shown) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", t.serveHealth)
@@ -29,14 +29,14 @@ func (t *Telemetry) Handler() http.Handler {
 // answerTime is how long a reader may take for an answer: one that stands still would keep it in memory.
 const answerTime = 30 * time.Second
 
-func (t *Telemetry) serveHealth(w http.ResponseWriter, _ *http.Request) {
+func (t shown) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	t.mu.Lock()
 	problems := t.states.unhealthy(time.Now())
 	t.mu.Unlock()
 	answer(w, problems)
 }
 
-func (t *Telemetry) serveReady(w http.ResponseWriter, r *http.Request) {
+func (t shown) serveReady(w http.ResponseWriter, r *http.Request) {
 	t.mu.Lock()
 	waiting, checks := t.states.unready(), t.states.checks()
 	t.mu.Unlock()
@@ -61,7 +61,7 @@ func answer(w http.ResponseWriter, problems []string) {
 	w.Write([]byte("ok\n"))
 }
 
-func (t *Telemetry) serveStatus(w http.ResponseWriter, _ *http.Request) {
+func (t shown) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

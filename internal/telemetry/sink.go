@@ -9,7 +9,7 @@ import (
 )
 
 // Queued is told a sink's backlog.
-func (t *Telemetry) Queued(name string, b fifo.Levels) {
+func (t ofSinks) Queued(name string, b fifo.Levels) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
@@ -18,12 +18,12 @@ func (t *Telemetry) Queued(name string, b fifo.Levels) {
 }
 
 // Coalesced is told of records that newer ones of the same object made superfluous for the sink.
-func (t *Telemetry) Coalesced(name string, records int) {
+func (t ofSinks) Coalesced(name string, records int) {
 	t.metrics.coalesced.WithLabelValues(name).Add(float64(records))
 }
 
 // Opened is told that a sink is open.
-func (t *Telemetry) Opened(name string, replayed int) {
+func (t ofSinks) Opened(name string, replayed int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
@@ -38,7 +38,7 @@ func (t *Telemetry) Opened(name string, replayed int) {
 }
 
 // Written is told of a batch that is durable.
-func (t *Telemetry) Written(name string, batch []*change.Record, took time.Duration) {
+func (t ofSinks) Written(name string, batch []*change.Record, took time.Duration) {
 	t.metrics.sinkWrite.WithLabelValues(name).Observe(took.Seconds())
 	delivery := t.metrics.delivery.WithLabelValues(name)
 	now := time.Now()
@@ -73,7 +73,7 @@ func byStream(batch []*change.Record) iter.Seq2[*change.Stream, []*change.Record
 }
 
 // SinkFailed is told of a sink's error; the sink is opened again.
-func (t *Telemetry) SinkFailed(name string, err error) {
+func (t ofSinks) SinkFailed(name string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, "reopen").Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +84,7 @@ func (t *Telemetry) SinkFailed(name string, err error) {
 
 // Stopped is told of a sink's error that only a person can mend. The same error is logged once, until a batch is
 // written.
-func (t *Telemetry) Stopped(name string, err error) {
+func (t ofSinks) Stopped(name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
@@ -96,7 +96,7 @@ func (t *Telemetry) Stopped(name string, err error) {
 }
 
 // Absent is told that a sink which is stopped, or not open yet, is waited for no more.
-func (t *Telemetry) Absent(name string) {
+func (t ofSinks) Absent(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states.sinks[name].Absent = true
@@ -104,7 +104,7 @@ func (t *Telemetry) Absent(name string) {
 }
 
 // Retried is told of an attempt that a sink repeats by itself. It is logged where that lasts.
-func (t *Telemetry) Retried(name, reason string, err error) {
+func (t ofSinks) Retried(name, reason string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, reason).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +116,7 @@ func (t *Telemetry) Retried(name, reason string, err error) {
 }
 
 // Noticed is told how a sink works, where there is a choice, and why.
-func (t *Telemetry) Noticed(name, text string) {
+func (t ofSinks) Noticed(name, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states.sinks[name].Note = text
@@ -124,6 +124,6 @@ func (t *Telemetry) Noticed(name, text string) {
 }
 
 // LabelTopics is told how many topics a sink has made because labels said so.
-func (t *Telemetry) LabelTopics(name string, topics int) {
+func (t ofSinks) LabelTopics(name string, topics int) {
 	t.metrics.labelTopics.WithLabelValues(name).Set(float64(topics))
 }

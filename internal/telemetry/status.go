@@ -18,7 +18,7 @@ type Status struct {
 }
 
 // countObjects returns the size of a stream's inventory; the caller holds mu.
-func (t *Telemetry) countObjects(stream string) (int, error) {
+func (t shown) countObjects(stream string) (int, error) {
 	s := t.states.streams[stream]
 	if s.objects == unknownCount {
 		n, err := t.CountObjects(stream)
@@ -31,7 +31,7 @@ func (t *Telemetry) countObjects(stream string) (int, error) {
 }
 
 // Status is how things stand now.
-func (t *Telemetry) Status() Status {
+func (t shown) Status() Status {
 	now, unsaved := time.Now(), t.unsaved()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +62,7 @@ func (t *Telemetry) Status() Status {
 }
 
 // Settled says whether every sink is open and no stream that is served starts or is being reconciled.
-func (t *Telemetry) Settled() bool {
+func (t shown) Settled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.states.streams {

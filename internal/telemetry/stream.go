@@ -9,7 +9,7 @@ import (
 )
 
 // Watching is told that a stream's watch is open.
-func (t *Telemetry) Watching(stream change.Stream, from string) {
+func (t ofStreams) Watching(stream change.Stream, from string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -26,7 +26,7 @@ func (t *Telemetry) Watching(stream change.Stream, from string) {
 }
 
 // StreamFailed is told of a failed list or watch. The same failure is logged once, until the stream recovers.
-func (t *Telemetry) StreamFailed(stream change.Stream, err error) {
+func (t ofStreams) StreamFailed(stream change.Stream, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -39,7 +39,7 @@ func (t *Telemetry) StreamFailed(stream change.Stream, err error) {
 }
 
 // Received is told of a record that was read.
-func (t *Telemetry) Received(rec *change.Record) {
+func (t ofStreams) Received(rec *change.Record) {
 	if t.Options.Received != nil {
 		t.Options.Received(rec)
 	}
@@ -57,7 +57,7 @@ func (t *Telemetry) Received(rec *change.Record) {
 
 // receivedOf is the stream's counter of the record's operation. To find a counter by its labels costs more than all
 // else that is done for a record here, so it is remembered; the caller holds mu.
-func (t *Telemetry) receivedOf(s *streamState, rec *change.Record) prometheus.Counter {
+func (t ofStreams) receivedOf(s *streamState, rec *change.Record) prometheus.Counter {
 	if s.received[rec.Op] == nil {
 		resource := rec.Stream.Resource.String()
 		s.received[rec.Op] = t.metrics.sourceRecords.WithLabelValues(resource, rec.Op.String())
@@ -67,7 +67,7 @@ func (t *Telemetry) receivedOf(s *streamState, rec *change.Record) prometheus.Co
 }
 
 // ShapeFailed is told of an object that a filter or a redaction could not be applied to.
-func (t *Telemetry) ShapeFailed(rec *change.Record, err error) {
+func (t ofStreams) ShapeFailed(rec *change.Record, err error) {
 	t.metrics.shapeFailures.WithLabelValues(rec.Stream.Resource.String()).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,4 +77,18 @@ func (t *Telemetry) ShapeFailed(rec *change.Record, err error) {
 	}
 	t.Logger.Warn("objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest", "objects", objects, "resource", rec.Stream.String(), "object", rec.Key.String(),
 		"uid", rec.UID, "resourceVersion", rec.ResourceVersion, "withheld", rec.Withheld != "", "error", err)
+}
+
+// Unreadable is told of what a stream cannot read. The gap of an object is counted for each sink that takes it, when
+// its record is there; that of a stream here.
+func (t ofStreams) Unreadable(rec *change.Record, err error) {
+	t.Logger.Error("object from the API server cannot be read; a gap record stands in its place", "resource", rec.Stream.String(),
+		"object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
+	if rec.Op != change.Gap {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	gap := &change.GapError{Reason: rec.Snapshot.Reason, Delivered: rec.Snapshot.From, Proven: rec.ResourceVersion, Since: rec.Received}
+	t.noteGap(gapOf(*rec.Stream, gap))
 }

@@ -43,8 +43,26 @@ type Place struct {
 	Format  string `json:"format,omitempty"`
 }
 
-// Telemetry is what is known of the running process. Its methods may be called from any goroutine.
+// Telemetry is told what happens in the running process, and shows it. Its methods may be called from any goroutine.
 type Telemetry struct {
+	*known
+
+	ofStreams // what it is told of streams and their reconciles, and of discovery
+	ofSinks   // what it is told of sinks and dead letters
+	ofState   // what it is told of the saved state
+	shown     // what people, probes and Prometheus are told
+}
+
+// The parts of a Telemetry: each knows all that is known.
+type (
+	ofStreams struct{ *known }
+	ofSinks   struct{ *known }
+	ofState   struct{ *known }
+	shown     struct{ *known }
+)
+
+// known is what is known of the running process, and where it is told: the metrics and the log.
+type known struct {
 	Options
 	registry *prometheus.Registry
 	metrics  *metrics
@@ -64,7 +82,7 @@ func New(options Options) *Telemetry {
 	if options.ClusterName != "" {
 		labelled = prometheus.WrapRegistererWith(prometheus.Labels{"cluster": options.ClusterName}, registry)
 	}
-	t := &Telemetry{
+	t := &known{
 		Options: options, registry: registry, metrics: newMetrics(labelled), gauges: newGauges(), started: time.Now(),
 		states: states{streams: map[string]*streamState{}, sinks: map[string]*sinkState{}},
 	}
@@ -80,21 +98,21 @@ func New(options Options) *Telemetry {
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_build_info", Help: "1, with the version as label."}, []string{"version"})
 	build.WithLabelValues(options.Version).Set(1)
-	labelled.MustRegister(t, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return t
+	labelled.MustRegister(shown{t}, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return &Telemetry{known: t, ofStreams: ofStreams{t}, ofSinks: ofSinks{t}, ofState: ofState{t}, shown: shown{t}}
 }
 
-func (t *Telemetry) newStream(stream change.Stream, late bool) *streamState {
+func (t *known) newStream(stream change.Stream, late bool) *streamState {
 	s := newStreamState(stream, late)
 	s.partial = s.partial || t.Partial != nil && t.Partial(&stream)
 	return s
 }
 
 // Follow tells where to ask, by stream, when the oldest record was received that is not saved.
-func (t *Telemetry) Follow(unsaved func() map[string]time.Time) { t.waiting.Store(&unsaved) }
+func (t *known) Follow(unsaved func() map[string]time.Time) { t.waiting.Store(&unsaved) }
 
 // unsaved asks; the caller does not hold mu, since the pipeline calls under locks of its own.
-func (t *Telemetry) unsaved() map[string]time.Time {
+func (t *known) unsaved() map[string]time.Time {
 	if ask := t.waiting.Load(); ask != nil {
 		return (*ask)()
 	}
