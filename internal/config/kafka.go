@@ -121,7 +121,7 @@ func (k *checker) topic(path, template string, to *Kafka) {
 
 func isBroker(text string) bool {
 	host, port, err := net.SplitHostPort(text)
-	if err != nil || host == "" || strings.ContainsFunc(host, isBlank) || strings.ContainsAny(host, "/@?") {
+	if err != nil || host == "" || strings.ContainsFunc(host, isBlank) || strings.ContainsAny(host, "/@?,") {
 		return false
 	}
 	number, err := strconv.ParseUint(port, 10, 16)

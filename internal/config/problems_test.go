@@ -158,6 +158,7 @@ func TestOneProblem(t *testing.T) {
 		{"no brokers", "sinks: [{kafka: {}}]\n", "sinks[0].kafka.brokers (line 1): missing; want brokers such as [kafka-0:9092, kafka-1:9092]"},
 		{"broker without a port", "sinks: [{kafka: {brokers: ['h:1', h]}}]\n", `sinks[0].kafka.brokers[1] (line 1): want host:port, have "h"`},
 		{"broker with a login", "sinks: [{kafka: {brokers: ['u:p@h:1']}}]\n", `sinks[0].kafka.brokers[0] (line 1): want host:port, have "***@h:1"`},
+		{"two brokers as one", "sinks: [{kafka: {brokers: ['a,b:1']}}]\n", `sinks[0].kafka.brokers[0] (line 1): want host:port, have "a,b:1"`},
 		{"placeholder in a topic", kafkaWith("topic: 'k8s.{ns}'"), "sinks[0].kafka.topic (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
 		{"topic", kafkaWith("topic: 'k8s/{name}'"), "sinks[0].kafka.topic (line 1): a topic has letters, digits and any of -_. only"},
 		{"label without a key", kafkaWith("topic: 'k8s.{label:}'"), "sinks[0].kafka.topic (line 1): unknown placeholder {label:}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -67,7 +65,7 @@ func (o *Options) complete() error {
 	if o.Made == nil {
 		o.Made = func(int) {}
 	}
-	return errors.Join(o.checkTopics(), o.checkDelivery(), o.checkCreation())
+	return errors.Join(o.checkTopics(), o.checkCreation())
 }
 
 func (o *Options) checkTopics() error {
@@ -89,33 +87,13 @@ func validTopic(name string) error {
 	return nil
 }
 
-func (o *Options) checkDelivery() error {
-	var problems []error
-	switch {
-	case o.Delivery != Idempotent && o.Delivery != Transactional:
-		problems = append(problems, fmt.Errorf("option Delivery %q: use %s or %s", o.Delivery, Idempotent, Transactional))
-	case o.Delivery == Transactional && o.TransactionalID == "":
-		problems = append(problems, errors.New("option TransactionalID is empty: delivery transactional needs an id that no other exporter has"))
-	}
-	if _, err := batch.ParseCodec(o.Compression); err != nil {
-		problems = append(problems, fmt.Errorf("option Compression: %w", err))
-	}
-	return errors.Join(problems...)
-}
-
 func (o *Options) checkCreation() error {
 	var problems []error
 	if o.Partitions < 0 || o.Partitions > 100_000 {
 		problems = append(problems, fmt.Errorf("option Partitions is %d: use 1 or more, or 0 for the broker's default", o.Partitions))
 	}
-	if o.LabelTopics < 0 {
-		problems = append(problems, fmt.Errorf("option LabelTopics is %d: use 1 or more, or 0 for any number", o.LabelTopics))
-	}
 	if o.Replication < 0 || o.Replication > 100 {
 		problems = append(problems, fmt.Errorf("option Replication is %d: use 1 or more, or 0 for the broker's default", o.Replication))
-	}
-	if cleanups := []string{"", "delete", "compact", "compact,delete"}; !slices.Contains(cleanups, o.Cleanup) {
-		problems = append(problems, fmt.Errorf("option Cleanup %q: use %s", o.Cleanup, strings.Join(cleanups[1:], " or ")))
 	}
 	if o.Retention > 0 && o.Retention < time.Second {
 		problems = append(problems, fmt.Errorf("option Retention is %s: use 1s or more, a negative one for ever, or 0 for the broker's default",

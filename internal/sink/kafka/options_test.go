@@ -18,14 +18,9 @@ func TestOptionsNameEveryProblem(t *testing.T) {
 	}{
 		{"good", func(*Options) {}, nil},
 		{"bad topics", func(o *Options) { o.Topics = []string{"a b", "", "..", strings.Repeat("x", 250)} }, []string{`"a b"`, `""`, `".."`, "249"}},
-		{"delivery", func(o *Options) { o.Delivery = "twice" }, []string{`"twice"`, "idempotent or transactional"}},
-		{"no id", func(o *Options) { o.Delivery = Transactional }, []string{"TransactionalID is empty"}},
 		{"id", func(o *Options) { o.TransactionalID = "x" }, nil},
-		{"codec", func(o *Options) { o.Compression = "brotli" }, []string{`"brotli"`, "none, gzip, snappy, lz4, zstd"}},
 		{"numbers", func(o *Options) { o.Partitions, o.Replication, o.Retention = -1, -2, time.Millisecond }, []string{"Partitions is -1", "Replication is -2", "Retention is 1ms"}},
-		{"cleanup", func(o *Options) { o.Cleanup = "never" }, []string{`"never"`, "compact,delete"}},
 		{"twice", func(o *Options) { o.Cleanup, o.Configs = "compact", map[string]string{"cleanup.policy": "delete"} }, []string{"cleanup.policy"}},
-		{"brokers", func(o *Options) { o.Wire.Brokers = nil }, []string{"rokers"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			options := good

@@ -30,7 +30,7 @@ type session struct {
 func (s *session) connect(ctx context.Context) (*conn.Conn, error) {
 	o, t := &s.options, &s.tuning
 	return conn.Dial(ctx, &conn.Options{
-		URL: o.URL, Servers: o.servers(), Name: o.Name, Domain: o.Domain, InboxPrefix: o.InboxPrefix, Login: o.Login, Extra: o.Extra,
+		URL: o.URL, Servers: o.servers(), Name: o.Name, Domain: o.Domain, Login: o.Login, Extra: o.Extra,
 		Timing:  conn.Timing{Reply: t.reply, Outage: t.outage, Dial: t.dial, Flush: t.flush, Ping: t.ping},
 		Replies: 4 * t.pending, // those of an attempt that was given up come, too
 	})

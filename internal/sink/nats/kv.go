@@ -18,8 +18,6 @@ const (
 
 	headerOperation = "KV-Operation"
 	operationDelete = "DEL"
-
-	mostHistory = 64
 )
 
 func inBucketName(r rune) bool {

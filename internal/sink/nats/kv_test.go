@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -279,23 +278,4 @@ func TestI4KeysThatClientsRefuseAreRejected(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	wantError(t, rejected.Err, `publish to subject "$KV.CLUSTER.a:b": it is not a key of the bucket: a key has letters, digits, and -/_=. as in a path`)
-}
-
-func TestOptionsOfABucket(t *testing.T) {
-	for want, options := range map[string]Options{
-		`option KV "a:b" is not a bucket's name: it has letters, digits, '-' and '_'`:           {KV: "a:b"},
-		`options Stream and Subjects follow from KV: leave them out`:                            {KV: "A", Stream: "B"},
-		`option History is 65: use 1 to 64`:                                                     {KV: "A", History: 65},
-		`option MaxAge is set with KV: keys of objects that live must not expire: leave it out`: {KV: "A", MaxAge: time.Hour},
-		`option Shared is set with KV: a bucket has one writer: set one of both`:                {KV: "A", Shared: true},
-		`option History is set without KV: set both or none`:                                    {Stream: "A", Subjects: []string{"a"}, History: 2},
-		`option Storage is "disk": use file or memory`:                                          {KV: "A", Storage: "disk"},
-		`option Publish is "fastest": use auto, fast, atomic or ordered`:                        {KV: "A", Publish: "fastest"},
-		`option Publish is "fast" and Shared is set: a shared stream needs "ordered"`:           {Stream: "A", Subjects: []string{"a"}, Shared: true, Publish: "fast"},
-		`option MaxAge is 1m0s and Shared is set: use 2m0s or more`:                             {Stream: "A", Subjects: []string{"a"}, Shared: true, MaxAge: time.Minute},
-	} {
-		options.URL = "nats://h"
-		_, err := New(options)
-		wantError(t, err, "configure nats sink: "+want)
-	}
 }

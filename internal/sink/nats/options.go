@@ -46,7 +46,6 @@ type Options struct {
 	DiscardNew bool          // at MaxBytes wait for room, instead of dropping the oldest messages
 
 	Login
-	InboxPrefix string // "" is "_INBOX"
 
 	Retry  sink.RetryFunc    // nil is nobody
 	Notice func(text string) // is told how messages are sent, and why, when that is decided or changes; nil is nobody
@@ -59,7 +58,8 @@ type (
 	TLS   = conn.TLS
 )
 
-// complete checks the options and fills in the defaults. It reports all problems at once.
+// complete fills in the defaults, and checks what the configuration's own check cannot know or leaves to the sink. It
+// reports all problems at once.
 func (o *Options) complete() error {
 	if o.Name == "" {
 		o.Name = "kubecdc"
@@ -88,7 +88,7 @@ func (o *Options) complete() error {
 	if o.Retry == nil {
 		o.Retry = func(string, error) {}
 	}
-	return errors.Join(o.checkURL(), o.checkStream(), o.checkPublish(), o.checkBucket(), o.checkLimits(), o.Login.Check())
+	return errors.Join(o.checkDomain(), o.checkAge(), o.Login.Check())
 }
 
 // useBucket fills in what follows from the bucket's name.
@@ -104,86 +104,11 @@ func (o *Options) useBucket() {
 	}
 }
 
-func (o *Options) checkBucket() error {
-	if o.KV == "" {
-		if o.History != 0 {
-			return errors.New("option History is set without KV: set both or none")
-		}
-		return nil
-	}
-	var problems []error
-	if strings.ContainsFunc(o.KV, func(r rune) bool { return !inBucketName(r) }) {
-		problems = append(problems, fmt.Errorf("option KV %q is not a bucket's name: it has letters, digits, '-' and '_'", o.KV))
-	}
-	if subject := bucketSubject + o.KV + ".>"; o.Stream != bucketStream+o.KV || len(o.Subjects) != 1 || o.Subjects[0] != subject {
-		problems = append(problems, errors.New("options Stream and Subjects follow from KV: leave them out"))
-	}
-	if o.History < 1 || o.History > mostHistory {
-		problems = append(problems, fmt.Errorf("option History is %d: use 1 to %d", o.History, mostHistory))
-	}
-	if o.MaxAge != 0 {
-		problems = append(problems, errors.New("option MaxAge is set with KV: keys of objects that live must not expire: leave it out"))
-	}
-	if o.Shared {
-		problems = append(problems, errors.New("option Shared is set with KV: a bucket has one writer: set one of both"))
-	}
-	return errors.Join(problems...)
-}
-
-func (o *Options) checkURL() error {
-	if o.URL == "" {
-		return errors.New(`option URL is empty: name a server, such as "nats://host:4222"`)
-	}
-	for text := range strings.SplitSeq(o.URL, ",") {
-		u, err := url.Parse(strings.TrimSpace(text))
-		if err != nil {
-			// the cause may hold a password
-			return errors.New(`option URL does not parse: write it as "nats://host:4222"`)
-		}
-		switch u.Scheme {
-		case "nats", "tls", "ws", "wss":
-		default:
-			return fmt.Errorf(`option URL %q has the scheme %q: use nats, tls, ws or wss`, u.Redacted(), u.Scheme)
-		}
-		if u.Hostname() == "" {
-			return fmt.Errorf(`option URL %q has no host: write it as "nats://host:4222"`, u.Redacted())
-		}
+func (o *Options) checkDomain() error {
+	if strings.ContainsAny(o.Domain, ".*> \t\r\n") {
+		return fmt.Errorf("option Domain is %q: a domain has no dots, wildcards and spaces", o.Domain)
 	}
 	return nil
-}
-
-func (o *Options) checkStream() error {
-	var problems []error
-	if o.Stream == "" || strings.ContainsAny(o.Stream, ".*>/\\ \t\r\n") {
-		problems = append(problems, fmt.Errorf("option Stream %q is not a stream's name: it has no dots, wildcards, slashes and spaces",
-			o.Stream))
-	}
-	if len(o.Subjects) == 0 {
-		problems = append(problems, errors.New(`option Subjects is empty: name what the stream takes, such as "k8s.>"`))
-	}
-	for _, subject := range o.Subjects {
-		if !validPattern(subject) {
-			problems = append(problems, fmt.Errorf(`option Subjects: %q is not a subject: write it as "k8s.prod.>"`, subject))
-		}
-	}
-	if strings.ContainsAny(o.Domain+o.InboxPrefix, "*> \t\r\n") || strings.Contains(o.Domain, ".") {
-		problems = append(problems, fmt.Errorf("options Domain %q and InboxPrefix %q must have no wildcards and spaces: leave them out",
-			o.Domain, o.InboxPrefix))
-	}
-	return errors.Join(problems...)
-}
-
-func (o *Options) checkPublish() error {
-	switch o.Publish {
-	case PublishAuto, PublishOrdered:
-		return nil
-	case PublishFast, PublishAtomic:
-		if o.Shared {
-			return fmt.Errorf("option Publish is %q and Shared is set: a shared stream needs %q", o.Publish, PublishOrdered)
-		}
-		return nil
-	}
-	return fmt.Errorf("option Publish is %q: use %s, %s, %s or %s", o.Publish, PublishAuto, PublishFast, PublishAtomic, PublishOrdered)
 }
 
 // The values of Options.Storage.
@@ -205,34 +130,20 @@ const window = 2 * time.Minute
 // window is for how long a stream of ours knows message ids. It gets none, and so the shortest that servers allow,
 // unless it is shared.
 func (o *Options) window() time.Duration {
-	switch {
-	case !o.Shared:
-		return 100 * time.Millisecond
+	if o.Shared {
+		return window
 	}
-	return window
+	return 100 * time.Millisecond
 }
 
-func (o *Options) checkLimits() error {
-	var problems []error
-	if o.Storage != StorageFile && o.Storage != StorageMemory {
-		problems = append(problems, fmt.Errorf("option Storage is %q: use %s or %s", o.Storage, StorageFile, StorageMemory))
+func (o *Options) checkAge() error {
+	switch {
+	case o.MaxAge > 0 && o.MaxAge < time.Second:
+		return fmt.Errorf("option MaxAge is %s: use 1s or more, or 0 for ever", o.MaxAge)
+	case o.Shared && o.MaxAge > 0 && o.MaxAge < window:
+		return fmt.Errorf("option MaxAge is %s and Shared is set: use %s or more", o.MaxAge, window)
 	}
-	if o.Shared && o.MaxAge > 0 && o.MaxAge < window {
-		problems = append(problems, fmt.Errorf("option MaxAge is %s and Shared is set: use %s or more", o.MaxAge, window))
-	}
-	if o.Replicas < 1 || o.Replicas > 5 {
-		problems = append(problems, fmt.Errorf("option Replicas is %d: use 1 to 5", o.Replicas))
-	}
-	if o.MaxAge < 0 || o.MaxAge > 0 && o.MaxAge < time.Second {
-		problems = append(problems, fmt.Errorf("option MaxAge is %s: use 1s or more, or 0 for ever", o.MaxAge))
-	}
-	if o.MaxBytes < 0 {
-		problems = append(problems, fmt.Errorf("option MaxBytes is %d: use 0 for no limit", o.MaxBytes))
-	}
-	if o.DiscardNew && o.MaxBytes == 0 {
-		problems = append(problems, errors.New("option DiscardNew is set without MaxBytes: set both or none"))
-	}
-	return errors.Join(problems...)
+	return nil
 }
 
 // servers is the URL for error texts.

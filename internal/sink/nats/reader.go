@@ -64,9 +64,6 @@ func (r *Reader) connect(ctx context.Context) error {
 	options := append([]natsgo.Option{
 		natsgo.Name(r.options.Name + ", reader"), natsgo.Timeout(defaultTuning().dial), natsgo.MaxReconnects(-1),
 	}, r.options.Login.Options()...)
-	if r.options.InboxPrefix != "" {
-		options = append(options, natsgo.CustomInboxPrefix(r.options.InboxPrefix))
-	}
 	nc, err := natsgo.Connect(r.options.URL, append(options, r.options.Extra...)...)
 	if err != nil {
 		return conn.ConnectError(r.options.servers(), err)

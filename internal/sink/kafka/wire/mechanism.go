@@ -4,7 +4,7 @@ import "fmt"
 
 // SASL says who the client is.
 type SASL struct {
-	Mechanism      string // one of Mechanisms
+	Mechanism      string // one of the following
 	User, Password string // for PLAIN and SCRAM
 	PasswordFile   string // instead of Password; read again for every connection, a newline at its end is cut off
 	OAuth          *OAuth // for OAUTHBEARER
@@ -19,9 +19,6 @@ const (
 	OAuthBearer = "OAUTHBEARER"
 	AWSMSKIAM   = "AWS_MSK_IAM"
 )
-
-// Mechanisms are the values of SASL.Mechanism.
-func Mechanisms() []string { return []string{Plain, ScramSHA256, ScramSHA512, OAuthBearer, AWSMSKIAM} }
 
 // OAuth is where tokens come from: the client credentials grant of RFC 6749 section 4.4. A token is used for all
 // connections until shortly before it expires.

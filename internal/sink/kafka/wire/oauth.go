@@ -140,15 +140,9 @@ func (b *bearer) tokenError(err error) error {
 }
 
 func (o *OAuth) check() error {
-	if o == nil {
-		return errors.New("option SASL.OAuth (kafka.sasl.oauth) is missing: OAUTHBEARER needs it")
-	}
 	var problems []error
 	if u, err := url.Parse(o.TokenURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		problems = append(problems, errors.New(`option SASL.OAuth.TokenURL (kafka.sasl.oauth.tokenUrl) is no URL: write it as "https://host/token"`))
-	}
-	if o.ClientID == "" {
-		problems = append(problems, errors.New("option SASL.OAuth.ClientID (kafka.sasl.oauth.clientId) is empty"))
 	}
 	problems = append(problems, checkSecret("SASL.OAuth.ClientSecret (kafka.sasl.oauth.clientSecret)", o.ClientSecret, o.ClientSecretFile))
 	if o.CAFile != "" {

@@ -3,10 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -29,7 +26,8 @@ type Options struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// complete checks the options and fills in the defaults. It reports all problems at once.
+// complete fills in the defaults, and checks what the configuration's own check leaves to the sink: what files hold,
+// and what goes with what. It reports all problems at once.
 func (o *Options) complete() error {
 	if o.ClientID == "" {
 		o.ClientID = "kubecdc"
@@ -40,31 +38,13 @@ func (o *Options) complete() error {
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext
 	}
-	problems := []error{o.checkBrokers()}
-	if o.Timeout < 0 {
-		problems = append(problems, fmt.Errorf("option Timeout is %s: use 0 for %s, or more", o.Timeout, defaultTimeout))
-	}
+	var problems []error
 	if o.TLS != nil {
 		_, err := o.TLS.config("host")
 		problems = append(problems, err)
 	}
 	if o.SASL != nil {
 		problems = append(problems, o.SASL.check(o.TLS != nil))
-	}
-	return errors.Join(problems...)
-}
-
-func (o *Options) checkBrokers() error {
-	if len(o.Brokers) == 0 {
-		return errors.New(`option Brokers is empty: name a broker, such as "host:9092"`)
-	}
-	var problems []error
-	for _, broker := range o.Brokers {
-		host, port, err := net.SplitHostPort(broker)
-		number, bad := strconv.ParseUint(port, 10, 16)
-		if err != nil || host == "" || bad != nil || number == 0 || strings.ContainsAny(broker, ", \t\r\n/") {
-			problems = append(problems, fmt.Errorf(`option Brokers: %q is not a broker's address: write it as "host:9092"`, broker))
-		}
 	}
 	return errors.Join(problems...)
 }

@@ -3,8 +3,6 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/segmentio/kafka-go"
@@ -64,8 +62,6 @@ func (s *SASL) mechanism(password string) (sasl.Mechanism, error) {
 
 func (s *SASL) check(encrypted bool) error {
 	switch {
-	case !slices.Contains(Mechanisms(), s.Mechanism):
-		return fmt.Errorf("option SASL.Mechanism (kafka.sasl.mechanism) is %q: use one of %s", s.Mechanism, strings.Join(Mechanisms(), ", "))
 	case s.Mechanism == OAuthBearer:
 		return s.OAuth.check()
 	case s.Mechanism == AWSMSKIAM && !encrypted:
@@ -73,11 +69,7 @@ func (s *SASL) check(encrypted bool) error {
 	case s.Mechanism == AWSMSKIAM:
 		return nil
 	}
-	var problems []error
-	if s.User == "" {
-		problems = append(problems, fmt.Errorf("option SASL.User (kafka.sasl.user) is empty: %s needs one", s.Mechanism))
-	}
-	return errors.Join(append(problems, checkSecret("SASL.Password (kafka.sasl.password)", s.Password, s.PasswordFile))...)
+	return checkSecret("SASL.Password (kafka.sasl.password)", s.Password, s.PasswordFile)
 }
 
 // loginError finds the broker's judgement of a login, which kafka-go returns as an error of the connection.

@@ -19,9 +19,6 @@ func secret(value, file string) (string, error) {
 }
 
 func checkSecret(name, value, file string) error {
-	if (value == "") == (file == "") {
-		return fmt.Errorf("option %s: give it, or a file with it, and not both", name)
-	}
 	content, err := secret(value, file)
 	if err != nil {
 		return fmt.Errorf("option %s: %w", name, err)

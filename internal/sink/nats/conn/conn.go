@@ -18,15 +18,14 @@ import (
 
 // Options say where and how to connect.
 type Options struct {
-	URL         string // servers, separated by commas
-	Servers     string // the URL for error texts
-	Name        string // of the client, as the server shows it
-	Domain      string // the JetStream domain; "" is that of the server
-	InboxPrefix string // "" is the library's
-	Login       Login
-	Extra       []natsgo.Option
-	Timing      Timing
-	Replies     int // that may wait to be read
+	URL     string // servers, separated by commas
+	Servers string // the URL for error texts
+	Name    string // of the client, as the server shows it
+	Domain  string // the JetStream domain; "" is that of the server
+	Login   Login
+	Extra   []natsgo.Option
+	Timing  Timing
+	Replies int // that may wait to be read
 }
 
 // Timing is how long the connection has patience.
@@ -140,9 +139,6 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 		natsgo.PingInterval(o.Timing.Ping),
 		natsgo.FlusherTimeout(o.Timing.Flush),
 		natsgo.SkipSubjectValidation(), // who writes does it
-	}
-	if o.InboxPrefix != "" {
-		options = append(options, natsgo.CustomInboxPrefix(o.InboxPrefix))
 	}
 	return slices.Concat(options, o.Login.Options(), o.Extra, c.handlers())
 }

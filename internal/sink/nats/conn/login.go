@@ -32,18 +32,6 @@ type TLS struct {
 func (l *Login) Check() error { return errors.Join(l.checkCredentials(), l.checkTLS()) }
 
 func (l *Login) checkCredentials() error {
-	given := 0
-	for _, set := range []bool{l.CredentialsFile != "" || l.NkeySeedFile != "", l.User != "" || l.Password != "", l.Token != ""} {
-		if set {
-			given++
-		}
-	}
-	if given > 1 {
-		return errors.New("options CredentialsFile, NkeySeedFile, User and Token are different ways to log in: set one")
-	}
-	if l.Password != "" && l.User == "" {
-		return errors.New("option Password is set without User: set both or none")
-	}
 	if l.CredentialsFile != "" {
 		if err := checkCredentialsFile(l.CredentialsFile, l.NkeySeedFile == ""); err != nil {
 			return fmt.Errorf("option CredentialsFile: %w", err)
