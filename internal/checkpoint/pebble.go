@@ -9,11 +9,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// pebbleOptions hold the memory of the database at about 10 MB whatever its size (I6), and the bytes written at two to
-// four times the bytes saved. They were measured with a million objects. A lower L0CompactionThreshold doubles the
+// pebbleOptions hold the memory of the database at about 10 MB whatever its size (I6), and the bytes written at two
+// to four times the bytes saved. They were measured with a million objects. A lower L0CompactionThreshold doubles the
 // bytes written. Without cgo the two memtables are on Go's heap, so that each of their bytes counts twice in the
-// process: two megabytes instead of four take 8 MiB from a first snapshot, and write a sixth more in batches of a
-// thousand records. With one megabyte a full batch would be a flush of its own.
+// process: two megabytes instead of four take 8 MiB from a first snapshot, and write a sixth more of the inventory,
+// in batches of a thousand records, and a quarter more of a spool. With one megabyte a full batch would be a flush of
+// its own.
 func pebbleOptions(dir string, opts Options, space *space, gate *gate) *pebble.Options {
 	o := &pebble.Options{
 		FormatMajorVersion:          pebble.FormatValueSeparation,
