@@ -148,6 +148,7 @@ func FuzzApply(f *testing.F) {
 // TestI9NoSpellingEvadesARule writes one secret in all the ways that mean the same.
 func TestI9NoSpellingEvadesARule(t *testing.T) {
 	rules := Rules{Drop: []string{".spec.drop"}, Redact: []string{".data"}, Env: []string{"*PASS*"}}
+	long := strings.Repeat(`,\"data\":\\`, 50)
 	for how, object := range map[string]string{
 		"escapes in keys":  `{"d\u0061ta":{"p":"s3cr3t"},"sp\u0065c":{"dr\u006fp":"s3cr3t"},"x":{"\u0065nv":[{"n\u0061me":"PASS","valu\u0065":"s3cr3t"}]}}`,
 		"an escaped name":  `{"env":[{"name":"\u0050\u0041SS","value":"s3cr3t"}]}`,
@@ -162,9 +163,28 @@ func TestI9NoSpellingEvadesARule(t *testing.T) {
 		"a value of lists": `{"env":[{"value":{"a":["s3cr3t",{"env":[{"name":"x","value":"s3cr3t"}]}]},"name":"PASS"}]}`,
 		"an env within":    `{"env":[{"name":"x","value":{"env":{"name":"PASS","value":"s3cr3t"}}}]}`,
 		"a list of lists":  `{"x":{"env":[[[{"name":"PASS","value":"s3cr3t"}]]]}}`,
+		"long values":      `{"x":"` + long + `","data":{"` + long + `":"s3cr3t` + long + `","b":["` + long + `","s3cr3t"]},"spec":{"a":"` + long + `","drop":"s3cr3t` + long + `"},"env":[{"value":"s3cr3t` + long + `","name":"PASS"}]}`,
+		"quotes in values": `{"x":"{\"env\":[{","data":"\\\"s3cr3t","y":"\\","env":[{"value":"\"s3cr3t","name":"\\PASS"}]}`,
 		"no UTF-8":         "{\"x\xff\":\"\xff\",\"data\":\"s3cr3t\",\"y\":{\"env\":[{\"name\":\"\xffPASS\",\"value\":\"s3cr3t\"}]}}",
 	} {
 		if got := apply(t, rules, key, object); strings.Contains(got, "s3cr3t") {
+			t.Errorf("%s: it became %.300s", how, got)
+		}
+	}
+}
+
+// TestI9NoSpellingEvadesOnly: whatever is not kept is gone.
+func TestI9NoSpellingEvadesOnly(t *testing.T) {
+	rules := Rules{Keep: []string{".spec.a"}}
+	for how, object := range map[string]string{
+		"escapes in keys": `{"sp\u0065c":{"\u0061":"kept","\u0061b":"s3cr3t"},"m\u0065tadata":{"name":"n","l\u0061bels":"s3cr3t"}}`,
+		"duplicate keys":  `{"spec":"s3cr3t","spec":{"a":"kept","b":"s3cr3t"},"spec":["s3cr3t"],"a":"s3cr3t"}`,
+		"order":           `{"x":{"spec":{"a":"s3cr3t"}},"spec":{"b":{"a":"s3cr3t"},"a":"kept"}}`,
+		"white space":     "{ \"spec\" : { \"b\" :\t\"s3cr3t\" , \"a\"\n: \"kept\" } , \"c\" : [ \"s3cr3t\" ] }",
+		"braces in keys":  `{"\"spec\":{\"a\":":"s3cr3t","spec":{"}":"s3cr3t","a":"kept"},"}":{"spec":{"a":"s3cr3t"}}}`,
+		"long values":     `{"x":"s3cr3t` + strings.Repeat("x", 500) + `","spec":{"b":"` + strings.Repeat("x", 500) + `s3cr3t","a":"kept"}}`,
+	} {
+		if got := apply(t, rules, key, object); strings.Contains(got, "s3cr3t") || !strings.Contains(got, `"kept"`) {
 			t.Errorf("%s: it became %.300s", how, got)
 		}
 	}
