@@ -139,6 +139,13 @@ completions: build ## completions for bash, zsh, fish and PowerShell into dist/c
 	@mkdir -p dist/completions
 	@set -e; for shell in bash zsh fish powershell; do bin/exporter completion $$shell > dist/completions/exporter.$$shell; done
 
+MINISIGN := go run aead.dev/minisign/cmd/minisign@v0.3.0
+.PHONY: release
+release: ## binaries, image, chart and checksums of VERSION=v1.2.3 into dist/release; MINISIGN_KEY signs them
+	cd test/deploy && go run ./release -root ../.. -out ../../dist/release -version $(VERSION)
+	@[ -n "$(MINISIGN_KEY)" ] || echo 'not signed: set MINISIGN_KEY to the file of a secret key'
+	@[ -z "$(MINISIGN_KEY)" ] || $(MINISIGN) -S -s $(MINISIGN_KEY) -m dist/release/SHA256SUMS
+
 .PHONY: clean
 clean: ## remove what the other targets made
 	rm -rf bin dist .devcluster

@@ -8,6 +8,7 @@
 //     Prometheus operator are made from it and from the configuration's types (make manifests).
 //   - One replica. A second one could only wait for the volume and the lock of the first: a StatefulSet starts the next
 //     one as soon as the volume is free.
+//   - release makes what a version consists of: another program that wants libraries which the exporter does not.
 //   - Roles are made from the configuration, in the chart, by the names that kubectl takes; a test asks the API server
 //     whether each means the same there. A role for "*" can read Secrets, which RBAC cannot leave out, so it has to be
 //     asked for.
