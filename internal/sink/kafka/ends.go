@@ -20,7 +20,7 @@ func (b *brokers) ends(ctx context.Context, t *topic) (map[int32]wire.Bounds, er
 	logs, err := b.cluster.LogEnds(ctx, t.name, numbers)
 	for wait := newBackOff(); err == nil && wait.GetElapsedTime() < b.tuning.replication; pause(ctx, wait.NextBackOff()) {
 		var seen map[int32]wire.Bounds
-		if seen, err = b.cluster.Bounds(ctx, t.name, numbers, false); err == nil && reached(seen, logs) {
+		if seen, err = b.cluster.Bounds(ctx, t.name, numbers, false); err == nil && covers(seen, logs) {
 			return seen, nil
 		}
 	}
@@ -30,7 +30,7 @@ func (b *brokers) ends(ctx context.Context, t *topic) (map[int32]wire.Bounds, er
 	return nil, err
 }
 
-func reached(seen map[int32]wire.Bounds, logs map[int32]int64) bool {
+func covers(seen map[int32]wire.Bounds, logs map[int32]int64) bool {
 	for number, end := range logs {
 		if seen[number].End < end {
 			return false

@@ -23,11 +23,11 @@ type Reader struct {
 	start   sink.Start
 	decoder *batch.Decoder
 	began   bool // the first Read is over: what appears now is read from its start
-	next    map[place]*progress
+	next    map[slot]*progress
 }
 
-// place is one partition.
-type place struct {
+// slot is one partition.
+type slot struct {
 	topic  string
 	number int32
 }
@@ -45,7 +45,7 @@ func NewReader(options Options, start sink.Start) (*Reader, error) {
 		return nil, err
 	}
 	return &Reader{
-		brokers: s.brokers, topics: options.Topics, others: options.Others, start: start, decoder: batch.NewDecoder(s.tuning.contents), next: map[place]*progress{},
+		brokers: s.brokers, topics: options.Topics, others: options.Others, start: start, decoder: batch.NewDecoder(s.tuning.contents), next: map[slot]*progress{},
 	}, nil
 }
 
@@ -105,14 +105,14 @@ func (r *Reader) readTopic(ctx context.Context, name string, each func(*sink.Sto
 	})
 	for _, number := range numbers {
 		if err == nil {
-			err = r.readPartition(ctx, place{name, number}, ends[number], each)
+			err = r.readPartition(ctx, slot{name, number}, ends[number], each)
 		}
 	}
 	return err
 }
 
 // readPartition reads up to the last stable offset, so that each transaction below it is decided.
-func (r *Reader) readPartition(ctx context.Context, at place, ends wire.Bounds, each func(*sink.Stored) error) error {
+func (r *Reader) readPartition(ctx context.Context, at slot, ends wire.Bounds, each func(*sink.Stored) error) error {
 	p := r.next[at]
 	if p == nil {
 		p = &progress{aborted: map[int64]bool{}}
@@ -148,7 +148,7 @@ func (r *Reader) readPartition(ctx context.Context, at place, ends wire.Bounds, 
 }
 
 // take hands on what a fetch brought.
-func (r *Reader) take(at place, p *progress, result *wire.FetchResult, each func(*sink.Stored) error) error {
+func (r *Reader) take(at slot, p *progress, result *wire.FetchResult, each func(*sink.Stored) error) error {
 	aborted := result.Aborted
 	for data := result.Records; ; {
 		b, rest, err := batch.Read(data)
@@ -177,7 +177,7 @@ func (r *Reader) take(at place, p *progress, result *wire.FetchResult, each func
 	}
 }
 
-func (r *Reader) hand(at place, from int64, e *batch.Entry, each func(*sink.Stored) error) error {
+func (r *Reader) hand(at slot, from int64, e *batch.Entry, each func(*sink.Stored) error) error {
 	if e.Offset < from || time.UnixMilli(e.Timestamp).Before(r.start.Since) {
 		return nil
 	}

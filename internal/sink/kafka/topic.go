@@ -68,10 +68,10 @@ func (p *partition) strange(from, to, markers int64) {
 	p.others.to = to
 }
 
-func newTopic(known wire.Topic, identity wire.Identity, settings wire.Settings) *topic {
-	t := &topic{name: known.Name, id: identity.ID, compacted: strings.Contains(settings.CleanupPolicy, "compact")}
+func newTopic(described wire.Topic, identity wire.Identity, settings wire.Settings) *topic {
+	t := &topic{name: described.Name, id: identity.ID, compacted: strings.Contains(settings.CleanupPolicy, "compact")}
 	t.limit.Store(int64(settings.MaxMessageBytes))
-	for i := range known.Partitions {
+	for i := range described.Partitions {
 		t.partitions = append(t.partitions, &partition{topic: t, number: int32(i)})
 	}
 	return t
