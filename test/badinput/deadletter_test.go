@@ -71,7 +71,7 @@ func TestObjectIsTrimmed(t *testing.T) {
 	d, namespace := narrowed(t, ", oversize: trim, trim: [.data.none, .data.cut, .data.rest]")
 	r := d.runs()
 	createLarge(t, namespace, "huge", 16_000)
-	r.logs(`msg="object trimmed to fit into the sink" sink=bus resource=` + namespace + "/configmaps object=" + namespace + "/huge")
+	r.logs(`msg="record trimmed to fit into the sink" sink=bus resource=` + namespace + "/configmaps object=" + namespace + "/huge")
 	if code := r.stop(); code != 0 || r.times("trimmed=.metadata.managedFields\n")+r.times("trimmed=.data.cut\n") != 1 || r.times("record rejected") != 0 {
 		t.Errorf("exit code %d:\n%s", code, r.out)
 	}
