@@ -187,6 +187,7 @@ func TestI4WildcardOfAnAPIServerThatCannotTellAll(t *testing.T) {
 	if code := run.stop(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, run.out)
 	}
-	d.exporter(usual("--resources", "parts.broken.example.com", "--sink", "-")...).fails(t, 1,
+	d.write("config.yaml", "resources: [{resource: parts.broken.example.com, required: true}]\nsinks: [{name: out, file: {path: \"-\"}}]\n")
+	d.exporter(usual("-f", "config.yaml")...).fails(t, 1,
 		"ask the API server "+d.server+`: resource "parts.broken.example.com": the API server serves no such resource: see kubectl api-resources (its discovery was not complete: `+cause+")")
 }
