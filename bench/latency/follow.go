@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -17,48 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubecdc/kubecdc/bench/harness"
 )
-
-// arrivals is when each version came.
-type arrivals struct {
-	mu sync.Mutex
-	at map[string]time.Time
-}
-
-func (a *arrivals) note(version string) {
-	now := time.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.at == nil {
-		a.at = map[string]time.Time{}
-	}
-	if _, twice := a.at[version]; !twice {
-		a.at[version] = now
-	}
-}
-
-// of is when the version came.
-func (a *arrivals) of(version string) time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.at[version]
-}
-
-// have says whether all of them came.
-func (a *arrivals) have(versions map[string]time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for version := range versions {
-		if _, there := a.at[version]; !there {
-			return false
-		}
-	}
-	return true
-}
 
 // followers are a consumer of the stream and a bare watch.
 type followers struct {
-	ours, bare *arrivals
+	ours, bare *harness.Arrivals
 	nc         *natsgo.Conn
 	watch      watch.Interface
 	ended      atomic.Bool // the watch
@@ -72,16 +36,16 @@ func (f *followers) stop() {
 }
 
 func (f *followers) have(versions map[string]time.Time) (bool, error) {
-	ended, all := f.ended.Load(), f.bare.have(versions)
+	ended, all := f.ended.Load(), f.bare.Have(versions)
 	if ended && !all {
 		return false, errors.New("the API server ended the bare watch: measure again on a quieter machine")
 	}
-	return all && f.ours.have(versions), nil
+	return all && f.ours.Have(versions), nil
 }
 
 // follow starts both, the consumer when the exporter has made the stream.
 func (c *course) follow(ctx context.Context) (f *followers, err error) {
-	f = &followers{ours: &arrivals{}, bare: &arrivals{}}
+	f = &followers{ours: &harness.Arrivals{}, bare: &harness.Arrivals{}}
 	if f.nc, err = natsgo.Connect(c.url); err != nil {
 		return nil, fmt.Errorf("connect to nats-server: %w", err)
 	}
@@ -96,7 +60,7 @@ func (c *course) follow(ctx context.Context) (f *followers, err error) {
 		defer f.ended.Store(true)
 		for event := range f.watch.ResultChan() {
 			if object, ok := event.Object.(*corev1.ConfigMap); ok {
-				f.bare.note(object.ResourceVersion)
+				f.bare.Note(object.ResourceVersion)
 			}
 		}
 	})
@@ -127,38 +91,18 @@ func (c *course) consume(ctx context.Context, f *followers) error {
 	_, err = consumer.Consume(func(m jetstream.Msg) {
 		// The id is cluster/resource/namespace/name/uid/version/op.
 		if parts := strings.Split(m.Headers().Get("kubecdc-id"), "/"); len(parts) > 2 {
-			f.ours.note(parts[len(parts)-2])
+			f.ours.Note(parts[len(parts)-2])
 		}
 	})
 	return err
-}
-
-// latencies are those of all versions, sorted, in milliseconds. An arrival before the answer to the write is none.
-func latencies(acknowledged map[string]time.Time, a *arrivals) []float64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var all []float64
-	for version, at := range acknowledged {
-		all = append(all, max(0, float64(a.at[version].Sub(at))/float64(time.Millisecond)))
-	}
-	slices.Sort(all)
-	return all
 }
 
 // added is by how much later the stream's consumer had each version than the bare watch, sorted, in milliseconds.
 func added(acknowledged map[string]time.Time, f *followers) []float64 {
 	var all []float64
 	for version := range acknowledged {
-		all = append(all, float64(f.ours.of(version).Sub(f.bare.of(version)))/float64(time.Millisecond))
+		all = append(all, float64(f.ours.Of(version).Sub(f.bare.Of(version)))/float64(time.Millisecond))
 	}
 	slices.Sort(all)
 	return all
-}
-
-// percentile is the smallest value that so many percent of the sorted values do not exceed.
-func percentile(sorted []float64, percent float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[max(0, int(math.Ceil(percent/100*float64(len(sorted))))-1)]
 }

@@ -101,16 +101,16 @@ func measure(ctx context.Context, c course) error {
 }
 
 func figures(rate int, span time.Duration, acknowledged map[string]time.Time, follow *followers) []harness.Figure {
-	ours, bare := latencies(acknowledged, follow.ours), latencies(acknowledged, follow.bare)
+	ours, bare := follow.ours.Latencies(acknowledged), follow.bare.Latencies(acknowledged)
 	more := added(acknowledged, follow)
 	at := fmt.Sprintf("_ms_at_%d", rate)
 	return []harness.Figure{
-		{Name: "latency.p50" + at, Value: percentile(ours, 50), Unit: "ms"},
-		{Name: "latency.p99" + at, Value: percentile(ours, 99), Unit: "ms"},
-		{Name: "latency.bare_p50" + at, Value: percentile(bare, 50), Unit: "ms"},
-		{Name: "latency.bare_p99" + at, Value: percentile(bare, 99), Unit: "ms"},
-		{Name: "latency.added_p50" + at, Value: percentile(more, 50), Unit: "ms"},
-		{Name: "latency.added_p99" + at, Value: percentile(more, 99), Unit: "ms"},
+		{Name: "latency.p50" + at, Value: harness.Percentile(ours, 50), Unit: "ms"},
+		{Name: "latency.p99" + at, Value: harness.Percentile(ours, 99), Unit: "ms"},
+		{Name: "latency.bare_p50" + at, Value: harness.Percentile(bare, 50), Unit: "ms"},
+		{Name: "latency.bare_p99" + at, Value: harness.Percentile(bare, 99), Unit: "ms"},
+		{Name: "latency.added_p50" + at, Value: harness.Percentile(more, 50), Unit: "ms"},
+		{Name: "latency.added_p99" + at, Value: harness.Percentile(more, 99), Unit: "ms"},
 		{Name: "latency.writes_per_second" + at[3:], Value: float64(len(acknowledged)) / span.Seconds(), Unit: "writes/s"},
 	}
 }
