@@ -125,6 +125,10 @@ bench-sizing: ## what one exporter costs under a load; ARGS='-objects 10000 -rat
 bench-latency: ## from a write to a real API server to a JetStream consumer, beside a bare client-go watch
 	go run ./bench/latency
 
+.PHONY: bench-stall
+bench-stall: ## how late a full snapshot makes live changes, on a real API server with 100,000 objects (six minutes)
+	go run ./bench/stall $(ARGS)
+
 .PHONY: devcluster
 devcluster: ## a development API server in the foreground; its kubeconfig is .devcluster/kubeconfig
 	cd test/devcluster && go build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36" -o ../../bin/devcluster .

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// hands is how many writes may be under way.
+const hands = 32
+
+// The objects that nobody changes are in one namespace, and those that are changed in one behind it: the list comes to
+// them last.
+const (
+	still = "default"
+	live  = "live"
+)
+
+// crowd is the objects on the API server.
+type crowd struct {
+	options
+	client *kubernetes.Clientset
+}
+
+// newCrowd uses the encoding that the API server likes best.
+func newCrowd(config *rest.Config, o options) (*crowd, error) {
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("build a client: %w", err)
+	}
+	return &crowd{options: o, client: client}, nil
+}
+
+// create makes all objects.
+func (c *crowd) create(ctx context.Context) error {
+	began := time.Now()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: live}}
+	if _, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create namespace %s: %w", live, err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(hands)
+	for hand := range hands {
+		group.Go(func() error { return c.createOne(ctx, live, name(hand), "") })
+	}
+	text := strings.Repeat("0123456789abcdef", c.bytes/16)
+	for i := range c.objects {
+		group.Go(func() error { return c.createOne(ctx, still, fmt.Sprintf("map-%06d", i), text) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%d objects were made in %v\n", c.objects, time.Since(began).Round(time.Second))
+	return nil
+}
+
+func (c *crowd) createOne(ctx context.Context, namespace, name, text string) error {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"text": text}}
+	_, err := c.client.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create %s: %w", name, err)
+	}
+	return nil
+}
+
+func name(hand int) string { return fmt.Sprintf("live-%02d", hand) }
+
+// change changes objects at the rate until ctx ends, and returns when each version was acknowledged. A write whose turn
+// comes while all hands are full waits.
+func (c *crowd) change(ctx context.Context) (map[string]time.Time, error) {
+	turns := make(chan int)
+	var mu sync.Mutex
+	acknowledged := map[string]time.Time{}
+	var failed error
+	var done sync.WaitGroup
+	for hand := range hands {
+		done.Go(func() {
+			for turn := range turns {
+				version, at, err := c.changeOne(name(hand), turn)
+				mu.Lock()
+				if failed = errors.Join(failed, err); err == nil {
+					acknowledged[version] = at
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	c.pace(ctx, turns)
+	close(turns)
+	done.Wait()
+	return acknowledged, failed
+}
+
+// changeOne is not ended in the middle: a change without an answer would not be waited for.
+func (c *crowd) changeOne(name string, turn int) (version string, at time.Time, err error) {
+	patch := fmt.Appendf(nil, `{"data":{"text":"%d at %d"}}`, turn, time.Now().UnixNano())
+	maps := c.client.CoreV1().ConfigMaps(live)
+	object, err := maps.Patch(context.Background(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return "", at, fmt.Errorf("change %s: %w", name, err)
+	}
+	return object.ResourceVersion, time.Now(), nil
+}
+
+// pace gives turns until ctx ends.
+func (c *crowd) pace(ctx context.Context, turns chan<- int) {
+	tick := time.NewTicker(time.Second / time.Duration(c.rate))
+	defer tick.Stop()
+	for turn := 0; ; turn++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case turns <- turn:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

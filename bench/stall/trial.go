@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/bench/harness"
+)
+
+// config is the exporter's. The namespace is in the subject, so that a consumer can have the live changes alone.
+const config = `sinks:
+- {name: first, nats: {url: %q, stream: FIRST, subject: "first.{resource}.{namespace}.{name}"}}
+- {name: second, nats: {url: %q, stream: SECOND, subject: "second.{resource}.{namespace}.{name}"}}
+`
+
+// streams are what the sinks write to.
+var streams = [2]string{"FIRST", "SECOND"}
+
+// trial is an exporter with two sinks, and who follows them.
+type trial struct {
+	*crowd
+	state    string // its directory
+	binary   string
+	exporter *harness.Exporter
+	nc       *natsgo.Conn
+	js       jetstream.JetStream
+	arrived  [2]harness.Arrivals // of the first sink and the second
+	phases   []phase
+}
+
+// phase is what was measured of both sinks while something else was done.
+type phase struct {
+	took      time.Duration
+	answers   map[string]time.Time // to the writes, by version
+	latencies [2][]float64         // sorted
+}
+
+func (t *trial) start(ctx context.Context, dir, kubeconfig, first, second string) (err error) {
+	if t.binary, err = harness.Build(ctx); err != nil {
+		return err
+	}
+	file := filepath.Join(dir, "exporter.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, config, first, second), 0o600); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	t.exporter, err = harness.StartExporter(t.binary, "--kubeconfig", kubeconfig, "--state-dir", t.state,
+		"--resources", "configmaps", "--listen", "127.0.0.1:0", "--config", file)
+	return err
+}
+
+// follow consumes the live changes of both streams, once the exporter has written something to each.
+func (t *trial) follow(ctx context.Context, url string) (err error) {
+	if t.nc, err = natsgo.Connect(url); err != nil {
+		return fmt.Errorf("connect to nats-server: %w", err)
+	}
+	if t.js, err = jetstream.New(t.nc); err != nil {
+		return fmt.Errorf("use JetStream: %w", err)
+	}
+	for i := range streams {
+		if err := t.awaitMessages(ctx, i, 1); err != nil {
+			return err
+		}
+		if err := t.consume(ctx, i); err != nil {
+			return fmt.Errorf("follow the stream %s: %w", streams[i], err)
+		}
+	}
+	return nil
+}
+
+func (t *trial) consume(ctx context.Context, i int) error {
+	filter := fmt.Sprintf("%s.*.%s.>", strings.ToLower(streams[i]), live)
+	settings := jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}}
+	consumer, err := t.js.OrderedConsumer(ctx, streams[i], settings)
+	if err != nil {
+		return err
+	}
+	_, err = consumer.Consume(func(m jetstream.Msg) {
+		// The id is cluster/resource/namespace/name/uid/version/op.
+		if parts := strings.Split(m.Headers().Get("kubecdc-id"), "/"); len(parts) > 2 {
+			t.arrived[i].Note(parts[len(parts)-2])
+		}
+	})
+	return err
+}
+
+// awaitMessages waits until a stream has so many messages.
+func (t *trial) awaitMessages(ctx context.Context, i, least int) error {
+	return t.exporter.Await(ctx, 50*time.Millisecond, func() (bool, error) {
+		found, err := t.js.Stream(ctx, streams[i])
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return false, nil
+		}
+		return err == nil && found.CachedInfo().State.Msgs >= uint64(least), err
+	})
+}
+
+// run measures during the initial snapshot, without a snapshot, and during one that the second sink was asked for.
+func (t *trial) run(ctx context.Context) ([]harness.Figure, error) {
+	initial, err := t.during(ctx, func() error { return t.awaitMessages(ctx, 1, t.objects+hands+2) })
+	if err != nil {
+		return nil, fmt.Errorf("measure the initial snapshot: %w", err)
+	}
+	quiet, err := t.during(ctx, func() error { return t.pause(ctx) })
+	if err != nil {
+		return nil, fmt.Errorf("measure without a snapshot: %w", err)
+	}
+	asked, err := t.during(ctx, func() error { return t.request(ctx) })
+	if err != nil {
+		return nil, fmt.Errorf("measure a requested snapshot: %w", err)
+	}
+	took := []harness.Figure{
+		{Name: "stall.initial_seconds", Value: initial.took.Seconds(), Unit: "s"},
+		{Name: "stall.requested_seconds", Value: asked.took.Seconds(), Unit: "s"},
+	}
+	others := figures(asked.latencies[0], quiet.latencies[0], "stall.")
+	return slices.Concat(others, figures(initial.latencies[1], quiet.latencies[1], "stall.own_"), took), t.write()
+}
+
+func figures(latencies, quiet []float64, name string) []harness.Figure {
+	return []harness.Figure{
+		{Name: name + "worst_ms", Value: harness.Percentile(latencies, 100), Unit: "ms"},
+		{Name: name + "p99_ms", Value: harness.Percentile(latencies, 99), Unit: "ms"},
+		{Name: name + "quiet_worst_ms", Value: harness.Percentile(quiet, 100), Unit: "ms"},
+		{Name: name + "quiet_p99_ms", Value: harness.Percentile(quiet, 99), Unit: "ms"},
+	}
+}
+
+// during changes objects while something is done, and returns when both sinks have all changes.
+func (t *trial) during(ctx context.Context, do func() error) (p phase, err error) {
+	began := time.Now()
+	changing, stop := context.WithCancel(ctx)
+	defer stop()
+	var failed error
+	changed := make(chan struct{})
+	go func() {
+		defer close(changed)
+		p.answers, failed = t.change(changing)
+	}()
+	err = do()
+	p.took = time.Since(began)
+	stop()
+	<-changed
+	if err := errors.Join(err, failed); err != nil {
+		return p, err
+	}
+	err = t.exporter.Await(ctx, 50*time.Millisecond, func() (bool, error) {
+		return t.arrived[0].Have(p.answers) && t.arrived[1].Have(p.answers), nil
+	})
+	for i := range streams {
+		p.latencies[i] = t.arrived[i].Latencies(p.answers)
+	}
+	t.phases = append(t.phases, p)
+	return p, err
+}
+
+func (t *trial) pause(ctx context.Context) error {
+	select {
+	case <-time.After(t.quiet):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// request asks for a full snapshot, and returns when the second sink has it.
+func (t *trial) request(ctx context.Context) error {
+	ask := exec.CommandContext(ctx, t.binary, "snapshot", "--state-dir", t.state, "--sink", "second", "--wait")
+	if out, err := ask.CombinedOutput(); err != nil {
+		return fmt.Errorf("ask for a snapshot: %w: %s", err, out)
+	}
+	return nil
+}
+
+// write writes each change into the file that was asked for: the phase, when the change was answered, and after how
+// many milliseconds either sink had it.
+func (t *trial) write() error {
+	if t.file == "" {
+		return nil
+	}
+	var lines []string
+	for i, p := range t.phases {
+		for version, at := range p.answers {
+			line := fmt.Sprintf("%d %s", i, at.Format("15:04:05.000"))
+			for sink := range streams {
+				line += fmt.Sprintf(" %.1f", float64(t.arrived[sink].Of(version).Sub(at))/float64(time.Millisecond))
+			}
+			lines = append(lines, line+"\n")
+		}
+	}
+	slices.Sort(lines)
+	if err := os.WriteFile(t.file, []byte(strings.Join(lines, "")), 0o600); err != nil {
+		return fmt.Errorf("write the latencies: %w", err)
+	}
+	return nil
+}
