@@ -117,24 +117,33 @@ func (all *states) holders(s *streamState, now, oldest time.Time) []string {
 }
 
 // CheckHistory tells once of sinks that hold streams up for more than half of the API server's history: a gap follows,
-// unless they come back.
+// unless they come back. A sink that fails is told of once until it takes records again, however many streams follow;
+// the line that says that it still fails counts them.
 func (t shown) CheckHistory() {
 	now, unsaved := time.Now(), t.unsaved()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	held, soonest, first := 0, mostHistory, ""
 	var sinks []string
+	holds := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(t.states.streams)) {
-		s, oldest := t.states.streams[name], unsaved[name]
-		holders := t.states.holders(s, now, oldest)
-		if len(holders) > 0 && !s.held {
-			held++
-			sinks = append(sinks, holders...)
-			if left := s.historyLeft(now, oldest); first == "" || left < soonest {
-				soonest, first = left, name
+		s, oldest, told := t.states.streams[name], unsaved[name], len(sinks)
+		for _, sink := range t.states.holders(s, now, oldest) {
+			if holds[sink]++; !t.states.sinks[sink].holding {
+				sinks = append(sinks, sink)
 			}
 		}
-		s.held = len(holders) > 0
+		if len(sinks) == told {
+			continue
+		}
+		held++
+		if left := s.historyLeft(now, oldest); first == "" || left < soonest {
+			soonest, first = left, name
+		}
+	}
+	for name, s := range t.states.sinks {
+		s.holds = holds[name]
+		s.holding = s.holds > 0 || s.holding && !s.outage.began.IsZero()
 	}
 	if held == 0 {
 		return

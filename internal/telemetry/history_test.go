@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -150,5 +151,31 @@ func TestI4WhoHoldsAStreamUpIsNamedAtOnce(t *testing.T) {
 		if !strings.Contains(answer.Body.String(), want) {
 			t.Errorf("%s says %s, want %s in it", path, answer.Body, want)
 		}
+	}
+}
+
+// TestASinkThatFailsIsToldOnceToHoldStreamsUp, though the pace of a stream falls and rises meanwhile, and others follow;
+// when it has taken records it is told of anew.
+func TestASinkThatFailsIsToldOnceToHoldStreamsUp(t *testing.T) {
+	now := time.Now()
+	tel, log := historyRig(pods(), 10, now.Add(-time.Minute))
+	sink, since := tel.Sinks[0], now.Add(-time.Minute)
+	tel.Opened(sink, 0)
+	tel.Retried(sink, "unreachable", errors.New("nobody listens"))
+	told := func(since time.Time) int {
+		tel.Queued(sink, fifo.Levels{Records: 1, Oldest: since})
+		waits(tel, pods(), since)
+		log.Reset()
+		tel.CheckHistory()
+		return strings.Count(log.String(), "hold streams up")
+	}
+	for i, want := range []int{1, 0, 0} {
+		if got := told([]time.Time{since, now, since}[i]); got != want {
+			t.Errorf("at step %d of the outage it is told %d times, want %d", i, got, want)
+		}
+	}
+	tel.Written(sink, records(1), time.Millisecond)
+	if told(now); told(since) != 1 {
+		t.Error("it is not told of the next outage")
 	}
 }

@@ -57,7 +57,7 @@ func (t ofSinks) troubled(name, text string, atOnce bool, cause ...any) {
 	case first:
 		t.Logger.Warn(text, append(line, s.waits()...)...)
 	case again:
-		line = append(line, "since", s.outage.began.UTC().Format(time.RFC3339), "for", now.Sub(s.outage.began).Round(time.Second), "attempts", s.outage.attempts)
+		line = append(line, "since", s.outage.began.UTC().Format(time.RFC3339), "for", now.Sub(s.outage.began).Round(time.Second), "attempts", s.outage.attempts, "streamsHeldUp", s.holds)
 		t.Logger.Warn("sink still fails", append(line, s.waits()...)...)
 	}
 }

@@ -41,7 +41,7 @@ func TestAnOutageIsAStory(t *testing.T) {
 		}
 		for _, want := range []string{
 			`msg="sink retries" sink=bus reason=unreachable error="broker 0 does not answer" waiting=35 waitingBytes=3000 spoolBytes=500`,
-			`msg="sink still fails" sink=bus reason=unreachable error="broker 0 does not answer" since=2000-01-01T00:00:00Z for=1m6s attempts=34 waiting=335`,
+			`msg="sink still fails" sink=bus reason=unreachable error="broker 0 does not answer" since=2000-01-01T00:00:00Z for=1m6s attempts=34 streamsHeldUp=0 waiting=335`,
 			`msg="sink accepts records again" sink=bus for=3m0s attempts=90 lost=nothing waiting=895`,
 			`msg="sink accepts records again" sink=bus for=3m0s attempts=90 lost="intermediate states: a gap was told" waiting=895`,
 		} {

@@ -51,7 +51,6 @@ type streamState struct {
 	pace      pace
 	partial   bool // it is of a part of its resource
 	uncached  bool // by the API server
-	held      bool // by a sink, which was logged
 
 	corrections int                              // of the reconcile that runs, or ran last
 	received    map[change.Op]prometheus.Counter // each made when it is needed first
@@ -105,6 +104,8 @@ type sinkState struct {
 	oldest      time.Time
 	opened      bool // once
 	outage      outage
+	holds       int  // streams, for more than half of their history
+	holding     bool // which was logged
 	lettersFull bool // which was logged
 }
 
