@@ -154,8 +154,8 @@ func TestI4WhoHoldsAStreamUpIsNamedAtOnce(t *testing.T) {
 	}
 }
 
-// TestASinkThatFailsIsToldOnceToHoldStreamsUp, though the pace of a stream falls and rises meanwhile, and others follow;
-// when it has taken records it is told of anew.
+// TestASinkThatFailsIsToldOnceToHoldStreamsUp, though the pace of a stream falls and rises meanwhile; when it has taken
+// records it is told of anew.
 func TestASinkThatFailsIsToldOnceToHoldStreamsUp(t *testing.T) {
 	now := time.Now()
 	tel, log := historyRig(pods(), 10, now.Add(-time.Minute))
