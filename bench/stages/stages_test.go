@@ -9,7 +9,7 @@ func TestStagesAllocateWhatTheyMust(t *testing.T) {
 		"decode":      0.1,  // objects lie together in slabs
 		"list_decode": 0.25, // so do those of a list; a page costs a little
 		"queue":       0.01, // its ring
-		"distribute":  1.06, // the record, which is made here in place of the source
+		"distribute":  1.05, // the record, which is made here in place of the source
 		"encode":      1.01, // what a message says of the object, in one piece
 		"file_append": 0.1,
 		"commit":      0.1,

@@ -57,7 +57,8 @@ func (l *Line) advanceMark(s *seat, batches []*Batch) {
 		s.resume.plain = mark
 		s.Recovery.With(func(r *Recovery) { r.Log.Compared() })
 		if s.resume.carries {
-			last.carried[s.Name], s.resume.carries = carried{}, false
+			last.carry(s.Name, carried{})
+			s.resume.carries = false
 		}
 	}
 	if !disk.Taken && !disk.Behind { // else it is not known, and the positions move on
@@ -98,7 +99,7 @@ func (l *Line) carry(s *seat, frontier uint64, last *Batch) {
 		return
 	}
 	s.mark(mark, last)
-	last.carried[s.Name] = of
+	last.carry(s.Name, of)
 	s.resume.carried(seq, mark)
 }
 

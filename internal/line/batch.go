@@ -23,19 +23,38 @@ type Batch struct {
 }
 
 func newBatch() *Batch {
-	return &Batch{Marks: map[string]sink.Mark{}, Chunks: map[string][]fifo.Chunk{}, carried: map[string]carried{}}
+	return &Batch{Marks: map[string]sink.Mark{}}
 }
 
 // State is the batch as the state takes it, but for its chunks.
 func (b *Batch) State() checkpoint.Batch {
 	state := checkpoint.Batch{
 		Records: b.Records, Marks: b.Marks, Held: b.Told, Compared: b.compared,
-		Carried: map[string]checkpoint.Carried{}, Spools: map[string]fifo.Spool{}, Chunks: map[string][]fifo.Chunk{},
+		Spools: map[string]fifo.Spool{}, Chunks: map[string][]fifo.Chunk{},
+	}
+	if len(b.carried) > 0 { // seldom
+		state.Carried = make(map[string]checkpoint.Carried, len(b.carried))
 	}
 	for name, of := range b.carried {
 		state.Carried[name] = of.state()
 	}
 	return state
+}
+
+// taken notes the chunks that are on their way to disk for the sink, which is seldom.
+func (b *Batch) taken(sinkName string, chunks []fifo.Chunk) {
+	if b.Chunks == nil {
+		b.Chunks = map[string][]fifo.Chunk{}
+	}
+	b.Chunks[sinkName] = chunks
+}
+
+// carry notes what the sink's mark carries, which is seldom.
+func (b *Batch) carry(sinkName string, of carried) {
+	if b.carried == nil {
+		b.carried = map[string]carried{}
+	}
+	b.carried[sinkName] = of
 }
 
 // IsEmpty says whether there is nothing to save, but perhaps what was removed from spools.
@@ -50,6 +69,9 @@ func (b *Batch) takes(object int) bool {
 	return len(b.Records) == 0 ||
 		len(b.Records) < checkpoint.MaxRecords && b.bytes < maxSpooled && b.objects+object <= checkpoint.MaxObjects
 }
+
+// fewRecords is what a batch has room for from its first record on: one that grows from nothing is copied often.
+const fewRecords = 64
 
 // collector makes batches of the records that may be saved. Its caller holds the line's mu.
 type collector struct {
@@ -71,8 +93,13 @@ func (c *collector) give(rec *change.Record, missing uint64) {
 	object, _ := rec.Keeps()
 	if !b.takes(len(object)) {
 		c.close()
+		full := len(b.Records)
 		b = newBatch()
+		b.Records = make([]*change.Record, 0, full) // it will mostly be as long
 		c.batches = append(c.batches, b)
+	}
+	if b.Records == nil {
+		b.Records = make([]*change.Record, 0, fewRecords)
 	}
 	b.Records, b.objects = append(b.Records, rec), b.objects+len(object)
 	for ; missing != 0; missing &= missing - 1 {
@@ -86,7 +113,7 @@ func (c *collector) give(rec *change.Record, missing uint64) {
 func (c *collector) close() {
 	for _, s := range c.seats {
 		if chunks := s.Disk.Chunks(); len(chunks) > 0 {
-			c.last().Chunks[s.Name] = chunks
+			c.last().taken(s.Name, chunks)
 		}
 	}
 }
