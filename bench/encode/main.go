@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -30,16 +29,16 @@ const (
 	uid       = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
 )
 
-func main() { os.Exit(harness.Main(nil, run)) }
+func main() { harness.Main(harness.Benchmark{Name: "encode", Limit: time.Hour, Run: run}) }
 
-func run(context.Context, []string) error {
+func run(context.Context) ([]harness.Figure, error) {
 	testing.Init()
 	if err := flag.Set("test.benchtime", span); err != nil {
-		return fmt.Errorf("set how long a round is: %w", err)
+		return nil, fmt.Errorf("set how long a round is: %w", err)
 	}
 	all, err := contestants()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for range rounds {
 		for i := range all {
@@ -47,7 +46,7 @@ func run(context.Context, []string) error {
 			all[i].costs, all[i].allocs = append(all[i].costs, cost), append(all[i].allocs, allocs)
 		}
 	}
-	return harness.Print(os.Stdout, figures(all))
+	return figures(all), nil
 }
 
 // contestant makes messages of events in its way.

@@ -17,65 +17,45 @@ import (
 	"github.com/kubecdc/kubecdc/bench/rig"
 )
 
-// options are the command line's.
-type options struct {
-	min    float64
-	rules  float64
-	rounds int
-	events int
-	files  rig.Profiles
-}
-
 func main() {
-	os.Exit(harness.Main(map[string]harness.Role{
-		rig.ServeRole: rig.Serve, rig.InsideRole: rig.RunInside, "copy": client.Measure(client.Copy),
-	}, run))
-}
-
-func run(ctx context.Context, args []string) (err error) {
-	var o options
-	flags := flag.NewFlagSet("file", flag.ExitOnError)
-	flags.Float64Var(&o.min, "min", 0, "fail below this ratio of the exporter to reading and discarding")
-	flags.Float64Var(&o.rules, "min-rules", 0, "fail below this ratio of the exporter with rules to the one without")
-	flags.IntVar(&o.rounds, "rounds", 5, "how often each client runs; the figures are medians")
-	flags.IntVar(&o.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent twice as many")
-	flags.StringVar(&o.files.CPU, "cpuprofile", "", "only run the line inside a process and profile its CPU time into this file")
-	flags.StringVar(&o.files.Allocs, "memprofile", "", "with -cpuprofile: profile what is allocated into this file")
-	_ = flags.Parse(args) // it exits on an error
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	if o.files.CPU != "" {
-		return rig.Profile(ctx, replay.World{Run: "inside", Events: 4 * o.events}, 4*o.events+2, o.files)
-	}
-	r, err := rig.New(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	m := &match{rig: r, events: o.events}
-	for i := range o.rounds {
-		if err := m.round(ctx, i); err != nil {
-			return err
-		}
-	}
-	if err := harness.Print(os.Stdout, m.figures()); err != nil {
-		return err
-	}
-	if ratio := harness.Median(m.ratios); ratio < o.min {
-		return fmt.Errorf("file.ratio_to_copy_http1 is %.3f, below %.2f", ratio, o.min)
-	}
-	if ratio := harness.Median(m.rules); ratio < o.rules {
-		return fmt.Errorf("file.rules_ratio is %.3f, below %.2f", ratio, o.rules)
-	}
-	return nil
+	var m match
+	rig.Main(harness.Benchmark{
+		Name: "file", Limit: 5 * time.Minute, Flags: m.flags, Roles: map[string]harness.Role{"copy": client.Measure(client.Copy)},
+	}, m.run)
 }
 
 // match is the results so far.
 type match struct {
+	min, minRules  float64
+	rounds, events int
+	files          rig.Profiles
+
 	rig                           *rig.Rig
-	events                        int
 	exporter, copied, ratios, rss []float64
 	ruled, rules                  []float64 // with rules, and as a share of those without
+}
+
+func (m *match) flags(flags *flag.FlagSet) {
+	flags.Float64Var(&m.min, "min", 0, "fail below this ratio of the exporter to reading and discarding")
+	flags.Float64Var(&m.minRules, "min-rules", 0, "fail below this ratio of the exporter with rules to the one without")
+	flags.IntVar(&m.rounds, "rounds", 5, "how often each client runs; the figures are medians")
+	flags.IntVar(&m.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent twice as many")
+	m.files.Flags(flags)
+}
+
+func (m *match) run(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
+	if m.files.CPU != "" {
+		return nil, r.Profile(ctx, replay.World{Run: "inside", Events: 4 * m.events}, 4*m.events+2, m.files)
+	}
+	m.rig = r
+	for i := range m.rounds {
+		if err := m.round(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	return m.figures(), errors.Join(
+		harness.AtLeast("file.ratio_to_copy_http1", harness.Median(m.ratios), m.min),
+		harness.AtLeast("file.rules_ratio", harness.Median(m.rules), m.minRules))
 }
 
 // rules let every event pass, after a look at each: a filter on a status field, a cut, and hidden variables.

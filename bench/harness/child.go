@@ -6,10 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"time"
 )
 
 // childCommand is the first argument of a child process; its role is the second.
@@ -19,17 +21,38 @@ const childCommand = "child"
 // JSON value for the parent.
 type Role func(ctx context.Context, spec json.RawMessage, reply func(any) error) error
 
-// Main runs the role that the command line names or, in the first process, the benchmark. It returns an exit code.
-func Main(roles map[string]Role, benchmark func(ctx context.Context, args []string) error) int {
-	run := func(ctx context.Context) error { return benchmark(ctx, os.Args[1:]) }
-	if len(os.Args) == 3 && os.Args[1] == childCommand {
-		run = func(ctx context.Context) error { return beChild(ctx, roles[os.Args[2]]) }
-	}
-	if err := run(context.Background()); err != nil {
+// Benchmark is what a command measures.
+type Benchmark struct {
+	Name  string
+	Limit time.Duration       // the longest that it may take
+	Flags func(*flag.FlagSet) // declares those of the command line; nil is none
+	Roles map[string]Role     // of its child processes
+	// Run measures. Its figures are printed also where it returns an error, such as that one of them is beyond a bound.
+	Run func(ctx context.Context) ([]Figure, error)
+}
+
+// Main runs the role that the command line names or, in the first process, the benchmark. It ends the process where
+// that fails.
+func Main(b Benchmark) {
+	if err := b.main(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
-		return 1
+		os.Exit(1)
 	}
-	return 0
+}
+
+func (b *Benchmark) main(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == childCommand {
+		return beChild(ctx, b.Roles[args[1]])
+	}
+	flags := flag.NewFlagSet(b.Name, flag.ExitOnError)
+	if b.Flags != nil {
+		b.Flags(flags)
+	}
+	_ = flags.Parse(args) // it exits on an error
+	ctx, cancel := context.WithTimeout(ctx, b.Limit)
+	defer cancel()
+	figures, err := b.Run(ctx)
+	return errors.Join(Print(os.Stdout, figures), err)
 }
 
 // beChild reads the spec from stdin. The end of stdin is the end of the parent's interest, also where that was killed.

@@ -34,6 +34,14 @@ func decimal(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
+// AtLeast is an error where the figure is below the bound.
+func AtLeast(name string, value, bound float64) error {
+	if value < bound {
+		return fmt.Errorf("%s is %.3f, below %.2f", name, value, bound)
+	}
+	return nil
+}
+
 // Median is the middle one of the values, the lower of two, and 0 of none.
 func Median(values []float64) float64 {
 	if len(values) == 0 {

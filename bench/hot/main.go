@@ -15,46 +15,11 @@ import (
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/bench/replay"
 	"github.com/kubecdc/kubecdc/bench/rig"
-	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// options are the command line's.
-type options struct {
-	rate    int
-	seconds int
-}
-
-func main() { os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve}, run)) }
-
-func run(ctx context.Context, args []string) (err error) {
-	var o options
-	flags := flag.NewFlagSet("hot", flag.ExitOnError)
-	flags.IntVar(&o.rate, "rate", 5000, "how many changes a second the server sends")
-	flags.IntVar(&o.seconds, "seconds", 20, "for how long")
-	_ = flags.Parse(args) // it exits on an error
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
-	if err := kafka.Available(ctx); err != nil {
-		return err
-	}
-	cluster, err := kafka.New(ctx, kafka.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Close()) }()
-	r, err := rig.New(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	if err := os.Setenv("GOMAXPROCS", "1"); err != nil { // of the exporter: the server runs already
-		return fmt.Errorf("give the exporter one core: %w", err)
-	}
-	h := &heat{options: o, rig: r, brokers: cluster.Brokers()}
-	if err := h.flow(ctx); err != nil {
-		return err
-	}
-	return harness.Print(os.Stdout, h.figures())
+func main() {
+	var h heat
+	rig.Main(harness.Benchmark{Name: "hot", Limit: 10 * time.Minute, Flags: h.flags}, h.run)
 }
 
 // config lets every event pass, after a look at each.
@@ -71,13 +36,33 @@ const (
 
 // heat is the measure so far.
 type heat struct {
-	options
+	rate, seconds int
+
 	rig     *rig.Rig
 	brokers []string
 
 	wall, cpu time.Duration // until every event is durable
 	age       float64       // the largest of the position that was seen
 	behind    float64       // the most events that the server had sent, and that were not durable
+}
+
+func (h *heat) flags(flags *flag.FlagSet) {
+	flags.IntVar(&h.rate, "rate", 5000, "how many changes a second the server sends")
+	flags.IntVar(&h.seconds, "seconds", 20, "for how long")
+}
+
+func (h *heat) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, err error) {
+	h.rig = r
+	if h.brokers, err = r.Kafka(ctx); err != nil {
+		return nil, err
+	}
+	if err := os.Setenv("GOMAXPROCS", "1"); err != nil { // of the exporter: the server runs already
+		return nil, fmt.Errorf("give the exporter one core: %w", err)
+	}
+	if err := h.flow(ctx); err != nil {
+		return nil, err
+	}
+	return h.figures(), nil
 }
 
 // flow lets the events go, and looks ten times a second until all are durable.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/kubecdc/kubecdc/bench/harness"
@@ -17,50 +16,40 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 )
 
-// options are the command line's.
-type options struct {
+func main() {
+	var m measure
+	rig.Main(harness.Benchmark{Name: "idle", Limit: 3 * time.Minute, Flags: m.flags, Roles: map[string]harness.Role{"nats": serveNATS}}, m.run)
+}
+
+// measure is what the command line asks for.
+type measure struct {
 	resources, objects int
 	settle, span       time.Duration
 }
 
-func main() {
-	os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve, "nats": serveNATS}, run))
+func (m *measure) flags(flags *flag.FlagSet) {
+	flags.IntVar(&m.resources, "resources", 200, "how many resources are watched")
+	flags.IntVar(&m.objects, "objects", 5, "how many objects each has")
+	flags.DurationVar(&m.settle, "settle", 5*time.Second, "how long the exporter has been quiet when it is measured")
+	flags.DurationVar(&m.span, "span", 30*time.Second, "how long it is measured")
 }
 
-func run(ctx context.Context, args []string) (err error) {
-	var o options
-	flags := flag.NewFlagSet("idle", flag.ExitOnError)
-	flags.IntVar(&o.resources, "resources", 200, "how many resources are watched")
-	flags.IntVar(&o.objects, "objects", 5, "how many objects each has")
-	flags.DurationVar(&o.settle, "settle", 5*time.Second, "how long the exporter has been quiet when it is measured")
-	flags.DurationVar(&o.span, "span", 30*time.Second, "how long it is measured")
-	_ = flags.Parse(args) // it exits on an error
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
-	defer cancel()
-	r, err := rig.New(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+func (m *measure) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, err error) {
 	server, err := harness.Start(ctx, "nats", r.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	var url string
 	if err := server.Reply(&url); err != nil {
-		return err
+		return nil, err
 	}
-	figures, err := measure(ctx, r, url, o)
-	if err != nil {
-		return err
-	}
-	return harness.Print(os.Stdout, figures)
+	return m.watch(ctx, r, url)
 }
 
-// measure runs an exporter until it is quiet, and looks at it for a while.
-func measure(ctx context.Context, r *rig.Rig, url string, o options) ([]harness.Figure, error) {
-	w := replay.World{Run: "idle", Kinds: o.resources, Objects: o.objects, ObjectBytes: 1536}
+// watch runs an exporter until it is quiet, and looks at it for a while.
+func (m *measure) watch(ctx context.Context, r *rig.Rig, url string) ([]harness.Figure, error) {
+	w := replay.World{Run: "idle", Kinds: m.resources, Objects: m.objects, ObjectBytes: 1536}
 	line, err := r.NewLine(w.Run)
 	if err != nil {
 		return nil, err
@@ -71,17 +60,17 @@ func measure(ctx context.Context, r *rig.Rig, url string, o options) ([]harness.
 		return nil, err
 	}
 	defer exporter.Kill()
-	if err := r.AwaitWatches(ctx, exporter, w, o.resources); err != nil {
+	if err := r.AwaitWatches(ctx, exporter, w, m.resources); err != nil {
 		return nil, err
 	}
-	if err := pass(ctx, exporter, o.settle); err != nil {
+	if err := pass(ctx, exporter, m.settle); err != nil {
 		return nil, err
 	}
 	before, err := exporter.Usage()
 	if err != nil {
 		return nil, err
 	}
-	if err := pass(ctx, exporter, o.span); err != nil {
+	if err := pass(ctx, exporter, m.span); err != nil {
 		return nil, err
 	}
 	after, err := exporter.Usage()
@@ -91,7 +80,7 @@ func measure(ctx context.Context, r *rig.Rig, url string, o options) ([]harness.
 	if _, err := exporter.Stop(); err != nil {
 		return nil, err
 	}
-	percent := 100 * (after.CPU - before.CPU).Seconds() / o.span.Seconds()
+	percent := 100 * (after.CPU - before.CPU).Seconds() / m.span.Seconds()
 	return []harness.Figure{
 		{Name: "idle.rss_mib", Value: float64(after.RSS) / (1 << 20), Unit: "MiB"},
 		{Name: "idle.peak_rss_mib", Value: float64(after.PeakRSS) / (1 << 20), Unit: "MiB"},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 
@@ -29,10 +30,30 @@ func codecs() []string { return []string{"none", "snappy", "zstd"} }
 
 // match is the results so far.
 type match struct {
-	options
+	rounds, events, baseline int
+
 	rig     *rig.Rig
 	brokers []string
 	results harness.Results
+}
+
+func (m *match) flags(flags *flag.FlagSet) {
+	flags.IntVar(&m.rounds, "rounds", 5, "how often each client runs; the figures are medians")
+	flags.IntVar(&m.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent twice as many")
+	flags.IntVar(&m.baseline, "baseline", 2_000, "how many events the informer is sent in a round")
+}
+
+func (m *match) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, err error) {
+	m.rig = r
+	if m.brokers, err = r.Kafka(ctx); err != nil {
+		return nil, err
+	}
+	for i := range m.rounds {
+		if err := m.round(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	return m.figures(), nil
 }
 
 // round runs each client once.

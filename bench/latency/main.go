@@ -4,56 +4,42 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-
+	"github.com/kubecdc/kubecdc/bench/cluster"
 	"github.com/kubecdc/kubecdc/bench/harness"
-	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
 // stream is what the exporter writes to.
 const stream = "BENCH"
 
-func main() { os.Exit(harness.Main(nil, run)) }
+func main() {
+	var c course
+	cluster.Main(harness.Benchmark{Name: "latency", Limit: 20 * time.Minute, Flags: c.flags}, c.run)
+}
 
-func run(ctx context.Context, args []string) (err error) {
-	flags := flag.NewFlagSet("latency", flag.ExitOnError)
-	span := flags.Duration("span", 30*time.Second, "how long is written at the low rate; half as long at the high one")
-	_ = flags.Parse(args) // it exits on an error
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
-	defer cancel()
-	dir, err := os.MkdirTemp("", "kubecdc-bench-")
+func (c *course) flags(flags *flag.FlagSet) {
+	flags.DurationVar(&c.span, "span", 30*time.Second, "how long is written at the low rate; half as long at the high one")
+}
+
+func (c *course) run(ctx context.Context, in *cluster.Cluster) (figures []harness.Figure, err error) {
+	server, err := harness.StartNATS(ctx, in.Dir)
 	if err != nil {
-		return fmt.Errorf("make a directory: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cluster, err := testcluster.Start(ctx, testcluster.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	server, err := harness.StartNATS(ctx, dir)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	defer server.Kill()
-	exporter, err := startExporter(ctx, dir, cluster.Kubeconfig(), server.URL)
-	if err != nil {
-		return err
+	c.url = server.URL
+	if c.exporter, err = startExporter(ctx, in.Dir, in.Kubeconfig(), server.URL); err != nil {
+		return nil, err
 	}
-	defer exporter.Kill()
-	client, err := newClient(cluster.RESTConfig())
-	if err != nil {
-		return err
+	defer c.exporter.Kill()
+	if c.client, err = in.Client(); err != nil {
+		return nil, err
 	}
-	return measure(ctx, course{client: client, exporter: exporter, url: server.URL, span: *span})
+	return c.measure(ctx)
 }
 
 func startExporter(ctx context.Context, dir, kubeconfig, url string) (*harness.Exporter, error) {
@@ -65,39 +51,28 @@ func startExporter(ctx context.Context, dir, kubeconfig, url string) (*harness.E
 		"--resources", "configmaps", "--listen", "127.0.0.1:0", "--sink", url+"?stream="+stream)
 }
 
-// newClient is the writer's and the bare watch's, with the encoding that the API server likes best.
-func newClient(config *rest.Config) (*kubernetes.Clientset, error) {
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("build a client: %w", err)
-	}
-	return client, nil
-}
-
 // measure runs the course at each rate.
-func measure(ctx context.Context, c course) error {
+func (c *course) measure(ctx context.Context) (all []harness.Figure, err error) {
 	follow, err := c.follow(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer follow.stop()
 	if err := c.create(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	var all []harness.Figure
 	for i, rate := range []int{10, 500} {
 		c.span /= time.Duration(i + 1) // many writes need less time
 		acknowledged, err := c.write(ctx, rate)
 		if err != nil {
-			return err
+			return all, err
 		}
 		if err := c.exporter.Await(ctx, 50*time.Millisecond, func() (bool, error) { return follow.have(acknowledged) }); err != nil {
-			return err
+			return all, err
 		}
 		all = append(all, figures(rate, c.span, acknowledged, follow)...)
 	}
-	return harness.Print(os.Stdout, all)
+	return all, nil
 }
 
 func figures(rate int, span time.Duration, acknowledged map[string]time.Time, follow *followers) []harness.Figure {

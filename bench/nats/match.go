@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 
@@ -28,11 +29,32 @@ const stream = "BENCH"
 
 // match is the results so far.
 type match struct {
-	events, size int
-	rig          *rig.Rig
-	server       *harness.NATS
-	results      harness.Results
-	served       harness.Results // the same with the server's CPU time
+	rounds, events, size int
+
+	rig     *rig.Rig
+	server  *harness.NATS
+	results harness.Results
+	served  harness.Results // the same with the server's CPU time
+}
+
+func (m *match) flags(flags *flag.FlagSet) {
+	flags.IntVar(&m.rounds, "rounds", 5, "how often each client runs; the figures are medians")
+	flags.IntVar(&m.events, "events", 60_000, "how many events the exporter is sent in a round; the copy is sent twice as many")
+	flags.IntVar(&m.size, "size", 8<<10, "about how many bytes an object has")
+}
+
+func (m *match) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, err error) {
+	m.rig = r
+	if m.server, err = harness.StartNATS(ctx, r.Dir); err != nil {
+		return nil, err
+	}
+	defer m.server.Kill()
+	for i := range m.rounds {
+		if err := m.round(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	return m.figures(), nil
 }
 
 // round runs each client once.

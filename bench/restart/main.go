@@ -17,39 +17,16 @@ import (
 	"github.com/kubecdc/kubecdc/bench/rig"
 )
 
-// options are the command line's.
-type options struct {
-	max     float64
-	rounds  int
-	objects int
-}
-
-func main() { os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve}, run)) }
-
-func run(ctx context.Context, args []string) (err error) {
-	var o options
-	flags := flag.NewFlagSet("restart", flag.ExitOnError)
-	flags.Float64Var(&o.max, "max", 0, "fail above so many seconds; 0 is never")
-	flags.IntVar(&o.rounds, "rounds", 5, "how often the exporter is restarted, after a stop and after a kill; the figures are medians")
-	flags.IntVar(&o.objects, "objects", 1_000_000, "how many objects are in the inventory")
-	_ = flags.Parse(args) // it exits on an error
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
-	r, err := rig.New(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	line, err := r.NewLine("restart")
-	if err != nil {
-		return err
-	}
-	return (&trial{options: o, line: line}).run(ctx)
+func main() {
+	var t trial
+	rig.Main(harness.Benchmark{Name: "restart", Limit: 10 * time.Minute, Flags: t.flags}, t.run)
 }
 
 // trial is a series of restarts. Each life of the exporter finds one event more in the world than the one before.
 type trial struct {
-	options
+	max             float64
+	rounds, objects int
+
 	line    *rig.Line
 	lives   int
 	seconds map[bool][]float64 // whether the life before was killed
@@ -57,37 +34,43 @@ type trial struct {
 	lists   int
 }
 
-func (t *trial) run(ctx context.Context) error {
+func (t *trial) flags(flags *flag.FlagSet) {
+	flags.Float64Var(&t.max, "max", 0, "fail above so many seconds; 0 is never")
+	flags.IntVar(&t.rounds, "rounds", 5, "how often the exporter is restarted, after a stop and after a kill; the figures are medians")
+	flags.IntVar(&t.objects, "objects", 1_000_000, "how many objects are in the inventory")
+}
+
+func (t *trial) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, err error) {
+	if t.line, err = r.NewLine("restart"); err != nil {
+		return nil, err
+	}
 	t.seconds = map[bool][]float64{}
 	if _, err := t.live(ctx, t.objects+2, false); err != nil {
-		return fmt.Errorf("fill the inventory: %w", err)
+		return nil, fmt.Errorf("fill the inventory: %w", err)
 	}
 	killed := false
 	for i := range 2 * t.rounds {
 		kill := i%2 == 0
 		took, err := t.live(ctx, 1, kill)
 		if err != nil {
-			return fmt.Errorf("restart: %w", err)
+			return nil, fmt.Errorf("restart: %w", err)
 		}
 		t.seconds[killed] = append(t.seconds[killed], took.Seconds())
 		killed = kill
 	}
-	figures := []harness.Figure{
+	figures = []harness.Figure{
 		{Name: "restart.first_change_seconds", Value: harness.Median(t.seconds[false]), Unit: "s"},
 		{Name: "restart.first_change_after_kill_seconds", Value: harness.Median(t.seconds[true]), Unit: "s"},
 		{Name: "restart.list_requests", Value: float64(t.lists), Unit: "requests"},
 		{Name: "restart.rss_mib", Value: harness.Median(t.rss), Unit: "MiB"},
 	}
-	if err := harness.Print(os.Stdout, figures); err != nil {
-		return err
-	}
 	switch slow := figures[0].Value; {
 	case t.lists > 0:
-		return fmt.Errorf("a restart listed: %d requests", t.lists)
+		err = fmt.Errorf("a restart listed: %d requests", t.lists)
 	case t.max > 0 && slow > t.max:
-		return fmt.Errorf("restart.first_change_seconds is %.3f, above %.2f", slow, t.max)
+		err = fmt.Errorf("restart.first_change_seconds is %.3f, above %.2f", slow, t.max)
 	}
-	return nil
+	return figures, err
 }
 
 // live starts the exporter, waits for so many lines, and ends it. It returns the time from the exec to the last of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"time"
@@ -12,8 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/bench/replay"
 )
 
-// InsideRole is the role of the process that has the line inside.
-const InsideRole = "inside"
+// insideRole is the role of the process that has the line inside.
+const insideRole = "inside"
 
 // insideSpec is what is to be profiled.
 type insideSpec struct {
@@ -25,30 +26,26 @@ type insideSpec struct {
 // Profiles are the files that profiles are written into; "" is none.
 type Profiles struct{ CPU, Allocs string }
 
+// Flags declares the flags that name them.
+func (p *Profiles) Flags(flags *flag.FlagSet) {
+	flags.StringVar(&p.CPU, "cpuprofile", "", "only run the line inside a process and profile its CPU time into this file")
+	flags.StringVar(&p.Allocs, "memprofile", "", "with -cpuprofile: profile what is allocated into this file")
+}
+
 // Profile runs the line inside a child process, in the world, until so many lines are in its file.
-func Profile(ctx context.Context, w replay.World, lines int, files Profiles) (err error) {
-	server, address, err := StartServer(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
-	dir, err := os.MkdirTemp("", "kubecdc-bench-")
-	if err != nil {
-		return fmt.Errorf("make a directory: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	spec := insideSpec{Inside: Inside{Host: address.Host(w), CA: address.CA, Dir: dir}, Lines: lines, Files: files}
+func (r *Rig) Profile(ctx context.Context, w replay.World, lines int, files Profiles) error {
+	spec := insideSpec{Inside: Inside{Host: r.Address.Host(w), CA: r.Address.CA, Dir: r.Dir}, Lines: lines, Files: files}
 	var usage harness.Usage
-	if err := harness.Call(ctx, InsideRole, spec, &usage); err != nil {
+	if err := harness.Call(ctx, insideRole, spec, &usage); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "inside: %d lines, %.2f s CPU, %.1f MiB\n", lines, usage.CPU.Seconds(), float64(usage.PeakRSS)/(1<<20))
 	return nil
 }
 
-// RunInside is the InsideRole: it runs the line until its lines are in the file, and replies with what the process
+// runInside is the insideRole: it runs the line until its lines are in the file, and replies with what the process
 // used.
-func RunInside(ctx context.Context, text json.RawMessage, reply func(any) error) error {
+func runInside(ctx context.Context, text json.RawMessage, reply func(any) error) error {
 	var spec insideSpec
 	if err := json.Unmarshal(text, &spec); err != nil {
 		return fmt.Errorf("read the spec: %w", err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,13 +15,14 @@ import (
 	"github.com/kubecdc/kubecdc/bench"
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/bench/replay"
+	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// ServeRole is the role of the replay server's process, which runs Serve.
-const ServeRole = "serve"
+// serveRole is the role of the replay server's process.
+const serveRole = "serve"
 
-// Serve is the replay server as a harness.Role.
-func Serve(ctx context.Context, text json.RawMessage, reply func(any) error) error {
+// serve is the replay server as a harness.Role.
+func serve(ctx context.Context, text json.RawMessage, reply func(any) error) error {
 	var spec replay.Spec
 	if err := json.Unmarshal(text, &spec); err != nil {
 		return fmt.Errorf("read the spec: %w", err)
@@ -28,10 +30,10 @@ func Serve(ctx context.Context, text json.RawMessage, reply func(any) error) err
 	return replay.Serve(ctx, spec, func(address replay.Address) error { return reply(address) })
 }
 
-// StartServer starts a replay server of the fixture in a process of its own.
-func StartServer(ctx context.Context) (*harness.Child, replay.Address, error) {
+// startServer starts a replay server of the fixture in a process of its own.
+func startServer(ctx context.Context) (*harness.Child, replay.Address, error) {
 	var address replay.Address
-	server, err := harness.Start(ctx, ServeRole, replay.Spec{Template: bench.PodTemplate()})
+	server, err := harness.Start(ctx, serveRole, replay.Spec{Template: bench.PodTemplate()})
 	if err != nil {
 		return nil, address, err
 	}
@@ -41,17 +43,34 @@ func StartServer(ctx context.Context) (*harness.Child, replay.Address, error) {
 	return server, address, nil
 }
 
-// Rig is the binary, the server and the directory. Its benchmark's roles must have Serve as ServeRole.
+// Rig is the binary, the server and the directory.
 type Rig struct {
 	Dir     string
 	Address replay.Address
 	Desk    *replay.Desk
 	binary  string
 	server  *harness.Child
+	kafka   *kafka.Cluster // nil where none was asked for
 }
 
-// New builds the exporter and starts the server. Close removes what was made.
-func New(ctx context.Context) (*Rig, error) {
+// Main is harness.Main for a benchmark that stands on a rig.
+func Main(b harness.Benchmark, run func(context.Context, *Rig) ([]harness.Figure, error)) {
+	roles := map[string]harness.Role{serveRole: serve, insideRole: runInside}
+	maps.Copy(roles, b.Roles)
+	b.Roles = roles
+	b.Run = func(ctx context.Context) (figures []harness.Figure, err error) {
+		r, err := assemble(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, r.close()) }()
+		return run(ctx, r)
+	}
+	harness.Main(b)
+}
+
+// assemble builds the exporter and starts the server. close removes what was made.
+func assemble(ctx context.Context) (*Rig, error) {
 	dir, err := os.MkdirTemp("", "kubecdc-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory: %w", err)
@@ -60,15 +79,33 @@ func New(ctx context.Context) (*Rig, error) {
 	if r.binary, err = harness.Build(ctx); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if r.server, r.Address, err = StartServer(ctx); err != nil {
+	if r.server, r.Address, err = startServer(ctx); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	r.Desk = replay.NewDesk(r.Address)
 	return r, nil
 }
 
-// Close stops the server and removes the directory.
-func (r *Rig) Close() error { return errors.Join(r.server.Stop(), os.RemoveAll(r.Dir)) }
+// Kafka starts a real Apache Kafka, which lasts as long as the rig, and returns its brokers.
+func (r *Rig) Kafka(ctx context.Context) ([]string, error) {
+	err := kafka.Available(ctx)
+	if err == nil {
+		r.kafka, err = kafka.New(ctx, kafka.Options{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.kafka.Brokers(), nil
+}
+
+// close stops the servers and removes the directory.
+func (r *Rig) close() error {
+	var err error
+	if r.kafka != nil {
+		err = r.kafka.Close()
+	}
+	return errors.Join(r.server.Stop(), os.RemoveAll(r.Dir), err)
+}
 
 // Line is one exporter with its state and its file; it can be started more than once.
 type Line struct {

@@ -23,34 +23,9 @@ const (
 	seconds = 5
 )
 
-// options are the command line's.
-type options struct {
-	rounds, rate, mib int
-}
-
-func main() { os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve}, run)) }
-
-func run(ctx context.Context, args []string) (err error) {
-	var o options
-	flags := flag.NewFlagSet("scale", flag.ExitOnError)
-	flags.IntVar(&o.rounds, "rounds", 3, "how often each case runs; the figures are medians")
-	flags.IntVar(&o.rate, "rate", 6400, "events a second over all streams")
-	flags.IntVar(&o.mib, "mib", 256, "how many MiB of events of each size are sent, at most 100,000 events")
-	_ = flags.Parse(args) // it exits on an error
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
-	r, err := rig.New(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	s := &scale{rig: r, options: o, costs: map[string][]float64{}}
-	for i := range o.rounds {
-		if err := errors.Join(s.streams(ctx, i), s.sizes(ctx, i)); err != nil {
-			return err
-		}
-	}
-	return harness.Print(os.Stdout, s.figures())
+func main() {
+	s := scale{costs: map[string][]float64{}}
+	rig.Main(harness.Benchmark{Name: "scale", Limit: 10 * time.Minute, Flags: s.flags}, s.run)
 }
 
 func streamCounts() []int { return []int{1, 4, 16, 64} }
@@ -59,9 +34,26 @@ func sizes() []int { return []int{1, 4, 16, 64, 512} } // KiB
 
 // scale is the results so far.
 type scale struct {
-	options
+	rounds, rate, mib int
+
 	rig   *rig.Rig
 	costs map[string][]float64 // by the figure's name
+}
+
+func (s *scale) flags(flags *flag.FlagSet) {
+	flags.IntVar(&s.rounds, "rounds", 3, "how often each case runs; the figures are medians")
+	flags.IntVar(&s.rate, "rate", 6400, "events a second over all streams")
+	flags.IntVar(&s.mib, "mib", 256, "how many MiB of events of each size are sent, at most 100,000 events")
+}
+
+func (s *scale) run(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
+	s.rig = r
+	for i := range s.rounds {
+		if err := errors.Join(s.streams(ctx, i), s.sizes(ctx, i)); err != nil {
+			return nil, err
+		}
+	}
+	return s.figures(), nil
 }
 
 func streamsName(n int) string { return fmt.Sprintf("scale.streams_%d_us_per_event", n) }

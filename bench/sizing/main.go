@@ -7,15 +7,11 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
-	"os"
 	"strings"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
+	"github.com/kubecdc/kubecdc/bench/cluster"
 	"github.com/kubecdc/kubecdc/bench/harness"
-	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
 // load is the command line's.
@@ -26,46 +22,34 @@ type load struct {
 	span          time.Duration
 }
 
-func main() { os.Exit(harness.Main(nil, run)) }
-
-func run(ctx context.Context, args []string) (err error) {
+func main() {
 	var l load
-	flags := flag.NewFlagSet("sizing", flag.ExitOnError)
+	cluster.Main(harness.Benchmark{Name: "sizing", Limit: 20 * time.Minute, Flags: l.flags}, l.run)
+}
+
+func (l *load) flags(flags *flag.FlagSet) {
 	flags.IntVar(&l.objects, "objects", 10_000, "how many objects there are")
 	flags.IntVar(&l.rate, "rate", 100, "how many changes a second")
 	flags.StringVar(&l.sinks, "sinks", "file", "kinds of sinks, of file, nats and kafka, joined by commas")
 	flags.BoolVar(&l.before, "before", false, "keep each object as it was delivered last (before: true)")
 	flags.DurationVar(&l.span, "span", time.Minute, "how long changes are made")
-	_ = flags.Parse(args) // it exits on an error
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
-	defer cancel()
-	dir, err := os.MkdirTemp("", "kubecdc-bench-")
-	if err != nil {
-		return fmt.Errorf("make a directory: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cluster, err := testcluster.Start(ctx, testcluster.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	s := &site{dir: dir, kubeconfig: cluster.Kubeconfig()}
+}
+
+func (l *load) run(ctx context.Context, in *cluster.Cluster) (figures []harness.Figure, err error) {
+	s := &site{dir: in.Dir, kubeconfig: in.Kubeconfig()}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.open(ctx, strings.Split(l.sinks, ",")); err != nil {
-		return err
+		return nil, err
 	}
-	config := cluster.RESTConfig()
-	config.ContentType, config.QPS = "application/vnd.kubernetes.protobuf", -1
-	client, err := kubernetes.NewForConfig(config)
+	client, err := in.Client()
 	if err != nil {
-		return fmt.Errorf("build a client: %w", err)
+		return nil, err
 	}
-	figures, err := measure(ctx, s, &writer{client: client, objects: l.objects}, l)
-	return errors.Join(err, harness.Print(os.Stdout, figures))
+	return l.measure(ctx, s, &writer{client: client, objects: l.objects})
 }
 
 // measure has the exporter list what there is, and then follow the changes.
-func measure(ctx context.Context, s *site, w *writer, l load) ([]harness.Figure, error) {
+func (l *load) measure(ctx context.Context, s *site, w *writer) ([]harness.Figure, error) {
 	if err := w.create(ctx); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -22,11 +23,38 @@ const (
 
 // match is the results so far.
 type match struct {
+	min             float64
+	rounds, objects int
+	files           rig.Profiles
+
 	rig              *rig.Rig
 	runs             int
 	rss              map[int][]float64 // MiB, by the number of objects
 	exporter, copied []float64         // objects per CPU second
 	ratios           []float64
+}
+
+func (m *match) flags(flags *flag.FlagSet) {
+	flags.Float64Var(&m.min, "min", 0, "fail below this ratio of the exporter to reading and discarding")
+	flags.IntVar(&m.rounds, "rounds", 1, "how often the largest snapshot is taken; the figures are medians")
+	flags.IntVar(&m.objects, "objects", 1_000_000, "the largest number of objects")
+	m.files.Flags(flags)
+}
+
+func (m *match) run(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
+	if m.files.CPU != "" {
+		w := replay.World{Run: "inside", Objects: m.objects, ObjectBytes: objectBytes}
+		return nil, r.Profile(ctx, w, m.objects+2, m.files)
+	}
+	m.rig = r
+	for range m.rounds {
+		for _, objects := range []int{m.objects / 100, m.objects / 10, m.objects} {
+			if err := m.round(ctx, objects, objects == m.objects); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m.figures(), harness.AtLeast("snapshot.ratio_to_copy", harness.Median(m.ratios), m.min)
 }
 
 // round takes a snapshot; where it is compared, between two copies of the same lists.
@@ -120,10 +148,10 @@ func tell(who string, objects int, cpu, wall time.Duration, peak int64) {
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 // figures are the medians of the rounds.
-func (m *match) figures(objects int) []harness.Figure {
+func (m *match) figures() []harness.Figure {
 	var all []harness.Figure
 	for i, name := range []string{"10k", "100k", "1m"} {
-		n := objects / []int{100, 10, 1}[i]
+		n := m.objects / []int{100, 10, 1}[i]
 		all = append(all, harness.Figure{Name: "snapshot." + name + "_rss_mib", Value: harness.Median(m.rss[n]), Unit: "MiB"})
 	}
 	return append(all,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/bench/client"
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/bench/replay"
+	"github.com/kubecdc/kubecdc/bench/rig"
 )
 
 // contestant is one client over one protocol.
@@ -49,10 +51,38 @@ func field() [contestants]contestant {
 
 // match is the contestants' results so far.
 type match struct {
-	address replay.Address
+	min     float64
+	rounds  int
 	span    time.Duration
+	profile string
+
+	address replay.Address
 	events  [contestants]int // of one round
 	results [contestants][]harness.Measured
+}
+
+func (m *match) flags(flags *flag.FlagSet) {
+	flags.Float64Var(&m.min, "min", 0.60, "fail below this ratio of source to reading and discarding over HTTP/2")
+	flags.IntVar(&m.rounds, "rounds", 5, "how often every client runs; the figures are medians")
+	flags.DurationVar(&m.span, "span", 2*time.Second, "how long a client reads in a round")
+	flags.StringVar(&m.profile, "cpuprofile", "", "only profile the product's client, into this file")
+}
+
+// measure runs the rounds. It fails where source is too far from the limit.
+func (m *match) measure(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
+	m.address = r.Address
+	if m.profile != "" {
+		return nil, m.profileProduct(ctx)
+	}
+	if err := m.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	for range m.rounds {
+		if err := m.round(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return m.figures(), harness.AtLeast("source.ratio_to_copy", m.ratio(product, reader), m.min)
 }
 
 // warmUp finds how many events each client takes in the span.
@@ -79,15 +109,15 @@ func (m *match) round(ctx context.Context) error {
 	return nil
 }
 
-// profile runs the product's client alone, into the file.
-func (m *match) profile(ctx context.Context, file string) error {
+// profileProduct runs the product's client alone.
+func (m *match) profileProduct(ctx context.Context) error {
 	c := field()[product]
 	measured, err := m.run(ctx, c, client.Spec{Events: c.atFirst})
 	if err != nil {
 		return err
 	}
 	events := int(measured.PerSecond() * 5 * m.span.Seconds())
-	_, err = m.run(ctx, c, client.Spec{Events: events, Profile: file})
+	_, err = m.run(ctx, c, client.Spec{Events: events, Profile: m.profile})
 	return err
 }
 

@@ -17,33 +17,10 @@ import (
 )
 
 func main() {
-	os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve, appendRole: appendAlone}, run))
-}
-
-func run(ctx context.Context, args []string) (err error) {
 	var c course
-	flags := flag.NewFlagSet("spool", flag.ExitOnError)
-	flags.IntVar(&c.events, "events", 20_000, "how many events go to disk and back, as fast as they come")
-	flags.IntVar(&c.paced, "paced", 2_000, "how many events the latencies are taken of")
-	flags.IntVar(&c.rate, "rate", 200, "how many of those come in a second")
-	flags.IntVar(&c.size, "size", 8<<10, "about how many bytes an object has")
-	_ = flags.Parse(args) // it exits on an error
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
-	if c.rig, err = rig.New(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.rig.Close()) }()
-	if c.server, err = harness.StartNATS(ctx, c.rig.Dir); err != nil {
-		return err
-	}
-	defer c.server.Kill()
-	for _, step := range []func(context.Context) error{c.healthy, c.outage, c.flood, c.bare} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return harness.Print(os.Stdout, c.figures)
+	rig.Main(harness.Benchmark{
+		Name: "spool", Limit: 10 * time.Minute, Flags: c.flags, Roles: map[string]harness.Role{appendRole: appendAlone},
+	}, c.run)
 }
 
 // course is what the steps share.
@@ -59,6 +36,27 @@ type course struct {
 
 func (c *course) note(name string, value float64, unit string) {
 	c.figures = append(c.figures, harness.Figure{Name: "spool." + name, Value: value, Unit: unit})
+}
+
+func (c *course) flags(flags *flag.FlagSet) {
+	flags.IntVar(&c.events, "events", 20_000, "how many events go to disk and back, as fast as they come")
+	flags.IntVar(&c.paced, "paced", 2_000, "how many events the latencies are taken of")
+	flags.IntVar(&c.rate, "rate", 200, "how many of those come in a second")
+	flags.IntVar(&c.size, "size", 8<<10, "about how many bytes an object has")
+}
+
+func (c *course) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, err error) {
+	c.rig = r
+	if c.server, err = harness.StartNATS(ctx, r.Dir); err != nil {
+		return nil, err
+	}
+	defer c.server.Kill()
+	for _, step := range []func(context.Context) error{c.healthy, c.outage, c.flood, c.bare} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.figures, nil
 }
 
 // healthy takes the file's latency while both sinks are well.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -19,39 +18,35 @@ import (
 )
 
 func main() {
-	os.Exit(harness.Main(map[string]harness.Role{rig.ServeRole: rig.Serve, "copy": client.Measure(client.Copy)}, run))
+	var events int
+	rig.Main(harness.Benchmark{
+		Name: "stages", Limit: 5 * time.Minute, Roles: map[string]harness.Role{"copy": client.Measure(client.Copy)},
+		Flags: func(flags *flag.FlagSet) {
+			flags.IntVar(&events, "events", 60_000, "how many events the exporter is sent for the whole")
+		},
+	}, func(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) { return measure(ctx, r, events) })
 }
 
-func run(ctx context.Context, args []string) (err error) {
+func measure(ctx context.Context, r *rig.Rig, events int) (figures []harness.Figure, err error) {
 	testing.Init()
-	flags := flag.NewFlagSet("stages", flag.ExitOnError)
-	events := flags.Int("events", 60_000, "how many events the exporter is sent for the whole")
-	_ = flags.Parse(args) // it exits on an error
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	r, err := rig.New(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
 	set, err := newSetup(ctx, r.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, set.close()) }()
-	read, err := read(ctx, r, *events)
+	read, err := read(ctx, r, events)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	figures, sum := set.figures(read)
-	whole, err := r.Flow(ctx, replay.World{Run: "whole", Events: *events})
+	whole, err := r.Flow(ctx, replay.World{Run: "whole", Events: events})
 	if err != nil {
-		return err
+		return figures, err
 	}
-	return harness.Print(os.Stdout, append(figures,
+	return append(figures,
 		harness.Figure{Name: "stage.sum_ns_per_event", Value: sum, Unit: "ns"},
 		harness.Figure{Name: "stage.whole_ns_per_event", Value: 1e9 / whole.PerCPUSecond(), Unit: "ns"},
-	))
+	), nil
 }
 
 // stage is one of the line. Its benchmark takes as many events as it is told, and reports an error by b.Fatal.

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 // hands is how many writes may be under way.
@@ -30,18 +29,13 @@ const (
 
 // crowd is the objects on the API server.
 type crowd struct {
-	options
-	client *kubernetes.Clientset
-}
+	objects, bytes int
+	rate           int // of changes a second
+	speed          int // of the second sink, in bytes a second
+	quiet          time.Duration
+	file           string // of all latencies
 
-// newCrowd uses the encoding that the API server likes best.
-func newCrowd(config *rest.Config, o options) (*crowd, error) {
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("build a client: %w", err)
-	}
-	return &crowd{options: o, client: client}, nil
+	client *kubernetes.Clientset
 }
 
 // create makes all objects.

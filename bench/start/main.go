@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,80 +13,64 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kubecdc/kubecdc/bench/cluster"
 	"github.com/kubecdc/kubecdc/bench/harness"
-	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
-// options are the command line's.
-type options struct {
-	definitions []int
-	rounds      int
+func main() {
+	var b battery
+	cluster.Main(harness.Benchmark{Name: "start", Limit: 20 * time.Minute, Flags: b.flags}, b.run, "--max-requests-inflight=3000")
 }
 
-func main() { os.Exit(harness.Main(nil, run)) }
+// battery is a trial for each number of custom resources.
+type battery struct{ few, many, rounds int }
 
-func run(ctx context.Context, args []string) (err error) {
-	var few, many, rounds int
-	flags := flag.NewFlagSet("start", flag.ExitOnError)
-	flags.IntVar(&few, "few", 530, "how many custom resources are served at first, beside the API server's own")
-	flags.IntVar(&many, "many", 3000, "how many then; 0 is not more")
-	flags.IntVar(&rounds, "rounds", 3, "how often the exporter is killed and started again; the figures are medians")
-	_ = flags.Parse(args) // it exits on an error
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
-	defer cancel()
-	dir, err := os.MkdirTemp("", "kubecdc-bench-")
-	if err != nil {
-		return fmt.Errorf("make a directory: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cluster, err := testcluster.Start(ctx, testcluster.Options{APIServerFlags: []string{"--max-requests-inflight=3000"}})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	o := options{definitions: []int{few}, rounds: rounds}
-	if many > few {
-		o.definitions = append(o.definitions, many)
-	}
-	return measure(ctx, dir, cluster, o)
+func (b *battery) flags(flags *flag.FlagSet) {
+	flags.IntVar(&b.few, "few", 530, "how many custom resources are served at first, beside the API server's own")
+	flags.IntVar(&b.many, "many", 3000, "how many then; 0 is not more")
+	flags.IntVar(&b.rounds, "rounds", 3, "how often the exporter is killed and started again; the figures are medians")
 }
 
-func measure(ctx context.Context, dir string, cluster *testcluster.Cluster, o options) error {
+func (b *battery) run(ctx context.Context, in *cluster.Cluster) (figures []harness.Figure, err error) {
 	binary, err := harness.Build(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	proxy, err := newProxy(cluster.RESTConfig())
+	proxy, err := newProxy(in.RESTConfig())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer proxy.Close()
-	kubeconfig, err := harness.Kubeconfig(dir, proxy.URL(), proxy.CA())
+	kubeconfig, err := harness.Kubeconfig(in.Dir, proxy.URL(), proxy.CA())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
+	client, err := kubernetes.NewForConfig(in.RESTConfig())
 	if err != nil {
-		return fmt.Errorf("build a client: %w", err)
+		return nil, fmt.Errorf("build a client: %w", err)
 	}
 	stop, err := touch(ctx, client)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer stop()
-	made := 0
-	for _, n := range o.definitions {
+	made, numbers := 0, []int{b.few}
+	if b.many > b.few {
+		numbers = append(numbers, b.many)
+	}
+	for _, n := range numbers {
 		streams, err := define(ctx, client, made, n)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		made = n
-		t := &trial{proxy: proxy, binary: binary, kubeconfig: kubeconfig, dir: filepath.Join(dir, fmt.Sprint(n)), streams: streams}
-		if err := t.run(ctx, o.rounds); err != nil {
-			return err
+		t := &trial{proxy: proxy, binary: binary, kubeconfig: kubeconfig, dir: filepath.Join(in.Dir, fmt.Sprint(n)), streams: streams}
+		more, err := t.run(ctx, b.rounds)
+		if figures = append(figures, more...); err != nil {
+			return figures, err
 		}
 	}
-	return nil
+	return figures, nil
 }
 
 // trial is an exporter's lives on one state.
@@ -104,23 +87,23 @@ type life struct {
 	gaps            int // that were announced: none was needed
 }
 
-func (t *trial) run(ctx context.Context, rounds int) error {
+func (t *trial) run(ctx context.Context, rounds int) ([]harness.Figure, error) {
 	if err := os.Mkdir(t.dir, 0o700); err != nil {
-		return fmt.Errorf("make the directory of the state: %w", err)
+		return nil, fmt.Errorf("make the directory of the state: %w", err)
 	}
 	first, err := t.live(ctx)
 	if err != nil {
-		return fmt.Errorf("start: %w", err)
+		return nil, fmt.Errorf("start: %w", err)
 	}
 	var again []life
 	for range rounds {
 		l, err := t.live(ctx)
 		if err != nil {
-			return fmt.Errorf("start again: %w", err)
+			return nil, fmt.Errorf("start again: %w", err)
 		}
 		again = append(again, l)
 	}
-	return harness.Print(os.Stdout, append(t.figures("new", first), t.figures("killed", medians(again))...))
+	return append(t.figures("new", first), t.figures("killed", medians(again))...), nil
 }
 
 func (t *trial) figures(name string, l life) []harness.Figure {
