@@ -1,5 +1,5 @@
 // Package bench holds what the benchmarks are fed with. Each benchmark is a command below it; what they share is in
-// packages replay and harness.
+// packages harness, replay, rig, cluster and client.
 package bench
 
 import _ "embed"

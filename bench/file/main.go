@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/kubecdc/kubecdc/bench/client"
@@ -30,9 +29,8 @@ type match struct {
 	rounds, events int
 	files          rig.Profiles
 
-	rig                           *rig.Rig
-	exporter, copied, ratios, rss []float64
-	ruled, rules                  []float64 // with rules, and as a share of those without
+	rig     *rig.Rig
+	results harness.Results
 }
 
 func (m *match) flags(flags *flag.FlagSet) {
@@ -54,8 +52,8 @@ func (m *match) run(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
 		}
 	}
 	return m.figures(), errors.Join(
-		harness.AtLeast("file.ratio_to_copy_http1", harness.Median(m.ratios), m.min),
-		harness.AtLeast("file.rules_ratio", harness.Median(m.rules), m.minRules))
+		harness.AtLeast("file.ratio_to_copy_http1", m.results.Ratio("exporter", "copy"), m.min),
+		harness.AtLeast("file.rules_ratio", m.results.Ratio("with rules", "exporter"), m.minRules))
 }
 
 // rules let every event pass, after a look at each: a filter on a status field, a cut, and hidden variables.
@@ -68,39 +66,29 @@ func (m *match) round(ctx context.Context, i int) error {
 	if err := harness.Call(ctx, "copy", limit, &copied); err != nil {
 		return err
 	}
-	tell("copy", copied)
+	m.results.Note("copy", copied)
 	measured, err := m.rig.Flow(ctx, replay.World{Run: fmt.Sprint("file", i), Events: m.events})
 	if err != nil {
 		return fmt.Errorf("run the exporter: %w", err)
 	}
-	tell("exporter", measured)
+	m.results.Note("exporter", measured)
 	ruled, err := m.rig.FlowBy(ctx, replay.World{Run: fmt.Sprint("rules", i), Events: m.events}, rules)
 	if err != nil {
 		return fmt.Errorf("run the exporter with rules: %w", err)
 	}
-	tell("with rules", ruled)
-	m.ruled = append(m.ruled, ruled.PerCPUSecond())
-	m.rules = append(m.rules, ruled.PerCPUSecond()/measured.PerCPUSecond())
-	m.exporter = append(m.exporter, measured.PerCPUSecond())
-	m.copied = append(m.copied, copied.PerCPUSecond())
-	m.ratios = append(m.ratios, measured.PerCPUSecond()/copied.PerCPUSecond())
-	m.rss = append(m.rss, float64(measured.PeakRSS)/(1<<20))
+	m.results.Note("with rules", ruled)
 	return nil
-}
-
-func tell(who string, m harness.Measured) {
-	fmt.Fprintf(os.Stderr, "%-10s %7d events, %5.2f s, %5.2f s CPU, %7.0f events/CPU-s, %5.1f MiB\n",
-		who, m.Events, m.Wall.Seconds(), m.CPU.Seconds(), m.PerCPUSecond(), float64(m.PeakRSS)/(1<<20))
 }
 
 // figures are the medians of the rounds.
 func (m *match) figures() []harness.Figure {
+	r := &m.results
 	return []harness.Figure{
-		{Name: "file.events_per_cpu_second", Value: harness.Median(m.exporter), Unit: "events/s"},
-		{Name: "file.copy_http1_events_per_cpu_second", Value: harness.Median(m.copied), Unit: "events/s"},
-		{Name: "file.ratio_to_copy_http1", Value: harness.Median(m.ratios), Unit: "ratio"},
-		{Name: "file.rules_events_per_cpu_second", Value: harness.Median(m.ruled), Unit: "events/s"},
-		{Name: "file.rules_ratio", Value: harness.Median(m.rules), Unit: "ratio"},
-		{Name: "file.rss_mib", Value: harness.Median(m.rss), Unit: "MiB"},
+		{Name: "file.events_per_cpu_second", Value: r.Median("exporter", harness.Measured.PerCPUSecond), Unit: "events/s"},
+		{Name: "file.copy_http1_events_per_cpu_second", Value: r.Median("copy", harness.Measured.PerCPUSecond), Unit: "events/s"},
+		{Name: "file.ratio_to_copy_http1", Value: r.Ratio("exporter", "copy"), Unit: "ratio"},
+		{Name: "file.rules_events_per_cpu_second", Value: r.Median("with rules", harness.Measured.PerCPUSecond), Unit: "events/s"},
+		{Name: "file.rules_ratio", Value: r.Ratio("with rules", "exporter"), Unit: "ratio"},
+		{Name: "file.rss_mib", Value: r.Median("exporter", harness.Measured.PeakMiB), Unit: "MiB"},
 	}
 }

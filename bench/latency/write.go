@@ -67,30 +67,13 @@ func (c *course) write(ctx context.Context, rate int) (map[string]time.Time, err
 			}
 		})
 	}
-	c.pace(ctx, rate, turns)
+	span, over := context.WithTimeout(ctx, c.span)
+	defer over()
+	harness.Pace(span, rate, turns)
 	close(turns)
 	done.Wait()
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return nil, err
 	}
 	return acknowledged, nil
-}
-
-// pace gives turns for the span.
-func (c *course) pace(ctx context.Context, rate int, turns chan<- int) {
-	tick := time.NewTicker(time.Second / time.Duration(rate))
-	defer tick.Stop()
-	end := time.Now().Add(c.span)
-	for turn := 0; time.Now().Before(end); turn++ {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case turns <- turn:
-		case <-ctx.Done():
-			return
-		}
-	}
 }

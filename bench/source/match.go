@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/kubecdc/kubecdc/bench/client"
@@ -58,7 +57,7 @@ type match struct {
 
 	address replay.Address
 	events  [contestants]int // of one round
-	results [contestants][]harness.Measured
+	results harness.Results  // by the contestant's String
 }
 
 func (m *match) flags(flags *flag.FlagSet) {
@@ -104,7 +103,7 @@ func (m *match) round(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.results[i] = append(m.results[i], measured)
+		m.results.Note(c.String(), measured)
 	}
 	return nil
 }
@@ -130,8 +129,6 @@ func (m *match) run(ctx context.Context, c contestant, spec client.Spec) (harnes
 	if err != nil {
 		return measured, fmt.Errorf("run %s: %w", c, err)
 	}
-	fmt.Fprintf(os.Stderr, "%-22s %7d events, %5.2f s, %5.2f s CPU, %7.0f events/CPU-s, %4d MiB\n",
-		c, measured.Events, measured.Wall.Seconds(), measured.CPU.Seconds(), measured.PerCPUSecond(), measured.PeakRSS>>20)
 	return measured, nil
 }
 
@@ -151,27 +148,16 @@ func (m *match) figures() []harness.Figure {
 	)
 	for i, c := range field() {
 		if c.printRSS {
-			all = append(all, harness.Figure{Name: "source." + c.name + "rss_mib", Value: m.median(i, peakMiB), Unit: "MiB"})
+			all = append(all, harness.Figure{Name: "source." + c.name + "rss_mib", Value: m.median(i, harness.Measured.PeakMiB), Unit: "MiB"})
 		}
 	}
 	return all
 }
 
-func peakMiB(m harness.Measured) float64 { return float64(m.PeakRSS) / (1 << 20) }
-
 func (m *match) median(i int, value func(harness.Measured) float64) float64 {
-	var values []float64
-	for _, measured := range m.results[i] {
-		values = append(values, value(measured))
-	}
-	return harness.Median(values)
+	return m.results.Median(field()[i].String(), value)
 }
 
-// ratio is the median of the rounds' ratios: what slows a round down slows both sides of its ratio.
 func (m *match) ratio(of, to int) float64 {
-	var values []float64
-	for i, measured := range m.results[of] {
-		values = append(values, measured.PerCPUSecond()/m.results[to][i].PerCPUSecond())
-	}
-	return harness.Median(values)
+	return m.results.Ratio(field()[of].String(), field()[to].String())
 }

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubecdc/kubecdc/bench/harness"
 )
 
 // hands is how many writes may be under way.
@@ -92,7 +94,7 @@ func (c *crowd) change(ctx context.Context) (map[string]time.Time, error) {
 			}
 		})
 	}
-	c.pace(ctx, turns)
+	harness.Pace(ctx, c.rate, turns)
 	close(turns)
 	done.Wait()
 	return acknowledged, failed
@@ -107,22 +109,4 @@ func (c *crowd) changeOne(name string, turn int) (version string, at time.Time, 
 		return "", at, fmt.Errorf("change %s: %w", name, err)
 	}
 	return object.ResourceVersion, time.Now(), nil
-}
-
-// pace gives turns until ctx ends.
-func (c *crowd) pace(ctx context.Context, turns chan<- int) {
-	tick := time.NewTicker(time.Second / time.Duration(c.rate))
-	defer tick.Stop()
-	for turn := 0; ; turn++ {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case turns <- turn:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
