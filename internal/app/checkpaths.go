@@ -57,7 +57,7 @@ func allRules(c *cluster, cfg *config.Config) []rules {
 		all = append(all, rules{
 			who:     fmt.Sprintf("resource %q", entry.Name),
 			paths:   map[string][]string{"drop": entry.Drop, "only": entry.Only, "redact": entry.Redact.Paths},
-			streams: chosen(streams, func(s *selection.Selected) bool { return s.Configured == entry }),
+			streams: chosen(streams, func(s *selection.Selected) bool { return slices.Contains(s.Entries(), entry) }),
 			open:    source.IsWildcard(entry.Name),
 		})
 	}

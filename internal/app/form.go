@@ -3,7 +3,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -95,15 +94,12 @@ func (f *forms) own(sinkName string) []transform.Rules {
 func (f *forms) make(s *selection.Selected, own []transform.Rules) *shape.Today {
 	known := *s
 	for _, name := range s.Names {
-		i := slices.IndexFunc(f.cfg.Resources, func(r config.Resource) bool { return r.Name == name })
-		if i >= 0 && known.Configured == nil {
-			known.Configured = &f.cfg.Resources[i]
-		}
+		known.Configure(f.cfg.Resources, name)
 	}
 	if known.Configured == nil {
 		return nil
 	}
-	today, err := shape.NewToday(selection.WholeRules(&known), f.key, own...)
+	today, err := selection.TodayOf(&known, f.key, own...)
 	if err != nil { // no start gets so far
 		return nil
 	}

@@ -90,7 +90,7 @@ func (r *verification) prepare(c *cluster, streams []selection.Selected) (err er
 		if wants != nil && !wants(&stream.Stream) {
 			continue
 		}
-		filter, err := shape.New(shape.Options{Ops: stream.Configured.Ops, Filter: stream.Configured.Filter, Failed: func(*change.Record, error) {}})
+		filter, err := selection.FilterOf(&stream)
 		if err != nil {
 			return usage.Wrap(err)
 		}
@@ -270,5 +270,5 @@ func (s *compared) keepsBack(rec *change.Record) bool {
 // tellsDeletes says whether every delete goes to the sink. A filter looks at the last state, which nobody has any more.
 func (s *compared) tellsDeletes() bool {
 	last := &change.Record{Stream: &s.Stream, Op: change.Deleted}
-	return s.Configured.Filter == "" && !s.open && !s.keepsBack(last)
+	return s.TellsDeletes() && !s.open && !s.keepsBack(last)
 }

@@ -64,8 +64,8 @@ func (c *Config) keys() []key {
 			"The cluster's name in records, subjects and topics. Without it, the kubeconfig's context, or " +
 				"`kubernetes` inside a cluster. A state belongs to one name."},
 		{"resources", entries(&c.Resources, readResource).orName(),
-			"What to watch. An entry is a name, such as `pods`, or a mapping with these keys. Each name may occur " +
-				"once."},
+			"What to watch. An entry is a name, such as `pods`, or a mapping with these keys. A resource may have " +
+				"[several entries](resources.md#several-entries), a wildcard one."},
 		{"sinks", entries(&c.Sinks, func(d *decoder, path string, n *yaml.Node, s *Sink) { d.mapping(path, n, s.keys()) }),
 			"Where changes go. Each sink is one of `kafka`, `nats` and `file`, and has its own position."},
 		{"state", section(&c.State),

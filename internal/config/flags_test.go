@@ -77,7 +77,7 @@ func TestValidateAfterFlags(t *testing.T) {
 	}
 	wantError(t, c.Validate(), `configuration c.yaml: 2 problems:
   sinks[0].resources[0] (line 4): "secrets" is not watched; write it as in resources: pods
-  resources[1]: pods is named already in resources[0]; list all its namespaces there`)
+  resources[1]: pods is named already in resources[0]; list all its namespaces there, or put this one first`)
 	c = parse(t, file)
 	if err := Overlay(c, Flags{Sinks: []string{"-", "-"}}); err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func TestOneProblem(t *testing.T) {
 		{"resource with a slash", "resources: [apps/v1]\n", `resources[0] (line 1): "apps/v1" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
 		{"resource without a name", "resources: [{namespaces: [a]}]\n", `resources[0] (line 1): "" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
 		{"resource with an empty group", "resources: ['deployments.']\n", `resources[0] (line 1): "deployments." cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *`},
-		{"resource twice", "resources:\n- pods\n- {resource: pods, namespaces: [a]}\n", "resources[1] (line 3): pods is named already in resources[0]; list all its namespaces there"},
+		{"resource twice", "resources:\n- pods\n- {resource: pods, namespaces: [a]}\n", "resources[1] (line 3): pods is named already in resources[0]; list all its namespaces there, or put this one first"},
 		{"operation", "resources: [{resource: pods, ops: [added, replaced]}]\n", `resources[0].ops[1] (line 1): unknown value "replaced"; allowed: added, updated, deleted`},
 		{"keep", "resources: [{resource: pods, keep: [.spec]}]\n", `resources[0].keep[0] (line 1): unknown value ".spec"; allowed: managedFields, lastApplied`},
 		{"word for a redaction", "resources: [{resource: pods, redact: all}]\n", "resources[0].redact (line 1): want a list of paths such as [.spec.token], or none"},

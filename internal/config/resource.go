@@ -140,23 +140,18 @@ func redaction(target *Redaction) value {
 }
 
 func (k *checker) resources(resources []Resource) {
-	first := make(map[string]string)
-	for i, r := range resources {
-		path := item("resources", i)
+	for i := range resources {
+		r, path := &resources[i], item("resources", i)
 		if err := CheckResource(r.Name); err != nil {
 			k.problem(path, "%v", err)
-		} else if before := first[r.Name]; before != "" {
-			// Two streams of one resource would share their saved position.
-			k.problem(path, "%s is named already in %s; list all its namespaces there", r.Name, before)
-		} else {
-			first[r.Name] = path
 		}
 		if r.FilterFailure != "" && r.Filter == "" {
 			k.problem(path+".filterFailure", "there is no filter that could fail; add filter, or leave it out")
 		}
 		k.namespaces(path+".namespaces", r.Namespaces)
-		k.exclusions(path, &r)
+		k.exclusions(path, r)
 	}
+	k.entries(resources)
 }
 
 func (k *checker) namespaces(path string, namespaces []string) {

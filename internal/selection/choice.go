@@ -31,8 +31,10 @@ type Selected struct {
 	Stream    change.Stream
 	Selection source.Selection
 	Names     []string // the configured names that stand for it
-	// Configured is the entry of the configuration that says what becomes of its records.
+	// Configured is the entry of the configuration that chooses its objects, and says what becomes of the records of
+	// those that no special one takes.
 	Configured *config.Resource
+	Special    []*config.Resource // the entries before it of the same name; the first counts that takes an object
 }
 
 // catalog is what choose needs of source.Catalog.
@@ -49,26 +51,28 @@ func Choose(served catalog, resources []config.Resource) (*Choice, []error) {
 	var errs []error
 	for _, wildcards := range []bool{false, true} {
 		for i := range resources {
-			if source.IsWildcard(resources[i].Name) == wildcards {
-				errs = append(errs, c.chooseOne(served, &resources[i])...)
+			entries := config.EntriesOf(resources, resources[i].Name)
+			if source.IsWildcard(resources[i].Name) == wildcards && entries[0] == &resources[i] {
+				errs = append(errs, c.chooseOne(served, entries)...)
 			}
 		}
 	}
 	return c, errs
 }
 
-func (c *Choice) chooseOne(served catalog, configured *config.Resource) []error {
-	if err := checkSelectors(configured); err != nil {
-		return []error{err}
+// chooseOne finds the streams of one name.
+func (c *Choice) chooseOne(served catalog, entries []*config.Resource) []error {
+	for _, configured := range entries {
+		if err := checkEntry(configured); err != nil {
+			return []error{err}
+		}
 	}
-	if err := CheckShape(configured); err != nil {
-		return []error{err}
-	}
+	configured := entries[0]
 	found, err := served.Resolve(configured.Name)
 	var unknown *source.UnknownResourceError
 	if errors.As(err, &unknown) {
 		unknown.Near = config.Closest(unknown.Name, served.Names())
-		return []error{c.wait(configured, unknown)}
+		return []error{c.wait(entries, unknown)}
 	}
 	if err != nil {
 		return []error{err}
@@ -79,18 +83,20 @@ func (c *Choice) chooseOne(served catalog, configured *config.Resource) []error 
 	}
 	var errs []error
 	for _, resource := range found {
-		errs = append(errs, c.add(resource, configured))
+		errs = append(errs, c.add(resource, entries))
 	}
 	return errs
 }
 
 // wait leaves out what is not served. The error is nil where it may be installed later, and has a stream then.
-func (c *Choice) wait(configured *config.Resource, unknown *source.UnknownResourceError) error {
-	if configured.Required || !source.IsCustom(configured.Name) {
-		c.leave(configured.Name, "the API server serves no such resource")
+func (c *Choice) wait(entries []*config.Resource, unknown *source.UnknownResourceError) error {
+	name := entries[0].Name
+	required := slices.ContainsFunc(entries, func(r *config.Resource) bool { return r.Required })
+	if required || !source.IsCustom(name) {
+		c.leave(name, "the API server serves no such resource")
 		return unknown
 	}
-	c.Left = append(c.Left, source.LeftOut{Name: configured.Name, Reason: unknown.Waits(), Waits: true})
+	c.Left = append(c.Left, source.LeftOut{Name: name, Reason: unknown.Waits(), Waits: true})
 	return nil
 }
 
@@ -111,6 +117,13 @@ func (c *Choice) leave(name, reason string) {
 	}
 }
 
+func checkEntry(configured *config.Resource) error {
+	if err := checkSelectors(configured); err != nil {
+		return err
+	}
+	return CheckShape(configured)
+}
+
 // checkSelectors finds what no server would take. Which fields a resource can be selected by, only the server knows.
 func checkSelectors(configured *config.Resource) error {
 	if _, err := labels.Parse(configured.LabelSelector); err != nil {
@@ -125,12 +138,14 @@ func checkSelectors(configured *config.Resource) error {
 }
 
 // add adds the resource's streams. One that several names stand for is read once.
-func (c *Choice) add(resource change.Resource, configured *config.Resource) error {
-	if resource.ClusterScoped && len(configured.Namespaces) > 0 {
-		return usage.Errorf("resource %q: it is cluster-scoped and has no namespaces: leave out namespaces %s",
-			configured.Name, strings.Join(configured.Namespaces, ", "))
+func (c *Choice) add(resource change.Resource, entries []*config.Resource) error {
+	for _, configured := range entries {
+		if resource.ClusterScoped && len(configured.Namespaces) > 0 {
+			return usage.Errorf("resource %q: it is cluster-scoped and has no namespaces: leave out namespaces %s",
+				configured.Name, strings.Join(configured.Namespaces, ", "))
+		}
 	}
-	for _, added := range streamsOf(resource, configured) {
+	for _, added := range streamsOf(resource, entries) {
 		if err := c.addStream(added); err != nil {
 			return err
 		}
@@ -149,7 +164,7 @@ func (c *Choice) addWildcard(found []change.Resource, configured *config.Resourc
 		case reason != "":
 			c.leave(resource.String(), reason)
 		default:
-			if err := c.add(resource, configured); err != nil {
+			if err := c.add(resource, []*config.Resource{configured}); err != nil {
 				return err
 			}
 		}
@@ -206,18 +221,12 @@ func placeOf(resource change.Resource) schema.GroupResource {
 	return schema.GroupResource{Group: resource.Group, Resource: resource.Name}
 }
 
-func streamsOf(resource change.Resource, configured *config.Resource) []Selected {
-	namespaces := configured.Namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{""}
-	}
-	var streams []Selected
-	for _, namespace := range namespaces {
-		streams = append(streams, Selected{
-			Stream:    change.Stream{Resource: resource, Namespace: namespace},
-			Selection: selectionOf(resource, configured),
-			Names:     []string{configured.Name}, Configured: configured,
-		})
+func streamsOf(resource change.Resource, entries []*config.Resource) (streams []Selected) {
+	for _, part := range config.PartsOf(entries) {
+		s := Selected{Stream: change.Stream{Resource: resource, Namespace: part.Namespace}, Names: []string{entries[0].Name}}
+		s.configure(part.Entries)
+		s.Selection = selectionOf(resource, s.Configured)
+		streams = append(streams, s)
 	}
 	return streams
 }
@@ -242,7 +251,7 @@ func (c *Choice) addStream(added Selected) error {
 		if !overlap(there.Stream.Namespace, added.Stream.Namespace) {
 			continue
 		}
-		if there.Stream != added.Stream || there.Selection != added.Selection || !sameShape(there.Configured, added.Configured) {
+		if there.Stream != added.Stream || there.Selection != added.Selection || !slices.EqualFunc(there.Entries(), added.Entries(), sameShape) {
 			return usage.Errorf("resource %q: %s is configured already as %q, with other selectors, namespaces, rules or version: configure it in one place",
 				added.Names[0], added.Stream.Resource, there.Names[0])
 		}

@@ -33,19 +33,21 @@ func rules(configured *config.Resource) transform.Rules {
 // isSecrets says whether the objects are those whose values stay unless somebody asks for them by name (I9).
 func isSecrets(r change.Resource) bool { return r.Group == "" && r.Name == "secrets" }
 
-// rulesOf are those of the stream's objects.
-func rulesOf(s *Selected) transform.Rules {
-	if isSecrets(s.Stream.Resource) && !s.Configured.Redact.None {
-		return transform.Secrets().Join(rules(s.Configured))
+// rulesOf are those of the entry for objects of the resource.
+func rulesOf(resource change.Resource, configured *config.Resource) transform.Rules {
+	if isSecrets(resource) && !configured.Redact.None {
+		return transform.Secrets().Join(rules(configured))
 	}
-	return rules(s.Configured)
+	return rules(configured)
 }
 
 // ShapeOf is what the stream does with its records; nil is nothing.
 func ShapeOf(s *Selected, key []byte, failed func(*change.Record, error)) (func(*change.Record), error) {
-	made, err := shape.New(shape.Options{
-		Ops: s.Configured.Ops, Filter: s.Configured.Filter, WithholdFailed: s.Configured.FilterFailure == config.WithholdFailed,
-		Before: s.Configured.Before, Rules: rulesOf(s), Key: key, Failed: failed,
+	made, err := shapeOf(s, func(configured *config.Resource) shape.Options {
+		return shape.Options{
+			Ops: configured.Ops, Filter: configured.Filter, WithholdFailed: configured.FilterFailure == config.WithholdFailed,
+			Before: configured.Before, Rules: rulesOf(s.Stream.Resource, configured), Key: key, Failed: failed,
+		}
 	})
 	if made == nil || err != nil {
 		return nil, err
@@ -58,7 +60,11 @@ func FormOf(s *Selected, key []byte) ([]byte, error) {
 	if !s.Configured.Before {
 		return nil, nil
 	}
-	text, err := json.Marshal([]any{rulesOf(s), KeepOf(s.Configured), key})
+	var all []any
+	for _, configured := range s.Special {
+		all = append(all, selects(configured), rulesOf(s.Stream.Resource, configured))
+	}
+	text, err := json.Marshal(append(all, rulesOf(s.Stream.Resource, s.Configured), KeepOf(s.Configured), key))
 	if err != nil {
 		return nil, fmt.Errorf("describe what is cut and redacted of %s: %w", s.Stream, err)
 	}
@@ -90,16 +96,4 @@ func sameShape(a, b *config.Resource) bool {
 		r.Name, r.Namespaces, r.Exclude, r.ExcludeNamespaces, r.Required = "", nil, nil, nil, false
 	}
 	return reflect.DeepEqual(x, y)
-}
-
-// WholeRules are those of the stream's objects, with what is cut while they are read.
-func WholeRules(s *Selected) transform.Rules {
-	rules, keep := rulesOf(s), KeepOf(s.Configured)
-	if !keep.ManagedFields {
-		rules = rules.Join(transform.Rules{Drop: []string{".metadata.managedFields"}})
-	}
-	if !keep.LastApplied {
-		rules = rules.Join(transform.Rules{Drop: []string{".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}})
-	}
-	return rules
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -82,7 +83,8 @@ func (f *Follower) chooseSaved(stream change.Stream) []Selected {
 				continue
 			}
 			apart := func(s Selected) bool { return !overlap(s.Stream.Namespace, stream.Namespace) }
-			if chosen := slices.DeleteFunc(streamsOf(stream.Resource, configured), apart); len(chosen) > 0 {
+			entries := config.EntriesOf(f.Config.Resources, configured.Name)
+			if chosen := slices.DeleteFunc(streamsOf(stream.Resource, entries), apart); len(chosen) > 0 {
 				return chosen
 			}
 		}

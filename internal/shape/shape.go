@@ -30,6 +30,8 @@ type Shape struct {
 	ops      []string
 	filter   *filter.Filter       // nil is all
 	rules    *transform.Transform // nil leaves objects as they are
+	again    *transform.Transform // the rules, for what went through some already; nil where nothing does
+	parts    []Part               // where there are some, each record has that of its object, and nothing else counts
 	workers  sync.Pool
 	withhold bool
 	failed   func(*change.Record, error)
@@ -88,6 +90,10 @@ func New(o Options) (*Shape, error) {
 // identity does (I9).
 func (s *Shape) Apply(rec *change.Record) {
 	if !rec.Op.OfObject() {
+		return
+	}
+	if len(s.parts) > 0 {
+		s.applyPart(rec)
 		return
 	}
 	if rec.Withheld != "" { // there is no object to look at

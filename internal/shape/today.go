@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -16,28 +17,43 @@ import (
 type Today struct {
 	// Form tells the rules apart, and the key of the hashes, which cannot be read out of it.
 	Form  string
-	rules []*transform.Transform // one after the other
+	rules []part // one after the other
+}
+
+// part are rules of some of the objects.
+type part struct {
+	*transform.Transform
+	takes func(namespace string) bool // nil takes all
 }
 
 // NewToday is for rules with everything in them that is cut, also that which is cut from every object unless it is
 // kept. A sink's own rules come after those of the resource.
 func NewToday(rules transform.Rules, key []byte, sinks ...transform.Rules) (*Today, error) {
+	return NewTodayOf([]Entry{{Rules: rules}}, key, sinks...)
+}
+
+// NewTodayOf is for rules that depend on the object. Those count of all entries of its namespace: which labels it had
+// before other rules cut them, nobody knows.
+func NewTodayOf(entries []Entry, key []byte, sinks ...transform.Rules) (*Today, error) {
 	t := &Today{}
 	var all []byte
-	for _, rules := range append([]transform.Rules{rules}, sinks...) {
-		text, err := json.Marshal(rules)
+	for _, rules := range sinks {
+		entries = append(entries[:len(entries):len(entries)], Entry{Rules: rules})
+	}
+	for _, e := range entries {
+		text, err := json.Marshal(e.Rules)
 		if err != nil {
 			return nil, fmt.Errorf("describe what is cut and redacted: %w", err)
 		}
-		all = append(all, text...)
-		if rules.Empty() {
+		all = append(append(all, e.For...), text...)
+		if e.Rules.Empty() {
 			continue
 		}
-		made, err := transform.New(rules, key)
+		made, err := transform.New(e.Rules, key)
 		if err != nil {
 			return nil, err
 		}
-		t.rules = append(t.rules, made)
+		t.rules = append(t.rules, part{made, e.Takes})
 	}
 	t.Form = digest(all) + "." + digest(key)
 	return t, nil
@@ -57,7 +73,7 @@ func (t *Today) Reshape(rec *change.Record, form string) error {
 	_, key, known := strings.Cut(form, ".")
 	again := known && strings.HasSuffix(t.Form, "."+key)
 	shaped := [2][]byte{rec.Object, rec.Before}
-	for _, rules := range t.rules {
+	for _, rules := range t.rulesOf(rec.Key.Namespace) {
 		if again {
 			rules = rules.Again()
 		}
@@ -73,4 +89,16 @@ func (t *Today) Reshape(rec *change.Record, form string) error {
 	}
 	rec.Object, rec.Before = shaped[0], shaped[1]
 	return nil
+}
+
+// rulesOf are those of the namespace's objects: all, where it is of none of the entries now.
+func (t *Today) rulesOf(namespace string) (rules []*transform.Transform) {
+	takes := func(p part) bool { return p.takes != nil && p.takes(namespace) }
+	some := slices.ContainsFunc(t.rules, takes)
+	for _, p := range t.rules {
+		if p.takes == nil || !some || takes(p) {
+			rules = append(rules, p.Transform)
+		}
+	}
+	return rules
 }

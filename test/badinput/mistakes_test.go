@@ -50,7 +50,7 @@ func writing() []mistake {
 		{"a list that is none", "", "resources: pods\n" + screen,
 			`exporter: configuration config.yaml: resources (line 1): want a list, have "pods"`},
 		{"a resource twice", "", "resources: [configmaps, {resource: configmaps, namespaces: [a]}]\n" + screen,
-			"exporter: configuration config.yaml: resources[1] (line 1): configmaps is named already in resources[0]; list all its namespaces there"},
+			"exporter: configuration config.yaml: resources[1] (line 1): configmaps is named already in resources[0]; list all its namespaces there, or put this one first"},
 		{"a namespace that can be none", "", "resources: [{resource: configmaps, namespaces: [My_Shop]}]\n" + screen,
 			`exporter: configuration config.yaml: resources[0].namespaces[0] (line 1): "My_Shop" cannot be a namespace; want lower case letters, digits and -`},
 		{"two sinks of one name", "", with("sinks: [{name: out, file: {path: a}}, {name: out, file: {path: b}}]\n"),
