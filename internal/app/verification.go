@@ -47,7 +47,7 @@ type compared struct {
 	selection.Selected
 	shape  *shape.Shape // of the resource, nil takes everything
 	own    *shape.Shape // the sink's operations, nil takes all of that
-	open   bool         // the sink has a filter: it sees what the resource's rules leave, and nobody else does
+	open   bool         // a filter sees what nobody else does: what the resource's rules leave, or the object as it was
 	list   *verify.List
 	result verify.Result
 	proven bool         // the differences are none that are on their way
@@ -98,7 +98,7 @@ func (r *verification) prepare(c *cluster, streams []selection.Selected) (err er
 		if err != nil {
 			return usage.Wrap(err)
 		}
-		r.streams = append(r.streams, &compared{Selected: stream, shape: filter, own: own, open: r.sink.Filter != ""})
+		r.streams = append(r.streams, &compared{Selected: stream, shape: filter, own: own, open: r.sink.Filter != "" || stream.AsksBefore()})
 	}
 	if len(r.streams) == 0 {
 		return usage.Errorf("sink %s takes none of these resources", r.sink.Name)

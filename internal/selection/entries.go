@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -41,8 +42,13 @@ func (s *Selected) TellsDeletes() bool {
 // a filter that fails.
 func FilterOf(s *Selected) (*shape.Shape, error) {
 	return shapeOf(s, func(configured *config.Resource) shape.Options {
-		return shape.Options{Ops: configured.Ops, Filter: configured.Filter, Failed: func(*change.Record, error) {}}
+		return shape.Options{Ops: configured.Ops, Filter: configured.Filter, Before: configured.Before, Failed: func(*change.Record, error) {}}
 	})
+}
+
+// AsksBefore says whether a filter of the stream may look at the object as it was, which nobody has any more.
+func (s *Selected) AsksBefore() bool {
+	return slices.ContainsFunc(s.Entries(), func(r *config.Resource) bool { return strings.Contains(r.Filter, "oldObject") })
 }
 
 // shapeOf is what the options of all entries make of the stream's records; nil is nothing.

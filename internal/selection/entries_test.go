@@ -118,3 +118,14 @@ func TestADeleteIsToldIfNoEntryKeepsItBack(t *testing.T) {
 		t.Error("which deletes are told is wrong")
 	}
 }
+
+// TestVerifyAsksAFilterOfWhatWas: it compiles, and nothing is certain of what it lets pass.
+func TestVerifyAsksAFilterOfWhatWas(t *testing.T) {
+	s := &Selected{Configured: &config.Resource{Name: "pods", Before: true, Filter: "oldObject != null"}}
+	if made, err := FilterOf(s); err != nil || made == nil || !s.AsksBefore() {
+		t.Errorf("%v, %v", made, err)
+	}
+	if (&Selected{Configured: &config.Resource{Filter: "object.x == 1"}}).AsksBefore() {
+		t.Error("a filter of the object asks what was")
+	}
+}
