@@ -71,12 +71,6 @@ func (s *Sink) checkOnce(ctx context.Context) (*jetstream.StreamConfig, error) {
 	return s.checkStream(ctx)
 }
 
-// early says whether an error may be that the servers have no leader yet.
-func early(err error) bool {
-	return errors.Is(err, natsgo.ErrNoResponders) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, conn.ErrSilent) ||
-		errors.Is(err, errLeaderless) || codeOf(err) == codeUnavailable
-}
-
 // checkStream returns the stream as it is, or as it would be made.
 func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error) {
 	info, err := s.lookup(ctx)
@@ -149,6 +143,19 @@ func (s *Sink) notes(config *jetstream.StreamConfig) []string {
 		notes = append(notes, "messages are sent one by one, with some more work for the client and the server: "+s.modes.obstacle(config))
 	}
 	return notes
+}
+
+// limitOf is the first limit of the stream as a whole, "" if there is none.
+func limitOf(config *jetstream.StreamConfig) string {
+	switch {
+	case config.MaxBytes > 0:
+		return fmt.Sprintf("%d bytes", config.MaxBytes)
+	case config.MaxMsgs > 0:
+		return fmt.Sprintf("%d messages", config.MaxMsgs)
+	case config.MaxAge > 0:
+		return "the age of " + config.MaxAge.String()
+	}
+	return ""
 }
 
 // strangers says that somebody else publishes into the stream, which stops the sink when it happens while it runs.

@@ -20,7 +20,7 @@ type session struct {
 	tuning  tuning
 	conn    *conn.Conn // nil while the sink is not open
 	name    string     // of the stream
-	stream  stream
+	stream  knownStream
 	opened  bool // an Open succeeded: what is missing now was there once, and is worth waiting for
 	moved   int  // how often in a row somebody wrote between our Open and our first message
 	// of the connection that last saw a shared stream whole: nothing else tells of one that is shorter

@@ -95,6 +95,12 @@ func reason(err error) string {
 	return "disconnected"
 }
 
+// early says whether an error may be that the servers have no leader yet.
+func early(err error) bool {
+	return errors.Is(err, natsgo.ErrNoResponders) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, conn.ErrSilent) ||
+		errors.Is(err, errLeaderless) || codeOf(err) == codeUnavailable
+}
+
 // tooLarge says whether the server will never take the message for its size.
 func tooLarge(err error) bool {
 	switch codeOf(err) {

@@ -25,7 +25,7 @@ const (
 	mostFlow = 500
 )
 
-// fast sends what is left as one batch of fast ingest (ADR-50), which a server knows from 2.14 on: it acknowledges
+// fastBatch sends what is left as one batch of fast ingest (ADR-50), which a server knows from 2.14 on: it acknowledges
 // every so many messages, up to one of which all are stored, and the last one of the batch. The batch ends with the
 // Write, so it never waits for changes, and the server's rule that forgets a batch after ten idle seconds does not
 // bite. With "fail" the server ends a batch at the first message that is refused or missing and stores none after it.
@@ -35,7 +35,7 @@ const (
 // would go on with the next. So a second writer is noticed at the very message that it came before, and nothing behind
 // that one is stored: the first message needs to be alone no more than any other (I3, I10). A leader that changes goes
 // on with the batch where its own log ends; what got lost with the old one is the gap that ends it.
-type fast struct {
+type fastBatch struct {
 	*publisher
 	flow   int    // ask for an acknowledgement after so many messages
 	prefix string // of this batch's replies, and only of them
@@ -44,7 +44,7 @@ type fast struct {
 }
 
 func (p *publisher) sendFast(ctx context.Context) error {
-	f := newFast(p)
+	f := newFastBatch(p)
 	for p.acked < len(p.batch) {
 		for f.cause == nil && p.sent < len(p.batch) && p.fits(p.sent) {
 			if err := f.publish(p.sent); err != nil {
@@ -58,8 +58,8 @@ func (p *publisher) sendFast(ctx context.Context) error {
 	return nil
 }
 
-func newFast(p *publisher) *fast {
-	f := &fast{publisher: p, flow: p.flow()}
+func newFastBatch(p *publisher) *fastBatch {
+	f := &fastBatch{publisher: p, flow: p.flow()}
 	f.prefix = p.session.conn.Batch() + strconv.Itoa(f.flow) + ".fail."
 	return f
 }
@@ -74,7 +74,7 @@ func (p *publisher) flow() int {
 	return max(1, min(mostFlow, limits.pending/2, limits.bytes/2/largest))
 }
 
-func (f *fast) publish(i int) error {
+func (f *fastBatch) publish(i int) error {
 	op := opAppend
 	switch i {
 	case f.start:
@@ -93,7 +93,7 @@ func (f *fast) publish(i int) error {
 }
 
 // reply is the subject that carries a message's place in the batch.
-func (f *fast) reply(seq, op int) string {
+func (f *fastBatch) reply(seq, op int) string {
 	text := append(make([]byte, 0, 128), f.prefix...)
 	text = strconv.AppendInt(text, int64(seq), 10)
 	text = strconv.AppendInt(append(text, '.'), int64(op), 10)
@@ -101,7 +101,7 @@ func (f *fast) reply(seq, op int) string {
 }
 
 // receive waits for a reply, and takes those that came with it.
-func (f *fast) receive(ctx context.Context) error {
+func (f *fastBatch) receive(ctx context.Context) error {
 	if err := f.session.conn.Outbox.Flush(); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (f *fast) receive(ctx context.Context) error {
 
 // next waits for a reply. Where none comes, it asks from time to time whether the server has the batch and all that was
 // sent: a new leader may not, and would wait for the rest without a word.
-func (f *fast) next(ctx context.Context) (*natsgo.Msg, error) {
+func (f *fastBatch) next(ctx context.Context) (*natsgo.Msg, error) {
 	const pings = 4
 	c := f.session.conn
 	for {
@@ -138,7 +138,7 @@ func (f *fast) next(ctx context.Context) (*natsgo.Msg, error) {
 	}
 }
 
-func (f *fast) ping() error {
+func (f *fastBatch) ping() error {
 	return f.session.conn.NC.PublishRequest(f.batch[f.sent-1].Destination, f.reply(f.sent-f.start, opPing), nil)
 }
 
@@ -152,7 +152,7 @@ type answer struct {
 	Error *jetstream.APIError `json:"error"`
 }
 
-func (f *fast) take(m *natsgo.Msg) error {
+func (f *fastBatch) take(m *natsgo.Msg) error {
 	rest, ours := strings.CutPrefix(m.Subject, f.prefix)
 	if !ours {
 		return nil // the reply to an attempt that was given up
@@ -177,7 +177,7 @@ func (f *fast) take(m *natsgo.Msg) error {
 
 // failed notes why the batch ends. The server tells what it stored of the batch when all of that is stored, if it has
 // the batch.
-func (f *fast) failed(a *answer, err error) error {
+func (f *fastBatch) failed(a *answer, err error) error {
 	var refused *refusal
 	first := errors.As(err, &refused) && refused.index == f.start
 	switch {
@@ -194,7 +194,7 @@ func (f *fast) failed(a *answer, err error) error {
 }
 
 // refused finds which message the answer is for: its reply subject goes on with the number in the batch.
-func (f *fast) refused(rest string, err error) error {
+func (f *fastBatch) refused(rest string, err error) error {
 	digits, _, _ := strings.Cut(rest, ".")
 	seq, failed := strconv.Atoi(digits)
 	if i := f.start + seq - 1; failed == nil && i >= f.start && i < f.sent {
@@ -204,7 +204,7 @@ func (f *fast) refused(rest string, err error) error {
 }
 
 // progress takes an acknowledgement of the batch's first messages.
-func (f *fast) progress(seq uint64) error {
+func (f *fastBatch) progress(seq uint64) error {
 	if seq > uint64(f.sent-f.start) {
 		return errMisplaced
 	}
@@ -216,7 +216,7 @@ func (f *fast) progress(seq uint64) error {
 }
 
 // end takes the acknowledgement that ends the batch.
-func (f *fast) end(a *answer) error {
+func (f *fastBatch) end(a *answer) error {
 	if a.Count > uint64(f.sent-f.start) || a.Seq != f.base+a.Count {
 		return cmp.Or(f.cause, errMisplaced)
 	}

@@ -85,3 +85,19 @@ func (h *held) missingKeys(info *jetstream.StreamInfo) string {
 	}
 	return fmt.Sprintf("it has %d keys, and had %d", info.State.NumSubjects, h.Keys)
 }
+
+// purged says whether somebody took away messages up to the sequence that no limit would have taken.
+func purged(info *jetstream.StreamInfo, seq uint64) bool {
+	state, config := &info.State, &info.Config
+	switch {
+	case seq < max(config.FirstSeq, 1): // the stream began there, and nothing was acknowledged yet
+		return false
+	case state.FirstSeq <= seq && state.Msgs > 0:
+		return false
+	case config.MaxAge > 0:
+		return state.Msgs == 0 && info.TimeStamp.Sub(state.LastTime) < config.MaxAge
+	case config.MaxBytes > 0 || config.MaxMsgs > 0 || config.MaxMsgsPerSubject > 0 || config.AllowMsgTTL:
+		return state.Msgs == 0 && !config.AllowMsgTTL
+	}
+	return true
+}

@@ -44,7 +44,7 @@ func bucketNotes(config *jetstream.StreamConfig) []string {
 }
 
 // objectionToKey finds what clients of a bucket would not accept.
-func (s *stream) objectionToKey(m *sink.Message) error {
+func (s *knownStream) objectionToKey(m *sink.Message) error {
 	if key, found := strings.CutPrefix(m.Destination, s.keys); s.keys != "" && (!found || !validKey(key)) {
 		return fmt.Errorf("publish to subject %q: it is not a key of the bucket: a key has letters, digits, and -/_=. as in a path", m.Destination)
 	}
@@ -52,6 +52,6 @@ func (s *stream) objectionToKey(m *sink.Message) error {
 }
 
 // deletes says whether the message takes its key out of the bucket.
-func (s *stream) deletes(m *sink.Message) bool {
+func (s *knownStream) deletes(m *sink.Message) bool {
 	return s.keys != "" && m.Op == change.Deleted.String()
 }

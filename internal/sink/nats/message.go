@@ -20,21 +20,7 @@ const headerMessageID = "Nats-Msg-Id"
 
 const maxHeaders = 64<<10 - 1 // the server's limit
 
-// A server cuts the connection of who sends a longer line, whatever the message is (max_control_line, 4096 by default).
-// Most clients take no longer ones either. Beside the subject a line has where to reply to: ours, or on its way to a
-// consumer "$JS.ACK." with the names of stream and consumer, of 255 characters at most.
-const (
-	maxControlLine = 4096
-	lineOfConsumer = 1024
-	lineOfBatch    = 128 // a reply behind our inbox, and sizes
-)
-
-// maxSubject is how long a subject may be where replies go to the inbox.
-func maxSubject(inbox string) int {
-	return min(maxControlLine-lineOfConsumer, maxControlLine-lineOfBatch-len(inbox))
-}
-
-func (s *stream) objection(m *sink.Message, payload int64) (reason string, err error) {
+func (s *knownStream) objection(m *sink.Message, payload int64) (reason string, err error) {
 	switch {
 	case len(m.Destination) > s.maxSubject:
 		return "invalid", fmt.Errorf("publish to a subject of %d characters, %.100s...: it may have %d, so that servers and clients take the line that it is in: leave {name} out of the subject",
@@ -106,7 +92,7 @@ func headerSize(m *sink.Message) int {
 type envelope struct{ conn.Message }
 
 // fill makes it the message, without what the publish mode adds.
-func (e *envelope) fill(s *stream, m *sink.Message, reply string) {
+func (e *envelope) fill(s *knownStream, m *sink.Message, reply string) {
 	e.Subject, e.Reply, e.Value = m.Destination, reply, m.Value
 	e.Headers = append(e.Headers[:0], m.Headers...)
 	e.set(sink.HeaderID, m.ID)

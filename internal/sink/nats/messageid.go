@@ -7,7 +7,7 @@ import (
 
 // messageID is what the server knows a message of a shared stream by. JetStream takes a message of the same id for a
 // repetition, on whatever subject and by whomever.
-func messageID(writer, subject, id string) string { return shortHash(writer, subject) + "/" + id }
+func messageID(author, subject, id string) string { return shortHash(author, subject) + "/" + id }
 
 func shortHash(parts ...string) string {
 	hash := sha256.New()

@@ -11,7 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
-// ordered sends messages one by one, each with an acknowledgement of its own, as servers of every age understand it.
+// orderedWindow sends messages one by one, each with an acknowledgement of its own, as servers of every age understand it.
 //
 // Two rules keep a second writer from harm. The first message goes alone, so a writer that was replaced long ago
 // stores nothing; and of one object only one message is under way (I3), so in a collision of two writers an object's
@@ -19,7 +19,7 @@ import (
 //
 // On a stream that others write to, too, no message can say what it follows. There the second rule keeps the order of
 // each object, and ids keep the copies of a message apart, as long as the server knows them.
-type ordered struct {
+type orderedWindow struct {
 	*publisher
 	previous []int  // the message before it of the same object, or -1
 	done     []bool // those at and after acked may be true
@@ -27,7 +27,7 @@ type ordered struct {
 }
 
 func (p *publisher) sendOrdered(ctx context.Context) error {
-	o := &ordered{publisher: p, previous: predecessors(p.batch), done: make([]bool, len(p.batch)), first: p.session.conn.Number + 1}
+	o := &orderedWindow{publisher: p, previous: predecessors(p.batch), done: make([]bool, len(p.batch)), first: p.session.conn.Number + 1}
 	for p.acked < len(p.batch) {
 		for p.sent < len(p.batch) && o.admits(p.sent) {
 			if err := o.publish(p.sent); err != nil {
@@ -42,7 +42,7 @@ func (p *publisher) sendOrdered(ctx context.Context) error {
 }
 
 // admits says whether message i may follow what is under way.
-func (o *ordered) admits(i int) bool {
+func (o *orderedWindow) admits(i int) bool {
 	switch {
 	case i == o.acked:
 		return true // nothing is under way
@@ -54,7 +54,7 @@ func (o *ordered) admits(i int) bool {
 	return o.fits(i)
 }
 
-func (o *ordered) publish(i int) error {
+func (o *orderedWindow) publish(i int) error {
 	_, reply := o.session.conn.Ask()
 	o.envelope.fill(&o.session.stream, &o.batch[i], reply)
 	if o.session.stream.shared {
@@ -71,7 +71,7 @@ func (o *ordered) publish(i int) error {
 }
 
 // receive waits for a reply, and takes those that came with it.
-func (o *ordered) receive(ctx context.Context) error {
+func (o *orderedWindow) receive(ctx context.Context) error {
 	if err := o.session.conn.Outbox.Flush(); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (o *ordered) receive(ctx context.Context) error {
 	return err
 }
 
-func (o *ordered) take(m *natsgo.Msg) error {
+func (o *orderedWindow) take(m *natsgo.Msg) error {
 	number, ok := o.session.conn.NumberOf(m)
 	i := o.start + int(number-o.first)
 	if !ok || number < o.first || i >= o.sent {
@@ -113,7 +113,7 @@ func (o *ordered) take(m *natsgo.Msg) error {
 }
 
 // place checks where message i was stored.
-func (o *ordered) place(i int, seq uint64, ack []byte) error {
+func (o *orderedWindow) place(i int, seq uint64, ack []byte) error {
 	switch s := &o.session.stream; {
 	case !s.shared && seq != o.expected(i)+1:
 		return &refusal{index: i, err: errMisplaced}

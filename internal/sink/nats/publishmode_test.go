@@ -141,7 +141,7 @@ func TestI3AnswersOfABatch(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &publisher{session: &session{tuning: defaultTuning()}, batch: newMaker().Batch(5), base: 100, sent: 5}
-			f := fast{publisher: p, prefix: "i.b.500.fail."}
+			f := fastBatch{publisher: p, prefix: "i.b.500.fail."}
 			var err error
 			for _, text := range test.answers {
 				if err = f.take(message("i.b.500.fail.4.1.$FI", text)); err != nil {
@@ -166,7 +166,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 	open := openSink(t, s.options())
 	open.tuning.pending = 2 // an acknowledgement for every message
 	batch := newMaker().Batch(4)
-	f := newFast(&publisher{session: open.session, modes: open.modes, batch: batch})
+	f := newFastBatch(&publisher{session: open.session, modes: open.modes, batch: batch})
 	ctx := within(t)
 	for i := range 2 {
 		if err := f.publish(i); err != nil {
@@ -200,7 +200,7 @@ func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
 	s := startServer(t, nil)
 	open := openSink(t, s.options())
 	open.conn.Reply = 500 * time.Millisecond
-	f := newFast(&publisher{session: open.session, modes: open.modes, batch: newMaker().Batch(2)})
+	f := newFastBatch(&publisher{session: open.session, modes: open.modes, batch: newMaker().Batch(2)})
 	if err := f.publish(0); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestI3ForgottenBatch(t *testing.T) {
 	open.tuning.pending = 2
 	batch := newMaker().Batch(4)
 	p := &publisher{session: open.session, modes: open.modes, batch: batch, unsure: true}
-	f := newFast(p)
+	f := newFastBatch(p)
 	for i := range 2 {
 		if err := f.publish(i); err != nil {
 			t.Fatal(err)

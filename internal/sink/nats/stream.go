@@ -2,8 +2,8 @@ package nats
 
 import "github.com/nats-io/nats.go/jetstream"
 
-// stream is the stream as this sink knows it.
-type stream struct {
+// knownStream is the stream as this sink knows it.
+type knownStream struct {
 	name       string
 	place      mark // after the last message that is known to be stored
 	subjects   []string
@@ -15,13 +15,13 @@ type stream struct {
 	confirmed  bool // a message of ours was stored since the sink was opened
 }
 
-func newStream(info *jetstream.StreamInfo) stream {
-	s := stream{name: info.Config.Name, place: markOf(info)}
+func newStream(info *jetstream.StreamInfo) knownStream {
+	s := knownStream{name: info.Config.Name, place: markOf(info)}
 	s.renew(&info.Config)
 	return s
 }
 
 // renew takes what a person can change meanwhile.
-func (s *stream) renew(config *jetstream.StreamConfig) {
+func (s *knownStream) renew(config *jetstream.StreamConfig) {
 	s.subjects, s.maxMessage = config.Subjects, int(config.MaxMsgSize)
 }

@@ -35,6 +35,20 @@ func validSubject(text string) bool {
 	return before != '.'
 }
 
+// A server cuts the connection of who sends a longer line, whatever the message is (max_control_line, 4096 by default).
+// Most clients take no longer ones either. Beside the subject a line has where to reply to: ours, or on its way to a
+// consumer "$JS.ACK." with the names of stream and consumer, of 255 characters at most.
+const (
+	maxControlLine = 4096
+	lineOfConsumer = 1024
+	lineOfBatch    = 128 // a reply behind our inbox, and sizes
+)
+
+// maxSubject is how long a subject may be where replies go to the inbox.
+func maxSubject(inbox string) int {
+	return min(maxControlLine-lineOfConsumer, maxControlLine-lineOfBatch-len(inbox))
+}
+
 // covers says whether the pattern takes everything that the subject, which may be a pattern itself, stands for.
 func covers(pattern, subject string) bool {
 	for {

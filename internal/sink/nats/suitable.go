@@ -1,10 +1,6 @@
 package nats
 
-import (
-	"fmt"
-
-	"github.com/nats-io/nats.go/jetstream"
-)
+import "github.com/nats-io/nats.go/jetstream"
 
 // suitable refuses streams that would never be a log of ours.
 func (o *Options) suitable(config *jetstream.StreamConfig) error {
@@ -51,33 +47,4 @@ func unfit(config *jetstream.StreamConfig) (what, remedy string) {
 		return "it acknowledges what it has not stored yet (persist_mode async)", "set persist_mode to default"
 	}
 	return "", ""
-}
-
-// limitOf is the first limit of the stream as a whole, "" if there is none.
-func limitOf(config *jetstream.StreamConfig) string {
-	switch {
-	case config.MaxBytes > 0:
-		return fmt.Sprintf("%d bytes", config.MaxBytes)
-	case config.MaxMsgs > 0:
-		return fmt.Sprintf("%d messages", config.MaxMsgs)
-	case config.MaxAge > 0:
-		return "the age of " + config.MaxAge.String()
-	}
-	return ""
-}
-
-// purged says whether somebody took away messages up to the sequence that no limit would have taken.
-func purged(info *jetstream.StreamInfo, seq uint64) bool {
-	state, config := &info.State, &info.Config
-	switch {
-	case seq < max(config.FirstSeq, 1): // the stream began there, and nothing was acknowledged yet
-		return false
-	case state.FirstSeq <= seq && state.Msgs > 0:
-		return false
-	case config.MaxAge > 0:
-		return state.Msgs == 0 && info.TimeStamp.Sub(state.LastTime) < config.MaxAge
-	case config.MaxBytes > 0 || config.MaxMsgs > 0 || config.MaxMsgsPerSubject > 0 || config.AllowMsgTTL:
-		return state.Msgs == 0 && !config.AllowMsgTTL
-	}
-	return true
 }

@@ -145,7 +145,7 @@ func TestI3OneOfAnObjectAtATime(t *testing.T) {
 	if want := []int{-1, -1, 0, 2, -1, -1, 1}; !slices.Equal(previous, want) {
 		t.Fatalf("got %v, want %v", previous, want)
 	}
-	p := ordered{publisher: &publisher{session: &session{tuning: defaultTuning()}, batch: batch}, previous: previous}
+	p := orderedWindow{publisher: &publisher{session: &session{tuning: defaultTuning()}, batch: batch}, previous: previous}
 	for _, step := range []struct{ acked, sent int }{{0, 0}, {1, 3}, {2, 3}, {3, 7}} {
 		for p.acked = step.acked; p.sent < len(batch) && p.admits(p.sent); {
 			p.sent++
@@ -299,7 +299,7 @@ func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
 		}
 	}
 	for _, entries := range [][]entry{{at(1)}, {{seq: 1, id: rest[0].ID, subject: "k8s.other"}}, {at(0), {seq: 2, id: "x"}}, {at(0), at(1), at(2), at(3), {seq: 5}}, {gone, gone, gone, gone, gone}} {
-		p := publisher{session: &session{stream: stream{confirmed: true}}}
+		p := publisher{session: &session{stream: knownStream{confirmed: true}}}
 		if _, err := p.prefix(entries, rest); err == nil {
 			t.Errorf("%v: want an error", entries)
 		}
