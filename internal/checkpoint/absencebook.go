@@ -11,11 +11,11 @@ type absenceBook struct {
 	saved            *absences
 	to               *rows
 	pendingSnapshots *pendingBook
-	streams          map[string]*missing // by stream; only those of which somebody is absent
+	streams          map[string]*streamAbsences // by stream; only those of which somebody is absent
 }
 
-// missing is what a batch knows of the absences of one stream.
-type missing struct {
+// streamAbsences is what a batch knows of the absences of one stream.
+type streamAbsences struct {
 	name  string
 	all   []*Absence                  // by place in the saved ones; nil is one that has ended
 	fresh map[string]bool             // joined keys, behind the sink and a terminator: whether the sink never had the object
@@ -23,11 +23,11 @@ type missing struct {
 }
 
 // of are the absences of the stream as the batch has changed them so far; nil where nobody is absent.
-func (k *absenceBook) of(stream string) *missing {
+func (k *absenceBook) of(stream string) *streamAbsences {
 	if known := k.streams[stream]; known != nil || len(k.saved.byStream[stream]) == 0 {
 		return known
 	}
-	m := &missing{name: stream, fresh: map[string]bool{}, now: map[change.Key]change.Entry{}}
+	m := &streamAbsences{name: stream, fresh: map[string]bool{}, now: map[change.Key]change.Entry{}}
 	for _, a := range k.saved.byStream[stream] {
 		m.all = append(m.all, &a)
 	}
@@ -140,7 +140,7 @@ func (k *absenceBook) returns(rec *change.Record, a *Absence) error {
 }
 
 // returned notes what a sink was told that comes back.
-func (k *absenceBook) returned(rec *change.Record, in *missing, at int) {
+func (k *absenceBook) returned(rec *change.Record, in *streamAbsences, at int) {
 	subscription := in.all[at].Subscription
 	switch {
 	case rec.Op == change.Deleted: // also one for all: the sink's log may have held the object
@@ -153,7 +153,7 @@ func (k *absenceBook) returned(rec *change.Record, in *missing, at int) {
 }
 
 // missed notes what the record says of the objects that the sink has. One that it never had needs no delete.
-func (k *absenceBook) missed(rec *change.Record, in *missing, a *Absence) error {
+func (k *absenceBook) missed(rec *change.Record, in *streamAbsences, a *Absence) error {
 	switch {
 	case !rec.Op.OfObject():
 		return nil
@@ -202,7 +202,7 @@ func (k *absenceBook) missDelete(subscription Subscription, gone change.Entry) e
 
 // before is the object that the stream has under the key, as the batch has changed it so far, false where there is
 // none.
-func (k *absenceBook) before(key change.Key, in *missing) (change.Entry, bool, error) {
+func (k *absenceBook) before(key change.Key, in *streamAbsences) (change.Entry, bool, error) {
 	if entry, changed := in.now[key]; changed {
 		return entry, entry.UID != "", nil
 	}
@@ -210,7 +210,7 @@ func (k *absenceBook) before(key change.Key, in *missing) (change.Entry, bool, e
 }
 
 // isFresh says whether the object was made while the sink was absent.
-func (k *absenceBook) isFresh(key []byte, in *missing) (bool, error) {
+func (k *absenceBook) isFresh(key []byte, in *streamAbsences) (bool, error) {
 	if fresh, known := in.fresh[string(key)]; known {
 		return fresh, nil
 	}
@@ -219,7 +219,7 @@ func (k *absenceBook) isFresh(key []byte, in *missing) (bool, error) {
 }
 
 // note remembers what the record, which all sinks are given, makes of the object.
-func (m *missing) note(rec *change.Record) {
+func (m *streamAbsences) note(rec *change.Record) {
 	switch {
 	case rec.Sink != "" || !rec.Op.OfObject():
 	case rec.Op == change.Deleted:

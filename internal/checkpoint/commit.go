@@ -47,7 +47,7 @@ func (s *Store) edit(fill func(*writer) error) error {
 		pendingSnapshots := &pendingBook{db: s.database, to: r, known: map[PendingSnapshot]*bookedPending{}}
 		return fill(&writer{
 			rows: r, db: s.database, pendingSnapshots: pendingSnapshots, carried: s.sinks, spools: &s.spools,
-			absences:  &absenceBook{saved: &s.absences, to: r, pendingSnapshots: pendingSnapshots, streams: map[string]*missing{}},
+			absences:  &absenceBook{saved: &s.absences, to: r, pendingSnapshots: pendingSnapshots, streams: map[string]*streamAbsences{}},
 			byPointer: map[*change.Stream]*writtenStream{}, byName: map[string]*writtenStream{},
 		})
 	})

@@ -34,6 +34,9 @@ const (
 	tableUID          = 'U' // uid of a cluster                 -> nothing
 )
 
+// lackTables are the tables of what absent sinks miss.
+func lackTables() []byte { return []byte{tableMissed, tableFresh} }
+
 // A stream's name inside a key ends with a terminator, so that no stream is a prefix of another, and holds no
 // terminator: what names never contain in practice is escaped.
 const (

@@ -55,9 +55,6 @@ func (m *mover) objects(sinks []string) error {
 	return err
 }
 
-// lackTables are the tables of what absent sinks miss.
-func lackTables() []byte { return []byte{tableMissed, tableFresh} }
-
 // any says whether anything of the objects is there to be moved. A crash may have left an object with one stream, and
 // what sinks miss of it with the other.
 func (m *mover) any(sinks []string) (bool, error) {

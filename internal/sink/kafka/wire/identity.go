@@ -20,23 +20,6 @@ type Identity struct {
 	Operations Operations
 }
 
-// Operations is a set of Kafka's operations (AclOperation.java), by their codes.
-type Operations int32
-
-// Operations on topics.
-const (
-	Read            = 3
-	Write           = 4
-	DescribeConfigs = 10
-)
-
-const unknownOperations Operations = -1 << 31
-
-// Lacks says whether the operation is known not to be permitted.
-func (o Operations) Lacks(operation int) bool {
-	return o != unknownOperations && o&(1<<operation) == 0
-}
-
 // Identity asks any broker for the identity of a topic. It is an *Error as that of Topic.
 func (c *Cluster) Identity(ctx context.Context, topic string) (Identity, error) {
 	answer, err := c.send(ctx, &exchange{api: protocol.Metadata, broker: anyBroker,

@@ -44,7 +44,7 @@ type link struct {
 }
 
 // newLink returns a link that has not connected yet. The options are complete.
-func newLink(options Options, login *login) *link {
+func newLink(options Options, login *saslLogin) *link {
 	d := &dialer{options: &options, conns: map[*guarded]struct{}{}}
 	l := &link{
 		options: options,
@@ -62,7 +62,7 @@ func newLink(options Options, login *login) *link {
 		},
 		requests: requests{running: map[*context.CancelFunc]struct{}{}},
 	}
-	if login != nil { // a nil *login would be a Mechanism
+	if login != nil { // a nil *saslLogin would be a Mechanism
 		l.transport.SASL = login
 	}
 	return l

@@ -11,22 +11,24 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// login is a sasl.Mechanism that looks its secret up for every connection.
-type login struct {
+// saslLogin is a sasl.Mechanism that looks its secret up for every connection.
+type saslLogin struct {
 	name  string
 	start func(ctx context.Context) (sasl.StateMachine, []byte, error)
 }
 
-func (l *login) Name() string { return l.name }
+func (l *saslLogin) Name() string { return l.name }
 
-func (l *login) Start(ctx context.Context) (sasl.StateMachine, []byte, error) { return l.start(ctx) }
+func (l *saslLogin) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
+	return l.start(ctx)
+}
 
 // newLogin returns nil where there is nobody to log in.
-func newLogin(options *SASL) (*login, error) {
+func newLogin(options *SASL) (*saslLogin, error) {
 	if options == nil {
 		return nil, nil
 	}
-	l := &login{name: options.Mechanism}
+	l := &saslLogin{name: options.Mechanism}
 	switch options.Mechanism {
 	case OAuthBearer:
 		l.start = newBearer(options.OAuth).start

@@ -30,6 +30,8 @@ const (
 	codeUnknownTopic             int16 = 3
 	codeLeaderNotAvailable       int16 = 5
 	codeNotLeader                int16 = 6
+	codeBrokerNotAvailable       int16 = 8
+	codeReplicaNotAvailable      int16 = 9
 	codeCoordinatorLoading       int16 = 14
 	codeCoordinatorNotAvailable  int16 = 15
 	codeNotCoordinator           int16 = 16
@@ -39,15 +41,13 @@ const (
 	codeUnsupportedVersion       int16 = 35
 	codeTopicExists              int16 = 36
 	codeNotController            int16 = 41
-	codeBrokerNotAvailable       int16 = 8
-	codeReplicaNotAvailable      int16 = 9
+	codeTransactionalIDDenied    int16 = 53
+	codeNotAttempted             int16 = 55
 	codeStorageError             int16 = 56
+	codeSASLAuthenticationFailed int16 = 58
 	codeListenerNotFound         int16 = 72
 	codeFencedLeaderEpoch        int16 = 74
 	codeUnknownLeaderEpoch       int16 = 75
-	codeTransactionalIDDenied    int16 = 53
-	codeNotAttempted             int16 = 55
-	codeSASLAuthenticationFailed int16 = 58
 )
 
 const grant = "grant the user {needs}"
