@@ -134,26 +134,3 @@ func (o *owing) tellAbsent() {
 		}
 	}
 }
-
-// since puts into pending snapshots of reason absent from where on the sinks have missed something.
-func since(pendingSnapshots []checkpoint.PendingSnapshot, absences []checkpoint.Absence) {
-	for i := range pendingSnapshots {
-		d := &pendingSnapshots[i]
-		at := slices.IndexFunc(absences, func(a checkpoint.Absence) bool { return a.Sink == d.Sink && a.Stream == d.Stream })
-		if d.Reason == change.Absent && at >= 0 {
-			d.From, d.Since = absences[at].From.ResourceVersion, absences[at].Since.UnixMilli()
-		}
-	}
-	// With the snapshot of this reason the sink is given the stream again, so that it comes first.
-	slices.SortStableFunc(pendingSnapshots, func(a, b checkpoint.PendingSnapshot) int {
-		switch {
-		case a.Reason == b.Reason:
-			return 0
-		case a.Reason == change.Absent:
-			return -1
-		case b.Reason == change.Absent:
-			return 1
-		}
-		return 0
-	})
-}

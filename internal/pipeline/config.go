@@ -64,3 +64,31 @@ type Source struct {
 // ErrOver is what a Source's Run returns when its stream is over: the sinks know that everything of it is gone. The
 // pipeline forgets the stream then, and goes on with the others.
 var ErrOver = errors.New("the stream is over")
+
+// Request asks a running pipeline for full snapshots.
+type Request struct {
+	Reason  change.Reason // change.Requested
+	Streams []string      // names as of change.Stream.String; none is all
+	Sink    string        // "" is every sink that takes the stream
+	// Answer is told nil when the request is durable, so that it survives a crash, or an error that names what is
+	// unknown and what there is. It must have room for one.
+	Answer chan<- error
+}
+
+// Replay asks a running pipeline to send a dead letter to its sink again.
+type Replay struct {
+	Letter string // its id
+	// Record is the letter's, for its sink alone.
+	Record *change.Record
+	// Force sends it also where it is history: something newer is known of the object, or it is gone.
+	Force bool
+	// Answer is told what became of it: nil is delivered, and the letter is removed; a *SupersededError that it is
+	// history. It must have room for one.
+	Answer chan<- ReplayEnd
+}
+
+// ReplayEnd is what became of a letter.
+type ReplayEnd struct {
+	LeftOut string // what it was sent without, since it did not fit; "" is nothing
+	Err     error  // nil is delivered
+}

@@ -18,13 +18,19 @@ type crew struct {
 	line      *line.Line
 	listeners []*listener
 	stops     *delivery.Stops
-	sourceMu  sync.Mutex // guards Sources
+	sourceMu  sync.Mutex // guards Sources, and the turns of the resyncer
 }
 
 // listener is one of a run, with what came of opening its sink.
 type listener struct {
 	*delivery.Listener
 	opening chan openedSink // nil before that began
+}
+
+// openedSink is what came of opening a sink.
+type openedSink struct {
+	lost bool // its log lost acknowledged records
+	err  error
 }
 
 // sources are all streams at this moment.

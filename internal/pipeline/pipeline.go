@@ -10,7 +10,6 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/delivery"
-	"github.com/kubecdc/kubecdc/internal/line"
 )
 
 // Run opens the sinks, then starts the sources, and delivers until ctx ends or something fails for good. Then it stops
@@ -36,34 +35,6 @@ func Run(ctx context.Context, config Config) error {
 	stopOpening()
 	r.closeUnopened()
 	return errors.Join(err, r.closeSinks(ctx))
-}
-
-// run is one life of the pipeline. It stands on three types, each of which knows only the one before it: who is there
-// (crew), what sinks are owed (owing), and how they are opened (opener).
-type run struct {
-	opener
-	resyncer *resyncer
-}
-
-func newRun(config *Config) *run {
-	r := &run{opener: opener{owing: owing{crew: crew{Config: config, stops: delivery.NewStops(len(config.Sinks))}}}}
-	common := delivery.Config{
-		ClusterUID: config.ClusterUID, Streams: config.streams(), Store: config.Store, Reshape: config.Reshape, Observer: config.Observer.Observer,
-		Stops: r.stops, Lost: r.oweLost, Shape: r.shape,
-	}
-	for i, s := range config.Sinks {
-		r.listeners = append(r.listeners, &listener{Listener: delivery.New(i, s, &common)})
-	}
-	var members []line.Member
-	for _, l := range r.listeners {
-		members = append(members, l.Member())
-	}
-	r.line = line.New(members, line.Options{ClusterUID: config.ClusterUID, Images: config.Images, MarkLag: config.MarkLag})
-	for i, l := range r.listeners {
-		l.Seat = r.line.Seat(i)
-	}
-	r.resyncer = newResyncer(&r.crew)
-	return r
 }
 
 // errStopped is the cause with which a layer's context ends when the layer is told to stop.

@@ -9,24 +9,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Replay asks a running pipeline to send a dead letter to its sink again.
-type Replay struct {
-	Letter string // its id
-	// Record is the letter's, for its sink alone.
-	Record *change.Record
-	// Force sends it also where it is history: something newer is known of the object, or it is gone.
-	Force bool
-	// Answer is told what became of it: nil is delivered, and the letter is removed; a *SupersededError that it is
-	// history. It must have room for one.
-	Answer chan<- ReplayEnd
-}
-
-// ReplayEnd is what became of a letter.
-type ReplayEnd struct {
-	LeftOut string // what it was sent without, since it did not fit; "" is nothing
-	Err     error  // nil is delivered
-}
-
 // serveReplays puts letters in line until ctx ends. They wait in their sink's queue as everything else.
 func (c *crew) serveReplays(ctx context.Context) {
 	for {

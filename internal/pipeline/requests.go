@@ -10,16 +10,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// Request asks a running pipeline for full snapshots.
-type Request struct {
-	Reason  change.Reason // change.Requested
-	Streams []string      // names as of change.Stream.String; none is all
-	Sink    string        // "" is every sink that takes the stream
-	// Answer is told nil when the request is durable, so that it survives a crash, or an error that names what is
-	// unknown and what there is. It must have room for one.
-	Answer chan<- error
-}
-
 // serveRequests answers requests until ctx ends.
 func (o *owing) serveRequests(ctx context.Context) {
 	for {

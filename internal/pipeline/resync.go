@@ -4,11 +4,9 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/line"
 )
 
 // maxBehind is how many records of a stream may be under way when it is resynced. The list waits for them while the
@@ -20,12 +18,9 @@ const postponement = 10 * time.Second
 
 // resyncer asks for the periodic resyncs: ShouldResync of client-go's listeners, as a clock of its own.
 type resyncer struct {
-	line      *line.Line
-	listeners []*listener
-	changed   chan struct{} // buffered 1: there are other turns
-
-	mu    sync.Mutex // guards the following
-	turns []*resyncTurn
+	*crew
+	changed chan struct{} // buffered 1: there are other turns
+	turns   []*resyncTurn // guarded by sourceMu
 }
 
 // resyncTurn is one stream and the sinks that want it at the same times.
@@ -37,7 +32,7 @@ type resyncTurn struct {
 }
 
 func newResyncer(c *crew) *resyncer {
-	resync := &resyncer{line: c.line, listeners: c.listeners, changed: make(chan struct{}, 1)}
+	resync := &resyncer{crew: c, changed: make(chan struct{}, 1)}
 	for _, s := range c.Sources {
 		resync.join(s)
 	}
@@ -45,7 +40,8 @@ func newResyncer(c *crew) *resyncer {
 }
 
 // join spreads the streams over the second half of their first period, so that they are not all listed at once; sinks
-// of the same period share the times of a stream, and so its lists.
+// of the same period share the times of a stream, and so its lists. The caller holds sourceMu, unless nobody else has
+// the crew yet.
 func (r *resyncer) join(s Source) {
 	fraction := 0.5 + rand.Float64()/2
 	byPeriod := map[time.Duration][]change.Owed{}
@@ -54,8 +50,6 @@ func (r *resyncer) join(s Source) {
 			byPeriod[l.Resync] = append(byPeriod[l.Resync], change.Owed{Sink: l.Name, Reason: change.Resync})
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for period, owed := range byPeriod {
 		first := time.Now().Add(time.Duration(fraction * float64(period)))
 		r.turns = append(r.turns, &resyncTurn{source: s, owed: owed, period: period, next: first})
@@ -63,15 +57,13 @@ func (r *resyncer) join(s Source) {
 	r.signal()
 }
 
-// leave forgets the stream.
+// leave forgets the stream; the caller holds sourceMu.
 func (r *resyncer) leave(stream string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.turns = slices.DeleteFunc(r.turns, func(t *resyncTurn) bool { return t.source.Stream.String() == stream })
 	r.signal()
 }
 
-// signal makes run look again; the caller holds mu.
+// signal makes run look again.
 func (r *resyncer) signal() {
 	select {
 	case r.changed <- struct{}{}:
@@ -103,8 +95,8 @@ func (r *resyncer) run(ctx context.Context) {
 
 // first is the turn that is due first, nil where there is none.
 func (r *resyncer) first() *resyncTurn {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.sourceMu.Lock()
+	defer r.sourceMu.Unlock()
 	var first *resyncTurn
 	for _, turn := range r.turns {
 		if first == nil || turn.next.Before(first.next) {

@@ -140,14 +140,14 @@ func TestResyncOfStreamsThatComeAndGo(t *testing.T) {
 		rr := newResyncRun(2, map[string]time.Duration{"a": time.Hour})
 		late := rr.Sources[1]
 		rr.Sources = rr.Sources[:1]
-		resync := newResyncer(&rr.run.crew)
+		rr.run.resyncer = newResyncer(&rr.run.crew)
 		time.AfterFunc(90*time.Minute, func() {
-			resync.leave("r0")
-			resync.join(late)
+			rr.run.remove("r0")
+			rr.run.add(late)
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
 		defer cancel()
-		resync.run(ctx)
+		rr.run.resyncer.run(ctx)
 		for _, a := range rr.asked {
 			if (a.stream == "r0") != (a.after <= 90*time.Minute) || a.stream == "r1" && a.after < 2*time.Hour {
 				t.Errorf("%s was asked after %s", a.stream, a.after)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cenkalti/backoff/v4"
 
@@ -54,6 +55,11 @@ func (r *Roster) Join(s Source) error {
 	r.start(s)
 	return nil
 }
+
+// Unsaved is, by stream, when the oldest record was received that is not part of the saved state. The saved position is
+// before it, so whoever reads the stream anew needs the API server's history from there on. A stream that waits for
+// nothing is not in it.
+func (r *Roster) Unsaved() map[string]time.Time { return r.run.line.Unsaved() }
 
 // leave forgets a stream that is over. It tries until ctx ends; what is left then is over again in the next life.
 func (r *Roster) leave(ctx context.Context, s Source) {
@@ -113,10 +119,7 @@ func (r *run) enrol(s Source) error {
 			l.Recovery.With(func(r *line.Recovery) { r.Log.Join(s.Stream) })
 		}
 	}
-	r.sourceMu.Lock()
-	r.Sources = append(r.Sources, s)
-	r.sourceMu.Unlock()
-	r.resyncer.join(s)
+	r.add(s)
 	return r.requestOwed(func(d checkpoint.PendingSnapshot) bool { return d.Stream == s.Stream.String() })
 }
 
@@ -124,10 +127,7 @@ func (r *run) enrol(s Source) error {
 // that.
 func (r *run) forget(s Source) error {
 	name := s.Stream.String()
-	r.sourceMu.Lock()
-	r.Sources = slices.DeleteFunc(r.Sources, func(other Source) bool { return other.Stream.String() == name })
-	r.sourceMu.Unlock()
-	r.resyncer.leave(name)
+	r.remove(name)
 	batch := checkpoint.Batch{Over: []string{name}}
 	for _, l := range r.listeners {
 		if l.IsBehind() { // the end of the stream's last reconcile is on disk, and tells of what only the log knows

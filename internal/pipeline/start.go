@@ -19,12 +19,6 @@ import (
 // as the API server's history may be short. One that does not is opened while the others deliver.
 const openGrace = 5 * time.Second
 
-// openedSink is what came of opening a sink.
-type openedSink struct {
-	lost bool // its log lost acknowledged records
-	err  error
-}
-
 // opener opens the sinks.
 type opener struct {
 	owing

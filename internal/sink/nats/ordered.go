@@ -11,11 +11,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
-// orderedWindow sends messages one by one, each with an acknowledgement of its own, as servers of every age understand it.
+// orderedWindow sends messages one by one, each with an acknowledgement of its own, as servers of every age understand
+// it.
 //
-// Two rules keep a second writer from harm. The first message goes alone, so a writer that was replaced long ago
-// stores nothing; and of one object only one message is under way (I3), so in a collision of two writers an object's
-// change is never stored without the one before it.
+// Two rules keep a second writer from harm. The first message goes alone, so a writer that was replaced long ago stores
+// nothing; and of one object only one message is under way (I3), so in a collision of two writers an object's change is
+// never stored without the one before it.
 //
 // On a stream that others write to, too, no message can say what it follows. There the second rule keeps the order of
 // each object, and ids keep the copies of a message apart, as long as the server knows them.
