@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,6 +27,9 @@ const (
 	// batchSize is how many events go through a stage that takes batches: as many of the fixture as the line takes.
 	batchSize = 450
 	pods      = 512
+	// window is how many records are in memory at a time, about as many bytes as a queue takes. They are in no
+	// processor's cache when their turn comes.
+	window = 4096
 	sinkName  = "null"
 	uid       = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
 )
@@ -33,6 +37,7 @@ const (
 // setup is what the stages work on.
 type setup struct {
 	ctx     context.Context
+	dir     string
 	page    []byte // a list of pods
 	frames  []byte // the same pods as frames of a watch
 	records []change.Record
@@ -42,7 +47,7 @@ type setup struct {
 
 // newSetup makes one whose files are in the directory.
 func newSetup(ctx context.Context, dir string) (*setup, error) {
-	s := &setup{ctx: ctx, page: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`)}
+	s := &setup{ctx: ctx, dir: dir, page: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`)}
 	for i := range pods {
 		pod := strings.TrimSpace(strings.NewReplacer(
 			"__NAME__", fmt.Sprintf("web-7d4b9c6f5-%07d", i), "__UID__", fmt.Sprintf("3f1c2b7a-0d4e-4a52-9c11-%012d", i),
@@ -59,17 +64,31 @@ func newSetup(ctx context.Context, dir string) (*setup, error) {
 	if s.store, err = checkpoint.Open(ctx, filepath.Join(dir, "stages"), checkpoint.Options{}); err != nil {
 		return nil, err
 	}
-	if s.log, err = file.New(file.Options{Path: filepath.Join(dir, "stages.ndjson")}); err != nil {
-		return nil, err
+	return s, s.renew()
+}
+
+// renew begins with an empty file: one that grows for ever is bound by the disk.
+func (s *setup) renew() (err error) {
+	path := filepath.Join(s.dir, "stages.ndjson")
+	if s.log != nil {
+		if err := s.log.Close(s.ctx); err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
 	}
-	return s, s.log.Open(ctx, sink.Opening{})
+	if s.log, err = file.New(file.Options{Path: path}); err != nil {
+		return err
+	}
+	return s.log.Open(s.ctx, sink.Opening{})
 }
 
 func (s *setup) decodeRecords() error {
 	// The name is one that must not be made for each record: it has a group, and is longer than what fits on the stack.
 	stream := &change.Stream{Resource: change.Resource{Group: "benchmarks.kubecdc.example.com", Version: "v1", Name: "pods", Kind: "Pod"}}
 	reader := frame.NewReader(&loop{text: s.frames}, frame.Options{})
-	for range pods {
+	for range window {
 		f, err := reader.Next()
 		if err != nil {
 			return err
@@ -86,7 +105,7 @@ func (s *setup) close() error { return errors.Join(s.log.Close(s.ctx), s.store.C
 
 // record is the n-th record, a new one as the line gets it.
 func (s *setup) record(n int) *change.Record {
-	rec := s.records[n%pods]
+	rec := s.records[n%window]
 	rec.Seq = uint64(n + 1)
 	return &rec
 }
@@ -106,9 +125,11 @@ func (s *setup) stages() []stage {
 // decode scans frames of a watch.
 func (s *setup) decode(b testing.TB, n int) {
 	reader := frame.NewReader(&loop{text: s.frames}, frame.Options{})
-	for range n {
-		_, err := reader.Next()
+	queued := make([][]byte, window)
+	for i := range n {
+		f, err := reader.Next()
 		fail(b, "decode", err)
+		queued[i%window] = f.Object.JSON
 	}
 }
 
@@ -137,7 +158,7 @@ func (s *setup) queue(b testing.TB, n int) {
 	var number fifo.Numberer
 	var batch []*change.Record
 	for i := range n {
-		rec := &s.records[i%pods]
+		rec := &s.records[i%window]
 		if !queue.Reserve(rec.Size()) {
 			b.Fatal("the queue is full")
 		}
@@ -214,7 +235,7 @@ func (s *setup) encode(b testing.TB, n int) {
 			messages = messages[:0]
 		}
 		var err error
-		messages, err = encoder.Encode(s.ctx, messages, &s.records[i%pods])
+		messages, err = encoder.Encode(s.ctx, messages, &s.records[i%window])
 		fail(b, "encode", err)
 	}
 }
@@ -223,13 +244,13 @@ func (s *setup) encode(b testing.TB, n int) {
 func (s *setup) append(b testing.TB, n int) {
 	encoder := encode.NewEncoder(encode.Options{Cluster: "bench", ClusterUID: uid})
 	var messages []sink.Message
-	for i := range batchSize {
+	for i := range window {
 		var err error
 		messages, err = encoder.Encode(s.ctx, messages, &s.records[i])
 		fail(b, "encode", err)
 	}
-	for n > 0 {
-		batch := messages[:min(n, batchSize)]
+	for at := 0; n > 0; at = (at + batchSize) % (window - batchSize) {
+		batch := messages[at : at+min(n, batchSize)]
 		_, err := s.log.Write(s.ctx, batch)
 		fail(b, "append", err)
 		n -= len(batch)
@@ -240,7 +261,7 @@ func (s *setup) append(b testing.TB, n int) {
 func (s *setup) commit(b testing.TB, n int) {
 	batch := make([]*change.Record, 0, batchSize)
 	for i := range n {
-		rec := &s.records[i%pods]
+		rec := &s.records[i%window]
 		rec.Position = change.Position{ResourceVersion: rec.ResourceVersion}
 		if batch = append(batch, rec); len(batch) == batchSize || i == n-1 {
 			fail(b, "commit", s.store.Commit(checkpoint.Batch{Records: batch, Marks: map[string]sink.Mark{sinkName: sink.Mark(fmt.Sprint(i))}}))
