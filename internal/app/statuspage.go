@@ -13,14 +13,14 @@ import (
 // observed is the telemetry of this run, and the page that shows it.
 func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *page.Page, error) {
 	var t *telemetry.Telemetry
-	queues, spools := map[string]int{}, map[string]int64{}
+	queues, records, spools := map[string]int{}, map[string]int{}, map[string]int64{}
 	for _, s := range a.cfg.Sinks {
-		queues[s.Name] = int(s.Queue.Bytes)
+		queues[s.Name], records[s.Name] = int(s.Queue.Bytes), s.Queue.Records
 		if s.Queue.Spool > 0 {
 			spools[s.Name] = int64(s.Queue.Spool)
 		}
 	}
-	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Spools: spools, Private: control.Refusal})
+	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Records: records, Spools: spools, Private: control.Refusal})
 	options, err := a.telemetryOptions(deadLetters)
 	if err != nil {
 		return nil, nil, err

@@ -20,6 +20,8 @@ type Options struct {
 	Status func() any
 	// Queues are the sinks with the bytes that their queues take.
 	Queues map[string]int
+	// Records are the sinks with the records that their queues take.
+	Records map[string]int
 	// Spools are those sinks that spool, with the bytes that they may have on disk.
 	Spools map[string]int64
 	// Private says why the request is not told the names of objects, "" where it is.
@@ -90,10 +92,11 @@ func (p *Page) document() ([]byte, error) {
 		return p.status, nil
 	}
 	text, err := json.Marshal(struct {
-		Queues map[string]int   `json:"queues"`
-		Spools map[string]int64 `json:"spools,omitempty"`
-		Status any              `json:"status"`
-	}{p.options.Queues, p.options.Spools, p.options.Status()})
+		Queues  map[string]int   `json:"queues"`
+		Records map[string]int   `json:"records,omitempty"`
+		Spools  map[string]int64 `json:"spools,omitempty"`
+		Status  any              `json:"status"`
+	}{p.options.Queues, p.options.Records, p.options.Spools, p.options.Status()})
 	if err == nil {
 		p.status, p.asked = text, time.Now()
 	}

@@ -34,7 +34,7 @@ func record(i int) *change.Record {
 // start serves a page; private is what the page keeps from its readers.
 func start(t *testing.T, private string) (*Page, *httptest.Server) {
 	t.Helper()
-	p := New(Options{Status: func() any { return map[string]bool{"ready": true} }, Queues: map[string]int{"bus": 64}, Private: func(*http.Request) string { return private }})
+	p := New(Options{Status: func() any { return map[string]bool{"ready": true} }, Queues: map[string]int{"bus": 64}, Records: map[string]int{"bus": 8}, Private: func(*http.Request) string { return private }})
 	server := httptest.NewServer(p.Handler())
 	t.Cleanup(server.Close)
 	return p, server
@@ -93,7 +93,7 @@ func TestI9EventsHaveNamesAndNoObjects(t *testing.T) {
 	if strings.Contains(text, "SECRET") {
 		t.Errorf("an object is in %s", text)
 	}
-	if got, want := next(t, r, "status"), `{"queues":{"bus":64},"status":{"ready":true}}`; got != want {
+	if got, want := next(t, r, "status"), `{"queues":{"bus":64},"records":{"bus":8},"status":{"ready":true}}`; got != want {
 		t.Errorf("the status is %s, want %s", got, want)
 	}
 	p.Received(record(7))

@@ -30,14 +30,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startExporter runs the program on the cluster's config maps, and returns the address of its page.
-func startExporter(t *testing.T, kubeconfig string) (url string, stop func()) {
+// startExporter runs the program in the directory, with its state there, and returns the address of its page.
+func startExporter(t *testing.T, dir string, args ...string) (url string, stop func()) {
 	t.Helper()
-	dir := t.TempDir()
 	var log bytes.Buffer
-	cmd := exec.Command(exporter.Path(t), "run", "--kubeconfig", kubeconfig, "--cluster", "seen", "--resources", "configmaps",
-		"--sink", "file://"+filepath.Join(dir, "out.ndjson"), "--state-dir", filepath.Join(dir, "state"), "--listen", "127.0.0.1:0")
-	cmd.Stderr = &log
+	cmd := exec.Command(exporter.Path(t), append(args, "--state-dir", filepath.Join(dir, "state"), "--listen", "127.0.0.1:0")...)
+	cmd.Dir, cmd.Stderr = dir, &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +78,9 @@ func TestThePageOfARunningExporter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, stop := startExporter(t, cluster.Kubeconfig())
+	dir := t.TempDir()
+	url, stop := startExporter(t, dir, "run", "--kubeconfig", cluster.Kubeconfig(), "--cluster", "seen", "--resources", "configmaps",
+		"--sink", "file://"+filepath.Join(dir, "out.ndjson"))
 	b := newTab(t)
 	b.do(chromedp.Navigate(url))
 	b.await(`document.getElementById("health").textContent === "delivering" && document.title === "seen – kubecdc exporter"`)

@@ -116,6 +116,18 @@ func (b *tab) await(expression string) {
 	}
 }
 
+// view writes a screenshot of what is on the screen beside the test's other artifacts.
+func (b *tab) view(name string) {
+	b.t.Helper()
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(b.t.ArtifactDir(), name), png, 0o644)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // picture writes a screenshot beside the test's other artifacts.
 func (b *tab) picture(name string) {
 	b.t.Helper()

@@ -64,7 +64,7 @@ function keyed(parent, names, make, fill) {
 }
 
 function pill(e, state) {
-  const kind = { watching: "good", open: "good", failing: "bad", stopped: "bad" }[state] || "wait";
+  const kind = { watching: "good", open: "good", failing: "bad", stopped: "bad", "held up": "bad" }[state] || "wait";
   setText(e, state || "unknown");
   setClass(e, "pill " + kind);
 }
@@ -178,12 +178,19 @@ function fillBar(bar, used, limit, text) {
   setClass(track.firstChild, part > 0.9 && limit > 0 ? "full" : "");
 }
 
-function fillSink(card, sink, limit, room) {
+// fillMemory shows the queue by the limit that it is nearer to: of bytes or of records.
+function fillMemory(bar, sink, limit, most) {
+  const records = sink.queueRecords || 0, size = sink.queueBytes || 0;
+  if (most && records / most > size / (limit || Infinity)) fillBar(bar, records, most, count(records) + " of " + plural(most, "record", "records") + ", " + bytes(size));
+  else fillBar(bar, size, limit, waits(records, size, limit));
+}
+
+function fillSink(card, sink, limit, most, room) {
   pill(card.querySelector(".pill"), fails(sink) && sink.state === "open" ? "failing" : sink.state);
   setText(card.querySelector(".place"), [sink.kind, sink.address, sink.format].filter(Boolean).join(" · "));
   setText(card.querySelector(".told"), plural(sink.records, "record", "records") + " delivered" + (sink.note ? "; " + sink.note : ""));
   const [memory, disk] = card.querySelectorAll(".bar");
-  fillBar(memory, sink.queueBytes || 0, limit, waits(sink.queueRecords, sink.queueBytes, limit));
+  fillMemory(memory, sink, limit, most);
   disk.hidden = !room && !sink.spoolBytes;
   if (!disk.hidden) fillBar(disk, sink.spoolBytes || 0, room, waits(sink.spoolRecords, sink.spoolBytes, room));
   const problem = card.querySelector(".problem");
@@ -256,7 +263,7 @@ function fillStream(row, stream) {
   const [title, state, position, age, records, reconcile, gap] = row.children;
   const held = stream.heldBy ? "held up by " + stream.heldBy.join(", ") + " since " + clock(stream.heldSince) : "";
   setText(title.lastChild, [stream.state === "failing" || stream.state === "waiting" ? stream.lastError : "", held].filter(Boolean).join("; "));
-  pill(state.firstChild, stream.state);
+  pill(state.firstChild, stream.heldBy && stream.state === "watching" ? "held up" : stream.state);
   setText(position, stream.resourceVersion || "–");
   setText(age.firstChild, stream.resourceVersion ? span(stream.positionAgeSeconds) : "–");
   setText(age.lastChild, ends(stream));
@@ -277,7 +284,7 @@ function showLeft(left) {
 // ---- events
 
 function showStatus(message) {
-  const { status: s, queues, spools } = JSON.parse(message.data);
+  const { status: s, queues = {}, records = {}, spools = {} } = JSON.parse(message.data);
   setText($("cluster"), s.cluster || "kubecdc");
   setText($("version"), "kubecdc exporter " + (s.version || ""));
   document.title = (s.cluster ? s.cluster + " – " : "") + "kubecdc exporter";
@@ -286,7 +293,7 @@ function showStatus(message) {
   showRate(s);
   showTiles(s);
   const sinks = s.sinks || {}, streams = s.streams || {};
-  keyed($("sinkCards"), Object.keys(sinks).sort(), makeSink, (card, name) => fillSink(card, sinks[name], (queues || {})[name] || 0, (spools || {})[name] || 0));
+  keyed($("sinkCards"), Object.keys(sinks).sort(), makeSink, (card, name) => fillSink(card, sinks[name], queues[name] || 0, records[name] || 0, spools[name] || 0));
   const names = Object.keys(streams).sort();
   setText($("streamCount"), String(names.length));
   showLeft((s.discovery || {}).leftOut || {});
