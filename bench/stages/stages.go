@@ -29,9 +29,9 @@ const (
 	pods      = 512
 	// window is how many records are in memory at a time, about as many bytes as a queue takes. They are in no
 	// processor's cache when their turn comes.
-	window = 4096
-	sinkName  = "null"
-	uid       = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
+	window   = 4096
+	sinkName = "null"
+	uid      = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
 )
 
 // setup is what the stages work on.
