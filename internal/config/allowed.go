@@ -10,14 +10,14 @@ func Formats() []string {
 // LineFormats are those that can be told apart in a file, which has values alone.
 func LineFormats() []string { return []string{"cloudevents", "debezium"} }
 
-// Publishings are the values of NATS.Publish, how messages are sent; the first is the default.
-func Publishings() []string { return []string{"auto", "fast", "atomic", "ordered"} }
+// publishings are the values of NATS.Publish, how messages are sent; the first is the default.
+func publishings() []string { return []string{"auto", "fast", "atomic", "ordered"} }
 
-// Storages are the values of NATS.Storage; the first is the default.
-func Storages() []string { return []string{"file", "memory"} }
+// storages are the values of NATS.Storage; the first is the default.
+func storages() []string { return []string{"file", "memory"} }
 
-// Discards are the values of NATS.Discard, what a full stream does; the first is the default.
-func Discards() []string { return []string{"old", DiscardNew} }
+// discards are the values of NATS.Discard, what a full stream does; the first is the default.
+func discards() []string { return []string{"old", DiscardNew} }
 
 // DiscardNew makes a full stream take nothing, so that the sink waits for room.
 const DiscardNew = "new"
@@ -25,14 +25,14 @@ const DiscardNew = "new"
 // Ops are the values of Resource.Ops. What a snapshot finds goes on with added or updated.
 func Ops() []string { return []string{"added", "updated", "deleted"} }
 
-// FilterFailures are the values of Resource.FilterFailure; the first is what "" means.
-func FilterFailures() []string { return []string{"pass", WithholdFailed} }
+// filterFailures are the values of Resource.FilterFailure; the first is what "" means.
+func filterFailures() []string { return []string{"pass", WithholdFailed} }
 
 // WithholdFailed makes a dead letter of a record whose filter fails, and a gap record stands for it.
 const WithholdFailed = "deadletter"
 
-// Keepables are the values of Resource.Keep.
-func Keepables() []string { return []string{KeepManagedFields, KeepLastApplied} }
+// keepables are the values of Resource.Keep.
+func keepables() []string { return []string{KeepManagedFields, KeepLastApplied} }
 
 // What is cut out of each object unless it is kept.
 const (
@@ -40,20 +40,20 @@ const (
 	KeepLastApplied   = "lastApplied"   // the annotation of kubectl apply
 )
 
-// Deliveries are the values of Kafka.Delivery; the first is the default.
-func Deliveries() []string { return []string{"idempotent", Transactional} }
+// deliveries are the values of Kafka.Delivery; the first is the default.
+func deliveries() []string { return []string{"idempotent", Transactional} }
 
 // Transactional is the delivery in which a batch is a transaction.
 const Transactional = "transactional"
 
-// Compressions are the values of Kafka.Compression; the first is the default.
-func Compressions() []string { return []string{"zstd", "snappy", "lz4", "gzip", "none"} }
+// compressions are the values of Kafka.Compression; the first is the default.
+func compressions() []string { return []string{"zstd", "snappy", "lz4", "gzip", "none"} }
 
-// Cleanups are the values of Kafka.Cleanup, the cleanup.policy of a topic; the first is the default.
-func Cleanups() []string { return []string{"delete", "compact", "compact,delete"} }
+// cleanups are the values of Kafka.Cleanup, the cleanup.policy of a topic; the first is the default.
+func cleanups() []string { return []string{"delete", "compact", "compact,delete"} }
 
-// Mechanisms are the values of SASL.Mechanism.
-func Mechanisms() []string {
+// mechanisms are the values of SASL.Mechanism.
+func mechanisms() []string {
 	return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAuthBearer, MSKIAM}
 }
 
@@ -63,8 +63,8 @@ const (
 	MSKIAM      = "AWS_MSK_IAM"
 )
 
-// FullPolicies are the values of Queue.Full, what a full queue does; the first is the default.
-func FullPolicies() []string { return []string{FullBlock, FullSpool, FullCoalesce} }
+// fullPolicies are the values of Queue.Full, what a full queue does; the first is the default.
+func fullPolicies() []string { return []string{FullBlock, FullSpool, FullCoalesce} }
 
 // What a full queue does.
 const (
@@ -74,9 +74,9 @@ const (
 	FullCoalesce = "coalesce"
 )
 
-// OversizePolicies are the values of Sink.Oversize, what becomes of a record that is too large; the first is the
+// oversizePolicies are the values of Sink.Oversize, what becomes of a record that is too large; the first is the
 // default.
-func OversizePolicies() []string { return []string{OversizeDeadLetter, OversizeTrim, OversizeReject} }
+func oversizePolicies() []string { return []string{OversizeDeadLetter, OversizeTrim, OversizeReject} }
 
 // What becomes of a record that is too large for its sink.
 const (
@@ -91,8 +91,8 @@ func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
 // LogFormats are the values of Log.Format; the first is the default.
 func LogFormats() []string { return []string{"text", "json"} }
 
-// Placeholders are the names that a template of topics or subjects may hold in braces, beside label:KEY.
-func Placeholders() []string {
+// placeholders are the names that a template of topics or subjects may hold in braces, beside label:KEY.
+func placeholders() []string {
 	return []string{"cluster", "group", "resource", "namespace", "name", "version", "kind"}
 }
 

@@ -11,11 +11,11 @@ import (
 // Kafka is a destination in Apache Kafka.
 type Kafka struct {
 	Brokers []string // host:port of some; the others are found
-	Topic   string   // template of Placeholders
+	Topic   string   // template of placeholders
 	// Topics are templates of their own for some of the configuration's resources, by their spelling.
 	Topics      map[string]string
-	Delivery    string // one of Deliveries
-	Compression string // one of Compressions
+	Delivery    string // one of deliveries
+	Compression string // one of compressions
 	// TransactionalID has the right to write, which the newest exporter with it has; "" is made of cluster and sink.
 	TransactionalID string
 	Tombstones      *bool // a message without a value behind each delete
@@ -28,7 +28,7 @@ type Kafka struct {
 	Partitions        int
 	Replication       int
 	MinInsyncReplicas int
-	Cleanup           string   // one of Cleanups
+	Cleanup           string   // one of cleanups
 	Retention         Duration // with the three above: 0 leaves it to the broker
 	// TopicConfig is more of the topic's settings, by Kafka's names.
 	TopicConfig map[string]string
@@ -55,10 +55,10 @@ func (k *Kafka) keys() []key {
 				"{label:KEY}. A label is refused in a compacted topic."},
 		{"topics", dictionary(&k.Topics),
 			"Other templates for some resources, spelled as in `resources`."},
-		{"delivery", firstOf(&k.Delivery, Deliveries()),
+		{"delivery", firstOf(&k.Delivery, deliveries()),
 			"How records become durable once: by the producer's sequence numbers, or by one transaction per batch " +
 				"(readers set `isolation.level=read_committed`)."},
-		{"compression", firstOf(&k.Compression, Compressions()), "Codec of record batches."},
+		{"compression", firstOf(&k.Compression, compressions()), "Codec of record batches."},
 		{"transactionalId", text(&k.TransactionalID),
 			"An exporter that starts with the same id fences the older one, with both values of `delivery`. Without " +
 				"it, `kubecdc-CLUSTER-SINK`."},
@@ -76,7 +76,7 @@ func (k *Kafka) keys() []key {
 			"Replicas of a created topic. Without it, the broker's default."},
 		{"minInsyncReplicas", counts(1, unlimited).into(&k.MinInsyncReplicas),
 			"How many replicas must have a record before it is acknowledged. Without it, the broker's default."},
-		{"cleanup", firstOf(&k.Cleanup, Cleanups()), "`cleanup.policy` of a created topic."},
+		{"cleanup", firstOf(&k.Cleanup, cleanups()), "`cleanup.policy` of a created topic."},
 		{"retention", durations(0).into(&k.Retention),
 			"How long a created topic keeps records. Without it, the broker's default."},
 		{"topicConfig", dictionary(&k.TopicConfig), "More settings of a created topic, by Kafka's names."},

@@ -11,11 +11,11 @@ import (
 type NATS struct {
 	URL     string // servers, comma separated; a login in it was moved to the fields below
 	Stream  string // created where missing, with {cluster} in it as in a subject; "" with KV
-	Subject string // template of Placeholders; "" with KV
+	Subject string // template of placeholders; "" with KV
 	// Subjects are templates of their own for some of the configuration's resources, by their spelling.
 	Subjects    map[string]string
 	KV          string // a bucket that holds the present state of each object, instead of a stream
-	Publish     string // one of Publishings
+	Publish     string // one of publishings
 	Shared      bool   // others write to the stream, too
 	Domain      string // of JetStream; "" is the server's
 	TLS         NATSTLS
@@ -27,10 +27,10 @@ type NATS struct {
 
 	// The following are of a stream that is created.
 	Replicas int
-	Storage  string   // one of Storages
+	Storage  string   // one of storages
 	MaxAge   Duration // of messages; 0 keeps them
 	MaxBytes Size     // 0 is without limit
-	Discard  string   // one of Discards
+	Discard  string   // one of discards
 	History  int      // values that a key of a bucket keeps; 0 is 1
 }
 
@@ -57,7 +57,7 @@ func (n *NATS) keys() []key {
 		{"subjects", dictionary(&n.Subjects),
 			"Other templates for some resources, spelled as in `resources`."},
 		{"kv", text(&n.KV), "A bucket that holds the present state of each object, instead of stream and subject."},
-		{"publish", firstOf(&n.Publish, Publishings()),
+		{"publish", firstOf(&n.Publish, publishings()),
 			"How messages are sent: `auto` uses fast batches if server and stream support them, otherwise `ordered`. " +
 				"`atomic` is for servers that sync every message."},
 		{"shared", flag(&n.Shared),
@@ -70,11 +70,11 @@ func (n *NATS) keys() []key {
 		{"password", secret(&n.Password), "The user's password."},
 		{"token", secret(&n.Token), "A token to log in with."},
 		{"replicas", or(&n.Replicas, counts(1, maxReplicas), "1"), "Replicas of a created stream, 1 to 5."},
-		{"storage", firstOf(&n.Storage, Storages()), "Storage of a created stream."},
+		{"storage", firstOf(&n.Storage, storages()), "Storage of a created stream."},
 		{"maxAge", durations(0).into(&n.MaxAge),
 			"Maximum age of messages in a created stream. Without it they are kept. Not with `kv`."},
 		{"maxBytes", sizes(0).into(&n.MaxBytes), "Maximum size of a created stream. Without it, no limit."},
-		{"discard", firstOf(&n.Discard, Discards()),
+		{"discard", firstOf(&n.Discard, discards()),
 			"What a stream at `maxBytes` does: drop the oldest messages, or refuse new ones, so that the sink waits."},
 		{"history", counts(1, maxHistory).into(&n.History),
 			"How many values of each key the bucket keeps, 1 to 64. Without it, 1. Only with `kv`."},

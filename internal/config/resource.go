@@ -25,9 +25,9 @@ type Resource struct {
 	// both are for others to parse.
 	Ops           []string  // of Ops; none is all
 	Filter        string    // "" is all
-	FilterFailure string    // one of FilterFailures, what becomes of a record whose filter fails
+	FilterFailure string    // one of filterFailures, what becomes of a record whose filter fails
 	Before        bool      // keep each object, so that the next record says how it was
-	Keep          []string  // of Keepables, what is left in although it is cut by default
+	Keep          []string  // of keepables, what is left in although it is cut by default
 	Only          []string  // paths of what is left in; none is all
 	Drop          []string  // paths of what is left out
 	Redact        Redaction // what becomes keyed hashes
@@ -57,13 +57,13 @@ func (r *Resource) keys() []key {
 			"A CEL expression over `object`, `op` and, with `before`, `oldObject`. Changes for which it is true are " +
 				"streamed. An object that stops matching is not reported as deleted. Without it, all changes are " +
 				"streamed."},
-		{"filterFailure", word(&r.FilterFailure, FilterFailures()),
+		{"filterFailure", word(&r.FilterFailure, filterFailures()),
 			"What happens to a record whose filter fails: it passes, or a gap record stands in its place. Without " +
 				"it, `pass`."},
 		{"before", flag(&r.Before),
 			"Keep each object as it was delivered last, so that the next record includes it. The state grows by " +
 				"about half of the objects' JSON."},
-		{"keep", list(&r.Keep, Keepables()...),
+		{"keep", list(&r.Keep, keepables()...),
 			"What is kept although it is cut by default: `metadata.managedFields`, and kubectl's last-applied " +
 				"annotation."},
 		{"only", list(&r.Only),

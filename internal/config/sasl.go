@@ -2,7 +2,7 @@ package config
 
 // SASL is a login to Kafka.
 type SASL struct {
-	Mechanism    string // one of Mechanisms
+	Mechanism    string // one of mechanisms
 	User         string
 	Password     Secret
 	PasswordFile string // read again when it changes
@@ -24,7 +24,7 @@ type OAuth struct {
 
 func (s *SASL) keys() []key {
 	return []key{
-		{"mechanism", word(&s.Mechanism, Mechanisms()), "Needed."},
+		{"mechanism", word(&s.Mechanism, mechanisms()), "Needed."},
 		{"user", text(&s.User), "User name. Needed for PLAIN and SCRAM."},
 		{"password", secret(&s.Password), "Password. PLAIN and SCRAM need this or `passwordFile`."},
 		{"passwordFile", text(&s.PasswordFile), "A file with the password, read again when it changes."},
@@ -51,9 +51,9 @@ func (o *OAuth) keys() []key {
 // sasl checks that the login has what its mechanism needs, and nothing that another one needs.
 func (k *checker) sasl(path string, s *SASL) {
 	if s.Mechanism == "" {
-		k.oneOf(path+".mechanism", "", Mechanisms())
+		k.oneOf(path+".mechanism", "", mechanisms())
 	}
-	if oneOf(s.Mechanism, Mechanisms()) != nil {
+	if oneOf(s.Mechanism, mechanisms()) != nil {
 		return
 	}
 	token, region := s.Mechanism == OAuthBearer, s.Mechanism == MSKIAM

@@ -147,7 +147,7 @@ func secret(target *Secret) value {
 func sizes(least Size) scalar[Size] {
 	return scalar[Size]{
 		kind: "size", want: "a size such as 64Mi", bound: fmt.Sprintf("a size of at least %s", least),
-		types: []string{"integer", "string"}, parse: ParseSize,
+		types: []string{"integer", "string"}, parse: parseSize,
 		form:  Schema{"minimum": int64(least), "pattern": `^([0-9]+(Ki|Mi|Gi|Ti|k|M|G|T)?|.*\$\{.*)$`},
 		check: func(s Size) bool { return s >= least },
 	}

@@ -26,7 +26,7 @@ type Sink struct {
 	Redact []string // paths of what becomes keyed hashes
 
 	// What the sink will never take.
-	Oversize   string     // one of OversizePolicies
+	Oversize   string     // one of oversizePolicies
 	Trim       []string   // paths that OversizeTrim cuts, after what it cuts by itself
 	DeadLetter DeadLetter // where it is kept
 }
@@ -41,7 +41,7 @@ type DeadLetter struct {
 type Queue struct {
 	Bytes   Size
 	Records int
-	Full    string // one of FullPolicies
+	Full    string // one of fullPolicies
 	Spool   Size   // on disk, about, where Full is FullSpool or FullCoalesce; reading waits above it
 }
 
@@ -78,7 +78,7 @@ func (s *Sink) keys() []key {
 				"Without it, everything."},
 		{"drop", list(&s.Drop), "Paths to leave out for this sink."},
 		{"redact", list(&s.Redact), "Paths whose values become keyed hashes for this sink."},
-		{"oversize", firstOf(&s.Oversize, OversizePolicies()),
+		{"oversize", firstOf(&s.Oversize, oversizePolicies()),
 			"What happens to an object that is too large for the sink: it is kept as a dead letter with a gap record " +
 				"in its place, it is cut until it fits, or this sink stops."},
 		{"trim", list(&s.Trim),
@@ -109,7 +109,7 @@ func (q *Queue) keys() []key {
 		{"bytes", or(&q.Bytes, sizes(1), "32Mi"), "Limit in bytes."},
 		// At 512 bytes a record the two bounds meet; the count is there for the fixed cost of smaller ones.
 		{"records", or(&q.Records, counts(1, unlimited), "65536"), "Limit in records."},
-		{"full", firstOf(&q.Full, FullPolicies()),
+		{"full", firstOf(&q.Full, fullPolicies()),
 			"What a full queue does: reading waits, records go to the state directory, or only the newest record of " +
 				"each object is kept and goes there while the sink is away."},
 		{"spool", orWhen(&q.Spool, sizes(minSpool), "10Gi", q.spools()),

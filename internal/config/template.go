@@ -54,8 +54,8 @@ func withoutPlaceholders(template string) (string, error) {
 		if !closed {
 			return "", errors.New("a { without its }")
 		}
-		if !slices.Contains(Placeholders(), name) && !isLabel(name) {
-			return "", fmt.Errorf("unknown placeholder {%s}; allowed: {%s}, {label:KEY}", shorten(name), strings.Join(Placeholders(), "}, {"))
+		if !slices.Contains(placeholders(), name) && !isLabel(name) {
+			return "", fmt.Errorf("unknown placeholder {%s}; allowed: {%s}, {label:KEY}", shorten(name), strings.Join(placeholders(), "}, {"))
 		}
 		b.WriteString("x")
 		template = rest

@@ -28,8 +28,8 @@ func units() []unit {
 	}
 }
 
-// ParseSize reads a whole number of bytes with or without a suffix: "64Mi", "10M", "4096".
-func ParseSize(text string) (Size, error) {
+// parseSize reads a whole number of bytes with or without a suffix: "64Mi", "10M", "4096".
+func parseSize(text string) (Size, error) {
 	number, factor := text, int64(1)
 	for _, u := range units() {
 		if rest, found := strings.CutSuffix(text, u.suffix); found {

@@ -11,13 +11,13 @@ func TestSize(t *testing.T) {
 		"0": 0, "4096": 4096, "64Mi": 64 << 20, "1Ki": 1 << 10, "2Gi": 2 << 30, "1Ti": 1 << 40,
 		"3k": 3000, "5M": 5e6, "7G": 7e9, "1T": 1e12, "9223372036854775807": math.MaxInt64,
 	} {
-		got, err := ParseSize(text)
+		got, err := parseSize(text)
 		if err != nil || got != want {
 			t.Errorf("%s: have %d, %v, want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "Mi", "-1", "+1", "1.5Gi", "1m", "1 Mi", "64MiB", "1e3", "9223372036854775808", "8388608Ti", "true"} {
-		if got, err := ParseSize(text); err == nil {
+		if got, err := parseSize(text); err == nil {
 			t.Errorf("%q: have %d, want an error", text, got)
 		}
 	}
@@ -30,7 +30,7 @@ func TestSizeString(t *testing.T) {
 		if got := size.String(); got != want {
 			t.Errorf("%d: have %s, want %s", int64(size), got, want)
 		}
-		if back, err := ParseSize(size.String()); err != nil || back != size {
+		if back, err := parseSize(size.String()); err != nil || back != size {
 			t.Errorf("%s: read back %d, %v", size, back, err)
 		}
 	}
