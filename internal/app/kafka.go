@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -96,18 +97,25 @@ func hasLabels(k *config.Kafka) bool {
 	})
 }
 
+// routed are the streams that the sink takes, with their topics.
+func (c *cluster) routed(s *config.Sink, routes encode.Routes) iter.Seq2[*change.Stream, *encode.Topic] {
+	return func(yield func(*change.Stream, *encode.Topic) bool) {
+		wants, streams := c.wantedBy(s), c.Streams()
+		for i := range streams {
+			stream := &streams[i].Stream
+			topic, isTopic := routes.To(stream).(*encode.Topic)
+			if isTopic && (wants == nil || wants(stream)) && !yield(stream, topic) {
+				return
+			}
+		}
+	}
+}
+
 // topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or
 // label tells. What frames their records has its topic without one.
 func (c *cluster) topicsOf(s *config.Sink, routes encode.Routes) []string {
-	wants := c.wantedBy(s)
 	var topics []string
-	streams := c.Streams()
-	for i := range streams {
-		stream := &streams[i].Stream
-		topic, isTopic := routes.To(stream).(*encode.Topic)
-		if !isTopic || wants != nil && !wants(stream) {
-			continue
-		}
+	for stream, topic := range c.routed(s, routes) {
 		topics = append(topics, topic.OfFrames(stream))
 	}
 	slices.Sort(topics)
@@ -116,15 +124,8 @@ func (c *cluster) topicsOf(s *config.Sink, routes encode.Routes) []string {
 
 // patternOf matches the topics that only a record's namespace, name or label tells; nil is none.
 func (c *cluster) patternOf(s *config.Sink, routes encode.Routes) *regexp.Regexp {
-	wants := c.wantedBy(s)
 	var patterns []string
-	streams := c.Streams()
-	for i := range streams {
-		stream := &streams[i].Stream
-		topic, isTopic := routes.To(stream).(*encode.Topic)
-		if !isTopic || wants != nil && !wants(stream) {
-			continue
-		}
+	for stream, topic := range c.routed(s, routes) {
 		if _, fixed := topic.Fixed(stream); !fixed {
 			patterns = append(patterns, topic.Pattern(stream))
 		}

@@ -76,7 +76,7 @@ func (b *brokers) persist(ctx context.Context, verb string, attempt func(context
 			return nil
 		}
 		if class := wire.Classify(err); decided(err) || class != wire.Retriable {
-			return verdict(err)
+			return classify(err)
 		}
 		if ctx.Err() != nil {
 			return ended(ctx, verb, err)

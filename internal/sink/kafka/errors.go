@@ -93,8 +93,8 @@ func unforbidden(err error) error {
 	return err
 }
 
-// verdict makes a PermanentError of what only a person can mend, with what to do.
-func verdict(err error) error {
+// classify makes a PermanentError of what only a person can mend, with what to do.
+func classify(err error) error {
 	if decided(err) || wire.Classify(err) != wire.Fatal {
 		return err
 	}

@@ -47,7 +47,7 @@ func (p *publisher) sendWhole(ctx context.Context, end int) error {
 	c := p.session.conn
 	number, reply := c.Ask()
 	id := c.Unique() + "-" + strconv.FormatUint(number, 10)
-	for first := p.acked; p.sent < end; p.sent++ {
+	for first := p.acked; p.sent < end; {
 		p.envelope.fill(&p.session.stream, &p.batch[p.sent], "")
 		p.envelope.set(headerBatchID, id)
 		p.envelope.set(headerBatchSequence, strconv.Itoa(p.sent-first+1))
@@ -58,10 +58,9 @@ func (p *publisher) sendWhole(ctx context.Context, end int) error {
 			p.envelope.set(headerBatchCommit, "1")
 			p.envelope.Reply = reply
 		}
-		if err := c.Outbox.Post(&p.envelope.Message); err != nil {
-			return &refusal{index: p.sent, err: err}
+		if err := p.post(p.sent); err != nil {
+			return err
 		}
-		p.bytes += p.batch[p.sent].Size()
 	}
 	return p.committed(ctx, number, end)
 }

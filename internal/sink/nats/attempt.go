@@ -25,7 +25,7 @@ func (p *publisher) attempt(ctx context.Context) error {
 	p.unsure = true
 	err = p.send(ctx)
 	p.unsure = err != nil
-	return p.verdict(err)
+	return p.classify(err)
 }
 
 // revive takes a connection that answers nothing for a dead one: the library would notice only after some pings.

@@ -51,7 +51,7 @@ func (p *publisher) sendFast(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := f.receive(ctx); err != nil {
+		if err := f.receive(ctx, f); err != nil {
 			return err
 		}
 	}
@@ -84,12 +84,7 @@ func (f *fastBatch) publish(i int) error {
 	}
 	f.envelope.fill(&f.session.stream, &f.batch[i], f.reply(i-f.start+1, op))
 	f.envelope.expect(f.expected(i))
-	if err := f.session.conn.Outbox.Post(&f.envelope.Message); err != nil {
-		return &refusal{index: i, err: err}
-	}
-	f.bytes += f.batch[i].Size()
-	f.sent++
-	return nil
+	return f.post(i)
 }
 
 // reply is the subject that carries a message's place in the batch.
@@ -98,25 +93,6 @@ func (f *fastBatch) reply(seq, op int) string {
 	text = strconv.AppendInt(text, int64(seq), 10)
 	text = strconv.AppendInt(append(text, '.'), int64(op), 10)
 	return string(append(text, ".$FI"...))
-}
-
-// receive waits for a reply, and takes those that came with it.
-func (f *fastBatch) receive(ctx context.Context) error {
-	if err := f.session.conn.Outbox.Flush(); err != nil {
-		return err
-	}
-	m, err := f.next(ctx)
-	for err == nil {
-		if err = f.take(m); err != nil {
-			return err
-		}
-		select {
-		case m = <-f.session.conn.Replies:
-		default:
-			return nil
-		}
-	}
-	return err
 }
 
 // next waits for a reply. Where none comes, it asks from time to time whether the server has the batch and all that was

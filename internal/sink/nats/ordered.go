@@ -35,7 +35,7 @@ func (p *publisher) sendOrdered(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := o.receive(ctx); err != nil {
+		if err := o.receive(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -63,32 +63,12 @@ func (o *orderedWindow) publish(i int) error {
 	} else {
 		o.envelope.expect(o.expected(i))
 	}
-	if err := o.session.conn.Outbox.Post(&o.envelope.Message); err != nil {
-		return &refusal{index: i, err: err}
-	}
-	o.bytes += o.batch[i].Size()
-	o.sent++
-	return nil
+	return o.post(i)
 }
 
-// receive waits for a reply, and takes those that came with it.
-func (o *orderedWindow) receive(ctx context.Context) error {
-	if err := o.session.conn.Outbox.Flush(); err != nil {
-		return err
-	}
+func (o *orderedWindow) next(ctx context.Context) (*natsgo.Msg, error) {
 	c := o.session.conn
-	m, err := c.Next(ctx, o.generation, c.Reply)
-	for err == nil {
-		if err = o.take(m); err != nil {
-			return err
-		}
-		select {
-		case m = <-c.Replies:
-		default:
-			return nil
-		}
-	}
-	return err
+	return c.Next(ctx, o.generation, c.Reply)
 }
 
 func (o *orderedWindow) take(m *natsgo.Msg) error {

@@ -1,8 +1,11 @@
 package nats
 
 import (
+	"context"
 	"errors"
 	"fmt"
+
+	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
@@ -49,6 +52,41 @@ func (p *publisher) fits(i int) bool {
 	return i == p.acked || i-p.acked < limits.pending && p.bytes+p.batch[i].Size() <= limits.bytes
 }
 
+// post hands message i, which is in the envelope, to the outbox.
+func (p *publisher) post(i int) error {
+	if err := p.session.conn.Outbox.Post(&p.envelope.Message); err != nil {
+		return &refusal{index: i, err: err}
+	}
+	p.bytes += p.batch[i].Size()
+	p.sent++
+	return nil
+}
+
+// replies are those of a publish mode.
+type replies interface {
+	next(ctx context.Context) (*natsgo.Msg, error) // waits for one
+	take(m *natsgo.Msg) error
+}
+
+// receive sends what is in the outbox, waits for a reply, and takes those that came with it.
+func (p *publisher) receive(ctx context.Context, of replies) error {
+	if err := p.session.conn.Outbox.Flush(); err != nil {
+		return err
+	}
+	m, err := of.next(ctx)
+	for err == nil {
+		if err = of.take(m); err != nil {
+			return err
+		}
+		select {
+		case m = <-p.session.conn.Replies:
+		default:
+			return nil
+		}
+	}
+	return err
+}
+
 // advance takes the messages before end for stored.
 func (p *publisher) advance(end int) {
 	for ; p.acked < end; p.acked++ {
@@ -68,10 +106,10 @@ func (r *refusal) Error() string {
 }
 func (r *refusal) Unwrap() error { return r.err }
 
-// verdict turns a refusal into the contract's error, if another attempt would be refused, too. Only the first message
+// classify turns a refusal into the contract's error, if another attempt would be refused, too. Only the first message
 // of an attempt decides: the ones behind it are refused because of it, and none of them is under way yet, to be stored
 // when the caller has gone on without the message.
-func (p *publisher) verdict(err error) error {
+func (p *publisher) classify(err error) error {
 	var refused *refusal
 	if !errors.As(err, &refused) || refused.index != p.start {
 		return err

@@ -174,7 +174,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 		}
 	}
 	for f.acked < 2 {
-		if err := f.receive(ctx); err != nil {
+		if err := f.receive(ctx, f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 	}
 	var err error
 	for err == nil {
-		err = f.receive(ctx)
+		err = f.receive(ctx, f)
 	}
 	var refused *refusal
 	if !errors.As(err, &refused) || refused.index != 2 || codeOf(err) != codeWrongLast {
@@ -208,7 +208,7 @@ func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
 	f.bytes += f.batch[1].Size()
 	var err error
 	for ctx := within(t); err == nil || errors.Is(err, conn.ErrSilent); { // on a busy machine the server takes its time
-		err = f.receive(ctx)
+		err = f.receive(ctx, f)
 	}
 	if !errors.Is(err, errGap) || f.acked != 1 {
 		t.Fatalf("got %d and %v", f.acked, err)
@@ -233,7 +233,7 @@ func TestI3ForgottenBatch(t *testing.T) {
 	for codeOf(err) != codeUnknownBatch {
 		pause(ctx, 50*time.Millisecond, nil)
 		if err = f.ping(); err == nil {
-			err = f.receive(ctx)
+			err = f.receive(ctx, f)
 		}
 		if ctx.Err() != nil {
 			t.Fatal(err)
