@@ -34,8 +34,8 @@ func (d *desk) lakeFails(t *testing.T, check []string, run string) {
 	d.exporter(usual("-f", "config.yaml")...).failsSoonOrLate(t, "lake", "open sink lake: "+run)
 }
 
-// failsSoonOrLate checks a run that ends by its one sink's error. A broker on a busy machine may answer when objects are
-// read already: then, and only then, the same error is logged, once and before, and what stays undelivered is told
+// failsSoonOrLate checks a run that ends by its one sink's error. A broker on a busy machine may answer when objects
+// are read already: then, and only then, the same error is logged, once and before, and what stays undelivered is told
 // behind it.
 func (r result) failsSoonOrLate(t *testing.T, sink, message string) {
 	t.Helper()
