@@ -143,12 +143,17 @@ completions: build ## completions for bash, zsh, fish and PowerShell into dist/c
 	@mkdir -p dist/completions
 	@set -e; for shell in bash zsh fish powershell; do bin/exporter completion $$shell > dist/completions/exporter.$$shell; done
 
-MINISIGN := go run aead.dev/minisign/cmd/minisign@v0.3.0
 .PHONY: release
-release: ## binaries, image, chart and checksums of VERSION=v1.2.3 into dist/release; MINISIGN_KEY signs them
+release: ## binaries, lists of components, image, chart and checksums of VERSION=v1.2.3; MINISIGN_KEY signs them
 	cd test/deploy && go run ./release -root ../.. -out ../../dist/release -version $(VERSION)
 	@[ -n "$(MINISIGN_KEY)" ] || echo 'not signed: set MINISIGN_KEY to the file of a secret key'
-	@[ -z "$(MINISIGN_KEY)" ] || $(MINISIGN) -S -s $(MINISIGN_KEY) -m dist/release/SHA256SUMS
+	@[ -z "$(MINISIGN_KEY)" ] || $(MAKE) --no-print-directory sign
+
+MINISIGN := go run aead.dev/minisign/cmd/minisign@v0.3.0
+SUMS ?= dist/release/SHA256SUMS
+.PHONY: sign
+sign: ## sign the checksums of a release, SUMS, with the secret key in the file MINISIGN_KEY
+	$(MINISIGN) -S -s '$(MINISIGN_KEY)' -m '$(SUMS)'
 
 .PHONY: clean
 clean: ## remove what the other targets made

@@ -1,5 +1,6 @@
-// Command release makes what a version consists of: static binaries, an image as an OCI archive, the chart's package
-// and their checksums. The same sources and the same version give the same bytes, whenever and wherever it runs.
+// Command release makes what a version consists of: static binaries, a list of the components of each, an image as an
+// OCI archive, the chart's package, and their checksums. The same sources and the same version give the same bytes,
+// whenever and wherever it runs.
 package main
 
 import (
@@ -51,7 +52,8 @@ func (o *order) make() error {
 		return err
 	}
 	for _, step := range []func() error{
-		func() error { return o.archive(binaries) }, func() error { return o.image(binaries) }, o.chart, o.sums,
+		func() error { return o.archive(binaries) }, func() error { return o.components(binaries) },
+		func() error { return o.image(binaries) }, o.chart, o.sums,
 	} {
 		if err := step(); err != nil {
 			return err

@@ -28,8 +28,8 @@ func TestAReleaseIsWholeAndTheSameTwice(t *testing.T) {
 			look(t, o.out)
 		}
 	}
-	if len(made[0]) != 4 {
-		t.Errorf("made are %d files, want an archive, an image, a chart and checksums", len(made[0]))
+	if len(made[0]) != 5 {
+		t.Errorf("made are %d files, want an archive, its components, an image, a chart and checksums", len(made[0]))
 	}
 	for name, content := range made[0] {
 		if !bytes.Equal(content, made[1][name]) {
@@ -66,6 +66,7 @@ tar -xzf kubecdc_v9.8.7_linux_*.tar.gz -C ` + unpacked + `; ` + unpacked + `/exp
 	if err != nil || !strings.Contains(string(output), "v9.8.7") {
 		t.Errorf("%v: %s", err, output)
 	}
+	lookAtComponents(t, filepath.Join(unpacked, "exporter"), filepath.Join(dir, "kubecdc_v9.8.7_linux_"+runtime.GOARCH+".cdx.json"))
 	index, err := layout.ImageIndexFromPath(filepath.Join(unpacked, "image"))
 	if err == nil {
 		err = validate.Index(index)
