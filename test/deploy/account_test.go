@@ -66,6 +66,7 @@ func (a *account) may(t *testing.T, verb, namespace, group, resource, name strin
 type installed struct {
 	account
 	config, out, state string // paths
+	objects            []*unstructured.Unstructured
 }
 
 func install(t *testing.T, resources string) *installed {
@@ -75,7 +76,7 @@ func install(t *testing.T, resources string) *installed {
 	objects := render(t, newNamespace(t), "config:\n  resources: "+resources+"\n  sinks: [{name: out, file: {path: "+i.out+"}}]\n  state: {dir: "+i.state+"}\n"+
 		"extraVolumes: [{name: out, emptyDir: {}}]\nextraVolumeMounts: [{name: out, mountPath: "+dir+"}]\n")
 	newApplier(t).applyAll(objects)
-	i.account = accountOf(t, objects)
+	i.account, i.objects = accountOf(t, objects), objects
 	write(t, i.config, configOf(t, objects))
 	eventually(t, "the authorizer knows of the role", func() bool { return i.may(t, "get", "", "", "namespaces", "kube-system") })
 	return i

@@ -94,11 +94,16 @@ func containsAll(line string, texts []string) bool {
 	return true
 }
 
+// address is where its metrics are served.
+func (x *exporter) address() string {
+	x.t.Helper()
+	return regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(x.logs("serving metrics and status"))[1]
+}
+
 // get reads a path of its port.
 func (x *exporter) get(path string) []byte {
 	x.t.Helper()
-	address := regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(x.logs("serving metrics and status"))[1]
-	request, err := http.NewRequestWithContext(x.t.Context(), http.MethodGet, "http://"+address+path, nil)
+	request, err := http.NewRequestWithContext(x.t.Context(), http.MethodGet, "http://"+x.address()+path, nil)
 	if err != nil {
 		x.t.Fatal(err)
 	}
