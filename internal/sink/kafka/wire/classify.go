@@ -7,17 +7,22 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
+// errorsIn are the errors of this package that err is or wraps.
+func errorsIn(err error) (answer *Error, connect *ConnectError, login *loginFailure) {
+	errors.As(err, &answer)
+	errors.As(err, &connect)
+	errors.As(err, &login)
+	return answer, connect, login
+}
+
 // Classify sorts an error of this package. Errors of the network, and what it does not know, are Retriable.
 func Classify(err error) Class {
-	var answer *Error
-	var connect *ConnectError
-	var login *loginFailure
-	switch {
-	case errors.As(err, &answer):
+	switch answer, connect, login := errorsIn(err); {
+	case answer != nil:
 		return rowOf(answer.Code).class
-	case errors.As(err, &connect):
+	case connect != nil:
 		return connect.Class
-	case errors.As(err, &login):
+	case login != nil:
 		return login.Class
 	}
 	return Retriable
@@ -25,17 +30,14 @@ func Classify(err error) Class {
 
 // Reason is a short word for an error, for a metric's label.
 func Reason(err error) string {
-	var answer *Error
-	var connect *ConnectError
-	var login *loginFailure
-	switch {
-	case errors.As(err, &answer):
+	switch answer, connect, login := errorsIn(err); {
+	case answer != nil:
 		return strings.ToLower(answer.Name())
-	case errors.As(err, &login):
+	case login != nil:
 		return "login"
 	case isTimeout(err):
 		return "timeout"
-	case errors.As(err, &connect):
+	case connect != nil:
 		return "unreachable"
 	}
 	return "disconnected"
@@ -67,17 +69,15 @@ func (a *advised) Error() string { return a.error.Error() + ": " + a.advice }
 func (a *advised) Unwrap() error { return a.error }
 
 func advise(err error) string {
-	var answer *Error
-	var connect *ConnectError
-	var login *loginFailure
-	switch {
-	case errors.As(err, new(*advised)):
+	if errors.As(err, new(*advised)) {
 		return ""
-	case errors.As(err, &answer):
+	}
+	switch answer, connect, login := errorsIn(err); {
+	case answer != nil:
 		return rowOf(answer.Code).advice(answer.Needs)
-	case errors.As(err, &connect):
+	case connect != nil:
 		return connect.Remedy
-	case errors.As(err, &login):
+	case login != nil:
 		return login.Remedy
 	}
 	return ""
