@@ -58,7 +58,7 @@ func (emptyInventory) Lookup(string, change.Key) (change.Entry, bool, error) {
 	return change.Entry{}, false, nil
 }
 
-func (emptyInventory) Scan(string) iter.Seq2[change.Entry, error] {
+func (emptyInventory) Scan(string, string) iter.Seq2[change.Entry, error] {
 	return func(func(change.Entry, error) bool) {}
 }
 
@@ -110,6 +110,11 @@ func (l *dropLine) tryPush(rec *change.Record) bool {
 
 // Drain implements source.Line: nothing is saved here.
 func (l *dropLine) Drain(context.Context, change.Stream) error { return nil }
+
+// Pace is source.Line's; there is no snapshot.
+func (l *dropLine) Pace(ctx context.Context, _ string, _ int) (waited bool, err error) {
+	return false, ctx.Err()
+}
 
 // SinkOnly is source.Line's; there is no sink with a log.
 func (l *dropLine) SinkOnly(change.Stream) []change.SinkOnly { return nil }

@@ -62,7 +62,7 @@ func BenchmarkScan(b *testing.B) {
 	cpu := cpuTime(b)
 	for b.Loop() {
 		n := 0
-		for _, err := range s.Scan("pods") {
+		for _, err := range s.Scan("pods", "") {
 			must(b, err)
 			n++
 		}

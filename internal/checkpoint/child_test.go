@@ -195,7 +195,7 @@ func wholeSpool(s *Store, n int) error {
 
 func wholeInventory(s *Store, n int) error {
 	count := 0
-	for entry, err := range s.Scan("pods") {
+	for entry, err := range s.Scan("pods", "") {
 		if err != nil {
 			return err
 		}

@@ -155,7 +155,7 @@ func TestI5BadValuesAreRefused(t *testing.T) {
 	_, err4 := s.Streams()
 	_, _, err5 := s.Lookup("pods", oddKeys()[0])
 	var err6 error
-	for _, err6 = range s.Scan("pods") {
+	for _, err6 = range s.Scan("pods", "") {
 	}
 	for i, err := range []error{err1, err2, err3, err4, err5, err6} {
 		var damaged *DamagedError

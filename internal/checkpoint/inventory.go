@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"iter"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -37,12 +38,15 @@ type Filter struct {
 	// index by uid is kept: its upkeep would nearly double the cost of every commit, for a question that is rarely
 	// asked (see DESIGN.md).
 	UID string
+
+	behind string // a joined key, where not "": a range, too
 }
 
-// Scan yields the stream's entries as of the moment the loop begins, in the bytewise order of their joined keys. After
-// an error it yields nothing more. The loop may take its time, may write, and may break.
-func (i inventory) Scan(stream string) iter.Seq2[change.Entry, error] {
-	return i.Select(stream, Filter{})
+// Scan yields the stream's entries whose joined keys are behind the given one, "" for all, as of the moment the loop
+// begins, in the bytewise order of those keys. After an error it yields nothing more. The loop may take its time, may
+// write, and may break.
+func (i inventory) Scan(stream, behind string) iter.Seq2[change.Entry, error] {
+	return i.Select(stream, Filter{behind: behind})
 }
 
 // Select yields those entries of Scan that the filter wants.
@@ -81,6 +85,9 @@ func newRange(stream string, filter Filter) *keyRange {
 		from = append(append(from, filter.Namespace...), '/')
 	}
 	r.from, r.to = from, after(from)
+	if filter.behind != "" {
+		r.from = append(append(slices.Clone(from), filter.behind...), 0)
+	}
 	if filter.UID != "" {
 		r.uid = appendEntry(nil, filter.UID, "")
 	}

@@ -63,7 +63,7 @@ func object(op change.Op, name, uid, version string) *change.Record {
 func scan(t testing.TB, s *Store, stream string) []change.Entry {
 	t.Helper()
 	var all []change.Entry
-	for entry, err := range s.Scan(stream) {
+	for entry, err := range s.Scan(stream, "") {
 		must(t, err)
 		all = append(all, entry)
 	}

@@ -166,7 +166,7 @@ func TestI5ScanIsOfOneMoment(t *testing.T) {
 	}
 	must(t, s.Commit(batch))
 	seen := 0
-	for entry, err := range s.Scan("pods") {
+	for entry, err := range s.Scan("pods", "") {
 		must(t, err)
 		if entry.ResourceVersion != "1" {
 			t.Fatalf("the scan sees a later commit: %+v", entry)
@@ -182,11 +182,11 @@ func TestI5ScanIsOfOneMoment(t *testing.T) {
 	if seen != 3*scanChunk {
 		t.Errorf("the scan gives %d objects, want %d", seen, 3*scanChunk)
 	}
-	for range s.Scan("pods") {
+	for range s.Scan("pods", "") {
 		t.Error("the dropped stream has objects")
 	}
 	must(t, s.Commit(batch))
-	for range s.Scan("pods") {
+	for range s.Scan("pods", "") {
 		break
 	}
 }
@@ -322,7 +322,7 @@ func TestI5ReadersSeeWholeBatches(t *testing.T) {
 				default:
 				}
 				versions := map[string]bool{}
-				for entry, err := range s.Scan("pods") {
+				for entry, err := range s.Scan("pods", "") {
 					if err != nil {
 						t.Error(err)
 					}

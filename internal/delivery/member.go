@@ -16,7 +16,7 @@ func (l *Listener) Member() line.Member {
 	m := member{l}
 	return line.Member{
 		Name: l.Name, Wants: l.Wants, Room: l.Sink.Queue, Coalesce: l.Coalesce, Recovery: &l.Recovery,
-		Queue: m, Disk: m, Patience: m, Delivered: m.delivered,
+		Queue: m, Disk: m, Patience: m, Delivered: m.delivered, Below: l.below,
 	}
 }
 

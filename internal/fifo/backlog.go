@@ -161,7 +161,7 @@ func (b *Backlog) Ack(batch []*change.Record) (tracked []*change.Record, whole b
 		return tracked, !saved
 	}
 	if last := b.spool.delivered(&b.flight); last {
-		b.trigger.active = false
+		b.trigger.active, b.signals.Freed = false, true
 	}
 	b.flight.end()
 	return tracked, true
@@ -180,6 +180,9 @@ func (b *Backlog) Mixes() bool { return b.flight.isSaved() }
 
 // Behind says whether records on disk, or on their way there, are not delivered.
 func (b *Backlog) Behind() bool { return b.spool.behind() }
+
+// IsBelow says whether fewer bytes are queued in memory, and none on disk.
+func (b *Backlog) IsBelow(bytes int) bool { return b.queue.Used().Bytes < bytes && !b.Behind() }
 
 // CanSpill says whether there is a disk.
 func (b *Backlog) CanSpill() bool { return b.trigger.limit > 0 }

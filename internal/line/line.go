@@ -65,8 +65,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	}
 	own := l.own(rec)
 	wanted := l.wanted(rec, own)
-	stuck := func() bool { return l.streams.holders(time.Now(), MergeFor) != 0 }
-	if err := l.await(ctx, func() bool { return l.window.reserve(rec, stuck) }); err != nil {
+	if err := l.await(ctx, func() bool { return l.window.reserve(rec, l.isStuck) }); err != nil {
 		return err
 	}
 	refused := reserve(ctx, l.seats, rec, wanted)

@@ -16,8 +16,11 @@ type Member struct {
 	Coalesce bool                      // the queue holds the newest record of each object alone
 	Recovery *Recovery
 
-	Queue    Queue
-	Disk     Disk
+	Queue Queue
+	Disk  Disk
+	// Below returns when the queue has less than so many bytes, and nothing is on disk, or with ctx's error; where it
+	// has to wait, half of them are enough, and waited is true. It does not wait for a sink that is not in line.
+	Below    func(ctx context.Context, bytes int) (waited bool, err error)
 	Patience Patience
 	// Delivered notes that the sink holds the batch. It returns those of it that are not on disk, and whether the mark
 	// behind the batch may count: what is on disk is given again after a crash, until all that was taken with it is

@@ -30,12 +30,18 @@ type window struct {
 	changed chan struct{} // closed and made anew when something was saved
 }
 
-// reserve takes room for the record. A snapshot waits for the sinks, unless some are stuck.
+// reserve takes room for the record. A reconcile waits for the sinks, unless some are stuck. A full snapshot has waited
+// already (Pace), when it held up no watch.
 func (w *window) reserve(rec *change.Record, stuck func() bool) bool {
-	if rec.Snapshot != nil && w.used.Used().Bytes > aheadOfSinks && !stuck() {
+	if rec.Snapshot != nil && !rec.Snapshot.Reason.Full() && !w.takesMore(stuck) {
 		return false
 	}
 	return w.used.Reserve(rec.Size())
+}
+
+// takesMore says whether there is room for what can wait.
+func (w *window) takesMore(stuck func() bool) bool {
+	return w.used.Used().Bytes <= aheadOfSinks || stuck()
 }
 
 // leave gives the room of the records back.

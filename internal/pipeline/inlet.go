@@ -35,3 +35,8 @@ func (i *Inlet) SinkOnly(stream change.Stream) (sinkOnly []change.SinkOnly) {
 	}
 	return sinkOnly
 }
+
+// Pace returns when the sink has taken what is before a snapshot: see line.Line.
+func (i *Inlet) Pace(ctx context.Context, sinkName string, most int) (waited bool, err error) {
+	return i.crew.line.Pace(ctx, sinkName, most)
+}

@@ -26,9 +26,11 @@ type decoder struct {
 	frames *frame.Reader
 	ended  func(frames int, orderly bool)
 
-	turn    chan struct{} // buffered 1, full while a record goes in line; guards the following
-	count   int           // frames
-	orderly bool          // the server has ended the watch
+	number int // of the watch
+
+	// the stream's turn guards the following
+	count   int  // frames
+	orderly bool // the server has ended the watch
 	closed  bool
 }
 
@@ -57,10 +59,10 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 // not be judged makes a reconcile due: it would be missing otherwise (I4). What comes while a reconcile is due is left
 // out, too: the watch is being ended, and the position stays where the next one continues.
 func (d *decoder) take(f *frame.Frame) (first bool) {
-	d.turn <- struct{}{}
-	defer func() { <-d.turn }()
-	d.count++
 	s := d.stream
+	s.turns.take()
+	defer s.turns.give()
+	d.count++
 	if f.Type == frame.Error || d.closed || s.isDue() {
 		return d.count == 1
 	}
@@ -80,7 +82,7 @@ func (d *decoder) push(f *frame.Frame) error {
 		if !change.IsVersion(version) {
 			return s.unordered("a bookmark has the resourceVersion %.40q", version)
 		}
-		return s.push(d.ctx, &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: s.cursor.moveTo(version)})
+		return s.tell(d.ctx, &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: s.cursor.moveTo(version)})
 	}
 	if err := s.checkVersion(&f.Object, ""); err != nil {
 		return err
@@ -92,10 +94,21 @@ func (d *decoder) push(f *frame.Frame) error {
 	}
 	if err == nil && fresh {
 		s.tellUnreadable(&rec, f.Object.Err)
-		err = s.push(d.ctx, &rec)
+		err = s.tell(d.ctx, &rec)
 		s.prove(&rec)
 	}
 	return err
+}
+
+// tell puts a record of the watch in line, beside a snapshot that may be read.
+func (s *Stream) tell(ctx context.Context, rec *change.Record) error {
+	if s.beside != nil {
+		if err := s.beside.meets(ctx, rec); err != nil {
+			return err
+		}
+		defer s.signalReader()
+	}
+	return s.push(ctx, rec)
 }
 
 // opOf is the operation that a frame tells of.
@@ -111,19 +124,21 @@ func opOf(t frame.Type) change.Op {
 
 // over notes how the watch ended, unless it was closed.
 func (d *decoder) over(err error) {
-	d.turn <- struct{}{}
+	d.stream.turns.take()
+	defer d.stream.turns.give()
 	d.orderly = d.orderly || !d.closed && err == io.EOF
-	<-d.turn
+	d.stream.closed(d.number)
 }
 
 // Close ends a Decode that is waiting, and waits for a record that is going in line: none follows, so that whoever
 // ended the watch may go on with the stream (I3). watch.StreamWatcher calls it once.
 func (d *decoder) Close() {
 	d.body.Close()
-	d.turn <- struct{}{}
+	d.stream.turns.take()
 	d.closed = true
 	frames, orderly := d.count, d.orderly
-	<-d.turn
+	d.stream.closed(d.number)
+	d.stream.turns.give()
 	d.ended(frames, orderly)
 }
 

@@ -32,7 +32,7 @@ func (l *toldLine) Push(_ context.Context, rec *change.Record) error {
 func newTestDecoder(ctx context.Context, body io.Reader, line Line) *decoder {
 	s := NewStream(Config{Observer: NopObserver(), Saved: change.Position{ResourceVersion: "0", Complete: true}})
 	s.line = line
-	return &decoder{ctx: ctx, stream: s, body: io.NopCloser(body), frames: frame.NewReader(body, frame.Options{}), ended: func(int, bool) {}, turn: make(chan struct{}, 1)}
+	return &decoder{ctx: ctx, stream: s, body: io.NopCloser(body), frames: frame.NewReader(body, frame.Options{}), ended: func(int, bool) {}}
 }
 
 // decodeAll tells what of a watch that comes in pieces goes in line, and what goes to the Reflector.

@@ -8,10 +8,27 @@
 // # Interruptions
 //
 // reconcile.go answers every interruption: drain the line, list at one version, merge with the inventory, emit the
-// difference. An interrupted reconcile starts again, and the inventory holds what was acknowledged. A full snapshot
-// lists at exactly the position, which does not move meanwhile. If the server has forgotten it, a reconcile of reason
-// gone comes first. Reconciles for all sinks run before full snapshots, because an exact list at another cluster's
-// position would prove nothing.
+// difference. An interrupted reconcile starts again, and the inventory holds what was acknowledged.
+//
+// # Full snapshots
+//
+// A full snapshot is read beside the watch, by one goroutine (reader.go), in any number of pages of any versions. It
+// begins behind the first watch of a life, and never stops one. Watch and reader push by turns (turn.go), each of at
+// most 32 objects, and the reader waits for its sinks before it takes its turn (pace.go).
+//
+// A resourceVersion orders all states of a resource, so no watermark is needed, as it is for databases (the DBLog
+// paper). For each listed object it is known what was told last: what was told before a mark is in the inventory when
+// the mark is saved (mark.go), and what was told since is remembered (recent.go). judge.go says what follows. An object
+// that the sinks have and that is not listed is a suspect until the watch has passed the version of the list: if it has
+// not told of a delete by then, nobody will (compare.go).
+//
+// What is newer than the watch's position is left to the watch, and the snapshot ends behind it. A snapshot goes on
+// behind every failure with the page that failed, and behind a list that the server has forgotten at a newer version.
+// A page counts only if one watch was open all the while: behind another, the server may speak of another history. A
+// reconcile for all sinks ends the reader, and the snapshot begins anew behind it.
+//
+// The line is drained, with the watch waiting, only where a sink must first be told what it has missed or its log has
+// lost: before the gap of reason absent or lost.
 //
 // The version of an initial snapshot is saved, as a marked position (change.InitialPosition), before its begin goes
 // out. The next attempt lists at exactly that version, so no change after the first snapshot.begin is missing. If the
@@ -55,6 +72,10 @@
 //     read at exactly that version. After five lists of another version the stream is refused.
 //   - Kind and apiVersion are added to list items of built-in types, which lack them, so that an object looks the same
 //     from list and watch.
+//   - A full snapshot is ahead of its sinks by what they take in 25 ms, measured, and not by a number of bytes: live
+//     changes wait behind it that long, whatever the sink.
+//   - A snapshot remembers deletes since its list, and other changes since the mark before the last. All that a sink
+//     could be told of an object would be needed otherwise, or a list of each object anew.
 //   - The last record of a snapshot is held back until it is known to be the last (last.go), so that formats can mark
 //     it.
 //

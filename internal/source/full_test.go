@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -45,27 +46,25 @@ func TestI4ResyncCorrectsDriftForAllAndGivesTheRestToThoseThatAsked(t *testing.T
 	}
 }
 
-func TestI4WatchGoesOnWhereItWasAfterAResync(t *testing.T) {
+func TestTheWatchGoesOnBesideAResync(t *testing.T) {
 	server := script(t, 300)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "a 10") }
-	watches := 0
+	ended := make(chan struct{})
 	server.watch = func(_ url.Values, w *watchWriter) {
-		if watches++; watches == 1 {
-			w.frames("BOOKMARK 100")
-		} else {
-			w.frames("MODIFIED a 150")
-		}
+		w.frames("BOOKMARK 100")
+		<-ended
+		w.frames("MODIFIED a 150")
 		w.hold()
 	}
 	r := newRecorder("a 10")
 	s := server.start(r, at(100))
 	r.wait(t, "bookmark 100")
 	s.Request(resync("lake")...)
+	r.wait(t, "snapshot.end 100 resync to lake")
+	close(ended)
 	want(t, "records", r.wait(t, "updated a 150"),
 		"bookmark 100", "snapshot.begin 100 resync to lake", "sync a 10 to lake", "snapshot.end 100 resync to lake", "updated a 150")
-	if asked := server.asked(); !strings.HasSuffix(asked, "list 100, watch 100") {
-		t.Errorf("requests are %s, want the watch to go on at 100", asked)
-	}
+	want(t, "requests", server.asked(), "watch 100, list 100")
 }
 
 // Two deletes share a version, and a resync falls between them. The list shows the second one, too; nothing is left
@@ -76,6 +75,7 @@ func TestI4ResyncBetweenRecordsOfOneVersionLosesNone(t *testing.T) {
 	server := script(t, 300)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "") }
 	r := newRecorder("b 20") // a was deleted at 100
+	server.prepare = func(s *Stream) { s.minSilence = 10 * time.Millisecond }
 	server.start(r, saved).Request(resync("lake")...)
 	r.wait(t, "snapshot.end 100 resync to lake")
 	if lines := strings.Join(r.lines, "\n"); strings.Count(lines, "deleted b") != 1 {
@@ -236,20 +236,19 @@ func TestRequestsThatWaitAreOne(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", what, got, want)
 		}
 	}
-	check("first", s.begin(), change.Owed{Reason: change.Gone})
-	s.done(false)
+	check("reconcile", s.begin(), change.Owed{Reason: change.Gone})
 	running := []change.Owed{owed(change.Requested, "lake", 1), owed(change.Requested, "bus", 0)}
-	check("second", s.begin(), running...)
+	check("first", s.snapshots.begin(), running...)
 	s.Request(running...)                        // they run
 	s.Request(owed(change.Requested, "lake", 2)) // this one does not
-	s.done(false)
-	check("third", s.begin(), owed(change.Lost, "bus", 0))
-	s.done(true)
-	check("third again", s.begin(), owed(change.Lost, "bus", 0))
-	s.done(false)
-	check("last", s.begin(), owed(change.Requested, "lake", 2))
-	s.done(false)
-	check("rest", s.begin())
+	s.snapshots.done(false)
+	check("second", s.snapshots.begin(), owed(change.Lost, "bus", 0))
+	s.snapshots.done(true)
+	check("second again", s.snapshots.begin(), owed(change.Lost, "bus", 0))
+	s.snapshots.done(false)
+	check("last", s.snapshots.begin(), owed(change.Requested, "lake", 2))
+	s.snapshots.done(false)
+	check("rest", s.snapshots.begin())
 }
 
 // Were the end of a watch that was stopped for a resync a failure, the Reflector would wait before it opens the next.
@@ -257,7 +256,7 @@ func TestWatchThatIsStoppedEndsAsItShould(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	read, write := io.Pipe()
 	s := NewStream(Config{Stream: pods(), Saved: at(100), ClusterUID: "epoch-1", Observer: NopObserver()})
-	d := &observedDecoder{&decoder{stream: s, body: read, frames: frame.NewReader(read, s.frameOptions()), turn: make(chan struct{}, 1)}, ctx, s}
+	d := &observedDecoder{&decoder{stream: s, body: read, frames: frame.NewReader(read, s.frameOptions())}, ctx, s}
 	broken := errors.New("use of closed connection")
 	if err := write.CloseWithError(broken); err != nil {
 		t.Fatal(err)

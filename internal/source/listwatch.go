@@ -47,9 +47,12 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 
 // reconcileDue runs what is due, now that it is known whose versions the server speaks of.
 func (s *Stream) reconcileDue(ctx context.Context) error {
-	if s.refused != nil {
-		s.fail(ctx, s.refused)
-		return s.refused
+	if refused := s.isRefused(); refused != nil {
+		s.fail(ctx, refused)
+		return refused
+	}
+	if s.isDue() {
+		s.stopReader()
 	}
 	for s.isDue() {
 		err := s.enterGate(ctx)
@@ -96,7 +99,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		return nil, err
 	}
 	defer s.leaveGate()
-	if err := s.checkServer(ctx); err != nil && s.refused == nil {
+	if err := s.checkServer(ctx); err != nil && s.isRefused() == nil {
 		s.fail(ctx, err)
 		return nil, err
 	}
@@ -123,7 +126,8 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	}
 	s.Observer.Watching(s.stream, from)
 	began, asked := time.Now(), s.standing
-	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.frameOptions()), turn: make(chan struct{}, 1)}
+	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.frameOptions()), number: s.opened()}
+	s.letRead(run)
 	d.ended = func(frames int, orderly bool) {
 		stop()
 		took := time.Since(began)
@@ -139,7 +143,7 @@ func (s *Stream) mayWatch(stop context.CancelFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopWatch = stop
-	return len(s.due) == 0
+	return s.reconciles.isEmpty()
 }
 
 // observedDecoder is a decoder that notes what went wrong before the Reflector handles it.
@@ -182,7 +186,7 @@ const maxEmptyRuns = 5
 func (s *Stream) watchEnded(frames int, took time.Duration) {
 	s.mu.Lock()
 	s.since = time.Now()
-	if frames > 0 || took >= time.Second || len(s.due) > 0 {
+	if frames > 0 || took >= time.Second || !s.reconciles.isEmpty() {
 		s.emptyRuns = 0
 	} else {
 		s.emptyRuns++

@@ -17,12 +17,13 @@ var errUnsorted = errors.New("the list is not sorted")
 // memory (I6). A list that is not sorted is compared by looking up each key, at the price of remembering all keys.
 type merge struct {
 	lookup func(change.Key) (change.Entry, bool, error)
-	scan   func() iter.Seq2[change.Entry, error]
+	scan   func(behind string) iter.Seq2[change.Entry, error]
 
 	next    func() (change.Entry, error, bool)
 	stop    func()
 	entry   change.Entry // the first that no listed key has reached
 	more    bool         // entry is one
+	behind  string       // the joined key behind which the scan begins
 	last    []byte       // the joined key listed last
 	started bool
 	joined  []byte // reused for keys that are looked at
@@ -35,7 +36,7 @@ type merge struct {
 func newMerge(inventory Inventory, stream string, unsorted bool) *merge {
 	m := &merge{
 		lookup: func(key change.Key) (change.Entry, bool, error) { return inventory.Lookup(stream, key) },
-		scan:   func() iter.Seq2[change.Entry, error] { return inventory.Scan(stream) },
+		scan:   func(behind string) iter.Seq2[change.Entry, error] { return inventory.Scan(stream, behind) },
 		stop:   func() {},
 	}
 	if unsorted {
@@ -46,6 +47,13 @@ func newMerge(inventory Inventory, stream string, unsorted bool) *merge {
 
 // close ends the scan.
 func (m *merge) close() { m.stop() }
+
+// restart begins another scan, of the inventory as it is now behind the key that was listed last, "" for the first.
+func (m *merge) restart(behind string) {
+	m.stop()
+	m.started, m.more, m.stop = false, false, func() {}
+	m.behind, m.last, m.unknown = behind, append(m.last[:0], behind...), false
+}
 
 // find returns the inventory's entry for a listed key. It hands the entries that the list has passed over to gone.
 func (m *merge) find(key change.Key, gone func(change.Entry) error) (change.Entry, bool, error) {
@@ -92,7 +100,7 @@ func (m *merge) peek() error {
 		return nil
 	}
 	if !m.started {
-		m.next, m.stop = iter.Pull2(m.scan())
+		m.next, m.stop = iter.Pull2(m.scan(m.behind))
 		m.started = true
 	}
 	entry, err, more := m.next()
@@ -127,7 +135,7 @@ func (m *merge) rest() iter.Seq2[change.Entry, error] {
 
 func (m *merge) unlisted() iter.Seq2[change.Entry, error] {
 	return func(yield func(change.Entry, error) bool) {
-		for entry, err := range m.scan() {
+		for entry, err := range m.scan("") {
 			if _, listed := m.listed[entry.Key.String()]; listed && err == nil {
 				continue
 			}

@@ -19,7 +19,7 @@ func (v inventoryOf) Lookup(_ string, key change.Key) (change.Entry, bool, error
 	return change.Entry{Key: key}, slices.Contains(v, key.String()), nil
 }
 
-func (v inventoryOf) Scan(string) iter.Seq2[change.Entry, error] {
+func (v inventoryOf) Scan(string, string) iter.Seq2[change.Entry, error] {
 	sorted := slices.Sorted(slices.Values(v))
 	return func(yield func(change.Entry, error) bool) {
 		for _, joined := range sorted {

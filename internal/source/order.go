@@ -25,7 +25,7 @@ const maxPassed = 1 << 16
 func (r *run) pass(ctx context.Context, entry change.Entry) error {
 	switch {
 	case r.sorted:
-		return r.emitDeleted(ctx, entry)
+		return r.gone(ctx, entry)
 	case len(r.passed) == maxPassed:
 		return errUnsorted
 	}
@@ -36,7 +36,7 @@ func (r *run) pass(ctx context.Context, entry change.Entry) error {
 // proveOrder takes the continue token of a page. Where it proves the order, the records from here on prove how far the
 // list was told.
 func (r *run) proveOrder(ctx context.Context, token string) error {
-	if r.sorted || r.unsorted || !isRange(token, &r.stream, r.inventory.last) {
+	if r.sorted || r.unsorted.Load() || !isRange(token, &r.stream, r.inventory.last) {
 		return nil
 	}
 	for _, p := range r.parts {
@@ -51,7 +51,7 @@ func (r *run) proveOrder(ctx context.Context, token string) error {
 func (r *run) emitPassed(ctx context.Context) error {
 	r.sorted = true
 	for _, entry := range r.passed {
-		if err := r.emitDeleted(ctx, entry); err != nil {
+		if err := r.gone(ctx, entry); err != nil {
 			return err
 		}
 	}

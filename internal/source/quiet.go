@@ -52,6 +52,8 @@ func (s *Stream) moveQuiet(ctx context.Context) error {
 		return nil
 	}
 	version = strings.Clone(version)
+	s.turns.take()
+	defer s.turns.give()
 	return s.push(ctx, &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: s.cursor.moveTo(version)})
 }
 
@@ -65,7 +67,7 @@ func (s *Stream) isUnchanged(ctx context.Context, version string) bool {
 	if s.drain(drain) != nil {
 		return false
 	}
-	m := newMerge(s.Inventory, s.stream.String(), s.unsorted)
+	m := newMerge(s.Inventory, s.stream.String(), s.unsorted.Load())
 	defer m.close()
 	p := page{limit: pageSize}
 	for {

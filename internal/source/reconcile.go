@@ -42,17 +42,12 @@ func (s *Stream) reconcile(ctx context.Context, due []change.Owed) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, errUnsorted):
-			s.unsorted = true // for good: this server does not sort
+			s.unsorted.Store(true) // for good: this server does not sort
 		case !isGone(err):
 			return err
 		case initial:
 			s.enqueue(change.Owed{Reason: change.Gone}) // what was changed since the snapshot began may be missing
 			return nil
-		case exactly != "" && s.cursor.position.ResourceVersion == exactly:
-			// The server no longer has the position: everybody has missed something.
-			if err := s.reconcile(ctx, []change.Owed{{Reason: change.Gone}}); err != nil {
-				return err
-			}
 		}
 	}
 	return fmt.Errorf("reconcile %s: its pages expired %d times: the list takes longer than the server keeps its history", s.stream, maxRestarts)
@@ -127,9 +122,6 @@ func (s *Stream) beginInitial(ctx context.Context) (goesOn bool, err error) {
 // list compares the whole list, page by page.
 func (r *run) list(ctx context.Context) error {
 	p := page{limit: pageSize, exactly: r.snapshot.ResourceVersion}
-	if r.snapshot.Reason.Full() {
-		p.limit = firstPage
-	}
 	for {
 		n := 0
 		meta, err := r.Client.list(ctx, r.Stream, p, func(object frame.Object) error { n++; return r.listed(ctx, &object) })
@@ -151,8 +143,17 @@ func (s *Stream) serverVersion(ctx context.Context) (string, error) {
 	if s.stands() {
 		return s.standing, nil
 	}
-	var first *frame.Object
 	asked := time.Now()
+	version, err := s.askVersion(ctx)
+	if version != "" {
+		s.standing, s.stood = version, asked
+	}
+	return version, err
+}
+
+// askVersion asks the server, whatever it said before.
+func (s *Stream) askVersion(ctx context.Context) (string, error) {
+	var first *frame.Object
 	meta, err := s.Client.list(ctx, s, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
 	switch {
 	case err != nil:
@@ -162,6 +163,5 @@ func (s *Stream) serverVersion(ctx context.Context) (string, error) {
 	case first != nil:
 		err = s.checkVersion(first, meta.ResourceVersion)
 	}
-	s.standing, s.stood = meta.ResourceVersion, asked
 	return meta.ResourceVersion, err
 }

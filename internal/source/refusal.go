@@ -47,10 +47,12 @@ func (s *Stream) checkVersion(object *frame.Object, list string) error {
 // refuse ends the stream for this life where the error says that it must, and announces so where something was
 // delivered before. It returns the error.
 func (s *Stream) refuse(ctx context.Context, err error) error {
-	if _, unordered := errors.AsType[*UnorderedError](err); !unordered || s.refused != nil {
+	if _, unordered := errors.AsType[*UnorderedError](err); !unordered || s.isRefused() != nil {
 		return err
 	}
+	s.mu.Lock()
 	s.refused = err
+	s.mu.Unlock()
 	version := s.cursor.position.ResourceVersion
 	if version == "" {
 		return err
@@ -61,6 +63,13 @@ func (s *Stream) refuse(ctx context.Context, err error) error {
 	}
 	s.tellUnreadable(rec, err)
 	return errors.Join(err, s.push(ctx, rec))
+}
+
+// isRefused is why the stream is not read any more, nil while it is.
+func (s *Stream) isRefused() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
 }
 
 // inexactError says that a server answered a list at exactly one version with another.

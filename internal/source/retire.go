@@ -39,7 +39,7 @@ func (s *Stream) retire(ctx context.Context, line Line) error {
 
 // isEmpty says whether the sinks have no object of the stream. What cannot be read is left to those who read it next.
 func (s *Stream) isEmpty() bool {
-	for range s.Inventory.Scan(s.stream.String()) {
+	for range s.Inventory.Scan(s.stream.String(), "") {
 		return false
 	}
 	return true

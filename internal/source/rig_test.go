@@ -167,6 +167,11 @@ func (r *recorder) apply(rec *change.Record) {
 	}
 }
 
+// Pace is of sinks that take everything at once.
+func (r *recorder) Pace(ctx context.Context, _ string, _ int) (waited bool, err error) {
+	return false, ctx.Err()
+}
+
 func (r *recorder) SinkOnly(change.Stream) []change.SinkOnly { return r.sinkOnly }
 
 func (r *recorder) Drain(ctx context.Context, _ change.Stream) error {
@@ -186,11 +191,14 @@ func (r *recorder) Lookup(_ string, key change.Key) (change.Entry, bool, error) 
 	return entry, found, nil
 }
 
-func (r *recorder) Scan(string) iter.Seq2[change.Entry, error] {
+func (r *recorder) Scan(_, behind string) iter.Seq2[change.Entry, error] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var sorted []change.Entry
 	for _, entry := range r.objects {
+		if behind != "" && entry.Key.String() <= behind {
+			continue
+		}
 		sorted = append(sorted, entry)
 	}
 	slices.SortFunc(sorted, func(a, b change.Entry) int { return strings.Compare(a.Key.String(), b.Key.String()) })

@@ -23,36 +23,40 @@ type run struct {
 	sinkOnly  map[change.Key][]change.SinkOnly
 	held      []*change.Record // shaped, and not in line yet: see last.go
 	block     block
-	newest    proof          // of what was listed
-	sorted    bool           // the list is proven to be in the inventory's order: see order.go
-	passed    []change.Entry // until then, those that the list has passed over
-	nobody    int            // items without a name
+	newest    proof                                     // of what was listed
+	gone      func(context.Context, change.Entry) error // takes an entry that the list does not have
+	sorted    bool                                      // the list is proven to be in the inventory's order: see order.go
+	passed    []change.Entry                            // until then, those that the list has passed over
+	nobody    int                                       // items without a name
 }
 
 // part is a run as one sink sees it.
 type part struct {
 	owed     change.Owed
+	pace     pace
 	snapshot *change.Snapshot // of the sink's own records
 }
 
 func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.SinkOnly) *run {
-	now := time.Now().UnixMilli()
+	now := max(time.Now().UnixMilli(), s.begun+1)
+	s.begun = now
 	if due[0].Reason == change.Epoch {
 		s.epoch = change.NewEpoch(s.ClusterUID, now)
 	}
-	byKey := map[change.Key][]change.SinkOnly{}
-	for _, object := range sinkOnly {
-		byKey[object.Key] = append(byKey[object.Key], object)
+	cluster := s.ClusterUID
+	if due[0].Reason.Full() { // whoever watches may be finding out about another one
+		cluster = change.ClusterOf(s.epoch)
 	}
 	r := &run{
 		Stream: s,
 		snapshot: &change.Snapshot{
 			ID:     version + "." + strconv.FormatInt(now, 10),
-			Reason: due[0].Reason, From: s.cursor.position.ResourceVersion, Since: s.heard, ResourceVersion: version, Epoch: s.ClusterUID,
+			Reason: due[0].Reason, From: s.cursor.position.ResourceVersion, Since: s.heard, ResourceVersion: version, Epoch: cluster,
 		},
-		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted),
-		sinkOnly:  byKey,
+		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted.Load()),
+		sinkOnly:  byKey(sinkOnly),
 	}
+	r.gone = r.emitDeleted
 	if r.snapshot.Reason == change.Initial {
 		r.snapshot.From = ""
 	}
@@ -60,7 +64,7 @@ func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.Sin
 		if owed.Sink != "" {
 			r.snapshot.Sinks = append(r.snapshot.Sinks, owed.Sink)
 		}
-		if s.unsorted {
+		if s.unsorted.Load() {
 			owed.After = "" // it means something in the order of the keys only
 		}
 		snapshot := *r.snapshot
@@ -71,6 +75,15 @@ func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.Sin
 		r.parts = append(r.parts, &part{owed: owed, snapshot: &snapshot})
 	}
 	return r
+}
+
+// byKey is the sink-only objects by their keys.
+func byKey(sinkOnly []change.SinkOnly) map[change.Key][]change.SinkOnly {
+	byKey := map[change.Key][]change.SinkOnly{}
+	for _, object := range sinkOnly {
+		byKey[object.Key] = append(byKey[object.Key], object)
+	}
+	return byKey
 }
 
 // begin announces the gap, where there is one, and the reconcile that mends it (I4).
@@ -163,7 +176,7 @@ func (r *run) emitUnlisted(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.emitDeleted(ctx, entry); err != nil {
+		if err := r.gone(ctx, entry); err != nil {
 			return err
 		}
 	}
@@ -203,8 +216,14 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 		return err
 	}
 	if found && entry.ResourceVersion == object.ResourceVersion && r.snapshot.Reason != change.Epoch {
-		return r.emitSync(ctx, object)
+		return r.keepMissing(ctx, object)
 	}
+	return r.emitReplaced(ctx, object, entry)
+}
+
+// emitReplaced tells all sinks of an object that differs from what they have.
+func (r *run) emitReplaced(ctx context.Context, object *frame.Object, entry change.Entry) error {
+	key := change.Key{Namespace: object.Namespace, Name: object.Name}
 	r.snapshot.Counts.Replaced++
 	r.correct(change.Correction{
 		Op: change.Replaced, Key: key, UID: object.UID, Version: object.ResourceVersion, Had: entry.UID, HadVersion: entry.ResourceVersion,
@@ -220,9 +239,6 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 func (r *run) emitSync(ctx context.Context, object *frame.Object) error {
 	if err := r.keepMissing(ctx, object); err != nil {
 		return err
-	}
-	if !r.snapshot.Reason.Full() {
-		return nil
 	}
 	for _, p := range r.parts {
 		key := change.Key{Namespace: object.Namespace, Name: object.Name}
@@ -286,6 +302,13 @@ func (r *run) emitSinkOnly(ctx context.Context, key change.Key, listed string) e
 	}
 	delete(r.sinkOnly, key)
 	return nil
+}
+
+// forgetSinkOnly leaves the listed object out of those that are to be told to be gone.
+func (r *run) forgetSinkOnly(key change.Key, uid string) {
+	if sinkOnly, found := r.sinkOnly[key]; found {
+		r.sinkOnly[key] = slices.DeleteFunc(sinkOnly, func(g change.SinkOnly) bool { return g.UID == uid })
+	}
 }
 
 func (r *run) emitGone(ctx context.Context, entry change.Entry, sink string) error {

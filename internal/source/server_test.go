@@ -157,6 +157,12 @@ func expired() string {
 // start runs a stream against the scripted server until the test ends.
 func (a *apiServer) start(r *recorder, saved change.Position) *Stream {
 	a.t.Helper()
+	return a.startInto(r, r, saved)
+}
+
+// startInto is start with another line than the recorder.
+func (a *apiServer) startInto(line Line, r *recorder, saved change.Position) *Stream {
+	a.t.Helper()
 	server := httptest.NewServer(a)
 	client, err := NewClient(&rest.Config{Host: server.URL}, 1)
 	if err != nil {
@@ -182,7 +188,7 @@ func (a *apiServer) start(r *recorder, saved change.Position) *Stream {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := s.Run(ctx, r); err != nil {
+		if err := s.Run(ctx, line); err != nil {
 			a.t.Error(err)
 		}
 	}()

@@ -17,12 +17,24 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// Line is where a stream puts its records.
+// Line is where a stream puts its records, and what it asks about those who take them.
 type Line interface {
+	Way
+	Takers
+}
+
+// Way is the way of records to the sinks.
+type Way interface {
 	// Push puts the record in line. It blocks while a queue is full, and returns an error only when ctx ends.
 	Push(ctx context.Context, rec *change.Record) error
 	// Drain returns when everything that the stream pushed is delivered and saved, or when ctx ends.
 	Drain(ctx context.Context, stream change.Stream) error
+}
+
+// Takers are the sinks.
+type Takers interface {
+	// Pace returns when fewer than so many bytes wait for the sink, or when ctx ends, and says whether it had to wait.
+	Pace(ctx context.Context, sink string, most int) (waited bool, err error)
 	// SinkOnly are the stream's objects that a sink's own log holds and the inventory does not know.
 	SinkOnly(stream change.Stream) []change.SinkOnly
 }
@@ -31,8 +43,8 @@ type Line interface {
 type Inventory interface {
 	// Lookup returns the entry of one object, false where there is none.
 	Lookup(stream string, key change.Key) (change.Entry, bool, error)
-	// Scan yields the stream's entries in the order of their joined keys, as of one instant.
-	Scan(stream string) iter.Seq2[change.Entry, error]
+	// Scan yields the stream's entries behind a joined key, "" for all, in the order of those keys, as of one instant.
+	Scan(stream, behind string) iter.Seq2[change.Entry, error]
 }
 
 // Images are the objects as they were delivered last.
@@ -117,14 +129,13 @@ type Stream struct {
 	selection Selection
 	line      Line
 	cursor    cursor
-	epoch     string // the history that is read, as of change.NewEpoch
-	unsorted  bool   // the server's lists are not in the inventory's order
+	epoch     string      // the history that is read, as of change.NewEpoch
+	unsorted  atomic.Bool // the server's lists are not in the inventory's order
 	proof     proof
 	suspect   atomic.Bool // something failed since the proof was asked for
 	standing  string      // where the server stood when it was asked last
 	stood     time.Time   // when that was
 	leave     func()      // the gate; nil outside of it
-	refused   error       // why the stream is not read any more; nil while it is
 	inexact   int         // so many lists in a row were not of the version that was asked for
 	brokenAt  string      // the position at which the last watch brought what cannot be read, "" where it did not
 	heard     time.Time   // when the last record in line was read; zero in a life that had none yet
@@ -135,12 +146,24 @@ type Stream struct {
 
 	listing sync.WaitGroup // lists that the Reflector no longer waits for
 
-	mu        sync.Mutex    // guards the following
-	due       []change.Owed // reconciles to run before the next watch; those for all sinks first
-	running   int           // so many of the first are being run
-	stopWatch context.CancelFunc
-	since     time.Time // answers of the server to earlier questions say nothing
-	emptyRuns int       // watches in a row that ended at once with nothing
+	turns   turns    // guards cursor, proof and heard while there is a reader, and the following: see turn.go
+	recent  recent   // what was told while a snapshot is read
+	beside  *reading // nil while none is
+	begun   int64    // when the newest run began, in ms since 1970: each has its own
+	watches int      // that were opened
+	open    int      // the number of the one that is, 0 for none
+
+	moved chan struct{} // buffered 1: the watch has moved, and the reader may wait for that
+
+	mu         sync.Mutex // guards the following
+	reconciles agenda     // for all sinks, before the next watch
+	snapshots  agenda     // for some, beside it
+	reader     reader
+	aside      context.Context // of a reader; nil while none may begin
+	stopWatch  context.CancelFunc
+	refused    error     // why the stream is not read any more; nil while it is
+	since      time.Time // answers of the server to earlier questions say nothing
+	emptyRuns  int       // watches in a row that ended at once with nothing
 }
 
 // NewStream returns a stream that is not running.
@@ -151,6 +174,7 @@ func NewStream(config Config) *Stream {
 		epoch:      config.ClusterUID,
 		minSilence: minSilence,
 		stopWatch:  func() {},
+		turns:      newTurns(), moved: make(chan struct{}, 1),
 	}
 	sameCluster := change.ClusterOf(config.Saved.Epoch) == config.ClusterUID
 	if sameCluster {
@@ -158,15 +182,15 @@ func NewStream(config Config) *Stream {
 	}
 	switch {
 	case config.Saved.ResourceVersion == "" && !s.isEmpty(): // an initial snapshot whose version nobody saved
-		s.due = []change.Owed{{Reason: change.Stale}}
+		s.reconciles.add(change.Owed{Reason: change.Stale})
 	case config.Saved.ResourceVersion == "":
-		s.due = []change.Owed{{Reason: change.Initial}}
+		s.reconciles.add(change.Owed{Reason: change.Initial})
 	case !sameCluster:
-		s.due = []change.Owed{{Reason: change.Epoch}}
+		s.reconciles.add(change.Owed{Reason: change.Epoch})
 	case config.Saved == change.InitialPosition(config.Saved.ResourceVersion, s.epoch, config.Selection.String()):
-		s.due = []change.Owed{{Reason: change.Initial}}
+		s.reconciles.add(change.Owed{Reason: change.Initial})
 	case config.Saved.Selector != config.Selection.String():
-		s.due = []change.Owed{{Reason: change.Stale}}
+		s.reconciles.add(change.Owed{Reason: change.Stale})
 	}
 	return s
 }
@@ -185,6 +209,7 @@ func (s *Stream) Run(ctx context.Context, line Line) error {
 	})
 	reflector.RunWithContext(ctx)
 	s.listing.Wait()
+	s.stopReader()
 	s.leaveGate()
 	return nil
 }
@@ -232,6 +257,7 @@ func (s *Stream) enter(ctx context.Context, rec *change.Record) error {
 	if s.heard = rec.Received; s.heard.IsZero() { // a bookmark
 		s.heard = time.Now()
 	}
+	s.recent.note(rec)
 	return nil
 }
 

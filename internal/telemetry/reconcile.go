@@ -14,7 +14,10 @@ func (t ofStreams) Reconciling(stream change.Stream, snapshot *change.Snapshot) 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
-	s.State, s.sign, s.corrections = snapshotting, time.Now(), 0
+	s.sign, s.corrections = time.Now(), 0
+	if !snapshot.Reason.Full() { // which is read beside the watch
+		s.State = snapshotting
+	}
 	if snapshot.Reason == change.Epoch {
 		t.ClusterUID = snapshot.Epoch
 	}

@@ -26,6 +26,7 @@ type course struct {
 	gap      *frame // announced, and its reconcile has not begun
 	open     *span
 	position uint64 // of the newest record of the watch, or of the newest finished reconcile
+	early    *event // a record of the watch before the first reconcile
 	first    uint64 // the version of the first initial snapshot: what was before it is no change
 	anew     int    // the place where the newest finished reconcile began that was another exporter's first
 	// in place of position where there are partitions: of the newest record of the watch in each
@@ -35,6 +36,16 @@ type course struct {
 // announced says whether a reconcile of the reason follows a gap.
 func announced(reason string) bool {
 	return !slices.Contains([]string{"initial", "newsink", "requested", "resync"}, reason)
+}
+
+// isOwed says whether a full snapshot of the reason is for a sink that lacks objects.
+func isOwed(reason string) bool {
+	return slices.Contains([]string{"newsink", "lost", "absent"}, reason)
+}
+
+// isFull says whether a reconcile of the reason is a full snapshot for a sink, which is read beside the watch.
+func isFull(reason string) bool {
+	return isOwed(reason) || reason == "requested" || reason == "resync"
 }
 
 // take follows one event, and returns what is wrong with its place.
@@ -73,6 +84,11 @@ func (c *course) begin(e *event) error {
 	c.open = &span{id: e.Snapshot, reason: f.Reason, place: e.place, to: parseVersion(f.ResourceVersion)}
 	gap := c.gap
 	c.gap = nil
+	if early := c.early; early != nil {
+		if c.early = nil; f.Reason != "newsink" && f.Reason != "lost" {
+			return fmt.Errorf("a record of the watch stands before the first reconcile, which is of reason %s:\n%s", f.Reason, early)
+		}
+	}
 	switch {
 	case f.Reason == "resync" && !c.drift:
 		return fmt.Errorf("nobody asked for a resync")
@@ -122,8 +138,11 @@ func (c *course) object(e *event) error {
 		}
 		return nil
 	}
-	if c.open != nil || len(c.spans) == 0 {
-		return fmt.Errorf("a record of the watch stands within a reconcile, or before the first")
+	if c.open != nil && !isFull(c.open.reason) {
+		return fmt.Errorf("a record of the watch stands within a reconcile")
+	}
+	if c.open == nil && len(c.spans) == 0 && c.broken == 0 {
+		c.early = e
 	}
 	// Events that expire together are deleted in one transaction, and share its version.
 	shared := e.op() == "deleted" && e.Resource == "events" && e.version() == c.position && c.position > c.newest()

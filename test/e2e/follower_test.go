@@ -91,6 +91,14 @@ func (f *follower) awaitObjects(t *testing.T, x *exporter, uids ...string) {
 	}
 }
 
+// awaitEnd returns when a full snapshot of the resource and the reason has ended.
+func (f *follower) awaitEnd(t *testing.T, x *exporter, resource, reason string) {
+	t.Helper()
+	f.await(t, x, "the end of a snapshot of "+resource, func(e *event) bool {
+		return e.op() == "snapshot.end" && e.kind() == resource && e.Reason == reason
+	})
+}
+
 // awaitMore returns when there are so many events.
 func (f *follower) awaitMore(t *testing.T, x *exporter, events int) {
 	t.Helper()

@@ -135,6 +135,9 @@ func (j *judge) judgeCourse(resource string, c *course) {
 	if c.open != nil && c.open.reason != "resync" || c.gap != nil { // a stop may break a resync, whose turn comes again
 		j.fault("%s ends within a reconcile or a gap", resource)
 	}
+	if c.early != nil {
+		j.fault("%s has records of the watch, and no reconcile:\n%s", resource, c.early)
+	}
 	for _, s := range c.spans {
 		if announced(s.reason) && !j.gaps {
 			j.fault("%s has a reconcile of reason %s, and nothing was lost", resource, s.reason)
@@ -233,10 +236,16 @@ func (j *judge) judgeMissing(h *history, c *course, delivered map[uint64]bool, f
 		}
 	}
 	for _, s := range c.spans {
-		if at, listed, sure := h.at(s.to); listed && sure && !delivered[at.number] {
+		if at, listed, sure := h.at(s.to); listed && sure && !delivered[at.number] && !(isOwed(s.reason) && overtaken(h, delivered, s.to)) {
 			fault("version %d is missing, and was in the list at %d", at.number, s.to)
 		}
 	}
+}
+
+// overtaken says whether the object was told in a version that is newer than the list of a full snapshot, or is gone:
+// the watch may have told of it before the snapshot came to it.
+func overtaken(h *history, delivered map[uint64]bool, list uint64) bool {
+	return h.gone || slices.ContainsFunc(h.versions, func(v version) bool { return v.number > list && delivered[v.number] })
 }
 
 func (j *judge) fault(format string, args ...any) {

@@ -36,6 +36,7 @@ func kafkaLosesData(t *testing.T, c *kafka.Cluster) {
 	r.topics[0] = r.topics[0].again()
 	r.writer.change(t, 5)
 	r.await(r.writer.finish(t)...)
+	r.awaitMended(r.topics[:1])
 	r.awaitTransactions(c, whole)
 	r.expectLost(r.judge(true), 1, 0)
 
@@ -48,17 +49,21 @@ func kafkaLosesData(t *testing.T, c *kafka.Cluster) {
 		r.exporter.signal(t, syscall.SIGCONT)
 	}
 	r.topics[0], r.topics[1] = r.topics[0].again(), r.topics[1].again()
-	for _, resource := range r.names() {
-		for _, sink := range r.topics {
-			sink.await(t, r.exporter, "the snapshot of "+resource, func(e *event) bool {
-				return e.op() == "snapshot.end" && e.Reason == "lost" && e.kind() == resource
-			})
-		}
-	}
+	r.awaitMended(r.topics)
 	r.settle()
 	r.stopIdle()
 	r.awaitTransactions(c, whole)
 	r.expectLost(r.judge(true), 1, 1)
+}
+
+// awaitMended returns when each of the sinks has a whole snapshot of each resource behind what it lost.
+func (r *rig) awaitMended(sinks []*follower) {
+	r.t.Helper()
+	for _, resource := range r.names() {
+		for _, sink := range sinks {
+			sink.awaitEnd(r.t, r.exporter, resource, "lost")
+		}
+	}
 }
 
 // expectLost wants so many gaps of reason lost in the logs of the sinks in Kafka, and none in the file.

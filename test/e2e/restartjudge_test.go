@@ -23,6 +23,7 @@ type restartJudge struct {
 	lives     []life
 
 	stretches []stretch
+	frames    []frameOf
 	told      map[said]bool
 	expected  int // versions that no gap covers
 
@@ -46,6 +47,7 @@ func (j *restartJudge) fault(format string, args ...any) {
 
 // hear judges the records one after the other; of a key they are in order.
 func (j *restartJudge) hear(events []event) {
+	j.findFrames(events)
 	for i := range events {
 		e := &events[i]
 		switch {
@@ -75,7 +77,7 @@ func (j *restartJudge) follow(e *event) {
 		// Both came and went while the sink was absent, or before it was whole again.
 	case held != nil && held.UID != e.UID:
 		j.fault("the name was another object's, of which no delete was told:\n%s\n%s", held, e)
-	case before == nil && gone && !e.FinalStateUnknown && !j.merged(e):
+	case before == nil && gone && !e.FinalStateUnknown && !j.merged(e) && !j.isIncomplete(e):
 		j.fault("a delete of what was never told:\n%s", e)
 	case before == nil, gone && j.merged(e):
 	case gone && before.op() == "deleted":

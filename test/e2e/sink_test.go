@@ -15,7 +15,7 @@ func TestI4ANewSinkGetsItsSnapshotThoughTheExporterIsKilled(t *testing.T) {
 	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
 	r.exporter.stop(t)
 	r.exporter.sinks = both
-	r.killWithin(network, someBytes)
+	r.killWithin(network, "newsink")
 	r.judge(false)
 }
 
@@ -30,15 +30,15 @@ func TestI4ALostLogIsAGapThoughTheExporterIsKilled(t *testing.T) {
 	}
 	r.writer.disturb(t)
 	r.stream = followStream(r.broker)
-	r.killWithin(network, someBytes)
+	r.killWithin(network, "lost")
 	r.judge(true)
 }
 
-// killWithin starts the exporter, kills it when so many bytes have gone to the NATS server, and lets it finish in
-// another life.
-func (r *rig) killWithin(network *proxy, bytes int) {
+// killWithin starts the exporter, kills it when some bytes have gone to the NATS server, and lets it finish in another
+// life, up to the end of the full snapshots of the reason.
+func (r *rig) killWithin(network *proxy, reason string) {
 	r.t.Helper()
-	network.allow(bytes)
+	network.allow(someBytes)
 	r.exporter.start(r.t)
 	eventually(r.t, deliveryLimit, "the network is exhausted", network.exhausted)
 	r.exporter.process.Kill()
@@ -46,6 +46,9 @@ func (r *rig) killWithin(network *proxy, bytes int) {
 	network.allow(-1)
 	r.exporter.start(r.t)
 	r.await(r.writer.finish(r.t)...)
+	for _, resource := range r.resources() {
+		r.stream.awaitEnd(r.t, r.exporter, kubectlName(resource), reason)
+	}
 	r.exporter.stop(r.t)
 }
 

@@ -104,6 +104,9 @@ func TestJudgeAcceptsWhatIsRight(t *testing.T) {
 	if faults := newTrial().faults(); faults != "" {
 		t.Error(faults)
 	}
+	if faults := newSinkTrial().faults(); faults != "" {
+		t.Error(faults)
+	}
 	corrected := newTrial()
 	corrected.drift = true
 	corrected.correct()
@@ -119,6 +122,20 @@ func TestJudgeAcceptsWhatIsRight(t *testing.T) {
 	if faults := mended.faults(); faults != "" {
 		t.Error(faults)
 	}
+}
+
+// newSinkTrial is what a new sink is told: changes of the watch before its snapshot and within it. One object is
+// changed before the snapshot comes to it, and one is gone by then.
+func newSinkTrial() *trial {
+	t := newTrial()
+	t.events = nil
+	t.tell("updated", "u1", 12, "")
+	t.tell("snapshot.begin", "", 12, "newsink")
+	t.tell("updated", "u2", 13, "")
+	t.tell("updated", "u1", 15, "")
+	t.tell("deleted", "u1", 18, "")
+	t.tell("snapshot.end", "", 12, "newsink")
+	return t
 }
 
 // A reconcile names the newest version that any sink was given, also one that nobody but the exporter was told of.
@@ -157,6 +174,9 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 		"version 10 is replaced by a list at 12":     func(t *trial) { t.events[0].Data = []byte(`{"resourceVersion":"12","reason":"initial"}`) },
 		"stands outside it":                          func(t *trial) { t.drop("snapshot.begin", 11) },
 		"within a reconcile":                         func(t *trial) { t.drop("snapshot.end", 11) },
+		"and no reconcile":                           func(t *trial) { t.events = t.events[4:] },
+		"before the first reconcile, which is of":    func(t *trial) { t.events = append(t.events[4:5:5], t.events...) },
+		"ends within a reconcile":                    func(t *trial) { t.tell("snapshot.begin", "", 18, "requested") },
 		"the data are of another object":             func(t *trial) { t.events[4].Data = t.events[5].Data },
 		`version 12 says "z", want "y"`:              func(t *trial) { t.histories["u1"].versions[1].mark = "y"; t.remark(4, "z") },
 		"the header says other":                      func(t *trial) { t.events[4].header = "other" },

@@ -24,6 +24,7 @@ type apiServer struct {
 	etcd   *etcd
 	window int       // the oldest revision from which the watch cache can continue
 	down   time.Time // nobody answers before
+	silent time.Time // no watch says anything before
 	// faults that the script has ordered, each for the next requests of its kind
 	refuse, fail, empty, goneStatus, cutPage int
 	drop, duplicate                          map[string]int // by resource: the next frames of a watch
@@ -54,6 +55,16 @@ func newAPIServer(w *world) *apiServer {
 func (s *apiServer) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// lag keeps the watches from saying anything for a while; lists are answered.
+func (s *apiServer) lag(d time.Duration) {
+	s.silent = time.Now().Add(d)
+	time.AfterFunc(d, func() {
+		s.world.mu.Lock()
+		defer s.world.mu.Unlock()
+		s.wake()
+	})
 }
 
 // restart forgets the watch cache and cuts all watches.
@@ -222,12 +233,25 @@ func (s *apiServer) list(of place, q url.Values) *http.Response {
 	switch {
 	case rev > s.etcd.rev:
 		return status(504, "Timeout", "Too large resource version")
+	case rev == newest:
+		rev = s.etcd.rev
+	case rev < s.etcd.compacted && last != "" && of.resource == pods: // an inconsistent list goes on
+		return expired(tokenOf(of.resource, newest, last))
 	case rev < s.etcd.compacted:
 		return status(410, "Expired", "The resourceVersion for the provided list is too old.")
 	}
 	limit, _ := strconv.Atoi(q.Get("limit"))
 	s.asked[of.resource] = true
 	return page(s, of, rev, last, min(limit, pageLimit))
+}
+
+// newest is the revision of a list that goes on at whatever the server has when it is asked.
+const newest = -1
+
+// expired is kube-apiserver's answer to a continue token that is too old: another that goes on.
+func expired(token string) *http.Response {
+	text := strings.Replace(statusJSON(410, "Expired", "The provided continue parameter is too old."), `"metadata":{}`, `"metadata":{"continue":"`+token+`"}`, 1)
+	return &http.Response{StatusCode: 410, Header: header(), Body: io.NopCloser(strings.NewReader(text))}
 }
 
 // token is how kube-apiserver continues a list: with the range of keys that follows.

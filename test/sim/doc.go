@@ -12,6 +12,9 @@
 // change behind its first begin is missing without a gap. Some have a server that lists by namespace and name. In some
 // the server comes to prefer another version of a resource, in which the exporter then goes on.
 //
+// In some worlds full snapshots of many pages are asked for while the objects change, the server forgets the version of
+// the list, and the watch lags behind it.
+//
 // In some worlds namespaces are configured, a stream each. In some streams leave the configuration for a life and come
 // back; in some namespaces become all, or the reverse. What is not configured in the last life stays as the sinks were
 // told last, and nobody asks whether that is still so.
@@ -51,4 +54,13 @@
 //	saved pending snapshots of a stream that goes on   109    today's rules for what is on disk       31
 //	what a log has of a stream that left   462    what its disk has                      425
 //	what a stream inherits                   6    the objects among that                  78
+//	a snapshot leaves to the watch what is ahead of it 213
+//	what the watch told since the list       2    deletes among that                       5
+//	what was told since the mark             2    the mark itself                          4
+//	what is held, or a sink's alone, before a change of the watch 13
+//	draining before the gap of one sink     16
+//	what is not listed waits for the watch 849    and is told then                       681
+//
+// Not noticed in 2,000 seeds, and held by tests of internal/source alone: that a snapshot ends behind what it left to
+// the watch, that a page is compared beside one watch, and the delete of an object whose name another has got.
 package sim

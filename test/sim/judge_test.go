@@ -291,7 +291,7 @@ func (j *judge) arranged(l *life, store *checkpoint.Store) {
 func readStream(store *checkpoint.Store, name string) (*savedStream, error) {
 	position, _, err := store.Position(name)
 	found := &savedStream{position: position, inventory: map[string]string{}}
-	for entry, scanErr := range store.Scan(name) {
+	for entry, scanErr := range store.Scan(name, "") {
 		if scanErr != nil {
 			return nil, scanErr
 		}

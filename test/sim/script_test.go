@@ -181,6 +181,9 @@ func generate(seed uint64) script {
 	if many := (generator{Rand: rand.New(rand.NewPCG(seed, 3000))}); many.chance(15) {
 		many.interrupt(&s)
 	}
+	if beside := (generator{Rand: rand.New(rand.NewPCG(seed, 11_000))}); beside.chance(25) {
+		beside.snapshots(&s)
+	}
 	if how != "" {
 		generator{Rand: rand.New(rand.NewPCG(seed, 9000))}.configure(&s, how)
 	}
@@ -235,6 +238,32 @@ func (g generator) interrupt(s *script) {
 			}
 		}
 		s.Lives = slices.Insert(s.Lives, 0, l)
+	}
+}
+
+// snapshots asks for full snapshots, of many pages, while the objects change and the server forgets. It is chosen by a
+// source of its own.
+func (g generator) snapshots(s *script) {
+	if s.Many == 0 {
+		s.Many = 6 + g.IntN(20)
+	}
+	all := append(manyKeys(s.Many), keys()...)
+	for i := range s.Lives {
+		if g.chance(50) {
+			continue
+		}
+		l := &s.Lives[i]
+		during := []action{{Do: "settle"}, {Do: "request"}}
+		for range 4 + g.IntN(16) {
+			resource, key, pause := pick(g, pods, pods, pods, events), pick(g, all...), pick(g, 0, 0, 1, 2, 4)
+			during = append(during, action{Do: pick(g, "put", "put", "delete", "recreate"), Resource: resource, Key: key, N: pause})
+			if g.chance(25) {
+				during = append(during, pick(g,
+					action{Do: "compact"}, action{Do: "compact"}, action{Do: "lose", Resource: pods, N: 1}, action{Do: "bookmark"}, action{Do: "restart", N: 0}, action{Do: "restart", N: 1},
+					action{Do: "cutpage", N: 1}, action{Do: "fail", N: 1}, action{Do: "request"}, action{Do: "lag", N: pick(g, 5, 20, 60)}))
+			}
+		}
+		l.Actions = slices.Insert(l.Actions, g.IntN(len(l.Actions)+1), during...)
 	}
 }
 

@@ -160,9 +160,24 @@ func (v *verdict) narrow(key string, records []told) {
 			v.start, v.begin, first = at, &t, began(t.snapshot)
 		}
 	}
+	if v.begin == nil {
+		v.start = v.compared()
+	}
 	if len(v.frames) == 0 && len(records) > 0 && v.judge.world.script.changes(v.resource) {
 		v.start = records[0].rev // from the sink's disk, and the frames there were of a stream that has left
 	}
+}
+
+// compared is the revision of the first reconcile for all sinks that a sink met before a snapshot of its own, which is
+// given beside the watch: from there on it was told everything.
+func (v *verdict) compared() (rev int) {
+	first := math.MaxInt
+	for _, t := range v.frames {
+		if t.op == "gap" && t.reason == "gone" && began(t.snapshot) < first {
+			rev, first = t.rev, began(t.snapshot)
+		}
+	}
+	return rev
 }
 
 // begins says whether the sink's knowledge of an object may begin with the frame, and with which revision. A snapshot
@@ -207,7 +222,11 @@ func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 	for _, t := range records {
 		if t.op == "deleted" && t.unseen {
 			if (v.coalesces() || v.damaged() || v.owed(&t) || v.noted[t.uid]) && (deleted || t.uid != last.uid) {
-				continue // the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
+				// the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
+				if v.coalesces() && !deleted && v.neverDeleted(history, last.uid) {
+					deleted, holds = true, false // of the object behind it, which was merged away: whoever folds by key knows
+				}
+				continue
 			}
 			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
 			newer := t.rev > last.rev && !v.damaged() && !v.wasKnown(history, &t) && !v.wasAbsent(&t)
@@ -230,6 +249,13 @@ func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 		holds = t.op != "deleted" && (holds || t.op != "gap")
 	}
 	return last, deleted || !holds && last.op == "gap"
+}
+
+// neverDeleted says whether the server lost the delete of the object, so that nobody could tell it.
+func (v *verdict) neverDeleted(history []event, uid string) bool {
+	return slices.ContainsFunc(history, func(ev event) bool {
+		return ev.uid == uid && ev.what == "DELETED" && v.judge.world.server.lost[v.resource][ev.rev]
+	})
 }
 
 // wasKnown says whether the delete names a state that another sink was given, or one that may have been merged away.
@@ -376,11 +402,21 @@ func (v *verdict) excused(ev *event, t *told) bool {
 		if v.resource == events && ev.what == "DELETED" {
 			from-- // a position within the deletes of one revision
 		}
-		if g.reason == "epoch" || g.reason == "lost" {
+		if g.reason == "epoch" || g.reason == "lost" || g.reason == "absent" && v.leftBefore(&g) {
 			from = 0 // of a timeline that is over, of a log that is cut
 		}
 		if g.op == "gap" && from < ev.rev && ev.rev <= g.rev && (t == nil || g.order < t.order || len(v.log.partitions) > 1 || g.reason == "lost") {
 			return true
+		}
+	}
+	return false
+}
+
+// leftBefore says whether the sink left in another timeline than the one of the gap with which it returns.
+func (v *verdict) leftBefore(gap *told) bool {
+	for _, t := range slices.Backward(v.records) {
+		if t.resource == gap.resource && t.order < gap.order {
+			return t.cluster != gap.cluster
 		}
 	}
 	return false

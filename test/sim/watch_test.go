@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // watchBody is the body of one watch. Frames are made when they are read, so a client that does not read holds nothing.
@@ -65,7 +66,7 @@ func (b *watchBody) take(p []byte) (int, <-chan struct{}, error) {
 	if b.life.dead {
 		return 0, nil, errDead
 	}
-	if b.pending == "" && !b.ended {
+	if b.pending == "" && !b.ended && !time.Now().Before(b.server.silent) {
 		b.next()
 		if b.pending != "" {
 			if err := b.life.stepLocked("api"); err != nil {

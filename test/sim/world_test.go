@@ -259,6 +259,8 @@ func (w *world) faultServer(a action) bool {
 		s.duplicate[a.Resource] = a.N
 	case "lose":
 		s.drop[a.Resource] = a.N
+	case "lag":
+		s.lag(time.Duration(a.N) * time.Millisecond)
 	case "version":
 		s.prefer(w.life, a.Resource)
 	case "deaf":

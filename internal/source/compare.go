@@ -1,0 +1,191 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// errTooRecent says that more was changed since the mark than may be remembered (I6).
+var errTooRecent = errors.New("too much was changed while the snapshot was read")
+
+// compareOne compares an object of the page with what was told last of its key. The caller has the turn.
+func (r *reading) compareOne(ctx context.Context, object *frame.Object) error {
+	if object.Name == "" {
+		return r.listedNobody(ctx, cmp.Or(object.Err, errNoName))
+	}
+	if err := r.checkVersion(object, r.newest); err != nil {
+		return err
+	}
+	key := change.Key{Namespace: object.Namespace, Name: object.Name}
+	joined := key.String()
+	if again, err := r.repeated.has(joined, r.inventory.listed); again || err != nil {
+		return err
+	}
+	entry, found, err := r.inventory.find(key, func(passed change.Entry) error { return r.pass(ctx, passed) })
+	if err != nil {
+		return err
+	}
+	r.done = joined
+	l := listing{uid: object.UID, version: object.ResourceVersion, list: r.list, position: r.cursor.position.ResourceVersion}
+	l.last, l.exists, l.deleted = r.recent.told(key, entry, found)
+	return r.act(ctx, object, &l)
+}
+
+// repetition is what a page that is read again repeats: the keys up to the last one that was compared.
+type repetition struct {
+	upTo string // the joined key, "" where nothing is repeated
+	last string
+}
+
+// has says whether the joined key was compared before; listed are those that were, where the list is not sorted.
+func (r *repetition) has(joined string, listed map[string]struct{}) (bool, error) {
+	if listed != nil {
+		_, again := listed[joined]
+		return again, nil
+	}
+	if r.upTo == "" || joined > r.upTo {
+		r.upTo = ""
+		return false, nil
+	}
+	if joined <= r.last {
+		return false, errUnsorted
+	}
+	r.last = joined
+	return true, nil
+}
+
+// act does what the verdict asks for.
+func (r *reading) act(ctx context.Context, object *frame.Object, l *listing) error {
+	key := change.Key{Namespace: object.Namespace, Name: object.Name}
+	verdict := l.judge()
+	switch verdict {
+	case ahead:
+		r.until = newerVersion(r.until, l.version)
+		fallthrough
+	case outdated:
+		r.forgetSinkOnly(key, l.uid)
+		return nil
+	case another:
+		if err := r.emitDeleted(ctx, l.last); err != nil {
+			return err
+		}
+		l.last = change.Entry{}
+	}
+	if err := r.emitSinkOnly(ctx, key, l.uid); err != nil {
+		return err
+	}
+	if verdict == unchanged {
+		return r.emitSync(ctx, object)
+	}
+	return r.emitReplaced(ctx, object, l.last)
+}
+
+func newerVersion(a, b string) string {
+	if change.CompareVersions(a, b) > 0 {
+		return a
+	}
+	return b
+}
+
+// suspect is an object that the sinks have and that was not listed. Once the watch has passed the version of the list
+// and has not told that the object is gone, nobody will.
+type suspect struct {
+	entry change.Entry
+	list  string // "" until it is known
+}
+
+// suspect takes an entry of the inventory that was not listed.
+func (r *reading) suspect(ctx context.Context, entry change.Entry) error {
+	s := suspect{entry, r.newest}
+	settled, err := r.settle(ctx, &s)
+	if settled || err != nil {
+		return err
+	}
+	if len(r.suspects) == maxPassed {
+		return fmt.Errorf("compare %s: more than %d objects wait for the watch to tell that they are gone", r.stream, maxPassed)
+	}
+	r.suspects = append(r.suspects, s)
+	return nil
+}
+
+// settle tells that the object is gone, where that is certain, and says whether nothing is open about it any more.
+func (r *reading) settle(ctx context.Context, s *suspect) (settled bool, err error) {
+	last, exists, _ := r.recent.told(s.entry.Key, s.entry, true)
+	switch {
+	case !exists:
+		return true, nil
+	case s.list == "" || !r.reached(s.list):
+		return false, nil
+	}
+	entry, found, err := r.Inventory.Lookup(r.stream.String(), s.entry.Key)
+	if err != nil {
+		return false, fmt.Errorf("look up %s in the inventory of %s: %w", s.entry.Key, r.stream, err)
+	}
+	last, exists, _ = r.recent.told(s.entry.Key, entry, found)
+	if !exists || change.CompareVersions(last.ResourceVersion, s.list) > 0 {
+		return true, nil
+	}
+	return true, r.emitDeleted(ctx, last)
+}
+
+// settleAll settles what can be.
+func (r *reading) settleAll(ctx context.Context) error {
+	open := r.suspects[:0]
+	for i := range r.suspects {
+		settled, err := r.settle(ctx, &r.suspects[i])
+		if err != nil {
+			return err
+		}
+		if !settled {
+			open = append(open, r.suspects[i])
+		}
+	}
+	r.suspects = open
+	return nil
+}
+
+// reached says whether the watch has told all that happened up to the version.
+func (r *reading) reached(version string) bool {
+	at := r.cursor.position
+	order := change.CompareVersions(at.ResourceVersion, version)
+	return order > 0 || order == 0 && at.Complete || r.silent
+}
+
+// hasPassed says whether the list is behind the key.
+func (r *reading) hasPassed(key change.Key) bool {
+	return r.inventory.listed == nil && key.String() <= r.done
+}
+
+// meets prepares for a record of the watch: what is held of its key goes first, and what a sink alone has under it is
+// told to be gone, unless the record tells that itself. The caller has the turn.
+func (r *reading) meets(ctx context.Context, rec *change.Record) error {
+	sinkOnly, found := r.sinkOnly[rec.Key]
+	if !found && !r.holds(rec.Key) {
+		return nil
+	}
+	delete(r.sinkOnly, rec.Key)
+	for _, object := range sinkOnly {
+		if object.UID == rec.UID {
+			continue
+		}
+		if err := r.emitGone(ctx, object.Entry, object.Sink); err != nil {
+			return err
+		}
+	}
+	return r.release(ctx)
+}
+
+// holds says whether a record of the key is held.
+func (r *reading) holds(key change.Key) bool {
+	for _, rec := range r.held {
+		if rec.Key == key {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,68 @@
+package source
+
+import "context"
+
+// mark is a point behind which all is delivered and saved at some time, while the watch goes on. The zero value is no
+// mark.
+type mark struct {
+	stop  context.CancelFunc
+	saved chan error // buffered 1; nil where nobody waits
+}
+
+// setMark makes a mark beside the watch that is open, when the one before is saved.
+func (r *reading) setMark(ctx context.Context) error {
+	if err := r.mark.wait(); err != nil {
+		return err
+	}
+	if err := r.awaitWatch(ctx); err != nil {
+		return err
+	}
+	defer r.turns.give()
+	r.forgetWaiting()
+	r.watch = r.open
+	if err := r.settleAll(ctx); err != nil {
+		return err
+	}
+	r.recent.next(r.hasPassed)
+	draining, stop := context.WithCancel(ctx)
+	r.mark = mark{stop: stop, saved: make(chan error, 1)}
+	go func(saved chan<- error) { saved <- r.drain(draining) }(r.mark.saved)
+	return nil
+}
+
+// wait returns when all before the mark is saved.
+func (m *mark) wait() error {
+	if m.saved == nil {
+		return nil
+	}
+	err := <-m.saved
+	m.stop()
+	m.saved = nil
+	return err
+}
+
+// drop forgets the mark.
+func (m *mark) drop() {
+	if m.saved != nil {
+		m.stop()
+		_ = m.wait() // it was stopped
+	}
+}
+
+// awaitWatch returns with the turn when a watch is open.
+func (r *reading) awaitWatch(ctx context.Context) error {
+	for {
+		if _, err := r.takeTurn(ctx); err != nil {
+			return err
+		}
+		if r.open != 0 {
+			return nil
+		}
+		r.turns.give()
+		select {
+		case <-r.moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

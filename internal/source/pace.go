@@ -1,0 +1,47 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A snapshot goes ahead of its sinks as far as they take in about maxWait: live changes wait behind it for that long.
+const (
+	leastAhead = 64 << 10
+	mostAhead  = 4 << 20
+	minWait    = 10 * time.Millisecond
+	maxWait    = 25 * time.Millisecond
+)
+
+// pace is how many bytes of a snapshot may wait for a sink. The zero value is ready for use.
+type pace struct{ ahead int }
+
+// limit is how many may wait now.
+func (p *pace) limit() int { return max(p.ahead, leastAhead) }
+
+// waited notes how long it took until half of them were taken.
+func (p *pace) waited(d time.Duration) {
+	switch {
+	case d < minWait:
+		p.ahead = min(2*p.limit(), mostAhead)
+	case d > maxWait:
+		p.ahead = max(p.limit()/2, leastAhead)
+	}
+}
+
+// awaitSinks returns when each sink that the snapshot is for has room for more of it. Nobody's turn is held meanwhile,
+// so the watch goes on.
+func (r *reading) awaitSinks(ctx context.Context) error {
+	for _, p := range r.parts {
+		began := time.Now()
+		waited, err := r.line.Pace(ctx, p.owed.Sink, p.pace.limit())
+		if err != nil {
+			return fmt.Errorf("wait for sink %s: %w", p.owed.Sink, err)
+		}
+		if waited {
+			p.pace.waited(time.Since(began))
+		}
+	}
+	return nil
+}

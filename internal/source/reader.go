@@ -1,0 +1,167 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// reader gives full snapshots beside the watch, in a goroutine of its own while there are any. Stream.mu guards it. The
+// zero value is no reader.
+type reader struct {
+	stop context.CancelFunc // nil where none runs
+	over chan struct{}      // closed when it is over
+}
+
+// end makes the reader end, if there is one.
+func (r *reader) end() {
+	if r.stop != nil {
+		r.stop()
+	}
+}
+
+// wakeReader begins to read where a snapshot is due and none is read. The first one waits for the first watch: it must
+// not cost the position. The caller holds mu.
+func (s *Stream) wakeReader() {
+	if s.reader.stop != nil || s.aside == nil || s.snapshots.isEmpty() {
+		return
+	}
+	ctx, stop := context.WithCancel(s.aside)
+	over := make(chan struct{})
+	s.reader = reader{stop, over}
+	go func() {
+		defer close(over)
+		defer stop()
+		s.readSnapshots(ctx)
+	}()
+}
+
+// letRead says that snapshots may be read beside the watch that was opened, for as long as ctx lives.
+func (s *Stream) letRead(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.aside = ctx
+	s.wakeReader()
+}
+
+// stopReader returns when nobody reads beside the watch.
+func (s *Stream) stopReader() {
+	s.mu.Lock()
+	s.aside = nil
+	s.reader.end()
+	over := s.reader.over
+	s.mu.Unlock()
+	if over != nil {
+		<-over
+	}
+}
+
+// readSnapshots gives all snapshots that are due.
+func (s *Stream) readSnapshots(ctx context.Context) {
+	for {
+		owed := s.beginSnapshots(ctx)
+		if owed == nil {
+			return
+		}
+		err := s.giveSnapshot(ctx, owed)
+		s.mu.Lock()
+		s.snapshots.done(err != nil)
+		s.mu.Unlock()
+	}
+}
+
+// beginSnapshots returns those that are due first, nil where the reader is over.
+func (s *Stream) beginSnapshots(ctx context.Context) []change.Owed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var owed []change.Owed
+	if ctx.Err() == nil {
+		owed = s.snapshots.begin()
+	}
+	if owed == nil {
+		s.reader.stop = nil
+	}
+	return owed
+}
+
+// giveSnapshot gives one full snapshot. It goes on behind failures, without another begin, until ctx ends or its list
+// turns out not to be sorted.
+func (s *Stream) giveSnapshot(ctx context.Context, due []change.Owed) error {
+	leave, err := s.Gate.enter(ctx, othersLast)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	r := &reading{due: due, Stream: s}
+	defer r.close(ctx)
+	for step := r.begin; step != nil; {
+		next, err := r.try(ctx, step)
+		if err != nil {
+			return err
+		}
+		step = next
+	}
+	return nil
+}
+
+// step does a part of a snapshot and returns what comes next, nil at the end. It can be tried again.
+type step func(context.Context) (next step, err error)
+
+// try does the step until it succeeds.
+func (r *reading) try(ctx context.Context, do step) (next step, err error) {
+	failed := false
+	err = backoff.RetryNotify(func() error {
+		next, err = do(ctx)
+		return r.repeats(ctx, err)
+	}, backoff.WithContext(snapshotBackoff(), ctx), func(err error, _ time.Duration) {
+		if failed = !errors.Is(err, errWatchEnded); failed {
+			r.Observer.Failed(r.stream, fmt.Errorf("read a snapshot of %s: %w", r.stream, err))
+		}
+	})
+	if failed && err == nil {
+		r.Observer.Watching(r.stream, r.snapshot.ResourceVersion) // it works again
+	}
+	return next, err
+}
+
+// repeats is the error, marked where the step is not to be tried again.
+func (r *reading) repeats(ctx context.Context, err error) error {
+	var unordered *UnorderedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errUnsorted):
+		r.unsorted.Store(true) // for good: this server does not sort
+	case errors.As(err, &unordered):
+		r.refuseAside(ctx, err)
+	case ctx.Err() == nil:
+		return err
+	}
+	return backoff.Permanent(err)
+}
+
+// snapshotBackoff is reflectorBackoff for the reader.
+func snapshotBackoff() backoff.BackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0),
+	)
+}
+
+// refuseAside refuses the stream, and ends its watch.
+func (r *reading) refuseAside(ctx context.Context, err error) {
+	turn, lost := r.takeTurn(ctx)
+	if lost != nil {
+		return
+	}
+	err = r.refuse(ctx, err)
+	turn()
+	r.Observer.Failed(r.stream, err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopWatch()
+}

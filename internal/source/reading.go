@@ -1,0 +1,361 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// reading is a full snapshot beside the watch. Each page of its list is read behind a mark: what was told before the
+// mark is in the inventory, and what was told since is remembered (recent). So it is known of each object what was told
+// last, and nothing need be drained or stopped.
+type reading struct {
+	*Stream
+	*run
+	due []change.Owed
+
+	at       page
+	list     string // the version that the page has at least
+	newest   string // the version that it has at most, "" while that is not known
+	done     string // the joined key that was compared last
+	repeated repetition
+	begun    bool // a part of the page was compared
+	watch    int  // the number of the watch that the page is read beside
+	mark     mark
+	waiting  []frame.Object // of the page, for the next turn
+	size     int            // their bytes
+	suspects []suspect
+	until    string // the watch is to pass this version before the snapshot ends
+	silent   bool   // the watch has had nothing to tell for long enough
+}
+
+// A turn compares a part of a page: small enough that no live change waits for it.
+const (
+	turnObjects = 32
+	turnBytes   = 128 << 10
+)
+
+// slowPage is how long a page may take before the next ones become smaller: an API server ends a list after a minute.
+const slowPage = 15 * time.Second
+
+// begin announces the snapshot. What its sinks have missed and what their logs have lost must be told of before any
+// other change, so where there is a gap the line is drained first.
+func (r *reading) begin(ctx context.Context) (step, error) {
+	give, err := r.takeTurn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	gap := r.due[0].Reason.Gap()
+	if gap {
+		if err := r.drain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r.list = r.cursor.position.ResourceVersion
+	r.run = r.newRun(r.due, r.list, nil)
+	r.run.gone = r.suspect
+	r.at, r.newest = page{limit: firstPage, exactly: r.list}, r.list
+	r.recent.begin()
+	r.beside = r
+	if gap {
+		r.sinkOnly = byKey(r.line.SinkOnly(r.stream))
+		r.dropComing()
+	}
+	if err := r.run.begin(ctx); err != nil {
+		return nil, err
+	}
+	return r.prepare, r.release(ctx) // of what is undeleted nothing is held back: what the watch tells comes behind it
+}
+
+// prepare returns when the inventory has all that was told before the begin.
+func (r *reading) prepare(ctx context.Context) (step, error) {
+	if err := r.setMark(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.mark.wait(); err != nil {
+		return nil, err
+	}
+	if r.snapshot.Reason.Gap() {
+		return r.read, nil
+	}
+	give, err := r.takeTurn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	r.sinkOnly = byKey(r.line.SinkOnly(r.stream))
+	r.dropComing()
+	return r.read, nil
+}
+
+// dropComing leaves those out of the sink-only objects that the watch brings again, or has told of since the mark.
+func (r *reading) dropComing() {
+	for key, sinkOnly := range r.sinkOnly {
+		_, told := r.recent.byKey[key]
+		sinkOnly = slices.DeleteFunc(sinkOnly, func(g change.SinkOnly) bool {
+			return told || !g.Undeleted && change.CompareVersions(g.ResourceVersion, r.list) > 0
+		})
+		if r.sinkOnly[key] = sinkOnly; len(sinkOnly) == 0 {
+			delete(r.sinkOnly, key)
+		}
+	}
+}
+
+// read compares one page.
+func (r *reading) read(ctx context.Context) (next step, err error) {
+	if err := r.checkCluster(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.setMark(ctx); err != nil {
+		return nil, err
+	}
+	began, n := time.Now(), 0
+	r.inventory.restart(r.done)
+	if r.repeated = (repetition{}); r.begun {
+		r.repeated.upTo = r.done
+	}
+	r.begun = true
+	meta, err := r.Client.list(ctx, r.Stream, r.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
+	switch err = r.countInexact(err); {
+	case isGone(err) || errors.Is(err, errTooRecent):
+		return r.read, r.listAgain(ctx, err)
+	case err != nil:
+		return nil, err
+	}
+	r.newest = meta.ResourceVersion
+	if err := r.compare(ctx, func() error { return r.turnPage(ctx, meta.Continue) }); err != nil {
+		return nil, err
+	}
+	r.begun = false
+	r.tellListed(n, &meta)
+	if r.at.token, r.at.limit = meta.Continue, nextLimit(r.at.limit, time.Since(began)); r.at.token == "" {
+		return r.end, nil
+	}
+	return r.read, nil
+}
+
+// nextLimit is the limit of the page behind one that took so long.
+func nextLimit(limit int, took time.Duration) int {
+	switch {
+	case took > slowPage:
+		return max(limit/2, firstPage)
+	case limit == firstPage:
+		return pageSize
+	}
+	return limit
+}
+
+// errOtherCluster says that another cluster has answered than the one whose history is read.
+var errOtherCluster = errors.New("another cluster answers at the server's address")
+
+// checkCluster asks who would answer. The watch may go on over an old connection.
+func (r *reading) checkCluster(ctx context.Context) error {
+	cluster := change.ClusterOf(r.epoch)
+	if cluster == "" {
+		return nil
+	}
+	uid, err := r.Client.clusterUID(ctx, time.Time{})
+	if err != nil {
+		return fmt.Errorf("ask the server which cluster it serves: %w", err)
+	}
+	if uid == cluster {
+		return nil
+	}
+	r.doubt()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopWatch() // whoever opens the next one finds out
+	return errOtherCluster
+}
+
+// listAgain makes the list go on at a newer version, where the server has forgotten its own: behind the page before, if
+// the server says how, or from the beginning. The rule holds for pages of any version.
+func (r *reading) listAgain(ctx context.Context, why error) error {
+	version, err := r.askVersion(ctx)
+	if err != nil {
+		return err
+	}
+	r.list, r.newest = version, version
+	r.at.token, r.at.exactly = "", version
+	var status apierrors.APIStatus
+	if errors.As(why, &status) && status.Status().ListMeta.Continue != "" {
+		r.at.token, r.at.exactly, r.newest = status.Status().ListMeta.Continue, "", ""
+	}
+	give, err := r.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer give()
+	r.recent.forgetDeletes() // which the newer list does not have
+	return nil
+}
+
+// take takes an object of the page, and compares those that wait when there are enough.
+func (r *reading) take(ctx context.Context, object *frame.Object) error {
+	r.waiting = append(r.waiting, *object)
+	if r.size += len(object.JSON); len(r.waiting) < turnObjects && r.size < turnBytes {
+		return nil
+	}
+	return r.compare(ctx, func() error { return nil })
+}
+
+// compare compares the objects that wait, in one turn, and then does what follows.
+func (r *reading) compare(ctx context.Context, then func() error) error {
+	if err := r.awaitSinks(ctx); err != nil {
+		return err
+	}
+	give, err := r.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer give()
+	switch {
+	case r.open != r.watch:
+		return errWatchEnded
+	case r.recent.isFull():
+		return errTooRecent
+	}
+	for i := range r.waiting {
+		if err := r.compareOne(ctx, &r.waiting[i]); err != nil {
+			return err
+		}
+	}
+	r.forgetWaiting()
+	return then()
+}
+
+func (r *reading) forgetWaiting() {
+	clear(r.waiting)
+	r.waiting, r.size = r.waiting[:0], 0
+}
+
+// turnPage concludes from the end of a page what was not listed.
+func (r *reading) turnPage(ctx context.Context, token string) error {
+	for i := range r.suspects {
+		if r.suspects[i].list == "" {
+			r.suspects[i].list = r.newest
+		}
+	}
+	if token != "" {
+		return r.proveOrder(ctx, token)
+	}
+	if err := r.emitPassed(ctx); err != nil {
+		return err
+	}
+	for entry, err := range r.inventory.rest() {
+		if err == nil {
+			err = r.suspect(ctx, entry)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end returns when the watch has passed all that the snapshot leaves to it, and ends the snapshot.
+func (r *reading) end(ctx context.Context) (step, error) {
+	for {
+		over, at, err := r.tryEnd(ctx)
+		if over || err != nil {
+			return nil, err
+		}
+		if err := r.await(ctx, at); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// stand is where the watch stood.
+type stand struct {
+	watch    int
+	position change.Position
+}
+
+func (r *reading) tryEnd(ctx context.Context) (over bool, at stand, err error) {
+	give, err := r.takeTurn(ctx)
+	if err != nil {
+		return false, at, err
+	}
+	defer give()
+	at = stand{r.open, r.cursor.position}
+	if err := r.settleAll(ctx); err != nil {
+		return false, at, err
+	}
+	passed := change.CompareVersions(at.position.ResourceVersion, r.until) >= 0
+	if len(r.suspects) > 0 || !passed || len(r.sinkOnly) > 0 && !r.reached(r.newest) {
+		return false, at, nil
+	}
+	return true, at, r.finish(ctx)
+}
+
+// finish tells of what is left, and of the end. The position is the watch's alone.
+func (r *reading) finish(ctx context.Context) error {
+	for key := range r.sinkOnly {
+		if err := r.emitSinkOnly(ctx, key, ""); err != nil {
+			return err
+		}
+	}
+	if err := r.releaseLast(ctx); err != nil {
+		return err
+	}
+	if err := r.emitFrames(ctx, change.SnapshotEnd, change.Position{}); err != nil {
+		return err
+	}
+	r.leaveWatch()
+	for _, p := range r.parts {
+		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
+	}
+	r.Observer.Reconciled(r.stream, r.snapshot)
+	return nil
+}
+
+// await returns when the watch may have moved. One that has been silent for long has nothing to tell any more of what
+// was before the list: the server that listed could read its etcd.
+func (r *reading) await(ctx context.Context, at stand) error {
+	silence := time.NewTimer(r.minSilence)
+	defer silence.Stop()
+	select {
+	case <-r.moved:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-silence.C:
+	}
+	give, err := r.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer give()
+	r.silent = at.watch != 0 && at == stand{r.open, r.cursor.position}
+	return nil
+}
+
+// leaveWatch ends what the watch does for the snapshot. The caller has the turn.
+func (r *reading) leaveWatch() {
+	r.beside = nil
+	r.recent.end()
+}
+
+// close ends the snapshot, complete or not. What is held was compared, and would be found again.
+func (r *reading) close(ctx context.Context) {
+	r.mark.drop()
+	if r.run == nil {
+		return
+	}
+	r.inventory.close()
+	r.turns.take()
+	defer r.turns.give()
+	if r.beside == r {
+		_ = r.release(ctx) // it fails where ctx has ended, and what is left is found again
+		r.leaveWatch()
+	}
+}
