@@ -30,9 +30,9 @@ func (a *assembly) prepare(images *line.Images, key []byte) (*selection.Follower
 		return nil, err
 	}
 	f := selection.NewFollower(selection.Setting{Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger})
-	gate := source.NewGate(listsAtOnce)
+	gate, rate := source.NewGate(listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
 	f.Build = func(s selection.Selected) (pipeline.Source, *source.Session, error) {
-		return a.source(&s, &means{client, gate, images, key, spread}, f)
+		return a.source(&s, &means{client, gate, rate, images, key, spread}, f)
 	}
 	return f, f.Adopt()
 }
@@ -57,6 +57,7 @@ func (a *assembly) manyStreams() int {
 type means struct {
 	client *source.Client
 	gate   *source.Gate
+	rate   *source.Rate
 	images *line.Images
 	key    []byte          // of the hashes
 	spread map[string]bool // the resources that the state has streams of single namespaces of
@@ -82,7 +83,7 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	}
 	session := source.NewSession(source.Config{
 		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Inventory: a.store, ClusterUID: a.cluster.uid,
-		Meet: a.cluster.meet(a.store), Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Images: selection.ImagesOf(wanted, m.images),
+		Meet: a.cluster.meet(a.store), Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Rate: m.rate, Images: selection.ImagesOf(wanted, m.images),
 	}, func() (source.Saved, error) { return selection.SavedOf(a.store, name, a.hasSink) })
 	return selection.SourceOf(wanted.Stream, session, shape), session, nil
 }

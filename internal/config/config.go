@@ -38,6 +38,7 @@ type Config struct {
 	Log       Log
 	RedactKey Secret // of the hashes of redacted values; "" is one of the state's own
 	Discovery Discovery
+	Snapshot  Snapshot
 
 	origin origin
 }
@@ -45,6 +46,11 @@ type Config struct {
 // Discovery is how the exporter learns what the API server serves.
 type Discovery struct {
 	Interval Duration // between two times that it is asked
+}
+
+// Snapshot is how full snapshots are read beside the watches.
+type Snapshot struct {
+	ObjectsPerSecond int // of all streams together; 0 is as fast as their sinks take them
 }
 
 // State is what outlives the process.
@@ -79,6 +85,7 @@ func (c *Config) keys() []key {
 			"The key of the hashes that replace redacted values. Set it if hashes must outlive the state or be equal " +
 				"in several clusters. Without it, a random key in the state."},
 		{"discovery", section(&c.Discovery), "How the exporter learns what the API server serves."},
+		{"snapshot", section(&c.Snapshot), "How full snapshots are read. Live changes never wait for them."},
 	}
 }
 
@@ -100,6 +107,11 @@ func (d *Discovery) keys() []key {
 	// A question costs two small requests, most of them answered with "not modified".
 	return []key{{"interval", or(&d.Interval, durations(minInterval), "10s"),
 		"How often the API server is asked what it serves, at least `1s`."}}
+}
+
+func (s *Snapshot) keys() []key {
+	return []key{{"objectsPerSecond", counts(0, unlimited).into(&s.ObjectsPerSecond),
+		"How many objects full snapshots read in a second, all together. `0` is as fast as their sinks take them."}}
 }
 
 // check finds what is wrong with values that are there.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -171,6 +172,26 @@ func TestI4APageIsComparedBesideOneWatch(t *testing.T) {
 	server.start(r, at(100)).Request(resync("lake")...)
 	want(t, "records", r.wait(t, "snapshot.end 100 resync to lake"),
 		"snapshot.begin 100 resync to lake", "sync a 10 to lake", "snapshot.end 100 resync to lake")
+}
+
+// TestTheRateOfSnapshotsIsBounded over all streams, and not where there is no bound.
+func TestTheRateOfSnapshotsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		shared := NewRate(64)
+		for range 4 {
+			if err := shared.wait(t.Context(), turnObjects); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 1500*time.Millisecond { // the first turn is free
+			t.Errorf("128 objects took %s at 64 a second", took)
+		}
+		began = time.Now()
+		if err := NewRate(0).wait(t.Context(), 1_000_000); err != nil || time.Since(began) != 0 {
+			t.Errorf("without a bound it took %s, %v", time.Since(began), err)
+		}
+	})
 }
 
 // TestI6TooManyChangesBeginAnotherList: what a snapshot remembers is bounded.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // A snapshot goes ahead of its sinks as far as they take in about maxWait: live changes wait behind it for that long.
@@ -28,6 +30,28 @@ func (p *pace) waited(d time.Duration) {
 	case d > maxWait:
 		p.ahead = max(p.limit()/2, leastAhead)
 	}
+}
+
+// Rate bounds how many objects full snapshots read in a second, whatever their streams. A nil Rate is no bound.
+type Rate struct{ limiter *rate.Limiter }
+
+// NewRate returns a bound of so many objects a second; 0 is none.
+func NewRate(objectsPerSecond int) *Rate {
+	if objectsPerSecond <= 0 {
+		return nil
+	}
+	return &Rate{rate.NewLimiter(rate.Limit(objectsPerSecond), turnObjects)}
+}
+
+// wait returns when so many objects more may be read, at most as many as one turn compares, or with ctx's error.
+func (r *Rate) wait(ctx context.Context, objects int) error {
+	if r == nil {
+		return nil
+	}
+	if err := r.limiter.WaitN(ctx, objects); err != nil {
+		return fmt.Errorf("wait for the rate of snapshots: %w", err)
+	}
+	return nil
 }
 
 // awaitSinks returns when each sink that the snapshot is for has room for more of it. Nobody's turn is held meanwhile,

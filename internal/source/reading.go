@@ -209,6 +209,9 @@ func (r *reading) take(ctx context.Context, object *frame.Object) error {
 
 // compare compares the objects that wait, in one turn, and then does what follows.
 func (r *reading) compare(ctx context.Context, then func() error) error {
+	if err := r.Rate.wait(ctx, len(r.waiting)); err != nil {
+		return err
+	}
 	if err := r.awaitSinks(ctx); err != nil {
 		return err
 	}

@@ -112,6 +112,8 @@ type Config struct {
 	Observer Observer
 	// Gate bounds how many streams begin at once; streams that share a server share it. nil is no bound.
 	Gate *Gate
+	// Rate bounds how fast full snapshots are read; streams share it. nil is no bound.
+	Rate *Rate
 }
 
 // Keep names what is cut out of objects by default.
