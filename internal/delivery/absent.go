@@ -34,7 +34,9 @@ func (p *past) ComeBack() error {
 	if len(replayBases) == 0 {
 		replayBases = nil
 	}
-	p.reader.ReplayBase = replayBases
+	if err := p.CompareWith(replayBases, false); err != nil {
+		return err
+	}
 	return p.firstSpooled(query(&p.intake, (*fifo.Backlog).Extent))
 }
 

@@ -22,6 +22,7 @@ type past struct {
 	mark         sink.Mark
 	plain        sink.Mark           // of the opening: the newest that carries nothing
 	reader       redo.Reader         // of ids in the log
+	based        fifo.Spool          // what was on disk when the positions were saved that the log is compared with
 	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds behind the mark
 	unread       []checkpoint.Held   // what the log holds behind the mark of streams that are not configured
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
@@ -182,9 +183,25 @@ func (p *past) Mark() sink.Mark { return p.mark }
 // Rewind makes the line go on from there.
 func (p *past) Rewind() { p.Seat.Rewind(p.mark, p.plain) }
 
-// CompareWith makes the positions those that the sink's log is compared with.
-func (p *past) CompareWith(replayBases map[string]change.Position) {
-	p.reader.ReplayBase = replayBases
+// CompareWith makes the positions those that the sink's log is compared with. They are the present ones, or some are an
+// earlier process', and then all that is on disk may have been saved since.
+func (p *past) CompareWith(replayBases map[string]change.Position, present bool) (err error) {
+	p.reader.ReplayBase, p.reader.Replays, p.based = replayBases, p.replays, fifo.Spool{}
+	if present {
+		p.based, err = p.store.Spool(p.Name)
+	}
+	return err
+}
+
+// replays says whether anything is on disk that was saved since the positions that the log is compared with.
+func (p *past) replays() (bool, error) {
+	now, err := p.store.Spool(p.Name)
+	for part, e := range now {
+		if e.Next > max(e.First, p.based[part].Next) {
+			return true, err
+		}
+	}
+	return false, err
 }
 
 // mayKnow says whether an earlier process may have written what comes now: the sink's log was not read yet, or holds

@@ -256,6 +256,7 @@ func (b *opener) base(l *listener, batch *checkpoint.Batch) error {
 		return err
 	}
 	l.Seat.Base()
+	present := len(replayBases) == 0
 	for _, s := range b.Sources {
 		stream := s.Stream.String()
 		if _, found := replayBases[stream]; found {
@@ -268,8 +269,7 @@ func (b *opener) base(l *listener, batch *checkpoint.Batch) error {
 		replayBases[stream] = position
 		batch.Based[checkpoint.Subscription{Sink: l.Name, Stream: stream}] = position
 	}
-	l.CompareWith(replayBases)
-	return nil
+	return l.CompareWith(replayBases, present)
 }
 
 // subscriptionOf compares what the listener's sink takes of the stream with the subscriptions that it has.

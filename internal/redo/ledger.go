@@ -16,6 +16,9 @@ type Ledger struct {
 	// ReplayBase, where there is one, are the positions by stream before the first record was spooled that the log may
 	// hold: what is saved since comes from disk. It is set once, before the log is read.
 	ReplayBase map[string]change.Position
+	// Replays, where there is a ReplayBase, says whether anything is on disk that was saved since. A position may stand
+	// still all the same: several records share its version, and what a full snapshot finds carries older ones.
+	Replays func() (bool, error)
 }
 
 // position is the one that the log is compared with, and whether it is older than the inventory.
@@ -50,6 +53,16 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 		return false, nil // the inventory is that of later records
 	}
 	// At the position other records may share the version, and what a reconcile found carries older ones.
+	known, err := l.knows(id, stream)
+	if _, based := l.ReplayBase[stream.String()]; err != nil || !known || !based {
+		return known, err
+	}
+	replays, err := l.Replays() // behind the look at the inventory, which may have moved on by now
+	return !replays, err
+}
+
+// knows says whether the inventory is that behind the record.
+func (l Ledger) knows(id change.ID, stream *change.Stream) (bool, error) {
 	entry, found, err := l.State.Lookup(stream.String(), id.Key)
 	if id.Op == change.Deleted {
 		return !found || entry.UID != id.UID || change.CompareVersions(entry.ResourceVersion, id.ResourceVersion) > 0, err
@@ -59,9 +72,13 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 
 // isCorrection says of a record that is not settled whether no watch brings it again: it carries a version that the
 // position has passed, and no reconcile that is due finds it. Where the positions moved on to disk, what was found
-// before them comes from there.
+// before them comes from there, and so does what the inventory has.
 func (l Ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
 	position, old, err := l.position(stream.String())
-	return !old && position != (change.Position{}) && id.Op.OfObject() && !position.UnderWay() &&
-		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) < 0, err
+	if err != nil || old || position == (change.Position{}) || !id.Op.OfObject() || position.UnderWay() ||
+		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) >= 0 {
+		return false, err
+	}
+	known, err := l.knows(id, stream)
+	return !known, err
 }

@@ -1,0 +1,47 @@
+package redo
+
+import (
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// replaying compares with a base at which the position stands still, and with which the disk may have moved on.
+func replaying(state *saved, replays bool) Ledger {
+	stream := pods()
+	return Ledger{
+		State: state, ReplayBase: map[string]change.Position{stream.String(): state.position},
+		Replays: func() (bool, error) { return replays, nil },
+	}
+}
+
+// TestI3WhatIsSavedAtTheSamePositionComesFromDisk: what shares the position's version, and what a full snapshot found,
+// is in the inventory and not given to the sink.
+func TestI3WhatIsSavedAtTheSamePositionComesFromDisk(t *testing.T) {
+	stream, state := pods(), &saved{position: change.Position{ResourceVersion: "7"}}
+	for _, replays := range []bool{true, false} {
+		for _, version := range []int{7, 3} {
+			gone := update(stream, "a", version)
+			gone.Op = change.Deleted
+			settled, err := replaying(state, replays).Settled(gone.ID(clusterUID), &stream)
+			if err != nil || settled == replays {
+				t.Errorf("the delete at %d is settled: %t, %v; and comes from disk: %t", version, settled, err, replays)
+			}
+		}
+	}
+	if settled, err := replaying(state, true).Settled(update(stream, "a", 3).ID(clusterUID), &stream); err != nil || !settled {
+		t.Errorf("what a watch told below the position is settled: %t, %v", settled, err)
+	}
+}
+
+// TestI3WhatComesFromDiskIsNotLookedForAgain as a correction that nobody tells of.
+func TestI3WhatComesFromDiskIsNotLookedForAgain(t *testing.T) {
+	stream, gone := pods(), found(update(pods(), "a", 3), change.Deleted, change.Resync, "7")
+	has := map[change.Key]change.Entry{gone.Key: {Key: gone.Key, UID: gone.UID, ResourceVersion: "3"}}
+	for _, state := range []*saved{{change.Position{ResourceVersion: "7"}, nil}, {change.Position{ResourceVersion: "7"}, has}} {
+		got, err := replaying(state, true).isCorrection(gone.ID(clusterUID), &stream)
+		if want := state.objects != nil; err != nil || got != want {
+			t.Errorf("with %v in the state it is looked for: %t, %v; want %t", state.objects, got, err, want)
+		}
+	}
+}
