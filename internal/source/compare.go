@@ -18,7 +18,7 @@ func (r *reading) compareOne(ctx context.Context, object *frame.Object) error {
 	if object.Name == "" {
 		return r.listedNobody(ctx, cmp.Or(object.Err, errNoName))
 	}
-	if err := r.checkVersion(object, r.newest); err != nil {
+	if err := r.checkVersion(object, r.upTo); err != nil {
 		return err
 	}
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
@@ -92,29 +92,22 @@ func newerVersion(a, b string) string {
 	return b
 }
 
-// suspect is an object that the sinks have and that was not listed. Once the watch has passed the version of the list
-// and has not told that the object is gone, nobody will.
-type suspect struct {
-	entry change.Entry
-	list  string // "" until it is known
-}
-
-// suspect takes an entry of the inventory that was not listed.
-func (r *reading) suspect(ctx context.Context, entry change.Entry) error {
-	s := suspect{entry, r.newest}
-	settled, err := r.settle(ctx, &s)
+// suspect takes an entry that was not listed. Once the watch has passed the version of the list and has not told that
+// the object is gone, nobody will.
+func (r *reading) suspect(ctx context.Context, u unlisted) error {
+	settled, err := r.settle(ctx, &u)
 	if settled || err != nil {
 		return err
 	}
 	if len(r.suspects) == maxPassed {
 		return fmt.Errorf("compare %s: more than %d objects wait for the watch to tell that they are gone", r.stream, maxPassed)
 	}
-	r.suspects = append(r.suspects, s)
+	r.suspects = append(r.suspects, u)
 	return nil
 }
 
 // settle tells that the object is gone, where that is certain, and says whether nothing is open about it any more.
-func (r *reading) settle(ctx context.Context, s *suspect) (settled bool, err error) {
+func (r *reading) settle(ctx context.Context, s *unlisted) (settled bool, err error) {
 	last, exists, _ := r.recent.told(s.entry.Key, s.entry, true)
 	switch {
 	case !exists:

@@ -21,15 +21,25 @@ const firstPage = 16
 // instead.
 const maxPassed = 1 << 16
 
+// unlisted is an entry of the inventory that a list of the version does not have.
+type unlisted struct {
+	entry change.Entry
+	list  string // the version that the list has at most, "" until it is known
+}
+
+// isVague says whether the version of the list was never known.
+func (u unlisted) isVague() bool { return u.list == "" }
+
 // pass takes an entry of the inventory that the list has passed over: it is gone, if the list is sorted.
 func (r *run) pass(ctx context.Context, entry change.Entry) error {
+	passed := unlisted{entry, r.upTo}
 	switch {
 	case r.sorted:
-		return r.gone(ctx, entry)
+		return r.gone(ctx, passed)
 	case len(r.passed) == maxPassed:
 		return errUnsorted
 	}
-	r.passed = append(r.passed, entry)
+	r.passed = append(r.passed, passed)
 	return nil
 }
 
@@ -50,8 +60,8 @@ func (r *run) proveOrder(ctx context.Context, token string) error {
 // emitPassed tells of the entries that the list has passed over, now that its order is known.
 func (r *run) emitPassed(ctx context.Context) error {
 	r.sorted = true
-	for _, entry := range r.passed {
-		if err := r.gone(ctx, entry); err != nil {
+	for _, passed := range r.passed {
+		if err := r.gone(ctx, passed); err != nil {
 			return err
 		}
 	}

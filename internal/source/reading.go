@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,6 @@ type reading struct {
 
 	at       page
 	list     string // the version that the page has at least
-	newest   string // the version that it has at most, "" while that is not known
 	done     string // the joined key that was compared last
 	repeated repetition
 	begun    bool // a part of the page was compared
@@ -31,7 +31,7 @@ type reading struct {
 	mark     mark
 	waiting  []frame.Object // of the page, for the next turn
 	size     int            // their bytes
-	suspects []suspect
+	suspects []unlisted
 	until    string // the watch is to pass this version before the snapshot ends
 	silent   bool   // the watch has had nothing to tell for long enough
 }
@@ -62,7 +62,7 @@ func (r *reading) begin(ctx context.Context) (step, error) {
 	r.list = r.cursor.position.ResourceVersion
 	r.run = r.newRun(r.due, r.list, nil)
 	r.run.gone = r.suspect
-	r.at, r.newest = page{limit: firstPage, exactly: r.list}, r.list
+	r.at = page{limit: firstPage, exactly: r.list}
 	r.recent.begin()
 	r.beside = r
 	if gap {
@@ -117,6 +117,8 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	if err := r.setMark(ctx); err != nil {
 		return nil, err
 	}
+	// Of which version a page was that failed is not known: what it did not list may have come since.
+	r.passed, r.suspects = slices.DeleteFunc(r.passed, unlisted.isVague), slices.DeleteFunc(r.suspects, unlisted.isVague)
 	began, n := time.Now(), 0
 	r.inventory.restart(r.done)
 	if r.repeated = (repetition{}); r.begun {
@@ -130,7 +132,7 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	case err != nil:
 		return nil, err
 	}
-	r.newest = meta.ResourceVersion
+	r.upTo = meta.ResourceVersion
 	if err := r.compare(ctx, func() error { return r.turnPage(ctx, meta.Continue) }); err != nil {
 		return nil, err
 	}
@@ -183,11 +185,11 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 	if err != nil {
 		return err
 	}
-	r.list, r.newest = version, version
+	r.list, r.upTo = version, version
 	r.at.token, r.at.exactly = "", version
 	var status apierrors.APIStatus
 	if errors.As(why, &status) && status.Status().ListMeta.Continue != "" {
-		r.at.token, r.at.exactly, r.newest = status.Status().ListMeta.Continue, "", ""
+		r.at.token, r.at.exactly, r.upTo = status.Status().ListMeta.Continue, "", ""
 	}
 	give, err := r.takeTurn(ctx)
 	if err != nil {
@@ -242,9 +244,9 @@ func (r *reading) forgetWaiting() {
 
 // turnPage concludes from the end of a page what was not listed.
 func (r *reading) turnPage(ctx context.Context, token string) error {
-	for i := range r.suspects {
-		if r.suspects[i].list == "" {
-			r.suspects[i].list = r.newest
+	for _, all := range [][]unlisted{r.passed, r.suspects} {
+		for i := range all {
+			all[i].list = cmp.Or(all[i].list, r.upTo)
 		}
 	}
 	if token != "" {
@@ -255,7 +257,7 @@ func (r *reading) turnPage(ctx context.Context, token string) error {
 	}
 	for entry, err := range r.inventory.rest() {
 		if err == nil {
-			err = r.suspect(ctx, entry)
+			err = r.suspect(ctx, unlisted{entry, r.upTo})
 		}
 		if err != nil {
 			return err
@@ -294,7 +296,7 @@ func (r *reading) tryEnd(ctx context.Context) (over bool, at stand, err error) {
 		return false, at, err
 	}
 	passed := change.CompareVersions(at.position.ResourceVersion, r.until) >= 0
-	if len(r.suspects) > 0 || !passed || len(r.sinkOnly) > 0 && !r.reached(r.newest) {
+	if len(r.suspects) > 0 || !passed || len(r.sinkOnly) > 0 && !r.reached(r.upTo) {
 		return false, at, nil
 	}
 	return true, at, r.finish(ctx)

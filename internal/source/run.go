@@ -23,11 +23,12 @@ type run struct {
 	sinkOnly  map[change.Key][]change.SinkOnly
 	held      []*change.Record // shaped, and not in line yet: see last.go
 	block     block
-	newest    proof                                     // of what was listed
-	gone      func(context.Context, change.Entry) error // takes an entry that the list does not have
-	sorted    bool                                      // the list is proven to be in the inventory's order: see order.go
-	passed    []change.Entry                            // until then, those that the list has passed over
-	nobody    int                                       // items without a name
+	newest    proof                                 // of what was listed
+	gone      func(context.Context, unlisted) error // takes an entry that the list does not have
+	upTo      string                                // the version that the page which is read has at most, "" while that is not known
+	sorted    bool                                  // the list is proven to be in the inventory's order: see order.go
+	passed    []unlisted                            // until then, those that the list has passed over
+	nobody    int                                   // items without a name
 }
 
 // part is a run as one sink sees it.
@@ -55,8 +56,9 @@ func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.Sin
 		},
 		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted.Load()),
 		sinkOnly:  byKey(sinkOnly),
+		upTo:      version,
 	}
-	r.gone = r.emitDeleted
+	r.gone = func(ctx context.Context, u unlisted) error { return r.emitDeleted(ctx, u.entry) }
 	if r.snapshot.Reason == change.Initial {
 		r.snapshot.From = ""
 	}
@@ -176,7 +178,7 @@ func (r *run) emitUnlisted(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.gone(ctx, entry); err != nil {
+		if err := r.gone(ctx, unlisted{entry, r.upTo}); err != nil {
 			return err
 		}
 	}
