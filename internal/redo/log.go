@@ -107,12 +107,17 @@ func (l *Log) Take(rec *change.Record, now *Taking) (found bool, gone []change.E
 	}
 	id := rec.ID(now.ClusterUID)
 	found = t.take(rec, id) || t.takeNote(rec, id) || t.isOlder(rec, id)
+	if found && rec.Snapshot != nil {
+		delete(t.corrections, id.Key)
+	}
 	if !found {
 		gone, now.Frame = t.endSinkOnly(rec, id, now.Gone), t.sinkOnly.frame
 	}
 	switch {
 	case rec.Op == change.SnapshotBegin && rec.Sink == "":
 		t.sinkOnly.frame = rec.Snapshot
+	case rec.Op == change.SnapshotEnd && rec.Snapshot.Reason.Full() && !now.Old:
+		clear(t.corrections) // it has compared everything, and what is left is no difference any more
 	case rec.Op == change.Deleted:
 		t.sinkOnly.told(&id, t.objects[id.Key].UID == id.UID)
 		t.gone(id) // also if the attempt that tells it is repeated

@@ -247,3 +247,37 @@ func TestI3TheNoteOfAnInterruptedReconcileComesAgain(t *testing.T) {
 		}
 	}
 }
+
+// Only a full snapshot finds again what one has corrected. The watch may pass the version before that, and the log is
+// known until then, so that no correction is written twice.
+func TestI3TheWatchPassesNoCorrection(t *testing.T) {
+	state := &saved{
+		position: change.Position{ResourceVersion: "10", Complete: true},
+		objects:  map[change.Key]change.Entry{{Namespace: "n", Name: "a"}: {UID: "uid-a", ResourceVersion: "2"}},
+	}
+	correction := func() *change.Record {
+		rec := found(update(pods(), "a", 2), change.Deleted, change.Resync, "10")
+		rec.FinalStateUnknown = true
+		return rec
+	}
+	stream, ending := pods(), endAt(12)
+	ending.Snapshot.Reason, ending.Sink = change.Resync, "s"
+	for what, last := range map[string]*change.Record{"the correction": correction(), "the end of a snapshot without it": ending} {
+		l := logOf(t, state, correction(), update(pods(), "b", 11))
+		if !l.Corrected(&stream) {
+			t.Fatal("the log is not known to have a correction")
+		}
+		for version := 11; version < 13; version++ {
+			l.Take(update(pods(), "b", version), &Taking{ClusterUID: clusterUID})
+		}
+		if l.Empty() {
+			t.Fatalf("%s: the watch has passed the correction", what)
+		}
+		if taken, _ := l.Take(last, &Taking{ClusterUID: clusterUID}); taken != (last.Op == change.Deleted) {
+			t.Errorf("%s is known: %t", what, taken)
+		}
+		if l.Take(update(pods(), "b", 13), &Taking{ClusterUID: clusterUID}); !l.Empty() {
+			t.Errorf("behind %s the log is not forgotten", what)
+		}
+	}
+}

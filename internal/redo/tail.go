@@ -62,9 +62,9 @@ func (all tails) settle(id change.ID, stream *change.Stream) bool {
 }
 
 // isPassed says whether nothing of the tail comes again after the record. A position that is complete at the tail's
-// newest version is behind it, too.
+// newest version is behind it, too. Corrections come again from a full snapshot alone, beside the watch.
 func (t *tail) isPassed(rec *change.Record) bool {
-	if rec.Position.UnderWay() || rec.Snapshot != nil && rec.Snapshot.Reason.Full() {
+	if len(t.corrections) > 0 || rec.Position.UnderWay() || rec.Snapshot != nil && rec.Snapshot.Reason.Full() {
 		return false // what the position says is still to come, or it is that from before
 	}
 	order := change.CompareVersions(rec.Position.ResourceVersion, t.newest)

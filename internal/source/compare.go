@@ -70,7 +70,12 @@ func (r *reading) act(ctx context.Context, object *frame.Object, l *listing) err
 	case outdated:
 		r.forgetSinkOnly(key, l.uid)
 		return nil
-	case another:
+	case another, drift:
+		if err := r.drainForDrift(ctx); err != nil {
+			return err
+		}
+	}
+	if verdict == another {
 		if err := r.emitDeleted(ctx, l.last); err != nil {
 			return err
 		}
@@ -123,7 +128,23 @@ func (r *reading) settle(ctx context.Context, s *unlisted) (settled bool, err er
 	if !exists || change.CompareVersions(last.ResourceVersion, s.list) > 0 {
 		return true, nil
 	}
+	if err := r.drainForDrift(ctx); err != nil {
+		return false, err
+	}
 	return true, r.emitDeleted(ctx, last)
+}
+
+// drainForDrift has the position saved before a difference is told that no watch brings again: a sink's log is compared
+// with it after a crash, and what is older than it is looked for by another snapshot.
+func (r *reading) drainForDrift(ctx context.Context) error {
+	if r.saved == r.cursor.position {
+		return nil
+	}
+	if err := r.drain(ctx); err != nil {
+		return err
+	}
+	r.saved = r.cursor.position
+	return nil
 }
 
 // settleAll settles what can be.

@@ -27,12 +27,9 @@
 // A page counts only if one watch was open all the while: behind another, the server may speak of another history. A
 // reconcile for all sinks ends the reader, and the snapshot begins anew behind it.
 //
-// The line is drained, with the watch waiting, only where a sink must first be told what it has missed or its log has
-// lost: before the gap of reason absent or lost.
-//
-// The version of an initial snapshot is saved, as a marked position (change.InitialPosition), before its begin goes
-// out. The next attempt lists at exactly that version, so no change after the first snapshot.begin is missing. If the
-// server has forgotten that version, a gap from it is announced.
+// The line is drained, with the watch waiting, in two cases only. Before the gap of reason absent or lost: its sink must
+// be told first what it has missed, or its log has lost. And before drift is told: after a crash the position says
+// which records of a log no watch brings again.
 //
 // # Histories
 //

@@ -29,8 +29,9 @@ type reading struct {
 	begun    bool // a part of the page was compared
 	watch    int  // the number of the watch that the page is read beside
 	mark     mark
-	waiting  []frame.Object // of the page, for the next turn
-	size     int            // their bytes
+	saved    change.Position // the newest that is known to be saved
+	waiting  []frame.Object  // of the page, for the next turn
+	size     int             // their bytes
 	suspects []unlisted
 	until    string // the watch is to pass this version before the snapshot ends
 	silent   bool   // the watch has had nothing to tell for long enough
