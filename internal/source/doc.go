@@ -27,8 +27,8 @@
 // A page counts only if one watch was open all the while: behind another, the server may speak of another history. A
 // reconcile for all sinks ends the reader, and the snapshot begins anew behind it.
 //
-// The line is drained, with the watch waiting, in two cases only. Before the gap of reason absent or lost: its sink must
-// be told first what it has missed, or its log has lost. And before drift is told: after a crash the position says
+// The line is drained, with the watch waiting, in two cases only. Before the gap of reason absent or lost: its sink
+// must be told first what it has missed, or its log has lost. And before drift is told: after a crash the position says
 // which records of a log no watch brings again.
 //
 // # Histories
