@@ -153,7 +153,7 @@ func (b *Backlog) IsOld() bool { return b.flight.read != nil && b.flight.read.ol
 // what was read from disk, or has gone there, is not tracked. Whole is false where some of what was taken is on disk
 // and not acknowledged: after a crash it is given again with what was taken beside it.
 func (b *Backlog) Ack(batch []*change.Record) (tracked []*change.Record, whole bool) {
-	saved := b.flight.isSaved()
+	saved, behind := b.flight.isSaved(), b.Behind()
 	tracked = b.tracked(batch)
 	b.flight.ack(batch)
 	b.signals.Changed = true
@@ -161,9 +161,10 @@ func (b *Backlog) Ack(batch []*change.Record) (tracked []*change.Record, whole b
 		return tracked, !saved
 	}
 	if last := b.spool.delivered(&b.flight); last {
-		b.trigger.active, b.signals.Freed = false, true
+		b.trigger.active = false
 	}
 	b.flight.end()
+	b.signals.Freed = b.signals.Freed || behind && !b.Behind() // whoever waits for the disk to be empty
 	return tracked, true
 }
 

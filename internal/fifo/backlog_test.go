@@ -570,3 +570,23 @@ func TestI6DismissedRecordsTakeNoRoom(t *testing.T) {
 		t.Errorf("%+v of room is taken", used)
 	}
 }
+
+// TestWhoWaitsForTheDiskIsToldThatItIsEmpty, and nobody of each batch that never was there.
+func TestWhoWaitsForTheDiskIsToldThatItIsEmpty(t *testing.T) {
+	b := NewBacklog(Options{Queue: Limit{Bytes: 1 << 20, Records: 8}, Spool: 1 << 20, Batch: Limit{Bytes: 1 << 20, Records: 8}})
+	before := Spool{Main: {First: 1, Next: 2, Bytes: 10, Records: 1}}
+	b.Resume(before, time.Unix(1, 0))
+	if b.IsBelow(1) {
+		t.Error("nothing waits for the sink, though some is on disk")
+	}
+	after := Spool{Main: {First: 2, Next: 2}}
+	b.TakeRead(&before, &after, nil)
+	b.Signals()
+	b.Ack(nil)
+	if !b.Signals().Freed || !b.IsBelow(1) {
+		t.Error("nobody is told that the disk is empty")
+	}
+	if b.Ack(nil); b.Signals().Freed {
+		t.Error("a batch from memory is told, too")
+	}
+}
