@@ -39,7 +39,7 @@ func (r *reading) compareOne(ctx context.Context, object *frame.Object) error {
 // repetition is what a page that is read again repeats: the keys up to the last one that was compared.
 type repetition struct {
 	upTo string // the joined key, "" where nothing is repeated
-	last string
+	last string // the one before, at first that behind which the page begins
 }
 
 // has says whether the joined key was compared before; listed are those that were, where the list is not sorted.

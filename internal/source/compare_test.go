@@ -217,6 +217,10 @@ func TestAPageThatIsReadAgainRepeatsItsOrder(t *testing.T) {
 			t.Errorf("%s: repeated %t, %v", key, repeated, err)
 		}
 	}
+	second := repetition{upTo: "n/m", last: "n/k"}
+	if _, err := second.has("n/a", nil); !errors.Is(err, errUnsorted) {
+		t.Errorf("a page begins before the end of the one before it, and the error is %v", err)
+	}
 	odd := repetition{upTo: "n/m"}
 	_, first := odd.has("n/k", nil)
 	if _, err := odd.has("n/a", nil); first != nil || !errors.Is(err, errUnsorted) {

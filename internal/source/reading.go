@@ -25,6 +25,7 @@ type reading struct {
 	at       page
 	list     string // the version that the page has at least
 	done     string // the joined key that was compared last
+	start    string // the one behind which the page begins, "" for the first
 	repeated repetition
 	begun    bool // a part of the page was compared
 	watch    int  // the number of the watch that the page is read beside
@@ -123,7 +124,7 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	began, n := time.Now(), 0
 	r.inventory.restart(r.done)
 	if r.repeated = (repetition{}); r.begun {
-		r.repeated.upTo = r.done
+		r.repeated = repetition{upTo: r.done, last: r.start}
 	}
 	r.begun = true
 	meta, err := r.Client.list(ctx, r.Stream, r.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
@@ -137,7 +138,7 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	if err := r.compare(ctx, func() error { return r.turnPage(ctx, meta.Continue) }); err != nil {
 		return nil, err
 	}
-	r.begun = false
+	r.begun, r.start = false, r.done
 	r.tellListed(n, &meta)
 	if r.at.token, r.at.limit = meta.Continue, nextLimit(r.at.limit, time.Since(began)); r.at.token == "" {
 		return r.end, nil
@@ -187,10 +188,12 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 		return err
 	}
 	r.list, r.upTo = version, version
-	r.at.token, r.at.exactly = "", version
+	start := r.start
+	r.at.token, r.at.exactly, r.start = "", version, ""
 	var status apierrors.APIStatus
 	if errors.As(why, &status) && status.Status().ListMeta.Continue != "" {
 		r.at.token, r.at.exactly, r.upTo = status.Status().ListMeta.Continue, "", ""
+		r.start = start
 	}
 	give, err := r.takeTurn(ctx)
 	if err != nil {
