@@ -20,6 +20,7 @@ func TestI9TheFirstEntryOfAnObjectDecides(t *testing.T) {
 		r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
 	}
 	r.starts()
+	r.file.await(t, r.exporter, "the end of the first snapshot", func(e *event) bool { return e.op() == "snapshot.end" })
 	of := func(name, namespace, app, value string) made {
 		o := configMapOf(name, map[string]any{"app": app})
 		o["data"] = map[string]any{"v": value}
