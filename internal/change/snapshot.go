@@ -22,14 +22,14 @@ const (
 // Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
 func (r Reason) Gap() bool { return r == Gone || r == Stale || r == Epoch || r == Lost || r == Absent }
 
-// Full says whether a reconcile of this reason is a full snapshot for the sinks that it names: it lists at exactly the
-// stream's position and gives them the unchanged objects, too.
+// Full says whether a reconcile of this reason is a full snapshot for the sinks that it names: it is read beside the
+// watch, and gives them the unchanged objects, too.
 func (r Reason) Full() bool {
 	return r == Resync || r == Requested || r == NewSink || r == Lost || r == Absent
 }
 
-// Exact says whether a reconcile of this reason lists at exactly the stream's position: the watch brings what came
-// after.
+// Exact says whether a reconcile of this reason lists at the stream's position, and leaves the position to the watch,
+// which brings what came after. Where the server has forgotten it, a full snapshot goes on at a newer version.
 func (r Reason) Exact() bool { return r.Full() || r == Initial }
 
 // Owed is a full snapshot of one stream that one sink is to be given.
@@ -109,7 +109,7 @@ func (s *Snapshot) Gap() *GapError {
 	return &GapError{Reason: s.Reason, Sinks: s.Sinks, Delivered: s.From, Proven: s.ResourceVersion, Since: s.Since}
 }
 
-// Correction is one difference that a full snapshot found at exactly the stream's position: no watch told of it
+// Correction is one difference that a full snapshot found although the watch had passed it: no watch told of it
 // (drift).
 type Correction struct {
 	Op  Op // Replaced or Deleted

@@ -258,8 +258,7 @@ func (r *run) emitSync(ctx context.Context, object *frame.Object) error {
 	return nil
 }
 
-// correct tells the observer of a difference that no watch told of: where the list is at exactly the position, every
-// difference is one.
+// correct tells the observer of a difference that no watch told of: every one that a full snapshot finds.
 func (r *run) correct(c change.Correction) {
 	if r.snapshot.Reason.Full() {
 		c.Reason = r.snapshot.Reason

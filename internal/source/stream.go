@@ -72,7 +72,7 @@ type Observer struct {
 	// Unreadable, where set, is told of the record that goes in line for what cannot be read, and why: one of an
 	// object, which is withheld, or a gap of the whole stream.
 	Unreadable func(rec *change.Record, err error)
-	// Corrected is told of each difference that a full snapshot finds at exactly the position: drift.
+	// Corrected is told of each difference that a full snapshot finds and the watch should have told: drift.
 	Corrected func(stream change.Stream, correction change.Correction)
 }
 
