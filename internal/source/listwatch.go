@@ -131,7 +131,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	d.ended = func(frames int, orderly bool) {
 		stop()
 		took := time.Since(began)
-		s.watchEnded(frames, took)
+		s.watchEnded(frames, orderly, took)
 		s.noteSilence(frames == 0 && orderly, took, asked)
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
@@ -182,13 +182,15 @@ func (s *Stream) noteGone(err error) {
 // without a watch cache can answer a version that it does not have with an empty stream.
 const maxEmptyRuns = 5
 
-// watchEnded counts the watches that end at once with nothing.
-func (s *Stream) watchEnded(frames int, took time.Duration) {
+// watchEnded counts the watches that the server ends at once with nothing. One that was cut off tells nothing of the
+// position: it neither counts nor begins the count anew.
+func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration) {
 	s.mu.Lock()
 	s.since = time.Now()
-	if frames > 0 || took >= time.Second || !s.reconciles.isEmpty() {
+	switch {
+	case frames > 0 || took >= time.Second || !s.reconciles.isEmpty():
 		s.emptyRuns = 0
-	} else {
+	case orderly:
 		s.emptyRuns++
 	}
 	stale := s.emptyRuns >= maxEmptyRuns

@@ -165,7 +165,7 @@ type Stream struct {
 	stopWatch  context.CancelFunc
 	refused    error     // why the stream is not read any more; nil while it is
 	since      time.Time // answers of the server to earlier questions say nothing
-	emptyRuns  int       // watches in a row that ended at once with nothing
+	emptyRuns  int       // watches in a row that the server ended at once with nothing
 }
 
 // NewStream returns a stream that is not running.

@@ -215,6 +215,22 @@ func TestI4WatchesThatEndAtOnceAreStale(t *testing.T) {
 		"gap 200 stale", "snapshot.begin 200 stale", "deleted a 90 unseen", "snapshot.end 200 stale")
 }
 
+// A connection that is cut again and again says nothing of the position.
+func TestI4WatchesThatAreCutAtOnceAreNotStale(t *testing.T) {
+	server := script(t, 200)
+	cuts := 0
+	server.watch = func(q url.Values, w *watchWriter) {
+		if cuts++; cuts <= maxEmptyRuns {
+			w.cut()
+		}
+		w.frames("MODIFIED a 150")
+		w.hold()
+	}
+	r := newRecorder("a 90")
+	server.start(r, at(100))
+	want(t, "records", r.wait(t, "updated a 150"), "updated a 150")
+}
+
 func TestSnapshotForOneSinkIsExactlyAtThePosition(t *testing.T) {
 	server := script(t, 300)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "a 10", "drifted 25") }
