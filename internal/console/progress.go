@@ -64,7 +64,7 @@ func (p *Progress) Write(text []byte) (int, error) {
 
 // Observe adds the progress to what a stream tells.
 func (p *Progress) Observe(o source.Observer) source.Observer {
-	begun, ended, failed := o.Reconciling, o.Reconciled, o.Failed
+	begun, ended, failed, listed := o.Reconciling, o.Reconciled, o.Failed, o.Listed
 	o.Reconciling = func(stream change.Stream, snapshot *change.Snapshot) {
 		begun(stream, snapshot)
 		p.begin(stream.String(), snapshot.Reason)
@@ -77,7 +77,12 @@ func (p *Progress) Observe(o source.Observer) source.Observer {
 		p.end(stream.String())
 		failed(stream, err)
 	}
-	o.Listed = func(stream change.Stream, n int, remaining int64) { p.listed(stream.String(), n, remaining) }
+	o.Listed = func(stream change.Stream, n int, remaining int64) {
+		p.listed(stream.String(), n, remaining)
+		if listed != nil {
+			listed(stream, n, remaining)
+		}
+	}
 	return o
 }
 

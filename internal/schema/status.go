@@ -40,9 +40,10 @@ func (b book) stream() definition {
 		"gaps":               described(count(), "since the start"),
 		"lastGap":            b.lastGap(),
 		"lastReconcile":      b.lastReconcile(),
+		"snapshot":           b.runningSnapshot(),
 		"lastError":          name(),
 		"lastErrorTime":      moment(),
-	}, "heldBy", "heldSince", "lastGap", "lastReconcile", "lastError", "lastErrorTime")
+	}, "heldBy", "heldSince", "lastGap", "lastReconcile", "snapshot", "lastError", "lastErrorTime")
 }
 
 func (b book) lastGap() definition {
@@ -70,6 +71,16 @@ func (b book) lastReconcile() definition {
 		"synced":          count(),
 		"time":            moment(),
 	}, "sinks")
+}
+
+func (b book) runningSnapshot() definition {
+	return b.fields("a snapshot that is being read", definition{
+		"reason":  reasons(func(change.Reason) bool { return true }),
+		"sinks":   described(listOf(name()), "the sinks that it is for; missing if it is for all"),
+		"since":   described(moment(), "when it began"),
+		"objects": described(count(), "that were listed"),
+		"percent": described(definition{"type": "integer", "minimum": 0, "maximum": 100}, "of all objects; missing if the API server does not say how many there are"),
+	}, "sinks", "percent")
 }
 
 func (b book) sink() definition {

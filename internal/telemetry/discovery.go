@@ -40,6 +40,7 @@ func (t ofStreams) Waiting(stream change.Stream, reason string) {
 		return
 	}
 	s.State, s.LastError, s.LastErrorTime, s.sign = waiting, reason, time.Now(), time.Now()
+	s.Snapshot = nil // it begins anew when the stream is read again
 	t.Logger.Warn("stream waits", "resource", stream.String(), "reason", reason)
 }
 

@@ -15,6 +15,7 @@ func (t ofStreams) Reconciling(stream change.Stream, snapshot *change.Snapshot) 
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
 	s.sign, s.corrections = time.Now(), 0
+	s.beginSnapshot(snapshot)
 	if !snapshot.Reason.Full() { // which is read beside the watch
 		s.State = snapshotting
 	}
@@ -61,6 +62,7 @@ func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
 	s.sign = time.Now()
+	s.endSnapshot()
 	s.LastReconcile = &reconcileState{
 		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Time: time.Now(),
 	}

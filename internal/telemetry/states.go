@@ -40,14 +40,16 @@ type streamState struct {
 	Gaps               int             `json:"gaps"`
 	LastGap            *gapState       `json:"lastGap,omitempty"`
 	LastReconcile      *reconcileState `json:"lastReconcile,omitempty"`
+	Snapshot           *snapshotState  `json:"snapshot,omitempty"`
 	LastError          string          `json:"lastError,omitempty"`
 	LastErrorTime      time.Time       `json:"lastErrorTime,omitzero"`
 
-	late      bool      // it came when the process ran already
-	resource  string    // as metrics have it
-	sign      time.Time // of life
-	confirmed time.Time // when the saved position was the server's newest
-	objects   int       // in the inventory, or unknownCount
+	late      bool           // it came when the process ran already
+	resource  string         // as metrics have it
+	sign      time.Time      // of life
+	confirmed time.Time      // when the saved position was the server's newest
+	objects   int            // in the inventory, or unknownCount
+	given     *snapshotState // read to its end, and behind it no other has begun
 	pace      pace
 	partial   bool // it is of a part of its resource
 	uncached  bool // by the API server

@@ -254,9 +254,26 @@ function makeStream(name) {
     cell.dataset.label = label;
     row.append(cell);
   }
-  row.children[1].append(element("span", "pill wait"));
+  row.children[1].append(element("span", "pill wait"), makeProgress(), element("span", "hint"));
   row.children[3].append(element("span"), element("small"));
   return row;
+}
+
+function makeProgress() {
+  const bar = element("progress");
+  bar.max = 100;
+  bar.hidden = true;
+  bar.setAttribute("aria-label", "Snapshot");
+  return bar;
+}
+
+// fillSnapshot shows how far a snapshot is: in percent, where the API server says how many objects there are.
+function fillSnapshot([, bar, text], snapshot) {
+  const known = Boolean(snapshot) && snapshot.percent !== undefined;
+  bar.hidden = !known;
+  if (known) bar.value = snapshot.percent;
+  const sinks = snapshot && snapshot.sinks ? " for " + snapshot.sinks.join(", ") : "";
+  setText(text, snapshot ? snapshot.reason + " snapshot" + sinks + ": " + (known ? snapshot.percent + "%" : plural(snapshot.objects, "object", "objects")) : "");
 }
 
 function fillStream(row, stream) {
@@ -264,6 +281,7 @@ function fillStream(row, stream) {
   const held = stream.heldBy ? "held up by " + stream.heldBy.join(", ") + " since " + clock(stream.heldSince) : "";
   setText(title.lastChild, [stream.state === "failing" || stream.state === "waiting" ? stream.lastError : "", held].filter(Boolean).join("; "));
   pill(state.firstChild, stream.heldBy && stream.state === "watching" ? "held up" : stream.state);
+  fillSnapshot(state.children, stream.snapshot);
   setText(position, stream.resourceVersion || "–");
   setText(age.firstChild, stream.resourceVersion ? span(stream.positionAgeSeconds) : "–");
   setText(age.lastChild, ends(stream));

@@ -1,0 +1,82 @@
+package telemetry
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// percentOf is what is shown of a stream's snapshot; -1 is no percentage, -2 no snapshot.
+func percentOf(t *Telemetry, stream change.Stream) int {
+	switch s := t.Status().Streams[stream.String()].Snapshot; {
+	case s == nil:
+		return -2
+	case s.Percent == nil:
+		return -1
+	default:
+		return *s.Percent
+	}
+}
+
+func TestASnapshotIsShownInPercentUntilItIsRead(t *testing.T) {
+	tel := newTelemetry(new(bytes.Buffer))
+	tel.Listed(pods(), 1, 1) // of none
+	if got := percentOf(tel, pods()); got != -2 {
+		t.Errorf("a stream without a snapshot shows %d%%", got)
+	}
+	tel.Reconciling(pods(), snapshot(change.Requested, "lake"))
+	for _, page := range []struct {
+		n         int
+		remaining int64
+		want      int
+	}{{0, -1, -1}, {500, 999, 33}, {998, 1, 99}, {1, 0, 100}} {
+		tel.Listed(pods(), page.n, page.remaining)
+		if got := percentOf(tel, pods()); got != page.want {
+			t.Errorf("behind %+v it shows %d%%", page, got)
+		}
+	}
+	tel.Reconciled(pods(), snapshot(change.Requested, "lake"))
+	if got := percentOf(tel, pods()); got != -2 {
+		t.Errorf("behind its end it shows %d%%", got)
+	}
+}
+
+// TestASnapshotOfUnknownLengthIsMeasuredByTheInventory, where somebody has counted that, and is never complete before
+// its end.
+func TestASnapshotOfUnknownLengthIsMeasuredByTheInventory(t *testing.T) {
+	tel := newTelemetry(new(bytes.Buffer))
+	tel.states.streams["pods"].objects = 10
+	tel.Reconciling(pods(), snapshot(change.Resync, "bus"))
+	for _, want := range []int{45, 90, 90} {
+		if tel.Listed(pods(), 5, -1); percentOf(tel, pods()) != want {
+			t.Errorf("it shows %d%%, want %d%%", percentOf(tel, pods()), want)
+		}
+	}
+}
+
+func TestProgressIsOfTheSnapshotOfTheSinkAndTheReason(t *testing.T) {
+	tel := newTelemetry(new(bytes.Buffer))
+	tel.Reconciling(pods(), snapshot(change.Requested, "lake"))
+	tel.Listed(pods(), 1, 3)
+	p, found := tel.Progress("pods", "lake", change.Requested)
+	if !found || p.Read || p.Objects != 1 || *p.Percent != 25 {
+		t.Errorf("the progress is %+v, %t", p, found)
+	}
+	for _, other := range []struct {
+		stream, sink string
+		reason       change.Reason
+	}{{"pods", "bus", change.Requested}, {"pods", "lake", change.Resync}, {"nodes", "lake", change.Requested}} {
+		if p, found := tel.Progress(other.stream, other.sink, other.reason); found {
+			t.Errorf("%+v has the progress %+v", other, p)
+		}
+	}
+	tel.Reconciled(pods(), snapshot(change.Requested, "lake"))
+	if p, found := tel.Progress("pods", "lake", change.Requested); !found || !p.Read {
+		t.Errorf("behind the end the progress is %+v, %t", p, found)
+	}
+	tel.Reconciling(pods(), snapshot(change.Gone))
+	if p, found := tel.Progress("pods", "lake", change.Requested); found {
+		t.Errorf("behind the next begin the progress is %+v", p)
+	}
+}
