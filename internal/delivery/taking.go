@@ -100,7 +100,8 @@ func (p *past) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
 }
 
 // skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others. A bucket
-// and a compacted topic hold the newest of an object alone: what comes before that in the batch was written, too.
+// and a compacted topic hold the newest of an object alone: what comes before that in the batch was written, too. A
+// mark that carries ids carries those of what the failed attempt has left.
 func (p *past) skipRetried(batch []*change.Record) ([]*change.Record, error) {
 	if len(p.retried) == 0 {
 		return batch, nil
@@ -124,7 +125,13 @@ func (p *past) skipRetried(batch []*change.Record) ([]*change.Record, error) {
 	}
 	slices.Reverse(known)
 	slices.Reverse(fresh)
+	p.wroteAll(known)
 	return fresh, p.Seat.Ack(known, "")
+}
+
+// wroteAll notes that the records are in the sink's log.
+func (p *past) wroteAll(records []*change.Record) {
+	p.Recovery.With(func(r *line.Recovery) { r.Log.Wrote(records, p.clusterUID) })
 }
 
 // highest is the highest Seq of the batch.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -79,7 +78,7 @@ func (l *Listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time
 	l.mark = mark
 	l.seldom.Reset()
 	l.patience.reset()
-	l.Recovery.With(func(r *line.Recovery) { r.Log.Wrote(batch, l.clusterUID) })
+	l.wroteAll(batch)
 	l.marked(batch)
 	l.observer.Written(l.Name, batch, time.Since(began))
 	return l.Seat.Ack(batch, mark)
