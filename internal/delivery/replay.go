@@ -36,6 +36,9 @@ func (l *Listener) deliverReplay(ctx context.Context, rec *change.Record) error 
 		case !found && !tried:
 			return l.returned(rec, errors.New("there is no such dead letter any more: it was sent again, or deleted"))
 		case !found:
+			if l.isRetried(replayed) { // else somebody deleted the letter meanwhile
+				l.wroteAll([]*change.Record{replayed})
+			}
 			return l.returned(rec, nil)
 		}
 		rest, err := l.write(ctx, []*change.Record{replayed})

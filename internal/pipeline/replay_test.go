@@ -208,3 +208,34 @@ func failing(inner func(*sink.Message) error) func(*sink.Message) error {
 		return nil
 	}
 }
+
+// The write of the letter's delete fails, though the log has it. A mark behind that carries it with the object, of
+// which the state knows nothing: else a crash would make the object one that is there.
+func TestI3AReplayThatAFailedWriteHasLeftIsCarried(t *testing.T) {
+	p := newPost(t)
+	p.config.MarkLag = 1
+	p.live(func(line *Inlet) {
+		p.push(line, update(pods(), "a", 1))
+		p.drain(line, pods())
+	})
+	p.target.memory.append([]sink.Message{{ID: idOf(update(pods(), "huge", 5))}, {ID: idOf(update(pods(), "b", 9))}})
+	p.live(func(line *Inlet) {
+		gone := large("huge", 5)
+		gone.Op, gone.Position = change.Deleted, change.Position{ResourceVersion: "2"}
+		p.push(line, gone)
+		p.drain(line, pods())
+		p.target.max(1 << 20)
+		p.target.after = failing(once("deleted"))
+		if err := p.replay(p.only(), false); err != nil {
+			t.Error(err)
+		}
+		p.push(line, update(services(), "x", 3))
+		p.drain(line, services())
+	})
+	p.expect("a/1/updated huge/5/updated b/9/updated huge/5/gap huge/5/deleted x/3/updated", "")
+	p.live(func(line *Inlet) {
+		if got := line.SinkOnly(pods()); len(got) != 1 || got[0].Key.Name != "b" {
+			t.Errorf("the sink-only objects are %+v", got)
+		}
+	})
+}
