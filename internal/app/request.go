@@ -15,14 +15,14 @@ import (
 )
 
 // controls are what an operator may ask of this run.
-func (a *assembly) controls(requests chan<- pipeline.Request, deadLetters *deadLetters) control.Functions {
+func (a *assembly) controls(requests chan<- pipeline.Request, owing *snapshots, deadLetters *deadLetters) control.Functions {
 	return control.Functions{
 		Snapshot: func(ctx context.Context, asked control.SnapshotRequest) (*control.Snapshot, error) {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
 			return a.snapshot(ctx, asked, requests)
 		},
-		Owed: func() ([]control.Owed, error) { return control.ReadOwed(a.store) },
+		Owed: owing.owed,
 		Inventory: func(q control.Query) (iter.Seq2[control.Object, error], error) {
 			return inventoryOf(a.store, a.cluster.named(), q)
 		},

@@ -97,7 +97,7 @@ func TestSnapshotOfNothingIsRefused(t *testing.T) {
 // TestRequestDoesNotWaitForASinkThatDoesNotOpen: who asks is told so, and may ask again.
 func TestRequestDoesNotWaitForASinkThatDoesNotOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ask := twoSinks().controls(make(chan pipeline.Request), nil).Snapshot
+		ask := twoSinks().controls(make(chan pipeline.Request), nil, nil).Snapshot
 		began := time.Now()
 		if _, err := ask(t.Context(), control.SnapshotRequest{}); !errors.Is(err, control.ErrNotStreaming) || time.Since(began) != askTime {
 			t.Errorf("got %v after %s", err, time.Since(began))

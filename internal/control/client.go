@@ -60,6 +60,12 @@ func (c *Client) Snapshot(ctx context.Context, request SnapshotRequest) (*Snapsh
 	return answer, c.ask(ctx, http.MethodPost, "/snapshot", body, answer)
 }
 
+// Owed asks which snapshots are owed.
+func (c *Client) Owed(ctx context.Context) (*OwedList, error) {
+	answer := new(OwedList)
+	return answer, c.ask(ctx, http.MethodGet, "/snapshot", nil, answer)
+}
+
 // Checkpoint asks for the saved state.
 func (c *Client) Checkpoint(ctx context.Context) (*State, error) {
 	answer := new(State)

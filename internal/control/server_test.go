@@ -202,7 +202,7 @@ func listen(t *testing.T, f *fake) *Client {
 }
 
 func TestClientUnderstandsTheServer(t *testing.T) {
-	f := &fake{owed: []Owed{{"out", "pods", "requested"}}}
+	f := &fake{owed: []Owed{{Sink: "out", Stream: "pods", Reason: "requested"}}}
 	client := listen(t, f)
 	snapshot, err := client.Snapshot(t.Context(), SnapshotRequest{Resources: []string{"pods"}, Sink: "out"})
 	if err != nil || len(snapshot.Streams) != 1 || f.asked[0].Resources[0] != "pods" || f.asked[0].Sink != "out" {
@@ -300,8 +300,8 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 	mux.Handle("/", Handler(functionsOwing(func() []Owed {
 		asked++
 		return [][]Owed{
-			{{"out", "pods", "requested"}, {"bus", "pods", "requested"}},
-			{{"bus", "pods", "requested"}, {"out", "nodes", "requested"}, {"out", "pods", "resync"}},
+			{{Sink: "out", Stream: "pods", Reason: "requested"}, {Sink: "bus", Stream: "pods", Reason: "requested"}},
+			{{Sink: "bus", Stream: "pods", Reason: "requested"}, {Sink: "out", Stream: "nodes", Reason: "requested"}, {Sink: "out", Stream: "pods", Reason: "resync"}},
 		}[min(asked-1, 1)]
 	}), token))
 	mux.HandleFunc("/statusz", func(w http.ResponseWriter, _ *http.Request) {
@@ -315,7 +315,7 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := client.Wait(t.Context(), mine)
+	got, err := client.Wait(t.Context(), mine, func([]Owed) {})
 	pods := got["pods"]
 	pods.Time = time.Time{}
 	want := Reconcile{Reason: change.Requested, ResourceVersion: "2", Counts: change.Counts{Synced: 3, Replaced: 1}}

@@ -25,13 +25,6 @@ type Absent struct {
 	Since  time.Time `json:"since"`
 }
 
-// Owed is a full snapshot that a sink is to be given, and has not acknowledged to its end.
-type Owed struct {
-	Sink   string `json:"sink"`
-	Stream string `json:"stream"`
-	Reason string `json:"reason"` // one of change.Reason
-}
-
 // StreamState is what is saved of one stream.
 type StreamState struct {
 	ResourceVersion string `json:"resourceVersion"`
@@ -82,14 +75,4 @@ func ReadState(store *checkpoint.Store) (*State, error) {
 	}
 	state.Owed, err = ReadOwed(store)
 	return state, err
-}
-
-// ReadOwed reads which snapshots are owed, sorted by sink and stream.
-func ReadOwed(store *checkpoint.Store) ([]Owed, error) {
-	pendingSnapshots, err := store.PendingSnapshots()
-	var owed []Owed
-	for _, pendingSnapshot := range pendingSnapshots {
-		owed = append(owed, Owed{Sink: pendingSnapshot.Sink, Stream: pendingSnapshot.Stream, Reason: string(pendingSnapshot.Reason)})
-	}
-	return owed, err
 }

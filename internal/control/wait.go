@@ -25,12 +25,12 @@ type Reconcile struct {
 }
 
 // Wait returns when every sink of the snapshot has acknowledged it to its end, with what /statusz tells of each stream
-// then. A sink that is not there is waited for as long as ctx lives.
-func (c *Client) Wait(ctx context.Context, snapshot *Snapshot) (map[string]Reconcile, error) {
+// then. A sink that is not there is waited for as long as ctx lives. tell is told now and then of what is still owed.
+func (c *Client) Wait(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]Reconcile, error) {
 	ticker := time.NewTicker(pollTime)
 	defer ticker.Stop()
 	for late := 0; ; {
-		found, err := c.look(ctx, snapshot)
+		found, err := c.look(ctx, snapshot, tell)
 		if err != nil {
 			return nil, err
 		}
@@ -48,12 +48,13 @@ func (c *Client) Wait(ctx context.Context, snapshot *Snapshot) (map[string]Recon
 }
 
 // look returns the streams' last reconciles, nil while some of the snapshot is owed.
-func (c *Client) look(ctx context.Context, snapshot *Snapshot) (map[string]Reconcile, error) {
-	var list OwedList
-	if err := c.ask(ctx, http.MethodGet, "/snapshot", nil, &list); err != nil {
+func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]Reconcile, error) {
+	list, err := c.Owed(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(list.Owed, snapshot.has) {
+	if open := slices.DeleteFunc(list.Owed, func(o Owed) bool { return !snapshot.has(o) }); len(open) > 0 {
+		tell(open)
 		return nil, nil
 	}
 	return c.reconciles(ctx, snapshot.Streams)

@@ -56,6 +56,8 @@ type Source struct {
 	// Request asks for full snapshots, each for one sink. It returns at once. What is asked for at once and for the
 	// same reason may share a list.
 	Request func(owed ...change.Owed)
+	// Due, where set, are those that it was asked for and that are not read yet.
+	Due func() []change.Owed
 	// Shape, where set, decides whether a record goes on that the pipeline makes itself: a delete without its object.
 	// It may mark it as filtered. It must be safe for concurrent use.
 	Shape func(rec *change.Record)

@@ -22,6 +22,7 @@ func SourceOf(stream change.Stream, session *source.Session, shape func(*change.
 			return err
 		},
 		Request: session.Request,
+		Due:     session.Due,
 		Shape:   shape,
 	}
 }

@@ -1,0 +1,42 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+// PrintOwed writes a table of the snapshots that are owed.
+func PrintOwed(owed []control.Owed, out io.Writer) error {
+	table := newGrid(out)
+	table.row("ID", "RESOURCE", "SINK", "REASON", "STATE", "PROGRESS")
+	for i := range owed {
+		o := &owed[i]
+		table.row(o.ID, o.Stream, o.Sink, o.Reason, o.State, progressOf(o))
+	}
+	return table.Flush()
+}
+
+// EncodeOwed writes one JSON object per line.
+func EncodeOwed(owed []control.Owed, out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	for i := range owed {
+		if err := encoder.Encode(&owed[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// progressOf is in percent, where that is known.
+func progressOf(o *control.Owed) string {
+	switch {
+	case o.Percent != nil:
+		return fmt.Sprintf("%d%%", *o.Percent)
+	case o.State == control.Reads || o.State == control.Delivers:
+		return fmt.Sprintf("%d objects", o.Objects)
+	}
+	return "-"
+}

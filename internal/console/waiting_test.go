@@ -1,0 +1,82 @@
+package console
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+func percent(n int) *int { return &n }
+
+// waited are three snapshots, of which one is read.
+func waited(done int) []control.Owed {
+	return []control.Owed{
+		{ID: "1", Sink: "bus", Stream: "nodes", Reason: "requested", State: control.Waits},
+		{ID: "2", Sink: "bus", Stream: "pods", Reason: "requested", State: control.Reads, Objects: 10 * done, Percent: percent(done)},
+		{ID: "3", Sink: "lake", Stream: "nodes", Reason: "requested", State: control.Waits},
+	}
+}
+
+// TestASnapshotThatIsWaitedForIsABarOnATerminal, which is gone at the end.
+func TestASnapshotThatIsWaitedForIsABarOnATerminal(t *testing.T) {
+	out := new(bytes.Buffer)
+	w := NewWaiting(out, true)
+	for _, done := range []int{0, 42} {
+		w.Show(waited(done))
+	}
+	if got := shownBy(out.String()); got[0] != "pods [########------------] reads, 42%, for bus (+2)" {
+		t.Errorf("the terminal shows %q", got)
+	}
+	w.Show([]control.Owed{{Sink: strings.Repeat("long", 30), Stream: strings.Repeat("resource", 30), State: control.Delivers, Objects: 1}})
+	if got := shownBy(out.String())[0]; len([]rune(got)) > 79 || !strings.Contains(got, "… [---") {
+		t.Errorf("the terminal shows %q", got)
+	}
+	w.Show([]control.Owed{{Sink: "bus", Stream: "\x1b[2Jpods", State: control.Waits}})
+	if got := shownBy(out.String())[0]; !strings.HasPrefix(got, `\u001b[2Jpods [-`) {
+		t.Errorf("the terminal shows %q", got)
+	}
+	w.End()
+	if got := shownBy(out.String())[0]; got != "" {
+		t.Errorf("at the end the terminal shows %q", got)
+	}
+}
+
+// TestASnapshotThatIsWaitedForIsALineNowAndThen where there is no terminal, and none that says the same again.
+func TestASnapshotThatIsWaitedForIsALineNowAndThen(t *testing.T) {
+	out, now := new(bytes.Buffer), time.UnixMilli(0)
+	w := NewWaiting(out, false)
+	w.progress.now = func() time.Time { return now }
+	for second := range 21 {
+		now = time.Unix(int64(1000+second), 0)
+		w.Show(waited(min(second, 11)))
+	}
+	w.Show(nil)
+	w.End()
+	if want := "pods for bus: reads, 0% (+2)\npods for bus: reads, 5% (+2)\npods for bus: reads, 10% (+2)\npods for bus: reads, 11% (+2)\n"; out.String() != want {
+		t.Errorf("told\n%s\nwant\n%s", out, want)
+	}
+}
+
+func TestWhatIsOwedIsATable(t *testing.T) {
+	out := new(bytes.Buffer)
+	owed := append(waited(7), control.Owed{ID: "4", Sink: "lake", Stream: "pods", Reason: "newsink", State: control.Delivers, Objects: 12})
+	if err := PrintOwed(owed, out); err != nil {
+		t.Fatal(err)
+	}
+	const want = `ID  RESOURCE  SINK  REASON     STATE     PROGRESS
+1   nodes     bus   requested  waits     -
+2   pods      bus   requested  reads     7%
+3   nodes     lake  requested  waits     -
+4   pods      lake  newsink    delivers  12 objects
+`
+	if out.String() != want {
+		t.Errorf("printed\n%s\nwant\n%s", out, want)
+	}
+	out.Reset()
+	if err := EncodeOwed(owed[1:2], out); err != nil || out.String() != `{"id":"2","sink":"bus","stream":"pods","reason":"requested","state":"reads","objects":70,"percent":7}`+"\n" {
+		t.Errorf("%v: printed %s", err, out)
+	}
+}

@@ -1,0 +1,59 @@
+package control
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+// The states of a snapshot that is owed.
+const (
+	Waits    = "waits"    // it is not read yet
+	Reads    = "reads"    // from the API server
+	Delivers = "delivers" // it is read: the sink is given the rest
+)
+
+// Owed is a full snapshot that a sink is to be given, and has not acknowledged to its end.
+type Owed struct {
+	ID     string `json:"id,omitempty"` // "" of an earlier version
+	Sink   string `json:"sink"`
+	Stream string `json:"stream"`
+	Reason string `json:"reason"` // one of change.Reason
+	// State, Objects and Percent are of a running exporter: how many objects were listed, and how many that is of all,
+	// nil where nobody knows.
+	State   string `json:"state,omitempty"`
+	Objects int    `json:"objects,omitempty"`
+	Percent *int   `json:"percent,omitempty"`
+}
+
+// OwedOf is what people are told of a pending snapshot.
+func OwedOf(p *checkpoint.PendingSnapshot) Owed {
+	return Owed{ID: p.ID(), Sink: p.Sink, Stream: p.Stream, Reason: string(p.Reason)}
+}
+
+// ReadOwed reads which snapshots are owed, sorted by sink and stream.
+func ReadOwed(store *checkpoint.Store) ([]Owed, error) {
+	pendingSnapshots, err := store.PendingSnapshots()
+	var owed []Owed
+	for i := range pendingSnapshots {
+		owed = append(owed, OwedOf(&pendingSnapshots[i]))
+	}
+	return owed, err
+}
+
+// WithDue adds those that are due and not saved, and sorts by sink, stream and reason.
+func WithDue(owed []Owed, due []checkpoint.PendingSnapshot) []Owed {
+	for i := range due {
+		same := func(o Owed) bool {
+			return o.Sink == due[i].Sink && o.Stream == due[i].Stream && o.Reason == string(due[i].Reason)
+		}
+		if !slices.ContainsFunc(owed, same) {
+			owed = append(owed, OwedOf(&due[i]))
+		}
+	}
+	slices.SortStableFunc(owed, func(a, b Owed) int {
+		return cmp.Or(cmp.Compare(a.Sink, b.Sink), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Reason, b.Reason))
+	})
+	return owed
+}

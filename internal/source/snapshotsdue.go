@@ -1,0 +1,24 @@
+package source
+
+import (
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Due are the full snapshots that the stream was asked for and that are not read yet.
+func (s *Stream) Due() []change.Owed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.snapshots.due)
+}
+
+// Due is Stream.Due of the stream that is read, and what waits for it.
+func (s *Session) Due() []change.Owed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reading != nil {
+		return s.reading.Due()
+	}
+	return slices.Clone(s.pending)
+}
