@@ -217,6 +217,29 @@ func TestI4ACrashRepeatsNeitherLetterNorNote(t *testing.T) {
 	}
 }
 
+// The same of what a resync found, which carries a version that the position has passed.
+func TestI3ACrashRepeatsNoNoteOfACorrection(t *testing.T) {
+	p := newPost(t)
+	p.live(func(line *Inlet) {
+		p.push(line, update(pods(), "huge", 2), update(pods(), "b", 9))
+		p.drain(line, pods())
+	})
+	correction := func() *change.Record { return found(large("huge", 3), change.Replaced, change.Resync, "9") }
+	p.target.after = once("gap")
+	if err := p.life(func(line *Inlet) { p.push(line, correction()) }); !errors.Is(err, errCrash) {
+		t.Fatalf("ended with %v", err)
+	}
+	p.requests = nil
+	p.live(func(line *Inlet) {
+		if got := p.requested(); got != "pods resync bus" {
+			t.Errorf("asked for %q", got)
+		}
+		p.push(line, correction())
+		p.drain(line, pods())
+	})
+	p.expect("huge/2/updated b/9/updated huge/3/gap", "huge/3/too_large")
+}
+
 // stubborn letters cannot be kept at first.
 type stubborn struct {
 	delivery.DeadLetters

@@ -46,7 +46,11 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 	case order > 0:
 		return false, nil
 	case id.Op == change.Gap && !position.UnderWay(): // in the place of a rejected record
-		return order < 0, nil
+		if order == 0 || old {
+			return order < 0, nil
+		}
+		behind, err := l.isBehind(id, stream)
+		return !behind, err
 	case order < 0 && (id.Op == change.Added || id.Op == change.Updated):
 		return true, nil
 	case old:
@@ -61,6 +65,14 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 	return !replays, err
 }
 
+// isBehind says whether the inventory has something older of the object than the record that a note stands for. Where
+// the position has passed that, no watch told of it: a full snapshot found it, and it is not saved. Of an object that
+// the inventory does not have, or has as the note says, nothing can be told: its delete may have come later.
+func (l Ledger) isBehind(note change.ID, stream *change.Stream) (bool, error) {
+	entry, found, err := l.State.Lookup(stream.String(), note.Key)
+	return found && change.CompareVersions(entry.ResourceVersion, note.ResourceVersion) < 0, err
+}
+
 // knows says whether the inventory is that behind the record.
 func (l Ledger) knows(id change.ID, stream *change.Stream) (bool, error) {
 	entry, found, err := l.State.Lookup(stream.String(), id.Key)
@@ -71,11 +83,12 @@ func (l Ledger) knows(id change.ID, stream *change.Stream) (bool, error) {
 }
 
 // isCorrection says of a record that is not settled whether no watch brings it again: it carries a version that the
-// position has passed, and no reconcile that is due finds it. Where the positions moved on to disk, what was found
-// before them comes from there, and so does what the inventory has.
+// position has passed, and no reconcile that is due finds it. So does its note. Where the positions moved on to disk,
+// what was found before them comes from there, and so does what the inventory has.
 func (l Ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
 	position, old, err := l.position(stream.String())
-	if err != nil || old || position == (change.Position{}) || !id.Op.OfObject() || position.UnderWay() ||
+	ofObject := id.Op.OfObject() || id.Op == change.Gap // its note
+	if err != nil || old || position == (change.Position{}) || !ofObject || position.UnderWay() ||
 		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) >= 0 {
 		return false, err
 	}

@@ -45,3 +45,21 @@ func TestI3WhatComesFromDiskIsNotLookedForAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestI3TheNoteOfACorrectionComesAgain where the inventory is behind it, and only there: what a watch told is saved.
+func TestI3TheNoteOfACorrectionComesAgain(t *testing.T) {
+	rec, stream := found(update(pods(), "a", 3), change.Replaced, change.Resync, "9"), pods()
+	for version, want := range map[string]bool{"2": true, "3": false, "4": false} {
+		state := &saved{change.Position{ResourceVersion: "9"}, map[change.Key]change.Entry{
+			rec.Key: {Key: rec.Key, UID: rec.UID, ResourceVersion: version},
+		}}
+		l := logOf(t, state, change.NoteOf(rec, "too_large", ""))
+		if got := l.Corrected(&stream); got != want {
+			t.Errorf("with version %s in the state it is looked for: %t", version, got)
+		}
+		l.Take(update(pods(), "b", 10), &Taking{ClusterUID: clusterUID}) // the watch passes no correction
+		if taken, _ := l.Take(rec, &Taking{ClusterUID: clusterUID}); taken != want || !l.Empty() {
+			t.Errorf("with version %s in the state it is known: %t", version, taken)
+		}
+	}
+}
