@@ -74,6 +74,7 @@ func untilReplay(batch []*change.Record) int {
 // deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared
 // once with what an earlier process left in the sink's log, and after a failed write with what that has left there.
 func (l *Listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
+	l.readAnew = false
 	l.Recovery.With(func(r *line.Recovery) { r.Undeleted.Taken(batch) })
 	batch, err := l.skipDelivered(batch)
 	if err == nil {
@@ -86,8 +87,37 @@ func (l *Listener) deliverPlain(ctx context.Context, batch []*change.Record) err
 		if batch, err = l.write(ctx, batch); err == nil {
 			batch, err = l.skipRetried(batch)
 		}
+		if err == nil && l.readAnew {
+			batch, err = l.compareAgain(batch)
+		}
 	}
 	return err
+}
+
+// compareAgain compares the rest of a batch with a log that was read anew while the batch was under way: that may hold
+// a part of it, and tells again of objects whose deletes are in the batch (I3). Only what is found to be gone is new,
+// and has not the form of this sink yet.
+func (l *Listener) compareAgain(rest []*change.Record) ([]*change.Record, error) {
+	l.readAnew = false
+	compared, err := l.skipDelivered(rest)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[*change.Record]struct{}, len(rest))
+	for _, rec := range rest {
+		known[rec] = struct{}{}
+	}
+	batch := make([]*change.Record, 0, len(compared))
+	for _, rec := range compared {
+		formed := []*change.Record{rec}
+		if _, formedBefore := known[rec]; !formedBefore {
+			if formed, err = l.narrow(formed); err != nil {
+				return nil, err
+			}
+		}
+		batch = append(batch, formed...)
+	}
+	return batch, nil
 }
 
 // take returns what is next, up to the batch limit, and waits only while there is nothing: a busy sink gets large

@@ -129,6 +129,7 @@ func (l *Listener) makeGood(ctx context.Context) error {
 		left.mark, left.plain = end, end
 	}
 	l.Recovery.With(func(r *line.Recovery) { r.Log.Know(left.behind.log) }) // what was known of the log may be what was lost
+	l.readAnew = true
 	if err := l.Recall(ctx); err != nil {
 		return err
 	}

@@ -313,3 +313,31 @@ func TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection(t *testing.T) {
 		t.Errorf("asked for %s, want nothing", asked)
 	}
 }
+
+// TestI3WhatIsUnderWayWhenALogIsLostIsComparedAgain: the log is read anew, and says again what the delete that is being
+// written was told to have ended.
+func TestI3WhatIsUnderWayWhenALogIsLostIsComparedAgain(t *testing.T) {
+	target := &memory{}
+	r := crashed(t, target, update(pods(), "b", 3), update(pods(), "c", 9))
+	target.fault = func(context.Context, []sink.Message) error {
+		target.fault = nil
+		target.mu.Lock()
+		defer target.mu.Unlock()
+		target.lost = &sink.LostError{Log: "log", Want: "3", Have: "2"}
+		return errors.New("connection lost")
+	}
+	gone := deleted("b", 3)
+	gone.Position = change.Position{ResourceVersion: "2"}
+	if err := r.life(func(line *Inlet) {
+		r.push(line, gone)
+		r.drain(line, pods())
+		if got := line.SinkOnly(pods()); len(got) != 1 || got[0].Key.Name != "c" {
+			t.Errorf("the sink-only objects are %+v", got)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "a/1/updated b/3/updated c/9/updated b/3/deleted"; target.short() != want {
+		t.Errorf("log is %s, want %s", target.short(), want)
+	}
+}
