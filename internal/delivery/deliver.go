@@ -74,7 +74,8 @@ func untilReplay(batch []*change.Record) int {
 // deliverPlain brings the whole batch, in which no replay is, into the sink, whatever it takes. Each record is compared
 // once with what an earlier process left in the sink's log, and after a failed write with what that has left there.
 func (l *Listener) deliverPlain(ctx context.Context, batch []*change.Record) error {
-	l.readAnew = false
+	l.readAnew, l.given = false, batch
+	defer func() { l.given, l.rest = nil, nil }()
 	l.Recovery.With(func(r *line.Recovery) { r.Undeleted.Taken(batch) })
 	batch, err := l.skipDelivered(batch)
 	if err == nil {

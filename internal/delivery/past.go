@@ -28,6 +28,7 @@ type past struct {
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
 	opened       bool                // in this process
 	retried      map[string]struct{} // ids of the batch that failed, and that the log holds all the same
+	given, rest  []*change.Record    // the batch under way, and what of it the sink does not have; nil between batches
 	readAnew     bool                // the log, while a batch was under way: what it holds is another past
 	compared     atomic.Bool         // what the log holds is known
 }

@@ -40,15 +40,30 @@ func (p *past) recalled(text string) error {
 
 // recallSpool forgets the objects whose deletes are on disk: the sink will be told. It reads what the state has now,
 // which may be more than the listener was told of: the deletes are saved with the positions that made their objects
-// undeleted.
+// undeleted. Of the batch under way it holds what the sink had, too, and that may be what the log has lost (I4).
 func (p *past) recallSpool() error {
 	none := false
 	if p.Recovery.With(func(r *line.Recovery) { none = r.Undeleted.None() }); none {
 		return nil
 	}
+	had := p.hadDeletes()
 	return p.eachSpooled(func(rec *change.Record) {
-		if rec.Op == change.Deleted {
+		if _, answered := had[rec.ID(p.clusterUID)]; rec.Op == change.Deleted && !answered {
 			p.Recovery.With(func(r *line.Recovery) { r.Undeleted.Told(rec) })
 		}
 	})
+}
+
+// hadDeletes are the deletes of the batch under way that the sink had when the log was lost: nobody gives them again.
+func (p *past) hadDeletes() map[change.ID]struct{} {
+	had := map[change.ID]struct{}{}
+	for _, rec := range p.given {
+		if rec.Op == change.Deleted {
+			had[rec.ID(p.clusterUID)] = struct{}{}
+		}
+	}
+	for _, rec := range p.rest {
+		delete(had, rec.ID(p.clusterUID))
+	}
+	return had
 }

@@ -18,6 +18,7 @@ func (l *Listener) write(ctx context.Context, batch []*change.Record) ([]*change
 	if !errors.As(err, &failure) {
 		return rest, err
 	}
+	l.rest = rest
 	return rest, l.mend(ctx, failure.error)
 }
 

@@ -172,3 +172,40 @@ func TestI4AnEndThatIsLostWhileRunningLeavesObjectsUndeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestI4ADeleteThatALogLosesWhileItsBatchIsUnderWayLeavesItsObjectUndeleted: the sink had it from an earlier process,
+// so that it is not written, and it is still on disk with the rest of its batch.
+func TestI4ADeleteThatALogLosesWhileItsBatchIsUnderWayLeavesItsObjectUndeleted(t *testing.T) {
+	target := &recaller{memory: &memory{}}
+	r := newRig(t, spooling("s", target, 2))
+	if err := r.life(func(line *Inlet) {
+		r.push(line, update(pods(), "a", 1), update(pods(), "b", 2))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	target.hang()
+	if err := r.life(func(line *Inlet) {
+		r.push(line, deleted("a", 3), deleted("b", 4), update(pods(), "c", 5), update(pods(), "c", 6))
+		r.drain(line, pods()) // to disk
+	}); err != nil {
+		t.Fatal(err)
+	}
+	target.log = append(target.log, idOf(deleted("a", 3)))
+	target.fault = func(context.Context, []sink.Message) error {
+		target.fault = nil
+		target.forgetLast(2)
+		return errors.New("the broker has lost its disk")
+	}
+	if err := r.life(func(line *Inlet) {
+		r.await("the last", func() bool { return strings.HasSuffix(target.short(), "c/6/updated") })
+		if got, want := undeletedIn(line), "s:a@1 true"; got != want {
+			t.Errorf("undeleted are %q, want %q", got, want)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := target.short(), "a/1/updated b/4/deleted c/5/updated c/6/updated"; got != want {
+		t.Errorf("log is %s, want %s", got, want)
+	}
+}
