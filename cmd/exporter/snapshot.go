@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ type snapshotCommand struct {
 	wait    bool
 	list    bool
 	output  string
+	steer   map[string]*[]string // IDs, by what is to be done
 }
 
 func newSnapshotCommand() *cobra.Command {
@@ -33,10 +35,13 @@ func newSnapshotCommand() *cobra.Command {
 as replaced or deleted where a sink did not have it so. The snapshot is owed from then on, also if the exporter is
 restarted before its end. It is asked for over the loopback interface: run this on the exporter's host or in its pod.
 
-With --list it shows which snapshots are owed, for whatever reason, and how far each is.`,
+With --list it shows which snapshots are owed, for whatever reason, and how far each is. One of them can be paused,
+resumed or stopped by its ID. A paused one stays paused over a restart and goes on where it was. A stopped one has no
+snapshot.end. Only requested ones and resyncs can be stopped: without others a sink would lack something.`,
 		Example: `  exporter snapshot --state-dir ./state --wait
   exporter snapshot --resources pods,deployments.apps --sink bus
   exporter snapshot --list
+  exporter snapshot --pause 7mare7x
   kubectl exec deploy/kubecdc -- exporter snapshot --resources pods`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,11 +66,14 @@ func (s *snapshotCommand) register(cmd *cobra.Command) {
 	set.StringVar(&s.request.Sink, "sink", "", "only this sink (default: all)")
 	set.BoolVar(&s.wait, "wait", false, "wait until every sink has the whole snapshot, show how far it is, and print the result")
 	set.BoolVar(&s.list, "list", false, "show the snapshots that are owed, and ask for none")
+	s.steer = map[string]*[]string{}
+	for do, usage := range map[string]string{
+		control.Pause: "make the snapshot with this ID wait", control.Resume: "make a paused snapshot go on", control.Stop: "make a requested snapshot or a resync end before it is complete",
+	} {
+		s.steer[do] = set.StringSlice(do, nil, usage)
+	}
 	set.StringVarP(&s.output, "output", "o", "table", "of --list: table, or json: one object per line")
 }
-
-// ofRequests are the flags that say what is asked for.
-func ofRequests() []string { return []string{"resources", "sink", "wait"} }
 
 // check refuses a command line that asks for two things.
 func (s *snapshotCommand) check(cmd *cobra.Command) error {
@@ -75,9 +83,19 @@ func (s *snapshotCommand) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("output") && !s.list {
 		return usage.Errorf("--output: only --list prints a table")
 	}
-	for _, name := range ofRequests() {
-		if s.list && cmd.Flags().Changed(name) {
-			return usage.Errorf("--list and --%s: --list shows all snapshots and asks for none: leave out one of them", name)
+	var asked []string
+	for _, does := range [][]string{{"list"}, {control.Pause}, {control.Resume}, {control.Stop}, {"resources", "sink", "wait"}} {
+		at := slices.IndexFunc(does, cmd.Flags().Changed)
+		if at >= 0 {
+			asked = append(asked, does[at])
+		}
+	}
+	if len(asked) > 1 {
+		return usage.Errorf("--%s and --%s: each is a question of its own: leave out one of them", asked[0], asked[1])
+	}
+	for do, ids := range s.steer {
+		if cmd.Flags().Changed(do) && (len(*ids) == 0 || slices.Contains(*ids, "")) {
+			return usage.Errorf("--%s: give the ID of a snapshot, as --list shows it", do)
 		}
 	}
 	return nil
@@ -86,6 +104,11 @@ func (s *snapshotCommand) check(cmd *cobra.Command) error {
 func (s *snapshotCommand) run(ctx context.Context, client *control.Client, out, errOut *console.Screen) error {
 	if s.list {
 		return s.show(ctx, client, out, errOut)
+	}
+	for do, ids := range s.steer {
+		if len(*ids) > 0 {
+			return steer(ctx, client, control.SteerRequest{Do: do, IDs: *ids}, out)
+		}
 	}
 	snapshot, err := client.Snapshot(ctx, s.request)
 	if err != nil {
@@ -96,6 +119,15 @@ func (s *snapshotCommand) run(ctx context.Context, client *control.Client, out, 
 		return nil
 	}
 	return await(ctx, client, snapshot, out, errOut)
+}
+
+func steer(ctx context.Context, client *control.Client, request control.SteerRequest, out io.Writer) error {
+	if err := client.Steer(ctx, request); err != nil {
+		return err
+	}
+	done := map[string]string{control.Pause: "paused", control.Resume: "resumed", control.Stop: "stopped"}[request.Do]
+	_, err := fmt.Fprintf(out, "%s: %s\n", done, strings.Join(request.IDs, ", "))
+	return err
 }
 
 // show lists what is owed.
@@ -120,6 +152,10 @@ func await(ctx context.Context, client *control.Client, snapshot *control.Snapsh
 	waiting.End()
 	if ctx.Err() != nil {
 		return errors.New("wait for the snapshot: stopped: it goes on without this command")
+	}
+	var stopped *control.StoppedError
+	if errors.As(err, &stopped) {
+		return fmt.Errorf("wait for the snapshot: %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("wait for the snapshot, which stays requested, even over a restart: %w", err)

@@ -22,7 +22,13 @@ func (a *assembly) controls(requests chan<- pipeline.Request, owing *snapshots, 
 			defer cancel()
 			return a.snapshot(ctx, asked, requests)
 		},
-		Owed: owing.owed,
+		Owed:    owing.owed,
+		Stopped: owing.stopped,
+		Steer: func(ctx context.Context, asked control.SteerRequest) error {
+			ctx, cancel := context.WithTimeout(ctx, askTime)
+			defer cancel()
+			return owing.steer(ctx, asked)
+		},
 		Inventory: func(q control.Query) (iter.Seq2[control.Object, error], error) {
 			return inventoryOf(a.store, a.cluster.named(), q)
 		},
@@ -60,8 +66,13 @@ func (a *assembly) snapshot(ctx context.Context, asked control.SnapshotRequest, 
 func ask(ctx context.Context, requests chan<- pipeline.Request, request pipeline.Request) error {
 	answer := make(chan error, 1)
 	request.Answer = answer
+	return handOver(ctx, requests, request, answer)
+}
+
+// handOver gives the pipeline what it is asked, and waits for the answer.
+func handOver[T any](ctx context.Context, to chan<- T, asked T, answer <-chan error) error {
 	select {
-	case requests <- request:
+	case to <- asked:
 	case <-ctx.Done():
 		return control.ErrNotStreaming
 	}

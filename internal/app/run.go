@@ -106,7 +106,7 @@ func (a *assembly) run(ctx context.Context) error {
 	}
 	deadLetters.keepFor(sinks)
 	a.reshapeLetters(ctx, deadLetters, sinks, forms)
-	requests, owing := make(chan pipeline.Request), &snapshots{store: a.store, telemetry: t}
+	requests, owing := make(chan pipeline.Request), &snapshots{store: a.store, telemetry: t, orders: make(chan pipeline.Order)}
 	stopServing, err := a.serve(ctx, withPage(shown, a.handler(t.Handler(), a.controls(requests, owing, deadLetters))))
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *assembly) run(ctx context.Context) error {
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
-		Requests: requests, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Follow: owing.follow(f.RunWith(t)), Observer: pipelineObserver(t, f.Nudge),
+		Requests: requests, Orders: owing.orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Follow: owing.follow(f.RunWith(t)), Observer: pipelineObserver(t, f.Nudge),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")

@@ -2,7 +2,13 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -16,6 +22,55 @@ type snapshots struct {
 	store     *checkpoint.Store
 	telemetry *telemetry.Telemetry
 	roster    atomic.Pointer[pipeline.Roster] // nil before the pipeline runs
+	orders    chan pipeline.Order
+
+	mu   sync.Mutex // guards the following
+	last []control.Stopped
+}
+
+// mostStopped is how many stopped snapshots are remembered for those who wait for them.
+const mostStopped = 1000
+
+// stopped are those that were stopped last.
+func (s *snapshots) stopped() []control.Stopped {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.last)
+}
+
+// steer has the pipeline stop, pause or resume snapshots.
+func (s *snapshots) steer(ctx context.Context, asked control.SteerRequest) error {
+	do, known := map[string]checkpoint.Steering{
+		control.Stop: checkpoint.Stop, control.Pause: checkpoint.Pause, control.Resume: checkpoint.Resume,
+	}[asked.Do]
+	if !known || len(asked.IDs) == 0 {
+		return &control.RefusedError{Text: fmt.Sprintf("%q of %d snapshots: want stop, pause or resume of one at least", asked.Do, len(asked.IDs))}
+	}
+	before, err := s.owed()
+	if err != nil {
+		return err
+	}
+	answer := make(chan error, 1)
+	err = handOver(ctx, s.orders, pipeline.Order{Do: do, IDs: asked.IDs, Answer: answer}, answer)
+	var refused *pipeline.OrderError
+	if errors.As(err, &refused) {
+		return &control.RefusedError{Text: refused.Text}
+	}
+	if err == nil && do == checkpoint.Stop {
+		s.noteStopped(before, asked.IDs)
+	}
+	return err
+}
+
+func (s *snapshots) noteStopped(before []control.Owed, ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range before {
+		if slices.ContainsFunc(ids, func(id string) bool { return strings.EqualFold(id, o.ID) }) {
+			s.last = append(s.last, control.Stopped{Owed: o, Time: time.Now()})
+		}
+	}
+	s.last = s.last[max(0, len(s.last)-mostStopped):]
 }
 
 // follow is what a pipeline runs that the snapshots look into.
@@ -44,6 +99,8 @@ func (s *snapshots) owed() ([]control.Owed, error) {
 func (s *snapshots) measure(o *control.Owed) {
 	progress, found := s.telemetry.Progress(o.Stream, o.Sink, change.Reason(o.Reason))
 	switch {
+	case o.State == control.Paused:
+		return
 	case !found:
 		o.State = control.Waits
 		return

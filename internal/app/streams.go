@@ -132,7 +132,7 @@ func sourceObserver(f *selection.Follower) source.Observer {
 	}
 	return source.Observer{
 		Watching: t.Watching, Failed: failed, Received: t.Received,
-		Reconciling: t.Reconciling, Listed: t.Listed, Reconciled: t.Reconciled, Corrected: t.Corrected, Unreadable: t.Unreadable,
+		Reconciling: t.Reconciling, Listed: t.Listed, Abandoned: t.Abandoned, Reconciled: t.Reconciled, Corrected: t.Corrected, Unreadable: t.Unreadable,
 	}
 }
 

@@ -10,6 +10,15 @@ import (
 // larger one costs many times as much, because Pebble makes it into a table of its own.
 const MaxRecords = 3000
 
+// Steering is what may be done with a snapshot that is owed.
+type Steering byte
+
+const (
+	Stop   Steering = iota // it is owed no more
+	Pause                  // it waits
+	Resume                 // it waits no more
+)
+
 // Batch is what one Commit saves.
 type Batch struct {
 	// Records that are delivered: of each stream a contiguous prefix of what is not yet saved, in its order (I2).
@@ -23,6 +32,9 @@ type Batch struct {
 	// whatever After they come with: one that is owed already is owed anew, from its beginning. One is paid by the
 	// SnapshotEnd record of its sink, stream, reason and generation.
 	PendingSnapshots []PendingSnapshot
+	// Steered are pending snapshots, each in the Generation that is meant, with which Steering is done.
+	Steered  []PendingSnapshot
+	Steering Steering
 	// Taken are the subscriptions that sinks have from now on, Left those that they no longer have, with their pending
 	// snapshots.
 	Taken, Left []Subscription

@@ -92,11 +92,11 @@ func (h *heir) subscription(from, to Subscription) error {
 // pendingOf makes the heir owe what was owed. The snapshot of a part goes on where it was, and that of the whole begins
 // anew.
 func (h *heir) pendingOf(from, to Subscription) error {
-	owed, err := pendingSnapshots{h.db}.PendingSnapshots()
+	all, err := pendingSnapshots{h.db}.PendingSnapshots()
 	if err != nil {
 		return err
 	}
-	for _, d := range owed {
+	for _, d := range all {
 		if d.Sink != from.Sink || d.Stream != from.Stream {
 			continue
 		}
@@ -108,7 +108,9 @@ func (h *heir) pendingOf(from, to Subscription) error {
 		if own.owed.After = ""; h.exact {
 			own.owed.After = d.After
 		}
-		own.exists, own.changed = true, true
+		if own.set(owed); d.Paused {
+			own.set(paused)
+		}
 	}
 	h.pendingSnapshots.close()
 	return nil

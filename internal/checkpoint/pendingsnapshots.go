@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -12,6 +13,7 @@ import (
 type PendingSnapshot struct {
 	Stream string
 	change.Owed
+	Paused bool // it waits until somebody resumes it
 }
 
 // pendingSnapshots are the snapshots that are owed.
@@ -25,11 +27,13 @@ func (d pendingSnapshots) PendingSnapshots() ([]PendingSnapshot, error) {
 		if !ok {
 			return d.badValue("a pending snapshot", errValue)
 		}
-		var err error
-		if pendingSnapshot.Generation, pendingSnapshot.After, err = parsePendingValue(value); err != nil {
+		is, err := parsePendingValue(value, &pendingSnapshot.Owed)
+		if err != nil {
 			return d.badValue("a pending snapshot", err)
 		}
-		all = append(all, pendingSnapshot)
+		if pendingSnapshot.Paused = is == paused; is != stopped {
+			all = append(all, pendingSnapshot)
+		}
 		return nil
 	})
 	return all, err
@@ -45,9 +49,25 @@ type pendingBook struct {
 // bookedPending is what a batch knows of one pending snapshot.
 type bookedPending struct {
 	owed    change.Owed
-	exists  bool
+	is      standing
 	changed bool
 }
+
+// standing is what is known of a pending snapshot.
+type standing byte
+
+const (
+	nothing standing = iota
+	owed
+	paused
+	stopped // it is owed no more, and its end, where that is under way, must not pay the next one
+)
+
+// exists says whether it is owed.
+func (d *bookedPending) exists() bool { return d.is == owed || d.is == paused }
+
+// set makes it what it is.
+func (d *bookedPending) set(is standing) { d.is, d.changed = is, true }
 
 // find is the saved pending snapshot as the batch has changed it so far.
 func (k *pendingBook) find(subscription Subscription, reason change.Reason) (*bookedPending, error) {
@@ -61,11 +81,10 @@ func (k *pendingBook) find(subscription Subscription, reason change.Reason) (*bo
 		return nil, err
 	}
 	if found {
-		if d.owed.Generation, d.owed.After, err = parsePendingValue(value); err != nil {
+		if d.is, err = parsePendingValue(value, &d.owed); err != nil {
 			return nil, k.db.badValue("a pending snapshot", err)
 		}
 	}
-	d.exists = found
 	k.known[id] = d
 	return d, nil
 }
@@ -77,11 +96,33 @@ func (k *pendingBook) owe(pendingSnapshot PendingSnapshot) error {
 	if err != nil {
 		return err
 	}
-	if d.exists {
+	if d.is != nothing {
 		d.owed.Generation++
 	}
 	d.owed.Generation = max(d.owed.Generation, pendingSnapshot.Generation)
-	d.owed.After, d.exists, d.changed = "", true, true
+	d.owed.After = ""
+	if d.set(owed); pendingSnapshot.Paused {
+		d.set(paused)
+	}
+	return nil
+}
+
+// steer stops a pending snapshot, or makes it wait or go on, unless it is paid, or owed anew since. A resync, which is
+// not owed, is owed from its pause on.
+func (k *pendingBook) steer(do Steering, pendingSnapshot PendingSnapshot) error {
+	d, err := k.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Reason)
+	if err != nil || d.is != nothing && d.owed.Generation != pendingSnapshot.Generation {
+		return err
+	}
+	switch {
+	case do == Pause && (d.exists() || d.is == nothing && pendingSnapshot.Reason == change.Resync):
+		d.set(paused)
+	case do == Resume && d.exists():
+		d.set(owed)
+	case do == Stop && d.exists():
+		d.owed.After = ""
+		d.set(stopped)
+	}
 	return nil
 }
 
@@ -93,13 +134,14 @@ func (k *pendingBook) pay(rec *change.Record, stream string) error {
 		return nil
 	}
 	d, err := k.find(Subscription{rec.Sink, stream}, rec.Snapshot.Reason)
-	if err != nil || !d.exists || d.owed.Generation != rec.Snapshot.Generation {
+	if err != nil || d.owed.Generation != rec.Snapshot.Generation {
 		return err
 	}
-	if d.changed = true; end {
-		d.exists = false
-	} else {
-		d.owed.After = rec.Key.String()
+	switch {
+	case end && d.is != nothing:
+		d.set(nothing)
+	case object && d.exists():
+		d.owed.After, d.changed = rec.Key.String(), true
 	}
 	return nil
 }
@@ -109,8 +151,8 @@ func (k *pendingBook) close() {
 	for id, d := range k.known {
 		switch {
 		case !d.changed:
-		case d.exists:
-			k.to.value = appendPending(k.to.value[:0], d.owed)
+		case d.is != nothing:
+			k.to.value = appendPending(k.to.value[:0], d)
 			k.to.set(pendingKey(id), k.to.value)
 		default:
 			k.to.remove(pendingKey(id))
@@ -118,25 +160,48 @@ func (k *pendingBook) close() {
 	}
 }
 
-// appendPending appends the value of a pending snapshot: generation, cursor. A pending snapshot of the first generation
-// that has no cursor has no value, as pending snapshots had before there were generations.
-func appendPending(dst []byte, owed change.Owed) []byte {
-	if owed.Generation == 0 && owed.After == "" {
+// The value of a pending snapshot that is not just owed ends with one of these. No name does. An earlier version takes
+// it for a part of the cursor, and gives the snapshot.
+const (
+	isPaused  = "\x00paused"
+	isStopped = "\x00stopped"
+)
+
+// appendPending appends the value of a pending snapshot: generation, cursor, standing. One of the first generation that
+// has no more has no value, as pending snapshots had before there were generations.
+func appendPending(dst []byte, d *bookedPending) []byte {
+	if d.is == owed && d.owed.Generation == 0 && d.owed.After == "" {
 		return dst
 	}
-	return append(binary.AppendUvarint(dst, owed.Generation), owed.After...)
+	dst = append(binary.AppendUvarint(dst, d.owed.Generation), d.owed.After...)
+	switch d.is {
+	case paused:
+		return append(dst, isPaused...)
+	case stopped:
+		return append(dst, isStopped...)
+	}
+	return dst
 }
 
 // parsePendingValue is the inverse of appendPending.
-func parsePendingValue(value []byte) (generation uint64, after string, err error) {
+func parsePendingValue(value []byte, into *change.Owed) (standing, error) {
 	if len(value) == 0 {
-		return 0, "", nil
+		return owed, nil
 	}
 	generation, width := binary.Uvarint(value)
 	if width <= 0 {
-		return 0, "", errValue
+		return nothing, errValue
 	}
-	return generation, string(value[width:]), nil
+	into.Generation = generation
+	text := string(value[width:])
+	for suffix, is := range map[string]standing{isPaused: paused, isStopped: stopped} {
+		if after, found := strings.CutSuffix(text, suffix); found {
+			into.After = after
+			return is, nil
+		}
+	}
+	into.After = text
+	return owed, nil
 }
 
 func pendingKey(d PendingSnapshot) []byte {

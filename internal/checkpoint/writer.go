@@ -43,6 +43,11 @@ func (w *writer) apply(b *Batch) error {
 			return err
 		}
 	}
+	for _, pendingSnapshot := range b.Steered {
+		if err := w.pendingSnapshots.steer(b.Steering, pendingSnapshot); err != nil {
+			return err
+		}
+	}
 	w.pendingSnapshots.close()
 	w.spools.put(w.rows, b.Chunks, b.Spools)
 	w.streams(b)

@@ -73,6 +73,13 @@ func (p *Progress) Observe(o source.Observer) source.Observer {
 		p.end(stream.String())
 		ended(stream, snapshot)
 	}
+	abandoned := o.Abandoned
+	o.Abandoned = func(stream change.Stream, snapshot *change.Snapshot) {
+		p.end(stream.String())
+		if abandoned != nil {
+			abandoned(stream, snapshot)
+		}
+	}
 	o.Failed = func(stream change.Stream, err error) {
 		p.end(stream.String())
 		failed(stream, err)

@@ -60,6 +60,15 @@ func (c *Client) Snapshot(ctx context.Context, request SnapshotRequest) (*Snapsh
 	return answer, c.ask(ctx, http.MethodPost, "/snapshot", body, answer)
 }
 
+// Steer stops, pauses or resumes snapshots. A *RefusedError names what could be.
+func (c *Client) Steer(ctx context.Context, request SteerRequest) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	return c.ask(ctx, http.MethodPost, "/snapshot/steer", body, new(SteerRequest))
+}
+
 // Owed asks which snapshots are owed.
 func (c *Client) Owed(ctx context.Context) (*OwedList, error) {
 	answer := new(OwedList)

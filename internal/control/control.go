@@ -14,6 +14,10 @@ type Functions struct {
 	Snapshot func(ctx context.Context, request SnapshotRequest) (*Snapshot, error)
 	// Owed are the snapshots that are not delivered yet.
 	Owed func() ([]Owed, error)
+	// Stopped, where set, are those that were stopped in this life, the last ones at least.
+	Stopped func() []Stopped
+	// Steer stops, pauses or resumes snapshots, and returns when that is durable.
+	Steer func(ctx context.Context, request SteerRequest) error
 	// Inventory finds what the query is of before the first object is read.
 	Inventory func(query Query) (iter.Seq2[Object, error], error)
 	// Checkpoint reads the saved state.
@@ -40,8 +44,22 @@ type Snapshot struct {
 
 // OwedList is the answer to GET /snapshot.
 type OwedList struct {
-	Owed []Owed `json:"owed"`
+	Owed    []Owed    `json:"owed"`
+	Stopped []Stopped `json:"stopped,omitempty"`
 }
+
+// SteerRequest is the body of POST /snapshot/steer. What it asks for is done for all of the snapshots, or for none.
+type SteerRequest struct {
+	Do  string   `json:"do"` // stop, pause or resume
+	IDs []string `json:"ids"`
+}
+
+// What can be done with a snapshot that is owed.
+const (
+	Stop   = "stop"
+	Pause  = "pause"
+	Resume = "resume"
+)
 
 // ErrNotStreaming says that the exporter cannot take a request yet, or no more.
 var ErrNotStreaming = errors.New("the exporter does not stream yet, because a sink or the state is not open, or it is about to stop: see /statusz, and ask again")

@@ -3,6 +3,7 @@
 //
 //	POST /snapshot            a full snapshot of some streams, for one sink or for all
 //	GET  /snapshot            the snapshots that are owed and not delivered yet
+//	POST /snapshot/steer      stops, pauses or resumes some of those
 //	GET  /inventory           what the sinks have, one JSON object per line
 //	GET  /checkpoint          the saved state, as exporter checkpoint show prints it
 //	POST /deadletter/replay   dead letters, to be sent to their sinks again

@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
@@ -12,6 +13,7 @@ const (
 	Waits    = "waits"    // it is not read yet
 	Reads    = "reads"    // from the API server
 	Delivers = "delivers" // it is read: the sink is given the rest
+	Paused   = "paused"
 )
 
 // Owed is a full snapshot that a sink is to be given, and has not acknowledged to its end.
@@ -27,9 +29,19 @@ type Owed struct {
 	Percent *int   `json:"percent,omitempty"`
 }
 
+// Stopped is a snapshot that is owed no more, though its sink may have a part of it.
+type Stopped struct {
+	Owed
+	Time time.Time `json:"time"` // by the exporter's clock
+}
+
 // OwedOf is what people are told of a pending snapshot.
 func OwedOf(p *checkpoint.PendingSnapshot) Owed {
-	return Owed{ID: p.ID(), Sink: p.Sink, Stream: p.Stream, Reason: string(p.Reason)}
+	owed := Owed{ID: p.ID(), Sink: p.Sink, Stream: p.Stream, Reason: string(p.Reason)}
+	if p.Paused {
+		owed.State = Paused
+	}
+	return owed
 }
 
 // ReadOwed reads which snapshots are owed, sorted by sink and stream.

@@ -26,6 +26,7 @@ func Handler(f Functions, token Token) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /snapshot", f.serveSnapshot)
 	mux.HandleFunc("GET /snapshot", f.serveOwed)
+	mux.HandleFunc("POST /snapshot/steer", f.serveSteer)
 	mux.HandleFunc("GET /inventory", f.serveInventory)
 	mux.HandleFunc("GET /checkpoint", f.serveCheckpoint)
 	mux.HandleFunc("POST /deadletter/replay", f.serveReplay)
@@ -44,7 +45,7 @@ func Handler(f Functions, token Token) http.Handler {
 
 // Paths are those that Handler serves.
 func Paths() []string {
-	return []string{"/snapshot", "/inventory", "/checkpoint", "/deadletter/replay"}
+	return []string{"/snapshot", "/snapshot/steer", "/inventory", "/checkpoint", "/deadletter/replay"}
 }
 
 func (f *Functions) serveSnapshot(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +67,23 @@ func (f *Functions) serveOwed(w http.ResponseWriter, _ *http.Request) {
 		failWith(w, err)
 		return
 	}
-	answer(w, http.StatusOK, OwedList{owed})
+	list := OwedList{Owed: owed}
+	if f.Stopped != nil {
+		list.Stopped = f.Stopped()
+	}
+	answer(w, http.StatusOK, list)
+}
+
+func (f *Functions) serveSteer(w http.ResponseWriter, r *http.Request) {
+	var request SteerRequest
+	if !readJSON(w, r, &request, `{"do":"pause","ids":["7mare7x"]}, where do is stop, pause or resume`) {
+		return
+	}
+	if err := f.Steer(r.Context(), request); err != nil {
+		failWith(w, err)
+		return
+	}
+	answer(w, http.StatusOK, request)
 }
 
 // readJSON reads the body of a request that changes something. Where it is false the request is answered; such is what

@@ -47,11 +47,23 @@ func (c *Client) Wait(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 	}
 }
 
+// StoppedError says that a part of the snapshot was stopped.
+type StoppedError struct{ Stopped }
+
+func (e *StoppedError) Error() string {
+	return "the snapshot " + e.ID + " of " + e.Stream + " for sink " + e.Sink + " was stopped: its sink may have a part of it"
+}
+
 // look returns the streams' last reconciles, nil while some of the snapshot is owed.
 func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]Reconcile, error) {
 	list, err := c.Owed(ctx)
 	if err != nil {
 		return nil, err
+	}
+	for i := range list.Stopped {
+		if stopped := &list.Stopped[i]; snapshot.has(stopped.Owed) && !stopped.Time.Before(snapshot.Time) {
+			return nil, &StoppedError{*stopped}
+		}
 	}
 	if open := slices.DeleteFunc(list.Owed, func(o Owed) bool { return !snapshot.has(o) }); len(open) > 0 {
 		tell(open)

@@ -27,6 +27,8 @@ type Config struct {
 	MarkLag uint64
 	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
 	Requests <-chan Request
+	// Orders are what is to be done with snapshots that are owed; nil is none. Each is answered.
+	Orders <-chan Order
 	// Replays are dead letters to be sent again; nil is none. Each is answered.
 	Replays <-chan Replay
 	// Reshape, where set, brings the object of a record that comes from disk into the form of today's rules. After an
@@ -56,6 +58,8 @@ type Source struct {
 	// Request asks for full snapshots, each for one sink. It returns at once. What is asked for at once and for the
 	// same reason may share a list.
 	Request func(owed ...change.Owed)
+	// Withdraw, where set, makes full snapshots due no more. One that is read is over soon, and has no end.
+	Withdraw func(owed ...change.Owed)
 	// Due, where set, are those that it was asked for and that are not read yet.
 	Due func() []change.Owed
 	// Shape, where set, decides whether a record goes on that the pipeline makes itself: a delete without its object.

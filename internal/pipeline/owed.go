@@ -95,7 +95,7 @@ func since(pendingSnapshots []checkpoint.PendingSnapshot, absences []checkpoint.
 // asks says whether the pending snapshot's sink can be given the snapshot, and prepares for that.
 func (o *owing) asks(d *checkpoint.PendingSnapshot, stream *change.Stream) bool {
 	l := o.listenerOf(d.Sink)
-	if l == nil || l.IsAway() || !l.Takes(stream) {
+	if d.Paused || l == nil || l.IsAway() || !l.Takes(stream) {
 		return false
 	}
 	if d.Reason == change.Absent && l.IsPartly() {

@@ -25,6 +25,15 @@ func (o *owing) serveRequests(ctx context.Context) {
 			case request.Answer <- err:
 			default: // nobody listens
 			}
+		case order, open := <-o.Orders:
+			if !open {
+				return
+			}
+			err := o.steer(&order)
+			select {
+			case order.Answer <- err:
+			default: // nobody listens
+			}
 		}
 	}
 }

@@ -19,8 +19,9 @@ const postponement = 10 * time.Second
 // resyncer asks for the periodic resyncs: ShouldResync of client-go's listeners, as a clock of its own.
 type resyncer struct {
 	*crew
-	changed chan struct{} // buffered 1: there are other turns
-	turns   []*resyncTurn // guarded by sourceMu
+	changed chan struct{}                  // buffered 1: there are other turns
+	held    func(sink, stream string) bool // says whether a resync is paused
+	turns   []*resyncTurn                  // guarded by sourceMu
 }
 
 // resyncTurn is one stream and the sinks that want it at the same times.
@@ -32,7 +33,7 @@ type resyncTurn struct {
 }
 
 func newResyncer(c *crew) *resyncer {
-	resync := &resyncer{crew: c, changed: make(chan struct{}, 1)}
+	resync := &resyncer{crew: c, changed: make(chan struct{}, 1), held: func(string, string) bool { return false }}
 	for _, s := range c.Sources {
 		resync.join(s)
 	}
@@ -114,7 +115,7 @@ func (r *resyncer) take(turn *resyncTurn) {
 	}
 	turn.next = time.Now().Add(turn.period)
 	stream := turn.source.Stream.String()
-	owed := slices.DeleteFunc(slices.Clone(turn.owed), func(o change.Owed) bool { return !r.reaches(o.Sink, stream) })
+	owed := slices.DeleteFunc(slices.Clone(turn.owed), func(o change.Owed) bool { return !r.reaches(o.Sink, stream) || r.held(o.Sink, stream) })
 	if len(owed) > 0 {
 		turn.source.Request(owed...)
 	}

@@ -32,6 +32,7 @@ func newRun(config *Config) *run {
 		l.Seat = r.line.Seat(i)
 	}
 	r.resyncer = newResyncer(&r.crew)
+	r.resyncer.held = r.isHeld
 	return r
 }
 

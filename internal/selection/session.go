@@ -21,9 +21,10 @@ func SourceOf(stream change.Stream, session *source.Session, shape func(*change.
 			}
 			return err
 		},
-		Request: session.Request,
-		Due:     session.Due,
-		Shape:   shape,
+		Request:  session.Request,
+		Withdraw: session.Withdraw,
+		Due:      session.Due,
+		Shape:    shape,
 	}
 }
 
@@ -40,7 +41,7 @@ func SavedOf(store *checkpoint.Store, stream string, configured func(sinkName st
 	}
 	saved := source.Saved{Position: position}
 	for _, d := range pendingSnapshots {
-		if d.Stream == stream && configured(d.Sink) {
+		if d.Stream == stream && configured(d.Sink) && !d.Paused {
 			saved.Owed = append(saved.Owed, d.Owed)
 		}
 	}

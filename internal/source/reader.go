@@ -16,6 +16,7 @@ import (
 type reader struct {
 	stop context.CancelFunc // nil where none runs
 	over chan struct{}      // closed when it is over
+	cut  context.CancelFunc // ends the snapshot that is read, at the end of a turn: see withdraw.go
 }
 
 // end makes the reader end, if there is one.
@@ -33,7 +34,7 @@ func (s *Stream) wakeReader() {
 	}
 	ctx, stop := context.WithCancel(s.aside)
 	over := make(chan struct{})
-	s.reader = reader{stop, over}
+	s.reader = reader{stop: stop, over: over}
 	go func() {
 		defer close(over)
 		defer stop()
@@ -64,35 +65,35 @@ func (s *Stream) stopReader() {
 // readSnapshots gives all snapshots that are due.
 func (s *Stream) readSnapshots(ctx context.Context) {
 	for {
-		owed := s.beginSnapshots(ctx)
+		owed, one := s.beginSnapshots(ctx)
 		if owed == nil {
 			return
 		}
-		err := s.giveSnapshot(ctx, owed)
+		err := s.giveSnapshot(ctx, one, owed)
 		s.mu.Lock()
 		s.snapshots.done(err != nil)
 		s.mu.Unlock()
 	}
 }
 
-// beginSnapshots returns those that are due first, nil where the reader is over.
-func (s *Stream) beginSnapshots(ctx context.Context) []change.Owed {
+// beginSnapshots returns those that are due first, nil where the reader is over, and the context that they are read in.
+func (s *Stream) beginSnapshots(ctx context.Context) (owed []change.Owed, one context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var owed []change.Owed
 	if ctx.Err() == nil {
 		owed = s.snapshots.begin()
 	}
 	if owed == nil {
-		s.reader.stop = nil
+		s.reader.stop, s.reader.cut = nil, nil
+		return nil, nil
 	}
-	return owed
+	return owed, s.cuttable(ctx)
 }
 
-// giveSnapshot gives one full snapshot. It goes on behind failures, without another begin, until ctx ends or its list
-// turns out not to be sorted.
-func (s *Stream) giveSnapshot(ctx context.Context, due []change.Owed) error {
-	leave, err := s.Gate.enter(ctx, othersLast)
+// giveSnapshot gives one full snapshot. It goes on behind failures, without another begin, until one ends, which is
+// within ctx, or its list turns out not to be sorted.
+func (s *Stream) giveSnapshot(ctx, one context.Context, due []change.Owed) error {
+	leave, err := s.Gate.enter(one, othersLast)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (s *Stream) giveSnapshot(ctx context.Context, due []change.Owed) error {
 	r := &reading{due: due, Stream: s}
 	defer r.close(ctx)
 	for step := r.begin; step != nil; {
-		next, err := r.try(ctx, step)
+		next, err := r.try(one, step)
 		if err != nil {
 			return err
 		}

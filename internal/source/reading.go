@@ -366,5 +366,8 @@ func (r *reading) close(ctx context.Context) {
 	if r.beside == r {
 		_ = r.release(ctx) // it fails where ctx has ended, and what is left is found again
 		r.leaveWatch()
+		if r.Observer.Abandoned != nil {
+			r.Observer.Abandoned(r.stream, r.snapshot)
+		}
 	}
 }

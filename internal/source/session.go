@@ -25,6 +25,8 @@ type Session struct {
 	stop    context.CancelFunc // of what goes on
 	pending []change.Owed      // asked for while nothing was read
 	returns []change.Owed      // of reason absent, that were asked for
+
+	withdrawn []change.Owed
 }
 
 // Saved is what a stream goes on from.
@@ -61,6 +63,7 @@ func (s *Session) End() {
 func (s *Session) Request(owed ...change.Owed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.wants(owed)
 	for _, o := range owed {
 		if o.Reason == change.Absent {
 			s.returns = append(slices.DeleteFunc(s.returns, o.Same), o)
@@ -163,7 +166,9 @@ func (s *Session) stream(ctx context.Context) (*Stream, error) {
 func (s *Session) due(saved []change.Owed) (due []change.Owed) {
 	for _, o := range saved {
 		if o.Reason != change.Absent {
-			due = append(due, o)
+			if !s.isWithdrawn(o) {
+				due = append(due, o)
+			}
 			continue
 		}
 		at := slices.IndexFunc(s.returns, func(r change.Owed) bool { return r.Same(o) && r.Generation == o.Generation })

@@ -67,6 +67,8 @@ type Observer struct {
 	// Listed, where set, is told of each page of a reconcile's list: its objects, and how many remain, -1 where the
 	// server does not say, as with selectors (metav1.ListMeta.RemainingItemCount).
 	Listed func(stream change.Stream, n int, remaining int64)
+	// Abandoned, where set, is told that a full snapshot has ended that is not complete. Another one may follow.
+	Abandoned func(stream change.Stream, snapshot *change.Snapshot)
 	// Reconciled is told that a reconcile is complete.
 	Reconciled func(stream change.Stream, snapshot *change.Snapshot)
 	// Unreadable, where set, is told of the record that goes in line for what cannot be read, and why: one of an

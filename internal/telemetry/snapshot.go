@@ -60,6 +60,15 @@ func (t ofStreams) Listed(stream change.Stream, n int, remaining int64) {
 	}
 }
 
+// Abandoned is told that a full snapshot is read no more, although it is not complete.
+func (t ofStreams) Abandoned(stream change.Stream, snapshot *change.Snapshot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(stream)
+	s.sign, s.Snapshot = time.Now(), nil
+	t.Logger.Info("snapshot ended before it was complete", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks)
+}
+
 // Progress is how far a snapshot for one sink is.
 type Progress struct {
 	Read    bool // to its end: the sink may still be given the rest
