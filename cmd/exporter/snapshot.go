@@ -35,11 +35,15 @@ func newSnapshotCommand() *cobra.Command {
 as replaced or deleted where a sink did not have it so. The snapshot is owed from then on, also if the exporter is
 restarted before its end. It is asked for over the loopback interface: run this on the exporter's host or in its pod.
 
+With -n, -l and --name it is of a part of the objects, and says nothing of the others. What a selector does not choose
+is never told to be gone.
+
 With --list it shows which snapshots are owed, for whatever reason, and how far each is. One of them can be paused,
 resumed or stopped by its ID. A paused one stays paused over a restart and goes on where it was. A stopped one has no
 snapshot.end. Only requested ones and resyncs can be stopped: without others a sink would lack something.`,
 		Example: `  exporter snapshot --state-dir ./state --wait
   exporter snapshot --resources pods,deployments.apps --sink bus
+  exporter snapshot --resources pods -n shop -l app=web
   exporter snapshot --list
   exporter snapshot --pause 7mare7x
   kubectl exec deploy/kubecdc -- exporter snapshot --resources pods`,
@@ -64,6 +68,9 @@ func (s *snapshotCommand) register(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringSliceVar(&s.request.Resources, "resources", nil, "resources as kubectl names them, or as they are configured (default: all)")
 	set.StringVar(&s.request.Sink, "sink", "", "only this sink (default: all)")
+	set.StringVarP(&s.request.Namespace, "namespace", "n", "", "only objects of this namespace (default: all)")
+	set.StringVarP(&s.request.Selector, "selector", "l", "", "only objects with these labels, as kubectl takes them: app=web (default: all)")
+	set.StringVar(&s.request.Name, "name", "", "only objects of this name (default: all)")
 	set.BoolVar(&s.wait, "wait", false, "wait until every sink has the whole snapshot, show how far it is, and print the result")
 	set.BoolVar(&s.list, "list", false, "show the snapshots that are owed, and ask for none")
 	s.steer = map[string]*[]string{}
@@ -84,7 +91,7 @@ func (s *snapshotCommand) check(cmd *cobra.Command) error {
 		return usage.Errorf("--output: only --list prints a table")
 	}
 	var asked []string
-	for _, does := range [][]string{{"list"}, {control.Pause}, {control.Resume}, {control.Stop}, {"resources", "sink", "wait"}} {
+	for _, does := range [][]string{{"list"}, {control.Pause}, {control.Resume}, {control.Stop}, {"resources", "sink", "namespace", "selector", "name", "wait"}} {
 		at := slices.IndexFunc(does, cmd.Flags().Changed)
 		if at >= 0 {
 			asked = append(asked, does[at])
@@ -92,6 +99,11 @@ func (s *snapshotCommand) check(cmd *cobra.Command) error {
 	}
 	if len(asked) > 1 {
 		return usage.Errorf("--%s and --%s: each is a question of its own: leave out one of them", asked[0], asked[1])
+	}
+	for name, value := range map[string]string{"namespace": s.request.Namespace, "selector": s.request.Selector, "name": s.request.Name} {
+		if cmd.Flags().Changed(name) && value == "" {
+			return usage.Errorf("--%s: it is empty: leave it out for all objects", name)
+		}
 	}
 	for do, ids := range s.steer {
 		if cmd.Flags().Changed(do) && (len(*ids) == 0 || slices.Contains(*ids, "")) {
@@ -114,7 +126,11 @@ func (s *snapshotCommand) run(ctx context.Context, client *control.Client, out, 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "a full snapshot of %s is owed to %s\n", strings.Join(snapshot.Streams, ", "), strings.Join(snapshot.Sinks, ", "))
+	limited := ""
+	if text := snapshot.Limits.String(); text != "" {
+		limited = " (" + text + ")"
+	}
+	fmt.Fprintf(out, "a full snapshot of %s%s is owed to %s\n", strings.Join(snapshot.Streams, ", "), limited, strings.Join(snapshot.Sinks, ", "))
 	if !s.wait {
 		return nil
 	}

@@ -26,7 +26,7 @@ func (s *snapshotServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"error":%q}`, s.fail)
 	case r.Method == http.MethodPost:
-		fmt.Fprint(w, `{"streams":["pods"],"sinks":["bus"]}`)
+		fmt.Fprint(w, `{"streams":["pods"],"sinks":["bus"],"limits":{"namespace":"shop"}}`)
 	default:
 		fmt.Fprint(w, `{"owed":[{"id":"7mare7x","sink":"bus","stream":"pods","reason":"requested","state":"reads","objects":500,"percent":33},`+
 			`{"id":"0q5k2vn","sink":"lake","stream":"shop/secrets","reason":"newsink","state":"paused"}]}`)
@@ -81,6 +81,15 @@ func TestSnapshotsAreSteered(t *testing.T) {
 	}
 }
 
+func TestASnapshotOfAPartSaysOfWhich(t *testing.T) {
+	s := new(snapshotServer)
+	out, err := snapshotCommandOf(t, s, "--resources", "pods", "-n", "shop", "-l", "app=web", "--name", "web")
+	const asked = `POST /snapshot {"resources":["pods"],"namespace":"shop","name":"web","selector":"app=web"}`
+	if err != nil || len(s.asked) != 1 || s.asked[0] != asked || out != "a full snapshot of pods (namespace shop) is owed to bus\n" {
+		t.Errorf("%v: asked %q, printed %s", err, s.asked, out)
+	}
+}
+
 // TestASnapshotCommandAsksOneQuestion, and asks nothing where it is written wrongly.
 func TestASnapshotCommandAsksOneQuestion(t *testing.T) {
 	for args, want := range map[string]string{
@@ -90,6 +99,11 @@ func TestASnapshotCommandAsksOneQuestion(t *testing.T) {
 		"--stop a --resources pods":  "--stop and --resources: each is a question of its own: leave out one of them",
 		"--stop=":                    "--stop: give the ID of a snapshot, as --list shows it",
 		"--pause a,,b":               "--pause: give the ID of a snapshot, as --list shows it",
+		"--list -n shop":             "--list and --namespace: each is a question of its own: leave out one of them",
+		"--stop a -l app=web":        "--stop and --selector: each is a question of its own: leave out one of them",
+		"--namespace=":               "--namespace: it is empty: leave it out for all objects",
+		"--selector=":                "--selector: it is empty: leave it out for all objects",
+		"--name=":                    "--name: it is empty: leave it out for all objects",
 		"-o json":                    "--output: only --list prints a table",
 		"--list -o yaml":             `--output "yaml": want table or json`,
 		"--list --state-dir ./state": "--server and --state-dir: give one of them",

@@ -39,6 +39,10 @@ func (a *assembly) controls(requests chan<- pipeline.Request, owing *snapshots, 
 
 // snapshot asks the pipeline for a full snapshot of what is meant, and returns when it is owed.
 func (a *assembly) snapshot(ctx context.Context, asked control.SnapshotRequest, requests chan<- pipeline.Request) (*control.Snapshot, error) {
+	limits, err := limitsOf(&asked)
+	if err != nil {
+		return nil, err
+	}
 	streams, err := control.Resolve(a.cluster.named(), asked.Resources)
 	if err != nil {
 		return nil, err
@@ -55,11 +59,14 @@ func (a *assembly) snapshot(ctx context.Context, asked control.SnapshotRequest, 
 	if len(taken) == 0 {
 		return nil, &control.RefusedError{Text: fmt.Sprintf("%s: none of these sinks takes it: %s", strings.Join(streams, ", "), strings.Join(sinks, ", "))}
 	}
-	now := time.Now()
-	if err := ask(ctx, requests, pipeline.Request{Reason: change.Requested, Streams: taken, Sink: asked.Sink}); err != nil {
+	if taken, err = a.cluster.reached(taken, limits); err != nil {
 		return nil, err
 	}
-	return &control.Snapshot{Streams: taken, Sinks: sinks, Time: now}, nil
+	now := time.Now()
+	if err := ask(ctx, requests, pipeline.Request{Reason: change.Requested, Streams: taken, Sink: asked.Sink, Limits: limits}); err != nil {
+		return nil, err
+	}
+	return &control.Snapshot{Streams: taken, Sinks: sinks, Limits: limits, Time: now}, nil
 }
 
 // ask hands the request over and waits for its answer. The pipeline takes none before its sinks are open.

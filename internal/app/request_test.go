@@ -94,6 +94,42 @@ func TestSnapshotOfNothingIsRefused(t *testing.T) {
 	}
 }
 
+// TestASnapshotOfAPartAsksForWhatAServerTakes, and what no server takes is refused in words.
+func TestASnapshotOfAPartAsksForWhatAServerTakes(t *testing.T) {
+	requests, seen := answering(nil)
+	asked := control.SnapshotRequest{Namespace: "shop", Name: "system:node", Selector: "tier in (b,a),app==web"}
+	got, err := twoSinks().snapshot(t.Context(), asked, requests)
+	want := change.Limits{Namespace: "shop", Name: "system:node", Selector: "app==web,tier in (a,b)"}
+	if err != nil || got.Limits != want || (<-seen).Limits != want {
+		t.Errorf("asked for %+v, %v; want %+v", got, err, want)
+	}
+	requests, _ = answering(nil)
+	if got, err := twoSinks().snapshot(t.Context(), control.SnapshotRequest{Namespace: "mall"}, requests); err != nil || strings.Join(got.Streams, " ") != "pods" {
+		t.Errorf("of another namespace it is %+v, %v", got, err)
+	}
+	long := strings.Repeat("a", 64)
+	for _, c := range []struct {
+		asked control.SnapshotRequest
+		want  string
+	}{
+		{control.SnapshotRequest{Namespace: "Shop"}, `namespace "Shop" cannot be one: want lower case letters, digits and -, 63 at most`},
+		{control.SnapshotRequest{Namespace: "../etc"}, `namespace "../etc" cannot be one: want lower case letters, digits and -, 63 at most`},
+		{control.SnapshotRequest{Namespace: long}, `namespace "` + long + `" cannot be one: want lower case letters, digits and -, 63 at most`},
+		{control.SnapshotRequest{Name: "a/b"}, `name "a/b" cannot be an object's: give a name as kubectl shows it`},
+		{control.SnapshotRequest{Name: ".."}, `name ".." cannot be an object's: give a name as kubectl shows it`},
+		{control.SnapshotRequest{Name: strings.Repeat(long, 4)}, `name "` + long[:40] + `" cannot be an object's: give a name as kubectl shows it`},
+		{control.SnapshotRequest{Selector: "a in ("}, `selector "a in (": unable to parse requirement: found '', expected: ',', ')' or identifier: write it as kubectl does, such as app=web`},
+		{control.SnapshotRequest{Selector: strings.Repeat("a", 5000)}, `selector of 5000 bytes: want 4096 at most`},
+		{control.SnapshotRequest{Resources: []string{"deployments"}, Namespace: "mall"}, `shop/deployments.apps: nothing of it is streamed of namespace mall`},
+	} {
+		_, err := twoSinks().snapshot(t.Context(), c.asked, nil)
+		var refused *control.RefusedError
+		if !errors.As(err, &refused) || err.Error() != c.want {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+}
+
 // TestRequestDoesNotWaitForASinkThatDoesNotOpen: who asks is told so, and may ask again.
 func TestRequestDoesNotWaitForASinkThatDoesNotOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -97,7 +97,7 @@ func (s *snapshots) owed() ([]control.Owed, error) {
 }
 
 func (s *snapshots) measure(o *control.Owed) {
-	progress, found := s.telemetry.Progress(o.Stream, o.Sink, change.Reason(o.Reason))
+	progress, found := s.telemetry.Progress(o.Stream, change.Owed{Sink: o.Sink, Reason: change.Reason(o.Reason), Limits: o.Limits})
 	switch {
 	case o.State == control.Paused:
 		return

@@ -36,6 +36,8 @@ func (r Reason) Exact() bool { return r.Full() || r == Initial }
 type Owed struct {
 	Sink   string
 	Reason Reason
+	// Limits say which objects it is of, where it is not of all.
+	Limits Limits
 	// Generation tells a pending snapshot from the same one that was noted again: the snapshot of an older generation
 	// does not pay it, because what is owed now may concern what that snapshot has passed.
 	Generation uint64
@@ -49,7 +51,9 @@ type Owed struct {
 }
 
 // Same says whether both are the same pending snapshot of one stream, of whatever generation.
-func (o Owed) Same(other Owed) bool { return o.Sink == other.Sink && o.Reason == other.Reason }
+func (o Owed) Same(other Owed) bool {
+	return o.Sink == other.Sink && o.Reason == other.Reason && o.Limits == other.Limits
+}
 
 // Snapshot is one run of the reconcile function. Its records share the pointer; the counts are final when the
 // SnapshotEnd record is made, and are read from that record only.
@@ -70,6 +74,8 @@ type Snapshot struct {
 	Sinks []string
 	// Generation is that of the pending snapshot which the SnapshotEnd of a full snapshot pays.
 	Generation uint64
+	// Limits say which objects it is of, where it is not of all.
+	Limits Limits `json:",omitzero"`
 	// Ordered says that a delivered Sync record proves its sink to have all objects up to the record's key, so that an
 	// interrupted snapshot can go on behind it.
 	Ordered bool

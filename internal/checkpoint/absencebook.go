@@ -129,7 +129,7 @@ func isReturn(rec *change.Record) bool {
 
 // returns ends the missing, unless the snapshot is of a time before the sink left again.
 func (k *absenceBook) returns(rec *change.Record, a *Absence) error {
-	pendingSnapshot, err := k.pendingSnapshots.find(a.Subscription, change.Absent)
+	pendingSnapshot, err := k.pendingSnapshots.find(a.Subscription, change.Owed{Reason: change.Absent})
 	if err != nil || !pendingSnapshot.exists() || pendingSnapshot.owed.Generation != rec.Snapshot.Generation {
 		return err
 	}

@@ -100,7 +100,7 @@ func (h *heir) pendingOf(from, to Subscription) error {
 		if d.Sink != from.Sink || d.Stream != from.Stream {
 			continue
 		}
-		own, err := h.pendingSnapshots.find(to, d.Reason)
+		own, err := h.pendingSnapshots.find(to, d.Owed)
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ const (
 	tableCarried      = 'K' // name of the sink                 -> mark, ids that it carries
 	tableCluster      = 'C' // no key                           -> name, uid
 	tablePending      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
+	tableLimited      = 'L' // as tablePending, terminator, limits -> as tablePending
 	tableForm         = 'F' // stream                           -> the form in which its objects are kept
 	tableInventory    = 'I' // stream, terminator, joined key   -> uid, resourceVersion
 	tableMark         = 'M' // name of the sink                 -> mark

@@ -2,7 +2,9 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -19,24 +21,31 @@ type PendingSnapshot struct {
 // pendingSnapshots are the snapshots that are owed.
 type pendingSnapshots struct{ *database }
 
+// pendingTables are those of pending snapshots. An earlier version knows nothing of those that are limited, and does not
+// give them.
+func pendingTables() []byte { return []byte{tablePending, tableLimited} }
+
 // PendingSnapshots are the snapshots that are owed, sorted by sink and stream.
-func (d pendingSnapshots) PendingSnapshots() ([]PendingSnapshot, error) {
-	var all []PendingSnapshot
-	err := d.each([]byte{tablePending}, func(key, value []byte) error {
-		pendingSnapshot, ok := parsePending(key)
-		if !ok {
-			return d.badValue("a pending snapshot", errValue)
-		}
-		is, err := parsePendingValue(value, &pendingSnapshot.Owed)
+func (d pendingSnapshots) PendingSnapshots() (all []PendingSnapshot, err error) {
+	for _, table := range pendingTables() {
+		err := d.each([]byte{table}, func(key, value []byte) error {
+			pendingSnapshot, is, err := parsePending(key, value)
+			if err != nil {
+				return d.badValue("a pending snapshot", err)
+			}
+			if pendingSnapshot.Paused = is == paused; is != stopped {
+				all = append(all, pendingSnapshot)
+			}
+			return nil
+		})
 		if err != nil {
-			return d.badValue("a pending snapshot", err)
+			return nil, err
 		}
-		if pendingSnapshot.Paused = is == paused; is != stopped {
-			all = append(all, pendingSnapshot)
-		}
-		return nil
+	}
+	slices.SortStableFunc(all, func(a, b PendingSnapshot) int {
+		return cmp.Or(cmp.Compare(a.Sink, b.Sink), cmp.Compare(a.Stream, b.Stream))
 	})
-	return all, err
+	return all, nil
 }
 
 // pendingBook is the pending snapshots as a batch changes them.
@@ -70,8 +79,8 @@ func (d *bookedPending) exists() bool { return d.is == owed || d.is == paused }
 func (d *bookedPending) set(is standing) { d.is, d.changed = is, true }
 
 // find is the saved pending snapshot as the batch has changed it so far.
-func (k *pendingBook) find(subscription Subscription, reason change.Reason) (*bookedPending, error) {
-	id := PendingSnapshot{Stream: subscription.Stream, Owed: change.Owed{Sink: subscription.Sink, Reason: reason}}
+func (k *pendingBook) find(subscription Subscription, of change.Owed) (*bookedPending, error) {
+	id := PendingSnapshot{Stream: subscription.Stream, Owed: change.Owed{Sink: subscription.Sink, Reason: of.Reason, Limits: of.Limits}}
 	if known := k.known[id]; known != nil {
 		return known, nil
 	}
@@ -92,7 +101,7 @@ func (k *pendingBook) find(subscription Subscription, reason change.Reason) (*bo
 // owe notes a pending snapshot. What is owed already is owed from its beginning: the snapshot that is under way does
 // not pay it.
 func (k *pendingBook) owe(pendingSnapshot PendingSnapshot) error {
-	d, err := k.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Reason)
+	d, err := k.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Owed)
 	if err != nil {
 		return err
 	}
@@ -110,7 +119,7 @@ func (k *pendingBook) owe(pendingSnapshot PendingSnapshot) error {
 // steer stops a pending snapshot, or makes it wait or go on, unless it is paid, or owed anew since. A resync, which is
 // not owed, is owed from its pause on.
 func (k *pendingBook) steer(do Steering, pendingSnapshot PendingSnapshot) error {
-	d, err := k.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Reason)
+	d, err := k.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Owed)
 	if err != nil || d.is != nothing && d.owed.Generation != pendingSnapshot.Generation {
 		return err
 	}
@@ -133,7 +142,7 @@ func (k *pendingBook) pay(rec *change.Record, stream string) error {
 	if !end && !object {
 		return nil
 	}
-	d, err := k.find(Subscription{rec.Sink, stream}, rec.Snapshot.Reason)
+	d, err := k.find(Subscription{rec.Sink, stream}, change.Owed{Reason: rec.Snapshot.Reason, Limits: rec.Snapshot.Limits})
 	if err != nil || d.owed.Generation != rec.Snapshot.Generation {
 		return err
 	}
@@ -205,14 +214,30 @@ func parsePendingValue(value []byte, into *change.Owed) (standing, error) {
 }
 
 func pendingKey(d PendingSnapshot) []byte {
-	return slices.Concat(sinkPrefix(tablePending, d.Sink), []byte(d.Stream), []byte{terminator}, []byte(d.Reason))
+	if d.Limits == (change.Limits{}) {
+		return slices.Concat(sinkPrefix(tablePending, d.Sink), []byte(d.Stream), []byte{terminator}, []byte(d.Reason))
+	}
+	return slices.Concat(sinkPrefix(tableLimited, d.Sink), []byte(d.Stream), []byte{terminator}, []byte(d.Reason), []byte{terminator}, encodeLimits(d.Limits))
 }
 
-// parsePending is the inverse of pendingKey.
-func parsePending(key []byte) (PendingSnapshot, bool) {
-	part := bytes.Split(key[1:], []byte{terminator})
-	if len(part) != 3 {
-		return PendingSnapshot{}, false
+// encodeLimits writes them as JSON, in which no terminator is.
+func encodeLimits(l change.Limits) []byte {
+	text, _ := json.Marshal(l) // of three strings it cannot fail
+	return text
+}
+
+// parsePending is the inverse of pendingKey and appendPending.
+func parsePending(key, value []byte) (d PendingSnapshot, is standing, err error) {
+	parts := bytes.Split(key[1:], []byte{terminator})
+	switch {
+	case key[0] == tableLimited && len(parts) == 4:
+		if err := json.Unmarshal(parts[3], &d.Limits); err != nil {
+			return d, is, err
+		}
+	case key[0] != tablePending || len(parts) != 3:
+		return d, is, errValue
 	}
-	return PendingSnapshot{Stream: string(part[1]), Owed: change.Owed{Sink: string(part[0]), Reason: change.Reason(part[2])}}, true
+	d.Stream, d.Sink, d.Reason = string(parts[1]), string(parts[0]), change.Reason(parts[2])
+	is, err = parsePendingValue(value, &d.Owed)
+	return d, is, err
 }

@@ -61,7 +61,7 @@ func TestI1SpooledRecordsReadBackAsTheyWere(t *testing.T) {
 	s := open(t, t.TempDir())
 	snapshot := &change.Snapshot{
 		ID: "9.1", Reason: change.Lost, From: "3", Since: time.Unix(5, 6), ResourceVersion: "9", Epoch: "e",
-		Sinks: []string{"lake"}, Generation: 4, Ordered: true,
+		Sinks: []string{"lake"}, Generation: 4, Ordered: true, Limits: change.Limits{Namespace: "shop", Selector: "a=b"},
 	}
 	ended := *snapshot
 	ended.Counts = change.Counts{Synced: 2}

@@ -3,7 +3,10 @@ package checkpoint
 import (
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // steer commits what is done with a snapshot that is owed.
@@ -79,4 +82,36 @@ func TestAResyncIsOwedFromItsPauseOn(t *testing.T) {
 	wantPending(t, s)
 	steer(t, s, Pause, owe("lake", "pods", change.Requested)) // which is paid: it is not owed by its pause
 	wantPending(t, s)
+}
+
+// TestI4LimitedSnapshotsAreOwedAndPaidByThemselves, also over a crash, and are gone with their subscription.
+func TestI4LimitedSnapshotsAreOwedAndPaidByThemselves(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	whole, shop, web := owe("lake", "pods", change.Requested), owe("lake", "pods", change.Requested), owe("lake", "pods", change.Requested)
+	shop.Limits, web.Limits = change.Limits{Namespace: "shop"}, change.Limits{Namespace: "shop", Selector: `app in (web,"\u0000")`}
+	must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{whole, shop, web}}))
+	if whole.ID() == shop.ID() || shop.ID() == web.ID() {
+		t.Error("two have one ID")
+	}
+	steer(t, s, Pause, web)
+	must(t, s.Close())
+	s = open(t, dir)
+	web.Paused = true
+	wantPending(t, s, whole, web, shop)
+	end := paid("lake", change.Requested)
+	end.Snapshot.Limits = shop.Limits
+	must(t, s.Commit(Batch{Records: []*change.Record{end}}))
+	wantPending(t, s, whole, web)
+	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.Requested)}}))
+	wantPending(t, s, web)
+	must(t, s.Commit(Batch{Left: []Subscription{{"lake", "pods"}}}))
+	wantPending(t, s)
+	must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{shop}, Marks: map[string]sink.Mark{"lake": "1"}}))
+	must(t, s.Retain(nil))
+	wantPending(t, s)
+	must(t, s.db.Set(append([]byte{tableLimited}, "lake\x00pods\x00requested\x00{"...), nil, pebble.Sync))
+	if _, err := s.PendingSnapshots(); err == nil {
+		t.Error("limits that nobody wrote are read")
+	}
 }

@@ -150,14 +150,16 @@ func (w *writer) drop(stream string) {
 // leave ends the subscription, with what is owed and missed.
 func (w *writer) leave(subscription Subscription) {
 	w.absences.end(subscription)
-	w.removeAll(append(append(sinkPrefix(tablePending, subscription.Sink), subscription.Stream...), terminator))
+	for _, table := range pendingTables() {
+		w.removeAll(append(append(sinkPrefix(table, subscription.Sink), subscription.Stream...), terminator))
+	}
 	w.remove(subscriptionKey(subscription))
 }
 
 // forget removes all that is known of a sink.
 func (w *writer) forget(sinkName string) {
 	w.saved = w.absences.saved.load
-	for _, table := range []byte{tableSubscription, tablePending, tableSpool, tableReplayBase, tableAbsent, tableMissed, tableFresh} {
+	for _, table := range []byte{tableSubscription, tablePending, tableLimited, tableSpool, tableReplayBase, tableAbsent, tableMissed, tableFresh} {
 		w.removeAll(sinkPrefix(table, sinkName))
 	}
 	for _, key := range [][]byte{spooledKey(sinkName), carriedKey(sinkName), markKey(sinkName)} {

@@ -62,15 +62,20 @@ func (l *Line) summary() string {
 	var said struct {
 		ResourceVersion, LastDelivered string
 		Replaced, Deleted, Synced      int
+		Limits                         change.Limits
 	}
 	if json.Unmarshal(l.Data, &said) != nil {
 		return l.Reason
 	}
+	reason := l.Reason
+	if limits := said.Limits.String(); limits != "" {
+		reason += " of " + limits
+	}
 	switch l.Op {
 	case change.SnapshotBegin.String():
-		return fmt.Sprintf("%s, at version %s", l.Reason, said.ResourceVersion)
+		return fmt.Sprintf("%s, at version %s", reason, said.ResourceVersion)
 	case change.SnapshotEnd.String():
-		return fmt.Sprintf("%s: %d replaced, %d deleted, %d synced", l.Reason, said.Replaced, said.Deleted, said.Synced)
+		return fmt.Sprintf("%s: %d replaced, %d deleted, %d synced", reason, said.Replaced, said.Deleted, said.Synced)
 	}
 	return fmt.Sprintf("%s, between versions %s and %s", l.Reason, said.LastDelivered, said.ResourceVersion)
 }

@@ -14,7 +14,7 @@ func PrintOwed(owed []control.Owed, out io.Writer) error {
 	table.row("ID", "RESOURCE", "SINK", "REASON", "STATE", "PROGRESS")
 	for i := range owed {
 		o := &owed[i]
-		table.row(o.ID, o.Stream, o.Sink, o.Reason, o.State, progressOf(o))
+		table.row(o.ID, whatOf(o), o.Sink, o.Reason, o.State, progressOf(o))
 	}
 	return table.Flush()
 }
@@ -28,6 +28,14 @@ func EncodeOwed(owed []control.Owed, out io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// whatOf is the resource, and which objects of it, where that is not all.
+func whatOf(o *control.Owed) string {
+	if limits := o.Limits.String(); limits != "" {
+		return o.Stream + ", " + limits
+	}
+	return o.Stream
 }
 
 // progressOf is in percent, where that is known.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Functions are what the server asks of the exporter. Each may be called from several goroutines. An error that is a
@@ -32,12 +34,18 @@ type SnapshotRequest struct {
 	Resources []string `json:"resources,omitempty"`
 	// Sink that the snapshot is for; "" is all.
 	Sink string `json:"sink,omitempty"`
+	// Namespace, Name and Selector, of labels, say which objects it is of; "" is all.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Selector  string `json:"selector,omitempty"`
 }
 
 // Snapshot is the answer to a SnapshotRequest: the snapshots are owed from now on, also over a restart.
 type Snapshot struct {
 	Streams []string `json:"streams"`
 	Sinks   []string `json:"sinks"`
+	// Limits say which objects it is of, where it is not of all.
+	Limits change.Limits `json:"limits,omitzero"`
 	// Time is when it was asked for, by the exporter's clock.
 	Time time.Time `json:"time"`
 }

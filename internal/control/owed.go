@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
@@ -22,6 +23,8 @@ type Owed struct {
 	Sink   string `json:"sink"`
 	Stream string `json:"stream"`
 	Reason string `json:"reason"` // one of change.Reason
+	// Limits say which objects it is of, where it is not of all.
+	Limits change.Limits `json:"limits,omitzero"`
 	// State, Objects and Percent are of a running exporter: how many objects were listed, and how many that is of all,
 	// nil where nobody knows.
 	State   string `json:"state,omitempty"`
@@ -37,7 +40,7 @@ type Stopped struct {
 
 // OwedOf is what people are told of a pending snapshot.
 func OwedOf(p *checkpoint.PendingSnapshot) Owed {
-	owed := Owed{ID: p.ID(), Sink: p.Sink, Stream: p.Stream, Reason: string(p.Reason)}
+	owed := Owed{ID: p.ID(), Sink: p.Sink, Stream: p.Stream, Reason: string(p.Reason), Limits: p.Limits}
 	if p.Paused {
 		owed.State = Paused
 	}
@@ -58,7 +61,7 @@ func ReadOwed(store *checkpoint.Store) ([]Owed, error) {
 func WithDue(owed []Owed, due []checkpoint.PendingSnapshot) []Owed {
 	for i := range due {
 		same := func(o Owed) bool {
-			return o.Sink == due[i].Sink && o.Stream == due[i].Stream && o.Reason == string(due[i].Reason)
+			return o.Sink == due[i].Sink && o.Stream == due[i].Stream && o.Reason == string(due[i].Reason) && o.Limits == due[i].Limits
 		}
 		if !slices.ContainsFunc(owed, same) {
 			owed = append(owed, OwedOf(&due[i]))

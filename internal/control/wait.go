@@ -73,7 +73,7 @@ func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 }
 
 func (s *Snapshot) has(owed Owed) bool {
-	return owed.Reason == string(change.Requested) && slices.Contains(s.Streams, owed.Stream) && slices.Contains(s.Sinks, owed.Sink)
+	return owed.Reason == string(change.Requested) && owed.Limits == s.Limits && slices.Contains(s.Streams, owed.Stream) && slices.Contains(s.Sinks, owed.Sink)
 }
 
 // newer says whether all of the reconciles ended after the snapshot was asked for.

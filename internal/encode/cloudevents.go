@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -135,7 +136,20 @@ func appendFrame(dst []byte, rec *change.Record) []byte {
 		dst = strconv.AppendInt(append(dst, `,"deleted":`...), int64(s.Counts.Deleted), 10)
 		dst = strconv.AppendInt(append(dst, `,"synced":`...), int64(s.Counts.Synced), 10)
 	}
-	return append(dst, '}')
+	return append(appendLimits(dst, s.Limits), '}')
+}
+
+// appendLimits says of which objects a snapshot is, where it is not of all.
+func appendLimits(dst []byte, l change.Limits) []byte {
+	if l == (change.Limits{}) {
+		return dst
+	}
+	dst = append(dst, `,"limits":{`...)
+	first := len(dst)
+	dst = appendOptional(dst, `,"namespace":`, l.Namespace)
+	dst = appendOptional(dst, `,"name":`, l.Name)
+	dst = appendOptional(dst, `,"selector":`, l.Selector)
+	return append(slices.Delete(dst, first, first+1), '}') // without the first comma
 }
 
 // appendGap says between which versions intermediate states may be missing, and since when, where that is known. In the

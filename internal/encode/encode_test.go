@@ -81,7 +81,11 @@ func records() map[string]*change.Record {
 			FinalStateUnknown: true, Snapshot: snapshot},
 		"begin": {Stream: deployments(), Op: change.SnapshotBegin, ResourceVersion: "900", Snapshot: snapshot},
 		"end":   {Stream: deployments(), Op: change.SnapshotEnd, ResourceVersion: "900", Snapshot: snapshot},
-		"gap":   {Stream: deployments(), Op: change.Gap, ResourceVersion: "900", Snapshot: snapshot},
+		"limited": {Stream: deployments(), Op: change.SnapshotEnd, ResourceVersion: "900", Snapshot: &change.Snapshot{
+			ID: "900.1732155194123", Reason: change.Requested, ResourceVersion: "900", Counts: change.Counts{Synced: 1},
+			Limits: change.Limits{Namespace: "shop", Selector: `tier in (a,"b")`},
+		}},
+		"gap": {Stream: deployments(), Op: change.Gap, ResourceVersion: "900", Snapshot: snapshot},
 		"policy": {Stream: deployments(), Op: change.Gap, Key: web, UID: "u-1", ResourceVersion: "99",
 			Snapshot: &change.Snapshot{ID: "99", Reason: change.Policy, From: "99", ResourceVersion: "99"}},
 		"rejected": {Stream: deployments(), Op: change.Gap, Key: web, UID: "u-1", ResourceVersion: "99",

@@ -61,7 +61,7 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 	dst = append(dst, sink.Message{Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Time: rec.Received})
 	msg := &dst[len(dst)-1]
 	if rec.Snapshot != nil && !rec.Op.OfObject() {
-		msg.Reason = string(rec.Snapshot.Reason)
+		msg.Reason, msg.Limited = string(rec.Snapshot.Reason), rec.Snapshot.Limits != change.Limits{}
 	}
 	e.texts.begin(rec.AppendID(e.texts.bytes[:0], e.options.ClusterUID))
 	if e.options.Destination != nil {

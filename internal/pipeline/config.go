@@ -76,6 +76,7 @@ type Request struct {
 	Reason  change.Reason // change.Requested
 	Streams []string      // names as of change.Stream.String; none is all
 	Sink    string        // "" is every sink that takes the stream
+	Limits  change.Limits // of what is listed, as an API server takes them
 	// Answer is told nil when the request is durable, so that it survives a crash, or an error that names what is
 	// unknown and what there is. It must have room for one.
 	Answer chan<- error

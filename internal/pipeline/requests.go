@@ -54,8 +54,11 @@ func (o *owing) request(request *Request) error {
 	var pendingSnapshots []checkpoint.PendingSnapshot
 	for _, l := range sinks {
 		pendingSnapshots = append(pendingSnapshots, o.pendingSnapshots(l.Name, change.Requested, func(s *change.Stream) bool {
-			return l.Takes(s) && slices.Contains(streams, s.String())
+			return l.Takes(s) && slices.Contains(streams, s.String()) && request.Limits.Reach(s)
 		})...)
+	}
+	for i := range pendingSnapshots {
+		pendingSnapshots[i].Limits = request.Limits
 	}
 	if len(pendingSnapshots) == 0 {
 		return fmt.Errorf("ask for a snapshot of %s: no sink that is asked for takes it: choose others of %s",

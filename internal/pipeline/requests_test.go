@@ -82,6 +82,39 @@ func TestI4SameRequestTwiceIsOwedTwice(t *testing.T) {
 	}
 }
 
+// TestI4RequestsOfPartsAreOwedEachByItself, and of the streams that may have any of them.
+func TestI4RequestsOfPartsAreOwedEachByItself(t *testing.T) {
+	r, requests := requestRig(t)
+	r.config.Sources[1].Stream.Resource.ClusterScoped = true
+	var owed []change.Owed
+	r.config.Sources[0].Request = func(o ...change.Owed) { owed = append(owed, o...) }
+	shop, mall := change.Limits{Namespace: "shop"}, change.Limits{Namespace: "mall"}
+	stream := pods()
+	if err := r.life(func(line *Inlet) {
+		r.push(line, update(pods(), "a", 1), update(services(), "b", 2))
+		r.drain(line, pods(), services())
+		for _, limits := range []change.Limits{{}, shop, mall} {
+			answer := make(chan error, 1)
+			requests <- Request{Reason: change.Requested, Sink: "all", Limits: limits, Answer: answer}
+			if err := <-answer; err != nil {
+				t.Error(err)
+			}
+		}
+		r.push(line, &change.Record{Stream: &stream, Op: change.SnapshotEnd, Sink: "all", Snapshot: &change.Snapshot{Reason: change.Requested, Limits: shop}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.requested(); got != "services requested all" { // for the one of all
+		t.Errorf("of the resource without namespaces requests are %q", got)
+	}
+	if len(owed) != 3 || owed[1].Limits != shop || owed[2].Limits != mall || owed[2].Generation != 0 {
+		t.Fatalf("asked for %+v", owed)
+	}
+	if err := r.life(func(*Inlet) {}); err != nil || len(owed) != 5 || owed[3].Limits != (change.Limits{}) || owed[4].Limits != mall {
+		t.Errorf("%v; behind the end of one, the next life asks for %+v", err, owed[3:])
+	}
+}
+
 func TestRequestThatNamesWhatIsNotThereIsRefused(t *testing.T) {
 	r, requests := requestRig(t)
 	if err := r.life(func(*Inlet) {

@@ -148,7 +148,7 @@ func sharing(s *Source, withdrawn []change.Owed) (shared []checkpoint.PendingSna
 		return nil
 	}
 	for _, owed := range s.Due() {
-		ofReason := func(w change.Owed) bool { return w.Reason == owed.Reason }
+		ofReason := func(w change.Owed) bool { return w.Reason == owed.Reason && w.Limits == owed.Limits }
 		if slices.ContainsFunc(withdrawn, ofReason) && !slices.ContainsFunc(withdrawn, owed.Same) {
 			shared = append(shared, checkpoint.PendingSnapshot{Stream: s.Stream.String(), Owed: owed})
 		}

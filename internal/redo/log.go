@@ -116,7 +116,7 @@ func (l *Log) Take(rec *change.Record, now *Taking) (found bool, gone []change.E
 	switch {
 	case rec.Op == change.SnapshotBegin && rec.Sink == "":
 		t.sinkOnly.frame = rec.Snapshot
-	case rec.Op == change.SnapshotEnd && rec.Snapshot.Reason.Full() && !now.Old:
+	case rec.Op == change.SnapshotEnd && rec.Snapshot.Reason.Full() && rec.Snapshot.Limits == change.Limits{} && !now.Old:
 		clear(t.corrections) // it has compared everything, and what is left is no difference any more
 	case rec.Op == change.Deleted:
 		t.sinkOnly.told(&id, t.objects[id.Key].UID == id.UID)

@@ -262,6 +262,8 @@ func TestI3TheWatchPassesNoCorrection(t *testing.T) {
 	}
 	stream, ending := pods(), endAt(12)
 	ending.Snapshot.Reason, ending.Sink = change.Resync, "s"
+	limited := endAt(12)
+	limited.Snapshot.Reason, limited.Snapshot.Limits, limited.Sink = change.Requested, change.Limits{Namespace: "n"}, "s"
 	for what, last := range map[string]*change.Record{"the correction": correction(), "the end of a snapshot without it": ending} {
 		l := logOf(t, state, correction(), update(pods(), "b", 11))
 		if !l.Corrected(&stream) {
@@ -272,6 +274,9 @@ func TestI3TheWatchPassesNoCorrection(t *testing.T) {
 		}
 		if l.Empty() {
 			t.Fatalf("%s: the watch has passed the correction", what)
+		}
+		if l.Take(limited, &Taking{ClusterUID: clusterUID}); !l.Corrected(&stream) {
+			t.Errorf("%s: a snapshot of a part is taken for one that has compared everything", what)
 		}
 		if taken, _ := l.Take(last, &Taking{ClusterUID: clusterUID}); taken != (last.Op == change.Deleted) {
 			t.Errorf("%s is known: %t", what, taken)

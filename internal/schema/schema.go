@@ -93,7 +93,17 @@ func (b book) begin() definition {
 	return b.fields("a list is about to be compared with the inventory", definition{
 		"resourceVersion": described(version(), "of the list"),
 		"reason":          reasons(func(change.Reason) bool { return true }),
-	})
+		"limits":          b.limits(),
+	}, "limits")
+}
+
+// limits say which objects a snapshot is of.
+func (b book) limits() definition {
+	return b.fields("a requested snapshot is of these objects only; missing if it is of all", definition{
+		"namespace": name(),
+		"name":      name(),
+		"selector":  described(name(), "of labels"),
+	}, "namespace", "name", "selector")
 }
 
 // end is what a snapshot did.
@@ -104,7 +114,8 @@ func (b book) end() definition {
 		"replaced":        described(count(), "objects that were new or changed"),
 		"deleted":         described(count(), "objects that were gone"),
 		"synced":          described(count(), "objects that were unchanged and sent again"),
-	})
+		"limits":          b.limits(),
+	}, "limits")
 }
 
 // gap is what a gap says: states of objects between two versions may be missing, or one object was refused by the sink.

@@ -69,8 +69,9 @@ func (b book) lastReconcile() definition {
 		"replaced":        count(),
 		"deleted":         count(),
 		"synced":          count(),
+		"limits":          b.limits(),
 		"time":            moment(),
-	}, "sinks")
+	}, "sinks", "limits")
 }
 
 func (b book) runningSnapshot() definition {
@@ -78,9 +79,10 @@ func (b book) runningSnapshot() definition {
 		"reason":  reasons(func(change.Reason) bool { return true }),
 		"sinks":   described(listOf(name()), "the sinks that it is for; missing if it is for all"),
 		"since":   described(moment(), "when it began"),
+		"limits":  b.limits(),
 		"objects": described(count(), "that were listed"),
 		"percent": described(definition{"type": "integer", "minimum": 0, "maximum": 100}, "of all objects; missing if the API server does not say how many there are"),
-	}, "sinks", "percent")
+	}, "sinks", "limits", "percent")
 }
 
 func (b book) sink() definition {

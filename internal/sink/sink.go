@@ -79,6 +79,7 @@ type Message struct {
 	ResourceVersion string // the header kubecdc-rv
 	Destination     string // the topic or subject; "" where the sink has one place only
 	Reason          string // of the reconcile, as change.Reason, where the message frames one; not on the wire
+	Limited         bool   // that reconcile is of a part of the objects; not on the wire
 	Key             []byte // the message key, where the sink has such a thing
 	Headers         []Header
 	Value           []byte    // nil is a tombstone

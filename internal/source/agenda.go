@@ -41,7 +41,7 @@ func (a *agenda) begin() []change.Owed {
 	first := a.due[0]
 	together := func(o change.Owed) bool {
 		// each has its own gap
-		return o == first || first.Reason.Full() && o.Reason == first.Reason && o.Reason != change.Absent
+		return o == first || first.Reason.Full() && o.Reason == first.Reason && o.Limits == first.Limits && o.Reason != change.Absent
 	}
 	slices.SortStableFunc(a.due, func(x, y change.Owed) int {
 		switch {

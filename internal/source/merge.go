@@ -28,6 +28,7 @@ type merge struct {
 	started bool
 	joined  []byte // reused for keys that are looked at
 
+	blind   bool // what the list does not have is not known
 	unknown bool // something was listed behind last of which nobody knows what it is
 
 	listed map[string]struct{} // the joined keys, only where the list is unsorted
@@ -67,6 +68,9 @@ func (m *merge) find(key change.Key, gone func(change.Entry) error) (change.Entr
 	}
 	m.last, m.joined = m.joined, m.last
 	defer func() { m.unknown = false }()
+	if m.blind {
+		return m.lookup(key)
+	}
 	for {
 		if err := m.peek(); err != nil || !m.more {
 			return change.Entry{}, false, err

@@ -85,7 +85,7 @@ func (r *reading) prepare(ctx context.Context) (step, error) {
 	if err := r.mark.wait(); err != nil {
 		return nil, err
 	}
-	if r.snapshot.Reason.Gap() {
+	if r.snapshot.Reason.Gap() || r.snapshot.Limits != (change.Limits{}) { // which compares a part of the objects
 		return r.read, nil
 	}
 	give, err := r.takeTurn(ctx)
@@ -127,7 +127,7 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 		r.repeated = repetition{upTo: r.done, last: r.start}
 	}
 	r.begun = true
-	meta, err := r.Client.list(ctx, r.Stream, r.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
+	meta, err := r.listPage(ctx, r.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
 	switch err = r.countInexact(err); {
 	case isGone(err) || errors.Is(err, errTooRecent):
 		return r.read, r.listAgain(ctx, err)

@@ -53,12 +53,14 @@ func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.Sin
 		snapshot: &change.Snapshot{
 			ID:     version + "." + strconv.FormatInt(now, 10),
 			Reason: due[0].Reason, From: s.cursor.position.ResourceVersion, Since: s.heard, ResourceVersion: version, Epoch: cluster,
+			Limits: due[0].Limits,
 		},
 		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted.Load()),
 		sinkOnly:  byKey(sinkOnly),
 		upTo:      version,
 	}
 	r.gone = func(ctx context.Context, u unlisted) error { return r.emitDeleted(ctx, u.entry) }
+	r.inventory.limit(r.snapshot.Limits)
 	if r.snapshot.Reason == change.Initial {
 		r.snapshot.From = ""
 	}

@@ -64,7 +64,7 @@ func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 	s.sign = time.Now()
 	s.endSnapshot()
 	s.LastReconcile = &reconcileState{
-		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Time: time.Now(),
+		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Limits: snapshot.Limits, Time: time.Now(),
 	}
 	if s.corrections > 0 {
 		t.Logger.Warn("drift was found and corrected", "resource", stream.String(), "reason", snapshot.Reason, "corrections", s.corrections)

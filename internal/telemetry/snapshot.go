@@ -11,6 +11,7 @@ import (
 type snapshotState struct {
 	Reason  change.Reason `json:"reason"`
 	Sinks   []string      `json:"sinks,omitempty"` // none is all
+	Limits  change.Limits `json:"limits,omitzero"`
 	Since   time.Time     `json:"since"`
 	Objects int           `json:"objects"`           // that were listed
 	Percent *int          `json:"percent,omitempty"` // of all; nil is not known
@@ -42,7 +43,10 @@ func percent(part, of int64) *int {
 
 // beginSnapshot shows the snapshot; the caller holds mu.
 func (s *streamState) beginSnapshot(snapshot *change.Snapshot) {
-	s.Snapshot = &snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Since: time.Now(), expected: s.objects}
+	s.Snapshot = &snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.objects}
+	if snapshot.Limits != (change.Limits{}) {
+		s.Snapshot.expected = unknownCount
+	}
 	s.given = nil
 }
 
@@ -77,7 +81,7 @@ type Progress struct {
 }
 
 // Progress of the snapshot that the stream is read for, or was read for last, false where that is another one.
-func (t shown) Progress(stream, sink string, reason change.Reason) (p Progress, found bool) {
+func (t shown) Progress(stream string, owed change.Owed) (p Progress, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.streams[stream]
@@ -85,7 +89,7 @@ func (t shown) Progress(stream, sink string, reason change.Reason) (p Progress, 
 		return p, false
 	}
 	for _, of := range []*snapshotState{s.Snapshot, s.given} {
-		if of != nil && of.Reason == reason && (of.Sinks == nil || slices.Contains(of.Sinks, sink)) {
+		if of != nil && of.Reason == owed.Reason && of.Limits == owed.Limits && (of.Sinks == nil || slices.Contains(of.Sinks, owed.Sink)) {
 			return Progress{Read: of == s.given, Objects: of.Objects, Percent: of.Percent}, true
 		}
 	}

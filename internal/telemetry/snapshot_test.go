@@ -55,28 +55,48 @@ func TestASnapshotOfUnknownLengthIsMeasuredByTheInventory(t *testing.T) {
 	}
 }
 
+// TestTheInventoryDoesNotMeasureASnapshotOfAPart.
+func TestTheInventoryDoesNotMeasureASnapshotOfAPart(t *testing.T) {
+	tel := newTelemetry(new(bytes.Buffer))
+	tel.states.streams["pods"].objects = 10
+	limited := snapshot(change.Requested, "bus")
+	limited.Limits.Selector = "app=web"
+	tel.Reconciling(pods(), limited)
+	if tel.Listed(pods(), 5, -1); percentOf(tel, pods()) != -1 {
+		t.Errorf("it shows %d%%", percentOf(tel, pods()))
+	}
+	tel.Reconciled(pods(), limited)
+	if got := tel.Status().Streams["pods"].LastReconcile.Limits; got != limited.Limits {
+		t.Errorf("the last reconcile is shown as of %s", got)
+	}
+}
+
 func TestProgressIsOfTheSnapshotOfTheSinkAndTheReason(t *testing.T) {
 	tel := newTelemetry(new(bytes.Buffer))
 	tel.Reconciling(pods(), snapshot(change.Requested, "lake"))
 	tel.Listed(pods(), 1, 3)
-	p, found := tel.Progress("pods", "lake", change.Requested)
+	p, found := tel.Progress("pods", change.Owed{Sink: "lake", Reason: change.Requested})
 	if !found || p.Read || p.Objects != 1 || *p.Percent != 25 {
 		t.Errorf("the progress is %+v, %t", p, found)
 	}
 	for _, other := range []struct {
-		stream, sink string
-		reason       change.Reason
-	}{{"pods", "bus", change.Requested}, {"pods", "lake", change.Resync}, {"nodes", "lake", change.Requested}} {
-		if p, found := tel.Progress(other.stream, other.sink, other.reason); found {
+		stream string
+		owed   change.Owed
+	}{
+		{"pods", change.Owed{Sink: "bus", Reason: change.Requested}}, {"pods", change.Owed{Sink: "lake", Reason: change.Resync}},
+		{"nodes", change.Owed{Sink: "lake", Reason: change.Requested}},
+		{"pods", change.Owed{Sink: "lake", Reason: change.Requested, Limits: change.Limits{Namespace: "shop"}}},
+	} {
+		if p, found := tel.Progress(other.stream, other.owed); found {
 			t.Errorf("%+v has the progress %+v", other, p)
 		}
 	}
 	tel.Reconciled(pods(), snapshot(change.Requested, "lake"))
-	if p, found := tel.Progress("pods", "lake", change.Requested); !found || !p.Read {
+	if p, found := tel.Progress("pods", change.Owed{Sink: "lake", Reason: change.Requested}); !found || !p.Read {
 		t.Errorf("behind the end the progress is %+v, %t", p, found)
 	}
 	tel.Reconciling(pods(), snapshot(change.Gone))
-	if p, found := tel.Progress("pods", "lake", change.Requested); found {
+	if p, found := tel.Progress("pods", change.Owed{Sink: "lake", Reason: change.Requested}); found {
 		t.Errorf("behind the next begin the progress is %+v", p)
 	}
 }

@@ -80,7 +80,8 @@ type reconcileState struct {
 	Sinks           []string      `json:"sinks,omitempty"` // none is all
 	ResourceVersion string        `json:"resourceVersion"`
 	change.Counts
-	Time time.Time `json:"time"`
+	Limits change.Limits `json:"limits,omitzero"`
+	Time   time.Time     `json:"time"`
 }
 
 // sinkState is one sink on /statusz.

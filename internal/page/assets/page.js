@@ -273,7 +273,8 @@ function fillSnapshot([, bar, text], snapshot) {
   bar.hidden = !known;
   if (known) bar.value = snapshot.percent;
   const sinks = snapshot && snapshot.sinks ? " for " + snapshot.sinks.join(", ") : "";
-  setText(text, snapshot ? snapshot.reason + " snapshot" + sinks + ": " + (known ? snapshot.percent + "%" : plural(snapshot.objects, "object", "objects")) : "");
+  const limits = snapshot && snapshot.limits ? " of " + ["namespace", "name", "selector"].map((k) => snapshot.limits[k]).filter(Boolean).join(", ") : "";
+  setText(text, snapshot ? snapshot.reason + " snapshot" + limits + sinks + ": " + (known ? snapshot.percent + "%" : plural(snapshot.objects, "object", "objects")) : "");
 }
 
 function fillStream(row, stream) {

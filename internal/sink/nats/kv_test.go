@@ -43,7 +43,7 @@ func (c *cluster) message(op change.Op, namespace, name string) sink.Message {
 	}
 	m := sink.Message{Op: op.String(), ResourceVersion: rec.ResourceVersion, Destination: c.subject.Of(&rec), Value: []byte("value " + rec.ResourceVersion)}
 	if !op.OfObject() {
-		rec.Snapshot, m.Reason = &c.snapshot, string(c.snapshot.Reason)
+		rec.Snapshot, m.Reason, m.Limited = &c.snapshot, string(c.snapshot.Reason), c.snapshot.Limits != change.Limits{}
 	}
 	m.ID = rec.ID("0a1b2c3d").String()
 	c.note(&m)
@@ -219,6 +219,12 @@ func TestI4SweepTakesOutWhatNobodyRemembers(t *testing.T) {
 			if must(must(s.keys()).Get(t.Context(), "core.pods.shop.old-1")).Operation() != jetstream.KeyValuePut {
 				t.Fatal("a snapshot that is not full took a key out")
 			}
+			pods.snapshot.Reason, pods.snapshot.Limits = change.Requested, change.Limits{Name: "web"}
+			write(t, publisher, []sink.Message{pods.message(change.SnapshotEnd, "", "")})
+			if must(must(s.keys()).Get(t.Context(), "core.pods.shop.old-1")).Operation() != jetstream.KeyValuePut {
+				t.Fatal("a snapshot of a part took a key of another part out")
+			}
+			pods.snapshot.Limits = change.Limits{}
 			pods.snapshot.Reason = change.Initial
 			before := publisher.stream.place
 			mark = write(t, publisher, []sink.Message{

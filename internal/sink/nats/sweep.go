@@ -50,7 +50,7 @@ func (w *writer) publishPart(ctx context.Context, batch []sink.Message, from, to
 // endsFull says whether all objects that the stream of changes has were written since the snapshot's begin, or, where
 // an initial snapshot was interrupted, since the sink is new.
 func endsFull(m sink.Message) bool {
-	if m.Op != change.SnapshotEnd.String() {
+	if m.Op != change.SnapshotEnd.String() || m.Limited {
 		return false
 	}
 	switch change.Reason(m.Reason) {
