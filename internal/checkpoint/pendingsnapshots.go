@@ -21,8 +21,8 @@ type PendingSnapshot struct {
 // pendingSnapshots are the snapshots that are owed.
 type pendingSnapshots struct{ *database }
 
-// pendingTables are those of pending snapshots. An earlier version knows nothing of those that are limited, and does not
-// give them.
+// pendingTables are those of pending snapshots. An earlier version knows nothing of the limited ones, and does not give
+// them.
 func pendingTables() []byte { return []byte{tablePending, tableLimited} }
 
 // PendingSnapshots are the snapshots that are owed, sorted by sink and stream.

@@ -38,6 +38,14 @@ func whatOf(o *control.Owed) string {
 	return o.Stream
 }
 
+// reasonOf says also that it is paused.
+func reasonOf(o *control.Owed) string {
+	if o.State == control.Paused {
+		return o.Reason + ", " + o.State
+	}
+	return o.Reason
+}
+
 // progressOf is in percent, where that is known.
 func progressOf(o *control.Owed) string {
 	switch {

@@ -27,8 +27,8 @@ func PrintState(s *control.State, out io.Writer) error {
 		table.gap()
 		table.row("SINK", "OWED SNAPSHOT OF", "REASON")
 	}
-	for _, owed := range s.Owed {
-		table.row(owed.Sink, owed.Stream, owed.Reason)
+	for i := range s.Owed {
+		table.row(s.Owed[i].Sink, whatOf(&s.Owed[i]), reasonOf(&s.Owed[i]))
 	}
 	if len(s.Absent) > 0 {
 		table.gap()

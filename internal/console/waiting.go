@@ -41,6 +41,9 @@ func (w *Waiting) Show(owed []control.Owed) {
 
 func (w *Waiting) tell(text string) {
 	now := w.progress.now()
+	if w.told.IsZero() {
+		w.told = now // what is delivered at once needs no line
+	}
 	switch {
 	case w.progress.draw:
 		w.progress.mu.Lock()

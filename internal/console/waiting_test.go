@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/control"
 )
 
@@ -55,8 +56,23 @@ func TestASnapshotThatIsWaitedForIsALineNowAndThen(t *testing.T) {
 	}
 	w.Show(nil)
 	w.End()
-	if want := "pods for bus: reads, 0% (+2)\npods for bus: reads, 5% (+2)\npods for bus: reads, 10% (+2)\npods for bus: reads, 11% (+2)\n"; out.String() != want {
+	if want := "pods for bus: reads, 5% (+2)\npods for bus: reads, 10% (+2)\npods for bus: reads, 11% (+2)\n"; out.String() != want {
 		t.Errorf("told\n%s\nwant\n%s", out, want)
+	}
+}
+
+func TestTheStateSaysOfWhatASnapshotIsOwed(t *testing.T) {
+	out := new(bytes.Buffer)
+	state := &control.State{Cluster: "dev", Owed: []control.Owed{
+		{Sink: "bus", Stream: "pods", Reason: "newsink"},
+		{Sink: "bus", Stream: "pods", Reason: "requested", Limits: change.Limits{Namespace: "shop", Selector: "app=web"}, State: control.Paused},
+	}}
+	if err := PrintState(state, out); err != nil {
+		t.Fatal(err)
+	}
+	const want = "bus   pods                                  newsink\nbus   pods, namespace shop, labels app=web  requested, paused\n"
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("printed\n%s\nwant at the end\n%s", out, want)
 	}
 }
 

@@ -67,8 +67,8 @@ func synced(sink *follower, t *testing.T) (objects, complete int) {
 	return objects, requested(all)["configmaps"]
 }
 
-// parts asks for snapshots of parts of the config maps. Each gives what is within its limits, says so in its frames, and
-// tells of nothing that it is gone.
+// parts asks for snapshots of parts of the config maps. Each gives what is within its limits, says so in its frames,
+// and tells of nothing that it is gone.
 func (r *rig) parts(t *testing.T) {
 	t.Helper()
 	for _, c := range []struct {
