@@ -37,13 +37,17 @@ func scene(records int) map[string]any {
 	gone["gaps"], gone["lastGap"] = 1, map[string]any{"reason": "gone", "stream": "events", "time": ago(26 * time.Minute), "lastDelivered": "1", "resourceVersion": "2"}
 	held := stream("watching", 131, 1)
 	held["historyLeftSeconds"], held["heldBy"], held["heldSince"] = 169.2, []string{"lake"}, ago(131*time.Second)
+	read := stream("snapshot", 12, 30)
+	read["snapshot"] = map[string]any{"reason": "requested", "sinks": []string{"lake", hostile}, "limits": map[string]any{"namespace": "shop", "selector": "app=web"}, "since": ago(time.Minute), "objects": 500, "percent": 42}
+	counted := stream("watching", 7, 12)
+	counted["snapshot"] = map[string]any{"reason": "resync", "since": ago(time.Minute), "objects": 1500}
 	failing := stream("failing", 95, 9)
 	failing["lastError"] = hostile
 	return map[string]any{
 		"version": "v0.9.0", "cluster": "prod-eu1", "uptimeSeconds": 93_784.0, "healthy": true, "ready": true,
 		"streams": map[string]any{
-			"pods": held, "deployments.apps": stream("watching", 41, 6), "events": gone, "shop/secrets": stream("snapshot", 12, 30),
-			"certificates.cert-manager.io": failing, "nodes": stream("watching", 7, 12),
+			"pods": held, "deployments.apps": stream("watching", 41, 6), "events": gone, "shop/secrets": read,
+			"certificates.cert-manager.io": failing, "nodes": counted,
 		},
 		"discovery": map[string]any{"leftOut": map[string]string{"gears.example.com": "the API server does not serve it yet"}},
 		"sinks": map[string]any{
@@ -129,11 +133,15 @@ func TestThePageInLightDarkAndOnAPhone(t *testing.T) {
 			"#health": "1 sink fails", "#sinkCards .card:nth-child(4) .place": "kafka · kafka-0:9092,kafka-1:9092 topic k8s.{cluster}.{resource} · cloudevents",
 			"#sinkCards .card:nth-child(4) .problem": "failing for 3 min, since ", "#sinkCards .gaps li.resolved span": "shop/dump: too_large, 60 min ago; resolved, sent again 30 min ago",
 			"#streamRows tr:nth-child(5) small": "held up by lake since ", "#sinkCards .card:nth-child(4) .bar:nth-of-type(3)": "41,000 records, 400 MiB of 1.0 GiB",
-			"#leftCount": "1 resource is not streamed",
+			"#leftCount": "1 resource is not streamed", "#streamRows tr:nth-child(4) .hint": "resync snapshot: 1,500 objects",
+			"#streamRows tr:nth-child(6) .hint": "requested snapshot of shop, app=web for lake, " + hostile + ": 42%",
 		} {
 			if text := ask[string](b, fmt.Sprintf("document.querySelector(%q)?.textContent ?? 'nothing'", selector)); !strings.Contains(text, want) {
 				t.Errorf("%s at %d: %s says %q, want %q in it", look.scheme, look.width, selector, text, want)
 			}
+		}
+		if shown := ask[[]int64](b, `[...document.querySelectorAll("#streamRows progress")].filter((e) => e.offsetHeight > 0).map((e) => e.value)`); !slices.Equal(shown, []int64{42}) {
+			t.Errorf("%s at %d: bars are at %v, want one at 42", look.scheme, look.width, shown)
 		}
 		if links := ask[[]string](b, `[...document.querySelectorAll(".gaps a")].filter((e) => !e.hidden).map((e) => e.href)`); len(links) != 1 || !strings.HasSuffix(links[0], "#kubecdcrejected") {
 			t.Errorf("the gap that is not resolved has the links %q", links)

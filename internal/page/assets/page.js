@@ -247,14 +247,14 @@ function makeStream(name) {
   const row = roled("tr", "row");
   const title = roled("th", "rowheader");
   title.scope = "row";
-  title.append(element("span", "name", name), element("small"));
+  title.append(element("span", "name", name), makeProgress(), element("span", "hint"), element("small"));
   row.append(title);
   for (const [label, className] of [["State", ""], ["Position", "number"], ["Age", "number"], ["Records", "number"], ["Last reconcile", ""], ["Last gap", ""]]) {
     const cell = roled("td", "cell", className);
     cell.dataset.label = label;
     row.append(cell);
   }
-  row.children[1].append(element("span", "pill wait"), makeProgress(), element("span", "hint"));
+  row.children[1].append(element("span", "pill wait"));
   row.children[3].append(element("span"), element("small"));
   return row;
 }
@@ -282,7 +282,7 @@ function fillStream(row, stream) {
   const held = stream.heldBy ? "held up by " + stream.heldBy.join(", ") + " since " + clock(stream.heldSince) : "";
   setText(title.lastChild, [stream.state === "failing" || stream.state === "waiting" ? stream.lastError : "", held].filter(Boolean).join("; "));
   pill(state.firstChild, stream.heldBy && stream.state === "watching" ? "held up" : stream.state);
-  fillSnapshot(state.children, stream.snapshot);
+  fillSnapshot(title.children, stream.snapshot);
   setText(position, stream.resourceVersion || "–");
   setText(age.firstChild, stream.resourceVersion ? span(stream.positionAgeSeconds) : "–");
   setText(age.lastChild, ends(stream));
