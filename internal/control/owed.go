@@ -57,13 +57,13 @@ func ReadOwed(store *checkpoint.Store) ([]Owed, error) {
 	return owed, err
 }
 
-// WithDue adds those that are due and not saved, and sorts by sink, stream and reason.
+// WithDue adds the resyncs that are due, which are not saved, and sorts by sink, stream and reason.
 func WithDue(owed []Owed, due []checkpoint.PendingSnapshot) []Owed {
 	for i := range due {
 		same := func(o Owed) bool {
 			return o.Sink == due[i].Sink && o.Stream == due[i].Stream && o.Reason == string(due[i].Reason) && o.Limits == due[i].Limits
 		}
-		if !slices.ContainsFunc(owed, same) {
+		if due[i].Reason == change.Resync && !slices.ContainsFunc(owed, same) {
 			owed = append(owed, OwedOf(&due[i]))
 		}
 	}

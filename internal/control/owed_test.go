@@ -21,6 +21,7 @@ func TestResyncsAreListedThoughTheyAreNotSaved(t *testing.T) {
 	saved := pending("bus", "pods", change.Requested, 1)
 	due := []checkpoint.PendingSnapshot{
 		pending("lake", "pods", change.Resync, 0), pending("bus", "pods", change.Requested, 1), pending("bus", "nodes", change.Resync, 0),
+		pending("bus", "nodes", change.Requested, 0), // which is delivered by now
 	}
 	got := ""
 	for _, o := range WithDue([]Owed{OwedOf(&saved)}, due) {
