@@ -54,6 +54,8 @@ func runSource(ctx context.Context, spec client.Spec, meter *harness.Meter) erro
 // emptyInventory is that of a fresh state.
 type emptyInventory struct{}
 
+func (emptyInventory) Ended(string, string, string) (bool, error) { return false, nil }
+
 func (emptyInventory) Lookup(string, change.Key) (change.Entry, bool, error) {
 	return change.Entry{}, false, nil
 }
@@ -112,7 +114,7 @@ func (l *dropLine) tryPush(rec *change.Record) bool {
 func (l *dropLine) Drain(context.Context, change.Stream) error { return nil }
 
 // Pace is source.Line's; there is no snapshot.
-func (l *dropLine) Pace(ctx context.Context, _ string, _ int) (waited bool, err error) {
+func (l *dropLine) Pace(ctx context.Context, _ *change.Stream, _ string, _ int) (waited bool, err error) {
 	return false, ctx.Err()
 }
 

@@ -45,7 +45,7 @@ func exporterProgressOf(ctx context.Context, find func() (*control.Client, error
 	}
 	found := &exporterProgress{known: true, running: running, positions: map[string]string{}, owed: state.Owed}
 	for name, stream := range state.Streams {
-		if saved := (change.Position{Selector: stream.Selector}); !saved.Initial() { // else it proves nothing
+		if saved := (change.Position{Selector: stream.Selector}); !saved.UnderWay() { // else it proves nothing
 			found.positions[name] = stream.ResourceVersion
 		}
 	}

@@ -28,6 +28,10 @@ func (r Reason) Full() bool {
 	return r == Resync || r == Requested || r == NewSink || r == Lost || r == Absent
 }
 
+// Beside says whether a reconcile of this reason is read beside the watch, which goes on. One of another history is
+// not: its versions say nothing of what was told before.
+func (r Reason) Beside() bool { return r != Epoch }
+
 // Exact says whether a reconcile of this reason lists at the stream's position, and leaves the position to the watch,
 // which brings what came after. Where the server has forgotten it, a full snapshot goes on at a newer version.
 func (r Reason) Exact() bool { return r.Full() || r == Initial }

@@ -56,9 +56,8 @@ type Position struct {
 	Selector string
 }
 
-// NotConfigured is the selector of a position whose stream the configuration does not have any more: when it comes
-// back, it needs a reconcile.
-const NotConfigured = "(not configured)"
+// notConfigured is or precedes the selector of a position whose stream the configuration does not have any more.
+const notConfigured = "(not configured)"
 
 // ResumeVersion is the resourceVersion at which a watch continues without missing anything.
 func (p Position) ResumeVersion() string {
@@ -73,18 +72,56 @@ func (p Position) ResumeVersion() string {
 // needs a reconcile.
 const Interrupted = "(interrupted)"
 
-// initial precedes the selector of a position whose stream is still in its initial snapshot.
-const initial = "(initial)"
+// These precede the selector of a position while a comparison is read beside the watch: the initial snapshot, or
+// another one for all sinks.
+const (
+	initial  = "(initial)"
+	compared = "(compared)"
+)
 
-// InitialPosition is that of a stream whose initial snapshot is under way: its list is of exactly the version. It is
-// saved before anything is told of the snapshot, so that whoever continues it, after whatever interruption, misses
-// nothing behind the version. How much of the list the sinks have, the inventory says.
+// InitialPosition is that of a stream whose initial snapshot is under way. It is saved before anything is told of the
+// snapshot, and moves with the watch, so that whoever continues it, after whatever interruption, misses nothing. How
+// much of the list the sinks have, the inventory says.
 func InitialPosition(version, epoch, selector string) Position {
 	return Position{ResourceVersion: version, Complete: true, Epoch: epoch, Selector: initial + selector}
 }
 
+// ComparedPosition is that of a stream whose objects are compared behind a gap. It is InitialPosition otherwise.
+func ComparedPosition(version, epoch, selector string) Position {
+	return Position{ResourceVersion: version, Complete: true, Epoch: epoch, Selector: compared + selector}
+}
+
 // Initial says whether the initial snapshot is under way: of what the position says, the sinks have a part.
-func (p Position) Initial() bool { return strings.HasPrefix(p.Selector, initial) }
+func (p Position) Initial() bool { return strings.HasPrefix(p.configured(), initial) }
+
+// Compared says whether the stream is being compared beside the watch: of what is older than the position, the
+// inventory has a part.
+func (p Position) Compared() bool { return p.Initial() || strings.HasPrefix(p.configured(), compared) }
 
 // UnderWay says whether a reconcile is under way, or was cut off: the inventory is not that of the position.
-func (p Position) UnderWay() bool { return p.Initial() || p.Selector == Interrupted }
+func (p Position) UnderWay() bool { return p.Compared() || p.configured() == Interrupted }
+
+// GoesOn says whether a comparison of the selection is under way that can be gone on with, beside a watch from the
+// position.
+func (p Position) GoesOn(selector string) bool {
+	return p.Selector == initial+selector || p.Selector == compared+selector
+}
+
+// Configured says whether the configuration had the stream when the position was saved last.
+func (p Position) Configured() bool { return !strings.HasPrefix(p.Selector, notConfigured) }
+
+// Leave is the position of a stream that the configuration has no more: when it comes back, it needs a reconcile. What
+// was under way stays known.
+func (p Position) Leave() Position {
+	switch {
+	case !p.Configured():
+	case p.UnderWay():
+		p.Selector = notConfigured + p.Selector
+	default:
+		p.Selector = notConfigured
+	}
+	return p
+}
+
+// configured is the selector from before the stream left the configuration.
+func (p Position) configured() string { return strings.TrimPrefix(p.Selector, notConfigured) }

@@ -25,6 +25,11 @@ func (h *heir) standing(sinks []string) error {
 	if position != (change.Position{}) {
 		h.set(positionKey(h.to), appendPosition(nil, position))
 	}
+	if deletes, err := readEnded(h.db, h.from); err != nil {
+		return err
+	} else if h.exact && deletes.version != "" {
+		h.set(endedKey(h.to), deletes.value())
+	}
 	for _, name := range sinks {
 		if err := h.ofSink(name); err != nil {
 			return err

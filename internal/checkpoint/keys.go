@@ -20,6 +20,7 @@ const (
 	tableCarried      = 'K' // name of the sink                 -> mark, ids that it carries
 	tableCluster      = 'C' // no key                           -> name, uid
 	tablePending      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
+	tableEnded        = 'E' // stream                           -> resourceVersion, uids
 	tableLimited      = 'L' // as tablePending, terminator, limits -> as tablePending
 	tableForm         = 'F' // stream                           -> the form in which its objects are kept
 	tableInventory    = 'I' // stream, terminator, joined key   -> uid, resourceVersion
@@ -56,6 +57,8 @@ func redactionKey() []byte { return []byte{tableRedaction} }
 func carriedKey(sinkName string) []byte { return append([]byte{tableCarried}, sinkName...) }
 
 func markKey(sinkName string) []byte { return append([]byte{tableMark}, sinkName...) }
+
+func endedKey(stream string) []byte { return append([]byte{tableEnded}, stream...) }
 
 func formKey(stream string) []byte { return append([]byte{tableForm}, stream...) }
 

@@ -25,6 +25,7 @@ type writtenStream struct {
 	prefix   []byte // of its inventory
 	objects  []byte // of what is kept of them
 	position change.Position
+	ended    *ended // nil where the batch has nothing of that
 }
 
 // apply writes the parts of the batch, in the order in which they build on each other.
@@ -60,7 +61,7 @@ func (w *writer) record(rec *change.Record) error {
 	if rec.Position != (change.Position{}) {
 		stream.position = rec.Position
 	}
-	if err := w.absences.miss(rec, stream.name); err != nil {
+	if err := inOrder(func() error { return w.absences.miss(rec, stream.name) }, func() error { return w.end(stream, rec) }); err != nil {
 		return err
 	}
 	switch {
@@ -132,6 +133,9 @@ func (w *writer) streams(b *Batch) {
 		if stream.position != (change.Position{}) {
 			w.set(positionKey(name), appendPosition(nil, stream.position))
 		}
+		if stream.ended != nil {
+			w.set(endedKey(name), stream.ended.value())
+		}
 	}
 	for _, stream := range b.Over {
 		if w.drop(stream); !b.OnDisk {
@@ -144,6 +148,7 @@ func (w *writer) streams(b *Batch) {
 func (w *writer) drop(stream string) {
 	dropObjects(w.rows, stream)
 	w.remove(positionKey(stream))
+	w.remove(endedKey(stream))
 	w.removeAll(inventoryPrefix(stream))
 }
 

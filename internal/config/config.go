@@ -85,7 +85,7 @@ func (c *Config) keys() []key {
 			"The key of the hashes that replace redacted values. Set it if hashes must outlive the state or be equal " +
 				"in several clusters. Without it, a random key in the state."},
 		{"discovery", section(&c.Discovery), "How the exporter learns what the API server serves."},
-		{"snapshot", section(&c.Snapshot), "How full snapshots are read. Live changes never wait for them."},
+		{"snapshot", section(&c.Snapshot), "How snapshots are read. Live changes never wait for them."},
 	}
 }
 
@@ -111,7 +111,7 @@ func (d *Discovery) keys() []key {
 
 func (s *Snapshot) keys() []key {
 	return []key{{"objectsPerSecond", counts(0, unlimited).into(&s.ObjectsPerSecond),
-		"How many objects full snapshots read in a second, all together. `0` is as fast as their sinks take them."}}
+		"How many objects snapshots read in a second, all together. `0` is as fast as their sinks take them."}}
 }
 
 // check finds what is wrong with values that are there.

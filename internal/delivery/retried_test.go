@@ -16,6 +16,8 @@ func (nothingSaved) Position(string) (change.Position, bool, error) {
 	return change.Position{}, false, nil
 }
 
+func (nothingSaved) Ended(string, string, string) (bool, error) { return false, nil }
+
 func (nothingSaved) Lookup(string, change.Key) (change.Entry, bool, error) {
 	return change.Entry{}, false, nil
 }

@@ -30,10 +30,10 @@ type window struct {
 	changed chan struct{} // closed and made anew when something was saved
 }
 
-// reserve takes room for the record. A reconcile waits for the sinks, unless some are stuck. A full snapshot has waited
-// already (Pace), when it held up no watch.
+// reserve takes room for the record. A reconcile waits for the sinks, unless some are stuck. What is read beside the
+// watch has waited already (Pace), when it held up no watch.
 func (w *window) reserve(rec *change.Record, stuck func() bool) bool {
-	if rec.Snapshot != nil && !rec.Snapshot.Reason.Full() && !w.takesMore(stuck) {
+	if rec.Snapshot != nil && !rec.Snapshot.Reason.Beside() && !w.takesMore(stuck) {
 		return false
 	}
 	return w.used.Reserve(rec.Size())

@@ -37,6 +37,6 @@ func (i *Inlet) SinkOnly(stream change.Stream) (sinkOnly []change.SinkOnly) {
 }
 
 // Pace returns when the sink has taken what is before a snapshot: see line.Line.
-func (i *Inlet) Pace(ctx context.Context, sinkName string, most int) (waited bool, err error) {
-	return i.crew.line.Pace(ctx, sinkName, most)
+func (i *Inlet) Pace(ctx context.Context, stream *change.Stream, sinkName string, most int) (waited bool, err error) {
+	return i.crew.line.Pace(ctx, stream, sinkName, most)
 }

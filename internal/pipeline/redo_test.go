@@ -278,7 +278,7 @@ func TestI3StreamThatIsNotConfiguredDoesNotContinueWhereItWas(t *testing.T) {
 	if err := r.life(func(*Inlet) {
 		left, _, err := r.store.Position("services")
 		kept, _, err2 := r.store.Position("pods")
-		if err != nil || err2 != nil || left.Selector != change.NotConfigured || kept.Selector != "" {
+		if err != nil || err2 != nil || left.Configured() || left.UnderWay() || kept.Selector != "" {
 			t.Errorf("positions are %+v and %+v, %v, %v", left, kept, err, err2)
 		}
 	}); err != nil {

@@ -304,9 +304,8 @@ func (b *opener) leave(known []string) error {
 			continue
 		}
 		position, found, err := b.Store.Position(name)
-		if err == nil && found && position.Selector != change.NotConfigured {
-			position.Selector = change.NotConfigured
-			err = b.Store.SetPosition(name, position)
+		if err == nil && found && position.Configured() {
+			err = b.Store.SetPosition(name, position.Leave())
 		}
 		if err != nil {
 			return fmt.Errorf("note that stream %s is not configured: %w", name, err)

@@ -8,6 +8,8 @@ type State interface {
 	Position(stream string) (change.Position, bool, error)
 	// Lookup returns the inventory's entry of one object, false where the sinks have no such object.
 	Lookup(stream string, key change.Key) (change.Entry, bool, error)
+	// Ended says whether the delete of the object at the version was delivered, of a stream that is being compared.
+	Ended(stream, version, uid string) (bool, error)
 }
 
 // Ledger tells what the saved state says of a record that a sink's log holds.
@@ -38,8 +40,8 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 		return true, nil // another reconcile has another id
 	}
 	position, old, err := l.position(stream.String())
-	if err != nil || position == (change.Position{}) || position.Initial() {
-		return false, err // nothing that was told before the end of an initial snapshot is left out of its list
+	if err != nil || position == (change.Position{}) {
+		return false, err
 	}
 	order := change.CompareVersions(id.ResourceVersion, position.ResourceVersion)
 	switch {
@@ -51,10 +53,12 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 		}
 		behind, err := l.isBehind(id, stream)
 		return !behind, err
-	case order < 0 && (id.Op == change.Added || id.Op == change.Updated):
-		return true, nil
+	case order < 0 && (id.Op == change.Added || id.Op == change.Updated) && !position.Compared():
+		return true, nil // else it may lie in the gap that the position has passed over
 	case old:
 		return false, nil // the inventory is that of later records
+	case order == 0 && id.Op == change.Deleted && position.Compared():
+		return l.State.Ended(stream.String(), id.ResourceVersion, id.UID)
 	}
 	// At the position other records may share the version, and what a reconcile found carries older ones.
 	known, err := l.knows(id, stream)

@@ -40,6 +40,9 @@ func (s *saved) Position(string) (change.Position, bool, error) {
 	return s.position, s.position != change.Position{}, nil
 }
 
+// Ended is of streams that are not compared.
+func (s *saved) Ended(string, string, string) (bool, error) { return false, nil }
+
 func (s *saved) Lookup(_ string, key change.Key) (change.Entry, bool, error) {
 	entry, found := s.objects[key]
 	return entry, found, nil

@@ -67,15 +67,19 @@ func (t *tail) isPassed(rec *change.Record) bool {
 	if len(t.corrections) > 0 || rec.Position.UnderWay() || rec.Snapshot != nil && rec.Snapshot.Reason.Full() {
 		return false // what the position says is still to come, or it is that from before
 	}
-	order := change.CompareVersions(rec.Position.ResourceVersion, t.newest)
-	return order > 0 || order == 0 && rec.Position.Complete
+	return t.isBelow(rec.Position)
 }
 
-// isCompared says whether the record is the end of a reconcile that has compared everything that the tail tells. An
-// initial snapshot that goes on lists at a version that the log may be ahead of: the watch brings that again.
+// isBelow says whether the position is behind all that the tail tells.
+func (t *tail) isBelow(position change.Position) bool {
+	order := change.CompareVersions(position.ResourceVersion, t.newest)
+	return order > 0 || order == 0 && position.Complete
+}
+
+// isCompared says whether the record is the end of a reconcile that has compared everything that the tail tells. Where
+// the watch goes on beside it, the log may be ahead of that: the watch brings it again.
 func (t *tail) isCompared(rec *change.Record) bool {
-	return endsReconcile(rec) &&
-		(rec.Snapshot.Reason != change.Initial || change.CompareVersions(t.newest, rec.Snapshot.ResourceVersion) <= 0)
+	return endsReconcile(rec) && (!rec.Snapshot.Reason.Beside() || t.isBelow(rec.Position))
 }
 
 // isOlder says whether the log holds something newer of the record's object than the record. What a watch sends is
@@ -98,7 +102,14 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	case rec.Snapshot.Reason.Full() && gone:
 		return true
 	}
-	return rec.Snapshot.Reason.Exact() && change.CompareVersions(newer(known.version, deleted), rec.Snapshot.ResourceVersion) > 0
+	return isBeside(rec) && change.CompareVersions(newer(known.version, deleted), rec.Snapshot.ResourceVersion) > 0
+}
+
+// isBeside says whether the record is of a snapshot beside the watch, which brings what is newer. The deletes of a
+// resource that is not served any more are of none.
+func isBeside(rec *change.Record) bool {
+	reason := rec.Snapshot.Reason
+	return reason.Exact() || reason.Beside() && rec.Op == change.Replaced
 }
 
 // gone notes that the sink was told of the delete.

@@ -39,7 +39,7 @@ func (f *Follower) unserved() ([]Selected, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the position of %s: %w", name, err)
 		}
-		if !known || position.Selector == change.NotConfigured || f.Catalog.Serves(stream.Resource) {
+		if !known || !position.Configured() || f.Catalog.Serves(stream.Resource) {
 			continue
 		}
 		for _, s := range f.chooseSaved(stream) {

@@ -6,7 +6,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// agenda is what is due of one kind: reconciles for all sinks, or full snapshots. It is pure; Stream.mu guards it.
+// agenda is what is due of one kind: what ends the watch, or what is read beside it. It is pure; Stream.mu guards it.
 type agenda struct {
 	due     []change.Owed
 	running int // so many of the first are being run
@@ -24,6 +24,17 @@ func (a *agenda) add(owed change.Owed) {
 		return
 	}
 	a.due = append(a.due, owed)
+}
+
+// first makes a comparison the first that is due, in the place of one that did not come to its end.
+func (a *agenda) first(comparison change.Owed) {
+	a.dropComparison()
+	a.due = slices.Insert(a.due, 0, comparison)
+}
+
+// dropComparison forgets what is no full snapshot.
+func (a *agenda) dropComparison() {
+	a.due = slices.DeleteFunc(a.due, func(o change.Owed) bool { return !o.Reason.Full() })
 }
 
 // waits says whether anything is due that does not run.

@@ -84,7 +84,10 @@ func (r *reading) act(ctx context.Context, object *frame.Object, l *listing) err
 	if err := r.emitSinkOnly(ctx, key, l.uid); err != nil {
 		return err
 	}
-	if verdict == unchanged {
+	switch {
+	case verdict == unchanged && r.isComparison():
+		return r.keepMissing(ctx, object)
+	case verdict == unchanged:
 		return r.emitSync(ctx, object)
 	}
 	return r.emitReplaced(ctx, object, l.last)
@@ -120,9 +123,9 @@ func (r *reading) settle(ctx context.Context, s *unlisted) (settled bool, err er
 	case s.list == "" || !r.reached(s.list):
 		return false, nil
 	}
-	entry, found, err := r.Inventory.Lookup(r.stream.String(), s.entry.Key)
+	entry, found, err := r.lookUp(s.entry.Key)
 	if err != nil {
-		return false, fmt.Errorf("look up %s in the inventory of %s: %w", s.entry.Key, r.stream, err)
+		return false, err
 	}
 	last, exists, _ = r.recent.told(s.entry.Key, entry, found)
 	if !exists || change.CompareVersions(last.ResourceVersion, s.list) > 0 {
@@ -134,10 +137,19 @@ func (r *reading) settle(ctx context.Context, s *unlisted) (settled bool, err er
 	return true, r.emitDeleted(ctx, last)
 }
 
+// lookUp returns what the inventory has of the key.
+func (r *reading) lookUp(key change.Key) (entry change.Entry, found bool, err error) {
+	if entry, found, err = r.Inventory.Lookup(r.stream.String(), key); err != nil {
+		err = fmt.Errorf("look up %s in the inventory of %s: %w", key, r.stream, err)
+	}
+	return entry, found, err
+}
+
 // drainForDrift has the position saved before a difference is told that no watch brings again: a sink's log is compared
-// with it after a crash, and what is older than it is looked for by another snapshot.
+// with it after a crash, and what is older than it is looked for by another snapshot. A comparison goes on after a
+// crash, and finds it again.
 func (r *reading) drainForDrift(ctx context.Context) error {
-	if r.saved == r.cursor.position {
+	if r.isComparison() || r.saved == r.cursor.position {
 		return nil
 	}
 	if err := r.drain(ctx); err != nil {
@@ -175,13 +187,20 @@ func (r *reading) hasPassed(key change.Key) bool {
 	return r.inventory.listed == nil && key.String() <= r.done
 }
 
-// meets prepares for a record of the watch: what is held of its key goes first, and what a sink alone has under it is
-// told to be gone, unless the record tells that itself. The caller has the turn.
+// meets prepares for a record of the watch: what is held of its key goes first, and what the sinks, or one alone, have
+// under it is told to be gone, unless the record tells that itself. The caller has the turn.
 func (r *reading) meets(ctx context.Context, rec *change.Record) error {
-	sinkOnly, found := r.sinkOnly[rec.Key]
-	if !found && !r.holds(rec.Key) {
-		return nil
+	if r.holds(rec.Key) {
+		if err := r.release(ctx); err != nil {
+			return err
+		}
 	}
+	if r.isComparison() && rec.Op.OfObject() {
+		if err := r.endPredecessor(ctx, rec); err != nil {
+			return err
+		}
+	}
+	sinkOnly := r.sinkOnly[rec.Key]
 	delete(r.sinkOnly, rec.Key)
 	for _, object := range sinkOnly {
 		if object.UID == rec.UID {
@@ -191,7 +210,10 @@ func (r *reading) meets(ctx context.Context, rec *change.Record) error {
 			return err
 		}
 	}
-	return r.release(ctx)
+	if r.holds(rec.Key) {
+		return r.release(ctx)
+	}
+	return nil
 }
 
 // holds says whether a record of the key is held.

@@ -103,7 +103,7 @@ type stuck struct {
 	free chan struct{}
 }
 
-func (s *stuck) Pace(ctx context.Context, _ string, _ int) (bool, error) {
+func (s *stuck) Pace(ctx context.Context, _ *change.Stream, _ string, _ int) (bool, error) {
 	select {
 	case <-s.free:
 		return true, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,13 +25,15 @@ type decoder struct {
 	stream *Stream
 	body   io.ReadCloser
 	frames *frame.Reader
-	ended  func(frames int, orderly bool)
+	ended  func(frames int, orderly bool, took time.Duration)
 
-	number int // of the watch
+	number int       // of the watch
+	began  time.Time // when it was asked for
 
 	// the stream's turn guards the following
-	count   int  // frames
-	orderly bool // the server has ended the watch
+	count   int           // frames
+	orderly bool          // the server has ended the watch
+	took    time.Duration // until then
 	closed  bool
 }
 
@@ -122,11 +125,14 @@ func opOf(t frame.Type) change.Op {
 	return change.Deleted
 }
 
-// over notes how the watch ended, unless it was closed.
+// over notes how the watch ended, and when, unless it was closed. For its turn it may wait long.
 func (d *decoder) over(err error) {
+	took := time.Since(d.began)
 	d.stream.turns.take()
 	defer d.stream.turns.give()
-	d.orderly = d.orderly || !d.closed && err == io.EOF
+	if !d.closed && err == io.EOF {
+		d.orderly, d.took = true, took
+	}
 	d.stream.closed(d.number)
 }
 
@@ -136,10 +142,13 @@ func (d *decoder) Close() {
 	d.body.Close()
 	d.stream.turns.take()
 	d.closed = true
-	frames, orderly := d.count, d.orderly
+	frames, orderly, took := d.count, d.orderly, d.took
+	if !orderly {
+		took = time.Since(d.began)
+	}
 	d.stream.closed(d.number)
 	d.stream.turns.give()
-	d.ended(frames, orderly)
+	d.ended(frames, orderly, took)
 }
 
 func decodeStatus(text []byte) (*metav1.Status, error) {
@@ -170,8 +179,13 @@ func (s *Stream) isDelivered(rec *change.Record) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look up %s in the inventory of %s: %w", rec.Key, s.stream, err)
 	}
-	if rec.Op == change.Deleted {
-		return !found || entry.UID != rec.UID, nil
+	switch {
+	case rec.Op == change.Deleted && found && entry.UID == rec.UID:
+		return false, nil
+	case rec.Op == change.Deleted && s.cursor.saved.Compared(): // perhaps it was never told that the object exists
+		return s.Inventory.Ended(s.stream.String(), rec.ResourceVersion, rec.UID)
+	case rec.Op == change.Deleted:
+		return true, nil
 	}
 	return found && entry.UID == rec.UID && change.CompareVersions(entry.ResourceVersion, rec.ResourceVersion) >= 0, nil
 }

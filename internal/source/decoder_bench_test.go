@@ -25,10 +25,10 @@ func (e *endless) Read(p []byte) (int, error) {
 // countLine counts the records that are put in line.
 type countLine struct{ n int }
 
-func (c *countLine) Push(context.Context, *change.Record) error    { c.n++; return nil }
-func (*countLine) Drain(context.Context, change.Stream) error      { return nil }
-func (*countLine) Pace(context.Context, string, int) (bool, error) { return false, nil }
-func (*countLine) SinkOnly(change.Stream) []change.SinkOnly        { return nil }
+func (c *countLine) Push(context.Context, *change.Record) error                    { c.n++; return nil }
+func (*countLine) Drain(context.Context, change.Stream) error                      { return nil }
+func (*countLine) Pace(context.Context, *change.Stream, string, int) (bool, error) { return false, nil }
+func (*countLine) SinkOnly(change.Stream) []change.SinkOnly                        { return nil }
 
 // BenchmarkDecoder is the way of a frame from the connection into the line.
 func BenchmarkDecoder(b *testing.B) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -32,7 +33,7 @@ func (l *toldLine) Push(_ context.Context, rec *change.Record) error {
 func newTestDecoder(ctx context.Context, body io.Reader, line Line) *decoder {
 	s := NewStream(Config{Observer: NopObserver(), Saved: change.Position{ResourceVersion: "0", Complete: true}})
 	s.line = line
-	return &decoder{ctx: ctx, stream: s, body: io.NopCloser(body), frames: frame.NewReader(body, frame.Options{}), ended: func(int, bool) {}}
+	return &decoder{ctx: ctx, stream: s, body: io.NopCloser(body), frames: frame.NewReader(body, frame.Options{}), ended: func(int, bool, time.Duration) {}}
 }
 
 // decodeAll tells what of a watch that comes in pieces goes in line, and what goes to the Reflector.

@@ -7,29 +7,36 @@
 //
 // # Interruptions
 //
-// reconcile.go answers every interruption: drain the line, list at one version, merge with the inventory, emit the
-// difference. An interrupted reconcile starts again, and the inventory holds what was acknowledged.
+// A reconcile answers every interruption: list, merge with the inventory, emit the difference. It is a comparison
+// (comparison.go): it begins while no watch is open, is read beside the next one, and goes on in the next life where it
+// is interrupted. Another history alone is compared before the next watch (reconcile.go).
 //
-// # Full snapshots
+// The position of a stream that is being compared is marked so (change.InitialPosition, change.ComparedPosition). It
+// moves with the watch all the same. What the inventory has of what is older than the position is a part, so it proves
+// nothing of what it does not have: the deletes of the newest version are saved beside it (Inventory.Ended).
 //
-// A full snapshot is read beside the watch, by one goroutine (reader.go), in any number of pages of any versions. It
-// begins behind the first watch of a life, and never stops one. Watch and reader push by turns (turn.go), each of at
-// most 32 objects, and the reader waits for its sinks before it takes its turn (pace.go).
+// # Snapshots beside the watch
+//
+// A snapshot is read beside the watch, by one goroutine (reader.go), in any number of pages of any versions. A
+// comparison comes before full snapshots. Neither begins before the first watch of a life, or stops one. Watch and
+// reader push by turns (turn.go), each of at most 32 objects, and the reader waits for its sinks before it takes its
+// turn (pace.go).
 //
 // A resourceVersion orders all states of a resource, so no watermark is needed, as it is for databases (the DBLog
 // paper). For each listed object it is known what was told last: what was told before a mark is in the inventory when
 // the mark is saved (mark.go), and what was told since is remembered (recent.go). judge.go says what follows. An object
 // that the sinks have and that is not listed is a suspect until the watch has passed the version of the list: if it has
-// not told of a delete by then, nobody will (compare.go).
+// not told of a delete by then, nobody will (compare.go). What the watch finds in the place of an object whose delete
+// lies in a gap is told behind that delete.
 //
 // What is newer than the watch's position is left to the watch, and the snapshot ends behind it. A snapshot goes on
 // behind every failure with the page that failed, and behind a list that the server has forgotten at a newer version.
 // A page counts only if one watch was open all the while: behind another, the server may speak of another history. A
-// reconcile for all sinks ends the reader, and the snapshot begins anew behind it.
+// reconcile ends the reader, and the snapshot begins anew behind it.
 //
-// The line is drained, with the watch waiting, in two cases only. Before the gap of reason absent or lost: its sink
-// must be told first what it has missed, or its log has lost. And before drift is told: after a crash the position says
-// which records of a log no watch brings again.
+// The line is drained, with the watch waiting, before a gap: from there on the position is another, or a sink must be
+// told first what it has missed, or its log has lost. And before drift is told: after a crash the position says which
+// records of a log no watch brings again.
 //
 // # Histories
 //

@@ -1,6 +1,10 @@
 package source
 
-import "github.com/kubecdc/kubecdc/internal/change"
+import (
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
 
 // Request asks for full snapshots, each for one sink. It returns at once; a reader gives them beside the watch.
 func (s *Stream) Request(owed ...change.Owed) { s.enqueue(owed...) }
@@ -31,11 +35,18 @@ func (s *Stream) isDue() bool {
 	return !s.reconciles.isEmpty()
 }
 
-// isSuperseded says whether another reconcile waits behind the one that runs.
-func (s *Stream) isSuperseded() bool {
+// awaits says whether a reconcile of the reason waits.
+func (s *Stream) awaits(reason change.Reason) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reconciles.waits()
+	return slices.ContainsFunc(s.reconciles.due, func(o change.Owed) bool { return o.Reason == reason })
+}
+
+// dropComparison forgets a comparison that did not come to its end.
+func (s *Stream) dropComparison() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snapshots.dropComparison()
 }
 
 // begin returns the reconcile that is due first.

@@ -142,6 +142,7 @@ func TestI4AccessThatIsGivenBackTooLateIsAGapAndTheDifference(t *testing.T) {
 			w.frames("GONE")
 			return
 		}
+		w.behind("snapshot.end 300 gone")
 		w.frames("MODIFIED b 301")
 		w.hold()
 	})
@@ -163,6 +164,7 @@ func TestI4ResourceThatIsMadeAgainEmitsTheDifference(t *testing.T) {
 		case q.Get("resourceVersion") == "110":
 			w.frames("GONE") // the new CRD's cache begins later
 		default:
+			w.behind("snapshot.end 300 gone")
 			w.frames("MODIFIED a 301")
 			w.hold()
 		}

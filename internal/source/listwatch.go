@@ -60,7 +60,7 @@ func (s *Stream) reconcileDue(ctx context.Context) error {
 			err = s.checkServer(ctx)
 		}
 		if err == nil {
-			err = s.reconcile(ctx, s.begin())
+			err = s.reconcile(ctx, s.begin()[0])
 			s.done(err != nil)
 		}
 		if err != nil {
@@ -125,12 +125,11 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		return nil, err
 	}
 	s.Observer.Watching(s.stream, from)
-	began, asked := time.Now(), s.standing
-	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.frameOptions()), number: s.opened()}
+	asked := s.standing
+	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.frameOptions()), number: s.opened(), began: time.Now()}
 	s.letRead(run)
-	d.ended = func(frames int, orderly bool) {
+	d.ended = func(frames int, orderly bool, took time.Duration) {
 		stop()
-		took := time.Since(began)
 		s.watchEnded(frames, orderly, took)
 		s.noteSilence(frames == 0 && orderly, took, asked)
 	}

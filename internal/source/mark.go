@@ -9,9 +9,10 @@ type mark struct {
 	saved chan error // buffered 1; nil where nobody waits
 }
 
-// setMark makes a mark beside the watch that is open, when the one before is saved.
+// setMark makes a mark beside the watch that is open, if the one before is saved: a sink that takes nothing holds up no
+// snapshot of the others before there is too much to remember.
 func (r *reading) setMark(ctx context.Context) error {
-	if err := r.mark.wait(); err != nil {
+	if err := r.leaveRoom(ctx); err != nil {
 		return err
 	}
 	if err := r.awaitWatch(ctx); err != nil {
@@ -23,11 +24,36 @@ func (r *reading) setMark(ctx context.Context) error {
 	if err := r.settleAll(ctx); err != nil {
 		return err
 	}
+	if saved, err := r.mark.isSaved(); !saved || err != nil {
+		return err
+	}
 	r.recent.next(r.hasPassed)
 	draining, stop := context.WithCancel(ctx)
 	r.mark = mark{stop: stop, saved: make(chan error, 1)}
 	go func(saved chan<- error) { saved <- r.drain(draining) }(r.mark.saved)
 	return nil
+}
+
+// leaveRoom returns when less is remembered than may be, or when the mark is saved.
+func (r *reading) leaveRoom(ctx context.Context) error {
+	give, err := r.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	full := r.recent.isFull()
+	give()
+	if !full {
+		return nil
+	}
+	return r.mark.wait()
+}
+
+// isSaved says whether all before the mark is saved, or there is none.
+func (m *mark) isSaved() (bool, error) {
+	if m.saved != nil && len(m.saved) == 0 {
+		return false, nil
+	}
+	return true, m.wait()
 }
 
 // wait returns when all before the mark is saved.

@@ -15,6 +15,8 @@ import (
 // inventoryOf is an Inventory over joined keys.
 type inventoryOf []string
 
+func (v inventoryOf) Ended(string, string, string) (bool, error) { return false, nil }
+
 func (v inventoryOf) Lookup(_ string, key change.Key) (change.Entry, bool, error) {
 	return change.Entry{Key: key}, slices.Contains(v, key.String()), nil
 }

@@ -59,9 +59,9 @@ func (r *Rate) wait(ctx context.Context, objects int) error {
 func (r *reading) awaitSinks(ctx context.Context) error {
 	for _, p := range r.parts {
 		began := time.Now()
-		waited, err := r.line.Pace(ctx, p.owed.Sink, p.pace.limit())
+		waited, err := r.line.Pace(ctx, &r.stream, p.owed.Sink, p.pace.limit())
 		if err != nil {
-			return fmt.Errorf("wait for sink %s: %w", p.owed.Sink, err)
+			return fmt.Errorf("wait for the sinks of a snapshot of %s: %w", r.stream, err)
 		}
 		if waited {
 			p.pace.waited(time.Since(began))

@@ -1,10 +1,15 @@
 package source
 
 import (
+	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
 // quietServer has no bookmarks, and forgets what is below 200 as soon as a watch has ended.
@@ -69,6 +74,26 @@ func TestI4SilenceAloneMovesNoPosition(t *testing.T) {
 			want(t, "requests", <-began, c.asked)
 		})
 	}
+}
+
+// TestI4AWatchWasNoLongerSilentThanItLived: its end may wait for a snapshot that has the turn.
+func TestI4AWatchWasNoLongerSilentThanItLived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewStream(Config{Stream: pods(), Observer: NopObserver(), Inventory: newRecorder()})
+		body := io.NopCloser(strings.NewReader(""))
+		var silent time.Duration
+		d := &decoder{ctx: t.Context(), stream: s, body: body, frames: frame.NewReader(body, s.frameOptions()), number: s.opened(), began: time.Now()}
+		d.ended = func(_ int, _ bool, took time.Duration) { silent = took }
+		time.Sleep(time.Second)
+		s.turns.take()
+		go func() { _, _, _ = d.Decode() }()
+		time.Sleep(2 * minSilence)
+		s.turns.give()
+		synctest.Wait()
+		if d.Close(); silent != time.Second || !d.orderly {
+			t.Errorf("the watch was silent for %s, want 1s, and that its end was orderly: %t", silent, d.orderly)
+		}
+	})
 }
 
 // TestOnlyWatchesThatMayHaveNoBookmarksAreShort, and one that was silent for a moment proves nothing.

@@ -11,7 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// reader gives full snapshots beside the watch, in a goroutine of its own while there are any. Stream.mu guards it. The
+// reader gives snapshots beside the watch, in a goroutine of its own while there are any. Stream.mu guards it. The
 // zero value is no reader.
 type reader struct {
 	stop context.CancelFunc // nil where none runs
@@ -90,17 +90,20 @@ func (s *Stream) beginSnapshots(ctx context.Context) (owed []change.Owed, one co
 	return owed, s.cuttable(ctx)
 }
 
-// giveSnapshot gives one full snapshot. It goes on behind failures, without another begin, until one ends, which is
-// within ctx, or its list turns out not to be sorted.
+// giveSnapshot gives one snapshot. It goes on behind failures, without another begin, until one ends, which is within
+// ctx, or its list turns out not to be sorted.
 func (s *Stream) giveSnapshot(ctx, one context.Context, due []change.Owed) error {
-	leave, err := s.Gate.enter(one, othersLast)
+	r, step, err := s.newReading(ctx, due)
+	if err != nil {
+		return err
+	}
+	leave, err := s.Gate.enter(one, r.precedence())
 	if err != nil {
 		return err
 	}
 	defer leave()
-	r := &reading{due: due, Stream: s}
 	defer r.close(ctx)
-	for step := r.begin; step != nil; {
+	for step != nil {
 		next, err := r.try(one, step)
 		if err != nil {
 			return err
@@ -108,6 +111,32 @@ func (s *Stream) giveSnapshot(ctx, one context.Context, due []change.Owed) error
 		step = next
 	}
 	return nil
+}
+
+// newReading returns what reads the snapshot, and its first step. A comparison was announced before the watch.
+func (s *Stream) newReading(ctx context.Context, due []change.Owed) (*reading, step, error) {
+	give, err := s.takeTurn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer give()
+	if r := s.beside; r != nil && r.announced {
+		r.announced = false
+		return r, r.prepare, nil
+	}
+	r := &reading{due: due, Stream: s}
+	if r.isComparison() {
+		return r, r.announceAgain, nil
+	}
+	return r, r.begin, nil
+}
+
+// precedence is the snapshot's.
+func (r *reading) precedence() precedence {
+	if r.isComparison() {
+		return r.Stream.precedence()
+	}
+	return othersLast
 }
 
 // step does a part of a snapshot and returns what comes next, nil at the end. It can be tried again.

@@ -14,13 +14,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// reading is a full snapshot beside the watch. Each page of its list is read behind a mark: what was told before the
+// reading is a snapshot beside the watch. Each page of its list is read behind a mark: what was told before the
 // mark is in the inventory, and what was told since is remembered (recent). So it is known of each object what was told
 // last, and nothing need be drained or stopped.
 type reading struct {
 	*Stream
 	*run
-	due []change.Owed
+	due       []change.Owed
+	announced bool // its begin was told, and nothing was read of it
 
 	at       page
 	list     string // the version that the page has at least
@@ -77,15 +78,19 @@ func (r *reading) begin(ctx context.Context) (step, error) {
 	return r.prepare, r.release(ctx) // of what is undeleted nothing is held back: what the watch tells comes behind it
 }
 
-// prepare returns when the inventory has all that was told before the begin.
+// prepare returns when the inventory has all that was told before the begin. Before an initial snapshot that is so: a
+// sink that was never reached holds up nobody's.
 func (r *reading) prepare(ctx context.Context) (step, error) {
-	if err := r.setMark(ctx); err != nil {
-		return nil, err
+	if r.snapshot.Reason != change.Initial {
+		if err := r.setMark(ctx); err != nil {
+			return nil, err
+		}
+		if err := r.mark.wait(); err != nil {
+			return nil, err
+		}
 	}
-	if err := r.mark.wait(); err != nil {
-		return nil, err
-	}
-	if r.snapshot.Reason.Gap() || r.snapshot.Limits != (change.Limits{}) { // which compares a part of the objects
+	limited := r.snapshot.Limits != (change.Limits{}) // which compares a part of the objects
+	if r.snapshot.Reason.Full() && r.snapshot.Reason.Gap() || limited {
 		return r.read, nil
 	}
 	give, err := r.takeTurn(ctx)
@@ -306,7 +311,21 @@ func (r *reading) tryEnd(ctx context.Context) (over bool, at stand, err error) {
 	return true, at, r.finish(ctx)
 }
 
-// finish tells of what is left, and of the end. The position is the watch's alone.
+// emitEnd tells of the end. The position is the watch's alone; a comparison takes its mark off.
+func (r *reading) emitEnd(ctx context.Context) error {
+	if !r.isComparison() {
+		return r.emitFrames(ctx, change.SnapshotEnd, change.Position{})
+	}
+	position := r.cursor.position
+	position.Selector = r.selection.String()
+	if err := r.emitFrames(ctx, change.SnapshotEnd, position); err != nil {
+		return err
+	}
+	r.cursor.position = position
+	return nil
+}
+
+// finish tells of what is left, and of the end.
 func (r *reading) finish(ctx context.Context) error {
 	for key := range r.sinkOnly {
 		if err := r.emitSinkOnly(ctx, key, ""); err != nil {
@@ -316,7 +335,7 @@ func (r *reading) finish(ctx context.Context) error {
 	if err := r.releaseLast(ctx); err != nil {
 		return err
 	}
-	if err := r.emitFrames(ctx, change.SnapshotEnd, change.Position{}); err != nil {
+	if err := r.emitEnd(ctx); err != nil {
 		return err
 	}
 	r.leaveWatch()
@@ -354,7 +373,8 @@ func (r *reading) leaveWatch() {
 	r.recent.end()
 }
 
-// close ends the snapshot, complete or not. What is held was compared, and would be found again.
+// close ends the snapshot, complete or not. What is held was compared, and would be found again. What a comparison does
+// for the watch it does until another one takes its place: it is due.
 func (r *reading) close(ctx context.Context) {
 	r.mark.drop()
 	if r.run == nil {
@@ -365,6 +385,9 @@ func (r *reading) close(ctx context.Context) {
 	defer r.turns.give()
 	if r.beside == r {
 		_ = r.release(ctx) // it fails where ctx has ended, and what is left is found again
+		if r.isComparison() {
+			return
+		}
 		r.leaveWatch()
 		if r.Observer.Abandoned != nil {
 			r.Observer.Abandoned(r.stream, r.snapshot)

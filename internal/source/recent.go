@@ -44,6 +44,14 @@ func (r *recent) next(passed func(change.Key) bool) {
 	}
 }
 
+// unmark makes all that is remembered count as told since the newest mark: nobody waited for it to be saved.
+func (r *recent) unmark() {
+	for key, t := range r.byKey {
+		t.mark = r.mark
+		r.byKey[key] = t
+	}
+}
+
 // forgetDeletes forgets what was told to be gone before the mark before the last.
 func (r *recent) forgetDeletes() {
 	for key, t := range r.byKey {

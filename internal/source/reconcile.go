@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -19,25 +18,20 @@ const pageSize = 500
 const maxRestarts = 5
 
 // reconcile brings the sinks to the server's present state and emits exactly the difference. It is the one answer to
-// everything that interrupts a stream: the initial snapshot is a reconcile against an empty inventory.
+// everything that interrupts a stream. Where the history is the same, it begins here and goes on beside the watch
+// (comparison.go). Another history is compared as a whole, before the next watch:
 //
-//	drain the line, list at one version, merge with the inventory, emit the difference between begin and end
+//	drain the line, list at one version, merge with the inventory, emit everything between begin and end
 //
-// It may be interrupted anywhere: what was acknowledged until then is in the inventory and is not emitted again. A full
-// snapshot goes on behind what its sink acknowledged.
-func (s *Stream) reconcile(ctx context.Context, due []change.Owed) error {
-	initial := due[0].Reason == change.Initial
-	if initial {
-		if goesOn, err := s.beginInitial(ctx); err != nil || !goesOn {
-			return err
-		}
+// It may be interrupted anywhere: what was acknowledged until then is in the inventory.
+func (s *Stream) reconcile(ctx context.Context, owed change.Owed) error {
+	s.recent.end()
+	if s.beside = nil; owed.Reason.Beside() {
+		return s.compareAll(ctx, owed)
 	}
+	s.dropComparison()
 	for range maxRestarts {
-		exactly := ""
-		if due[0].Reason.Exact() {
-			exactly = s.cursor.position.ResourceVersion
-		}
-		err := s.countInexact(s.reconcileOnce(ctx, due, exactly))
+		err := s.countInexact(s.reconcileOnce(ctx, owed))
 		switch {
 		case err == nil:
 			return nil
@@ -45,43 +39,35 @@ func (s *Stream) reconcile(ctx context.Context, due []change.Owed) error {
 			s.unsorted.Store(true) // for good: this server does not sort
 		case !isGone(err):
 			return err
-		case initial:
-			s.enqueue(change.Owed{Reason: change.Gone}) // what was changed since the snapshot began may be missing
-			return nil
 		}
 	}
 	return fmt.Errorf("reconcile %s: its pages expired %d times: the list takes longer than the server keeps its history", s.stream, maxRestarts)
 }
 
-// reconcileOnce is one attempt. The list is of exactly one version, known before its first object: the given one, so
-// that no change after it is skipped, or with "" the server's present one.
-func (s *Stream) reconcileOnce(ctx context.Context, due []change.Owed, exactly string) error {
+// reconcileOnce is one attempt. The list is of exactly one version, the server's present one, known before its first
+// object.
+func (s *Stream) reconcileOnce(ctx context.Context, owed change.Owed) error {
 	if err := s.drain(ctx); err != nil {
 		return err
 	}
-	if exactly == "" {
-		now, err := s.serverVersion(ctx)
-		if err != nil {
-			return err
-		}
-		exactly = now
+	exactly, err := s.serverVersion(ctx)
+	if err != nil {
+		return err
 	}
-	// No watch will bring those again that are older than the list. Others come when it goes on behind the list.
-	sinkOnly := slices.DeleteFunc(s.line.SinkOnly(s.stream), func(g change.SinkOnly) bool {
-		return !g.Undeleted && due[0].Reason.Exact() && change.CompareVersions(g.ResourceVersion, exactly) > 0
-	})
-	run := s.newRun(due, exactly, sinkOnly)
+	run := s.newRun([]change.Owed{owed}, exactly, s.line.SinkOnly(s.stream))
 	defer run.inventory.close()
+	run.left = s.interrupted()
+	if run.left.ResourceVersion != "" {
+		run.left.Epoch = change.Interrupted // it is another epoch until it is compared
+	}
 	if err := run.begin(ctx); err != nil {
 		return err
 	}
 	// That the inventory is not true of the position any more is saved before any difference is told: the next life
 	// might continue at the position, behind differences that it does not know of (I3), and once a restored server has
 	// overtaken the position nobody can tell its history from the old one (I4).
-	if !due[0].Reason.Exact() {
-		if err := s.drain(ctx); err != nil {
-			return err
-		}
+	if err := s.drain(ctx); err != nil {
+		return err
 	}
 	if err := run.list(ctx); err != nil {
 		s.forgetAnswers()                         // the server may have another version, or none of this one
@@ -98,25 +84,14 @@ func (s *Stream) drain(ctx context.Context) error {
 	return nil
 }
 
-// beginInitial saves the version of the initial snapshot before anything is told of it, so that it goes on at that
-// version after every interruption, in this life or another: what is changed from here on is told or announced (I4). It
-// goes on no more where something else is due for all sinks, such as another epoch, which compares everything from that
-// version on.
-func (s *Stream) beginInitial(ctx context.Context) (goesOn bool, err error) {
-	if s.cursor.position.ResourceVersion != "" {
-		return !s.isSuperseded(), nil
+// interrupted is the position while a reconcile is under way that no watch goes on beside. The inventory comes ahead of
+// it, piece by piece, and nothing is true of it any more.
+func (s *Stream) interrupted() change.Position {
+	position := s.cursor.position
+	if position.ResourceVersion != "" {
+		position.Selector = change.Interrupted
 	}
-	version, err := s.serverVersion(ctx)
-	if err != nil {
-		return false, err
-	}
-	position := change.InitialPosition(version, s.epoch, s.selection.String())
-	err = s.push(ctx, &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: position})
-	if err != nil {
-		return false, err
-	}
-	s.cursor.restart(position)
-	return true, s.drain(ctx)
+	return position
 }
 
 // list compares the whole list, page by page.

@@ -92,7 +92,7 @@ func (r *recorder) Push(ctx context.Context, rec *change.Record) error {
 	if rec.Withheld != "" {
 		line += " withheld: " + rec.Withheld
 	}
-	if r.unsaved = true; !rec.Position.Initial() { // else it is only saved
+	if r.unsaved = true; rec.Op != change.Bookmark || !rec.Position.UnderWay() { // else it is only saved
 		r.lines = append(r.lines, line)
 	}
 	if !strings.HasSuffix(r.epochs, rec.Epoch) {
@@ -168,7 +168,7 @@ func (r *recorder) apply(rec *change.Record) {
 }
 
 // Pace is of sinks that take everything at once.
-func (r *recorder) Pace(ctx context.Context, _ string, _ int) (waited bool, err error) {
+func (r *recorder) Pace(ctx context.Context, _ *change.Stream, _ string, _ int) (waited bool, err error) {
 	return false, ctx.Err()
 }
 
@@ -183,6 +183,9 @@ func (r *recorder) Drain(ctx context.Context, _ change.Stream) error {
 	}
 	return ctx.Err()
 }
+
+// Ended is of a life that delivered no delete at its position.
+func (r *recorder) Ended(string, string, string) (bool, error) { return false, nil }
 
 func (r *recorder) Lookup(_ string, key change.Key) (change.Entry, bool, error) {
 	r.mu.Lock()
@@ -222,6 +225,24 @@ func (r *recorder) corrected(_ change.Stream, c change.Correction) {
 func (r *recorder) wait(t *testing.T, last string) string {
 	t.Helper()
 	return r.until(t, last, func() bool { return len(r.lines) > 0 && r.lines[len(r.lines)-1] == last })
+}
+
+// has returns when there is the line, or when ctx ends.
+func (r *recorder) has(ctx context.Context, line string) {
+	stop := context.AfterFunc(ctx, r.changed.Broadcast)
+	defer stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for !slices.Contains(r.lines, line) && ctx.Err() == nil {
+		r.changed.Wait()
+	}
+}
+
+// tells says whether there is the line.
+func (r *recorder) tells(line string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.lines, line)
 }
 
 // await returns when there are so many lines.

@@ -23,6 +23,8 @@ type run struct {
 	sinkOnly  map[change.Key][]change.SinkOnly
 	held      []*change.Record // shaped, and not in line yet: see last.go
 	block     block
+	left      change.Position                       // the position while the run is under way, none where it stays
+	goesOn    bool                                  // the gap was told
 	newest    proof                                 // of what was listed
 	gone      func(context.Context, unlisted) error // takes an entry that the list does not have
 	upTo      string                                // the version that the page which is read has at most, "" while that is not known
@@ -98,12 +100,12 @@ func (r *run) begin(ctx context.Context) error {
 			return fmt.Errorf("save the uid of the cluster: %w", err)
 		}
 	}
-	if r.snapshot.Reason.Gap() {
+	if r.snapshot.Reason.Gap() && !r.goesOn {
 		if err := r.emitFrames(ctx, change.Gap, change.Position{}); err != nil {
 			return err
 		}
 	}
-	if err := r.emitFrames(ctx, change.SnapshotBegin, r.left()); err != nil || r.snapshot.Reason != change.Absent {
+	if err := r.emitFrames(ctx, change.SnapshotBegin, r.left); err != nil || r.snapshot.Reason != change.Absent {
 		return err
 	}
 	return r.emitUndeleted(ctx)
@@ -131,21 +133,6 @@ func (r *run) shown() *change.Snapshot {
 	shown := *r.snapshot
 	shown.From, shown.Since = r.parts[0].snapshot.From, r.parts[0].snapshot.Since
 	return &shown
-}
-
-// left is the position while the run is under way. A list of a newer version brings the inventory ahead of it, piece
-// by piece; were the exporter to start again between two pieces, a full snapshot at exactly the position would take
-// that back.
-func (r *run) left() change.Position {
-	position := r.cursor.position
-	if r.snapshot.Reason.Exact() || position.ResourceVersion == "" {
-		return change.Position{}
-	}
-	position.Selector = change.Interrupted
-	if r.snapshot.Reason == change.Epoch {
-		position.Epoch = change.Interrupted // it is another epoch until it is compared
-	}
-	return position
 }
 
 // end emits what the sinks have and was not listed, and moves the position. Also where the list was at exactly the

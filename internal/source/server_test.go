@@ -36,6 +36,7 @@ type apiServer struct {
 	// watch writes frames; the watch ends when it returns.
 	watch func(q url.Values, w *watchWriter)
 
+	told     *recorder // what the stream tells
 	mu       sync.Mutex
 	requests []string
 }
@@ -60,7 +61,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	if q.Get("watch") == "true" {
 		a.note("watch " + q.Get("resourceVersion"))
-		a.watch(q, &watchWriter{w, request.Context()})
+		a.watch(q, &watchWriter{w, request.Context(), a.told})
 		return
 	}
 	if name, found := strings.CutPrefix(q.Get("fieldSelector"), "metadata.name="); found {
@@ -104,7 +105,14 @@ func (a *apiServer) asked() string {
 // watchWriter is the answer to a watch.
 type watchWriter struct {
 	http.ResponseWriter
-	ctx context.Context
+	ctx  context.Context
+	told *recorder
+}
+
+// behind returns when the line was told, or when the client ends the watch.
+func (w *watchWriter) behind(line string) {
+	w.flush()
+	w.told.has(w.ctx, line)
 }
 
 // frames sends the frames, each "TYPE name version", and returns when they are out.
@@ -163,6 +171,7 @@ func (a *apiServer) start(r *recorder, saved change.Position) *Stream {
 // startInto is start with another line than the recorder.
 func (a *apiServer) startInto(line Line, r *recorder, saved change.Position) *Stream {
 	a.t.Helper()
+	a.told = r
 	server := httptest.NewServer(a)
 	client, err := NewClient(&rest.Config{Host: server.URL}, 1)
 	if err != nil {

@@ -35,6 +35,7 @@ type sessionRig struct {
 // startSession runs a session. What it goes on from is what the recorder has saved.
 func startSession(t *testing.T, a *apiServer, r *recorder, owed ...change.Owed) *sessionRig {
 	t.Helper()
+	a.told = r
 	s := &sessionRig{t: t, r: r, owed: owed, ended: make(chan struct{})}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if request.URL.Query().Get("watch") == "true" {
@@ -90,6 +91,9 @@ func quiet(t *testing.T) *apiServer {
 			switch q.Get("resourceVersion") {
 			case "10":
 				now.Store(12)
+				if w.told.tells("snapshot.begin 10 initial") {
+					w.behind("snapshot.end 10 initial")
+				}
 				w.frames("ADDED c 11", "BOOKMARK 12")
 			case "12":
 				w.frames("ADDED d 13")

@@ -61,10 +61,13 @@ func askedByStart(t *testing.T, streams int, saved change.Position) map[string]i
 	t.Helper()
 	var mu sync.Mutex
 	asked := map[string]int{}
-	watching := make(chan struct{}, streams)
+	watching, listed := make(chan struct{}, streams), make(chan struct{}, streams)
 	a := &apiServer{
 		t: t, version: func() int { return 10 },
-		list: func(url.Values) (int, string) { return http.StatusOK, podList(10, "") },
+		list: func(url.Values) (int, string) {
+			listed <- struct{}{}
+			return http.StatusOK, podList(10, "")
+		},
 		watch: func(_ url.Values, w *watchWriter) {
 			watching <- struct{}{}
 			w.hold()
@@ -97,6 +100,9 @@ func askedByStart(t *testing.T, streams int, saved change.Position) map[string]i
 	}
 	for range streams {
 		<-watching
+		if saved.ResourceVersion == "" {
+			<-listed
+		}
 	}
 	stop()
 	running.Wait()

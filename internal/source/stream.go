@@ -33,8 +33,9 @@ type Way interface {
 
 // Takers are the sinks.
 type Takers interface {
-	// Pace returns when fewer than so many bytes wait for the sink, or when ctx ends, and says whether it had to wait.
-	Pace(ctx context.Context, sink string, most int) (waited bool, err error)
+	// Pace returns when fewer than so many bytes wait for the sink, or with "" for each that takes the stream and is
+	// well, or when ctx ends, and says whether it had to wait.
+	Pace(ctx context.Context, stream *change.Stream, sink string, most int) (waited bool, err error)
 	// SinkOnly are the stream's objects that a sink's own log holds and the inventory does not know.
 	SinkOnly(stream change.Stream) []change.SinkOnly
 }
@@ -43,6 +44,8 @@ type Takers interface {
 type Inventory interface {
 	// Lookup returns the entry of one object, false where there is none.
 	Lookup(stream string, key change.Key) (change.Entry, bool, error)
+	// Ended says whether the delete of the object at the version was delivered, of a stream that is being compared.
+	Ended(stream, version, uid string) (bool, error)
 	// Scan yields the stream's entries behind a joined key, "" for all, in the order of those keys, as of one instant.
 	Scan(stream, behind string) iter.Seq2[change.Entry, error]
 }
@@ -154,6 +157,7 @@ type Stream struct {
 	recent  recent   // what was told while a snapshot is read
 	beside  *reading // nil while none is
 	begun   int64    // when the newest run began, in ms since 1970: each has its own
+	goesOn  bool     // a comparison that an earlier life began goes on, if nothing else comes before it
 	watches int      // that were opened
 	open    int      // the number of the one that is, 0 for none
 
@@ -191,12 +195,21 @@ func NewStream(config Config) *Stream {
 		s.reconciles.add(change.Owed{Reason: change.Initial})
 	case !sameCluster:
 		s.reconciles.add(change.Owed{Reason: change.Epoch})
-	case config.Saved == change.InitialPosition(config.Saved.ResourceVersion, s.epoch, config.Selection.String()):
-		s.reconciles.add(change.Owed{Reason: change.Initial})
+	case config.Saved.GoesOn(config.Selection.String()):
+		s.goesOn = true
+		s.reconciles.add(change.Owed{Reason: reasonOf(config.Saved)})
 	case config.Saved.Selector != config.Selection.String():
 		s.reconciles.add(change.Owed{Reason: change.Stale})
 	}
 	return s
+}
+
+// reasonOf is the reason of the comparison that goes on at the position.
+func reasonOf(position change.Position) change.Reason {
+	if position.Initial() {
+		return change.Initial
+	}
+	return change.Stale
 }
 
 // Run reads until ctx ends. It starts the Reflector's goroutines and returns when they are gone.

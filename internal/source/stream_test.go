@@ -35,6 +35,7 @@ func TestI4FreshStateBeginsWithAPagedSnapshot(t *testing.T) {
 		return http.StatusOK, podList(100, "", "c 30")
 	}
 	server.watch = func(_ url.Values, w *watchWriter) {
+		w.behind("snapshot.end 100 initial")
 		w.frames("ADDED d 101", "MODIFIED a 102", "DELETED b 103", "BOOKMARK 110")
 		w.hold()
 	}
@@ -43,7 +44,7 @@ func TestI4FreshStateBeginsWithAPagedSnapshot(t *testing.T) {
 	want(t, "records", r.wait(t, "bookmark 110"),
 		"snapshot.begin 100 initial", "replaced a 10", "replaced b 20", "replaced c 30", "snapshot.end 100 initial",
 		"added d 101", "updated a 102", "deleted b 103", "bookmark 110")
-	want(t, "requests", server.asked(), "list 100, list  next, watch 100")
+	want(t, "requests", server.asked(), "watch 100, list 100, list  next")
 	if position := (change.Position{ResourceVersion: "110", Complete: true, Epoch: "epoch-1"}); r.position != position {
 		t.Errorf("position is %+v, want %+v", r.position, position)
 	}
@@ -100,6 +101,7 @@ func TestI4GoneIsAGapAndThenExactlyTheDifference(t *testing.T) {
 			w.frames("GONE")
 			return
 		}
+		w.behind("snapshot.end 300 gone")
 		w.frames("MODIFIED new 301")
 		w.hold()
 	}
@@ -170,8 +172,8 @@ func TestI4ExpiredPagesStartOverAndRepeatNothing(t *testing.T) {
 	saved.Selector = change.Interrupted
 	r := newRecorder()
 	server.start(r, saved)
-	want(t, "records", r.wait(t, "snapshot.end 110 stale"), "gap 110 stale", "snapshot.begin 110 stale", "replaced a 10",
-		"gap 110 stale", "snapshot.begin 110 stale", "replaced b 20", "snapshot.end 110 stale")
+	want(t, "records", r.wait(t, "snapshot.end 110 stale"),
+		"gap 110 stale", "snapshot.begin 110 stale", "replaced a 10", "replaced b 20", "snapshot.end 110 stale")
 }
 
 func TestI4ServerInThePastIsAnEpoch(t *testing.T) {

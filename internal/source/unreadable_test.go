@@ -21,6 +21,7 @@ func TestI4AnObjectThatCannotBeReadIsAGapForItsKey(t *testing.T) {
 		return http.StatusOK, strings.Replace(page, `{"metadata":{"name":"b"`, `{"x":tru ,"metadata":{"name":"b"`, 1)
 	}
 	server.watch = func(_ url.Values, w *watchWriter) {
+		w.behind("snapshot.end 100 initial")
 		w.frames("MODIFIED a 101")
 		for _, frame := range []string{"MODIFIED c 102", "DELETED b 104"} {
 			w.Write([]byte(broken(frameOf(frame)) + "\n"))
@@ -33,7 +34,7 @@ func TestI4AnObjectThatCannotBeReadIsAGapForItsKey(t *testing.T) {
 	want(t, "records", r.wait(t, "updated a 105"),
 		"snapshot.begin 100 initial", "replaced a 10", "replaced b 20 withheld: unreadable", "replaced c 30", "snapshot.end 100 initial",
 		"updated a 101", "updated c 102 withheld: unreadable", "deleted b 104 unseen", "updated a 105")
-	want(t, "requests", server.asked(), "list 100, watch 100")
+	want(t, "requests", server.asked(), "watch 100, list 100")
 }
 
 // TestI4WhatIsNobodysAndCannotBeReadIsAGapOfItsStream: it may have been broken on its way, so it is read again once.
@@ -48,6 +49,7 @@ func TestI4WhatIsNobodysAndCannotBeReadIsAGapOfItsStream(t *testing.T) {
 			w.Write([]byte("<html>\n"))
 			return
 		}
+		w.behind("snapshot.end 200 stale")
 		w.frames("MODIFIED b 201")
 		w.hold()
 	}
@@ -55,7 +57,7 @@ func TestI4WhatIsNobodysAndCannotBeReadIsAGapOfItsStream(t *testing.T) {
 	server.start(r, at(100))
 	want(t, "records", r.wait(t, "updated b 201"),
 		"updated a 101", "gap 200 stale", "snapshot.begin 200 stale", "snapshot.end 200 stale", "updated b 201")
-	want(t, "requests", server.asked(), "watch 100, watch 100, list 200, watch 200")
+	want(t, "requests", server.asked(), "watch 100, watch 100, watch 200, list 200")
 }
 
 // TestI4AListedItemThatIsNobodysDeletesNothingBesideIt: it may be what the inventory has at its place.

@@ -16,8 +16,8 @@ func (t ofStreams) Reconciling(stream change.Stream, snapshot *change.Snapshot) 
 	s := t.states.stream(stream)
 	s.sign, s.corrections = time.Now(), 0
 	s.beginSnapshot(snapshot)
-	if !snapshot.Reason.Full() { // which is read beside the watch
-		s.State = snapshotting
+	if !snapshot.Reason.Full() {
+		s.State, s.comparing = snapshotting, true
 	}
 	if snapshot.Reason == change.Epoch {
 		t.ClusterUID = snapshot.Epoch
@@ -63,6 +63,7 @@ func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 	s := t.states.stream(stream)
 	s.sign = time.Now()
 	s.endSnapshot()
+	s.compared(snapshot.Reason)
 	s.LastReconcile = &reconcileState{
 		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Limits: snapshot.Limits, Time: time.Now(),
 	}

@@ -54,6 +54,7 @@ type streamState struct {
 	partial   bool // it is of a part of its resource
 	uncached  bool // by the API server
 
+	comparing   bool                             // all sinks are given a snapshot
 	corrections int                              // of the reconcile that runs, or ran last
 	received    map[change.Op]prometheus.Counter // each made when it is needed first
 	bytes       prometheus.Counter               // made with the first of them
@@ -116,6 +117,16 @@ type sinkState struct {
 type commitState struct {
 	LastError     string     `json:"lastError,omitempty"`
 	LastErrorTime *time.Time `json:"lastErrorTime,omitempty"`
+}
+
+// compared notes that a snapshot of the reason is complete. A watch is open beside it, or is opened next.
+func (s *streamState) compared(reason change.Reason) {
+	if reason.Full() {
+		return
+	}
+	if s.comparing = false; s.State == snapshotting && reason.Beside() {
+		s.State = watching
+	}
 }
 
 // committed moves the saved position and keeps count of the objects.

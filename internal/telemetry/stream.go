@@ -14,7 +14,11 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
 	s.sign = time.Now()
-	if s.State == watching {
+	state := watching
+	if s.comparing { // beside it
+		state = snapshotting
+	}
+	if s.State == state {
 		return
 	}
 	if s.LastError != "" {
@@ -22,7 +26,7 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 	} else {
 		t.Logger.Info("watching", "resource", stream.String(), "resourceVersion", from)
 	}
-	s.State, s.LastError = watching, ""
+	s.State, s.LastError = state, ""
 }
 
 // StreamFailed is told of a failed list or watch. The same failure is logged once, until the stream recovers.

@@ -11,6 +11,7 @@ type span struct {
 	id     string
 	reason string
 	place  int // of its begin
+	end    int // where it ended; 0 where the order says nothing
 	from   uint64
 	to     uint64
 }
@@ -21,7 +22,10 @@ func (s span) covers(version uint64) bool { return s.from < version && version <
 // course is how one resource went in one sink: its reconciles, and between them the watch.
 type course struct {
 	drift    bool
+	taken    bool   // another exporter takes over one day, with a snapshot of its own
 	spans    []span // those that were finished
+	holes    []span // what gaps have announced
+	compared bool   // a comparison for all sinks has begun
 	broken   int    // those that were not
 	gap      *frame // announced, and its reconcile has not begun
 	open     *span
@@ -43,9 +47,10 @@ func isOwed(reason string) bool {
 	return slices.Contains([]string{"newsink", "lost", "absent"}, reason)
 }
 
-// isFull says whether a reconcile of the reason is a full snapshot for a sink, which is read beside the watch.
-func isFull(reason string) bool {
-	return isOwed(reason) || reason == "requested" || reason == "resync"
+// isComparison says whether a reconcile of the reason is for all sinks, and read beside the watch. Where one is
+// interrupted, the next life goes on with it, without another gap.
+func isComparison(reason string) bool {
+	return slices.Contains([]string{"initial", "gone", "stale"}, reason)
 }
 
 // take follows one event, and returns what is wrong with its place.
@@ -69,6 +74,11 @@ func (c *course) announce(e *event) error {
 		return err
 	}
 	c.gap = &f
+	hole := span{to: parseVersion(f.ResourceVersion)}
+	if f.Reason != "lost" && f.Reason != "epoch" { // what was lost may be everything; other histories have other versions
+		hole.from = parseVersion(f.LastDelivered)
+	}
+	c.holes = append(c.holes, hole)
 	return nil
 }
 
@@ -82,8 +92,8 @@ func (c *course) begin(e *event) error {
 		c.broken++
 	}
 	c.open = &span{id: e.Snapshot, reason: f.Reason, place: e.place, to: parseVersion(f.ResourceVersion)}
-	gap := c.gap
-	c.gap = nil
+	gap, goesOn := c.gap, c.compared && !c.taken
+	c.gap, c.compared = nil, c.compared || isComparison(f.Reason)
 	if early := c.early; early != nil {
 		if c.early = nil; f.Reason != "newsink" && f.Reason != "lost" {
 			return fmt.Errorf("a record of the watch stands before the first reconcile, which is of reason %s:\n%s", f.Reason, early)
@@ -93,8 +103,10 @@ func (c *course) begin(e *event) error {
 	case f.Reason == "resync" && !c.drift:
 		return fmt.Errorf("nobody asked for a resync")
 	case f.Reason == "newsink" && gap == nil:
-	case f.Reason == "initial" && gap == nil && broken != nil && broken.reason == "initial" && broken.to != c.open.to:
-		return fmt.Errorf("an initial snapshot of version %d goes on at version %d", broken.to, c.open.to)
+	case (f.Reason == "initial" || f.Reason == "stale") && gap == nil && goesOn:
+		if c.open.from = c.open.to; broken != nil && isComparison(broken.reason) && c.open.to < broken.to {
+			return fmt.Errorf("a snapshot of version %d goes on at version %d", broken.to, c.open.to)
+		}
 	case f.Reason == "initial" && gap == nil: // a second one is of another exporter, who takes over from the first
 		if c.open.from = c.position; c.first == 0 {
 			c.first = c.open.to
@@ -103,11 +115,10 @@ func (c *course) begin(e *event) error {
 		c.open.from = c.open.to // it was all there before
 	case gap == nil:
 		return fmt.Errorf("a reconcile of reason %s begins, and no gap was announced", f.Reason)
-	case gap.Reason != f.Reason:
+	case gap.Reason != f.Reason && !(e.scattered() && f.Reason == "stale" && isComparison(gap.Reason)):
 		return fmt.Errorf("a reconcile of reason %s begins after a gap of reason %s", f.Reason, gap.Reason)
-	// what was lost may be everything; other histories have other versions
-	case f.Reason != "lost" && f.Reason != "epoch":
-		c.open.from = parseVersion(gap.LastDelivered)
+	default:
+		c.open.from = c.open.to // the gap has said so
 	}
 	return nil
 }
@@ -118,6 +129,9 @@ func (c *course) end(e *event) error {
 	}
 	if len(c.spans) > 0 && c.open.reason == "initial" {
 		c.anew = c.open.place
+	}
+	if !e.scattered() {
+		c.open.end = e.place
 	}
 	c.spans = append(c.spans, *c.open)
 	c.position = max(c.position, c.open.to)
@@ -138,7 +152,7 @@ func (c *course) object(e *event) error {
 		}
 		return nil
 	}
-	if c.open != nil && !isFull(c.open.reason) {
+	if c.open != nil && c.open.reason == "epoch" {
 		return fmt.Errorf("a record of the watch stands within a reconcile")
 	}
 	if c.open == nil && len(c.spans) == 0 && c.broken == 0 {
@@ -155,7 +169,8 @@ func (c *course) object(e *event) error {
 
 // covered says whether a version may be missing.
 func (c *course) covered(version uint64) bool {
-	return version <= c.first || slices.ContainsFunc(c.spans, func(s span) bool { return s.covers(version) })
+	covers := func(s span) bool { return s.covers(version) }
+	return version <= c.first || slices.ContainsFunc(c.spans, covers) || slices.ContainsFunc(c.holes, covers)
 }
 
 // newest is the version up to which the last reconcile covers everything.

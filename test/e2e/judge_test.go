@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -91,7 +92,7 @@ func (j *judge) note(e *event) {
 
 func (j *judge) course(resource string) *course {
 	if j.courses[resource] == nil {
-		j.courses[resource] = &course{drift: j.drift}
+		j.courses[resource] = &course{drift: j.drift, taken: j.begunAnew}
 	}
 	return j.courses[resource]
 }
@@ -151,7 +152,7 @@ func (j *judge) judgeObject(h *history, events []told) {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	c := j.course(h.resource)
-	delivered := map[uint64]bool{}
+	delivered := map[uint64]int{} // where
 	newest, unknown, deletes := uint64(0), 0, 0
 	had, inherited := j.inherited[h.uid] // which proves nothing of this history, also where the version is the same
 	for _, e := range events {
@@ -160,6 +161,7 @@ func (j *judge) judgeObject(h *history, events []told) {
 		}
 		if e.op() == "deleted" {
 			deletes++
+			delivered[gone] = e.place
 			judgeDelete(h, e, max(newest, had.version()), fault)
 			continue
 		}
@@ -169,7 +171,9 @@ func (j *judge) judgeObject(h *history, events []told) {
 			fault("version %d follows version %d", e.version(), newest)
 		}
 		newest = max(newest, e.version())
-		delivered[newest] = true
+		if delivered[newest] == 0 {
+			delivered[newest] = e.place
+		}
 		if !judgeVersion(h, e, fault) {
 			unknown++
 		}
@@ -229,23 +233,31 @@ func judgeDelete(h *history, e told, newest uint64, fault func(string, ...any)) 
 
 // judgeMissing judges the versions that are not there: a reconcile must cover each, and have delivered the one that it
 // found.
-func (j *judge) judgeMissing(h *history, c *course, delivered map[uint64]bool, fault func(string, ...any)) {
+func (j *judge) judgeMissing(h *history, c *course, delivered map[uint64]int, fault func(string, ...any)) {
 	for _, v := range h.versions {
-		if !delivered[v.number] && !c.covered(v.number) {
+		if delivered[v.number] == 0 && !c.covered(v.number) {
 			fault("version %d is missing", v.number)
 		}
 	}
 	for _, s := range c.spans {
-		if at, listed, sure := h.at(s.to); listed && sure && !delivered[at.number] && !(isOwed(s.reason) && overtaken(h, delivered, s.to)) {
+		if at, listed, sure := h.at(s.to); listed && sure && delivered[at.number] == 0 && !((isOwed(s.reason) || isComparison(s.reason)) && overtaken(delivered, s)) {
 			fault("version %d is missing, and was in the list at %d", at.number, s.to)
 		}
 	}
 }
 
-// overtaken says whether the object was told in a version that is newer than the list of a full snapshot, or is gone:
-// the watch may have told of it before the snapshot came to it.
-func overtaken(h *history, delivered map[uint64]bool, list uint64) bool {
-	return h.gone || slices.ContainsFunc(h.versions, func(v version) bool { return v.number > list && delivered[v.number] })
+// gone is the version by which a delete is known.
+const gone = math.MaxUint64
+
+// overtaken says whether the object was told in a version that is newer than the list of a snapshot, or to be gone,
+// before the snapshot ended: the watch may have told of it before the snapshot came to it.
+func overtaken(delivered map[uint64]int, s span) bool {
+	for version, place := range delivered {
+		if version > s.to && (s.end == 0 || place < s.end) {
+			return true
+		}
+	}
+	return false
 }
 
 func (j *judge) fault(format string, args ...any) {

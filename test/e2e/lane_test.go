@@ -13,26 +13,24 @@ func (e *event) scattered() bool { return e.seat != nil && e.seat.partitions > 1
 // inOrder is the order in which the events are judged: their own, but where they are scattered, the frames of
 // reconciles first, one reconcile after the other. Each kind of frame has a key of its own, and so mostly a partition.
 //
-// A reconcile of which a frame is missing was broken by a crash, between the writes to one partition and another. It is
-// none: if nothing else covers what it was to bring, that is missing.
+// A reconcile of which the begin or the gap is missing was broken by a crash, between the writes to one partition and
+// another. It is none: if nothing else covers what it was to bring, that is missing.
 func inOrder(events []event) []*event {
 	var frames, rest []*event
-	parts := map[string]int{}
+	there := map[string]bool{}
 	for i := range events {
 		if e := &events[i]; e.scattered() && e.UID == "" {
 			frames = append(frames, e)
-			parts[e.kind()+" "+e.Snapshot]++
+			there[e.kind()+" "+e.op()+" "+e.Snapshot] = true
 		} else {
 			rest = append(rest, e)
 		}
 	}
 	whole := slices.DeleteFunc(slices.Clone(frames), func(e *event) bool {
 		f, err := e.frame()
-		want := 2
-		if err == nil && announced(f.Reason) {
-			want = 3
-		}
-		return parts[e.kind()+" "+e.Snapshot] < want
+		has := func(op string) bool { return there[e.kind()+" "+op+" "+e.Snapshot] }
+		needsGap := err == nil && announced(f.Reason) && f.Reason != "stale" // which may go on
+		return e.op() != "gap" && needsGap && !has("gap") || e.op() == "snapshot.end" && !has("snapshot.begin")
 	})
 	slices.SortStableFunc(whole, func(a, b *event) int {
 		versionA, timeA := moment(a.Snapshot)

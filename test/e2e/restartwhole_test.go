@@ -7,17 +7,24 @@ type frameOf struct {
 	whole           bool // from here on the sink has everything of the stream
 }
 
-// findFrames notes the frames by which a sink is whole, or not any more.
+// findFrames notes the frames by which a sink is whole, or not any more. Behind a gap it is not before all is compared,
+// and then it is what it was before.
 func (j *restartJudge) findFrames(events []event) {
+	whole := map[string]bool{} // by stream, whether the sink lacks nothing but what a comparison brings
 	for i := range events {
 		e := &events[i]
-		owed := isOwed(e.Reason)
+		stream, owed := e.kind()+" "+e.Namespace, isOwed(e.Reason)
+		note := func(whole bool) { j.frames = append(j.frames, frameOf{e.kind(), e.Namespace, e.place, whole}) }
 		switch {
 		case e.UID != "" || e.Name != "":
-		case e.op() == "snapshot.end" && (owed || e.Reason == "initial"):
-			j.frames = append(j.frames, frameOf{e.kind(), e.Namespace, e.place, true})
+		case e.op() == "snapshot.end" && (owed || isComparison(e.Reason)):
+			whole[stream] = owed || e.Reason == "initial" || whole[stream]
+			note(whole[stream])
 		case owed && (e.op() == "gap" || e.op() == "snapshot.begin"):
-			j.frames = append(j.frames, frameOf{e.kind(), e.Namespace, e.place, false})
+			whole[stream] = false
+			note(false)
+		case isComparison(e.Reason) && e.op() == "snapshot.begin":
+			note(false)
 		}
 	}
 }

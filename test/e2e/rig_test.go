@@ -201,12 +201,21 @@ func (r *rig) streaming() {
 }
 
 // await returns when all sinks have the objects of the uids, and so, per resource, everything before them; in Kafka the
-// newest records of other partitions may still be on their way.
+// newest records of other partitions may still be on their way. The watch may tell of them beside a snapshot, which has
+// ended then, too.
 func (r *rig) await(uids ...string) {
 	r.t.Helper()
 	for _, sink := range r.sinks() {
 		sink.awaitObjects(r.t, r.exporter, uids...)
 	}
+	eventually(r.t, deliveryLimit, "all is compared", func() bool {
+		for _, stream := range r.exporter.statuses(r.t).Streams {
+			if stream.State == "snapshot" || stream.State == "watching" && stream.ResourceVersion == "" { // its end is not saved
+				return false
+			}
+		}
+		return true
+	})
 	if r.witness != nil {
 		for _, uid := range uids {
 			r.witness.await(r.t, uid)

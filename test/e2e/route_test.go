@@ -27,7 +27,9 @@ sinks: [{name: bus, nats: {url: "nats://%s", stream: %s, subject: "k8s.{resource
 	named := slices.Index(r.exporter.args, "--resources")
 	r.exporter.args, r.exporter.sinks = append(slices.Delete(r.exporter.args, named, named+2), "-f", path), nil
 	r.exporter.start(t)
-	r.stream.await(t, r.exporter, "the first snapshot", func(e *event) bool { return e.op() == "snapshot.end" && e.Resource == "configmaps" })
+	for _, resource := range []string{"configmaps", "namespaces"} {
+		r.stream.awaitEnd(t, r.exporter, resource, "initial")
+	}
 
 	p := plant{t: t, r: r}
 	p.create(core("configmaps"), map[string]any{

@@ -122,6 +122,17 @@ func TestJudgeAcceptsWhatIsRight(t *testing.T) {
 	if faults := mended.faults(); faults != "" {
 		t.Error(faults)
 	}
+	goesOn := newTrial()
+	goesOn.goOn(14, "initial")
+	if faults := goesOn.faults(); faults != "" {
+		t.Error(faults)
+	}
+	overtaken := newTrial() // by the watch, before the snapshot behind the gap came to the object
+	overtaken.gone(func() { overtaken.tell("replaced", "u2", 13, "gone") }, func() { overtaken.tell("updated", "u1", 15, "") })
+	overtaken.events = slices.Delete(overtaken.events, len(overtaken.events)-2, len(overtaken.events)-1)
+	if faults := overtaken.faults(); faults != "" {
+		t.Error(faults)
+	}
 }
 
 // newSinkTrial is what a new sink is told: changes of the watch before its snapshot and within it. One object is
@@ -173,7 +184,7 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 		"that no reconcile found":                    func(t *trial) { t.events[7].FinalStateUnknown = true },
 		"version 10 is replaced by a list at 12":     func(t *trial) { t.events[0].Data = []byte(`{"resourceVersion":"12","reason":"initial"}`) },
 		"stands outside it":                          func(t *trial) { t.drop("snapshot.begin", 11) },
-		"within a reconcile":                         func(t *trial) { t.drop("snapshot.end", 11) },
+		"ends within a reconcile or a gap":           func(t *trial) { t.drop("snapshot.end", 11) },
 		"and no reconcile":                           func(t *trial) { t.events = t.events[4:] },
 		"before the first reconcile, which is of":    func(t *trial) { t.events = append(t.events[4:5:5], t.events...) },
 		"ends within a reconcile":                    func(t *trial) { t.tell("snapshot.begin", "", 18, "requested") },
@@ -187,7 +198,8 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 		"an object of a reconcile stands outside it": func(t *trial) { t.correct() },
 		"version 13 is missing":                      func(t *trial) { t.drift = true; t.correct(); t.drop("replaced", 13); t.resync(18) },
 		"version 15 is missing, and was in":          func(t *trial) { t.drop("updated", 15); t.drift = true; t.resync(17) },
-		"of version 11 goes on at version 14":        func(t *trial) { t.drop("snapshot.end", 11); t.tell("snapshot.begin", "", 14, "initial") },
+		"of version 11 goes on at version 9":         func(t *trial) { t.drop("snapshot.end", 11); t.tell("snapshot.begin", "", 9, "initial") },
+		"version 13 is missing; version 13":          func(t *trial) { t.goOn(14, "initial"); t.drop("updated", 13) },
 		"no gap was announced":                       func(t *trial) { t.gone(); t.drop("gap", 14) },
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -198,6 +210,17 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// goOn lets a kill interrupt the first snapshot. The next life goes on at the version, beside the watch.
+func (t *trial) goOn(version uint64, reason string) {
+	t.drop("snapshot.end", 11)
+	begin := t.find("updated", 15)
+	rest := slices.Clone(t.events[begin:])
+	t.events = t.events[:begin]
+	t.tell("snapshot.begin", "", version, reason)
+	t.events = append(t.events, rest...)
+	t.tell("snapshot.end", "", version, reason)
 }
 
 // correct lets the watch lose an update, and a resync of another sink find it.
@@ -242,6 +265,10 @@ func TestJudgeKnowsTheHistoryBefore(t *testing.T) {
 		"version 14 is missing":               func(t *trial) { t.drop("replaced", 14) },
 		"version 13 is missing":               func(t *trial) { t.drop("replaced", 13) },
 		"no gap was announced":                func(t *trial) { t.drop("gap", 20) },
+		"within a reconcile": func(t *trial) {
+			t.tell("updated", "u2", 26, "")
+			t.events = append(t.events[:2], t.events[6], t.events[2])
+		},
 		"0 deletes of an object that is gone": func(t *trial) { t.histories["u2"].gone = true },
 	} {
 		spoiled := newEpochTrial()

@@ -173,6 +173,9 @@ func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 	}
 	exact := rec.Op.OfObject() && rec.Snapshot != nil && rec.Snapshot.Reason.Exact()
 	full := exact && rec.Snapshot.Reason.Full() // a correction, too
+	if rec.Op == change.Replaced && slices.Contains([]change.Reason{change.Gone, change.Stale}, rec.Snapshot.Reason) {
+		exact = true // it is found beside the watch
+	}
 	switch {
 	case (rec.Op == change.Deleted || full) && g.hasDelete(rec.UID):
 		return true
@@ -307,8 +310,8 @@ func (j *judge) possible(before *life, name string, found *savedStream) bool {
 	var r streamRecord
 	if before != nil && before.streams[name] != nil {
 		r = *before.streams[name]
-	} else if before != nil && found.position.Selector == change.NotConfigured {
-		at.position.Selector = change.NotConfigured
+	} else if before != nil && !found.position.Configured() {
+		at.position = at.position.Leave()
 	}
 	for k := 0; ; k++ {
 		if k >= r.committed && at.position == found.position && maps.Equal(at.inventory, found.inventory) {

@@ -1,0 +1,116 @@
+package source
+
+import (
+	"context"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// A comparison is a snapshot for all sinks: the initial one, or the one behind a gap of reason gone or stale. It begins
+// while no watch is open: the line is drained, the gap is told, and the position becomes the server's present version,
+// marked as being compared. From there the watch goes on, and moves the marked position. The reader compares page after
+// page beside it (reader.go), and takes the mark off at the end. So an interrupted comparison is gone on with at the
+// position that was saved, and no change behind the first begin is missing (I4).
+
+// isComparison says whether the snapshot is for all sinks.
+func (r *reading) isComparison() bool { return !r.due[0].Reason.Full() }
+
+// compareAll begins a comparison. Where another history is due, it has nothing to compare with.
+func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
+	if s.awaits(change.Epoch) && s.cursor.position.ResourceVersion != "" {
+		s.goesOn = false
+		return nil
+	}
+	if err := s.drain(ctx); err != nil {
+		return err
+	}
+	position, err := s.startOf(ctx, owed.Reason)
+	if err != nil {
+		return err
+	}
+	r := &reading{due: []change.Owed{owed}, Stream: s}
+	if err := r.announce(ctx, position); err != nil {
+		return err
+	}
+	if !s.goesOn {
+		s.cursor.restart(position)
+		s.proof = proof{} // it is behind the gap
+	}
+	s.goesOn, r.announced = false, true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snapshots.first(owed)
+	return nil
+}
+
+// startOf is the position that a comparison begins at. That of an initial snapshot is saved before anything is told of
+// it, so that whatever is changed from here on is told or announced (I4).
+func (s *Stream) startOf(ctx context.Context, reason change.Reason) (change.Position, error) {
+	if s.goesOn {
+		return s.cursor.position, nil
+	}
+	if reason == change.Initial && s.cursor.position.ResourceVersion != "" { // and the begin failed
+		return s.cursor.position, nil
+	}
+	version, err := s.serverVersion(ctx)
+	if err != nil {
+		return change.Position{}, err
+	}
+	if reason != change.Initial && !s.cursor.position.Initial() {
+		return change.ComparedPosition(version, s.epoch, s.selection.String()), nil
+	}
+	position := change.InitialPosition(version, s.epoch, s.selection.String())
+	if reason != change.Initial {
+		return position, nil
+	}
+	rec := &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: position}
+	if err := s.push(ctx, rec); err != nil {
+		return change.Position{}, err
+	}
+	s.cursor.restart(position)
+	return position, s.drain(ctx)
+}
+
+// announce tells of the gap, unless the comparison goes on, and of the begin, with which the position is saved. From
+// then on it is remembered what the watch tells.
+func (r *reading) announce(ctx context.Context, position change.Position) error {
+	r.run = r.newRun(r.due, position.ResourceVersion, nil)
+	r.run.gone, r.run.left, r.run.goesOn = r.suspect, position, r.Stream.goesOn
+	if err := r.run.begin(ctx); err != nil {
+		return err
+	}
+	r.list = position.ResourceVersion
+	r.at = page{limit: pageSize, exactly: r.list}
+	if !r.recent.on {
+		r.recent.begin()
+	}
+	r.beside = r
+	return nil
+}
+
+// announceAgain announces a comparison that did not come to its end beside this watch: the list is not sorted.
+func (r *reading) announceAgain(ctx context.Context) (step, error) {
+	give, err := r.takeTurn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	r.recent.unmark()
+	r.Stream.goesOn = true
+	defer func() { r.Stream.goesOn = false }()
+	return r.prepare, r.announce(ctx, r.cursor.position)
+}
+
+// endPredecessor tells that the object is gone that the sinks have under the record's key, where it is another one: its
+// delete lies in the gap. The caller has the turn.
+func (r *reading) endPredecessor(ctx context.Context, rec *change.Record) error {
+	entry, found, err := r.lookUp(rec.Key)
+	if err != nil {
+		return err
+	}
+	last, exists, _ := r.recent.told(rec.Key, entry, found)
+	if !exists || last.UID == rec.UID {
+		return nil
+	}
+	return r.emitDeleted(ctx, last)
+}
