@@ -1,7 +1,8 @@
 // Command stall measures how late full snapshots make live changes: 100,000 objects on a real API server, 50 changes a
 // second, and two JetStream sinks of one exporter, of which the second takes 5 MB a second. It measures from the answer
 // to a write until a consumer has the change: during the initial snapshot, without one, and during one that only the
-// second sink was asked for.
+// second sink was asked for. Then the API server restarts, and it measures from when that is ready until a consumer has
+// the first change.
 package main
 
 import (
@@ -35,12 +36,12 @@ func (c *crowd) run(ctx context.Context, in *cluster.Cluster) (figures []harness
 	if err := c.create(ctx); err != nil {
 		return nil, err
 	}
-	return measure(ctx, in.Dir, in.Kubeconfig(), c)
+	return measure(ctx, in, c)
 }
 
 // measure starts the rest, and measures one phase after the other.
-func measure(ctx context.Context, dir, kubeconfig string, crowd *crowd) ([]harness.Figure, error) {
-	server, err := harness.StartNATS(ctx, dir)
+func measure(ctx context.Context, in *cluster.Cluster, crowd *crowd) ([]harness.Figure, error) {
+	server, err := harness.StartNATS(ctx, in.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +51,8 @@ func measure(ctx context.Context, dir, kubeconfig string, crowd *crowd) ([]harne
 		return nil, err
 	}
 	defer slow.close()
-	t := &trial{crowd: crowd, state: filepath.Join(dir, "state")}
-	if err := t.start(ctx, dir, kubeconfig, server.URL, slow.url()); err != nil {
+	t := &trial{crowd: crowd, in: in, state: filepath.Join(in.Dir, "state")}
+	if err := t.start(ctx, server.URL, slow.url()); err != nil {
 		return nil, err
 	}
 	defer t.exporter.Kill()

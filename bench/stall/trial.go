@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/kubecdc/kubecdc/bench/cluster"
 	"github.com/kubecdc/kubecdc/bench/harness"
 )
 
@@ -29,6 +32,7 @@ var streams = [2]string{"FIRST", "SECOND"}
 // trial is an exporter with two sinks, and who follows them.
 type trial struct {
 	*crowd
+	in       *cluster.Cluster
 	state    string // its directory
 	binary   string
 	exporter *harness.Exporter
@@ -45,15 +49,15 @@ type phase struct {
 	latencies [2][]float64         // sorted
 }
 
-func (t *trial) start(ctx context.Context, dir, kubeconfig, first, second string) (err error) {
+func (t *trial) start(ctx context.Context, first, second string) (err error) {
 	if t.binary, err = harness.Build(ctx); err != nil {
 		return err
 	}
-	file := filepath.Join(dir, "exporter.yaml")
+	file := filepath.Join(t.in.Dir, "exporter.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, config, first, second), 0o600); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
-	t.exporter, err = harness.StartExporter(t.binary, "--kubeconfig", kubeconfig, "--state-dir", t.state,
+	t.exporter, err = harness.StartExporter(t.binary, "--kubeconfig", t.in.Kubeconfig(), "--state-dir", t.state,
 		"--resources", "configmaps", "--listen", "127.0.0.1:0", "--config", file)
 	return err
 }
@@ -104,9 +108,10 @@ func (t *trial) awaitMessages(ctx context.Context, i, least int) error {
 	})
 }
 
-// run measures during the initial snapshot, without a snapshot, and during one that the second sink was asked for.
+// run measures during the initial snapshot, without a snapshot, during one that the second sink was asked for, and behind
+// a restart of the API server.
 func (t *trial) run(ctx context.Context) ([]harness.Figure, error) {
-	initial, err := t.during(ctx, func() error { return t.awaitMessages(ctx, 1, t.objects+hands+2) })
+	initial, err := t.during(ctx, func() error { return t.awaitInitial(ctx) })
 	if err != nil {
 		return nil, fmt.Errorf("measure the initial snapshot: %w", err)
 	}
@@ -118,7 +123,12 @@ func (t *trial) run(ctx context.Context) ([]harness.Figure, error) {
 	if err != nil {
 		return nil, fmt.Errorf("measure a requested snapshot: %w", err)
 	}
+	restarted, err := t.restart(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("measure a restart of the API server: %w", err)
+	}
 	took := []harness.Figure{
+		{Name: "stall.restart_ms", Value: float64(restarted) / float64(time.Millisecond), Unit: "ms"},
 		{Name: "stall.initial_seconds", Value: initial.took.Seconds(), Unit: "s"},
 		{Name: "stall.requested_seconds", Value: asked.took.Seconds(), Unit: "s"},
 	}
@@ -170,6 +180,49 @@ func (t *trial) pause(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// awaitInitial returns when the second sink has the initial snapshot, as the exporter says.
+func (t *trial) awaitInitial(ctx context.Context) error {
+	return t.exporter.Await(ctx, 50*time.Millisecond, func() (bool, error) {
+		text, err := os.ReadFile(filepath.Join(t.state, "address"))
+		if err != nil {
+			return false, nil // it does not listen yet
+		}
+		address, _, _ := strings.Cut(string(text), " ")
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/statusz", nil)
+		if err != nil {
+			return false, err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, err
+		}
+		var status struct {
+			Streams map[string]struct{ ResourceVersion string } // "" until the snapshot is saved
+		}
+		err = errors.Join(json.NewDecoder(answer.Body).Decode(&status), answer.Body.Close())
+		return status.Streams["configmaps"].ResourceVersion != "", err
+	})
+}
+
+// restart restarts the API server, and returns how long after that is ready the first sink has the first change.
+func (t *trial) restart(ctx context.Context) (time.Duration, error) {
+	if err := t.in.StopAPIServer(); err != nil {
+		return 0, err
+	}
+	if err := t.in.StartAPIServer(ctx); err != nil {
+		return 0, err
+	}
+	ready := time.Now()
+	p, err := t.during(ctx, func() error { return t.pause(ctx) })
+	var first time.Time
+	for version := range p.answers {
+		if at := t.arrived[0].Of(version); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first.Sub(ready), err
 }
 
 // request asks for a full snapshot, and returns when the second sink has it.

@@ -38,7 +38,7 @@ func TestI3WhatIsSavedAtTheSamePositionComesFromDisk(t *testing.T) {
 func TestI3WhatComesFromDiskIsNotLookedForAgain(t *testing.T) {
 	stream, gone := pods(), found(update(pods(), "a", 3), change.Deleted, change.Resync, "7")
 	has := map[change.Key]change.Entry{gone.Key: {Key: gone.Key, UID: gone.UID, ResourceVersion: "3"}}
-	for _, state := range []*saved{{change.Position{ResourceVersion: "7"}, nil}, {change.Position{ResourceVersion: "7"}, has}} {
+	for _, state := range []*saved{{position: change.Position{ResourceVersion: "7"}}, {position: change.Position{ResourceVersion: "7"}, objects: has}} {
 		got, err := replaying(state, true).isCorrection(gone.ID(clusterUID), &stream)
 		if want := state.objects != nil; err != nil || got != want {
 			t.Errorf("with %v in the state it is looked for: %t, %v; want %t", state.objects, got, err, want)
@@ -50,7 +50,7 @@ func TestI3WhatComesFromDiskIsNotLookedForAgain(t *testing.T) {
 func TestI3TheNoteOfACorrectionComesAgain(t *testing.T) {
 	rec, stream := found(update(pods(), "a", 3), change.Replaced, change.Resync, "9"), pods()
 	for version, want := range map[string]bool{"2": true, "3": false, "4": false} {
-		state := &saved{change.Position{ResourceVersion: "9"}, map[change.Key]change.Entry{
+		state := &saved{position: change.Position{ResourceVersion: "9"}, objects: map[change.Key]change.Entry{
 			rec.Key: {Key: rec.Key, UID: rec.UID, ResourceVersion: version},
 		}}
 		l := logOf(t, state, change.NoteOf(rec, "too_large", ""))

@@ -1,6 +1,7 @@
 package redo
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -34,14 +35,16 @@ func found(rec *change.Record, op change.Op, reason change.Reason, at string) *c
 type saved struct {
 	position change.Position
 	objects  map[change.Key]change.Entry
+	ended    []string // uids, of deletes at the position
 }
 
 func (s *saved) Position(string) (change.Position, bool, error) {
 	return s.position, s.position != change.Position{}, nil
 }
 
-// Ended is of streams that are not compared.
-func (s *saved) Ended(string, string, string) (bool, error) { return false, nil }
+func (s *saved) Ended(_, version, uid string) (bool, error) {
+	return version == s.position.ResourceVersion && slices.Contains(s.ended, uid), nil
+}
 
 func (s *saved) Lookup(_ string, key change.Key) (change.Entry, bool, error) {
 	entry, found := s.objects[key]

@@ -29,7 +29,7 @@ func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
 		return err
 	}
 	r := &reading{due: []change.Owed{owed}, Stream: s}
-	if err := r.announce(ctx, position); err != nil {
+	if err := r.announce(ctx, position, s.goesOn); err != nil {
 		return err
 	}
 	if !s.goesOn {
@@ -46,10 +46,8 @@ func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
 // startOf is the position that a comparison begins at. That of an initial snapshot is saved before anything is told of
 // it, so that whatever is changed from here on is told or announced (I4).
 func (s *Stream) startOf(ctx context.Context, reason change.Reason) (change.Position, error) {
-	if s.goesOn {
-		return s.cursor.position, nil
-	}
-	if reason == change.Initial && s.cursor.position.ResourceVersion != "" { // and the begin failed
+	failed := reason == change.Initial && s.cursor.position.ResourceVersion != "" // to begin
+	if s.goesOn || failed {
 		return s.cursor.position, nil
 	}
 	version, err := s.serverVersion(ctx)
@@ -73,9 +71,9 @@ func (s *Stream) startOf(ctx context.Context, reason change.Reason) (change.Posi
 
 // announce tells of the gap, unless the comparison goes on, and of the begin, with which the position is saved. From
 // then on it is remembered what the watch tells.
-func (r *reading) announce(ctx context.Context, position change.Position) error {
+func (r *reading) announce(ctx context.Context, position change.Position, goesOn bool) error {
 	r.run = r.newRun(r.due, position.ResourceVersion, nil)
-	r.run.gone, r.run.left, r.run.goesOn = r.suspect, position, r.Stream.goesOn
+	r.run.gone, r.run.left, r.run.goesOn = r.suspect, position, goesOn
 	if err := r.run.begin(ctx); err != nil {
 		return err
 	}
@@ -96,9 +94,7 @@ func (r *reading) announceAgain(ctx context.Context) (step, error) {
 	}
 	defer give()
 	r.recent.unmark()
-	r.Stream.goesOn = true
-	defer func() { r.Stream.goesOn = false }()
-	return r.prepare, r.announce(ctx, r.cursor.position)
+	return r.prepare, r.announce(ctx, r.cursor.position, true)
 }
 
 // endPredecessor tells that the object is gone that the sinks have under the record's key, where it is another one: its

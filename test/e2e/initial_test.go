@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -8,13 +9,16 @@ import (
 )
 
 // TestI4NoChangeBehindTheFirstBeginIsMissing: kills and orderly stops interrupt the initial snapshot of thousands of
-// ConfigMaps, which are changed, deleted and made again meanwhile. A watch of the test's own knows every version behind
-// the first begin: each arrives once, in order, and nothing is a gap. E2E_KILLS is how many interruptions there are.
+// ConfigMaps, which are changed, deleted and made again meanwhile, and the API server forgets each list that takes long.
+// A watch of the test's own knows every version behind the first begin: each arrives once, in order, and nothing is a
+// gap. E2E_KILLS is how many interruptions there are, E2E_OBJECTS how many ConfigMaps, and E2E_COMPACT how many
+// milliseconds a list lives.
 func TestI4NoChangeBehindTheFirstBeginIsMissing(t *testing.T) {
 	r := newRig(t, nil)
 	r.summon()
-	r.many(amount(2400, 800))
+	r.many(number(t, "E2E_OBJECTS", amount(2400, 800)))
 	r.writer.start(t)
+	stop := r.compactEvery(time.Duration(number(t, "E2E_COMPACT", 1000)) * time.Millisecond)
 	random := rand.New(rand.NewPCG(seed(t), 8000))
 	times, stops := kills(t, 8, 4), 0
 	for range times {
@@ -28,6 +32,7 @@ func TestI4NoChangeBehindTheFirstBeginIsMissing(t *testing.T) {
 	}
 	r.exporter.start(t)
 	r.settle()
+	t.Logf("%d compactions", stop())
 	r.exporter.stop(t)
 	for _, j := range r.judge(false) {
 		c := j.course("configmaps")
@@ -36,6 +41,28 @@ func TestI4NoChangeBehindTheFirstBeginIsMissing(t *testing.T) {
 		}
 		t.Logf("sink %s: %d kills and %d stops interrupted the first snapshot of configmaps %d times", j.sink, times-stops, stops, c.broken)
 	}
+}
+
+// compactEvery has etcd forget its history again and again, until stop, which says how often it did.
+func (r *rig) compactEvery(interval time.Duration) (stop func() int) {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	n, ended := 0, make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if _, err := r.cluster.Compact(ctx); err == nil {
+				n++
+			}
+		}
+	}()
+	return func() int { cancel(); <-ended; return n }
 }
 
 // many makes all objects and so many ConfigMaps more. The exporter is not fast: its queues are short.
