@@ -2,7 +2,9 @@ package delivery
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -55,13 +57,14 @@ func (d *onDisk) readSpool(extent *fifo.Spool) (taken, left []*change.Record, er
 func (d *onDisk) stillTaken(records []*change.Record) (taken, left []*change.Record, err error) {
 	taken = records[:0]
 	same, present := map[*change.Stream]*change.Stream{}, d.Recovery.Streams() // most records share their streams
+	known := sync.OnceValues(d.knownStreams)
 	for _, rec := range records {
 		if same[rec.Stream] == nil {
 			same[rec.Stream] = redo.StreamNamed(present, rec.Stream.String())
 		}
 		now, asked, err := same[rec.Stream], same[rec.Stream], error(nil)
 		if now == nil {
-			now, asked, err = d.streamOnDisk(rec, present)
+			now, asked, err = d.streamOnDisk(rec, present, known)
 		}
 		switch {
 		case err != nil:
@@ -95,15 +98,14 @@ const WithheldByForm = "redaction"
 // streamOnDisk is the stream that a record on disk is of now, since its own is not configured any more, nil where
 // nobody reads it: the one that has inherited its object. What speaks of the stream keeps that, and its id (I8), if
 // another one has inherited a part of it. A stream that is over has left its resource: the sink is still to be told how
-// it ended.
-func (d *onDisk) streamOnDisk(rec *change.Record, present []*change.Stream) (now, asked *change.Stream, err error) {
+// it ended. So has one whose heir is not configured any more: the record is the heir's then.
+func (d *onDisk) streamOnDisk(rec *change.Record, present []*change.Stream, known streamsOnce) (now, asked *change.Stream, err error) {
 	id := rec.ID(d.clusterUID)
-	if rec.Key.Name != "" {
-		if heir := redo.StreamOf(present, id); heir != nil {
-			return heir, heir, nil
-		}
-	} else if at := slices.IndexFunc(present, func(s *change.Stream) bool { return inherits(s, rec.Stream) }); at >= 0 {
-		return rec.Stream, present[at], nil
+	switch heir := heirOf(rec, id, present); {
+	case heir != nil && rec.Key.Name != "":
+		return heir, heir, nil
+	case heir != nil:
+		return rec.Stream, heir, nil
 	}
 	name := rec.Stream.String()
 	_, positioned, err := d.store.Position(name)
@@ -114,7 +116,47 @@ func (d *onDisk) streamOnDisk(rec *change.Record, present []*change.Stream) (now
 	if err != nil || !found {
 		return nil, nil, err
 	}
+	all, err := known()
+	if err != nil {
+		return nil, nil, err
+	}
+	if heir := heirOf(rec, id, all); heir != nil {
+		rec.Stream = heir
+		return nil, nil, nil
+	}
 	return &stream, &stream, nil
+}
+
+// streamsOnce reads streams once.
+type streamsOnce func() ([]*change.Stream, error)
+
+// knownStreams are those that the state has a position of, configured or not.
+func (d *onDisk) knownStreams() (all []*change.Stream, err error) {
+	positions, err := d.store.Positions()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(positions)) {
+		stream, found, err := d.store.Resource(name)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			all = append(all, &stream)
+		}
+	}
+	return all, nil
+}
+
+// heirOf is which of the streams has inherited what the record tells of, nil where none has.
+func heirOf(rec *change.Record, id change.ID, all []*change.Stream) *change.Stream {
+	if rec.Key.Name != "" {
+		return redo.StreamOf(all, id)
+	}
+	if at := slices.IndexFunc(all, func(s *change.Stream) bool { return inherits(s, rec.Stream) }); at >= 0 {
+		return all[at]
+	}
+	return nil
 }
 
 // inherits says whether the heir has a part of the stream.
