@@ -63,7 +63,7 @@ func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 	s := t.states.stream(stream)
 	s.sign = time.Now()
 	s.endSnapshot()
-	s.compared(snapshot.Reason)
+	watched := s.compared(snapshot.Reason)
 	s.LastReconcile = &reconcileState{
 		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Limits: snapshot.Limits, Time: time.Now(),
 	}
@@ -72,4 +72,7 @@ func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 	}
 	t.Logger.Info("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion,
 		"replaced", snapshot.Counts.Replaced, "deleted", snapshot.Counts.Deleted, "synced", snapshot.Counts.Synced)
+	if watched {
+		t.Logger.Info("watching", "resource", stream.String(), "resourceVersion", snapshot.ResourceVersion)
+	}
 }

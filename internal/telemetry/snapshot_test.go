@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"bytes"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -39,6 +41,34 @@ func TestASnapshotIsShownInPercentUntilItIsRead(t *testing.T) {
 	tel.Reconciled(pods(), snapshot(change.Requested, "lake"))
 	if got := percentOf(tel, pods()); got != -2 {
 		t.Errorf("behind its end it shows %d%%", got)
+	}
+}
+
+// TestAStreamIsWatchedBehindTheSnapshotForAllSinks: a watch is open beside it, and what failed recovers.
+func TestAStreamIsWatchedBehindTheSnapshotForAllSinks(t *testing.T) {
+	var log bytes.Buffer
+	tel := newTelemetry(&log)
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() { tel.Reconciling(pods(), snapshot(change.Initial)) }, snapshotting},
+		{func() { tel.Watching(pods(), "7") }, snapshotting},
+		{func() { tel.StreamFailed(pods(), errors.New("boom")) }, failing},
+		{func() { tel.Watching(pods(), "8") }, snapshotting},
+		{func() { tel.Reconciled(pods(), snapshot(change.Initial)) }, watching},
+		{func() { tel.Reconciling(pods(), snapshot(change.Requested, "lake")) }, watching},
+		{func() { tel.Reconciling(pods(), snapshot(change.Epoch)) }, snapshotting},
+		{func() { tel.Reconciled(pods(), snapshot(change.Epoch)) }, snapshotting},
+		{func() { tel.Watching(pods(), "9") }, watching},
+	} {
+		step.do()
+		if got := tel.Status().Streams[pods().String()].State; got != step.want {
+			t.Errorf("the stream is %s, want %s, behind\n%s", got, step.want, &log)
+		}
+	}
+	if got := log.String(); strings.Count(got, "stream recovered") != 1 || strings.Count(got, "msg=watching") != 2 {
+		t.Errorf("logged is\n%s", got)
 	}
 }
 

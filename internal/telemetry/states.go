@@ -119,14 +119,17 @@ type commitState struct {
 	LastErrorTime *time.Time `json:"lastErrorTime,omitempty"`
 }
 
-// compared notes that a snapshot of the reason is complete. A watch is open beside it, or is opened next.
-func (s *streamState) compared(reason change.Reason) {
+// compared notes that a snapshot of the reason is complete, and says whether the stream is only watched from now on. A
+// watch is open beside it, or is opened next.
+func (s *streamState) compared(reason change.Reason) (watched bool) {
 	if reason.Full() {
-		return
+		return false
 	}
-	if s.comparing = false; s.State == snapshotting && reason.Beside() {
+	s.comparing = false
+	if watched = s.State == snapshotting && reason.Beside(); watched {
 		s.State = watching
 	}
+	return watched
 }
 
 // committed moves the saved position and keeps count of the objects.

@@ -18,7 +18,7 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 	if s.comparing { // beside it
 		state = snapshotting
 	}
-	if s.State == state {
+	if s.State == state && s.LastError == "" {
 		return
 	}
 	if s.LastError != "" {
