@@ -83,8 +83,13 @@ type Snapshot struct {
 	// Ordered says that a delivered Sync record proves its sink to have all objects up to the record's key, so that an
 	// interrupted snapshot can go on behind it.
 	Ordered bool
-	Counts  Counts
+	// Unserved says that the resource is not served any more: no watch goes on beside the run.
+	Unserved bool `json:",omitzero"`
+	Counts   Counts
 }
+
+// Beside says whether the watch goes on beside the run.
+func (s *Snapshot) Beside() bool { return s.Reason.Beside() && !s.Unserved }
 
 // Counts says what a reconcile emitted.
 type Counts struct {

@@ -110,6 +110,20 @@ func (p Position) GoesOn(selector string) bool {
 // Configured says whether the configuration had the stream when the position was saved last.
 func (p Position) Configured() bool { return !strings.HasPrefix(p.Selector, notConfigured) }
 
+// Interrupt is the position while a reconcile is under way that no watch goes on beside. It stays known that the
+// inventory has a part only of what is older.
+func (p Position) Interrupt() Position {
+	switch {
+	case p.Initial():
+		p.Selector = initial + Interrupted
+	case p.Compared():
+		p.Selector = compared + Interrupted
+	default:
+		p.Selector = Interrupted
+	}
+	return p
+}
+
 // Leave is the position of a stream that the configuration has no more: when it comes back, it needs a reconcile. What
 // was under way stays known.
 func (p Position) Leave() Position {

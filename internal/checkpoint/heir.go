@@ -58,7 +58,13 @@ func older(a, b change.Position) change.Position {
 	if p == (change.Position{}) {
 		return p
 	}
-	if p.Selector = change.Interrupted; a.Epoch != b.Epoch && a != (change.Position{}) && b != (change.Position{}) {
+	switch p = p.Interrupt(); {
+	case a.Initial() || b.Initial():
+		p.Selector = change.InitialPosition("", "", change.Interrupted).Selector
+	case a.Compared() || b.Compared():
+		p.Selector = change.ComparedPosition("", "", change.Interrupted).Selector
+	}
+	if a.Epoch != b.Epoch && a != (change.Position{}) && b != (change.Position{}) {
 		p.Epoch = change.Interrupted
 	}
 	return p

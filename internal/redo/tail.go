@@ -79,7 +79,7 @@ func (t *tail) isBelow(position change.Position) bool {
 // isCompared says whether the record is the end of a reconcile that has compared everything that the tail tells. Where
 // the watch goes on beside it, the log may be ahead of that: the watch brings it again.
 func (t *tail) isCompared(rec *change.Record) bool {
-	return endsReconcile(rec) && (!rec.Snapshot.Reason.Beside() || t.isBelow(rec.Position))
+	return endsReconcile(rec) && (!rec.Snapshot.Beside() || t.isBelow(rec.Position))
 }
 
 // isOlder says whether the log holds something newer of the record's object than the record. What a watch sends is
@@ -102,14 +102,8 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	case rec.Snapshot.Reason.Full() && gone:
 		return true
 	}
-	return isBeside(rec) && change.CompareVersions(newer(known.version, deleted), rec.Snapshot.ResourceVersion) > 0
-}
-
-// isBeside says whether the record is of a snapshot beside the watch, which brings what is newer. The deletes of a
-// resource that is not served any more are of none.
-func isBeside(rec *change.Record) bool {
-	reason := rec.Snapshot.Reason
-	return reason.Exact() || reason.Beside() && rec.Op == change.Replaced
+	// the watch brings what is newer
+	return rec.Snapshot.Beside() && change.CompareVersions(newer(known.version, deleted), rec.Snapshot.ResourceVersion) > 0
 }
 
 // gone notes that the sink was told of the delete.

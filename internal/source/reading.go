@@ -321,7 +321,7 @@ func (r *reading) emitEnd(ctx context.Context) error {
 	if err := r.emitFrames(ctx, change.SnapshotEnd, position); err != nil {
 		return err
 	}
-	r.cursor.position = position
+	r.cursor.position.Selector = position.Selector // nothing else: whoever opens the next watch reads the rest without a turn
 	return nil
 }
 

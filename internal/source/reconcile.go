@@ -87,11 +87,10 @@ func (s *Stream) drain(ctx context.Context) error {
 // interrupted is the position while a reconcile is under way that no watch goes on beside. The inventory comes ahead of
 // it, piece by piece, and nothing is true of it any more.
 func (s *Stream) interrupted() change.Position {
-	position := s.cursor.position
-	if position.ResourceVersion != "" {
-		position.Selector = change.Interrupted
+	if s.cursor.position.ResourceVersion == "" {
+		return s.cursor.position
 	}
-	return position
+	return s.cursor.position.Interrupt()
 }
 
 // list compares the whole list, page by page.
