@@ -47,7 +47,7 @@ func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.Sin
 		s.epoch = change.NewEpoch(s.ClusterUID, now)
 	}
 	cluster := s.ClusterUID
-	if due[0].Reason.Full() { // whoever watches may be finding out about another one
+	if s.beside != nil || due[0].Reason.Full() { // whoever watches may be finding out about another one
 		cluster = change.ClusterOf(s.epoch)
 	}
 	r := &run{
