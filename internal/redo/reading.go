@@ -148,11 +148,12 @@ func (s *spooledIDs) again() map[change.ID]struct{} {
 }
 
 // Gone says whether the saved state is behind the record, and does not have its object. What lies behind the position
-// comes again, and what a comparison that is under way has not come to is told to be gone by that.
+// comes again. What a comparison that is under way has not come to may be gone, or not: the list of the snapshot that
+// the sink is owed tells.
 func (r *Reader) Gone(id change.ID, stream string) (bool, error) {
 	position, found, err := r.State.Position(stream)
 	here := change.Record{Stream: &change.Stream{}, Epoch: position.Epoch}
-	if err != nil || !found || position.Compared() || id.Cluster == here.ID(r.ClusterUID).Cluster && change.CompareVersions(id.ResourceVersion, position.ResourceVersion) > 0 {
+	if err != nil || !found || id.Cluster == here.ID(r.ClusterUID).Cluster && change.CompareVersions(id.ResourceVersion, position.ResourceVersion) > 0 {
 		return false, err
 	}
 	entry, found, err := r.State.Lookup(stream, id.Key)

@@ -138,9 +138,9 @@ func (r *reading) settle(ctx context.Context, s *unlisted) (settled bool, err er
 }
 
 // lookUp returns what the inventory has of the key.
-func (r *reading) lookUp(key change.Key) (entry change.Entry, found bool, err error) {
-	if entry, found, err = r.Inventory.Lookup(r.stream.String(), key); err != nil {
-		err = fmt.Errorf("look up %s in the inventory of %s: %w", key, r.stream, err)
+func (s *Stream) lookUp(key change.Key) (entry change.Entry, found bool, err error) {
+	if entry, found, err = s.Inventory.Lookup(s.stream.String(), key); err != nil {
+		err = fmt.Errorf("look up %s in the inventory of %s: %w", key, s.stream, err)
 	}
 	return entry, found, err
 }

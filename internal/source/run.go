@@ -119,6 +119,11 @@ func (r *run) emitUndeleted(ctx context.Context) error {
 			if !object.Undeleted {
 				continue
 			}
+			if entry, found, err := r.lookUp(key); err != nil {
+				return err
+			} else if found && entry.UID == object.UID { // a comparison has come to it since
+				continue
+			}
 			if err := r.emitGone(ctx, object.Entry, object.Sink); err != nil {
 				return err
 			}
