@@ -36,16 +36,20 @@ func (r *reading) setMark(ctx context.Context) error {
 
 // leaveRoom returns when less is remembered than may be, or when the mark is saved.
 func (r *reading) leaveRoom(ctx context.Context) error {
-	give, err := r.takeTurn(ctx)
-	if err != nil {
+	if full, err := r.isFull(ctx); !full || err != nil {
 		return err
 	}
-	full := r.recent.isFull()
-	give()
-	if !full {
-		return nil
-	}
 	return r.mark.wait()
+}
+
+// isFull says whether there is more to remember than may be.
+func (r *reading) isFull(ctx context.Context) (bool, error) {
+	give, err := r.takeTurn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer give()
+	return r.recent.isFull(), nil
 }
 
 // isSaved says whether all before the mark is saved, or there is none.

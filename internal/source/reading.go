@@ -140,7 +140,10 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 		return nil, err
 	}
 	r.upTo = meta.ResourceVersion
-	if err := r.compare(ctx, func() error { return r.turnPage(ctx, meta.Continue) }); err != nil {
+	switch err := r.compare(ctx, func() error { return r.turnPage(ctx, meta.Continue) }); {
+	case errors.Is(err, errTooRecent):
+		return r.read, r.listAgain(ctx, err)
+	case err != nil:
 		return nil, err
 	}
 	r.begun, r.start = false, r.done
