@@ -108,8 +108,8 @@ func (t *trial) awaitMessages(ctx context.Context, i, least int) error {
 	})
 }
 
-// run measures during the initial snapshot, without a snapshot, during one that the second sink was asked for, and behind
-// a restart of the API server.
+// run measures during the initial snapshot, without a snapshot, during one that the second sink was asked for, and
+// behind a restart of the API server.
 func (t *trial) run(ctx context.Context) ([]harness.Figure, error) {
 	initial, err := t.during(ctx, func() error { return t.awaitInitial(ctx) })
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// TestI3ADeleteThatAComparisonFindsIsNotToldBehindWhatCameLater: the object left the selection in the gap, and entered it
-// again behind the version of the list. The log has that, and the watch brings it again. Of a resource that is not
+// TestI3ADeleteThatAComparisonFindsIsNotToldBehindWhatCameLater: the object left the selection in the gap, and entered
+// it again behind the version of the list. The log has that, and the watch brings it again. Of a resource that is not
 // served any more no watch brings anything.
 func TestI3ADeleteThatAComparisonFindsIsNotToldBehindWhatCameLater(t *testing.T) {
 	for _, unserved := range []bool{false, true} {

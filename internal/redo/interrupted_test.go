@@ -4,9 +4,9 @@ import (
 	"testing"
 )
 
-// TestI4WhatAPositionHasPassedOverIsNotSettledByAnotherReconcile: a comparison has passed over a gap, and is followed by
-// another history, or the end of the resource, before it is over. What one log alone has of the gap may still be gone
-// without a word.
+// TestI4WhatAPositionHasPassedOverIsNotSettledByAnotherReconcile: a comparison has passed over a gap, and is followed
+// by another history, or the end of the resource, before it is over. What one log alone has of the gap may still be
+// gone without a word.
 func TestI4WhatAPositionHasPassedOverIsNotSettledByAnotherReconcile(t *testing.T) {
 	state, stream := comparing(), pods()
 	state.position = state.position.Interrupt()

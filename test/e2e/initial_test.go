@@ -9,7 +9,7 @@ import (
 )
 
 // TestI4NoChangeBehindTheFirstBeginIsMissing: kills and orderly stops interrupt the initial snapshot of thousands of
-// ConfigMaps, which are changed, deleted and made again meanwhile, and the API server forgets each list that takes long.
+// ConfigMaps, which are changed, deleted and made again meanwhile, and the API server forgets a list that takes long.
 // A watch of the test's own knows every version behind the first begin: each arrives once, in order, and nothing is a
 // gap. E2E_KILLS is how many interruptions there are, E2E_OBJECTS how many ConfigMaps, and E2E_COMPACT how many
 // milliseconds a list lives.
