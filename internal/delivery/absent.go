@@ -19,7 +19,7 @@ func (p *past) ComeBack() error {
 	p.Recovery.With(func(r *line.Recovery) {
 		r.Log.Clear()
 		r.Undeleted.Forget()
-		r.Missed.Forget()
+		r.Missed = redo.Undeleted{} // also of what the listener was about to tell: what the sink was told its log says
 	})
 	p.opened, p.retried = false, nil
 	p.compared.Store(false)

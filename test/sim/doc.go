@@ -60,6 +60,10 @@
 //	what is held, or a sink's alone, before a change of the watch 13
 //	draining before the gap of one sink     16
 //	what is not listed waits for the watch 849    and is told then                       681
+//	the mark of a position that is compared 54    draining before the gap of all         395
+//	what the watch finds in another's place 90    going on where a comparison was        904
+//	deletes of one version beside it       303    what its position has passed over     1810
+//	the tail that is ahead of its end     1818
 //
 // Not noticed in 2,000 seeds, and held by tests of internal/source alone: that a snapshot ends behind what it left to
 // the watch, that a page is compared beside one watch, and the delete of an object whose name another has got.
