@@ -204,7 +204,13 @@ func TestASessionThatWaits(t *testing.T) {
 func TestI4SnapshotsThatAreAskedForWhileNothingIsRead(t *testing.T) {
 	r := newRecorder("a 1", "b 2")
 	r.position = at(10)
-	s := startSession(t, quiet(t), r)
+	server := quiet(t)
+	watch := server.watch
+	server.watch = func(q url.Values, w *watchWriter) { // the list is of version 10
+		w.behind("snapshot.begin 10 requested to s")
+		watch(q, w)
+	}
+	s := startSession(t, server, r)
 	s.session.Request(change.Owed{Sink: "s", Reason: change.Requested})
 	s.session.Serve("v1")
 	told := func(line string) bool { return slices.Contains(r.lines, line) }
