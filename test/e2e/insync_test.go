@@ -19,6 +19,11 @@ func kafkaWaitsForReplicas(t *testing.T, c *kafka.Cluster) {
 	r.writer.populate(t)
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...)
+	for _, resource := range r.names() {
+		eventually(t, deliveryLimit, "the first snapshot of "+resource+" is saved", func() bool {
+			return r.exporter.status(t, resource).ResourceVersion != ""
+		})
+	}
 	begun := len(r.file.all(t))
 
 	if err := c.Kill(c.NodeIDs()[0]); err != nil {

@@ -210,7 +210,7 @@ func (r *rig) await(uids ...string) {
 	}
 	eventually(r.t, deliveryLimit, "all is compared", func() bool {
 		for _, stream := range r.exporter.statuses(r.t).Streams {
-			if stream.State == "snapshot" || stream.State == "watching" && stream.ResourceVersion == "" { // its end is not saved
+			if stream.State == "snapshot" {
 				return false
 			}
 		}
