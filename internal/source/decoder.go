@@ -175,9 +175,9 @@ func (nopStore) Resync() error { return nil }
 // isDelivered says whether an earlier life of the process delivered the record, as the inventory tells. It is asked
 // only about records at the saved position, where the inventory is exact.
 func (s *Stream) isDelivered(rec *change.Record) (bool, error) {
-	entry, found, err := s.Inventory.Lookup(s.stream.String(), rec.Key)
+	entry, found, err := s.lookUp(rec.Key)
 	if err != nil {
-		return false, fmt.Errorf("look up %s in the inventory of %s: %w", rec.Key, s.stream, err)
+		return false, err
 	}
 	switch {
 	case rec.Op == change.Deleted && found && entry.UID == rec.UID:
