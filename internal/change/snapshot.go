@@ -32,10 +32,6 @@ func (r Reason) Full() bool {
 // not: its versions say nothing of what was told before.
 func (r Reason) Beside() bool { return r != Epoch }
 
-// Exact says whether a reconcile of this reason lists at the stream's position, and leaves the position to the watch,
-// which brings what came after. Where the server has forgotten it, a full snapshot goes on at a newer version.
-func (r Reason) Exact() bool { return r.Full() || r == Initial }
-
 // Owed is a full snapshot of one stream that one sink is to be given.
 type Owed struct {
 	Sink   string

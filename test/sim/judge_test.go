@@ -171,7 +171,7 @@ func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 			return true
 		}
 	}
-	exact := rec.Op.OfObject() && rec.Snapshot != nil && rec.Snapshot.Reason.Exact()
+	exact := rec.Op.OfObject() && rec.Snapshot != nil && (rec.Snapshot.Reason.Full() || rec.Snapshot.Reason == change.Initial)
 	full := exact && rec.Snapshot.Reason.Full() // a correction, too
 	if rec.Op == change.Replaced && slices.Contains([]change.Reason{change.Gone, change.Stale}, rec.Snapshot.Reason) {
 		exact = true // it is found beside the watch
