@@ -183,6 +183,26 @@ func (r *rig) absences() (names []string, err error) {
 	return names, err
 }
 
+// A sink that was given its gap alone before it left the configuration again misses what goes from then on.
+func TestI4ASinkThatLeavesWhileItReturnsIsToldWhatIsGone(t *testing.T) {
+	lake := &memory{}
+	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
+	both := r.config.Sinks
+	r.live(both, func(line *Inlet) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Inlet) { r.drain(line, pods()) })
+	r.live(both, func(line *Inlet) {
+		gap := found(update(pods(), "", 90), change.Gap, change.Absent, "90")
+		gap.Sink, gap.Key, gap.UID, gap.Snapshot.Generation = "lake", change.Key{}, "", r.generation("lake", pods())
+		r.push(line, gap)
+		r.drain(line, pods())
+	})
+	r.live(both[1:], func(line *Inlet) { r.push(line, went("a", 91)); r.drain(line, pods()) })
+	r.live(both, func(line *Inlet) { r.comeback(line, "lake") })
+	if got := lake.short(); strings.Count(got, "deleted") != 1 || !strings.Contains(got, "a/5/deleted") {
+		t.Errorf("the sink has %s", got)
+	}
+}
+
 // What a crash kept from being saved lies in the log of the sink alone: it is told that it is gone.
 func TestI4ASinkThatReturnsIsToldWhatItsLogAloneHas(t *testing.T) {
 	lake := &memory{}
