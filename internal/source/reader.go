@@ -16,7 +16,7 @@ import (
 type reader struct {
 	stop context.CancelFunc // nil where none runs
 	over chan struct{}      // closed when it is over
-	cut  context.CancelFunc // ends the snapshot that is read, at the end of a turn: see withdraw.go
+	cut  func()             // ends the snapshot that is read, at the end of a turn: see withdraw.go
 }
 
 // end makes the reader end, if there is one.
@@ -65,29 +65,32 @@ func (s *Stream) stopReader() {
 // readSnapshots gives all snapshots that are due.
 func (s *Stream) readSnapshots(ctx context.Context) {
 	for {
-		owed, one := s.beginSnapshots(ctx)
+		one, end := context.WithCancel(ctx)
+		owed := s.beginSnapshots(ctx, func() { go s.cutOff(one, end) })
 		if owed == nil {
+			end()
 			return
 		}
 		err := s.giveSnapshot(ctx, one, owed)
+		end()
 		s.mu.Lock()
 		s.snapshots.done(err != nil)
 		s.mu.Unlock()
 	}
 }
 
-// beginSnapshots returns those that are due first, nil where the reader is over, and the context that they are read in.
-func (s *Stream) beginSnapshots(ctx context.Context) (owed []change.Owed, one context.Context) {
+// beginSnapshots returns those that are due first, nil where the reader is over. Until the next ones cut ends them.
+func (s *Stream) beginSnapshots(ctx context.Context, cut func()) (owed []change.Owed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() == nil {
 		owed = s.snapshots.begin()
 	}
 	if owed == nil {
-		s.reader.stop, s.reader.cut = nil, nil
-		return nil, nil
+		s.reader.stop, cut = nil, nil
 	}
-	return owed, s.cuttable(ctx)
+	s.reader.cut = cut
+	return owed
 }
 
 // giveSnapshot gives one snapshot. It goes on behind failures, without another begin, until one ends, which is within

@@ -17,22 +17,12 @@ func (s *Stream) Withdraw(owed ...change.Owed) {
 	}
 }
 
-// cuttable returns the context of one snapshot, which reader.cut ends while nobody has the turn: what is told of an
-// object is told whole. The caller holds mu.
-func (s *Stream) cuttable(ctx context.Context) context.Context {
-	one, end := context.WithCancel(ctx)
-	asked, ask := context.WithCancel(ctx)
-	context.AfterFunc(asked, func() {
-		if ctx.Err() != nil {
-			return
-		}
-		if give, err := s.takeTurn(ctx); err == nil {
-			end()
-			give()
-		}
-	})
-	s.reader.cut = ask
-	return one
+// cutOff ends one snapshot while nobody has the turn: what is told of an object is told whole.
+func (s *Stream) cutOff(one context.Context, end context.CancelFunc) {
+	if give, err := s.takeTurn(one); err == nil {
+		end()
+		give()
+	}
 }
 
 // drop takes the owed off the list, and says whether any of it is being run.
