@@ -101,14 +101,19 @@ func newerVersion(a, b string) string {
 }
 
 // suspect takes an entry that was not listed. Once the watch has passed the version of the list and has not told that
-// the object is gone, nobody will.
+// the object is gone, nobody will. Where too many wait for that (I6), it returns when the watch has passed them.
 func (r *reading) suspect(ctx context.Context, u unlisted) error {
+	if err := r.stepAside(ctx); err != nil {
+		return err
+	}
 	settled, err := r.settle(ctx, &u)
 	if settled || err != nil {
 		return err
 	}
-	if len(r.suspects) == maxPassed {
-		return fmt.Errorf("compare %s: more than %d objects wait for the watch to tell that they are gone", r.stream, maxPassed)
+	for len(r.suspects) >= maxPassed {
+		if err := r.awaitSuspects(ctx); err != nil {
+			return err
+		}
 	}
 	r.suspects = append(r.suspects, u)
 	return nil
@@ -164,7 +169,10 @@ func (r *reading) settleAll(ctx context.Context) error {
 	open := r.suspects[:0]
 	for i := range r.suspects {
 		settled, err := r.settle(ctx, &r.suspects[i])
-		if err != nil {
+		if settled && err == nil {
+			err = r.stepAside(ctx)
+		}
+		if err != nil && !errors.Is(err, errTooRecent) && !errors.Is(err, errWatchEnded) { // which is of no concern here
 			return err
 		}
 		if !settled {

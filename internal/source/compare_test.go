@@ -227,3 +227,24 @@ func TestAPageThatIsReadAgainRepeatsItsOrder(t *testing.T) {
 		t.Errorf("the order is %v, then %v", first, err)
 	}
 }
+
+// TestPagesAreAsLargeAsTheServerAndTheSinksKeepUpWith so that no list lives for a minute.
+func TestPagesAreAsLargeAsTheServerAndTheSinksKeepUpWith(t *testing.T) {
+	for _, c := range []struct {
+		limit int
+		took  time.Duration
+		next  int
+	}{
+		{firstPage, time.Second, 4 * firstPage},
+		{pageSize / 2, time.Second, pageSize},
+		{pageSize, time.Second, pageSize},
+		{pageSize, slowPage / 2, pageSize},
+		{pageSize, slowPage + 1, pageSize / 2},
+		{100, slowPage / 2, 100},
+		{firstPage, slowPage + 1, firstPage},
+	} {
+		if next := nextLimit(c.limit, c.took); next != c.next {
+			t.Errorf("behind a page of %d that took %s comes one of %d, want %d", c.limit, c.took, next, c.next)
+		}
+	}
+}

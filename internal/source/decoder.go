@@ -105,13 +105,21 @@ func (d *decoder) push(f *frame.Frame) error {
 
 // tell puts a record of the watch in line, beside a snapshot that may be read.
 func (s *Stream) tell(ctx context.Context, rec *change.Record) error {
-	if s.beside != nil {
-		if err := s.beside.meets(ctx, rec); err != nil {
-			return err
-		}
-		defer s.signalReader()
+	if s.beside == nil {
+		return s.push(ctx, rec)
 	}
-	return s.push(ctx, rec)
+	defer s.signalReader()
+	if err := s.beside.meets(ctx, rec); err != nil {
+		return err
+	}
+	if err := s.push(ctx, rec); err != nil || !s.recent.isFlooded() {
+		return err
+	}
+	if err := s.drain(ctx); err != nil {
+		return err
+	}
+	s.recent.flood()
+	return nil
 }
 
 // opOf is the operation that a frame tells of.

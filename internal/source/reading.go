@@ -30,6 +30,8 @@ type reading struct {
 	repeated repetition
 	begun    bool // a part of the page was compared
 	watch    int  // the number of the watch that the page is read beside
+	floods   int  // those of what was told recently, when the list was asked for
+	entries  int  // that were not listed, since the watch had its turn
 	mark     mark
 	saved    change.Position // the newest that is known to be saved
 	waiting  []frame.Object  // of the page, for the next turn
@@ -154,13 +156,14 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	return r.read, nil
 }
 
-// nextLimit is the limit of the page behind one that took so long.
+// nextLimit is the limit of the page behind one that took so long. It grows where a page of four times the size would not
+// be slow either.
 func nextLimit(limit int, took time.Duration) int {
 	switch {
 	case took > slowPage:
 		return max(limit/2, firstPage)
-	case limit == firstPage:
-		return pageSize
+	case took < slowPage/4:
+		return min(4*limit, pageSize)
 	}
 	return limit
 }
@@ -191,10 +194,15 @@ func (r *reading) checkCluster(ctx context.Context) error {
 // listAgain makes the list go on at a newer version, where the server has forgotten its own: behind the page before, if
 // the server says how, or from the beginning. The rule holds for pages of any version.
 func (r *reading) listAgain(ctx context.Context, why error) error {
+	floods, err := r.countFloods(ctx)
+	if err != nil {
+		return err
+	}
 	version, err := r.askVersion(ctx)
 	if err != nil {
 		return err
 	}
+	r.floods = floods
 	r.list, r.upTo = version, version
 	start := r.start
 	r.at.token, r.at.exactly, r.start = "", version, ""
@@ -210,6 +218,16 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 	defer give()
 	r.recent.forgetDeletes() // which the newer list does not have
 	return nil
+}
+
+// countFloods returns how often all was forgotten that was told.
+func (r *reading) countFloods(ctx context.Context) (int, error) {
+	give, err := r.takeTurn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer give()
+	return r.recent.floods, nil
 }
 
 // take takes an object of the page, and compares those that wait when there are enough.
@@ -237,7 +255,7 @@ func (r *reading) compare(ctx context.Context, then func() error) error {
 	switch {
 	case r.open != r.watch:
 		return errWatchEnded
-	case r.recent.isFull():
+	case r.forgot():
 		return errTooRecent
 	}
 	for i := range r.waiting {
@@ -248,6 +266,9 @@ func (r *reading) compare(ctx context.Context, then func() error) error {
 	r.forgetWaiting()
 	return then()
 }
+
+// forgot says whether more was told than may be remembered, so that the list is of no use.
+func (r *reading) forgot() bool { return r.recent.isFull() || r.recent.floods != r.floods }
 
 func (r *reading) forgetWaiting() {
 	clear(r.waiting)

@@ -7,17 +7,21 @@ import (
 )
 
 // maxRecent bounds the objects that a snapshot remembers of the watch (I6). Where there are more, its list is read
-// again, at a newer version.
-const maxRecent = 1 << 16
+// again, at a newer version. Where that fails, the watch waits for the sinks at floodedRecent, and all is forgotten.
+const (
+	maxRecent     = 1 << 16
+	floodedRecent = 2 * maxRecent
+)
 
 // recent is what a stream has told of its objects since the mark before the last. What was told before that is in the
 // inventory, so that both together say what was told last (told). Deletes are remembered for as long as a list is read
 // that is older than they are: the inventory does not know them any more. It is pure; whoever has the stream's turn may
 // use it. The zero value remembers nothing.
 type recent struct {
-	on    bool
-	mark  int
-	byKey map[change.Key]telling
+	on     bool
+	mark   int
+	floods int // so often was all forgotten
+	byKey  map[change.Key]telling
 }
 
 // telling is what was told last of one key.
@@ -59,6 +63,16 @@ func (r *recent) forgetDeletes() {
 			delete(r.byKey, key)
 		}
 	}
+}
+
+// isFlooded says whether nothing more may be remembered.
+func (r *recent) isFlooded() bool { return len(r.byKey) >= floodedRecent }
+
+// flood forgets everything, which is in the inventory by now. What was read of the inventory until then, and a list
+// that may be older than a delete that is forgotten, are of no use any more.
+func (r *recent) flood() {
+	r.byKey = map[change.Key]telling{}
+	r.floods++
 }
 
 // note takes a record that went in line.
