@@ -169,11 +169,12 @@ func (v *verdict) narrow(key string, records []told) {
 }
 
 // compared is the revision of the first reconcile for all sinks that a sink met before a snapshot of its own, which is
-// given beside the watch: from there on it was told everything.
+// given beside the watch: from there on it was told everything. Where it began before the sink was new, it has no gap.
 func (v *verdict) compared() (rev int) {
 	first := math.MaxInt
-	for _, t := range v.frames {
-		if t.op == "gap" && t.reason == "gone" && began(t.snapshot) < first {
+	for i, t := range v.frames {
+		meets := t.op == "gap" && t.reason == "gone" || i == 0 && t.op == "snapshot.begin" && v.goesOn(&t)
+		if meets && began(t.snapshot) < first {
 			rev, first = t.rev, began(t.snapshot)
 		}
 	}
