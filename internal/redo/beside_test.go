@@ -21,3 +21,23 @@ func TestI3ADeleteThatAComparisonFindsIsNotToldBehindWhatCameLater(t *testing.T)
 		}
 	}
 }
+
+// TestI4ASnapshotBesideTheWatchSettlesNothingThatIsNotSaved: a crash came before the object was saved, which the watch
+// told and a full snapshot gave behind it. Its delete would never be told otherwise.
+func TestI4ASnapshotBesideTheWatchSettlesNothingThatIsNotSaved(t *testing.T) {
+	told, given := update(pods(), "a", 5), found(update(pods(), "a", 5), change.Sync, change.Resync, "5")
+	key := told.Key
+	for _, c := range []struct {
+		inventory map[change.Key]change.Entry
+		want      int
+	}{
+		{nil, 1},
+		{map[change.Key]change.Entry{key: {Key: key, UID: told.UID, ResourceVersion: "2"}}, 1},
+		{map[change.Key]change.Entry{key: {Key: key, UID: told.UID, ResourceVersion: "5"}}, 0},
+	} {
+		state := &saved{position: change.Position{ResourceVersion: "3"}, objects: c.inventory}
+		if got := logOf(t, state, told, given).Ask("pods"); len(got) != c.want {
+			t.Errorf("with the inventory %v the sink-only objects are %+v, want %d", c.inventory, got, c.want)
+		}
+	}
+}

@@ -82,16 +82,31 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	case err != nil:
 		return fmt.Errorf("find %s in the saved state: %w", id, err)
 	case settled:
-		if r.tails.settle(id, stream) {
-			r.found.add(text, &id)
-		}
-		return nil
+		return r.settle(text, id, stream)
 	}
 	r.found.add(text, &id)
 	t := r.tails.of(stream.String())
 	t.add(id)
 	if delete(t.corrections, id.Key); correction { // what the log has behind a correction comes again, or is saved
 		t.corrections[id.Key] = struct{}{}
+	}
+	return nil
+}
+
+// settle takes the id of a record that does not come again. A full snapshot is read beside the watch, and may have given
+// what the watch has told and nobody has saved: that proves nothing.
+func (r *Reading) settle(text string, id change.ID, stream *change.Stream) error {
+	if id.Op == change.Sync && r.tails[stream.String()] != nil {
+		known, err := r.reader.knows(id, stream)
+		if err != nil {
+			return fmt.Errorf("find %s in the saved state: %w", id, err)
+		}
+		if !known {
+			return nil
+		}
+	}
+	if r.tails.settle(id, stream) {
+		r.found.add(text, &id)
 	}
 	return nil
 }
