@@ -93,8 +93,8 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	return nil
 }
 
-// settle takes the id of a record that does not come again. A full snapshot is read beside the watch, and may have given
-// what the watch has told and nobody has saved: that proves nothing.
+// settle takes the id of a record that does not come again. A full snapshot is read beside the watch, and may have
+// given what the watch has told and nobody has saved: that proves nothing.
 func (r *Reading) settle(text string, id change.ID, stream *change.Stream) error {
 	if id.Op == change.Sync && r.tails[stream.String()] != nil {
 		known, err := r.reader.knows(id, stream)

@@ -156,8 +156,8 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	return r.read, nil
 }
 
-// nextLimit is the limit of the page behind one that took so long. It grows where a page of four times the size would not
-// be slow either.
+// nextLimit is the limit of the page behind one that took so long. It grows where a page of four times the size would
+// not be slow either.
 func nextLimit(limit int, took time.Duration) int {
 	switch {
 	case took > slowPage:
