@@ -91,11 +91,14 @@ func (e *Exporter) Await(ctx context.Context, every time.Duration, reached func(
 	}
 }
 
-// tail kills the exporter, whose log must not be written to while it is read.
+// tail kills the exporter, and returns its log.
 func (e *Exporter) tail() string {
 	e.Kill()
-	return e.log.String()
+	return e.Log()
 }
+
+// Log is what an exporter has logged that has ended.
+func (e *Exporter) Log() string { return e.log.String() }
 
 // Stop ends the exporter as Kubernetes does, and returns what it used until its end.
 func (e *Exporter) Stop() (Usage, error) {

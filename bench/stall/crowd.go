@@ -35,6 +35,7 @@ type crowd struct {
 	rate           int // of changes a second
 	speed          int // of the second sink, in bytes a second
 	quiet          time.Duration
+	kills          int
 	file           string // of all latencies
 
 	client *kubernetes.Clientset

@@ -2,12 +2,14 @@
 // second, and two JetStream sinks of one exporter, of which the second takes 5 MB a second. It measures from the answer
 // to a write until a consumer has the change: during the initial snapshot, without one, and during one that only the
 // second sink was asked for. Then the API server restarts, and it measures from when that is ready until a consumer has
-// the first change.
+// the first change. At last the exporter is killed again and again, at first with nothing to read and then while a new
+// sink is given its snapshot.
 package main
 
 import (
 	"context"
 	"flag"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -26,6 +28,7 @@ func (c *crowd) flags(flags *flag.FlagSet) {
 	flags.IntVar(&c.rate, "rate", 50, "how many changes a second")
 	flags.IntVar(&c.speed, "speed", 5_000_000, "how many bytes a second the second sink takes")
 	flags.DurationVar(&c.quiet, "quiet", 30*time.Second, "how long is measured without a snapshot")
+	flags.IntVar(&c.kills, "kills", 10, "how often the exporter is killed while a new sink is given its snapshot")
 	flags.StringVar(&c.file, "latencies", "", "write each latency into this file, one a line")
 }
 
@@ -51,11 +54,21 @@ func measure(ctx context.Context, in *cluster.Cluster, crowd *crowd) ([]harness.
 		return nil, err
 	}
 	defer slow.close()
-	t := &trial{crowd: crowd, in: in, state: filepath.Join(in.Dir, "state")}
-	if err := t.start(ctx, server.URL, slow.url()); err != nil {
+	other, err := newThrottle(server.URL, crowd.speed)
+	if err != nil {
 		return nil, err
 	}
-	defer t.exporter.Kill()
+	defer other.close()
+	t := &trial{crowd: crowd, in: in, state: filepath.Join(in.Dir, "state")}
+	if t.binary, err = harness.Build(ctx); err != nil {
+		return nil, err
+	}
+	t.sinks = "sinks:\n" + fmt.Sprintf(sink, "first", server.URL, streams[0]) + fmt.Sprintf(sink, "second", slow.url(), streams[1])
+	t.third = fmt.Sprintf(sink, "third", other.url(), thirdStream)
+	if err := t.start(t.sinks); err != nil {
+		return nil, err
+	}
+	defer func() { t.exporter.Kill() }() // the last one
 	if err := t.follow(ctx, server.URL); err != nil {
 		return nil, err
 	}

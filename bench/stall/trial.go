@@ -20,13 +20,11 @@ import (
 	"github.com/kubecdc/kubecdc/bench/harness"
 )
 
-// config is the exporter's. The namespace is in the subject, so that a consumer can have the live changes alone.
-const config = `sinks:
-- {name: first, nats: {url: %q, stream: FIRST, subject: "first.{resource}.{namespace}.{name}"}}
-- {name: second, nats: {url: %q, stream: SECOND, subject: "second.{resource}.{namespace}.{name}"}}
+// sink is one of the configuration. The namespace is in the subject, so that a consumer can have the live changes alone.
+const sink = `- {name: %[1]s, nats: {url: %[2]q, stream: %[3]s, subject: "%[1]s.{resource}.{namespace}.{name}"}}
 `
 
-// streams are what the sinks write to.
+// streams are what the first two sinks write to.
 var streams = [2]string{"FIRST", "SECOND"}
 
 // trial is an exporter with two sinks, and who follows them.
@@ -35,6 +33,8 @@ type trial struct {
 	in       *cluster.Cluster
 	state    string // its directory
 	binary   string
+	sinks    string // the configuration of the first two
+	third    string // and of one more
 	exporter *harness.Exporter
 	nc       *natsgo.Conn
 	js       jetstream.JetStream
@@ -49,12 +49,10 @@ type phase struct {
 	latencies [2][]float64         // sorted
 }
 
-func (t *trial) start(ctx context.Context, first, second string) (err error) {
-	if t.binary, err = harness.Build(ctx); err != nil {
-		return err
-	}
+// start starts the exporter with the sinks.
+func (t *trial) start(sinks string) (err error) {
 	file := filepath.Join(t.in.Dir, "exporter.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, config, first, second), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(sinks), 0o600); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	t.exporter, err = harness.StartExporter(t.binary, "--kubeconfig", t.in.Kubeconfig(), "--state-dir", t.state,
@@ -71,7 +69,7 @@ func (t *trial) follow(ctx context.Context, url string) (err error) {
 		return fmt.Errorf("use JetStream: %w", err)
 	}
 	for i := range streams {
-		if err := t.awaitMessages(ctx, i, 1); err != nil {
+		if err := t.awaitMessages(ctx, streams[i], 1); err != nil {
 			return err
 		}
 		if err := t.consume(ctx, i); err != nil {
@@ -98,9 +96,9 @@ func (t *trial) consume(ctx context.Context, i int) error {
 }
 
 // awaitMessages waits until a stream has so many messages.
-func (t *trial) awaitMessages(ctx context.Context, i, least int) error {
+func (t *trial) awaitMessages(ctx context.Context, stream string, least int) error {
 	return t.exporter.Await(ctx, 50*time.Millisecond, func() (bool, error) {
-		found, err := t.js.Stream(ctx, streams[i])
+		found, err := t.js.Stream(ctx, stream)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			return false, nil
 		}
@@ -108,8 +106,8 @@ func (t *trial) awaitMessages(ctx context.Context, i, least int) error {
 	})
 }
 
-// run measures during the initial snapshot, without a snapshot, during one that the second sink was asked for, and
-// behind a restart of the API server.
+// run measures during the initial snapshot, without a snapshot, during one that the second sink was asked for, behind a
+// restart of the API server, and while the exporter is killed.
 func (t *trial) run(ctx context.Context) ([]harness.Figure, error) {
 	initial, err := t.during(ctx, func() error { return t.awaitInitial(ctx) })
 	if err != nil {
@@ -127,13 +125,17 @@ func (t *trial) run(ctx context.Context) ([]harness.Figure, error) {
 	if err != nil {
 		return nil, fmt.Errorf("measure a restart of the API server: %w", err)
 	}
+	killed, err := t.killAll(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("measure kills: %w", err)
+	}
 	took := []harness.Figure{
 		{Name: "stall.restart_ms", Value: float64(restarted) / float64(time.Millisecond), Unit: "ms"},
 		{Name: "stall.initial_seconds", Value: initial.took.Seconds(), Unit: "s"},
 		{Name: "stall.requested_seconds", Value: asked.took.Seconds(), Unit: "s"},
 	}
 	others := figures(asked.latencies[0], quiet.latencies[0], "stall.")
-	return slices.Concat(others, figures(initial.latencies[1], quiet.latencies[1], "stall.own_"), took), t.write()
+	return slices.Concat(others, figures(initial.latencies[1], quiet.latencies[1], "stall.own_"), took, killed), t.write()
 }
 
 func figures(latencies, quiet []float64, name string) []harness.Figure {
