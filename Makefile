@@ -126,7 +126,7 @@ bench-latency: ## from a write to a real API server to a JetStream consumer, bes
 	go run ./bench/latency
 
 .PHONY: bench-stall
-bench-stall: ## how late a full snapshot makes live changes, on a real API server with 100,000 objects (six minutes)
+bench-stall: ## how late a full snapshot makes live changes, on a real API server with 100,000 objects (eight minutes)
 	go run ./bench/stall $(ARGS)
 
 .PHONY: devcluster
