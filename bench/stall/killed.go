@@ -51,8 +51,8 @@ func (t *trial) killQuiet(ctx context.Context) error {
 	return nil
 }
 
-// killInSnapshot configures the third sink, kills the exporter at equal parts of its snapshot, and returns when that sink
-// has all objects.
+// killInSnapshot configures the third sink, kills the exporter at equal parts of its snapshot, and returns when that
+// sink has all objects.
 func (t *trial) killInSnapshot(ctx context.Context) error {
 	for i := range t.kills + 1 {
 		if err := t.killAndStart(t.sinks + t.third); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/kubecdc/kubecdc/bench/harness"
 )
 
-// sink is one of the configuration. The namespace is in the subject, so that a consumer can have the live changes alone.
+// sink is one of the configuration. The namespace is in the subject: a consumer can have the live changes alone.
 const sink = `- {name: %[1]s, nats: {url: %[2]q, stream: %[3]s, subject: "%[1]s.{resource}.{namespace}.{name}"}}
 `
 

@@ -45,8 +45,8 @@ func isUnreachable(err error) bool {
 	return errors.As(err, &op) || utilnet.IsProbableEOF(err)
 }
 
-// awaitAnswer returns once the server answers anything, or with an error after outageTime. All streams wait for the same
-// answer.
+// awaitAnswer returns once the server answers anything, or with an error after outageTime. All streams wait for the
+// same answer.
 func (c *Client) awaitAnswer(ctx context.Context) error {
 	_, err := c.reached.get(ctx, freshness{}, func(ctx context.Context) (struct{}, error) {
 		ctx, cancel := context.WithTimeout(ctx, outageTime)
