@@ -125,6 +125,10 @@ func (a *assembly) hasSink(name string) bool {
 func sourceObserver(f *selection.Follower) source.Observer {
 	t := f.Telemetry
 	failed := func(stream change.Stream, err error) {
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			t.StreamExpired(stream, err)
+			return
+		}
 		t.StreamFailed(stream, err)
 		if apierrors.IsNotFound(err) {
 			f.Nudge()

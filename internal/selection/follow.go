@@ -111,16 +111,19 @@ func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeli
 		t.Follow(roster.Unsaved)
 		var watch sync.WaitGroup
 		defer watch.Wait()
-		watch.Go(func() { watchHistory(ctx, t) })
+		watch.Go(func() { watchStory(ctx, t) })
 		return f.run(ctx, roster)
 	}
 }
 
-// watchHistory looks for sinks that hold streams up until ctx ends.
-func watchHistory(ctx context.Context, t *telemetry.Telemetry) {
+// watchStory looks until ctx ends for what the log is to be told without a new event: sinks that hold streams up, and
+// gaps.
+func watchStory(ctx context.Context, t *telemetry.Telemetry) {
 	for sleep(ctx, pause, nil) {
 		t.CheckHistory()
+		t.CheckGaps()
 	}
+	t.TellAll()
 }
 
 // run asks what is served until ctx ends.

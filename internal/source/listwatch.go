@@ -38,7 +38,7 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 	if options.ResourceVersion == "" { // the Reflector found its version unavailable
 		s.enqueue(change.Owed{Reason: change.Gone})
 	}
-	if err := s.beyondOutage(ctx, func() error { return s.reconcileDue(ctx) }); err != nil {
+	if err := s.reconcileDue(ctx); err != nil {
 		s.leaveGate()
 		return nil, err
 	}
@@ -86,10 +86,7 @@ func (s *Stream) watchAside(ctx context.Context, options metav1.ListOptions) (op
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err = s.beyondOutage(ctx, func() (err error) {
-			opened, err = s.watchForReflector(ctx, options)
-			return err
-		})
+		opened, err = s.watchForReflector(ctx, options)
 	}()
 	<-done
 	return opened, err
@@ -137,7 +134,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		s.noteSilence(frames == 0 && orderly, took, asked)
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
-	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{decoder: d, ctx: ctx, stream: s}, reporter), nil
+	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{d, ctx, s}, reporter), nil
 }
 
 // mayWatch says whether no reconcile is due, and remembers how to end the watch when one becomes due.
@@ -153,15 +150,10 @@ type observedDecoder struct {
 	*decoder
 	ctx    context.Context // of the watch; it ends when the watch is stopped
 	stream *Stream
-	over   bool // the position is gone, and the Reflector is not told of it
 }
 
-// Decode is decoder.Decode. A watch that was stopped ends as it should: the Reflector opens the next one at once. So
-// does one whose position is gone, where that is no fault that repeats itself: what follows is read at once, too.
+// Decode is decoder.Decode. A watch that was stopped ends as it should: the Reflector opens the next one at once.
 func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
-	if d.over {
-		return "", nil, io.EOF
-	}
 	event, object, err := d.decoder.Decode()
 	switch {
 	case err != nil && d.ctx.Err() != nil:
@@ -174,21 +166,8 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 		failure := apierrors.FromObject(object)
 		d.stream.noteGone(failure)
 		d.stream.Observer.Failed(d.stream.stream, failure)
-		if d.over = isGone(failure) && d.stream.isFirstGone(); d.over {
-			return watch.Bookmark, &metav1.PartialObjectMetadata{}, nil // the Reflector takes this for a watch that works
-		}
 	}
 	return event, object, err
-}
-
-// isFirstGone says whether no other position was gone since a watch worked. The others are left to the Reflector's
-// backoff.
-func (s *Stream) isFirstGone() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := !s.goneAgain
-	s.goneAgain = true
-	return first
 }
 
 // noteGone makes a reconcile due where the error says that the position is unavailable.
@@ -207,7 +186,6 @@ const maxEmptyRuns = 5
 func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration) {
 	s.mu.Lock()
 	s.since = time.Now()
-	s.goneAgain = s.goneAgain && took < time.Second
 	switch {
 	case frames > 0 || took >= time.Second || !s.reconciles.isEmpty():
 		s.emptyRuns = 0

@@ -20,6 +20,7 @@ func (t ofStreams) Joined(stream change.Stream) {
 func (t ofStreams) Left(stream change.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.breakOffAll(stream)
 	delete(t.states.streams, stream.String())
 	t.Logger.Info("stream ended: the API server no longer serves its resource", "resource", stream.String())
 	resource := stream.Resource.String()
@@ -40,6 +41,8 @@ func (t ofStreams) Waiting(stream change.Stream, reason string) {
 		return
 	}
 	s.State, s.LastError, s.LastErrorTime, s.sign = waiting, reason, time.Now(), time.Now()
+	s.failed, s.expired = s.sign, ""
+	t.breakOffAll(stream)
 	s.Snapshot = nil // it begins anew when the stream is read again
 	t.Logger.Warn("stream waits", "resource", stream.String(), "reason", reason)
 }

@@ -149,6 +149,9 @@ func (t shown) CheckHistory() {
 		return
 	}
 	slices.Sort(sinks)
+	for _, name := range sinks {
+		t.states.sinks[name].outage.heard(now)
+	}
 	t.Logger.Warn("sinks hold streams up; the API server will have forgotten what changes meanwhile: bring them back, or give them queue.full: spool",
 		"sinks", strings.Join(slices.Compact(sinks), ","), "streams", held, "resource", first, "historyLeft", soonest.Round(time.Second).String())
 }

@@ -34,6 +34,13 @@ func (o *outage) fails(now time.Time, gaps int, atOnce bool) (first, again bool)
 	return first, again
 }
 
+// heard notes that the log was told something else of the outage: the next line comes a minute later.
+func (o *outage) heard(now time.Time) {
+	if !o.told.IsZero() {
+		o.told = now
+	}
+}
+
 // gapsOf are all gaps that a sink's consumers were told of; the caller holds mu.
 func (t ofSinks) gapsOf(s *sinkState) int {
 	gaps := s.Gaps
@@ -71,8 +78,11 @@ func (t ofSinks) recovered(name string) {
 		return
 	}
 	lost := "nothing"
-	if t.gapsOf(s) > o.gaps {
-		lost = "intermediate states: a gap was told"
+	switch {
+	case t.gapsOf(s) > o.gaps:
+		lost = "intermediate states: the line of the gap tells which"
+	case s.holding: // whether the API server still remembers is known when they are read on
+		lost = "not known yet: streams were held up; the line of a gap names each that lost states"
 	}
 	t.Logger.Info("sink accepts records again", append([]any{"sink", name, "for", time.Since(o.began).Round(time.Second), "attempts", o.attempts, "lost", lost}, s.waits()...)...)
 }

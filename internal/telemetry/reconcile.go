@@ -22,23 +22,15 @@ func (t ofStreams) Reconciling(stream change.Stream, snapshot *change.Snapshot) 
 	if snapshot.Reason == change.Epoch {
 		t.ClusterUID = snapshot.Epoch
 	}
+	tell := t.Logger.Info
 	if gap := snapshot.Gap(); gap != nil {
-		t.noteGap(gapOf(stream, gap))
-		t.logGap(stream, gap)
+		tell = t.Logger.Debug // the gap's line says more
+		_, state := gapOf(stream, gap)
+		t.noteGap(stream, state)
+		t.beginStory(stream, snapshot, state)
 	}
-	t.Logger.Info("reconcile starts", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks,
+	tell("reconcile starts", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks,
 		"from", snapshot.From, "resourceVersion", snapshot.ResourceVersion)
-}
-
-func (t ofStreams) logGap(stream change.Stream, gap *change.GapError) {
-	attributes := []any{"resource", stream.String(), "reason", gap.Reason, "lastDelivered", gap.Delivered, "resourceVersion", gap.Proven}
-	if !gap.Since.IsZero() {
-		attributes = append(attributes, "since", gap.Since)
-	}
-	if gap.Sinks != nil {
-		attributes = append(attributes, "sinks", gap.Sinks)
-	}
-	t.Logger.Warn("gap: intermediate changes may be missing", attributes...)
 }
 
 // Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each
@@ -62,13 +54,17 @@ func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
 	s.sign = time.Now()
-	s.endSnapshot()
+	objects := s.endSnapshot()
 	watched := s.compared(snapshot.Reason)
 	s.LastReconcile = &reconcileState{
 		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Limits: snapshot.Limits, Time: time.Now(),
 	}
 	if s.corrections > 0 {
 		t.Logger.Warn("drift was found and corrected", "resource", stream.String(), "reason", snapshot.Reason, "corrections", s.corrections)
+	}
+	if g := t.states.gaps.find(stream, snapshot); g != nil {
+		t.endStory(g, snapshot, objects)
+		return
 	}
 	t.Logger.Info("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion,
 		"replaced", snapshot.Counts.Replaced, "deleted", snapshot.Counts.Deleted, "synced", snapshot.Counts.Synced)

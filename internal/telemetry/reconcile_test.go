@@ -45,10 +45,11 @@ func TestI4GapIsTold(t *testing.T) {
 		log := new(bytes.Buffer)
 		tel := newTelemetry(log)
 		tel.Reconciling(pods(), snapshot(reason))
+		tel.TellAll()
 		if !exposed(t, tel, fmt.Sprintf(`kubecdc_source_gaps_total{reason="%s",resource="pods"} 1`, reason)) {
 			t.Errorf("%s is not counted once", reason)
 		}
-		if text := log.String(); !strings.Contains(text, `level=WARN msg="gap: intermediate changes may be missing" resource=pods reason=`+string(reason)+` lastDelivered=100 resourceVersion=300 since=`) {
+		if text := log.String(); strings.Count(text, "gap:") != 1 || !strings.Contains(text, `level=WARN msg="gap: intermediate changes may be missing" resource=pods reason=`+string(reason)+` lastDelivered=100 resourceVersion=300 since=`) {
 			t.Errorf("%s: log is %s", reason, text)
 		}
 		status := tel.Status()
@@ -68,6 +69,7 @@ func TestI4GapOfOneSinkIsShownWithIt(t *testing.T) {
 	tel.Reconciling(pods(), snapshot(change.Lost, "lake"))
 	stream := pods()
 	tel.Rejected("bus", &change.Record{Stream: &stream, Key: change.Key{Namespace: "n", Name: "huge"}, ResourceVersion: "7"}, "too_large", errors.New("above the limit"))
+	tel.TellAll()
 	status := tel.Status()
 	lake, bus := status.Sinks["lake"], status.Sinks["bus"]
 	if lake.Gaps != 1 || lake.LastGap.Reason != change.Lost || lake.LastGap.Stream != "pods" {

@@ -50,8 +50,14 @@ func (s *streamState) beginSnapshot(snapshot *change.Snapshot) {
 	s.given = nil
 }
 
-// endSnapshot shows it no more; the caller holds mu.
-func (s *streamState) endSnapshot() { s.given, s.Snapshot = s.Snapshot, nil }
+// endSnapshot shows it no more, and returns how many objects were listed; the caller holds mu.
+func (s *streamState) endSnapshot() (objects int) {
+	if s.Snapshot != nil {
+		objects = s.Snapshot.Objects
+	}
+	s.given, s.Snapshot = s.Snapshot, nil
+	return objects
+}
 
 // Listed is told of a page of a snapshot's list: its objects, and how many remain, below 0 where that is not known.
 func (t ofStreams) Listed(stream change.Stream, n int, remaining int64) {
@@ -70,6 +76,9 @@ func (t ofStreams) Abandoned(stream change.Stream, snapshot *change.Snapshot) {
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
 	s.sign, s.Snapshot = time.Now(), nil
+	if g := t.states.gaps.find(stream, snapshot); g != nil {
+		t.breakOff(g)
+	}
 	t.Logger.Info("snapshot ended before it was complete", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks)
 }
 

@@ -54,6 +54,10 @@ type streamState struct {
 	partial   bool // it is of a part of its resource
 	uncached  bool // by the API server
 
+	failed    time.Time // since when the log knows that it fails; zero where it does not
+	expired   string    // why its history is gone, until the log is told of the gap; "" where it is not
+	expiredAt time.Time
+
 	comparing   bool                             // all sinks are given a snapshot
 	corrections int                              // of the reconcile that runs, or ran last
 	received    map[change.Op]prometheus.Counter // each made when it is needed first
@@ -173,6 +177,7 @@ type states struct {
 	sinks     map[string]*sinkState
 	commit    commitState
 	discovery discoveryState
+	gaps      gapStories
 }
 
 // stream is what is known of a stream; of one that is forgotten, it is a state that nobody sees.

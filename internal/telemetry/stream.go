@@ -21,25 +21,65 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 	if s.State == state && s.LastError == "" {
 		return
 	}
-	if s.LastError != "" {
-		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from)
-	} else {
+	t.tellWatching(stream, s, from)
+	s.State, s.LastError, s.failed, s.expired = state, "", time.Time{}, ""
+}
+
+// tellWatching tells the log, unless a gap is about to be told that says so. A stream is said to have recovered where
+// the log knows that it failed.
+func (t ofStreams) tellWatching(stream change.Stream, s *streamState, from string) {
+	switch quiet := t.states.gaps.quiet(stream); {
+	case !s.failed.IsZero():
+		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from, "for", time.Since(s.failed).Round(time.Second))
+	case s.expired != "" && !quiet:
+		t.Logger.Warn("stream failed, and recovered without a gap", "resource", stream.String(), "resourceVersion", from, "error", s.expired)
+	case quiet:
+		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)
+	default:
 		t.Logger.Info("watching", "resource", stream.String(), "resourceVersion", from)
 	}
-	s.State, s.LastError = state, ""
 }
 
 // StreamFailed is told of a failed list or watch. The same failure is logged once, until the stream recovers.
 func (t ofStreams) StreamFailed(stream change.Stream, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if s := t.states.stream(stream); s.fails(err) {
+		t.tellFailure(stream.String(), s, err.Error())
+	}
+}
+
+// StreamExpired is told of a failed list or watch because the API server has forgotten what changed. A gap follows as a
+// rule, with which it is logged. If none does, it is logged as another failure is.
+func (t ofStreams) StreamExpired(stream change.Stream, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	s := t.states.stream(stream)
-	s.sign = time.Now()
-	if s.LastError == err.Error() {
+	if !s.fails(err) {
 		return
 	}
-	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
-	t.Logger.Warn("stream failed; retrying", "resource", stream.String(), "error", err)
+	if s.expired == "" {
+		s.expired, s.expiredAt = err.Error(), time.Now()
+	}
+	t.Logger.Debug("stream failed; a gap follows", "resource", stream.String(), "error", err)
+}
+
+// fails notes the failure, and says whether it is another one than before.
+func (s *streamState) fails(err error) bool {
+	s.sign = time.Now()
+	if s.LastError == err.Error() {
+		return false
+	}
+	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), s.sign
+	return true
+}
+
+// tellFailure tells the log that the stream fails; the caller holds mu.
+func (t *known) tellFailure(name string, s *streamState, failure string) {
+	t.Logger.Warn("stream failed; retrying", "resource", name, "error", failure)
+	if s.expired = ""; s.failed.IsZero() {
+		s.failed = time.Now()
+	}
 }
 
 // Received is told of a record that was read.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"testing"
 	"time"
 
@@ -79,6 +79,8 @@ func (x *exporter) settle(t *testing.T) {
 // where the server still has the state of an old position, it is a snapshot of that.
 func (x *exporter) reconciles(t *testing.T, reason string, streams int) {
 	t.Helper()
+	// a line about one stream, and the part of a line about several
+	compared := regexp.MustCompile("reason=" + reason + " .* replaced=|\\(" + reason + " [^)]* replaced,")
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for {
@@ -86,12 +88,7 @@ func (x *exporter) reconciles(t *testing.T, reason string, streams int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		done := 0
-		for line := range strings.Lines(string(text)) {
-			if strings.Contains(line, "msg=reconciled") && strings.Contains(line, "reason="+reason+" ") {
-				done++
-			}
-		}
+		done := len(compared.FindAll(text, -1))
 		if done >= streams {
 			return
 		}

@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,14 +28,8 @@ func outageTime(t *testing.T) time.Duration {
 	return d
 }
 
-// What the log says of a sink that fails and of one that is well again.
-const (
-	accepts = `msg="sink accepts records again"`
-	lasts   = `msg="sink still fails"`
-)
-
 // TestI1AnOutageIsAStoryOfAFewLines: a broker is away twice, while objects change. Of each time the log has one line
-// when it begins, one a minute, and one of its end with what was lost, which is nothing.
+// when it begins, one a minute, one of its end with what was lost, and one of the gap, where it lasted for so long.
 func TestI1AnOutageIsAStoryOfAFewLines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a Kafka broker")
@@ -41,77 +38,219 @@ func TestI1AnOutageIsAStoryOfAFewLines(t *testing.T) {
 	t.Parallel()
 	c := kafka.Start(t, kafka.Options{})
 	r := newKafkaRig(t, c, kafkaSink{name: "lake", prefix: "story.", delivery: "idempotent", more: ", partitions: 1, replication: 1"})
-	r.summon()
-	r.writer.populate(t)
-	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
-	r.idle()
-	told := len(r.exporter.log(t))
+	story := &outageStory{rig: r, sink: "lake"}
+	story.leave = func() {
+		if err := c.Kill(c.NodeIDs()[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	story.comeBack = func() {
+		ctx, cancel := context.WithTimeout(t.Context(), scenarioLimit)
+		defer cancel()
+		if err := c.StartNodes(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	story.play()
+}
+
+// TestI1AnOutageOfJetStreamIsAStoryOfAFewLines: the same of a NATS server.
+func TestI1AnOutageOfJetStreamIsAStoryOfAFewLines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("an outage is told of after some seconds")
+	}
+	r := newRig(t, nil)
+	(&outageStory{rig: r, sink: "nats", leave: r.broker.kill, comeBack: r.broker.start}).play()
+}
+
+// outageStory is what happens to a sink whose broker is away twice, and what the log says of it.
+type outageStory struct {
+	*rig
+	sink            string
+	leave, comeBack func() // what the broker does
+	gaps            []wireGap
+}
+
+// play lets it happen, and judges the log by what the sinks were told.
+func (s *outageStory) play() {
+	s.t.Helper()
+	s.summon()
+	s.writer.populate(s.t)
+	s.exporter.start(s.t)
+	s.await(s.writer.finish(s.t)...)
+	s.idle()
+	told := len(s.exporter.log(s.t))
 	for range 2 {
-		r.sendAway(c)
+		s.outage()
 	}
-	lines := strings.Split(strings.TrimSpace(r.exporter.log(t)[told:]), "\n")
-	t.Logf("the log says:\n%s", strings.Join(lines, "\n"))
-	r.expectStory(lines)
-	r.stopIdle()
-	r.judge(false)
-}
-
-// sendAway takes the broker away for its time, and at least until the log says so, and returns when its sink is well
-// again and has everything.
-func (r *rig) sendAway(c *kafka.Cluster) {
-	r.t.Helper()
-	began, told := time.Now(), len(r.exporter.log(r.t))
-	if err := c.Kill(c.NodeIDs()[0]); err != nil {
-		r.t.Fatal(err)
-	}
-	eventually(r.t, outageTime(r.t)+deliveryLimit, "the log says that the broker is away, and its time is over", func() bool {
-		r.writer.disturb(r.t)
-		return time.Since(began) >= outageTime(r.t) && strings.Contains(r.exporter.log(r.t)[told:], "sink=lake")
-	})
-	last := r.writer.finish(r.t)
-	ctx, cancel := context.WithTimeout(r.t.Context(), scenarioLimit)
-	defer cancel()
-	if err := c.StartNodes(ctx); err != nil {
-		r.t.Fatal(err)
-	}
-	r.await(last...)
-	r.idle()
-	eventually(r.t, deliveryLimit, "the log says that it is back", func() bool {
-		return strings.Contains(r.exporter.log(r.t)[told:], accepts)
-	})
-}
-
-// expectStory wants both outages in at most twelve lines: begin, what lasts, and end with what was lost.
-func (r *rig) expectStory(lines []string) {
-	r.t.Helper()
+	lines := strings.Split(strings.TrimSpace(s.exporter.log(s.t)[told:]), "\n")
+	s.t.Logf("the log says:\n%s", strings.Join(lines, "\n"))
 	if len(lines) > 12 {
-		r.t.Errorf("the log has %d lines of two outages, want 12 at most", len(lines))
+		s.t.Errorf("the log has %d lines of two outages, want 12 at most", len(lines))
 	}
-	begins, ends := 0, 0
+	s.stopIdle()
+	s.judge(len(s.gaps) > 0)
+}
+
+// outage takes the broker away for its time, and at least until the log says so. When its sink is well again and has
+// everything, the log must have told the story.
+func (s *outageStory) outage() {
+	s.t.Helper()
+	began, told := time.Now(), len(s.exporter.log(s.t))
+	s.leave()
+	eventually(s.t, outageTime(s.t)+deliveryLimit, "the log says that the broker is away, and its time is over", func() bool {
+		s.writer.disturb(s.t)
+		return time.Since(began) >= outageTime(s.t) && strings.Contains(s.exporter.log(s.t)[told:], "sink="+s.sink)
+	})
+	last := s.writer.finish(s.t)
+	s.comeBack()
+	s.await(last...)
+	s.idle()
+	known := len(s.gaps)
+	s.gaps = s.wireGaps()
+	eventually(s.t, deliveryLimit, "the log says that it is back, and names all gaps", func() bool {
+		log := s.exporter.log(s.t)[told:]
+		return strings.Contains(log, accepts) && len(unnamed(s.gaps[known:], log)) == 0
+	})
+	s.expectChapter(strings.Split(strings.TrimSpace(s.exporter.log(s.t)[told:]), "\n"), s.gaps[known:])
+}
+
+// wireGap is a gap as the file's consumer was told of it.
+type wireGap struct{ stream, reason, from, to string }
+
+// wireGaps are all gaps in the file.
+func (s *outageStory) wireGaps() (gaps []wireGap) {
+	s.t.Helper()
+	for _, e := range s.file.all(s.t) {
+		if e.op() != "gap" {
+			continue
+		}
+		f, err := e.frame()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		gaps = append(gaps, wireGap{e.kind(), f.Reason, f.LastDelivered, f.ResourceVersion})
+	}
+	return gaps
+}
+
+// unnamed are the gaps that the log does not name. One line may name several, and one gap may be told as one with the
+// next.
+func unnamed(gaps []wireGap, log string) []wireGap {
+	var missing []wireGap
+	for _, gap := range gaps {
+		if !slices.ContainsFunc(namedGaps(log), func(named wireGap) bool { return named.has(gap) }) {
+			missing = append(missing, gap)
+		}
+	}
+	return missing
+}
+
+// has says whether the gap holds all that the other does.
+func (g wireGap) has(other wireGap) bool {
+	return g.stream == other.stream && g.reason == other.reason && parseVersion(g.from) <= parseVersion(other.from) && parseVersion(other.to) <= parseVersion(g.to)
+}
+
+// namedGaps are those of the log, each with how its reconcile ended.
+func namedGaps(log string) (gaps []wireGap) {
+	one := regexp.MustCompile(`resource=(\S+) reason=(\w+) lastDelivered=(\d+) resourceVersion=(\d+) .*objects=\d+ replaced=\d+ deleted=\d+ for=`)
+	oneOf := regexp.MustCompile(`(?:\[| )(\S+)\((\w+) (\d+)-(\d+): \d+ replaced, \d+ deleted\)`)
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, gapTold) {
+			continue
+		}
+		for _, found := range append(one.FindAllStringSubmatch(line, -1), oneOf.FindAllStringSubmatch(line, -1)...) {
+			gaps = append(gaps, wireGap{found[1], found[2], found[3], found[4]})
+		}
+	}
+	return gaps
+}
+
+// What the log says of a sink that fails and of one that is well again, and of what is lost.
+const (
+	lasts   = `msg="sink still fails"`
+	holds   = `msg="sinks hold streams up; `
+	accepts = `msg="sink accepts records again"`
+	gapTold = `msg="gap: intermediate changes may be missing"`
+)
+
+// chapter is what the lines of one outage have told so far.
+type chapter struct {
+	began, held, ended bool
+	last               time.Time // the line before
+}
+
+// expectChapter wants one outage: its begin, what lasts once a minute, its end with what was lost, then the gaps, and
+// nothing else.
+func (s *outageStory) expectChapter(lines []string, gaps []wireGap) {
+	s.t.Helper()
+	var c chapter
 	for _, line := range lines {
-		switch {
-		case !strings.Contains(line, "sink=lake") || strings.Contains(line, lasts):
-		case strings.Contains(line, accepts):
-			ends++
-			r.expectParts(line, "for=", "attempts=", "lost=nothing")
-		case strings.Contains(line, "level=WARN"):
-			begins++
-			r.expectParts(line, "error=", "waiting=", "waitingBytes=")
-		}
-		if begins-ends < 0 || begins-ends > 1 {
-			r.t.Errorf("%d outages have begun and %d have ended at %q", begins, ends, line)
+		if err := c.take(line, s.sink, len(gaps) > 0); err != nil {
+			s.t.Errorf("%v: %s", err, line)
 		}
 	}
-	if begins != 2 || ends != 2 {
-		r.t.Errorf("%d outages have begun and %d have ended, want two of each", begins, ends)
+	if !c.ended {
+		s.t.Error("the log does not say that the broker is back")
+	}
+	for _, gap := range unnamed(gaps, strings.Join(lines, "\n")) {
+		s.t.Errorf("the log does not name the gap %+v", gap)
+	}
+	for _, named := range namedGaps(strings.Join(lines, "\n")) {
+		if !slices.ContainsFunc(gaps, named.has) {
+			s.t.Errorf("the log names the gap %+v, and no consumer was told of it", named)
+		}
 	}
 }
 
-func (r *rig) expectParts(line string, parts ...string) {
-	r.t.Helper()
+// take reads the next line, and returns what is wrong with it.
+func (c *chapter) take(line, sink string, gaps bool) error {
+	at, err := timeOf(line)
+	if err != nil {
+		return err
+	}
+	if c.began && !c.ended && at.Sub(c.last) > 75*time.Second {
+		return fmt.Errorf("nothing was said for %s", at.Sub(c.last))
+	}
+	c.last = at
+	switch of := strings.Contains(line, " sink="+sink+" "); {
+	case strings.Contains(line, gapTold) && c.ended:
+		return nil
+	case strings.Contains(line, holds) && strings.Contains(line, " sinks="+sink+" ") && c.began && !c.ended:
+		c.held = true
+		return lacks(line, "level=WARN", "streams=", "resource=", "historyLeft=")
+	case of && strings.Contains(line, lasts) && c.began && !c.ended:
+		return lacks(line, "level=WARN", "error=", "since=", "for=", "attempts=", "streamsHeldUp=", "waiting=", "waitingBytes=")
+	case of && strings.Contains(line, accepts) && c.began && !c.ended:
+		c.ended = true
+		return lacks(line, "level=INFO", "for=", "attempts=", "waiting=", "waitingBytes=", c.lost(gaps))
+	case of && strings.Contains(line, "level=WARN") && !c.began:
+		c.began = true
+		return lacks(line, "error=", "waiting=", "waitingBytes=")
+	}
+	return errors.New("nobody needs this line here")
+}
+
+// lost is what the end must say: that nothing is lost only where nothing is.
+func (c *chapter) lost(gaps bool) string {
+	switch {
+	case c.held:
+		return `lost="not known yet: streams were held up; `
+	case gaps:
+		return `lost="`
+	}
+	return "lost=nothing"
+}
+
+func timeOf(line string) (time.Time, error) {
+	text, _, _ := strings.Cut(strings.TrimPrefix(line, "time="), " ")
+	return time.Parse(time.RFC3339, text)
+}
+
+func lacks(line string, parts ...string) error {
 	missing := slices.DeleteFunc(parts, func(part string) bool { return strings.Contains(line, part) })
 	if len(missing) > 0 {
-		r.t.Errorf("%q lacks %q", line, missing)
+		return fmt.Errorf("it lacks %q", missing)
 	}
+	return nil
 }

@@ -1,0 +1,343 @@
+package telemetry
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+)
+
+// stage is where a story plays: one process, of which only what happens and when is known.
+type stage struct{ *Telemetry }
+
+// later lets so many seconds pass, in which the log is looked after as in a process.
+func (s stage) later(seconds int) {
+	for range seconds {
+		time.Sleep(time.Second)
+		s.CheckHistory()
+		s.CheckGaps()
+	}
+}
+
+// gapIn is what the source tells of a gap of the resource, up to its begin.
+func gapIn(s stage, resource string, reason change.Reason, from, to string, sinks ...string) (change.Stream, *change.Snapshot) {
+	stream := change.Stream{Resource: change.Resource{Version: "v1", Name: resource}}
+	snapshot := &change.Snapshot{Reason: reason, From: from, ResourceVersion: to, Sinks: sinks, Since: time.Now().Add(-time.Second).UTC()}
+	s.Reconciling(stream, snapshot)
+	return stream, snapshot
+}
+
+// mends is the rest.
+func mends(s stage, stream change.Stream, snapshot *change.Snapshot) {
+	s.Listed(stream, 40, 0)
+	snapshot.Counts = change.Counts{Replaced: 5, Deleted: 3}
+	s.Reconciled(stream, snapshot)
+}
+
+// isAway lets the sink fail for so long, each second.
+func isAway(s stage, seconds int) {
+	for i := range seconds {
+		s.Queued("bus", fifo.Levels{Records: 10 * i, Bytes: 1000 * i, Oldest: time.Now().Add(-time.Duration(i) * time.Second)})
+		s.Retried("bus", "unreachable", errors.New("nobody listens"))
+		s.later(1)
+	}
+}
+
+func expired(n int) error { return fmt.Errorf("too old resource version: %d (%d)", n, n+100) }
+
+// TestI4WhatHappensIsAStory: of each thing that may happen, alone and with others, the log says what, when, and what
+// was lost, in few lines.
+func TestI4WhatHappensIsAStory(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		script func(s stage)
+		want   string
+	}{
+		{"a stream fails and recovers", func(s stage) {
+			s.StreamFailed(pods(), errors.New("connection refused"))
+			s.StreamFailed(pods(), errors.New("connection refused"))
+			s.later(90)
+			s.Watching(pods(), "120")
+			s.later(60)
+		}, `
+00:00:00 WARN stream failed; retrying resource=pods error="connection refused"
+00:01:30 INFO stream recovered resource=pods resourceVersion=120 for=1m30s`},
+
+		{"a stream is forbidden for as long as we look", func(s stage) {
+			s.StreamFailed(pods(), errors.New("pods is forbidden"))
+			s.later(600)
+		}, `
+00:00:00 WARN stream failed; retrying resource=pods error="pods is forbidden"`},
+
+		{"a gap, and no sink fails", func(s stage) {
+			s.StreamExpired(pods(), expired(100))
+			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")
+			s.Watching(pods(), "300")
+			mends(s, stream, snapshot)
+			s.later(60)
+		}, `
+00:00:05 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z error="too old resource version: 100 (200)" objects=40 replaced=5 deleted=3 for=0s`},
+
+		{"a gap without a failure", func(s stage) {
+			stream, snapshot := gapIn(s, "pods", change.Stale, "100", "300")
+			s.Watching(pods(), "300")
+			s.later(3)
+			mends(s, stream, snapshot)
+			s.later(60)
+		}, `
+00:00:08 WARN gap: intermediate changes may be missing resource=pods reason=stale lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z objects=40 replaced=5 deleted=3 for=3s`},
+
+		{"a gap that takes long to compare", func(s stage) {
+			s.StreamExpired(pods(), expired(100))
+			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")
+			s.Watching(pods(), "300")
+			s.Listed(stream, 500, 1500)
+			s.later(150)
+			mends(s, stream, snapshot)
+			s.later(60)
+		}, `
+00:00:15 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z error="too old resource version: 100 (200)"
+00:01:15 INFO gap is still being compared gaps=1 resource=pods reason=gone for=1m15s objects=500 percent=25
+00:02:15 INFO gap is still being compared gaps=1 resource=pods reason=gone for=2m15s objects=500 percent=25
+00:02:30 INFO reconciled resource=pods reason=gone resourceVersion=300 objects=540 replaced=5 deleted=3 for=2m30s`},
+
+		{"a stream is down, and its history is gone when it is up", func(s stage) {
+			s.StreamFailed(pods(), errors.New("connection refused"))
+			s.later(400)
+			s.StreamExpired(pods(), expired(100))
+			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")
+			s.Watching(pods(), "300")
+			mends(s, stream, snapshot)
+			s.later(60)
+		}, `
+00:00:00 WARN stream failed; retrying resource=pods error="connection refused"
+00:06:40 INFO stream recovered resource=pods resourceVersion=300 for=6m40s
+00:06:45 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=2000-01-01T00:06:39.000Z error="too old resource version: 100 (200)" objects=40 replaced=5 deleted=3 for=0s`},
+
+		{"the history is gone, and the gap waits for the line", func(s stage) {
+			s.StreamExpired(pods(), expired(100))
+			s.later(40)
+			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")
+			s.Watching(pods(), "300")
+			mends(s, stream, snapshot)
+			s.later(60)
+		}, `
+00:00:15 WARN stream failed; retrying resource=pods error="too old resource version: 100 (200)"
+00:00:40 INFO stream recovered resource=pods resourceVersion=300 for=25s
+00:00:45 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=2000-01-01T00:00:39.000Z objects=40 replaced=5 deleted=3 for=0s`},
+
+		{"the history is said to be gone again and again", func(s stage) {
+			for i := range 80 {
+				s.StreamExpired(pods(), expired(i))
+				s.later(1)
+			}
+		}, `
+00:00:15 WARN stream failed; retrying resource=pods error="too old resource version: 0 (100)"
+00:01:15 WARN stream failed; retrying resource=pods error="too old resource version: 15 (115)"`},
+
+		{"the history is said to be gone, and no gap follows", func(s stage) {
+			s.StreamExpired(pods(), expired(100))
+			s.later(1)
+			s.Watching(pods(), "300")
+			s.later(60)
+		}, `
+00:00:01 WARN stream failed, and recovered without a gap resource=pods resourceVersion=300 error="too old resource version: 100 (200)"`},
+
+		{"the comparison behind a gap fails for a while", func(s stage) {
+			s.StreamExpired(pods(), expired(100))
+			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")
+			s.Watching(pods(), "300")
+			s.StreamFailed(pods(), errors.New("read a snapshot of pods: forbidden"))
+			s.later(30)
+			s.Watching(pods(), "300")
+			mends(s, stream, snapshot)
+			s.later(60)
+		}, `
+00:00:00 WARN stream failed; retrying resource=pods error="read a snapshot of pods: forbidden"
+00:00:15 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z error="too old resource version: 100 (200)"
+00:00:30 INFO stream recovered resource=pods resourceVersion=300 for=30s
+00:00:30 INFO reconciled resource=pods reason=gone resourceVersion=300 objects=40 replaced=5 deleted=3 for=30s`},
+
+		{"a gap interrupts the comparison behind a gap", func(s stage) {
+			gapIn(s, "pods", change.Gone, "100", "300")
+			s.later(1)
+			s.StreamExpired(pods(), expired(350))
+			stream, snapshot := gapIn(s, "pods", change.Gone, "350", "500")
+			mends(s, stream, snapshot)
+			s.later(60)
+		}, `
+00:00:06 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=500 since=1999-12-31T23:59:59.000Z objects=40 replaced=5 deleted=3 for=1s`},
+
+		{"another gap interrupts one that is known", func(s stage) {
+			gapIn(s, "pods", change.Gone, "100", "300")
+			s.later(20)
+			stream, snapshot := gapIn(s, "pods", change.Gone, "350", "500")
+			mends(s, stream, snapshot)
+			s.later(60)
+		}, `
+00:00:15 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z
+00:00:25 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=350 resourceVersion=500 since=2000-01-01T00:00:19.000Z objects=40 replaced=5 deleted=3 for=0s`},
+
+		{"the process ends within a gap", func(s stage) {
+			gapIn(s, "pods", change.Gone, "100", "300")
+			s.later(1)
+			s.TellAll()
+			gapIn(s, "nodes", change.Stale, "7", "8")
+		}, `
+00:00:01 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z
+00:00:01 WARN gap: intermediate changes may be missing resource=nodes reason=stale lastDelivered=7 resourceVersion=8 since=2000-01-01T00:00:00.000Z`},
+
+		{"a resource is gone within its gap", func(s stage) {
+			gapIn(s, "pods", change.Gone, "100", "300")
+			s.later(1)
+			s.Left(pods())
+			s.later(60)
+		}, `
+00:00:01 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z
+00:00:01 INFO stream ended: the API server no longer serves its resource resource=pods`},
+
+		{"gaps of several resources at once, of which one lasts", func(s stage) {
+			one, first := gapIn(s, "pods", change.Gone, "100", "300")
+			mends(s, one, first)
+			s.later(2)
+			other, second := gapIn(s, "nodes", change.Gone, "70", "310")
+			mends(s, other, second)
+			long, third := gapIn(s, "secrets", change.Gone, "80", "320")
+			s.later(20)
+			mends(s, long, third)
+			s.later(60)
+		}, `
+00:00:15 WARN gap: intermediate changes may be missing streams=2 gaps="[pods(gone 100-300: 5 replaced, 3 deleted) nodes(gone 70-310: 5 replaced, 3 deleted)]"
+00:00:15 WARN gap: intermediate changes may be missing resource=secrets reason=gone lastDelivered=80 resourceVersion=320 since=2000-01-01T00:00:01.000Z
+00:00:22 INFO reconciled resource=secrets reason=gone resourceVersion=320 objects=0 replaced=5 deleted=3 for=20s`},
+
+		{"a sink lost its log", func(s stage) {
+			stream, snapshot := gapIn(s, "pods", change.Lost, "100", "300", "bus")
+			s.later(1)
+			snapshot.Counts.Synced = 40
+			s.Listed(stream, 45, 0)
+			snapshot.Counts.Replaced, snapshot.Counts.Deleted = 5, 3
+			s.Reconciled(stream, snapshot)
+			s.later(60)
+		}, `
+00:00:06 WARN gap: intermediate changes may be missing resource=pods reason=lost lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z sinks=[bus] objects=45 replaced=5 deleted=3 synced=40 for=1s`},
+
+		{"the snapshot behind a sink's gap is broken off", func(s stage) {
+			stream, snapshot := gapIn(s, "pods", change.Absent, "100", "300", "bus")
+			s.Abandoned(stream, snapshot)
+			s.later(60)
+		}, `
+00:00:00 WARN gap: intermediate changes may be missing resource=pods reason=absent lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z sinks=[bus]
+00:00:00 INFO snapshot ended before it was complete resource=pods reason=absent sinks=[bus]`},
+
+		{"a snapshot that somebody asked for", func(s stage) {
+			stream, snapshot := gapIn(s, "pods", change.Requested, "100", "300", "bus")
+			s.later(100)
+			s.Reconciled(stream, snapshot)
+		}, `
+00:00:00 INFO reconcile starts resource=pods reason=requested sinks=[bus] from=100 resourceVersion=300
+00:01:40 INFO reconciled resource=pods reason=requested resourceVersion=300 replaced=0 deleted=0 synced=0`},
+
+		{"the first snapshot", func(s stage) {
+			stream, snapshot := gapIn(s, "pods", change.Initial, "", "300")
+			s.Watching(stream, "300")
+			s.later(1)
+			s.Reconciled(stream, snapshot)
+		}, `
+00:00:00 INFO reconcile starts resource=pods reason=initial sinks=[] from="" resourceVersion=300
+00:00:01 INFO reconciled resource=pods reason=initial resourceVersion=300 replaced=0 deleted=0 synced=0
+00:00:01 INFO watching resource=pods resourceVersion=300`},
+
+		{"another history of the cluster", func(s stage) {
+			stream, snapshot := gapIn(s, "pods", change.Epoch, "100", "30")
+			mends(s, stream, snapshot)
+			s.Watching(stream, "30")
+			s.later(60)
+		}, `
+00:00:00 INFO watching resource=pods resourceVersion=30
+00:00:05 WARN gap: intermediate changes may be missing resource=pods reason=epoch lastDelivered=100 resourceVersion=30 since=1999-12-31T23:59:59.000Z objects=40 replaced=5 deleted=3 for=0s`},
+
+		{"a sink is away and holds nobody up", func(s stage) {
+			isAway(s, 180)
+			s.Written("bus", records(1), time.Millisecond)
+			s.later(60)
+		}, `
+00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0
+00:01:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
+00:02:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=2m5s attempts=126 streamsHeldUp=0 waiting=1250 waitingBytes=125000 spoolBytes=0
+00:03:00 INFO sink accepts records again sink=bus for=3m0s attempts=180 lost=nothing waiting=1790 waitingBytes=179000 spoolBytes=0`},
+
+		{"a sink is away and holds two streams up, which have gaps", func(s stage) {
+			began := time.Now()
+			s.Follow(func() map[string]time.Time { return map[string]time.Time{"pods": began, "nodes": began} })
+			isAway(s, 200)
+			s.Written("bus", records(1), time.Millisecond)
+			s.Follow(func() map[string]time.Time { return nil })
+			s.Queued("bus", fifo.Levels{})
+			s.StreamExpired(pods(), expired(100))
+			s.later(1)
+			one, first := gapIn(s, "pods", change.Gone, "100", "300")
+			other, second := gapIn(s, "nodes", change.Gone, "70", "300")
+			s.Watching(one, "300")
+			s.Watching(other, "300")
+			s.later(1)
+			mends(s, one, first)
+			mends(s, other, second)
+			s.later(60)
+		}, `
+00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0
+00:01:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
+00:02:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=2m5s attempts=126 streamsHeldUp=0 waiting=1250 waitingBytes=125000 spoolBytes=0
+00:02:31 WARN sinks hold streams up; the API server will have forgotten what changes meanwhile: bring them back, or give them queue.full: spool sinks=bus streams=2 resource=nodes historyLeft=2m29s
+00:03:20 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" waiting=1990 waitingBytes=199000 spoolBytes=0
+00:03:27 WARN gap: intermediate changes may be missing streams=2 gaps="[pods(gone 100-300: 5 replaced, 3 deleted) nodes(gone 70-300: 5 replaced, 3 deleted)]"`},
+	} {
+		t.Run(c.what, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { expectLog(t, c.script, c.want) }) })
+	}
+}
+
+// expectLog plays the script and compares the log with lines of time, level, text and attributes.
+func expectLog(t *testing.T, script func(stage), want string) {
+	t.Helper()
+	var log bytes.Buffer
+	s := stage{New(Options{
+		Streams: []change.Stream{pods(), {Resource: change.Resource{Version: "v1", Name: "nodes"}}}, Sinks: []string{"bus"}, Logger: slog.New(slog.DiscardHandler),
+		CountObjects: func(string) (int, error) { return 0, nil },
+	})}
+	s.Opened("bus", 0)
+	for _, stream := range s.Streams {
+		s.Watching(stream, "100")
+	}
+	s.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			a.Value = slog.StringValue(a.Value.Time().UTC().Format(time.TimeOnly))
+		}
+		return a
+	}}))
+	script(s)
+	got := strings.NewReplacer("time=", "", "level=", "").Replace(log.String())
+	var lines strings.Builder
+	for line := range strings.Lines(got) {
+		lines.WriteString("\n" + withoutQuotes(strings.TrimSpace(line)))
+	}
+	if lines.String() != want {
+		t.Errorf("the log says:%s\nwant:%s", lines.String(), want)
+	}
+}
+
+// withoutQuotes takes the line's text out of its quotes.
+func withoutQuotes(line string) string {
+	before, rest, _ := strings.Cut(line, " msg=")
+	if quoted, isQuoted := strings.CutPrefix(rest, `"`); isQuoted {
+		text, after, _ := strings.Cut(quoted, `"`)
+		return before + " " + text + after
+	}
+	return before + " " + rest
+}
