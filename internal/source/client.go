@@ -36,9 +36,10 @@ func (s Selection) String() string {
 
 // Client reads raw lists and watches. Its answers are JSON as the server wrote them.
 type Client struct {
-	rest   *rest.RESTClient
-	maxAge time.Duration  // of an answer that serves again
-	uid    shared[string] // of the cluster
+	rest    *rest.RESTClient
+	maxAge  time.Duration    // of an answer that serves again
+	uid     shared[string]   // of the cluster
+	reached shared[struct{}] // whether it answers
 }
 
 // maxHTTP1Streams is the most streams that get a connection each. HTTP/1.1 leaves a stalled watch's bytes to the

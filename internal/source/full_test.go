@@ -256,7 +256,7 @@ func TestWatchThatIsStoppedEndsAsItShould(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	read, write := io.Pipe()
 	s := NewStream(Config{Stream: pods(), Saved: at(100), ClusterUID: "epoch-1", Observer: NopObserver()})
-	d := &observedDecoder{&decoder{stream: s, body: read, frames: frame.NewReader(read, s.frameOptions())}, ctx, s}
+	d := &observedDecoder{decoder: &decoder{stream: s, body: read, frames: frame.NewReader(read, s.frameOptions())}, ctx: ctx, stream: s}
 	broken := errors.New("use of closed connection")
 	if err := write.CloseWithError(broken); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 	if options.ResourceVersion == "" { // the Reflector found its version unavailable
 		s.enqueue(change.Owed{Reason: change.Gone})
 	}
-	if err := s.reconcileDue(ctx); err != nil {
+	if err := s.beyondOutage(ctx, func() error { return s.reconcileDue(ctx) }); err != nil {
 		s.leaveGate()
 		return nil, err
 	}
@@ -86,7 +86,10 @@ func (s *Stream) watchAside(ctx context.Context, options metav1.ListOptions) (op
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		opened, err = s.watchForReflector(ctx, options)
+		err = s.beyondOutage(ctx, func() (err error) {
+			opened, err = s.watchForReflector(ctx, options)
+			return err
+		})
 	}()
 	<-done
 	return opened, err
@@ -134,7 +137,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		s.noteSilence(frames == 0 && orderly, took, asked)
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
-	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{d, ctx, s}, reporter), nil
+	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{decoder: d, ctx: ctx, stream: s}, reporter), nil
 }
 
 // mayWatch says whether no reconcile is due, and remembers how to end the watch when one becomes due.
@@ -150,10 +153,15 @@ type observedDecoder struct {
 	*decoder
 	ctx    context.Context // of the watch; it ends when the watch is stopped
 	stream *Stream
+	over   bool // the position is gone, and the Reflector is not told of it
 }
 
-// Decode is decoder.Decode. A watch that was stopped ends as it should: the Reflector opens the next one at once.
+// Decode is decoder.Decode. A watch that was stopped ends as it should: the Reflector opens the next one at once. So
+// does one whose position is gone, where that is no fault that repeats itself: what follows is read at once, too.
 func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
+	if d.over {
+		return "", nil, io.EOF
+	}
 	event, object, err := d.decoder.Decode()
 	switch {
 	case err != nil && d.ctx.Err() != nil:
@@ -166,8 +174,21 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 		failure := apierrors.FromObject(object)
 		d.stream.noteGone(failure)
 		d.stream.Observer.Failed(d.stream.stream, failure)
+		if d.over = isGone(failure) && d.stream.isFirstGone(); d.over {
+			return watch.Bookmark, &metav1.PartialObjectMetadata{}, nil // the Reflector takes this for a watch that works
+		}
 	}
 	return event, object, err
+}
+
+// isFirstGone says whether no other position was gone since a watch worked. The others are left to the Reflector's
+// backoff.
+func (s *Stream) isFirstGone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !s.goneAgain
+	s.goneAgain = true
+	return first
 }
 
 // noteGone makes a reconcile due where the error says that the position is unavailable.
@@ -186,6 +207,7 @@ const maxEmptyRuns = 5
 func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration) {
 	s.mu.Lock()
 	s.since = time.Now()
+	s.goneAgain = s.goneAgain && took < time.Second
 	switch {
 	case frames > 0 || took >= time.Second || !s.reconciles.isEmpty():
 		s.emptyRuns = 0

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -29,6 +30,8 @@ type apiServer struct {
 	deny func() (status int, body string)
 	// prepare, where set, changes the stream before it runs.
 	prepare func(*Stream)
+	// dial, where set, connects to the server.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// answer, where set, changes a list of one object.
 	answer func(page string) string
 	// list answers a list of more than one.
@@ -173,7 +176,7 @@ func (a *apiServer) startInto(line Line, r *recorder, saved change.Position) *St
 	a.t.Helper()
 	a.told = r
 	server := httptest.NewServer(a)
-	client, err := NewClient(&rest.Config{Host: server.URL}, 1)
+	client, err := NewClient(&rest.Config{Host: server.URL, Dial: a.dial}, 1)
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -143,9 +143,10 @@ type Stream struct {
 	standing  string      // where the server stood when it was asked last
 	stood     time.Time   // when that was
 	leave     func()      // the gate; nil outside of it
-	inexact   int         // so many lists in a row were not of the version that was asked for
-	brokenAt  string      // the position at which the last watch brought what cannot be read, "" where it did not
-	heard     time.Time   // when the last record in line was read; zero in a life that had none yet
+	retries   *wait.Backoff
+	inexact   int       // so many lists in a row were not of the version that was asked for
+	brokenAt  string    // the position at which the last watch brought what cannot be read, "" where it did not
+	heard     time.Time // when the last record in line was read; zero in a life that had none yet
 
 	minSilence time.Duration // of a watch that proves something
 	silentUpTo string        // the version that the last watch proved silence up to, "" for none
@@ -172,6 +173,7 @@ type Stream struct {
 	refused    error     // why the stream is not read any more; nil while it is
 	since      time.Time // answers of the server to earlier questions say nothing
 	emptyRuns  int       // watches in a row that the server ended at once with nothing
+	goneAgain  bool      // a position was gone, and no watch has worked since
 }
 
 // NewStream returns a stream that is not running.
@@ -181,6 +183,7 @@ func NewStream(config Config) *Stream {
 		cursor:     newCursor(config.Saved),
 		epoch:      config.ClusterUID,
 		minSilence: minSilence,
+		retries:    reflectorBackoff(),
 		stopWatch:  func() {},
 		turns:      newTurns(), moved: make(chan struct{}, 1),
 	}
@@ -222,7 +225,7 @@ func (s *Stream) Run(ctx context.Context, line Line) error {
 		Logger:          &discard,
 		Name:            s.stream.String(),
 		TypeDescription: s.stream.String(),
-		Backoff:         reflectorBackoff(),
+		Backoff:         s.retries,
 	})
 	reflector.RunWithContext(ctx)
 	s.listing.Wait()
