@@ -47,6 +47,13 @@
 //   - Idempotent delivery is fenced by an empty, aborted transaction (fence.go). Its markers make every partition know
 //     the new epoch, so a late batch of a killed process and an older exporter are refused. A transaction per batch
 //     would do the same for some round trips each. Tails are read behind the fence.
+//   - A request for a producer id takes the right also when a broker finds it in a socket after its sender has died, or
+//     has asked again (measured: Kafka 3.9 and 4.1). An epoch does not tell that from another exporter. The coordinator
+//     keeps the transaction timeout of the last request (KIP-664), so that is the sign (claim): who asks uses a common
+//     one, and who has got the right asks once more with its own. Where there is no other's sign for ten seconds, Open
+//     takes the right back, and then reads the tails. It is no lock: only epochs keep writers apart. Signs in a topic
+//     would need a topic that all exporters of the id know. To ask as the last owner only (KIP-360), whose epoch is
+//     saved, would give two exporters on copies of one state the same epoch.
 //   - The transactional id is claimed again twice a day, since coordinators forget ids after a week. Not covered are an
 //     owner that sleeps longer than producer.id.expiration.ms, and the rare open where the coordinator runs out of
 //     epochs.

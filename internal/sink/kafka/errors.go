@@ -141,6 +141,8 @@ func reason(err error) string {
 		return "unreplicated"
 	case errors.Is(err, errUndecided):
 		return "undecided"
+	case errors.Is(err, errUnsigned):
+		return "unsigned"
 	}
 	return wire.Reason(err)
 }

@@ -18,6 +18,7 @@ type right struct {
 	known    *known
 	producer wire.Producer
 	owner    wire.Producer // as which the sink had the transactional id last; NoProducer is that it never had
+	sign     time.Duration // the transaction timeout that says who it is
 	renewed  time.Time     // when it got it last
 	owned    bool          // the producer is the owner
 	inTx     bool          // a transaction may be open
@@ -32,9 +33,9 @@ func (r *right) enroll(ctx context.Context) error {
 		return r.enrollAnonymous(ctx)
 	}
 	verb := "open transactional id " + r.options.TransactionalID
-	began := r.now()
+	began, taking := r.now(), &claim{right: r}
 	err := r.persist(ctx, verb, func(ctx context.Context) error {
-		err := r.acquire(ctx)
+		err := taking.attempt(ctx)
 		if wire.Code(err) == codeNoCoordinator && r.options.Delivery == Idempotent && r.now().Sub(began) > r.tuning.coordinator {
 			return &sink.PermanentError{Err: wire.Explain(err)}
 		}
@@ -46,20 +47,6 @@ func (r *right) enroll(ctx context.Context) error {
 	}
 	r.withoutFence(err)
 	return r.enrollAnonymous(ctx)
-}
-
-// acquire asks once for the right to write, as the one who had it, so that a newer owner is not fenced by us (KIP-360).
-func (r *right) acquire(ctx context.Context) error {
-	producer, err := r.cluster.InitProducer(ctx, r.options.TransactionalID, r.tuning.transaction, r.owner)
-	switch {
-	case err == nil:
-		r.owner, r.owned, r.renewed = producer, true, r.now()
-		r.begin(producer)
-	case r.owner != wire.NoProducer() && wire.Classify(err) == wire.Fenced:
-		return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("open transactional id %s: another exporter has taken it over: stop it, or give each its own kafka.transactionalId: %w",
-			r.options.TransactionalID, err)}
-	}
-	return err
 }
 
 func (r *right) enrollAnonymous(ctx context.Context) error {
@@ -94,7 +81,7 @@ func (r *right) withoutFence(err error) {
 // renew asks for the right to write again. Where nobody answers, writing goes on: to the partitions the epoch is as
 // good as before.
 func (r *right) renew(ctx context.Context) error {
-	err := r.lingering(ctx, r.acquire)
+	err := r.lingering(ctx, r.keep)
 	switch {
 	case err == nil, ctx.Err() != nil, decided(err):
 		return err
@@ -177,7 +164,7 @@ func (r *right) raiseOwn(ctx context.Context, topics []*topic, partitions map[st
 			return err
 		}
 		r.again(err)
-		if err := r.persist(ctx, "open transactional id "+r.options.TransactionalID, r.acquire); err != nil {
+		if err := r.persist(ctx, "open transactional id "+r.options.TransactionalID, r.keep); err != nil {
 			return err
 		}
 	}
@@ -202,7 +189,7 @@ func (r *right) raiseEpoch(ctx context.Context, topics []*topic, partitions map[
 		err = r.persist(ctx, "fence the topics", func(ctx context.Context) error { return r.cluster.EndTransaction(ctx, tx, false) })
 	}
 	if err == nil {
-		err = r.persist(ctx, "fence the topics", r.acquire)
+		err = r.persist(ctx, "fence the topics", r.keep)
 	}
 	return err
 }

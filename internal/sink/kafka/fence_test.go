@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func TestI3NothingOfADeadExporterComesLate(t *testing.T) {
 			old.tuning.grace = 10 * time.Millisecond
 			open(t, old, "")
 			mark := mustWrite(t, old, states(topic, "1"))
-			late := ways.hold(t)
+			late := ways.hold(t, anyRequest)
 			given, giveUp := context.WithCancel(t.Context())
 			go func() {
 				late.await()
@@ -93,13 +94,24 @@ type held struct {
 	free    chan struct{} // closed to let it go
 	t       *testing.T
 	through sync.WaitGroup
+	only    int16 // the request with which a connection is held, or anyRequest
 }
 
-func (l *limbo) hold(t *testing.T) *held {
+const (
+	anyRequest     int16 = -1
+	initProducerID int16 = 22
+)
+
+// hold keeps what connections send from now on, each from the first such request.
+func (l *limbo) hold(t *testing.T, only int16) *held {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held = &held{sent: make(chan struct{}, 1), free: make(chan struct{}), t: t}
+	l.held = &held{sent: make(chan struct{}, 1), free: make(chan struct{}), t: t, only: only}
 	return l.held
+}
+
+func (h *held) takes(request []byte) bool {
+	return h.only == anyRequest || len(request) > 6 && int16(binary.BigEndian.Uint16(request[4:])) == h.only
 }
 
 func (h *held) await() {
@@ -140,7 +152,7 @@ func (l *limbo) forward(inside, broker net.Conn) {
 	for {
 		n, err := inside.Read(buffer)
 		l.mu.Lock()
-		if n > 0 && by == nil && l.held != nil {
+		if n > 0 && by == nil && l.held != nil && l.held.takes(buffer[:n]) {
 			by = l.held
 			by.through.Add(1)
 			defer by.through.Done()

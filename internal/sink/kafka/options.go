@@ -142,7 +142,8 @@ type tuning struct {
 	resend      time.Duration
 	gone        time.Duration // a topic that nobody knows for so long is deleted, and not new
 	replication time.Duration // how long one attempt waits for the replicas
-	transaction time.Duration // after which the coordinator aborts
+	transaction time.Duration // after which the coordinator aborts, at most
+	silence     time.Duration // how long the right may be taken by somebody who does not sign
 	coordinator time.Duration // how long idempotent delivery waits for a coordinator before it goes on without a fence
 	// after which the right to write is asked for again: coordinators forget ids after a week
 	// (transactional.id.expiration.ms)
@@ -159,7 +160,7 @@ type tuning struct {
 
 func defaultTuning() tuning {
 	return tuning{
-		grace: time.Second, resend: time.Hour, gone: 3 * time.Second, replication: time.Second, transaction: time.Minute,
+		grace: time.Second, resend: time.Hour, gone: 3 * time.Second, replication: time.Second, transaction: time.Minute, silence: 10 * time.Second,
 		coordinator: 30 * time.Second, renewal: 12 * time.Hour, closed: 10 * time.Second, look: time.Minute,
 		parallel: 32, readers: 4, bytes: 1 << 20, records: 10_000, fetch: 1 << 20, contents: 256 << 20,
 	}

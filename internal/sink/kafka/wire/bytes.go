@@ -135,6 +135,9 @@ func readFrame(r io.Reader, api protocol.ApiKey, serial int32) (protocol.Message
 
 func (o output) uvarint(v uint64) output { return binary.AppendUvarint(o, v) }
 
+// compact writes a string as flexible versions have it (KIP-482).
+func (o output) compact(v string) output { return append(o.uvarint(uint64(len(v))+1), v...) }
+
 func (i *input) uvarint() int {
 	v, n := binary.Uvarint(i.rest)
 	if i.err != nil || n <= 0 || v > 1<<31 {

@@ -38,42 +38,12 @@ func (c *Cluster) Identity(ctx context.Context, topic string) (Identity, error) 
 }
 
 func (c *Cluster) talkIdentity(rw io.ReadWriter, topic string) (protocol.Message, error) {
-	serial := c.serial.Add(1)
-	out := header(protocol.ApiVersions, 0, serial, c.options.ClientID)
-	out.finish(0)
-	if _, err := rw.Write(out); err != nil {
-		return nil, err
-	}
-	versions, err := readFrame(rw, protocol.ApiVersions, serial)
-	if err != nil || !knowsIdentity(versions.(*frame).body) {
-		return versions, err
-	}
-	serial = c.serial.Add(1)
-	out = header(protocol.Metadata, identityVersion, serial, c.options.ClientID).
-		int8(0).                        // no tags
-		int8(2).int64(0).int64(0).      // one topic, without an id
-		uvarint(uint64(len(topic)) + 1) //
-	out = append(out, topic...).int8(0). //
+	question := output(nil).
+		int8(2).int64(0).int64(0). // one topic, without an id
+		compact(topic).int8(0).    // no tags
 		// do not create it, nothing of the cluster, what the user may do, no tags
 		int8(0).int8(0).int8(1).int8(0)
-	out.finish(0)
-	if _, err := rw.Write(out); err != nil {
-		return nil, err
-	}
-	return readFrame(rw, protocol.Metadata, serial)
-}
-
-// knowsIdentity reads an answer to ApiVersions, version 0.
-func knowsIdentity(body []byte) bool {
-	in := &input{rest: body}
-	in.int16() // error
-	for range in.count(6) {
-		api, _, most := in.int16(), in.int16(), in.int16()
-		if api == int16(protocol.Metadata) {
-			return in.err == nil && most >= identityVersion
-		}
-	}
-	return false
+	return c.talkFlexible(rw, protocol.Metadata, identityVersion, question)
 }
 
 // readIdentity reads an answer of Metadata, version 10, about one topic.

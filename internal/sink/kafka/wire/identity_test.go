@@ -3,6 +3,7 @@ package wire
 import (
 	"testing"
 
+	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kubecdc/kubecdc/test/kafka"
@@ -49,10 +50,10 @@ func TestIdentityOfOldBrokersIsUnknown(t *testing.T) {
 	if unknownOperations.Lacks(Read) {
 		t.Error("an operation is said to be missing where nothing is known")
 	}
-	if knowsIdentity([]byte{0, 0, 0, 0, 0, 1, 0, 3, 0, 0, 0, 8}) || knowsIdentity(nil) {
+	if knows([]byte{0, 0, 0, 0, 0, 1, 0, 3, 0, 0, 0, 8}, protocol.Metadata, identityVersion) || knows(nil, protocol.Metadata, identityVersion) {
 		t.Error("Metadata up to version 8 is taken for one with ids")
 	}
-	if !knowsIdentity([]byte{0, 0, 0, 0, 0, 1, 0, 3, 0, 0, 0, 10}) {
+	if !knows([]byte{0, 0, 0, 0, 0, 1, 0, 3, 0, 0, 0, 10}, protocol.Metadata, identityVersion) {
 		t.Error("Metadata up to version 10 is taken for one without ids")
 	}
 }

@@ -1,0 +1,151 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// TestI3I10ALateRequestOfADeadExporterTakesNothing: an exporter is killed while a broker has its request for a producer
+// id in a socket. Its successor has opened and written when the broker finds the request, which then takes the
+// transactional id. That is no second exporter: the successor goes on, and each record is there once.
+func TestI3I10ALateRequestOfADeadExporterTakesNothing(t *testing.T) {
+	kafkatest.RequireReal(t)
+	cluster := broker.Get(t)
+	for _, c := range []struct {
+		name, delivery string
+		ongoing        bool
+	}{
+		{"idempotent", Idempotent, false},
+		{"between transactions", Transactional, false},
+		{"in a transaction", Transactional, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			options := testOptions(t, cluster, 1)
+			options.Delivery = c.delivery
+			topic := options.Topics[0]
+			late := dyingRequest(t, options)
+			s := newTestSink(t, options)
+			s.tuning.silence = 0
+			open(t, s, "")
+			mark := mustWrite(t, s, messagesOf(topic, 5))
+			if c.ongoing {
+				leaveOpen(t, s, messagesOf(topic, 10)[5:])
+				s.opened = true
+			}
+			if !c.ongoing {
+				open(t, s, mark) // which waits until the last one has ended: requests that come before are put off
+			}
+			late.release()
+			s.tuning.renewal = 0
+			_, err := s.Write(t.Context(), messagesOf(topic, 10)[5:])
+			var permanent *sink.PermanentError
+			if err == nil || errors.As(err, &permanent) {
+				t.Fatalf("Write behind the late request: %v, want an error that Open answers", err)
+			}
+			mark, _, err = rewrite(t, s, mark, messagesOf(topic, 10)[5:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustWrite(t, s, messagesOf(topic, 15)[10:])
+			cluster.AwaitTransactions(t, topic)
+			sameSet(t, "topic", storedIDs(t, cluster, topic), idsOf(messagesOf("", 15)))
+			if known := open(t, newTestSink(t, options), mark); len(known) != 5 {
+				t.Errorf("the next life finds %q behind the mark", known)
+			}
+		})
+	}
+}
+
+// dyingRequest is the request for a producer id of an exporter that is killed while it waits for the answer.
+func dyingRequest(t *testing.T, options Options) *held {
+	t.Helper()
+	var ways limbo
+	options.Wire.Dial = ways.dial
+	dying := newTestSink(t, options)
+	dying.tuning.grace = 10 * time.Millisecond
+	late := ways.hold(t, initProducerID)
+	given, giveUp := context.WithCancel(t.Context())
+	go func() {
+		late.await()
+		giveUp()
+	}()
+	if _, err := sinktest.Open(given, dying, ""); !errors.Is(err, context.Canceled) {
+		t.Fatalf("an Open that nobody answers: %v", err)
+	}
+	dying.cluster.Close() // as a kill does it, without a word
+	dying.cluster = nil
+	return late
+}
+
+// TestI10WhoIsStartingIsWaitedFor: another exporter has asked for the right, and shows a moment later that it lives.
+func TestI10WhoIsStartingIsWaitedFor(t *testing.T) {
+	kafkatest.RequireReal(t)
+	cluster := broker.Get(t)
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) {
+			options := testOptions(t, cluster, 1)
+			options.Delivery = delivery
+			younger := newTestSink(t, options)
+			signs := false
+			waiting := options
+			waiting.Retry = func(reason string, _ error) {
+				if reason == "unsigned" && !signs {
+					signs = true
+					open(t, younger, "")
+				}
+			}
+			older := newTestSink(t, waiting)
+			older.tuning.silence = limit
+			open(t, older, "")
+			mark := mustWrite(t, older, nil)
+			starting, err := connected(t, younger).InitProducer(t.Context(), options.TransactionalID, younger.tuning.unsigned(), wire.NoProducer())
+			if err != nil {
+				t.Fatal(err)
+			}
+			younger.right.owner, younger.right.sign = starting, younger.tuning.sign()
+			_, err = sinktest.Open(t.Context(), older, mark)
+			var permanent *sink.PermanentError
+			if !signs || !errors.As(err, &permanent) || !permanent.Fenced {
+				t.Errorf("the older one's Open: %v, want that it was taken over", err)
+			}
+			mustWrite(t, younger, messagesOf(options.Topics[0], 5))
+		})
+	}
+}
+
+// TestI10OldBrokersDoNotSayWhoTookTheRight, so that it was another exporter is assumed, and the error says what else it
+// may have been.
+func TestI10OldBrokersDoNotSayWhoTookTheRight(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V2_8_0()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	options := Options{Wire: wire.Options{Brokers: fake.ListenAddrs()}, Topics: []string{"t"}, TransactionalID: "id", Delivery: Transactional}
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mark := mustWrite(t, s, nil)
+	fake.ControlKey(int16(kmsg.InitProducerID), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		answer := r.ResponseKind().(*kmsg.InitProducerIDResponse)
+		answer.ErrorCode = kerr.ProducerFenced.Code
+		return answer, nil, true
+	})
+	_, err = sinktest.Open(t.Context(), s, mark)
+	var permanent *sink.PermanentError
+	if !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "another exporter has taken it over") || !strings.Contains(err.Error(), "start this one again") {
+		t.Errorf("Open: %v", err)
+	}
+}

@@ -1,0 +1,52 @@
+package wire
+
+import (
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go/protocol"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// TestTransactionTimeoutIsThatOfTheLast who got a producer, and not of a request that only aborted a transaction.
+func TestTransactionTimeoutIsThatOfTheLast(t *testing.T) {
+	kafka.RequireReal(t)
+	real := secured.Get(t)
+	c := open(t, Options{Brokers: real.Brokers()})
+	w := newWriter(t, c, made(t, c, 1, nil), topicName(t))
+	ask := func(want time.Duration) {
+		t.Helper()
+		got, err := settle(t.Context(), func() (time.Duration, error) { return c.TransactionTimeout(t.Context(), topicName(t)) })
+		if err != nil || got != want {
+			t.Errorf("got %s, %v; want %s", got, err, want)
+		}
+	}
+	ask(time.Minute)
+	if err := w.add(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.InitProducer(t.Context(), topicName(t), time.Second, NoProducer()); Code(err) != 51 {
+		t.Fatalf("in a transaction: %v, want code 51", err)
+	}
+	ask(time.Minute)
+	if _, err := settle(t.Context(), func() (Producer, error) {
+		return c.InitProducer(t.Context(), topicName(t), time.Second, NoProducer())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ask(time.Second)
+	if _, err := c.TransactionTimeout(t.Context(), "nobody has this"); Code(err) != 105 {
+		t.Errorf("of an id that nobody has: %v, want code 105", err)
+	}
+	if _, err := c.transactionTimeout(1, "id", &frame{api: protocol.ApiVersions}); Code(err) != codeUnsupportedVersion || Classify(err) != Fatal {
+		t.Errorf("of an old broker: %v, want code 35", err)
+	}
+}
+
+func FuzzReadTransaction(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 0, 0, 2, 0, 0, 2, 'i', 6, 'E', 'm', 'p', 't', 'y', 0, 0, 4, 0})
+	f.Fuzz(func(_ *testing.T, body []byte) {
+		_, _, _, _ = readTransaction(body)
+	})
+}
