@@ -6,7 +6,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// agenda is what is due of one kind: what ends the watch, or what is read beside it. It is pure; Stream.mu guards it.
+// agenda is what is due of one kind: what ends the watch, or what is read beside it. It is pure; a schedule guards it.
 type agenda struct {
 	due     []change.Owed
 	running int // so many of the first are being run

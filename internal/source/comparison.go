@@ -17,7 +17,7 @@ func (r *reading) isComparison() bool { return !r.due[0].Reason.Full() }
 
 // compareAll begins a comparison. Where another history is due, it has nothing to compare with.
 func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
-	if s.awaits(change.Epoch) && s.cursor.position.ResourceVersion != "" {
+	if s.schedule.awaits(change.Epoch) && s.cursor.position.ResourceVersion != "" {
 		s.goesOn = false
 		return nil
 	}
@@ -37,9 +37,7 @@ func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
 		s.proof = proof{} // it is behind the gap
 	}
 	s.goesOn, r.announced = false, true
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.snapshots.first(owed)
+	s.schedule.compare(owed)
 	return nil
 }
 

@@ -66,13 +66,13 @@ func (d *decoder) take(f *frame.Frame) (first bool) {
 	s.turns.take()
 	defer s.turns.give()
 	d.count++
-	if f.Type == frame.Error || d.closed || s.isDue() {
+	if f.Type == frame.Error || d.closed || s.schedule.isDue() {
 		return d.count == 1
 	}
 	if err := d.push(f); err != nil && d.ctx.Err() == nil {
 		err = s.refuse(d.ctx, err)
 		s.Observer.Failed(s.stream, err)
-		s.enqueue(change.Owed{Reason: change.Stale})
+		s.schedule.add(change.Owed{Reason: change.Stale})
 	}
 	return d.count == 1
 }

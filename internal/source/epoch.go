@@ -27,7 +27,7 @@ func (s *Stream) checkServer(ctx context.Context) error {
 	}
 	if uid != s.ClusterUID {
 		s.ClusterUID = uid
-		s.enqueue(change.Owed{Reason: change.Epoch})
+		s.schedule.add(change.Owed{Reason: change.Epoch})
 		return nil
 	}
 	return s.checkServerVersion(ctx)
@@ -41,7 +41,7 @@ func (s *Stream) checkServerVersion(ctx context.Context) error {
 		return err
 	}
 	if change.CompareVersions(now, s.cursor.position.ResourceVersion) < 0 || s.suspect.Load() && s.isOtherHistory(ctx) {
-		s.enqueue(change.Owed{Reason: change.Epoch})
+		s.schedule.add(change.Owed{Reason: change.Epoch})
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (s *Stream) prove(rec *change.Record) {
 // the restored one, it cannot tell, and the next resync finds what differs.
 func (s *Stream) isOtherHistory(ctx context.Context) bool {
 	p, at := s.proof, s.cursor.position.ResourceVersion
-	if p.version == "" || s.isDue() {
+	if p.version == "" || s.schedule.isDue() {
 		return false
 	}
 	object, found, version, err := s.Client.look(ctx, s, p.key, at)

@@ -229,26 +229,26 @@ func TestRequestsThatWaitAreOne(t *testing.T) {
 	}
 	s.Request(owed(change.Requested, "lake", 0), owed(change.Lost, "bus", 0), owed(change.Requested, "bus", 0))
 	s.Request(owed(change.Requested, "lake", 1))
-	s.enqueue(change.Owed{Reason: change.Gone})
+	s.schedule.add(change.Owed{Reason: change.Gone})
 	check := func(what string, got []change.Owed, want ...change.Owed) {
 		t.Helper()
 		if !slices.Equal(got, want) {
 			t.Errorf("%s is %+v, want %+v", what, got, want)
 		}
 	}
-	check("reconcile", s.begin(), change.Owed{Reason: change.Gone})
+	check("reconcile", s.schedule.begin(), change.Owed{Reason: change.Gone})
 	running := []change.Owed{owed(change.Requested, "lake", 1), owed(change.Requested, "bus", 0)}
-	check("first", s.snapshots.begin(), running...)
+	check("first", s.schedule.snapshots.begin(), running...)
 	s.Request(running...)                        // they run
 	s.Request(owed(change.Requested, "lake", 2)) // this one does not
-	s.snapshots.done(false)
-	check("second", s.snapshots.begin(), owed(change.Lost, "bus", 0))
-	s.snapshots.done(true)
-	check("second again", s.snapshots.begin(), owed(change.Lost, "bus", 0))
-	s.snapshots.done(false)
-	check("last", s.snapshots.begin(), owed(change.Requested, "lake", 2))
-	s.snapshots.done(false)
-	check("rest", s.snapshots.begin())
+	s.schedule.snapshots.done(false)
+	check("second", s.schedule.snapshots.begin(), owed(change.Lost, "bus", 0))
+	s.schedule.snapshots.done(true)
+	check("second again", s.schedule.snapshots.begin(), owed(change.Lost, "bus", 0))
+	s.schedule.snapshots.done(false)
+	check("last", s.schedule.snapshots.begin(), owed(change.Requested, "lake", 2))
+	s.schedule.snapshots.done(false)
+	check("rest", s.schedule.snapshots.begin())
 }
 
 // Were the end of a watch that was stopped for a resync a failure, the Reflector would wait before it opens the next.

@@ -36,7 +36,7 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 	s.listing.Add(1)
 	defer s.listing.Done()
 	if options.ResourceVersion == "" { // the Reflector found its version unavailable
-		s.enqueue(change.Owed{Reason: change.Gone})
+		s.schedule.add(change.Owed{Reason: change.Gone})
 	}
 	if err := s.beyondOutage(ctx, func() error { return s.reconcileDue(ctx) }); err != nil {
 		s.leaveGate()
@@ -51,24 +51,24 @@ func (s *Stream) reconcileDue(ctx context.Context) error {
 		s.fail(ctx, refused)
 		return refused
 	}
-	if s.isDue() {
-		s.stopReader()
+	if s.schedule.isDue() {
+		s.schedule.stopReader()
 	}
-	for s.isDue() {
+	for s.schedule.isDue() {
 		err := s.enterGate(ctx)
 		if err == nil {
 			err = s.checkServer(ctx)
 		}
 		if err == nil {
-			err = s.reconcile(ctx, s.begin()[0])
-			s.done(err != nil)
+			err = s.reconcile(ctx, s.schedule.begin()[0])
+			s.schedule.done(err != nil)
 		}
 		if err != nil {
 			err = s.refuse(ctx, err)
 			s.fail(ctx, err)
 			return err
 		}
-		if s.isDue() {
+		if s.schedule.isDue() {
 			s.leaveGate() // others have their turn
 		}
 	}
@@ -115,7 +115,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	}
 	run := ctx
 	ctx, stop := context.WithCancel(run)
-	if !s.mayWatch(stop) {
+	if !s.schedule.mayWatch(stop) {
 		stop()
 		return nil, errReconcileDue()
 	}
@@ -130,7 +130,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	s.Observer.Watching(s.stream, from)
 	asked := s.standing
 	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.frameOptions()), number: s.opened(), began: time.Now()}
-	s.letRead(run)
+	s.schedule.letRead(run)
 	d.ended = func(frames int, orderly bool, took time.Duration) {
 		stop()
 		s.watchEnded(frames, orderly, took)
@@ -138,14 +138,6 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{decoder: d, ctx: ctx, stream: s}, reporter), nil
-}
-
-// mayWatch says whether no reconcile is due, and remembers how to end the watch when one becomes due.
-func (s *Stream) mayWatch(stop context.CancelFunc) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stopWatch = stop
-	return s.reconciles.isEmpty()
 }
 
 // observedDecoder is a decoder that notes what went wrong before the Reflector handles it.
@@ -194,7 +186,7 @@ func (s *Stream) isFirstGone() bool {
 // noteGone makes a reconcile due where the error says that the position is unavailable.
 func (s *Stream) noteGone(err error) {
 	if isGone(err) {
-		s.enqueue(change.Owed{Reason: change.Gone})
+		s.schedule.add(change.Owed{Reason: change.Gone})
 	}
 }
 
@@ -205,11 +197,12 @@ const maxEmptyRuns = 5
 // watchEnded counts the watches that the server ends at once with nothing. One that was cut off tells nothing of the
 // position: it neither counts nor begins the count anew.
 func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration) {
+	due := s.schedule.isDue()
 	s.mu.Lock()
 	s.since = time.Now()
 	s.goneAgain = s.goneAgain && took < time.Second
 	switch {
-	case frames > 0 || took >= time.Second || !s.reconciles.isEmpty():
+	case frames > 0 || took >= time.Second || due:
 		s.emptyRuns = 0
 	case orderly:
 		s.emptyRuns++
@@ -220,7 +213,7 @@ func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration) {
 	}
 	s.mu.Unlock()
 	if stale {
-		s.enqueue(change.Owed{Reason: change.Stale})
+		s.schedule.add(change.Owed{Reason: change.Stale})
 	}
 }
 

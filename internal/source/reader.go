@@ -11,12 +11,24 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// reader gives snapshots beside the watch, in a goroutine of its own while there are any. Stream.mu guards it. The
+// reader gives snapshots beside the watch, in a goroutine of its own while there are any. The schedule guards it. The
 // zero value is no reader.
 type reader struct {
 	stop context.CancelFunc // nil where none runs
 	over chan struct{}      // closed when it is over
 	cut  func()             // ends the snapshot that is read, at the end of a turn: see withdraw.go
+}
+
+// start begins to read.
+func (r *reader) start(ctx context.Context, read func(context.Context)) {
+	ctx, stop := context.WithCancel(ctx)
+	over := make(chan struct{})
+	*r = reader{stop: stop, over: over}
+	go func() {
+		defer close(over)
+		defer stop()
+		read(ctx)
+	}()
 }
 
 // end makes the reader end, if there is one.
@@ -26,71 +38,19 @@ func (r *reader) end() {
 	}
 }
 
-// wakeReader begins to read where a snapshot is due and none is read. The first one waits for the first watch: it must
-// not cost the position. The caller holds mu.
-func (s *Stream) wakeReader() {
-	if s.reader.stop != nil || s.aside == nil || s.snapshots.isEmpty() {
-		return
-	}
-	ctx, stop := context.WithCancel(s.aside)
-	over := make(chan struct{})
-	s.reader = reader{stop: stop, over: over}
-	go func() {
-		defer close(over)
-		defer stop()
-		s.readSnapshots(ctx)
-	}()
-}
-
-// letRead says that snapshots may be read beside the watch that was opened, for as long as ctx lives.
-func (s *Stream) letRead(ctx context.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.aside = ctx
-	s.wakeReader()
-}
-
-// stopReader returns when nobody reads beside the watch.
-func (s *Stream) stopReader() {
-	s.mu.Lock()
-	s.aside = nil
-	s.reader.end()
-	over := s.reader.over
-	s.mu.Unlock()
-	if over != nil {
-		<-over
-	}
-}
-
 // readSnapshots gives all snapshots that are due.
 func (s *Stream) readSnapshots(ctx context.Context) {
 	for {
 		one, end := context.WithCancel(ctx)
-		owed := s.beginSnapshots(ctx, func() { go s.cutOff(one, end) })
+		owed := s.schedule.beginRead(ctx, func() { go s.cutOff(one, end) })
 		if owed == nil {
 			end()
 			return
 		}
 		err := s.giveSnapshot(ctx, one, owed)
 		end()
-		s.mu.Lock()
-		s.snapshots.done(err != nil)
-		s.mu.Unlock()
+		s.schedule.doneRead(err != nil)
 	}
-}
-
-// beginSnapshots returns those that are due first, nil where the reader is over. Until the next ones cut ends them.
-func (s *Stream) beginSnapshots(ctx context.Context, cut func()) (owed []change.Owed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ctx.Err() == nil {
-		owed = s.snapshots.begin()
-	}
-	if owed == nil {
-		s.reader.stop, cut = nil, nil
-	}
-	s.reader.cut = cut
-	return owed
 }
 
 // giveSnapshot gives one snapshot. It goes on behind failures, without another begin, until one ends, which is within
@@ -194,7 +154,5 @@ func (r *reading) refuseAside(ctx context.Context, err error) {
 	err = r.refuse(ctx, err)
 	turn()
 	r.Observer.Failed(r.stream, err)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stopWatch()
+	r.schedule.endWatch()
 }

@@ -185,9 +185,7 @@ func (r *reading) checkCluster(ctx context.Context) error {
 		return nil
 	}
 	r.doubt()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stopWatch() // whoever opens the next one finds out
+	r.schedule.endWatch()
 	return errOtherCluster
 }
 

@@ -29,7 +29,7 @@ func (s *Stream) reconcile(ctx context.Context, owed change.Owed) error {
 	if s.beside = nil; owed.Reason.Beside() {
 		return s.compareAll(ctx, owed)
 	}
-	s.dropComparison()
+	s.schedule.dropComparison()
 	for range maxRestarts {
 		err := s.countInexact(s.reconcileOnce(ctx, owed))
 		switch {

@@ -164,16 +164,13 @@ type Stream struct {
 
 	moved chan struct{} // buffered 1: the watch has moved, and the reader may wait for that
 
-	mu         sync.Mutex // guards the following
-	reconciles agenda     // for all sinks, before the next watch
-	snapshots  agenda     // for some, beside it
-	reader     reader
-	aside      context.Context // of a reader; nil while none may begin
-	stopWatch  context.CancelFunc
-	refused    error     // why the stream is not read any more; nil while it is
-	since      time.Time // answers of the server to earlier questions say nothing
-	emptyRuns  int       // watches in a row that the server ended at once with nothing
-	goneAgain  bool      // a position was gone, and no watch has worked since
+	schedule schedule
+
+	mu        sync.Mutex // guards the following
+	refused   error      // why the stream is not read any more; nil while it is
+	since     time.Time  // answers of the server to earlier questions say nothing
+	emptyRuns int        // watches in a row that the server ended at once with nothing
+	goneAgain bool       // a position was gone, and no watch has worked since
 }
 
 // NewStream returns a stream that is not running.
@@ -184,25 +181,25 @@ func NewStream(config Config) *Stream {
 		epoch:      config.ClusterUID,
 		minSilence: minSilence,
 		retries:    reflectorBackoff(),
-		stopWatch:  func() {},
 		turns:      newTurns(), moved: make(chan struct{}, 1),
 	}
+	s.schedule = newSchedule(s.readSnapshots)
 	sameCluster := change.ClusterOf(config.Saved.Epoch) == config.ClusterUID
 	if sameCluster {
 		s.epoch = config.Saved.Epoch
 	}
 	switch {
 	case config.Saved.ResourceVersion == "" && !s.isEmpty(): // an initial snapshot whose version nobody saved
-		s.reconciles.add(change.Owed{Reason: change.Stale})
+		s.schedule.add(change.Owed{Reason: change.Stale})
 	case config.Saved.ResourceVersion == "":
-		s.reconciles.add(change.Owed{Reason: change.Initial})
+		s.schedule.add(change.Owed{Reason: change.Initial})
 	case !sameCluster:
-		s.reconciles.add(change.Owed{Reason: change.Epoch})
+		s.schedule.add(change.Owed{Reason: change.Epoch})
 	case config.Saved.GoesOn(config.Selection.String()):
 		s.goesOn = true
-		s.reconciles.add(change.Owed{Reason: reasonOf(config.Saved)})
+		s.schedule.add(change.Owed{Reason: reasonOf(config.Saved)})
 	case config.Saved.Selector != config.Selection.String():
-		s.reconciles.add(change.Owed{Reason: change.Stale})
+		s.schedule.add(change.Owed{Reason: change.Stale})
 	}
 	return s
 }
@@ -214,6 +211,9 @@ func reasonOf(position change.Position) change.Reason {
 	}
 	return change.Stale
 }
+
+// Request asks for full snapshots, each for one sink. It returns at once; a reader gives them beside the watch.
+func (s *Stream) Request(owed ...change.Owed) { s.schedule.add(owed...) }
 
 // Run reads until ctx ends. It starts the Reflector's goroutines and returns when they are gone.
 func (s *Stream) Run(ctx context.Context, line Line) error {
@@ -229,7 +229,7 @@ func (s *Stream) Run(ctx context.Context, line Line) error {
 	})
 	reflector.RunWithContext(ctx)
 	s.listing.Wait()
-	s.stopReader()
+	s.schedule.stopReader()
 	s.leaveGate()
 	return nil
 }

@@ -42,7 +42,7 @@ func (s *Stream) noteBroken(err error) {
 		s.brokenAt = at
 	default:
 		s.brokenAt = ""
-		s.enqueue(change.Owed{Reason: change.Stale})
+		s.schedule.add(change.Owed{Reason: change.Stale})
 	}
 }
 

@@ -9,13 +9,7 @@ import (
 
 // Withdraw makes full snapshots due no more. One that is read is over soon, and has no end. Others that share its list
 // begin anew.
-func (s *Stream) Withdraw(owed ...change.Owed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.snapshots.drop(owed) && s.reader.cut != nil {
-		s.reader.cut()
-	}
-}
+func (s *Stream) Withdraw(owed ...change.Owed) { s.schedule.withdraw(owed) }
 
 // cutOff ends one snapshot while nobody has the turn: what is told of an object is told whole.
 func (s *Stream) cutOff(one context.Context, end context.CancelFunc) {
