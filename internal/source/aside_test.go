@@ -48,7 +48,7 @@ func TestI6MoreMissedDeletesThanMayWaitAreToldWhenTheWatchWasSilent(t *testing.T
 	server := script(t, 100)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "") }
 	server.watch = func(_ url.Values, w *watchWriter) { w.hold() }
-	server.prepare = func(s *Stream) { s.minSilence = 10 * time.Millisecond }
+	server.prepare = func(s *Stream) { s.silence.least = 10 * time.Millisecond }
 	r := newRecorder()
 	for i := range maxPassed + 1 {
 		key := change.Key{Namespace: "n", Name: strconv.Itoa(i)}

@@ -80,7 +80,7 @@ func (d *decoder) take(f *frame.Frame) (first bool) {
 func (d *decoder) push(f *frame.Frame) error {
 	s := d.stream
 	// it moves the position in line, behind the records before it
-	if s.bookmarked = s.bookmarked || f.Type == frame.Bookmark; f.Type == frame.Bookmark {
+	if s.silence.bookmarked = s.silence.bookmarked || f.Type == frame.Bookmark; f.Type == frame.Bookmark {
 		version := f.Object.ResourceVersion
 		if !change.IsVersion(version) {
 			return s.unordered("a bookmark has the resourceVersion %.40q", version)

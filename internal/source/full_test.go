@@ -75,7 +75,7 @@ func TestI4ResyncBetweenRecordsOfOneVersionLosesNone(t *testing.T) {
 	server := script(t, 300)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "") }
 	r := newRecorder("b 20") // a was deleted at 100
-	server.prepare = func(s *Stream) { s.minSilence = 10 * time.Millisecond }
+	server.prepare = func(s *Stream) { s.silence.least = 10 * time.Millisecond }
 	server.start(r, saved).Request(resync("lake")...)
 	r.wait(t, "snapshot.end 100 resync to lake")
 	if lines := strings.Join(r.lines, "\n"); strings.Count(lines, "deleted b") != 1 {

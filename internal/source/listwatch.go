@@ -120,7 +120,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		return nil, errReconcileDue()
 	}
 	from := s.cursor.resume()
-	body, err := s.Client.watch(ctx, s, from, s.watchTime(options.TimeoutSeconds))
+	body, err := s.Client.watch(ctx, s, from, s.silence.limit(options.TimeoutSeconds))
 	if err != nil {
 		stop()
 		s.noteGone(err)
@@ -133,8 +133,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	s.schedule.letRead(run)
 	d.ended = func(frames int, orderly bool, took time.Duration) {
 		stop()
-		s.watchEnded(frames, orderly, took)
-		s.noteSilence(frames == 0 && orderly, took, asked)
+		s.watchEnded(frames, orderly, took, asked)
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{decoder: d, ctx: ctx, stream: s}, reporter), nil
@@ -166,21 +165,11 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 		failure := apierrors.FromObject(object)
 		d.stream.noteGone(failure)
 		d.stream.Observer.Failed(d.stream.stream, failure)
-		if d.over = isGone(failure) && d.stream.isFirstGone(); d.over {
+		if d.over = isGone(failure) && d.stream.endings.isFirstGone(); d.over {
 			return watch.Bookmark, &metav1.PartialObjectMetadata{}, nil // the Reflector takes this for a watch that works
 		}
 	}
 	return event, object, err
-}
-
-// isFirstGone says whether no other position was gone since a watch worked. The others are left to the Reflector's
-// backoff.
-func (s *Stream) isFirstGone() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := !s.goneAgain
-	s.goneAgain = true
-	return first
 }
 
 // noteGone makes a reconcile due where the error says that the position is unavailable.
@@ -190,31 +179,13 @@ func (s *Stream) noteGone(err error) {
 	}
 }
 
-// maxEmptyRuns is how many watches may end at once with nothing before the position is held to be stale: a server
-// without a watch cache can answer a version that it does not have with an empty stream.
-const maxEmptyRuns = 5
-
-// watchEnded counts the watches that the server ends at once with nothing. One that was cut off tells nothing of the
-// position: it neither counts nor begins the count anew.
-func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration) {
-	due := s.schedule.isDue()
-	s.mu.Lock()
-	s.since = time.Now()
-	s.goneAgain = s.goneAgain && took < time.Second
-	switch {
-	case frames > 0 || took >= time.Second || due:
-		s.emptyRuns = 0
-	case orderly:
-		s.emptyRuns++
-	}
-	stale := s.emptyRuns >= maxEmptyRuns
-	if stale {
-		s.emptyRuns = 0
-	}
-	s.mu.Unlock()
-	if stale {
+// watchEnded takes a watch that ended, which began when the server stood at the version.
+func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration, version string) {
+	s.forgetAnswers()
+	if s.endings.ended(frames, orderly, took, s.schedule.isDue()) {
 		s.schedule.add(change.Owed{Reason: change.Stale})
 	}
+	s.silence.note(frames == 0 && orderly, took, version)
 }
 
 // fail tells the observer, unless the failure is only our own stop.

@@ -56,17 +56,3 @@ func TestI4APositionThatIsGoneIsReadBeyondAtOnce(t *testing.T) {
 	server.start(r, at(100))
 	r.wait(t, "updated a 301")
 }
-
-// A server that forgets each position at once is not asked without end.
-func TestOnlyTheFirstOfPositionsThatAreGoneIsReadBeyondAtOnce(t *testing.T) {
-	s := NewStream(Config{Saved: at(100)})
-	if !s.isFirstGone() || s.isFirstGone() {
-		t.Error("the second is taken for the first, or the first is not")
-	}
-	if s.watchEnded(1, true, time.Millisecond); s.isFirstGone() {
-		t.Error("a watch that was short is taken for one that worked")
-	}
-	if s.watchEnded(1, true, time.Second); !s.isFirstGone() {
-		t.Error("a watch that worked is not")
-	}
-}

@@ -16,38 +16,12 @@ import (
 // that is cut off from etcd, the list alone does not show what was made and deleted. Then it is the version that the
 // server had when the watch began.
 
-// unmarkedShare is which part of the Reflector's 5 to 10 minutes a watch takes that may have no bookmarks: an API
-// server keeps at least 5 minutes of Events (--etcd-compaction-interval), and the position of a quiet one is as old as
-// the watch.
-const unmarkedShare = 3
-
-// minSilence is how long a watch must have been silent: whatever was under way when it began has come by then.
-const minSilence = time.Minute
-
 // proofDrain is how long a proof waits for the sinks, so that the inventory is that of the position.
 const proofDrain = time.Second
 
-// watchTime is the time limit of the next watch in seconds.
-func (s *Stream) watchTime(asked *int64) *int64 {
-	if asked == nil || s.bookmarked {
-		return asked
-	}
-	short := max(1, *asked/unmarkedShare)
-	return &short
-}
-
-// noteSilence remembers up to where a watch proved silence that began when the server stood at the version.
-func (s *Stream) noteSilence(silent bool, took time.Duration, version string) {
-	s.silentUpTo = ""
-	if silent && took >= s.minSilence {
-		s.silentUpTo = version
-	}
-}
-
 // moveQuiet moves the position of a stream that was silent, where it is proven that it is quiet.
 func (s *Stream) moveQuiet(ctx context.Context) error {
-	version := s.silentUpTo
-	s.silentUpTo = ""
+	version := s.silence.take()
 	if version == "" || change.CompareVersions(version, s.cursor.position.ResourceVersion) <= 0 || !s.isUnchanged(ctx, version) {
 		return nil
 	}

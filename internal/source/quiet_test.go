@@ -15,7 +15,7 @@ import (
 // quietServer has no bookmarks, and forgets what is below 200 as soon as a watch has ended.
 func quietServer(t *testing.T, end func(w *watchWriter), items ...string) *apiServer {
 	server := script(t, 200)
-	server.prepare = func(s *Stream) { s.minSilence = 0 }
+	server.prepare = func(s *Stream) { s.silence.least = 0 }
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(205, "", items...) }
 	watches := 0
 	server.watch = func(q url.Values, w *watchWriter) {
@@ -100,11 +100,11 @@ func TestI4AWatchWasNoLongerSilentThanItLived(t *testing.T) {
 func TestOnlyWatchesThatMayHaveNoBookmarksAreShort(t *testing.T) {
 	s := NewStream(Config{Stream: pods(), Observer: NopObserver(), Inventory: newRecorder()})
 	asked := int64(600)
-	if got := s.watchTime(&asked); *got != 200 {
+	if got := s.silence.limit(&asked); *got != 200 {
 		t.Errorf("a watch takes %d s, want 200", *got)
 	}
-	s.bookmarked = true
-	if got := s.watchTime(&asked); *got != 600 || s.watchTime(nil) != nil {
+	s.silence.bookmarked = true
+	if got := s.silence.limit(&asked); *got != 600 || s.silence.limit(nil) != nil {
 		t.Errorf("a watch with bookmarks takes %d s, want 600", *got)
 	}
 	for _, c := range []struct {
@@ -112,8 +112,8 @@ func TestOnlyWatchesThatMayHaveNoBookmarksAreShort(t *testing.T) {
 		took   time.Duration
 		want   string
 	}{{true, minSilence, "7"}, {true, minSilence - 1, ""}, {false, time.Hour, ""}} {
-		if s.noteSilence(c.silent, c.took, "7"); s.silentUpTo != c.want {
-			t.Errorf("%+v: silent up to %q", c, s.silentUpTo)
+		if s.silence.note(c.silent, c.took, "7"); s.silence.upTo != c.want {
+			t.Errorf("%+v: silent up to %q", c, s.silence.upTo)
 		}
 	}
 }

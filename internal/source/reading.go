@@ -371,7 +371,7 @@ func (r *reading) finish(ctx context.Context) error {
 // await returns when the watch may have moved. One that has been silent for long has nothing to tell any more of what
 // was before the list: the server that listed could read its etcd.
 func (r *reading) await(ctx context.Context, at stand) error {
-	silence := time.NewTimer(r.minSilence)
+	silence := time.NewTimer(r.silence.least)
 	defer silence.Stop()
 	select {
 	case <-r.moved:

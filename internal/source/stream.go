@@ -145,12 +145,10 @@ type Stream struct {
 	leave     func()      // the gate; nil outside of it
 	retries   *wait.Backoff
 	inexact   int       // so many lists in a row were not of the version that was asked for
-	brokenAt  string    // the position at which the last watch brought what cannot be read, "" where it did not
 	heard     time.Time // when the last record in line was read; zero in a life that had none yet
 
-	minSilence time.Duration // of a watch that proves something
-	silentUpTo string        // the version that the last watch proved silence up to, "" for none
-	bookmarked bool          // a watch of this life had a bookmark
+	silence silence
+	endings endings
 
 	listing sync.WaitGroup // lists that the Reflector no longer waits for
 
@@ -166,22 +164,20 @@ type Stream struct {
 
 	schedule schedule
 
-	mu        sync.Mutex // guards the following
-	refused   error      // why the stream is not read any more; nil while it is
-	since     time.Time  // answers of the server to earlier questions say nothing
-	emptyRuns int        // watches in a row that the server ended at once with nothing
-	goneAgain bool       // a position was gone, and no watch has worked since
+	mu      sync.Mutex // guards the following
+	refused error      // why the stream is not read any more; nil while it is
+	since   time.Time  // answers of the server to earlier questions say nothing
 }
 
 // NewStream returns a stream that is not running.
 func NewStream(config Config) *Stream {
 	s := &Stream{
 		Config: config, stream: config.Stream, selection: config.Selection,
-		cursor:     newCursor(config.Saved),
-		epoch:      config.ClusterUID,
-		minSilence: minSilence,
-		retries:    reflectorBackoff(),
-		turns:      newTurns(), moved: make(chan struct{}, 1),
+		cursor:  newCursor(config.Saved),
+		epoch:   config.ClusterUID,
+		silence: silence{least: minSilence},
+		retries: reflectorBackoff(),
+		turns:   newTurns(), moved: make(chan struct{}, 1),
 	}
 	s.schedule = newSchedule(s.readSnapshots)
 	sameCluster := change.ClusterOf(config.Saved.Epoch) == config.ClusterUID

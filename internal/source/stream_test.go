@@ -222,7 +222,7 @@ func TestI4WatchesThatAreCutAtOnceAreNotStale(t *testing.T) {
 	server := script(t, 200)
 	cuts := 0
 	server.watch = func(q url.Values, w *watchWriter) {
-		if cuts++; cuts <= maxEmptyRuns {
+		if cuts++; cuts <= maxEmpty {
 			w.cut()
 		}
 		w.frames("MODIFIED a 150")

@@ -34,14 +34,7 @@ func (s *Stream) tellUnreadable(rec *change.Record, err error) {
 
 // noteBroken makes a reconcile due where what cannot be read stands at the position for the second time.
 func (s *Stream) noteBroken(err error) {
-	at := s.cursor.position.ResourceVersion
-	switch {
-	case !frame.IsUnreadable(err):
-		s.brokenAt = ""
-	case s.brokenAt != at:
-		s.brokenAt = at
-	default:
-		s.brokenAt = ""
+	if s.endings.broke(s.cursor.position.ResourceVersion, frame.IsUnreadable(err)) {
 		s.schedule.add(change.Owed{Reason: change.Stale})
 	}
 }
