@@ -98,7 +98,7 @@ func (d *decoder) push(f *frame.Frame) error {
 	if err == nil && fresh {
 		s.tellUnreadable(&rec, f.Object.Err)
 		err = s.tell(d.ctx, &rec)
-		s.prove(&rec)
+		s.proof = proofOf(&rec)
 	}
 	return err
 }

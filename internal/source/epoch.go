@@ -21,7 +21,7 @@ func (s *Stream) checkServer(ctx context.Context) error {
 	if s.ClusterUID == "" {
 		return s.checkServerVersion(ctx)
 	}
-	uid, err := s.Client.clusterUID(ctx, s.asked())
+	uid, err := s.Client.clusterUID(ctx, s.trust.asked())
 	if err != nil {
 		return fmt.Errorf("ask the server which cluster it serves: %w", err)
 	}
@@ -40,57 +40,10 @@ func (s *Stream) checkServerVersion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if change.CompareVersions(now, s.cursor.position.ResourceVersion) < 0 || s.suspect.Load() && s.isOtherHistory(ctx) {
+	if change.CompareVersions(now, s.cursor.position.ResourceVersion) < 0 || s.trust.suspect.Load() && s.isOtherHistory(ctx) {
 		s.schedule.add(change.Owed{Reason: change.Epoch})
 	}
 	return nil
-}
-
-// doubt notes that something failed: what the server said before may be that of another one.
-func (s *Stream) doubt() {
-	s.suspect.Store(true)
-	s.forgetAnswers()
-}
-
-// forgetAnswers makes the stream ask the server anew.
-func (s *Stream) forgetAnswers() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.since = time.Now()
-}
-
-// asked is since when questions to the server must have been asked to say something about the next watch: the end of
-// the last one, and of the last failure.
-func (s *Stream) asked() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.since
-}
-
-// stands says whether it is known well enough where the server stands.
-func (s *Stream) stands() bool {
-	return s.stood.After(s.asked()) && time.Since(s.stood) <= s.Client.maxAge
-}
-
-// proof is the newest record of the stream that went in line: at the position the server has the object so, and in no
-// other state, for as long as it is the history that the position was reached in.
-type proof struct {
-	key          change.Key
-	uid, version string
-	deleted      bool
-}
-
-// detached is the proof without the memory that the record shares with others of its list, for streams that are quiet
-// then.
-func (p proof) detached() proof {
-	p.key = change.Key{Namespace: strings.Clone(p.key.Namespace), Name: strings.Clone(p.key.Name)}
-	p.uid, p.version = strings.Clone(p.uid), strings.Clone(p.version)
-	return p
-}
-
-// prove remembers the record.
-func (s *Stream) prove(rec *change.Record) {
-	s.proof = proof{key: rec.Key, uid: rec.UID, version: rec.ResourceVersion, deleted: rec.Op == change.Deleted}
 }
 
 // isOtherHistory asks, after a failure, for the one object that is known best at exactly the position. An etcd that was
@@ -106,9 +59,8 @@ func (s *Stream) isOtherHistory(ctx context.Context) bool {
 	if err != nil {
 		return false // whatever follows fails, too, or is gone
 	}
-	s.suspect.Store(false)
-	same := found == !p.deleted && (p.deleted || object.UID == p.uid && object.ResourceVersion == p.version)
-	return version == at && !same // a server that does not list at exactly the version proves nothing
+	s.trust.suspect.Store(false)
+	return version == at && !p.holds(&object, found) // a server that does not list at exactly the version proves nothing
 }
 
 // look asks for one object of the stream at exactly the version, and returns the version of the answer.

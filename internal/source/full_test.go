@@ -261,7 +261,7 @@ func TestWatchThatIsStoppedEndsAsItShould(t *testing.T) {
 	if err := write.CloseWithError(broken); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.Decode(); !errors.Is(err, broken) || !s.suspect.Load() {
+	if _, _, err := d.Decode(); !errors.Is(err, broken) || !s.trust.suspect.Load() {
 		t.Errorf("a broken watch ends with %v", err)
 	}
 	stop()

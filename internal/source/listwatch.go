@@ -128,7 +128,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		return nil, err
 	}
 	s.Observer.Watching(s.stream, from)
-	asked := s.standing
+	asked := s.standing.version
 	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.frameOptions()), number: s.opened(), began: time.Now()}
 	s.schedule.letRead(run)
 	d.ended = func(frames int, orderly bool, took time.Duration) {
@@ -158,7 +158,7 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	case err != nil && d.ctx.Err() != nil:
 		return "", nil, io.EOF
 	case err != nil && err != io.EOF:
-		d.stream.doubt()
+		d.stream.trust.doubt()
 		d.stream.noteBroken(err)
 		d.stream.Observer.Failed(d.stream.stream, fmt.Errorf("read the watch of %s: %w", d.stream.stream, err))
 	case err == nil && event == watch.Error:
@@ -181,7 +181,7 @@ func (s *Stream) noteGone(err error) {
 
 // watchEnded takes a watch that ended, which began when the server stood at the version.
 func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration, version string) {
-	s.forgetAnswers()
+	s.trust.forgetAnswers()
 	if s.endings.ended(frames, orderly, took, s.schedule.isDue()) {
 		s.schedule.add(change.Owed{Reason: change.Stale})
 	}
@@ -190,9 +190,9 @@ func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration, versio
 
 // fail tells the observer, unless the failure is only our own stop.
 func (s *Stream) fail(ctx context.Context, err error) {
-	s.suspect.Store(true)
+	s.trust.suspect.Store(true)
 	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
-		s.forgetAnswers()
+		s.trust.forgetAnswers()
 	}
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		s.Observer.Failed(s.stream, err)

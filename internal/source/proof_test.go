@@ -6,6 +6,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"unsafe"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
 // overtaken is a server whose first watch breaks after the frames, and that answers as told what it has of an object at
@@ -92,5 +96,46 @@ func TestWatchThatEndsAsItShouldIsNotSuspect(t *testing.T) {
 	want(t, "records", r.wait(t, "updated a 120"), "updated a 110", "updated a 120")
 	if asked := server.asked(); strings.Contains(asked, "look") {
 		t.Errorf("requests are %s", asked)
+	}
+}
+
+// TestI4AProofHoldsInOneHistoryOnly: in the state that was told last, and in no other.
+func TestI4AProofHoldsInOneHistoryOnly(t *testing.T) {
+	object := func(uid, version string) *frame.Object { return &frame.Object{UID: uid, ResourceVersion: version} }
+	told, gone := proofOf(named(change.Updated, "a", "7")), proofOf(named(change.Deleted, "a", "7"))
+	for what, c := range map[string]struct {
+		proof
+		has   *frame.Object // nil for none
+		holds bool
+	}{
+		"as told":          {told, object("uid-a", "7"), true},
+		"an older version": {told, object("uid-a", "6"), false},
+		"another object":   {told, object("uid-b", "7"), false},
+		"none":             {told, nil, false},
+		"gone as told":     {gone, nil, true},
+		"not gone":         {gone, object("uid-a", "7"), false},
+	} {
+		found := c.has != nil
+		if !found {
+			c.has = &frame.Object{}
+		}
+		if got := c.proof.holds(c.has, found); got != c.holds {
+			t.Errorf("%s: it holds %t", what, got)
+		}
+	}
+}
+
+// TestI6AProofHoldsNoListInMemory: the names of a listed object are part of memory that it shares with others.
+func TestI6AProofHoldsNoListInMemory(t *testing.T) {
+	page := "shop web u 7"
+	listed := proof{key: change.Key{Namespace: page[:4], Name: page[5:8]}, uid: page[9:10], version: page[11:]}
+	got := listed.detached()
+	if got != listed {
+		t.Errorf("got %+v, want %+v", got, listed)
+	}
+	for i, text := range []string{got.key.Namespace, got.key.Name, got.uid, got.version} {
+		if at := uintptr(unsafe.Pointer(unsafe.StringData(text))) - uintptr(unsafe.Pointer(unsafe.StringData(page))); at < uintptr(len(page)) {
+			t.Errorf("text %d is part of the page", i)
+		}
 	}
 }

@@ -184,7 +184,7 @@ func (r *reading) checkCluster(ctx context.Context) error {
 	if uid == cluster {
 		return nil
 	}
-	r.doubt()
+	r.trust.doubt()
 	r.schedule.endWatch()
 	return errOtherCluster
 }

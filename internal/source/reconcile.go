@@ -70,7 +70,7 @@ func (s *Stream) reconcileOnce(ctx context.Context, owed change.Owed) error {
 		return err
 	}
 	if err := run.list(ctx); err != nil {
-		s.forgetAnswers()                         // the server may have another version, or none of this one
+		s.trust.forgetAnswers()                   // the server may have another version, or none of this one
 		return errors.Join(err, run.release(ctx)) // what is held was compared, and would be found again
 	}
 	return nil
@@ -112,15 +112,21 @@ func (r *run) list(ctx context.Context) error {
 	}
 }
 
+// standing is where the server stood when it was asked last.
+type standing struct {
+	version string
+	asked   time.Time
+}
+
 // serverVersion asks where the server stands, by a list of one object.
 func (s *Stream) serverVersion(ctx context.Context) (string, error) {
-	if s.stands() {
-		return s.standing, nil
+	if fresh := (freshness{s.trust.asked(), s.Client.maxAge}); fresh.has(s.standing.asked) {
+		return s.standing.version, nil
 	}
 	asked := time.Now()
 	version, err := s.askVersion(ctx)
 	if version != "" {
-		s.standing, s.stood = version, asked
+		s.standing = standing{version, asked}
 	}
 	return version, err
 }

@@ -50,9 +50,7 @@ func (s *Stream) refuse(ctx context.Context, err error) error {
 	if _, unordered := errors.AsType[*UnorderedError](err); !unordered || s.isRefused() != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.refused = err
-	s.mu.Unlock()
+	s.refused.Store(&err)
 	version := s.cursor.position.ResourceVersion
 	if version == "" {
 		return err
@@ -67,9 +65,10 @@ func (s *Stream) refuse(ctx context.Context, err error) error {
 
 // isRefused is why the stream is not read any more, nil while it is.
 func (s *Stream) isRefused() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.refused
+	if why := s.refused.Load(); why != nil {
+		return *why
+	}
+	return nil
 }
 
 // inexactError says that a server answered a list at exactly one version with another.

@@ -156,7 +156,7 @@ func (r *run) end(ctx context.Context) error {
 		return err
 	}
 	r.proof = r.newest.detached()
-	r.suspect.Store(false) // everything was compared
+	r.trust.suspect.Store(false) // everything was compared
 	for _, p := range r.parts {
 		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
 	}

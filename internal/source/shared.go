@@ -23,6 +23,11 @@ type freshness struct {
 	maxAge time.Duration
 }
 
+// has says whether a request that began then is one of them now.
+func (f freshness) has(began time.Time) bool {
+	return began.After(f.since) && time.Since(began) <= f.maxAge
+}
+
 // flight is one request and its answer.
 type flight[T any] struct {
 	began  time.Time
@@ -68,7 +73,7 @@ func (q *shared[T]) join(fresh freshness) (f *flight[T], mine bool) {
 func (f *flight[T]) serves(fresh freshness) bool {
 	select {
 	case <-f.done:
-		return f.err == nil && f.began.After(fresh.since) && time.Since(f.began) <= fresh.maxAge
+		return f.err == nil && fresh.has(f.began)
 	default:
 		return true
 	}

@@ -139,10 +139,9 @@ type Stream struct {
 	epoch     string      // the history that is read, as of change.NewEpoch
 	unsorted  atomic.Bool // the server's lists are not in the inventory's order
 	proof     proof
-	suspect   atomic.Bool // something failed since the proof was asked for
-	standing  string      // where the server stood when it was asked last
-	stood     time.Time   // when that was
-	leave     func()      // the gate; nil outside of it
+	trust     trust
+	standing  standing
+	leave     func() // the gate; nil outside of it
 	retries   *wait.Backoff
 	inexact   int       // so many lists in a row were not of the version that was asked for
 	heard     time.Time // when the last record in line was read; zero in a life that had none yet
@@ -164,9 +163,7 @@ type Stream struct {
 
 	schedule schedule
 
-	mu      sync.Mutex // guards the following
-	refused error      // why the stream is not read any more; nil while it is
-	since   time.Time  // answers of the server to earlier questions say nothing
+	refused atomic.Pointer[error] // why the stream is not read any more; nil while it is
 }
 
 // NewStream returns a stream that is not running.
