@@ -2,11 +2,8 @@ package source
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
 // Selection is what of a resource is wanted. The API server does the selecting.
@@ -115,51 +111,6 @@ func (c *Client) request(stream *change.Stream, selection Selection) *rest.Reque
 		request = request.Param("fieldSelector", selection.FieldSelector)
 	}
 	return request
-}
-
-// page says which page of which list is wanted.
-type page struct {
-	limit   int
-	exactly string // a resourceVersion; "" is the newest
-	token   string // the continue token of the page before
-}
-
-// list reads one page and hands its objects to each, in the server's order, without holding the page.
-func (c *Client) list(ctx context.Context, s *Stream, p page, each func(frame.Object) error) (frame.ListMeta, error) {
-	return c.listPage(ctx, c.request(&s.stream, s.selection), p, s.frameOptions(), each)
-}
-
-func (c *Client) listPage(ctx context.Context, request *rest.Request, p page, options frame.Options, each func(frame.Object) error) (frame.ListMeta, error) {
-	request = request.Param("limit", strconv.Itoa(p.limit))
-	switch {
-	case p.token != "":
-		request = request.Param("continue", p.token)
-	case p.exactly != "":
-		request = request.Param("resourceVersion", p.exactly).
-			Param("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
-	}
-	body, err := request.Stream(ctx)
-	if err != nil {
-		return frame.ListMeta{}, err
-	}
-	defer body.Close()
-	meta, err := frame.ScanList(body, options, each)
-	if err == nil && p.exactly != "" && meta.ResourceVersion != p.exactly {
-		err = &inexactError{p.exactly, meta.ResourceVersion}
-	}
-	return meta, err
-}
-
-// watch opens a watch from the version.
-func (c *Client) watch(ctx context.Context, s *Stream, version string, timeoutSeconds *int64) (io.ReadCloser, error) {
-	request := c.request(&s.stream, s.selection).
-		Param("watch", "true").
-		Param("allowWatchBookmarks", "true").
-		Param("resourceVersion", version)
-	if timeoutSeconds != nil {
-		request = request.Param("timeoutSeconds", strconv.FormatInt(*timeoutSeconds, 10))
-	}
-	return request.Stream(ctx)
 }
 
 // isGone says that the server no longer has the version that was asked for.

@@ -53,9 +53,9 @@ func (s *Stream) startOf(ctx context.Context, reason change.Reason) (change.Posi
 		return change.Position{}, err
 	}
 	if reason != change.Initial && !s.cursor.position.Initial() {
-		return change.ComparedPosition(version, s.epoch, s.selection.String()), nil
+		return change.ComparedPosition(version, s.epoch, s.Selection.String()), nil
 	}
-	position := change.InitialPosition(version, s.epoch, s.selection.String())
+	position := change.InitialPosition(version, s.epoch, s.Selection.String())
 	if reason != change.Initial {
 		return position, nil
 	}

@@ -3,15 +3,12 @@ package source
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
 // checkServer asks, before each watch and each reconcile, who the server is and where it stands. A position means
@@ -55,25 +52,12 @@ func (s *Stream) isOtherHistory(ctx context.Context) bool {
 	if p.version == "" || s.schedule.isDue() {
 		return false
 	}
-	object, found, version, err := s.Client.look(ctx, s, p.key, at)
+	object, found, version, err := s.collection.look(ctx, p.key, at)
 	if err != nil {
 		return false // whatever follows fails, too, or is gone
 	}
 	s.trust.suspect.Store(false)
 	return version == at && !p.holds(&object, found) // a server that does not list at exactly the version proves nothing
-}
-
-// look asks for one object of the stream at exactly the version, and returns the version of the answer.
-func (c *Client) look(ctx context.Context, s *Stream, key change.Key, exactly string) (object frame.Object, found bool, version string, err error) {
-	stream, selection := s.stream, s.selection
-	stream.Namespace = key.Namespace
-	selection.FieldSelector = strings.TrimPrefix(selection.FieldSelector+","+fields.OneTermEqualSelector("metadata.name", key.Name).String(), ",")
-	p := page{limit: 1, exactly: exactly}
-	meta, err := c.listPage(ctx, c.request(&stream, selection), p, s.frameOptions(), func(listed frame.Object) error {
-		object, found = listed, true
-		return listed.Err
-	})
-	return object, found, meta.ResourceVersion, err
 }
 
 // clusterUID is the uid of namespace kube-system, which is the cluster's, as of a question behind since.

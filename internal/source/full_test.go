@@ -256,7 +256,8 @@ func TestWatchThatIsStoppedEndsAsItShould(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	read, write := io.Pipe()
 	s := NewStream(Config{Stream: pods(), Saved: at(100), ClusterUID: "epoch-1", Observer: NopObserver()})
-	d := &observedDecoder{decoder: &decoder{stream: s, body: read, frames: frame.NewReader(read, s.frameOptions())}, ctx: ctx, stream: s}
+	frames := frame.NewReader(read, s.collection.options())
+	d := &observedDecoder{decoder: &decoder{stream: s, body: read, frames: frames}, ctx: ctx, stream: s}
 	broken := errors.New("use of closed connection")
 	if err := write.CloseWithError(broken); err != nil {
 		t.Fatal(err)

@@ -1,13 +1,11 @@
 package source
 
 import (
-	"context"
 	"iter"
 
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
 // A limited snapshot lists a part of the objects. Of the others it knows nothing: none of them is told to be gone. Of
@@ -28,21 +26,8 @@ func (s Selection) within(l change.Limits) Selection {
 	return s
 }
 
-// listed is the stream as the run lists it: a limited one may list another namespace than all.
-func (r *run) listedStream() change.Stream {
-	stream := r.stream
-	if namespace := r.snapshot.Limits.Namespace; namespace != "" {
-		stream.Namespace = namespace
-	}
-	return stream
-}
-
-// listPage lists a page within the limits.
-func (r *run) listPage(ctx context.Context, p page, each func(frame.Object) error) (frame.ListMeta, error) {
-	stream := r.listedStream()
-	request := r.Client.request(&stream, r.selection.within(r.snapshot.Limits))
-	return r.Client.listPage(ctx, request, p, r.frameOptions(), each)
-}
+// limited is the collection within the limits of the run.
+func (r *run) limited() collection { return r.collection.within(r.snapshot.Limits) }
 
 // limit makes the merge be of what is within the limits. Entries that a selector may choose are looked up.
 func (m *merge) limit(l change.Limits) {

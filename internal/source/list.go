@@ -52,13 +52,10 @@ func (c *Client) List(ctx context.Context, q Query, begin func(), each func(*cha
 }
 
 func (c *Client) listAll(ctx context.Context, q Query, each func(*change.Record) error) (version string, err error) {
-	options := frame.Options{
-		KeepManagedFields: q.Keep.ManagedFields, KeepLastApplied: q.Keep.LastApplied,
-		Kind: q.Stream.Resource.Kind, APIVersion: q.Stream.Resource.APIVersion(),
-	}
+	all := collection{c, q.Stream, q.Selection, q.Keep}
 	p := page{limit: pageSize, exactly: q.Exactly}
 	for {
-		meta, err := c.listPage(ctx, c.request(&q.Stream, q.Selection), p, options, func(object frame.Object) error {
+		meta, err := all.list(ctx, p, func(object frame.Object) error {
 			if object.Name == "" {
 				return cmp.Or(object.Err, errNoName)
 			}

@@ -46,8 +46,8 @@ func (r *run) pass(ctx context.Context, entry change.Entry) error {
 // proveOrder takes the continue token of a page. Where it proves the order, the records from here on prove how far the
 // list was told.
 func (r *run) proveOrder(ctx context.Context, token string) error {
-	stream := r.listedStream()
-	if r.sorted || r.unsorted.Load() || !isRange(token, &stream, r.inventory.last) {
+	listed := r.limited()
+	if r.sorted || r.unsorted.Load() || !isRange(token, &listed.stream, r.inventory.last) {
 		return nil
 	}
 	for _, p := range r.parts {

@@ -45,7 +45,7 @@ func (s *Stream) isUnchanged(ctx context.Context, version string) bool {
 	defer m.close()
 	p := page{limit: pageSize}
 	for {
-		meta, err := s.Client.list(ctx, s, p, func(object frame.Object) error { return m.confirm(&object) })
+		meta, err := s.collection.list(ctx, p, func(object frame.Object) error { return m.confirm(&object) })
 		if err != nil || change.CompareVersions(meta.ResourceVersion, version) < 0 {
 			return false
 		}

@@ -134,7 +134,8 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 		r.repeated = repetition{upTo: r.done, last: r.start}
 	}
 	r.begun = true
-	meta, err := r.listPage(ctx, r.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
+	listed := r.limited()
+	meta, err := listed.list(ctx, r.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
 	switch err = r.countInexact(err); {
 	case isGone(err) || errors.Is(err, errTooRecent):
 		return r.read, r.listAgain(ctx, err)
@@ -339,7 +340,7 @@ func (r *reading) emitEnd(ctx context.Context) error {
 		return r.emitFrames(ctx, change.SnapshotEnd, change.Position{})
 	}
 	position := r.cursor.position
-	position.Selector = r.selection.String()
+	position.Selector = r.Selection.String()
 	if err := r.emitFrames(ctx, change.SnapshotEnd, position); err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (r *run) list(ctx context.Context) error {
 	p := page{limit: pageSize, exactly: r.snapshot.ResourceVersion}
 	for {
 		n := 0
-		meta, err := r.Client.list(ctx, r.Stream, p, func(object frame.Object) error { n++; return r.listed(ctx, &object) })
+		meta, err := r.collection.list(ctx, p, func(object frame.Object) error { n++; return r.listed(ctx, &object) })
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *Stream) serverVersion(ctx context.Context) (string, error) {
 // askVersion asks the server, whatever it said before.
 func (s *Stream) askVersion(ctx context.Context) (string, error) {
 	var first *frame.Object
-	meta, err := s.Client.list(ctx, s, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
+	meta, err := s.collection.list(ctx, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("ask the server for the version of %s: %w", s.stream, err)

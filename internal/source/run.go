@@ -150,7 +150,7 @@ func (r *run) end(ctx context.Context) error {
 		return err
 	}
 	position := r.cursor.restart(change.Position{
-		ResourceVersion: r.snapshot.ResourceVersion, Complete: true, Epoch: r.epoch, Selector: r.selection.String(),
+		ResourceVersion: r.snapshot.ResourceVersion, Complete: true, Epoch: r.epoch, Selector: r.Selection.String(),
 	})
 	if err := r.emitFrames(ctx, change.SnapshotEnd, position); err != nil {
 		return err

@@ -132,19 +132,19 @@ type Keep struct {
 // rules. What is ours are the ListerWatcher, which lists only where the position cannot be continued, and the decoder.
 type Stream struct {
 	Config
-	stream    change.Stream
-	selection Selection
-	line      Line
-	cursor    cursor
-	epoch     string      // the history that is read, as of change.NewEpoch
-	unsorted  atomic.Bool // the server's lists are not in the inventory's order
-	proof     proof
-	trust     trust
-	standing  standing
-	leave     func() // the gate; nil outside of it
-	retries   *wait.Backoff
-	inexact   int       // so many lists in a row were not of the version that was asked for
-	heard     time.Time // when the last record in line was read; zero in a life that had none yet
+	stream     change.Stream
+	collection collection
+	line       Line
+	cursor     cursor
+	epoch      string      // the history that is read, as of change.NewEpoch
+	unsorted   atomic.Bool // the server's lists are not in the inventory's order
+	proof      proof
+	trust      trust
+	standing   standing
+	leave      func() // the gate; nil outside of it
+	retries    *wait.Backoff
+	inexact    int       // so many lists in a row were not of the version that was asked for
+	heard      time.Time // when the last record in line was read; zero in a life that had none yet
 
 	silence silence
 	endings endings
@@ -169,12 +169,13 @@ type Stream struct {
 // NewStream returns a stream that is not running.
 func NewStream(config Config) *Stream {
 	s := &Stream{
-		Config: config, stream: config.Stream, selection: config.Selection,
-		cursor:  newCursor(config.Saved),
-		epoch:   config.ClusterUID,
-		silence: silence{least: minSilence},
-		retries: reflectorBackoff(),
-		turns:   newTurns(), moved: make(chan struct{}, 1),
+		Config: config, stream: config.Stream,
+		collection: collection{config.Client, config.Stream, config.Selection, config.Keep},
+		cursor:     newCursor(config.Saved),
+		epoch:      config.ClusterUID,
+		silence:    silence{least: minSilence},
+		retries:    reflectorBackoff(),
+		turns:      newTurns(), moved: make(chan struct{}, 1),
 	}
 	s.schedule = newSchedule(s.readSnapshots)
 	sameCluster := change.ClusterOf(config.Saved.Epoch) == config.ClusterUID
@@ -231,14 +232,6 @@ func (s *Stream) Run(ctx context.Context, line Line) error {
 // The jitter makes each wait up to twice as long.
 func reflectorBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
-}
-
-// frameOptions says how the stream's objects are cut from the wire.
-func (s *Stream) frameOptions() frame.Options {
-	return frame.Options{
-		Kind: s.stream.Resource.Kind, APIVersion: s.stream.Resource.APIVersion(),
-		KeepManagedFields: s.Keep.ManagedFields, KeepLastApplied: s.Keep.LastApplied,
-	}
 }
 
 // push gives the record its shape and puts it in line.
