@@ -136,7 +136,7 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	r.begun = true
 	listed := r.limited()
 	meta, err := listed.list(ctx, r.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
-	switch err = r.countInexact(err); {
+	switch err = r.versions.ended(err); {
 	case isGone(err) || errors.Is(err, errTooRecent):
 		return r.read, r.listAgain(ctx, err)
 	case err != nil:

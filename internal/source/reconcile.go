@@ -31,7 +31,7 @@ func (s *Stream) reconcile(ctx context.Context, owed change.Owed) error {
 	}
 	s.schedule.dropComparison()
 	for range maxRestarts {
-		err := s.countInexact(s.reconcileOnce(ctx, owed))
+		err := s.versions.ended(s.reconcileOnce(ctx, owed))
 		switch {
 		case err == nil:
 			return nil
@@ -139,9 +139,9 @@ func (s *Stream) askVersion(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("ask the server for the version of %s: %w", s.stream, err)
 	case !change.IsVersion(meta.ResourceVersion):
-		return "", s.unordered("its list has the resourceVersion %.40q", meta.ResourceVersion)
+		return "", s.versions.unordered("its list has the resourceVersion %.40q", meta.ResourceVersion)
 	case first != nil:
-		err = s.checkVersion(first, meta.ResourceVersion)
+		err = s.versions.check(first, meta.ResourceVersion)
 	}
 	return meta.ResourceVersion, err
 }

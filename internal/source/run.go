@@ -191,7 +191,7 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	if object.Name == "" {
 		return r.listedNobody(ctx, cmp.Or(object.Err, errNoName))
 	}
-	if err := r.checkVersion(object, r.snapshot.ResourceVersion); err != nil {
+	if err := r.versions.check(object, r.snapshot.ResourceVersion); err != nil {
 		return err
 	}
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}

@@ -143,7 +143,7 @@ type Stream struct {
 	standing   standing
 	leave      func() // the gate; nil outside of it
 	retries    *wait.Backoff
-	inexact    int       // so many lists in a row were not of the version that was asked for
+	versions   versions
 	heard      time.Time // when the last record in line was read; zero in a life that had none yet
 
 	silence silence
@@ -177,6 +177,7 @@ func NewStream(config Config) *Stream {
 		retries:    reflectorBackoff(),
 		turns:      newTurns(), moved: make(chan struct{}, 1),
 	}
+	s.versions.stream = &s.stream
 	s.schedule = newSchedule(s.readSnapshots)
 	sameCluster := change.ClusterOf(config.Saved.Epoch) == config.ClusterUID
 	if sameCluster {
