@@ -42,7 +42,7 @@ func (o *outage) heard(now time.Time) {
 }
 
 // gapsOf are all gaps that a sink's consumers were told of; the caller holds mu.
-func (t ofSinks) gapsOf(s *sinkState) int {
+func (t *known) gapsOf(s *sinkState) int {
 	gaps := s.Gaps
 	for _, stream := range t.states.streams {
 		gaps += stream.Gaps
@@ -62,6 +62,7 @@ func (t ofSinks) troubled(name, text string, atOnce bool, cause ...any) {
 	line := append([]any{"sink", name}, cause...)
 	switch {
 	case first:
+		t.tellBackNow(name, s)
 		t.Logger.Warn(text, append(line, s.waits()...)...)
 	case again:
 		line = append(line, "since", s.outage.began.UTC().Format(time.RFC3339), "for", now.Sub(s.outage.began).Round(time.Second), "attempts", s.outage.attempts, "streamsHeldUp", s.holds)
@@ -69,7 +70,8 @@ func (t ofSinks) troubled(name, text string, atOnce bool, cause ...any) {
 	}
 }
 
-// recovered tells the log the end of an outage that it was told of; the caller holds mu.
+// recovered tells the log the end of an outage that it was told of, or later where streams were held up: what they lost
+// is known when they are read on. The caller holds mu.
 func (t ofSinks) recovered(name string) {
 	s := t.states.sinks[name]
 	o := s.outage
@@ -77,14 +79,8 @@ func (t ofSinks) recovered(name string) {
 	if o.told.IsZero() {
 		return
 	}
-	lost := "nothing"
-	switch {
-	case t.gapsOf(s) > o.gaps:
-		lost = "intermediate states: the line of the gap tells which"
-	case s.holding: // whether the API server still remembers is known when they are read on
-		lost = "not known yet: streams were held up; the line of a gap names each that lost states"
-	}
-	t.Logger.Info("sink accepts records again", append([]any{"sink", name, "for", time.Since(o.began).Round(time.Second), "attempts", o.attempts, "lost", lost}, s.waits()...)...)
+	s.back = &comeback{outage: o, at: time.Now(), waits: s.waits(), held: s.holding}
+	t.tellBack(name, s, time.Now())
 }
 
 // misshapen counts the objects of a stream that a filter or a redaction failed for, so that the log is told once a

@@ -52,25 +52,6 @@ func TestAnOutageIsAStory(t *testing.T) {
 	})
 }
 
-// TestAnOutageThatHeldStreamsUpPromisesNothing: only what the API server says next shows whether states are lost.
-func TestAnOutageThatHeldStreamsUpPromisesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		telemetry := quiet()
-		telemetry.Opened("bus", 0)
-		telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		for range 10 {
-			telemetry.Retried("bus", "unreachable", errors.New("nobody listens there"))
-			time.Sleep(2 * time.Second)
-		}
-		telemetry.states.sinks["bus"].holding = true
-		telemetry.Written("bus", records(1), time.Millisecond)
-		if text := log.String(); !strings.Contains(text, `lost="not known yet: streams were held up; `) || strings.Contains(text, "lost=nothing") {
-			t.Errorf("told:\n%s", text)
-		}
-	})
-}
-
 // TestRoutineRetriesAreCountedOnly: an election takes a moment.
 func TestRoutineRetriesAreCountedOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -89,6 +89,7 @@ func (t ofSinks) Stopped(name string, err error) {
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
 	if s.LastError != err.Error() {
+		t.tellBackNow(name, s)
 		s.outage.fails(time.Now(), t.gapsOf(s), true)
 		t.Logger.Error("sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start", "sink", name, "error", err)
 	}

@@ -112,9 +112,10 @@ type sinkState struct {
 	oldest      time.Time
 	opened      bool // once
 	outage      outage
-	holds       int  // streams, for more than half of their history
-	holding     bool // which was logged
-	lettersFull bool // which was logged
+	back        *comeback // nil where the log knows
+	holds       int       // streams, for more than half of their history
+	holding     bool      // which was logged
+	lettersFull bool      // which was logged
 }
 
 // commitState is the store on /statusz.

@@ -86,8 +86,8 @@ func (t *known) tellTogether(gaps []*gapStory, now time.Time) {
 	}
 }
 
-// CheckGaps tells the log of gaps, and once a minute that one is not mended yet. A stream is told to fail whose history
-// is gone and whose gap does not begin.
+// CheckGaps tells the log of gaps, of outages whose loss is known now, and once a minute that a gap is not mended yet.
+// A stream is told to fail whose history is gone and whose gap does not begin.
 func (t shown) CheckGaps() {
 	now := time.Now()
 	t.mu.Lock()
@@ -101,6 +101,9 @@ func (t shown) CheckGaps() {
 		if s.expired != "" && now.Sub(s.expiredAt) >= wait {
 			t.tellFailure(name, s, s.expired)
 		}
+	}
+	for name, s := range t.states.sinks {
+		t.tellBack(name, s, now)
 	}
 	t.tellLasting(now)
 }
@@ -130,11 +133,14 @@ func (t *known) tellLasting(now time.Time) {
 	t.Logger.Info("gap is still being compared", line...)
 }
 
-// TellAll tells the log of all gaps that it does not know of, and of later ones at once: nobody calls CheckGaps any
-// more.
+// TellAll tells the log of all gaps and ends of outages that it does not know of, and of later gaps at once: nobody
+// calls CheckGaps any more.
 func (t shown) TellAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states.gaps.ending = true
 	t.tellGaps(time.Now())
+	for name, s := range t.states.sinks {
+		t.tellBackNow(name, s)
+	}
 }

@@ -50,6 +50,24 @@ func isAway(s stage, seconds int) {
 	}
 }
 
+// holdsUp is such an outage, in which two quiet streams wait for the sink, and then none for so many seconds, up to the
+// first batch behind it.
+func holdsUp(s stage, none int) {
+	began := time.Now()
+	s.Follow(func() map[string]time.Time { return map[string]time.Time{"pods": began, "nodes": began} })
+	isAway(s, 200)
+	s.Follow(func() map[string]time.Time { return nil })
+	isAway(s, none)
+	s.Written("bus", records(1), time.Millisecond)
+}
+
+// begunStory is what the log says of it until then.
+const begunStory = `
+00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0
+00:01:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
+00:02:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=2m5s attempts=126 streamsHeldUp=0 waiting=1250 waitingBytes=125000 spoolBytes=0
+00:02:31 WARN sinks hold streams up; the API server will have forgotten what changes meanwhile: bring them back, or give them queue.full: spool sinks=bus streams=2 resource=nodes historyLeft=2m29s`
+
 func expired(n int) error { return fmt.Errorf("too old resource version: %d (%d)", n, n+100) }
 
 // TestI4WhatHappensIsAStory: of each thing that may happen, alone and with others, the log says what, when, and what
@@ -185,6 +203,17 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:00:15 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z
 00:00:25 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=350 resourceVersion=500 since=2000-01-01T00:00:19.000Z objects=40 replaced=5 deleted=3 for=0s`},
 
+		{"the reconcile behind a gap that is known begins again", func(s stage) {
+			gapIn(s, "pods", change.Epoch, "100", "30")
+			s.later(20)
+			stream, snapshot := gapIn(s, "pods", change.Epoch, "100", "35")
+			s.later(1)
+			mends(s, stream, snapshot)
+			s.later(60)
+		}, `
+00:00:15 WARN gap: intermediate changes may be missing resource=pods reason=epoch lastDelivered=100 resourceVersion=30 since=1999-12-31T23:59:59.000Z
+00:00:21 INFO reconciled resource=pods reason=epoch resourceVersion=35 objects=40 replaced=5 deleted=3 for=21s`},
+
 		{"the process ends within a gap", func(s stage) {
 			gapIn(s, "pods", change.Gone, "100", "300")
 			s.later(1)
@@ -202,6 +231,21 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		}, `
 00:00:01 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z
 00:00:01 INFO stream ended: the API server no longer serves its resource resource=pods`},
+
+		{"a resource is not served for a while, and has a gap", func(s stage) {
+			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")
+			s.later(1)
+			s.Waiting(stream, "the API server does not serve pods")
+			s.later(30)
+			s.Reconciling(stream, snapshot)
+			s.Watching(stream, "300")
+			mends(s, stream, snapshot)
+			s.later(60)
+		}, `
+00:00:01 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z
+00:00:01 WARN stream waits resource=pods reason="the API server does not serve pods"
+00:00:31 INFO stream recovered resource=pods resourceVersion=300 for=30s
+00:00:36 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z objects=40 replaced=5 deleted=3 for=0s`},
 
 		{"gaps of several resources at once, of which one lasts", func(s stage) {
 			one, first := gapIn(s, "pods", change.Gone, "100", "300")
@@ -275,11 +319,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:03:00 INFO sink accepts records again sink=bus for=3m0s attempts=180 lost=nothing waiting=1790 waitingBytes=179000 spoolBytes=0`},
 
 		{"a sink is away and holds two streams up, which have gaps", func(s stage) {
-			began := time.Now()
-			s.Follow(func() map[string]time.Time { return map[string]time.Time{"pods": began, "nodes": began} })
-			isAway(s, 200)
-			s.Written("bus", records(1), time.Millisecond)
-			s.Follow(func() map[string]time.Time { return nil })
+			holdsUp(s, 0)
 			s.Queued("bus", fifo.Levels{})
 			s.StreamExpired(pods(), expired(100))
 			s.later(1)
@@ -290,14 +330,84 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			s.later(1)
 			mends(s, one, first)
 			mends(s, other, second)
+			s.later(90)
+		}, begunStory + `
+00:03:27 WARN gap: intermediate changes may be missing streams=2 gaps="[pods(gone 100-300: 5 replaced, 3 deleted) nodes(gone 70-300: 5 replaced, 3 deleted)]"
+00:03:27 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="intermediate states: the line of the gap tells which" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
+
+		{"a sink is away and holds two streams up, which go on", func(s stage) {
+			holdsUp(s, 0)
+			s.later(15)
+			s.Queued("bus", fifo.Levels{Records: 1, Oldest: time.Now()})
+			s.later(90)
+		}, begunStory + `
+00:03:36 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost=nothing back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
+
+		{"a sink is away and holds two streams up, of which none waits at its end", func(s stage) {
+			holdsUp(s, 3)
+			s.Queued("bus", fifo.Levels{})
+			s.later(90)
+		}, begunStory + `
+00:03:33 INFO sink accepts records again sink=bus for=3m23s attempts=203 lost=nothing back=2000-01-01T00:03:23Z waiting=20 waitingBytes=2000 spoolBytes=0`},
+
+		{"a sink is away and holds two streams up, of which one has a late gap", func(s stage) {
+			holdsUp(s, 0)
+			s.Queued("bus", fifo.Levels{})
+			s.later(8)
+			s.StreamExpired(pods(), expired(100))
+			s.later(4)
+			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")
+			s.Watching(stream, "300")
+			s.later(1)
+			mends(s, stream, snapshot)
+			s.later(90)
+		}, begunStory + `
+00:03:38 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=2000-01-01T00:03:31.000Z error="too old resource version: 100 (200)" objects=40 replaced=5 deleted=3 for=1s
+00:03:38 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="intermediate states: the line of the gap tells which" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
+
+		{"a sink is away and holds two streams up, and takes long for what waits", func(s stage) {
+			holdsUp(s, 0)
+			s.later(90)
+		}, begunStory + `
+00:04:20 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
+
+		{"a sink is away and holds two streams up, and the process ends when it is back", func(s stage) {
+			holdsUp(s, 0)
+			s.later(2)
+			s.TellAll()
+		}, begunStory + `
+00:03:22 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
+
+		{"a sink is back and stops for good", func(s stage) {
+			holdsUp(s, 0)
+			s.later(2)
+			s.Stopped("bus", errors.New("the password is wrong"))
+			s.later(90)
+		}, begunStory + `
+00:03:22 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0
+00:03:22 ERROR sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start sink=bus error="the password is wrong"`},
+
+		{"a sink is back for a moment only", func(s stage) {
+			holdsUp(s, 0)
+			s.later(2)
+			for range 6 {
+				s.Retried("bus", "unreachable", errors.New("nobody listens"))
+				s.later(1)
+			}
+		}, begunStory + `
+00:03:27 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0
+00:03:27 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=1990 waitingBytes=199000 spoolBytes=0`},
+
+		{"a gap has come while a sink was away that held nobody up", func(s stage) {
+			isAway(s, 20)
+			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")
+			mends(s, stream, snapshot)
+			s.Written("bus", records(1), time.Millisecond)
 			s.later(60)
 		}, `
 00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0
-00:01:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
-00:02:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=2m5s attempts=126 streamsHeldUp=0 waiting=1250 waitingBytes=125000 spoolBytes=0
-00:02:31 WARN sinks hold streams up; the API server will have forgotten what changes meanwhile: bring them back, or give them queue.full: spool sinks=bus streams=2 resource=nodes historyLeft=2m29s
-00:03:20 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" waiting=1990 waitingBytes=199000 spoolBytes=0
-00:03:27 WARN gap: intermediate changes may be missing streams=2 gaps="[pods(gone 100-300: 5 replaced, 3 deleted) nodes(gone 70-300: 5 replaced, 3 deleted)]"`},
+00:00:20 INFO sink accepts records again sink=bus for=20s attempts=20 lost="intermediate states: the line of the gap tells which" waiting=190 waitingBytes=19000 spoolBytes=0
+00:00:25 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=2000-01-01T00:00:19.000Z objects=40 replaced=5 deleted=3 for=0s`},
 	} {
 		t.Run(c.what, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { expectLog(t, c.script, c.want) }) })
 	}

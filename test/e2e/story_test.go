@@ -180,7 +180,7 @@ type chapter struct {
 	last               time.Time // the line before
 }
 
-// expectChapter wants one outage: its begin, what lasts once a minute, its end with what was lost, then the gaps, and
+// expectChapter wants one outage: its begin, what lasts once a minute, the gaps, its end with what was lost, and
 // nothing else.
 func (s *outageStory) expectChapter(lines []string, gaps []wireGap) {
 	s.t.Helper()
@@ -205,45 +205,59 @@ func (s *outageStory) expectChapter(lines []string, gaps []wireGap) {
 
 // take reads the next line, and returns what is wrong with it.
 func (c *chapter) take(line, sink string, gaps bool) error {
-	at, err := timeOf(line)
+	at, err := timeOf(line, "back")
 	if err != nil {
 		return err
 	}
-	if c.began && !c.ended && at.Sub(c.last) > 75*time.Second {
-		return fmt.Errorf("nothing was said for %s", at.Sub(c.last))
+	if !strings.Contains(line, gapTold) { // which comes when the sink is back already
+		if c.began && !c.ended && at.Sub(c.last) > 75*time.Second {
+			return fmt.Errorf("nothing was said for %s", at.Sub(c.last))
+		}
+		c.last = at
 	}
-	c.last = at
-	switch of := strings.Contains(line, " sink="+sink+" "); {
-	case strings.Contains(line, gapTold) && c.ended:
-		return nil
-	case strings.Contains(line, holds) && strings.Contains(line, " sinks="+sink+" ") && c.began && !c.ended:
-		c.held = true
-		return lacks(line, "level=WARN", "streams=", "resource=", "historyLeft=")
-	case of && strings.Contains(line, lasts) && c.began && !c.ended:
+	if !strings.Contains(line, " sink="+sink+" ") {
+		return c.takeOther(line, sink)
+	}
+	switch known := c.began && !c.ended; {
+	case strings.Contains(line, lasts) && known:
 		return lacks(line, "level=WARN", "error=", "since=", "for=", "attempts=", "streamsHeldUp=", "waiting=", "waitingBytes=")
-	case of && strings.Contains(line, accepts) && c.began && !c.ended:
+	case strings.Contains(line, accepts) && known:
 		c.ended = true
 		return lacks(line, "level=INFO", "for=", "attempts=", "waiting=", "waitingBytes=", c.lost(gaps))
-	case of && strings.Contains(line, "level=WARN") && !c.began:
+	case strings.Contains(line, "level=WARN") && !c.began:
 		c.began = true
 		return lacks(line, "error=", "waiting=", "waitingBytes=")
 	}
 	return errors.New("nobody needs this line here")
 }
 
+// takeOther reads a line about streams: that they are held up, and then, what they lost.
+func (c *chapter) takeOther(line, sink string) error {
+	switch {
+	case strings.Contains(line, holds) && strings.Contains(line, " sinks="+sink+" ") && c.began && !c.ended && !c.held:
+		c.held = true
+		return lacks(line, "level=WARN", "streams=", "resource=", "historyLeft=")
+	case strings.Contains(line, gapTold) && c.held && !c.ended:
+		return lacks(line, "level=WARN")
+	}
+	return errors.New("nobody needs this line here")
+}
+
 // lost is what the end must say: that nothing is lost only where nothing is.
 func (c *chapter) lost(gaps bool) string {
-	switch {
-	case c.held:
-		return `lost="not known yet: streams were held up; `
-	case gaps:
-		return `lost="`
+	if gaps {
+		return `lost="intermediate states: `
 	}
 	return "lost=nothing"
 }
 
-func timeOf(line string) (time.Time, error) {
-	text, _, _ := strings.Cut(strings.TrimPrefix(line, "time="), " ")
+// timeOf is when the line's thing happened: the time under the key, or else the line's own.
+func timeOf(line, key string) (time.Time, error) {
+	_, text, found := strings.Cut(line, " "+key+"=")
+	if !found {
+		text = strings.TrimPrefix(line, "time=")
+	}
+	text, _, _ = strings.Cut(text, " ")
 	return time.Parse(time.RFC3339, text)
 }
 
