@@ -86,6 +86,28 @@ func (p *proxy) allow(bytes int) {
 	p.moved.Broadcast()
 }
 
+// trickle lets so many bytes a second go to the server, until the returned function is called.
+func (p *proxy) trickle(bytes int) (stop func()) {
+	const tick = 20 * time.Millisecond
+	stopped := make(chan struct{})
+	p.wait.Go(func() {
+		defer p.allow(-1)
+		ticker := time.NewTicker(tick)
+		defer ticker.Stop()
+		for {
+			p.allow(bytes / int(time.Second/tick))
+			select {
+			case <-ticker.C:
+			case <-stopped:
+				return
+			case <-p.ended:
+				return
+			}
+		}
+	})
+	return sync.OnceFunc(func() { close(stopped) })
+}
+
 // exhausted says whether nothing may pass any more.
 func (p *proxy) exhausted() bool {
 	p.mu.Lock()

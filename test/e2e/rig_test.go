@@ -208,7 +208,18 @@ func (r *rig) await(uids ...string) {
 	for _, sink := range r.sinks() {
 		sink.awaitObjects(r.t, r.exporter, uids...)
 	}
-	eventually(r.t, deliveryLimit, "all is compared", func() bool {
+	r.awaitCompared(deliveryLimit)
+	if r.witness != nil {
+		for _, uid := range uids {
+			r.witness.await(r.t, uid)
+		}
+	}
+}
+
+// awaitCompared returns when no snapshot is read.
+func (r *rig) awaitCompared(within time.Duration) {
+	r.t.Helper()
+	eventually(r.t, within, "all is compared", func() bool {
 		for _, stream := range r.exporter.statuses(r.t).Streams {
 			if stream.State == "snapshot" {
 				return false
@@ -216,11 +227,6 @@ func (r *rig) await(uids ...string) {
 		}
 		return true
 	})
-	if r.witness != nil {
-		for _, uid := range uids {
-			r.witness.await(r.t, uid)
-		}
-	}
 }
 
 func connect(t *testing.T, config *rest.Config) dynamic.Interface {
