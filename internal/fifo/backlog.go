@@ -182,8 +182,10 @@ func (b *Backlog) Mixes() bool { return b.flight.isSaved() }
 // Behind says whether records on disk, or on their way there, are not delivered.
 func (b *Backlog) Behind() bool { return b.spool.behind() }
 
-// IsBelow says whether fewer bytes are queued in memory, and none on disk.
-func (b *Backlog) IsBelow(bytes int) bool { return b.queue.Used().Bytes < bytes && !b.Behind() }
+// IsBelow says whether fewer bytes are queued in memory, which leave half of the queue free, and none on disk.
+func (b *Backlog) IsBelow(bytes int) bool {
+	return b.queue.Used().Bytes < bytes && b.queue.isHalfFree() && !b.Behind()
+}
 
 // CanSpill says whether there is a disk.
 func (b *Backlog) CanSpill() bool { return b.trigger.limit > 0 }

@@ -571,6 +571,19 @@ func TestI6DismissedRecordsTakeNoRoom(t *testing.T) {
 	}
 }
 
+// A snapshot goes before no live change where the queue is small: half of it is theirs.
+func TestWhatCanWaitLeavesHalfOfTheQueue(t *testing.T) {
+	for _, queue := range []Limit{{Bytes: 1 << 20, Records: 4}, {Bytes: 4 * record(100).Size(), Records: 100}} {
+		b := NewBacklog(Options{Queue: queue, Batch: queue})
+		for records, want := range []bool{true, true, false} {
+			if got := b.IsBelow(1 << 30); got != want {
+				t.Errorf("%+v: with %d records something else may wait: %v", queue, records, got)
+			}
+			b.Reserve(record(100))
+		}
+	}
+}
+
 // TestWhoWaitsForTheDiskIsToldThatItIsEmpty, and nobody of each batch that never was there.
 func TestWhoWaitsForTheDiskIsToldThatItIsEmpty(t *testing.T) {
 	b := NewBacklog(Options{Queue: Limit{Bytes: 1 << 20, Records: 8}, Spool: 1 << 20, Batch: Limit{Bytes: 1 << 20, Records: 8}})

@@ -35,5 +35,10 @@ func (r *Room) Cancel(size int) {
 	r.used.Records--
 }
 
+// isHalfFree says whether less than half is taken.
+func (r *Room) isHalfFree() bool {
+	return 2*r.used.Bytes < r.limit.Bytes && 2*r.used.Records < r.limit.Records
+}
+
 // Used is what is taken.
 func (r *Room) Used() Limit { return r.used }
