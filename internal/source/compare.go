@@ -23,40 +23,17 @@ func (r *reading) compareOne(ctx context.Context, object *frame.Object) error {
 	}
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
 	joined := key.String()
-	if again, err := r.repeated.has(joined, r.inventory.listed); again || err != nil {
+	if again, err := r.place.repeated.has(joined, r.inventory.listed); again || err != nil {
 		return err
 	}
 	entry, found, err := r.inventory.find(key, func(passed change.Entry) error { return r.pass(ctx, passed) })
 	if err != nil {
 		return err
 	}
-	r.done = joined
-	l := listing{uid: object.UID, version: object.ResourceVersion, list: r.list, position: r.cursor.position.ResourceVersion}
+	r.place.done = joined
+	l := listing{uid: object.UID, version: object.ResourceVersion, list: r.place.list, position: r.cursor.position.ResourceVersion}
 	l.last, l.exists, l.deleted = r.recent.told(key, entry, found)
 	return r.act(ctx, object, &l)
-}
-
-// repetition is what a page that is read again repeats: the keys up to the last one that was compared.
-type repetition struct {
-	upTo string // the joined key, "" where nothing is repeated
-	last string // the one before, at first that behind which the page begins
-}
-
-// has says whether the joined key was compared before; listed are those that were, where the list is not sorted.
-func (r *repetition) has(joined string, listed map[string]struct{}) (bool, error) {
-	if listed != nil {
-		_, again := listed[joined]
-		return again, nil
-	}
-	if r.upTo == "" || joined > r.upTo {
-		r.upTo = ""
-		return false, nil
-	}
-	if joined <= r.last {
-		return false, errUnsorted
-	}
-	r.last = joined
-	return true, nil
 }
 
 // act does what the verdict asks for.
@@ -192,7 +169,7 @@ func (r *reading) reached(version string) bool {
 
 // hasPassed says whether the list is behind the key.
 func (r *reading) hasPassed(key change.Key) bool {
-	return r.inventory.listed == nil && key.String() <= r.done
+	return r.inventory.listed == nil && r.place.hasPassed(key)
 }
 
 // meets prepares for a record of the watch: what is held of its key goes first, and what the sinks, or one alone, have

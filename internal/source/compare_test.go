@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -206,45 +205,5 @@ func TestI6TooManyChangesBeginAnotherList(t *testing.T) {
 	}
 	if r.note(named(change.Deleted, "one more", "1")); !r.isFull() {
 		t.Error("it is never full")
-	}
-}
-
-// TestAPageThatIsReadAgainRepeatsItsOrder: a list that is not sorted is noticed there, too.
-func TestAPageThatIsReadAgainRepeatsItsOrder(t *testing.T) {
-	again := repetition{upTo: "n/m"}
-	for _, key := range []string{"n/a", "n/m", "n/z"} {
-		if repeated, err := again.has(key, nil); err != nil || repeated != (key <= "n/m") {
-			t.Errorf("%s: repeated %t, %v", key, repeated, err)
-		}
-	}
-	second := repetition{upTo: "n/m", last: "n/k"}
-	if _, err := second.has("n/a", nil); !errors.Is(err, errUnsorted) {
-		t.Errorf("a page begins before the end of the one before it, and the error is %v", err)
-	}
-	odd := repetition{upTo: "n/m"}
-	_, first := odd.has("n/k", nil)
-	if _, err := odd.has("n/a", nil); first != nil || !errors.Is(err, errUnsorted) {
-		t.Errorf("the order is %v, then %v", first, err)
-	}
-}
-
-// TestPagesAreAsLargeAsTheServerAndTheSinksKeepUpWith so that no list lives for a minute.
-func TestPagesAreAsLargeAsTheServerAndTheSinksKeepUpWith(t *testing.T) {
-	for _, c := range []struct {
-		limit int
-		took  time.Duration
-		next  int
-	}{
-		{firstPage, time.Second, 4 * firstPage},
-		{pageSize / 2, time.Second, pageSize},
-		{pageSize, time.Second, pageSize},
-		{pageSize, slowPage / 2, pageSize},
-		{pageSize, slowPage + 1, pageSize / 2},
-		{100, slowPage / 2, 100},
-		{firstPage, slowPage + 1, firstPage},
-	} {
-		if next := nextLimit(c.limit, c.took); next != c.next {
-			t.Errorf("behind a page of %d that took %s comes one of %d, want %d", c.limit, c.took, next, c.next)
-		}
 	}
 }

@@ -75,8 +75,7 @@ func (r *reading) announce(ctx context.Context, position change.Position, goesOn
 	if err := r.run.begin(ctx); err != nil {
 		return err
 	}
-	r.list = position.ResourceVersion
-	r.at = page{limit: pageSize, exactly: r.list}
+	r.place = placeAt(position.ResourceVersion, pageSize)
 	if !r.recent.on {
 		r.recent.begin()
 	}

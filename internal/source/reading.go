@@ -23,15 +23,10 @@ type reading struct {
 	due       []change.Owed
 	announced bool // its begin was told, and nothing was read of it
 
-	at       page
-	list     string // the version that the page has at least
-	done     string // the joined key that was compared last
-	start    string // the one behind which the page begins, "" for the first
-	repeated repetition
-	begun    bool // a part of the page was compared
-	watch    int  // the number of the watch that the page is read beside
-	floods   int  // those of what was told recently, when the list was asked for
-	entries  int  // that were not listed, since the watch had its turn
+	place    place
+	watch    int // the number of the watch that the page is read beside
+	floods   int // those of what was told recently, when the list was asked for
+	entries  int // that were not listed, since the watch had its turn
 	mark     mark
 	saved    change.Position // the newest that is known to be saved
 	waiting  []frame.Object  // of the page, for the next turn
@@ -47,9 +42,6 @@ const (
 	turnBytes   = 128 << 10
 )
 
-// slowPage is how long a page may take before the next ones become smaller: an API server ends a list after a minute.
-const slowPage = 15 * time.Second
-
 // begin announces the snapshot. What its sinks have missed and what their logs have lost must be told of before any
 // other change, so where there is a gap the line is drained first.
 func (r *reading) begin(ctx context.Context) (step, error) {
@@ -64,10 +56,10 @@ func (r *reading) begin(ctx context.Context) (step, error) {
 			return nil, err
 		}
 	}
-	r.list = r.cursor.position.ResourceVersion
-	r.run = r.newRun(r.due, r.list, nil)
+	version := r.cursor.position.ResourceVersion
+	r.run = r.newRun(r.due, version, nil)
 	r.run.gone = r.suspect
-	r.at = page{limit: firstPage, exactly: r.list}
+	r.place = placeAt(version, firstPage)
 	r.recent.begin()
 	r.beside = r
 	if gap {
@@ -110,7 +102,7 @@ func (r *reading) dropComing() {
 	for key, sinkOnly := range r.sinkOnly {
 		_, told := r.recent.byKey[key]
 		sinkOnly = slices.DeleteFunc(sinkOnly, func(g change.SinkOnly) bool {
-			return told || !g.Undeleted && change.CompareVersions(g.ResourceVersion, r.list) > 0
+			return told || !g.Undeleted && change.CompareVersions(g.ResourceVersion, r.place.list) > 0
 		})
 		if r.sinkOnly[key] = sinkOnly; len(sinkOnly) == 0 {
 			delete(r.sinkOnly, key)
@@ -129,13 +121,10 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	// Of which version a page was that failed is not known: what it did not list may have come since.
 	r.passed, r.suspects = slices.DeleteFunc(r.passed, unlisted.isVague), slices.DeleteFunc(r.suspects, unlisted.isVague)
 	began, n := time.Now(), 0
-	r.inventory.restart(r.done)
-	if r.repeated = (repetition{}); r.begun {
-		r.repeated = repetition{upTo: r.done, last: r.start}
-	}
-	r.begun = true
+	r.inventory.restart(r.place.done)
+	r.place.read()
 	listed := r.limited()
-	meta, err := listed.list(ctx, r.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
+	meta, err := listed.list(ctx, r.place.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
 	switch err = r.versions.ended(err); {
 	case isGone(err) || errors.Is(err, errTooRecent):
 		return r.read, r.listAgain(ctx, err)
@@ -149,24 +138,11 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	case err != nil:
 		return nil, err
 	}
-	r.begun, r.start = false, r.done
 	r.tellListed(n, &meta)
-	if r.at.token, r.at.limit = meta.Continue, nextLimit(r.at.limit, time.Since(began)); r.at.token == "" {
-		return r.end, nil
+	if r.place.turn(meta.Continue, time.Since(began)) {
+		return r.read, nil
 	}
-	return r.read, nil
-}
-
-// nextLimit is the limit of the page behind one that took so long. It grows where a page of four times the size would
-// not be slow either.
-func nextLimit(limit int, took time.Duration) int {
-	switch {
-	case took > slowPage:
-		return max(limit/2, firstPage)
-	case took < slowPage/4:
-		return min(4*limit, pageSize)
-	}
-	return limit
+	return r.end, nil
 }
 
 // errOtherCluster says that another cluster has answered than the one whose history is read.
@@ -202,14 +178,13 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 		return err
 	}
 	r.floods = floods
-	r.list, r.upTo = version, version
-	start := r.start
-	r.at.token, r.at.exactly, r.start = "", version, ""
+	token := ""
 	var status apierrors.APIStatus
-	if errors.As(why, &status) && status.Status().ListMeta.Continue != "" {
-		r.at.token, r.at.exactly, r.upTo = status.Status().ListMeta.Continue, "", ""
-		r.start = start
+	if errors.As(why, &status) {
+		token = status.Status().ListMeta.Continue
 	}
+	r.place.renew(version, token)
+	r.upTo = r.place.at.exactly
 	give, err := r.takeTurn(ctx)
 	if err != nil {
 		return err
