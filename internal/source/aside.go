@@ -23,7 +23,7 @@ func (r *reading) aside(ctx context.Context, wait func(context.Context) error) e
 	switch {
 	case err != nil:
 		return err
-	case r.open != r.watch:
+	case r.turns.open != r.watch:
 		return errWatchEnded
 	case r.forgot():
 		return errTooRecent
@@ -33,7 +33,7 @@ func (r *reading) aside(ctx context.Context, wait func(context.Context) error) e
 
 // awaitSuspects settles what can be when the watch has moved.
 func (r *reading) awaitSuspects(ctx context.Context) error {
-	at := stand{r.open, r.cursor.position}
+	at := stand{r.turns.open, r.cursor.position}
 	if err := r.aside(ctx, func(ctx context.Context) error { return r.await(ctx, at) }); err != nil {
 		return err
 	}

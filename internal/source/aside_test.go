@@ -72,7 +72,7 @@ func TestI6NoMoreThanMayWaitForTheWatch(t *testing.T) {
 		recorder, saved := newRecorder("a 10"), at(100)
 		saved.Complete = false
 		s := NewStream(Config{Stream: pods(), Inventory: recorder, Saved: saved, ClusterUID: "epoch-1", Observer: NopObserver()})
-		s.line, s.open = recorder, 1
+		s.line, s.turns.open = recorder, 1
 		r := &reading{Stream: s, due: requestedFor("lake"), watch: 1}
 		r.run = r.newRun(r.due, "100", nil)
 		one := unlisted{recorder.objects["n/a"], "100"}

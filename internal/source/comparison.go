@@ -85,7 +85,7 @@ func (r *reading) announce(ctx context.Context, position change.Position, goesOn
 
 // announceAgain announces a comparison that did not come to its end beside this watch: the list is not sorted.
 func (r *reading) announceAgain(ctx context.Context) (step, error) {
-	give, err := r.takeTurn(ctx)
+	give, err := r.turns.takeIn(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (s *Stream) tell(ctx context.Context, rec *change.Record) error {
 	if s.beside == nil {
 		return s.push(ctx, rec)
 	}
-	defer s.signalReader()
+	defer s.turns.signal()
 	if err := s.beside.meets(ctx, rec); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (d *decoder) over(err error) {
 	if !d.closed && err == io.EOF {
 		d.orderly, d.took = true, took
 	}
-	d.stream.closed(d.number)
+	d.stream.turns.closed(d.number)
 }
 
 // Close ends a Decode that is waiting, and waits for a record that is going in line: none follows, so that whoever
@@ -154,7 +154,7 @@ func (d *decoder) Close() {
 	if !orderly {
 		took = time.Since(d.began)
 	}
-	d.stream.closed(d.number)
+	d.stream.turns.closed(d.number)
 	d.stream.turns.give()
 	d.ended(frames, orderly, took)
 }

@@ -129,7 +129,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	}
 	s.Observer.Watching(s.stream, from)
 	asked := s.standing.version
-	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.collection.options()), number: s.opened(), began: time.Now()}
+	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.collection.options()), number: s.turns.opened(), began: time.Now()}
 	s.schedule.letRead(run)
 	d.ended = func(frames int, orderly bool, took time.Duration) {
 		stop()

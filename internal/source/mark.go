@@ -15,12 +15,12 @@ func (r *reading) setMark(ctx context.Context) error {
 	if err := r.leaveRoom(ctx); err != nil {
 		return err
 	}
-	if err := r.awaitWatch(ctx); err != nil {
+	if err := r.turns.awaitWatch(ctx); err != nil {
 		return err
 	}
 	defer r.turns.give()
 	r.forgetWaiting()
-	r.watch = r.open
+	r.watch = r.turns.open
 	if err := r.settleAll(ctx); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (r *reading) leaveRoom(ctx context.Context) error {
 
 // isFull says whether there is more to remember than may be.
 func (r *reading) isFull(ctx context.Context) (bool, error) {
-	give, err := r.takeTurn(ctx)
+	give, err := r.turns.takeIn(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -76,23 +76,5 @@ func (m *mark) drop() {
 	if m.saved != nil {
 		m.stop()
 		_ = m.wait() // it was stopped
-	}
-}
-
-// awaitWatch returns with the turn when a watch is open.
-func (r *reading) awaitWatch(ctx context.Context) error {
-	for {
-		if _, err := r.takeTurn(ctx); err != nil {
-			return err
-		}
-		if r.open != 0 {
-			return nil
-		}
-		r.turns.give()
-		select {
-		case <-r.moved:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
 	}
 }

@@ -78,7 +78,7 @@ func (s *Stream) giveSnapshot(ctx, one context.Context, due []change.Owed) error
 
 // newReading returns what reads the snapshot, and its first step. A comparison was announced before the watch.
 func (s *Stream) newReading(ctx context.Context, due []change.Owed) (*reading, step, error) {
-	give, err := s.takeTurn(ctx)
+	give, err := s.turns.takeIn(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,7 +147,7 @@ func snapshotBackoff() backoff.BackOff {
 
 // refuseAside refuses the stream, and ends its watch.
 func (r *reading) refuseAside(ctx context.Context, err error) {
-	turn, lost := r.takeTurn(ctx)
+	turn, lost := r.turns.takeIn(ctx)
 	if lost != nil {
 		return
 	}

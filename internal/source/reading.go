@@ -45,7 +45,7 @@ const (
 // begin announces the snapshot. What its sinks have missed and what their logs have lost must be told of before any
 // other change, so where there is a gap the line is drained first.
 func (r *reading) begin(ctx context.Context) (step, error) {
-	give, err := r.takeTurn(ctx)
+	give, err := r.turns.takeIn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (r *reading) prepare(ctx context.Context) (step, error) {
 	if r.snapshot.Reason.Full() && r.snapshot.Reason.Gap() || limited {
 		return r.read, nil
 	}
-	give, err := r.takeTurn(ctx)
+	give, err := r.turns.takeIn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 	}
 	r.place.renew(version, token)
 	r.upTo = r.place.at.exactly
-	give, err := r.takeTurn(ctx)
+	give, err := r.turns.takeIn(ctx)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 
 // countFloods returns how often all was forgotten that was told.
 func (r *reading) countFloods(ctx context.Context) (int, error) {
-	give, err := r.takeTurn(ctx)
+	give, err := r.turns.takeIn(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -221,13 +221,13 @@ func (r *reading) compare(ctx context.Context, then func() error) error {
 	if err := r.awaitSinks(ctx); err != nil {
 		return err
 	}
-	give, err := r.takeTurn(ctx)
+	give, err := r.turns.takeIn(ctx)
 	if err != nil {
 		return err
 	}
 	defer give()
 	switch {
-	case r.open != r.watch:
+	case r.turns.open != r.watch:
 		return errWatchEnded
 	case r.forgot():
 		return errTooRecent
@@ -293,12 +293,12 @@ type stand struct {
 }
 
 func (r *reading) tryEnd(ctx context.Context) (over bool, at stand, err error) {
-	give, err := r.takeTurn(ctx)
+	give, err := r.turns.takeIn(ctx)
 	if err != nil {
 		return false, at, err
 	}
 	defer give()
-	at = stand{r.open, r.cursor.position}
+	at = stand{r.turns.open, r.cursor.position}
 	if err := r.settleAll(ctx); err != nil {
 		return false, at, err
 	}
@@ -350,18 +350,18 @@ func (r *reading) await(ctx context.Context, at stand) error {
 	silence := time.NewTimer(r.silence.least)
 	defer silence.Stop()
 	select {
-	case <-r.moved:
+	case <-r.turns.moved:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-silence.C:
 	}
-	give, err := r.takeTurn(ctx)
+	give, err := r.turns.takeIn(ctx)
 	if err != nil {
 		return err
 	}
 	defer give()
-	r.silent = at.watch != 0 && at == stand{r.open, r.cursor.position}
+	r.silent = at.watch != 0 && at == stand{r.turns.open, r.cursor.position}
 	return nil
 }
 

@@ -151,15 +151,11 @@ type Stream struct {
 
 	listing sync.WaitGroup // lists that the Reflector no longer waits for
 
-	turns   turns    // guards cursor, proof and heard while there is a reader, and the following: see turn.go
-	recent  recent   // what was told while a snapshot is read
-	beside  *reading // nil while none is
-	begun   int64    // when the newest run began, in ms since 1970: each has its own
-	goesOn  bool     // a comparison that an earlier life began goes on, if nothing else comes before it
-	watches int      // that were opened
-	open    int      // the number of the one that is, 0 for none
-
-	moved chan struct{} // buffered 1: the watch has moved, and the reader may wait for that
+	turns  turns    // guards cursor, proof and heard while there is a reader, and the following: see turns.go
+	recent recent   // what was told while a snapshot is read
+	beside *reading // nil while none is
+	begun  int64    // when the newest run began, in ms since 1970: each has its own
+	goesOn bool     // a comparison that an earlier life began goes on, if nothing else comes before it
 
 	schedule schedule
 
@@ -175,7 +171,7 @@ func NewStream(config Config) *Stream {
 		epoch:      config.ClusterUID,
 		silence:    silence{least: minSilence},
 		retries:    reflectorBackoff(),
-		turns:      newTurns(), moved: make(chan struct{}, 1),
+		turns:      newTurns(),
 	}
 	s.versions.stream = &s.stream
 	s.schedule = newSchedule(s.readSnapshots)

@@ -13,7 +13,7 @@ func (s *Stream) Withdraw(owed ...change.Owed) { s.schedule.withdraw(owed) }
 
 // cutOff ends one snapshot while nobody has the turn: what is told of an object is told whole.
 func (s *Stream) cutOff(one context.Context, end context.CancelFunc) {
-	if give, err := s.takeTurn(one); err == nil {
+	if give, err := s.turns.takeIn(one); err == nil {
 		end()
 		give()
 	}

@@ -1,0 +1,77 @@
+package source
+
+import (
+	"context"
+	"errors"
+)
+
+// errWatchEnded says that the watch has ended that a page was compared beside. What the next server says may be of
+// another history, so the page is read again.
+var errWatchEnded = errors.New("the watch has ended that the snapshot was read beside")
+
+// turns is how the watch and the reader go on beside each other. They put records in line by turns (I3). The turn
+// guards what both use: the cursor, what was told recently, the snapshot that is being read, and which watch is open.
+type turns struct {
+	taken   chan struct{} // not a lock, since whoever has the turn may wait long for room in a queue
+	moved   chan struct{} // buffered 1: the watch has moved, and the reader may wait for that
+	watches int           // that were opened
+	open    int           // the number of the one that is, 0 for none
+}
+
+func newTurns() turns { return turns{taken: make(chan struct{}, 1), moved: make(chan struct{}, 1)} }
+
+func (t *turns) take() { t.taken <- struct{}{} }
+func (t *turns) give() { <-t.taken }
+
+// takeIn returns how to give the turn back, or ctx's error.
+func (t *turns) takeIn(ctx context.Context) (give func(), err error) {
+	select {
+	case t.taken <- struct{}{}:
+		return t.give, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// opened notes that a watch is open, and returns its number.
+func (t *turns) opened() int {
+	t.take()
+	defer t.give()
+	t.watches++
+	t.open = t.watches
+	t.signal()
+	return t.open
+}
+
+// closed notes that the watch has ended; the caller has the turn.
+func (t *turns) closed(number int) {
+	if t.open == number {
+		t.open = 0
+	}
+}
+
+// signal makes the reader look again, if it waits.
+func (t *turns) signal() {
+	select {
+	case t.moved <- struct{}{}:
+	default:
+	}
+}
+
+// awaitWatch returns with the turn when a watch is open.
+func (t *turns) awaitWatch(ctx context.Context) error {
+	for {
+		if _, err := t.takeIn(ctx); err != nil {
+			return err
+		}
+		if t.open != 0 {
+			return nil
+		}
+		t.give()
+		select {
+		case <-t.moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
