@@ -5,6 +5,10 @@
 // Reflector over a ListerWatcher and a decoder of its own. Each change becomes a change.Record as soon as its frame is
 // read.
 //
+// The parts of a Stream know nothing of it, and each is a file. Most are pure: cursor, proof, versions, endings and
+// silence judge what a watch brings, recent and place serve snapshots. The collection asks the server, and trust says
+// which of its answers count. The schedule knows what is due, and the turns who may put records in line.
+//
 // # Interruptions
 //
 // A reconcile answers every interruption: list, merge with the inventory, emit the difference. It is a comparison

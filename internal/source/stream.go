@@ -135,31 +135,32 @@ type Stream struct {
 	stream     change.Stream
 	collection collection
 	line       Line
-	cursor     cursor
-	epoch      string      // the history that is read, as of change.NewEpoch
-	unsorted   atomic.Bool // the server's lists are not in the inventory's order
-	proof      proof
-	trust      trust
-	standing   standing
-	leave      func() // the gate; nil outside of it
 	retries    *wait.Backoff
-	versions   versions
-	heard      time.Time // when the last record in line was read; zero in a life that had none yet
+	listing    sync.WaitGroup // lists that the Reflector no longer waits for
+	leave      func()         // the gate; nil outside of it
 
+	// whose history the server speaks of, and what its answers are worth
+	epoch    string // the history that is read, as of change.NewEpoch
+	proof    proof
+	trust    trust
+	standing standing
+	versions versions
+	unsorted atomic.Bool           // the server's lists are not in the inventory's order
+	refused  atomic.Pointer[error] // why the stream is not read any more; nil while it is
+
+	// what the watches that have ended say
 	silence silence
 	endings endings
 
-	listing sync.WaitGroup // lists that the Reflector no longer waits for
-
-	turns  turns    // guards cursor, proof and heard while there is a reader, and the following: see turns.go
-	recent recent   // what was told while a snapshot is read
-	beside *reading // nil while none is
-	begun  int64    // when the newest run began, in ms since 1970: each has its own
-	goesOn bool     // a comparison that an earlier life began goes on, if nothing else comes before it
-
 	schedule schedule
+	goesOn   bool // a comparison that an earlier life began goes on, if nothing else comes before it
 
-	refused atomic.Pointer[error] // why the stream is not read any more; nil while it is
+	turns  turns // guards the following, and proof, while there is a reader
+	cursor cursor
+	heard  time.Time // when the last record in line was read; zero in a life that had none yet
+	begun  int64     // when the newest run began, in ms since 1970: each has its own
+	recent recent    // what was told while a snapshot is read
+	beside *reading  // nil while none is
 }
 
 // NewStream returns a stream that is not running.
