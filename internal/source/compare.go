@@ -162,9 +162,7 @@ func (r *reading) settleAll(ctx context.Context) error {
 
 // reached says whether the watch has told all that happened up to the version.
 func (r *reading) reached(version string) bool {
-	at := r.cursor.position
-	order := change.CompareVersions(at.ResourceVersion, version)
-	return order > 0 || order == 0 && at.Complete || r.silent
+	return r.cursor.reached(version) || r.silent
 }
 
 // hasPassed says whether the list is behind the key.
@@ -175,7 +173,7 @@ func (r *reading) hasPassed(key change.Key) bool {
 // meets prepares for a record of the watch: what is held of its key goes first, and what the sinks, or one alone, have
 // under it is told to be gone, unless the record tells that itself. The caller has the turn.
 func (r *reading) meets(ctx context.Context, rec *change.Record) error {
-	if r.holds(rec.Key) {
+	if r.held.has(rec.Key) {
 		if err := r.release(ctx); err != nil {
 			return err
 		}
@@ -195,18 +193,8 @@ func (r *reading) meets(ctx context.Context, rec *change.Record) error {
 			return err
 		}
 	}
-	if r.holds(rec.Key) {
+	if r.held.has(rec.Key) {
 		return r.release(ctx)
 	}
 	return nil
-}
-
-// holds says whether a record of the key is held.
-func (r *reading) holds(key change.Key) bool {
-	for _, rec := range r.held {
-		if rec.Key == key {
-			return true
-		}
-	}
-	return false
 }

@@ -28,6 +28,12 @@ func (c *cursor) resume() string {
 // resumeVersion is the resourceVersion that a watch starts from.
 func (c *cursor) resumeVersion() string { return c.position.ResumeVersion() }
 
+// reached says whether all that happened up to the version was told.
+func (c *cursor) reached(version string) bool {
+	order := change.CompareVersions(c.position.ResourceVersion, version)
+	return order > 0 || order == 0 && c.position.Complete
+}
+
 // moveTo makes the position complete at the version, as a list or a bookmark proves.
 func (c *cursor) moveTo(version string) change.Position {
 	if change.CompareVersions(version, c.position.ResourceVersion) >= 0 {

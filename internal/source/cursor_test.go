@@ -142,3 +142,17 @@ func TestI4OtherContentAtOneVersionIsNoReplay(t *testing.T) {
 		t.Error("after a reconnect another state is dropped")
 	}
 }
+
+// TestI4OfItsOwnVersionAnIncompletePositionHasNotToldAll: several records may share it.
+func TestI4OfItsOwnVersionAnIncompletePositionHasNotToldAll(t *testing.T) {
+	for _, c := range []struct {
+		complete bool
+		version  string
+		reached  bool
+	}{{true, "20", true}, {false, "20", false}, {false, "9", true}, {true, "21", false}, {true, "100", false}} {
+		at := newCursor(change.Position{ResourceVersion: "20", Complete: c.complete})
+		if got := at.reached(c.version); got != c.reached {
+			t.Errorf("%+v: reached %t", c, got)
+		}
+	}
+}

@@ -85,7 +85,7 @@
 //   - A snapshot remembers deletes since its list, and other changes since the mark before the last. All that a sink
 //     could be told of an object would be needed otherwise, or a list of each object anew. Where even that is too much
 //     and no list succeeds, the watch waits for the sinks once, and all is forgotten.
-//   - The last record of a snapshot is held back until it is known to be the last (last.go), so that formats can mark
+//   - The last record of a snapshot is held back until it is known to be the last (held.go), so that formats can mark
 //     it.
 //
 // Discovery:

@@ -21,7 +21,7 @@ type run struct {
 	parts     []*part
 	inventory *merge
 	sinkOnly  map[change.Key][]change.SinkOnly
-	held      []*change.Record // shaped, and not in line yet: see last.go
+	held      held
 	block     block
 	left      change.Position                       // the position while the run is under way, none where it stays
 	goesOn    bool                                  // the gap was told

@@ -1,9 +1,11 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -101,12 +103,48 @@ func TestI6WhatIsHeldBackIsBounded(t *testing.T) {
 		if err := run.hold(t.Context(), &change.Record{Stream: &change.Stream{}, Op: change.Replaced, Key: change.Key{Name: name}}); err != nil {
 			t.Fatal(err)
 		}
-		most = max(most, len(run.held))
+		most = max(most, len(run.held.records))
 	}
 	if err := run.releaseLast(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if most > maxHeld || len(r.told) != len(listed) || strings.Contains(toldLines(r), "last") {
 		t.Errorf("held %d at most, %d of %d in line, the first is %q", most, len(r.told), len(listed), r.told[0])
+	}
+}
+
+// TestI3ARecordIsHeldBackWhileItMayBeASinksLast: each line says how many go in line behind a record, and which of those
+// that are left are last in the end.
+func TestI3ARecordIsHeldBackWhileItMayBeASinksLast(t *testing.T) {
+	lake, bus := &part{owed: change.Owed{Sink: "lake"}}, &part{owed: change.Owed{Sink: "bus"}}
+	for text, c := range map[string]struct {
+		parts []*part
+		goes  string
+		last  string
+	}{
+		"all all":           {[]*part{{}}, "0 1", "all"},
+		"all none all":      {[]*part{{}}, "0 0 2", "all"},
+		"none none":         {[]*part{{}}, "0 0", ""},
+		"lake bus lake":     {[]*part{lake, bus}, "0 0 1", "bus lake"},
+		"lake bus all":      {[]*part{lake, bus}, "0 0 2", "all"},
+		"all lake none bus": {[]*part{lake, bus}, "0 0 0 1", "lake bus"},
+		"bus lake none":     {[]*part{lake}, "0 1 0", "lake"},
+	} {
+		var h held
+		var goes, last []string
+		for _, who := range strings.Fields(text) {
+			rec := &change.Record{Sink: strings.TrimPrefix(who, "all"), Filtered: who == "none"}
+			n := h.add(rec, c.parts)
+			h.drop(n)
+			goes = append(goes, strconv.Itoa(n))
+		}
+		h.mark(c.parts)
+		for _, rec := range h.records {
+			if rec.Last {
+				last = append(last, cmp.Or(rec.Sink, "all"))
+			}
+		}
+		want(t, text+": what goes", strings.Join(goes, " "), c.goes)
+		want(t, text+": the last", strings.Join(last, " "), c.last)
 	}
 }
