@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,8 +130,11 @@ func rangeToken(version int, last string) string {
 
 // pages serves names as a list at the version, three objects a page.
 func pages(version int, names []string) func(url.Values) (int, string) {
+	var mu sync.Mutex // a list that was cut off may still be asked for
 	at := map[string]int{}
 	return func(q url.Values) (int, string) {
+		mu.Lock()
+		defer mu.Unlock()
 		from := at[q.Get("continue")]
 		until, token := from+3, ""
 		if until >= len(names) {

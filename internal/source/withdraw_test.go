@@ -30,6 +30,14 @@ func abandoning(server *apiServer, r *recorder) (abandoned *atomic.Int32) {
 	return abandoned
 }
 
+// readerOver returns when the stream's reader has read all that was due.
+func readerOver(s *Stream) {
+	s.schedule.mu.Lock()
+	over := s.schedule.reader.over
+	s.schedule.mu.Unlock()
+	<-over
+}
+
 // TestASnapshotThatIsWithdrawnHasNoEnd while one that shares its list goes on where its sink is.
 func TestASnapshotThatIsWithdrawnHasNoEnd(t *testing.T) {
 	server, gate := script(t, 100), make(chan struct{})
@@ -61,6 +69,7 @@ func TestASnapshotThatIsWithdrawnHasNoEnd(t *testing.T) {
 			t.Errorf("%s was never sent to bus", name)
 		}
 	}
+	readerOver(s)
 	if len(s.Due()) != 0 || len(r.failures) != 0 {
 		t.Errorf("due are %+v, failures %q", s.Due(), r.failures)
 	}
