@@ -34,8 +34,20 @@ func (c *claim) attempt(ctx context.Context) error {
 	if c.now().Sub(c.silent) < c.tuning.silence {
 		return err
 	}
-	c.silent, c.owner = time.Time{}, wire.NoProducer()
-	return c.acquire(ctx)
+	return c.takeBack(ctx)
+}
+
+// takeBack takes the right from whoever is silent. Without an answer, the next attempt looks again who has it.
+func (c *claim) takeBack(ctx context.Context) error {
+	before := c.owner
+	c.owner = wire.NoProducer()
+	err := c.acquire(ctx)
+	if c.owner == wire.NoProducer() {
+		c.owner = before
+	} else {
+		c.silent = time.Time{}
+	}
+	return err
 }
 
 // keep asks for the right once, of which the sink may have been told that it has it.
