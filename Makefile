@@ -23,6 +23,24 @@ test: ## all tests, against a real API server and a real JetStream
 	@# test/deploy runs whatever failed before it, uncached: what it tests is outside of its module.
 	@failed=0; go test -timeout 40m ./... || failed=1; (cd test/deploy && go test -count=1 -timeout 20m ./...) || failed=1; exit $$failed
 
+KUBERNETES ?= 1.30.14
+KAFKA ?= 3.9.2
+NATS ?= 2.10.27
+.PHONY: matrix matrix-kubernetes matrix-kafka matrix-nats
+matrix: matrix-kubernetes matrix-kafka matrix-nats ## some tests with older servers, each alone
+
+matrix-kubernetes: ## some tests with an API server of version KUBERNETES
+	KUBECDC_KUBERNETES=$(KUBERNETES) go test -count=1 -timeout 30m ./test/e2e \
+		-run 'VersionsOfTheTable/Kubernetes|TestI3I5ExactlyOnceInOrderUnderKill9|TestI4RestartsOfTheAPIServerAre|TestI4WhatHistoryForgot'
+
+matrix-kafka: ## some tests with a Kafka of version KAFKA
+	KUBECDC_REQUIRE_KAFKA=1 KUBECDC_KAFKA=$(KAFKA) E2E_CHANGES=1500 go test -count=1 -timeout 30m ./internal/sink/kafka ./test/e2e \
+		-run 'TestConformance|TestI3I10|TestI10|TestTransactionThatTimesOut|VersionsOfTheTable/Apache|TestKafka/I3I5'
+
+matrix-nats: ## some tests with a NATS server of version NATS
+	KUBECDC_NATS=$(NATS) go test -count=1 -timeout 30m ./test/e2e \
+		-run 'VersionsOfTheTable/NATS|WhileTheBrokerIsKilled|OverABrokenNetwork'
+
 SEEDS ?= 100000
 .PHONY: sim
 sim: ## the simulation for SEEDS seeds (default 100,000: about eight minutes on two idle cores, hours on busy ones)

@@ -116,6 +116,7 @@ type options struct {
 	compactionInterval time.Duration
 	requestTimeout     time.Duration
 	quiet              bool
+	apiServer          string // path of another kube-apiserver; "" is the one within
 	apiServerFlags     []string
 }
 
@@ -129,6 +130,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	own.IntVar(&o.port, "port", 0, "port of the API server on 127.0.0.1; 0 keeps the one of DIR, or picks a free one")
 	own.DurationVar(&o.compactionInterval, "compaction-interval", 5*time.Minute, "how often etcd's history is compacted; 0 keeps all of it")
 	own.DurationVar(&o.requestTimeout, "request-timeout", 5*time.Second, "limit of one request, other than a watch")
+	own.StringVar(&o.apiServer, "apiserver", "", "a kube-apiserver to run in place of the one in this program, such as one of another version")
 	own.BoolVar(&o.quiet, "quiet", false, "log to DIR/<role>.log instead of the terminal")
 }
 

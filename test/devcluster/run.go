@@ -19,6 +19,9 @@ const (
 	// beside it to say where it listens.
 	etcdPortLimit = 10 * time.Second
 
+	// otherPortLimit is how long the kernel may take for what a killed process has left.
+	otherPortLimit = 5 * time.Second
+
 	pollInterval = 50 * time.Millisecond
 )
 
@@ -86,14 +89,34 @@ func serveAPI(ctx context.Context, group *errgroup.Group, dir dataDir, o options
 	if err != nil {
 		return err
 	}
-	if err := checkPort(roleAPIServer, port); err != nil {
+	if err := awaitPort(ctx, o, port); err != nil {
 		return err
 	}
 	if err := dir.createSecrets(); err != nil {
 		return err
 	}
-	group.Go(func() error { return runAPIServer(ctx, apiServerFlags(dir, o, etcdPort, port)) })
+	flags := apiServerFlags(dir, o, etcdPort, port)
+	if o.apiServer != "" {
+		group.Go(func() error { return runOther(ctx, o.apiServer, flags) })
+	} else {
+		group.Go(func() error { return runAPIServer(ctx, flags) })
+	}
 	group.Go(func() error { return announce(ctx, dir, o, console, began) })
+	return nil
+}
+
+// awaitPort explains a port that is taken. An API server of its own process may live a moment longer than the one that
+// was killed with it.
+func awaitPort(ctx context.Context, o options, port int) error {
+	if o.apiServer == "" {
+		return checkPort(roleAPIServer, port)
+	}
+	ctx, cancel := context.WithTimeout(ctx, otherPortLimit)
+	defer cancel()
+	var taken error
+	if err := poll(ctx, func() bool { taken = checkPort(roleAPIServer, port); return taken == nil }); err != nil {
+		return taken
+	}
 	return nil
 }
 

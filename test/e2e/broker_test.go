@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/test/matrix"
 )
 
 // The test binary runs a NATS server instead of tests where these variables are set.
@@ -24,6 +25,9 @@ const (
 	brokerDirVariable  = "E2E_BROKER_DIR"
 	brokerPortVariable = "E2E_BROKER_PORT"
 )
+
+// maxPayload of a message in bytes.
+const maxPayload = 8 << 20
 
 // serveBroker is the NATS server's process; it returns the exit code.
 func serveBroker(dir, port string) int {
@@ -34,7 +38,7 @@ func serveBroker(dir, port string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	server, err := embedded.Start(embedded.Options{StoreDir: dir, Port: number, MaxPayload: 8 << 20})
+	server, err := embedded.Start(embedded.Options{StoreDir: dir, Port: number, MaxPayload: maxPayload})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -66,8 +70,7 @@ func newBroker(t *testing.T, dir string) *broker {
 // start returns when the server takes connections.
 func (b *broker) start() {
 	b.t.Helper()
-	env := []string{brokerDirVariable + "=" + filepath.Join(b.dir, "jetstream"), brokerPortVariable + "=" + strconv.Itoa(b.port)}
-	b.process = startProcess(b.t, filepath.Join(b.dir, "broker.log"), env, os.Args[0])
+	b.process = b.run()
 	eventually(b.t, patience, "the NATS server takes connections", func() bool {
 		if !b.process.Running() {
 			b.t.Fatalf("the NATS server ended: see %s", b.dir)
@@ -79,6 +82,24 @@ func (b *broker) start() {
 		conn.Close()
 		return true
 	})
+}
+
+// run is this test binary, or the server of another version.
+func (b *broker) run() *process {
+	b.t.Helper()
+	port, streams, log := strconv.Itoa(b.port), filepath.Join(b.dir, "jetstream"), filepath.Join(b.dir, "broker.log")
+	other, err := matrix.NATSServer(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if other == "" {
+		return startProcess(b.t, log, []string{brokerDirVariable + "=" + streams, brokerPortVariable + "=" + port}, os.Args[0])
+	}
+	config := filepath.Join(b.dir, "broker.conf")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "max_payload: %d\n", maxPayload), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	return startProcess(b.t, log, nil, other, "--config", config, "--addr", "127.0.0.1", "--port", port, "--jetstream", "--store_dir", streams)
 }
 
 func (b *broker) kill() { b.process.Kill() }

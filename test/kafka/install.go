@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/kubecdc/kubecdc/test/matrix"
 	"github.com/kubecdc/kubecdc/test/maven"
 )
 
@@ -22,10 +23,14 @@ type install string
 
 // project is Apache Kafka. Kafka 4's brokers need Java 17 (KIP-1013).
 func project() *maven.Project {
-	return &maven.Project{
+	p := &maven.Project{
 		Name: "kafka", Title: "Apache Kafka", Sources: javaFiles, MinJava: 17,
 		Finish: func(ctx context.Context, d maven.Dir) error { return install(d).train(ctx) },
 	}
+	if version := matrix.Kafka(); version != "" {
+		p.Property = "kafka.version=" + version
+	}
+	return p
 }
 
 // Available says in one line what this machine lacks to run Apache Kafka, nil if

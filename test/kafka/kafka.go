@@ -3,8 +3,9 @@
 // two judges of what a topic holds, Java's own consumer and franz-go.
 //
 // Kafka comes from Maven Central on first use and is cached; see Available for
-// what that needs. Where a machine lacks it, Start gives kfake, an in-process
-// server, instead; with CI=true or KUBECDC_REQUIRE_KAFKA=1 it fails.
+// what that needs. With KUBECDC_KAFKA it is another version; see test/matrix.
+// Where a machine lacks it, Start gives kfake, an in-process server, instead;
+// with CI=true or KUBECDC_REQUIRE_KAFKA=1 it fails.
 //
 //	c := kafka.Start(t, kafka.Options{Nodes: 3})
 //	c.CreateTopic(t, "changes", kafka.Topic{Partitions: 6, Config: map[string]string{"min.insync.replicas": "2"}})

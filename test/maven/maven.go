@@ -36,6 +36,8 @@ type Project struct {
 	Title   string   // for people: "Apache Kafka"
 	Sources embed.FS // a directory java: pom.xml, which names the libraries, and our programs
 	MinJava int      // the version of the JDK
+	// Property, where set, is one of the libraries' versions in place of that in pom.xml: "kafka.version=3.9.2".
+	Property string
 	// Finish is the last step of an installation; nil is none.
 	Finish func(ctx context.Context, d Dir) error
 }
@@ -113,6 +115,7 @@ func (p *Project) dir() (Dir, error) {
 	if err != nil {
 		return "", fmt.Errorf("read sources for %s: %w", p.Name, err)
 	}
+	fmt.Fprint(sum, p.Property)
 	return Dir(filepath.Join(cache, "kubecdc", fmt.Sprintf("%s-%x", p.Name, sum.Sum(nil)[:8]))), nil
 }
 
@@ -133,10 +136,11 @@ func (p *Project) create(ctx context.Context, d Dir) error {
 	if err := os.CopyFS(string(d), p.Sources); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{d.download, d.compile} {
-		if err := step(ctx); err != nil {
-			return err
-		}
+	if err := p.download(ctx, d); err != nil {
+		return err
+	}
+	if err := d.compile(ctx); err != nil {
+		return err
 	}
 	if err := d.pack(p.Name); err != nil {
 		return err
@@ -149,11 +153,15 @@ func (p *Project) create(ctx context.Context, d Dir) error {
 	return os.WriteFile(d.complete(), nil, 0o644)
 }
 
-func (d Dir) download(ctx context.Context) error {
+func (p *Project) download(ctx context.Context, d Dir) error {
+	args := []string{"--batch-mode", "--quiet", "--file", filepath.Join(string(d), "java", "pom.xml"),
+		"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=" + filepath.Join(string(d), "libs")}
+	if p.Property != "" {
+		args = append(args, "-D"+p.Property)
+	}
 	var err error
 	for range downloads {
-		cmd := exec.CommandContext(ctx, "mvn", "--batch-mode", "--quiet", "--file", filepath.Join(string(d), "java", "pom.xml"),
-			"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(string(d), "libs"))
+		cmd := exec.CommandContext(ctx, "mvn", args...)
 		var out []byte
 		if out, err = cmd.CombinedOutput(); err == nil {
 			return nil

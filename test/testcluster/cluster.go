@@ -2,7 +2,8 @@
 // one that can be killed, restarted on its data, and compacted at will.
 //
 // The server is the devcluster program of test/devcluster. It is built on first
-// use and cached; see Build. It has no nodes and no controllers.
+// use and cached; see Build. It has no nodes and no controllers. With
+// KUBECDC_KUBERNETES the API server is of another version; see test/matrix.
 package testcluster
 
 import (
@@ -19,6 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubecdc/kubecdc/test/matrix"
 )
 
 // The users of a cluster. Limited may do nothing until a test binds a role to it;
@@ -56,7 +59,8 @@ type Options struct {
 type Cluster struct {
 	options   Options
 	binary    string
-	temporary bool // DataDir is ours to remove
+	apiServer string // of another version; "" is the one of the binary
+	temporary bool   // DataDir is ours to remove
 	config    *clientcmdapi.Config
 
 	api  *process // the API server, or both; nil while killed or stopped
@@ -71,7 +75,11 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, binary: binary}
+	other, err := matrix.APIServer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{options: options, binary: binary, apiServer: other}
 	if options.DataDir == "" {
 		if c.options.DataDir, err = os.MkdirTemp("", "devcluster-"); err != nil {
 			return nil, fmt.Errorf("create data directory: %w", err)
@@ -216,6 +224,9 @@ func (c *Cluster) args(role string) []string {
 	args := []string{"--quiet", "--data-dir", c.options.DataDir, "--role", role, "--request-timeout", requestLimit}
 	if interval := c.options.CompactionInterval; interval != 0 {
 		args = append(args, "--compaction-interval", max(interval, 0).String())
+	}
+	if role != "etcd" && c.apiServer != "" {
+		args = append(args, "--apiserver", c.apiServer)
 	}
 	if role != "etcd" {
 		args = append(append(args, "--"), c.options.APIServerFlags...)
