@@ -133,7 +133,10 @@ func TestI3ARecordIsHeldBackWhileItMayBeASinksLast(t *testing.T) {
 		var h held
 		var goes, last []string
 		for _, who := range strings.Fields(text) {
-			rec := &change.Record{Sink: strings.TrimPrefix(who, "all"), Filtered: who == "none"}
+			rec := &change.Record{Sink: who, Filtered: who == "none"}
+			if who == "all" || rec.Filtered {
+				rec.Sink = ""
+			}
 			n := h.add(rec, c.parts)
 			h.drop(n)
 			goes = append(goes, strconv.Itoa(n))
