@@ -36,7 +36,7 @@ func (l Ledger) position(stream string) (position change.Position, old bool, err
 // Settled says whether the record is part of the saved state, so that it will not come again. A mark may lie further
 // back than the positions: it waits for the slowest stream.
 func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
-	if id.Op == change.Sync || !id.Op.OfObject() && id.Key.Name == "" {
+	if !id.Op.OfObject() && id.Key.Name == "" {
 		return true, nil // another reconcile has another id
 	}
 	position, old, err := l.position(stream.String())
@@ -45,6 +45,10 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 	}
 	order := change.CompareVersions(id.ResourceVersion, position.ResourceVersion)
 	switch {
+	case id.Op == change.Sync && order <= 0 && !old && !position.UnderWay():
+		return true, nil // another snapshot has another id
+	case id.Op == change.Sync:
+		return l.isKnown(id, stream)
 	case order > 0:
 		return false, nil
 	case id.Op == change.Gap && !position.UnderWay(): // in the place of a rejected record
@@ -61,6 +65,13 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 		return l.State.Ended(stream.String(), id.ResourceVersion, id.UID)
 	}
 	// At the position other records may share the version, and what a reconcile found carries older ones.
+	return l.isKnown(id, stream)
+}
+
+// isKnown says whether the inventory is that behind the record, and nothing of that comes from disk. A full snapshot
+// may have given what the state has not come to, to a sink that was absent when it was told, and the state is one from
+// before (I11). Then it comes again, though not as a sync.
+func (l Ledger) isKnown(id change.ID, stream *change.Stream) (bool, error) {
 	known, err := l.knows(id, stream)
 	if _, based := l.ReplayBase[stream.String()]; err != nil || !known || !based {
 		return known, err

@@ -36,6 +36,7 @@ func NewLog(streams []change.Stream, shuffled bool) Log {
 // Know makes what was read of the log what the set knows.
 func (l *Log) Know(r *Reading) {
 	again := r.spooled.again()
+	r.tails.await(r.framed)
 	l.tails, l.again, l.found = r.tails, again, r.found
 }
 

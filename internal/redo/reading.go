@@ -44,13 +44,14 @@ type Reading struct {
 	streams []*change.Stream
 	spooled *spooledIDs
 	tails   tails
+	framed  map[string]string // by stream: the highest version of a snapshot
 	found   foundIDs
 	err     error // the first; nothing counts then
 }
 
 // Read begins a reading. The spooled are the first records on disk, which are saved and come again all the same.
 func (r *Reader) Read(streams []*change.Stream, spooled []*change.Record) *Reading {
-	return &Reading{reader: r, streams: streams, spooled: newSpooledIDs(spooled, r.ClusterUID), tails: tails{}}
+	return &Reading{reader: r, streams: streams, spooled: newSpooledIDs(spooled, r.ClusterUID), tails: tails{}, framed: map[string]string{}}
 }
 
 // Err is what kept ids from being read.
@@ -66,7 +67,9 @@ func (r *Reading) Take(text string) {
 	if err == nil && stream != nil {
 		err = r.fold(text, id, stream)
 	}
-	r.err = err
+	if r.err = err; err == nil && stream != nil && id.Op == change.SnapshotBegin {
+		r.framed[stream.String()] = newer(r.framed[stream.String()], id.ResourceVersion)
+	}
 }
 
 func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err error) {
@@ -81,7 +84,7 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	switch {
 	case err != nil:
 		return fmt.Errorf("find %s in the saved state: %w", id, err)
-	case settled:
+	case settled && !r.tails.endsHere(id, stream):
 		return r.settle(text, id, stream)
 	}
 	r.found.add(text, &id)

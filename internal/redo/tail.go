@@ -61,6 +61,23 @@ func (all tails) settle(id change.ID, stream *change.Stream) bool {
 	return corrected || found || deleted
 }
 
+// await makes tails that have told of deletes wait for the versions of the snapshots. One that no watch saw has the
+// version of the state before it: the watch may bring it, up to the snapshot's version, where the state is older (I11).
+func (all tails) await(snapshots map[string]string) {
+	for stream, t := range all {
+		if len(t.deletes) > 0 {
+			t.newest = newer(t.newest, snapshots[stream])
+		}
+	}
+}
+
+// endsHere says whether the delete is of an object of which the tail has told, and the inventory does not know. That it
+// is not there proves nothing of the delete then: a watch may bring it.
+func (all tails) endsHere(id change.ID, stream *change.Stream) bool {
+	t := all[stream.String()]
+	return t != nil && id.Op == change.Deleted && t.objects[id.Key].UID == id.UID
+}
+
 // isPassed says whether nothing of the tail comes again after the record. A position that is complete at the tail's
 // newest version is behind it, too. Corrections come again from a full snapshot alone, beside the watch.
 func (t *tail) isPassed(rec *change.Record) bool {
@@ -95,6 +112,8 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	switch {
 	case !rec.Op.OfObject():
 		return false
+	case rec.Snapshot == nil && gone && change.CompareVersions(deleted, rec.ResourceVersion) >= 0:
+		return true // the delete has the version of the state before it, where no watch told of it
 	case rec.Snapshot == nil:
 		return change.CompareVersions(newer(known.version, deleted), rec.ResourceVersion) > 0
 	case rec.Op == change.Deleted && known.uid != id.UID && change.CompareVersions(known.version, rec.ResourceVersion) > 0:
@@ -115,6 +134,12 @@ func (t *tail) gone(id change.ID) {
 }
 
 func (t *tail) add(id change.ID) {
+	if id.Op == change.Sync {
+		if t.has(id) {
+			return
+		}
+		id.Op, id.Snapshot = change.Replaced, "" // as such it comes again, if the watch does not tell it
+	}
 	t.ids[id] = struct{}{}
 	if id.Key.Name != "" && id.Op != change.Deleted {
 		t.order(id)
@@ -139,6 +164,12 @@ func (t *tail) order(id change.ID) {
 		known.version, known.uid = id.ResourceVersion, id.UID
 	}
 	t.latest[id.Key] = known
+}
+
+// has says whether the tail has told of the version of the object.
+func (t *tail) has(id change.ID) bool {
+	known := t.objects[id.Key]
+	return known.UID == id.UID && change.CompareVersions(known.ResourceVersion, id.ResourceVersion) >= 0
 }
 
 func newer(a, b string) string {

@@ -1,0 +1,100 @@
+package redo
+
+import (
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// synced is what a full snapshot at version 50 gave of the object.
+func synced(name string, version int) *change.Record {
+	return found(update(pods(), name, version), change.Sync, change.Absent, "50")
+}
+
+// TestI11ASnapshotTellsOfWhatTheStateHasNotComeTo: a sink was absent, was told by a full snapshot how the objects are,
+// and the state is one from before that. The watch brings again what the sink was never told, and its log is ahead.
+func TestI11ASnapshotTellsOfWhatTheStateHasNotComeTo(t *testing.T) {
+	old := update(pods(), "b", 20)
+	state := &saved{position: change.Position{ResourceVersion: "27", Complete: true}, objects: map[change.Key]change.Entry{
+		old.Key: {Key: old.Key, UID: old.UID, ResourceVersion: "20"},
+	}}
+	l := logOf(t, state, synced("a", 28), synced("b", 32))
+	for _, again := range []struct {
+		rec  *change.Record
+		want bool
+	}{
+		{update(pods(), "a", 28), true},
+		{update(pods(), "b", 29), true}, // behind the log's version it would lead back in time
+		{update(pods(), "b", 32), true},
+		{update(pods(), "b", 33), false},
+	} {
+		if taken, _ := l.Take(again.rec, &Taking{ClusterUID: clusterUID}); taken != again.want {
+			t.Errorf("the log has %s at %s: %t", again.rec.Key, again.rec.ResourceVersion, taken)
+		}
+	}
+	if !l.Empty() {
+		t.Error("the log is not forgotten")
+	}
+	if !logOf(t, state, synced("b", 20), synced("gone", 27)).Empty() {
+		t.Error("what the state has, or has passed, is to come again")
+	}
+}
+
+// TestI11ASnapshotOfWhatIsOnDiskIsAhead: the state has the version, and the records of it are still to come from disk.
+func TestI11ASnapshotOfWhatIsOnDiskIsAhead(t *testing.T) {
+	stream, told := pods(), synced("a", 28)
+	state := &saved{position: change.Position{ResourceVersion: "30"}, objects: map[change.Key]change.Entry{
+		told.Key: {Key: told.Key, UID: told.UID, ResourceVersion: "28"},
+	}}
+	for _, replays := range []bool{true, false} {
+		ledger := replaying(state, replays)
+		ledger.ReplayBase[stream.String()] = change.Position{ResourceVersion: "27"}
+		if settled, err := ledger.Settled(told.ID(clusterUID), &stream); err != nil || settled == replays {
+			t.Errorf("the sync is settled: %t, %v; and its object comes from disk: %t", settled, err, replays)
+		}
+	}
+}
+
+// TestI11ASyncBehindItsUpdateIsToldOnce: what the watch told and a full snapshot gave again is one state to come.
+func TestI11ASyncBehindItsUpdateIsToldOnce(t *testing.T) {
+	l := logOf(t, &saved{position: change.Position{ResourceVersion: "3"}}, update(pods(), "a", 5), synced("a", 5))
+	if taken, _ := l.Take(update(pods(), "a", 5), &Taking{ClusterUID: clusterUID}); !taken || !l.Empty() {
+		t.Errorf("the log has the update: %t; and nothing else is to come: %t", taken, l.Empty())
+	}
+}
+
+// TestI11ADeleteThatNoWatchSawIsToldOnce: it has the version of the state before it. To an older state the watch brings
+// that, and the delete itself with a version that the log does not name.
+func TestI11ADeleteThatNoWatchSawIsToldOnce(t *testing.T) {
+	gone := found(update(pods(), "a", 6), change.Deleted, change.Absent, "14")
+	gone.FinalStateUnknown = true
+	begin := found(update(pods(), "", 14), change.SnapshotBegin, change.Absent, "14")
+	begin.UID = ""
+	l := logOf(t, &saved{position: change.Position{ResourceVersion: "3"}}, begin, gone)
+	deleted := update(pods(), "a", 12)
+	deleted.Op = change.Deleted
+	for _, rec := range []*change.Record{update(pods(), "a", 5), update(pods(), "a", 6), deleted} {
+		if taken, _ := l.Take(rec, &Taking{ClusterUID: clusterUID}); !taken {
+			t.Errorf("%s at %s is told behind the delete", rec.Op, rec.ResourceVersion)
+		}
+		other := update(pods(), "b", 8)
+		other.Position.Complete = true
+		l.Take(other, &Taking{ClusterUID: clusterUID}) // behind the version that the delete has
+	}
+	if l.Take(update(pods(), "b", 15), &Taking{ClusterUID: clusterUID}); !l.Empty() {
+		t.Error("behind the snapshot the log is not forgotten")
+	}
+}
+
+// TestI11ADeleteOfWhatTheStateDoesNotHaveIsNotSaved: the log alone knows the object, which a full snapshot found, and
+// its delete. The watch brings that, and not the object.
+func TestI11ADeleteOfWhatTheStateDoesNotHaveIsNotSaved(t *testing.T) {
+	object, gone := found(update(pods(), "a", 6), change.Replaced, change.Resync, "9"), update(pods(), "a", 6)
+	gone.Op = change.Deleted
+	l := logOf(t, &saved{position: change.Position{ResourceVersion: "7", Complete: true}}, object, gone)
+	deleted := update(pods(), "a", 12)
+	deleted.Op = change.Deleted
+	if taken, _ := l.Take(deleted, &Taking{ClusterUID: clusterUID}); !taken {
+		t.Error("the delete is told twice")
+	}
+}
