@@ -41,7 +41,9 @@ func (k *absenceBook) begin(a Absence) error {
 	lacks := a.From
 	before := k.saved.byStream[a.Stream]
 	if i := slices.IndexFunc(before, func(o Absence) bool { return o.Sink == a.Sink }); i >= 0 {
-		a.From, a.Since = before[i].From, before[i].Since
+		if a.From = before[i].From; !before[i].InPart() {
+			a.Since = before[i].Since
+		}
 	} else {
 		position, _, err := streams{k.saved.database}.Position(a.Stream)
 		if err != nil {

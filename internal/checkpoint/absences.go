@@ -15,12 +15,19 @@ import (
 //
 // It ends with the stream's full snapshot of reason absent: the sink misses nothing behind the gap of that, and
 // everything that it has missed was told when the first object of the snapshot, or its end, is delivered.
+//
+// A sink that had a stream only in part, when Inherit made that whole, is absent from it without a subscription, and
+// since no time. Whoever begins to read the stream ends that (Batch.Left) and makes the sink take it as a new one, or
+// makes it absent.
 type Absence struct {
 	Subscription
 	From      change.Position // of the stream when the sink left: what is below it, the sink has or has on disk
 	Since     time.Time       // when it left
 	Returning bool            // it has the gap, and misses nothing any more
 }
+
+// InPart says whether the sink had the stream only in part, and nobody has begun to read it since.
+func (a *Absence) InPart() bool { return a.Since.IsZero() }
 
 // Held is what a sink's log holds of one object behind the mark, when the sink comes back: whether it exists there.
 type Held struct {

@@ -35,9 +35,9 @@ type Batch struct {
 	// Steered are pending snapshots, each in the Generation that is meant, with which Steering is done.
 	Steered  []PendingSnapshot
 	Steering Steering
-	// Taken are the subscriptions that sinks have from now on, Left those that they no longer have, with their pending
-	// snapshots.
-	Taken, Left []Subscription
+	// Left are the subscriptions that sinks have no longer, with their pending snapshots and what they miss. Taken are
+	// those that they have from now on.
+	Left, Taken []Subscription
 	// Absent are the sinks that miss streams from the records behind this batch on, or from From, where that is set and
 	// older. Returning is not read.
 	Absent []Absence

@@ -41,7 +41,7 @@ func (h *heir) standing(sinks []string) error {
 // absencesOf makes sinks miss the heir that miss the other stream.
 func (h *heir) absencesOf(sinks []string) error {
 	for _, name := range sinks {
-		if err := h.absence(Subscription{name, h.from}, Subscription{name, h.to}); err != nil {
+		if err := h.absence(Subscription{name, h.from}, Subscription{name, h.to}, false); err != nil {
 			return err
 		}
 	}
@@ -74,18 +74,22 @@ func older(a, b change.Position) change.Position {
 // its log is compared with. An heir that has several heritages has the subscriptions that all of them had.
 func (h *heir) ofSink(sinkName string) error {
 	from, to := Subscription{sinkName, h.from}, Subscription{sinkName, h.to}
+	inPart, err := h.subscription(from, to)
+	if err != nil {
+		return err
+	}
 	return inOrder(
-		func() error { return h.subscription(from, to) },
 		func() error { return h.pendingOf(from, to) },
-		func() error { return h.absence(from, to) },
+		func() error { return h.absence(from, to, inPart) },
 		func() error { return h.replayBase(from, to) },
 	)
 }
 
-func (h *heir) subscription(from, to Subscription) error {
+// subscription says whether the sink had only one of the two streams, and so is not subscribed to the heir.
+func (h *heir) subscription(from, to Subscription) (inPart bool, err error) {
 	all, err := subscriptions{h.db}.Subscriptions()
 	if err != nil {
-		return err
+		return false, err
 	}
 	known := false
 	for subscription := range all {
@@ -96,8 +100,11 @@ func (h *heir) subscription(from, to Subscription) error {
 		h.set(subscriptionKey(to), nil)
 	case !all[from] && all[to]: // it lacks a part of the objects
 		h.remove(subscriptionKey(to))
+		inPart = true
+	case all[from] && !all[to]:
+		inPart = true
 	}
-	return nil
+	return inPart, nil
 }
 
 // pendingOf makes the heir owe what was owed. The snapshot of a part goes on where it was, and that of the whole begins
@@ -128,18 +135,20 @@ func (h *heir) pendingOf(from, to Subscription) error {
 }
 
 // absence makes a sink that misses a part of the heir's objects miss the heir, from the oldest version on that it may
-// lack anything of.
-func (h *heir) absence(from, to Subscription) error {
+// lack anything of. A sink that had the heir only in part is absent since no time: see Absence.
+func (h *heir) absence(from, to Subscription, inPart bool) error {
 	absence, absent, err := h.absences.saved.of(from)
 	if err != nil {
 		return err
 	}
 	own, ownAbsent, err := h.absences.saved.of(to)
 	switch {
-	case err != nil || !absent && !ownAbsent:
+	case err != nil || !absent && !ownAbsent && !inPart:
 		return err
+	case !absent && !ownAbsent:
+		absence = Absence{}
 	case !h.exact:
-		if !absent || ownAbsent && own.Since.Before(absence.Since) {
+		if !absent || ownAbsent && !own.InPart() && (absence.InPart() || own.Since.Before(absence.Since)) {
 			absence.Since = own.Since
 		}
 		if nothing := (change.Position{}); absent && absence.From == nothing || ownAbsent && own.From == nothing {

@@ -128,6 +128,38 @@ func TestI4StreamOfAllTakesEverythingAndComparesIt(t *testing.T) {
 	inherit(t, s, in(""))
 }
 
+// TestI4WhoHadAPartIsAbsentUntilSomebodyDecides: not before that anything is known to be told to the sink, or not. It
+// is then a new sink, or misses what goes.
+func TestI4WhoHadAPartIsAbsentUntilSomebodyDecides(t *testing.T) {
+	s := open(t, t.TempDir())
+	whole, part := in(""), in("shop")
+	must(t, s.Commit(Batch{Records: []*change.Record{pod(whole, change.Added, "pay", "a", "5")}, Taken: []Subscription{{"lake", "pods"}}}))
+	must(t, s.Commit(Batch{
+		Records: []*change.Record{pod(part, change.Added, "shop", "b", "6")},
+		Taken:   []Subscription{{"lake", "shop/pods"}, {"one", "shop/pods"}, {"two", "shop/pods"}},
+	}))
+	inherit(t, s, whole, "shop/pods")
+	absences, err := s.Absences()
+	if must(t, err); len(absences) != 2 || !absences[0].InPart() || !absences[1].InPart() {
+		t.Fatalf("absent are %+v, want the two that had a part", absences)
+	}
+	one, two := absences[0].Subscription, absences[1].Subscription
+	must(t, s.Commit(Batch{Left: []Subscription{one}, Taken: []Subscription{one, two}, Absent: []Absence{{Subscription: two, Since: time.UnixMilli(7)}}}))
+	must(t, s.Commit(Batch{Records: []*change.Record{pod(whole, change.Deleted, "shop", "b", "7")}}))
+	absences, err = s.Absences()
+	if must(t, err); len(absences) != 1 || absences[0].Subscription != two || absences[0].InPart() {
+		t.Errorf("absent are %+v, want only the one that does not take the stream", absences)
+	}
+	missed, err := s.Missed(two, "e")
+	if must(t, err); len(missed) != 1 || missed[0].Key.Name != "b" {
+		t.Errorf("it misses %v", missed)
+	}
+	subscriptions, err := s.Subscriptions()
+	if must(t, err); !subscriptions[one] || !subscriptions[two] {
+		t.Errorf("subscriptions %v", subscriptions)
+	}
+}
+
 // TestI4AnotherHistoryIsCompared: positions of two histories have no order.
 func TestI4AnotherHistoryIsCompared(t *testing.T) {
 	s := open(t, t.TempDir())

@@ -91,11 +91,11 @@ func (w *writer) sinks(b *Batch) {
 		w.set(markKey(name), []byte(mark))
 	}
 	w.carried.carry(w.rows, b.Marks, b.Carried)
-	for _, subscription := range b.Taken {
-		w.set(subscriptionKey(subscription), nil)
-	}
 	for _, subscription := range b.Left {
 		w.leave(subscription)
+	}
+	for _, subscription := range b.Taken {
+		w.set(subscriptionKey(subscription), nil)
 	}
 	for subscription, position := range b.Based {
 		w.set(replayBaseKey(subscription), appendPosition(nil, position))

@@ -77,7 +77,11 @@ func (o *owing) depart(batch *checkpoint.Batch, subscriptions map[checkpoint.Sub
 		return nil, err
 	}
 	absent := map[checkpoint.Subscription]bool{}
-	for _, a := range absences {
+	others := o.settleParts(absences, batch)
+	for _, a := range batch.Absent {
+		absent[a.Subscription] = true
+	}
+	for _, a := range others {
 		absent[a.Subscription] = true
 		if a.Returning { // it is to return again, and misses everything until then, also where it is not configured now
 			batch.Absent = append(batch.Absent, a)
@@ -95,6 +99,23 @@ func (o *owing) depart(batch *checkpoint.Batch, subscriptions map[checkpoint.Sub
 		}
 	}
 	return kept, nil
+}
+
+// settleParts decides about those who had a stream only in part until it was made whole, and returns the other
+// absences: who takes it is a new sink of it, and who does not misses it.
+func (o *owing) settleParts(absences []checkpoint.Absence, batch *checkpoint.Batch) (others []checkpoint.Absence) {
+	for _, a := range absences {
+		switch {
+		case !a.InPart():
+			others = append(others, a)
+		case slices.Contains(batch.Taken, a.Subscription):
+			batch.Left = append(batch.Left, a.Subscription)
+		default:
+			batch.Taken = append(batch.Taken, a.Subscription)
+			delivery.MakeAbsent(batch, a.Subscription)
+		}
+	}
+	return others
 }
 
 // departs makes the line know what the listener's sink misses when the run begins. One that misses everything that it

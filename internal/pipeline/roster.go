@@ -99,6 +99,7 @@ func (r *run) enrol(s Source) error {
 	for _, l := range r.listeners {
 		leavesUntaken(l, []Source{s}, subscriptions, &batch)
 	}
+	absences = r.settleParts(slices.DeleteFunc(absences, func(a checkpoint.Absence) bool { return a.Stream != s.Stream.String() }), &batch)
 	var away []*listener
 	for _, l := range r.listeners {
 		subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
