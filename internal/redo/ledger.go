@@ -98,15 +98,30 @@ func (l Ledger) knows(id change.ID, stream *change.Stream) (bool, error) {
 }
 
 // isCorrection says of a record that is not settled whether no watch brings it again: it carries a version that the
-// position has passed, and no reconcile that is due finds it. So does its note. Where the positions moved on to disk,
-// what was found before them comes from there, and so does what the inventory has.
+// position has passed, and no reconcile that is due finds it. So does its note. Where anything is on disk, what was
+// found before the positions moved on comes from there, and so does what the inventory has.
 func (l Ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
 	position, old, err := l.position(stream.String())
 	ofObject := id.Op.OfObject() || id.Op == change.Gap // its note
-	if err != nil || old || position == (change.Position{}) || !ofObject || position.UnderWay() ||
+	if err != nil || position == (change.Position{}) || !ofObject || position.UnderWay() ||
 		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) >= 0 {
 		return false, err
 	}
+	if old {
+		if comes, err := l.comesAgain(stream); comes || err != nil {
+			return false, err
+		}
+	}
 	known, err := l.knows(id, stream)
 	return !known, err
+}
+
+// comesAgain says whether what was found before the positions moved on comes from disk, or from a reconcile that is
+// due.
+func (l Ledger) comesAgain(stream *change.Stream) (bool, error) {
+	now, _, err := l.State.Position(stream.String())
+	if err != nil || now.UnderWay() {
+		return true, err
+	}
+	return l.Replays()
 }

@@ -46,6 +46,28 @@ func TestI3WhatComesFromDiskIsNotLookedForAgain(t *testing.T) {
 	}
 }
 
+// TestI3ACorrectionIsLookedForBehindAPositionThatMovedOn: a sink's log is compared with the position from before,
+// though nothing is on disk for it any more, and the correction was not saved.
+func TestI3ACorrectionIsLookedForBehindAPositionThatMovedOn(t *testing.T) {
+	stream, rec := pods(), found(update(pods(), "a", 3), change.Replaced, change.Resync, "7")
+	for _, c := range []struct {
+		now           change.Position
+		replays, want bool
+	}{
+		{change.Position{ResourceVersion: "9"}, false, true},
+		{change.Position{ResourceVersion: "9"}, true, false},
+		{change.Position{ResourceVersion: "9"}.Interrupt(), false, false},
+	} {
+		has := map[change.Key]change.Entry{rec.Key: {Key: rec.Key, UID: rec.UID, ResourceVersion: "2"}}
+		state := &saved{position: change.Position{ResourceVersion: "7"}, objects: has}
+		ledger := replaying(state, c.replays)
+		state.position = c.now
+		if got, err := ledger.isCorrection(rec.ID(clusterUID), &stream); err != nil || got != c.want {
+			t.Errorf("at %+v, with something on disk: %t, it is looked for: %t, %v", c.now, c.replays, got, err)
+		}
+	}
+}
+
 // TestI3TheNoteOfACorrectionComesAgain where the inventory is behind it, and only there: what a watch told is saved.
 func TestI3TheNoteOfACorrectionComesAgain(t *testing.T) {
 	rec, stream := found(update(pods(), "a", 3), change.Replaced, change.Resync, "9"), pods()
