@@ -216,16 +216,22 @@ func (v *verdict) announced() {
 // or absent meanwhile is given a snapshot of its own, or had heard nothing of the stream. That no gap is missing, the
 // objects' records say.
 func (v *verdict) goesOn(t *told) bool {
-	comparison, heard := []string{"gone", "stale"}, false
+	comparison, heard, joined := []string{"gone", "stale"}, false, false
 	for _, f := range v.all {
 		related := f.namespace == t.namespace || f.namespace == "" || t.namespace == ""
 		announced := f.op == "gap" && f.order < t.order && f.rev <= t.rev && slices.Contains(comparison, f.reason)
 		if related && (announced || slices.Contains([]string{"newsink", "absent"}, f.reason)) {
 			return slices.Contains(comparison, t.reason)
 		}
-		heard = heard || related && f.order < t.order
+		if !related || f.order >= t.order {
+			continue
+		}
+		if slices.Contains(comparison, f.reason) { // it goes on behind a crash, until its end
+			joined = !heard && f.op == "snapshot.begin" || joined && f.op != "snapshot.end"
+		}
+		heard = true
 	}
-	return !heard && slices.Contains(comparison, t.reason)
+	return (!heard || joined) && slices.Contains(comparison, t.reason)
 }
 
 func (v *verdict) violate(invariant, format string, args ...any) {
