@@ -104,7 +104,7 @@ func TestComposeHasTheVersionsThatAreTested(t *testing.T) {
 	for service, want := range map[string]string{
 		"nats":       "nats:" + version("go.mod", `nats-io/nats-server/v2 v(\S+)`) + "-alpine",
 		"prometheus": "prom/prometheus:v3." + version("test/deploy/go.mod", `prometheus/prometheus v0\.3(\S+)`),
-		"kafka":      "apache/kafka:" + version("test/kafka/java/pom.xml", `<artifactId>kafka_2.13</artifactId>\s*<version>([^<$]+)<`),
+		"kafka":      "apache/kafka:" + version("test/kafka/java/pom.xml", `<kafka\.version>([0-9.]+)</kafka\.version>`),
 	} {
 		if got := project.Services[service].Image; got != want {
 			t.Errorf("image %s, tested is %s", got, want)
