@@ -25,6 +25,9 @@ func (h *heir) standing(sinks []string) error {
 	if position != (change.Position{}) {
 		h.set(positionKey(h.to), appendPosition(nil, position))
 	}
+	if err := h.resource(); err != nil {
+		return err
+	}
 	if deletes, err := readEnded(h.db, h.from); err != nil {
 		return err
 	} else if h.exact && deletes.version != "" {
@@ -36,6 +39,19 @@ func (h *heir) standing(sinks []string) error {
 		}
 	}
 	return nil
+}
+
+// resource writes of which resource the heir is: should nobody begin to read it in this life, it is still to be found
+// whose objects they are.
+func (h *heir) resource() error {
+	if _, known, err := h.db.get(resourceKey(h.to)); known || err != nil {
+		return err
+	}
+	value, found, err := h.db.get(resourceKey(h.from))
+	if found {
+		h.set(resourceKey(h.to), value)
+	}
+	return err
 }
 
 // absencesOf makes sinks miss the heir that miss the other stream.

@@ -98,7 +98,8 @@ const WithheldByForm = "redaction"
 // streamOnDisk is the stream that a record on disk is of now, since its own is not configured any more, nil where
 // nobody reads it: the one that has inherited its object. What speaks of the stream keeps that, and its id (I8), if
 // another one has inherited a part of it. A stream that is over has left its resource: the sink is still to be told how
-// it ended. So has one whose heir is not configured any more: the record is the heir's then.
+// it ended. Where the heir is not configured any more either, the record is the heir's: it is that which the sink lacks
+// the record of.
 func (d *onDisk) streamOnDisk(rec *change.Record, present []*change.Stream, known streamsOnce) (now, asked *change.Stream, err error) {
 	id := rec.ID(d.clusterUID)
 	switch heir := heirOf(rec, id, present); {
@@ -107,22 +108,21 @@ func (d *onDisk) streamOnDisk(rec *change.Record, present []*change.Stream, know
 	case heir != nil:
 		return rec.Stream, heir, nil
 	}
-	name := rec.Stream.String()
-	_, positioned, err := d.store.Position(name)
-	if err != nil || positioned {
-		return nil, nil, err
-	}
-	stream, found, err := d.store.Resource(name)
-	if err != nil || !found {
-		return nil, nil, err
-	}
 	all, err := known()
 	if err != nil {
 		return nil, nil, err
 	}
-	if heir := heirOf(rec, id, all); heir != nil {
+	name := rec.Stream.String()
+	positioned := redo.StreamNamed(all, name) != nil
+	if heir := heirOf(rec, id, all); heir != nil && (!positioned || rec.Key.Name != "") {
 		rec.Stream = heir
+	}
+	if positioned || rec.Stream.String() != name {
 		return nil, nil, nil
+	}
+	stream, found, err := d.store.Resource(name)
+	if err != nil || !found {
+		return nil, nil, err
 	}
 	return &stream, &stream, nil
 }
@@ -130,7 +130,8 @@ func (d *onDisk) streamOnDisk(rec *change.Record, present []*change.Stream, know
 // streamsOnce reads streams once.
 type streamsOnce func() ([]*change.Stream, error)
 
-// knownStreams are those that the state has a position of, configured or not.
+// knownStreams are those that the state has a position of, configured or not. One of a namespace has taken that from
+// the stream of all, of which the state still knows the rest: it comes first.
 func (d *onDisk) knownStreams() (all []*change.Stream, err error) {
 	positions, err := d.store.Positions()
 	if err != nil {
@@ -145,6 +146,7 @@ func (d *onDisk) knownStreams() (all []*change.Stream, err error) {
 			all = append(all, &stream)
 		}
 	}
+	mostNarrowFirst(all)
 	return all, nil
 }
 
@@ -220,11 +222,17 @@ func (d *onDisk) leaveOut(records []*change.Record) error {
 	var missed []checkpoint.Held
 	var batch checkpoint.Batch
 	for _, rec := range records {
-		subscription := checkpoint.Subscription{Sink: d.Name, Stream: rec.Stream.String()}
-		if !d.leftOut[subscription.Stream] {
-			d.lacks(&batch, subscription, rec)
+		streams, err := d.lackedBy(rec)
+		if err != nil {
+			return err
+		}
+		for _, name := range streams {
+			if !d.leftOut[name] {
+				d.lacks(&batch, checkpoint.Subscription{Sink: d.Name, Stream: name}, rec)
+			}
 		}
 		if rec.Op == change.Deleted {
+			subscription := checkpoint.Subscription{Sink: d.Name, Stream: rec.Stream.String()}
 			missed = append(missed, checkpoint.Held{Subscription: subscription, Entry: entryBefore(rec), Exists: true})
 		}
 	}
@@ -237,7 +245,22 @@ func (d *onDisk) leaveOut(records []*change.Record) error {
 	return nil
 }
 
-// lacks makes the sink absent from the record's stream, from before the record on.
+// lackedBy are the streams of which the sink lacks the record: a gap is also in those that have inherited a part.
+func (d *onDisk) lackedBy(rec *change.Record) ([]string, error) {
+	names := []string{rec.Stream.String()}
+	if rec.Op != change.Gap {
+		return names, nil
+	}
+	all, err := d.knownStreams()
+	for _, s := range all {
+		if s.String() != names[0] && inherits(s, rec.Stream) {
+			names = append(names, s.String())
+		}
+	}
+	return names, err
+}
+
+// lacks makes the sink absent from the stream, from before the record on.
 func (d *onDisk) lacks(batch *checkpoint.Batch, subscription checkpoint.Subscription, rec *change.Record) {
 	MakeAbsent(batch, subscription)
 	from := change.VersionBelow(rec.ResourceVersion)

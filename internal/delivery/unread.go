@@ -44,10 +44,14 @@ func newUnreadReading(d *onDisk, reader *redo.Reader) (*unreadReading, error) {
 	if len(streams) == 0 {
 		return nil, nil
 	}
-	// A stream of one namespace has taken that from the stream of all, of which the state still knows the rest.
-	slices.SortStableFunc(streams, func(a, b *change.Stream) int { return strings.Compare(b.Namespace, a.Namespace) })
+	mostNarrowFirst(streams)
 	misses, err := d.absences()
 	return &unreadReading{newHeldReading(reader, d.Name, streams), present, misses}, err
+}
+
+// mostNarrowFirst puts streams of one namespace before those of all, from which they have taken it.
+func mostNarrowFirst(streams []*change.Stream) {
+	slices.SortStableFunc(streams, func(a, b *change.Stream) int { return strings.Compare(b.Namespace, a.Namespace) })
 }
 
 // take takes the next id. One that another stream has taken over is for that.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -212,6 +213,55 @@ func TestI3WhatIsOnDiskIsTheHeirs(t *testing.T) {
 	if got := target.short(); got != want {
 		t.Errorf("the sink has %s, want %s", got, want)
 	}
+}
+
+// TestI4WhatIsOnDiskIsTheHeirsThatHasLeft: a stream of one namespace has taken its objects from that of all, of which
+// the state still knows the rest, and is not configured any more either. Its sink lacks what is on disk of them, and
+// what lies in a gap it lacks of both streams.
+func TestI4WhatIsOnDiskIsTheHeirsThatHasLeft(t *testing.T) {
+	gap := found(update(pods(), "", 4), change.Gap, change.Gone, "4")
+	gap.Key, gap.UID = change.Key{}, ""
+	for _, each := range []struct {
+		what   string
+		first  *change.Record
+		absent string
+	}{
+		{"an object", update(pods(), "b", 2), "n/pods"},
+		{"a gap", gap, "n/pods pods"},
+	} {
+		t.Run(each.what, func(t *testing.T) {
+			target := &memory{}
+			r := onDisk(t, target, each.first, update(pods(), "c", 5), update(pods(), "b", 6), update(pods(), "c", 7))
+			heir := pods()
+			heir.Namespace = "n"
+			r.inherit(heir)
+			r.with(configMaps(), func(line *Inlet) {
+				r.push(line, update(services(), "x", 10))
+				r.await("what comes behind the disk", func() bool { return strings.HasSuffix(target.short(), "x/10/updated") })
+			})
+			if got := r.absentFrom(); got != each.absent {
+				t.Errorf("the sink is absent from %q, want %q", got, each.absent)
+			}
+		})
+	}
+}
+
+// absentFrom are the streams of which the state says that a sink is absent from them.
+func (r *rig) absentFrom() string {
+	r.t.Helper()
+	store, err := checkpoint.Open(r.t.Context(), r.dir, checkpoint.Options{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	absences, err := store.Absences()
+	if err := errors.Join(err, store.Close()); err != nil {
+		r.t.Error(err)
+	}
+	var streams []string
+	for _, a := range absences {
+		streams = append(streams, a.Stream)
+	}
+	return strings.Join(streams, " ")
 }
 
 // TestI3ALogIsTheHeirs: what a crash left of the stream of all namespaces is skipped when that of one brings it again.
