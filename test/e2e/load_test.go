@@ -34,6 +34,7 @@ func TestI1I2ALoadLikeARealClustersIsEqualInAllSinks(t *testing.T) {
 	startProcess(t, filepath.Join(r.dir, "kwok.log"), nil, buildKwok(t), append(kwokStages(t),
 		"--kubeconfig", r.cluster.Kubeconfig(), "--manage-all-nodes", "--node-lease-duration-seconds", "40")...)
 	r.exporter.start(t)
+	eventually(t, deliveryLimit, "the exporter watches all resources", func() bool { return r.exporter.answers(t.Context(), "/readyz") })
 	r.addNodes(max(pods/10, 1))
 	uids := r.addPods(pods)
 	r.awaitPods(fmt.Sprintf("%d Pods run", pods), func(found []unstructured.Unstructured) bool { return running(found) == pods })
