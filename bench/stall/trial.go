@@ -40,6 +40,7 @@ type trial struct {
 	nc       *natsgo.Conn
 	js       jetstream.JetStream
 	arrived  [2]harness.Arrivals // of the first sink and the second
+	bare     harness.Arrivals    // of a bare watch beside them, until the API server is restarted
 	phases   []phase
 }
 
@@ -48,6 +49,7 @@ type phase struct {
 	took      time.Duration
 	answers   map[string]time.Time // to the writes, by version
 	latencies [2][]float64         // sorted
+	bare      []float64            // of the bare watch, sorted
 }
 
 // start starts the exporter with the sinks.
@@ -61,13 +63,17 @@ func (t *trial) start(sinks string) (err error) {
 	return err
 }
 
-// follow consumes the live changes of both streams, once the exporter has written something to each.
+// follow begins a bare watch, and consumes the live changes of both streams once the exporter has written something to
+// each.
 func (t *trial) follow(ctx context.Context, url string) (err error) {
 	if t.nc, err = natsgo.Connect(url); err != nil {
 		return fmt.Errorf("connect to nats-server: %w", err)
 	}
 	if t.js, err = jetstream.New(t.nc); err != nil {
 		return fmt.Errorf("use JetStream: %w", err)
+	}
+	if err := t.watchBare(ctx); err != nil {
+		return err
 	}
 	for i := range streams {
 		if err := t.awaitMessages(ctx, streams[i], 1); err != nil {
@@ -136,7 +142,9 @@ func (t *trial) run(ctx context.Context) ([]harness.Figure, error) {
 		{Name: "stall.requested_seconds", Value: asked.took.Seconds(), Unit: "s"},
 	}
 	others := figures(asked.latencies[0], quiet.latencies[0], "stall.")
-	return slices.Concat(others, figures(initial.latencies[1], quiet.latencies[1], "stall.own_"), took, killed), t.write()
+	own := figures(initial.latencies[1], quiet.latencies[1], "stall.own_")
+	bare := figures(asked.bare, quiet.bare, "stall.watch_")
+	return slices.Concat(others, own, bare, took, killed), t.write()
 }
 
 func figures(latencies, quiet []float64, name string) []harness.Figure {
@@ -178,6 +186,7 @@ func (t *trial) measure(ctx context.Context, do func() error, strikeOut func(pha
 	for i := range streams {
 		p.latencies[i] = t.arrived[i].Latencies(p.answers)
 	}
+	p.bare = t.bare.Latencies(p.answers)
 	t.phases = append(t.phases, p)
 	return p, err
 }
@@ -263,7 +272,7 @@ func (t *trial) request(ctx context.Context) error {
 }
 
 // write writes each change into the file that was asked for: the phase, when the change was answered, and after how
-// many milliseconds either sink had it.
+// many milliseconds either sink and the bare watch had it.
 func (t *trial) write() error {
 	if t.file == "" {
 		return nil
@@ -272,8 +281,8 @@ func (t *trial) write() error {
 	for i, p := range t.phases {
 		for version, at := range p.answers {
 			line := fmt.Sprintf("%d %s", i, at.Format("15:04:05.000"))
-			for sink := range streams {
-				line += fmt.Sprintf(" %.1f", float64(t.arrived[sink].Of(version).Sub(at))/float64(time.Millisecond))
+			for _, to := range []*harness.Arrivals{&t.arrived[0], &t.arrived[1], &t.bare} {
+				line += fmt.Sprintf(" %.1f", float64(to.Of(version).Sub(at))/float64(time.Millisecond))
 			}
 			lines = append(lines, line+"\n")
 		}
