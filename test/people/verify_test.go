@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -297,9 +299,12 @@ func TestVerifyAndTailReadTopicsThatLabelsChose(t *testing.T) {
 	r.label("gone", "m")
 	r.remove("gone")
 	r.equal("verify", "-f", r.path("config.yaml"), "--timeout", "1m")
-	o := r.run("tail", "-f", r.path("config.yaml"), "--since", "start", "--follow=false", "--name", "moves-1")
+	o := r.run("tail", "-f", r.path("config.yaml"), "--since", "start", "--follow=false", "--name", "moves-1", "--diff")
 	if o.Code != 0 || strings.Count(o.Stdout, "labelled/moves-1") != 4 {
 		t.Errorf("tail ends with code %d, want four records of one object in four topics: %s%s", o.Code, o.Stdout, o.Stderr)
+	}
+	if moves := regexp.MustCompile(`team: .*`).FindAllString(o.Stdout, -1); !slices.Equal(moves, []string{`team: "m" -> "b"`, `team: "b" -> "y"`, `team: "y" -> "a"`}) {
+		t.Errorf("tail shows the moves %q: %s", moves, o.Stdout)
 	}
 	topicShelf(t, r.kafka, "t.labelled.z").forge(t, "ghost", "", "added")
 	if o = r.run("verify", "-f", r.path("config.yaml")); o.Code != 1 || !strings.Contains(o.Stdout, "labelled/ghost") {

@@ -2,6 +2,9 @@ package kafka
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,5 +153,47 @@ func TestI10TakenOverWhileItOpens(t *testing.T) {
 	var permanent *sink.PermanentError
 	if err := older.right.fence(t.Context(), found); !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "kafka.transactionalId") {
 		t.Errorf("fence of the older one: %v", err)
+	}
+}
+
+// TestTopicsThatDataChoseAreReadByTheTimesOfTheirRecords: an object goes on in another topic, and its tombstone follows
+// its delete.
+func TestTopicsThatDataChoseAreReadByTheTimesOfTheirRecords(t *testing.T) {
+	cluster := broker.Get(t)
+	options := testOptions(t, cluster, 3)
+	options.Partitions = 2
+	began := time.Now().Truncate(time.Second)
+	s := newTestSink(t, options)
+	open(t, s, "")
+	var written []sink.Message
+	for i := range 60 {
+		m := message(options.Topics[2-i%3], "moves", fmt.Sprint("id-", i))
+		m.Time = began.Add(time.Duration(i/2) * time.Second)
+		if i%2 == 1 { // behind a delete
+			m.Destination, m.Value = written[i-1].Destination, nil
+		}
+		written = append(written, m)
+	}
+	for part := range slices.Chunk(written, 20) {
+		mustWrite(t, s, part)
+	}
+	options.Others = regexp.MustCompile("^" + options.Topics[0] + "|" + options.Topics[1] + "|" + options.Topics[2] + "$")
+	options.Topics = options.Topics[:1]
+	reader, err := NewReader(options, sink.Start{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	var read []string
+	for range 2 { // nothing comes again
+		if err := reader.Read(within(t), func(m *sink.Stored) error {
+			read = append(read, m.Header(sink.HeaderID))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := idsOf(written); !slices.Equal(read, want) {
+		t.Errorf("read %q\nwant %q", read, want)
 	}
 }

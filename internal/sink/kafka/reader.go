@@ -15,7 +15,8 @@ import (
 var _ sink.Reader = (*Reader)(nil)
 
 // Reader reads the topics of a sink as a consumer of committed records does (isolation.level=read_committed): one
-// partition after the other.
+// partition after the other. Where data choose topics, an object may go on in another one, so all partitions are read
+// together then.
 type Reader struct {
 	*brokers
 	topics  []string
@@ -64,12 +65,29 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.topics, others)))) {
-		if err := r.readTopic(ctx, name, each); err != nil {
+	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.topics, others))))
+	if r.others == nil {
+		err = r.readEach(ctx, names, each)
+	} else {
+		err = r.readTogether(ctx, names, each)
+	}
+	r.began = r.began || err == nil
+	return err
+}
+
+// readEach reads one partition after the other.
+func (r *Reader) readEach(ctx context.Context, topics []string, each func(*sink.Stored) error) error {
+	for _, name := range topics {
+		stretches, err := r.stretches(ctx, name)
+		for _, s := range stretches {
+			for err == nil && s.offset < s.end {
+				err = r.step(ctx, s, each)
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
-	r.began = true
 	return nil
 }
 
@@ -85,10 +103,12 @@ func (r *Reader) matching(ctx context.Context) (names []string, err error) {
 	return slices.DeleteFunc(names, func(name string) bool { return !r.others.MatchString(name) }), err
 }
 
-func (r *Reader) readTopic(ctx context.Context, name string, each func(*sink.Stored) error) error {
+// stretches are what one Read takes of a topic: up to the last stable offset, so that each transaction below it is
+// decided.
+func (r *Reader) stretches(ctx context.Context, name string) (all []*stretch, err error) {
 	var numbers []int32
 	var ends map[int32]wire.Bounds
-	err := r.persist(ctx, "read topic "+name, func(ctx context.Context) error {
+	err = r.persist(ctx, "read topic "+name, func(ctx context.Context) error {
 		topic, err := r.cluster.Topic(ctx, name)
 		numbers = nil
 		if wire.Code(err) == codeUnknownTopic {
@@ -103,16 +123,16 @@ func (r *Reader) readTopic(ctx context.Context, name string, each func(*sink.Sto
 		ends, err = r.cluster.Bounds(ctx, name, numbers, true)
 		return err
 	})
-	for _, number := range numbers {
-		if err == nil {
-			err = r.readPartition(ctx, slot{name, number}, ends[number], each)
-		}
+	if err != nil {
+		return nil, err
 	}
-	return err
+	for _, number := range numbers {
+		all = append(all, r.stretch(slot{name, number}, ends[number]))
+	}
+	return all, nil
 }
 
-// readPartition reads up to the last stable offset, so that each transaction below it is decided.
-func (r *Reader) readPartition(ctx context.Context, at slot, ends wire.Bounds, each func(*sink.Stored) error) error {
+func (r *Reader) stretch(at slot, ends wire.Bounds) *stretch {
 	p := r.next[at]
 	if p == nil {
 		p = &progress{aborted: map[int64]bool{}}
@@ -122,29 +142,30 @@ func (r *Reader) readPartition(ctx context.Context, at slot, ends wire.Bounds, e
 		r.next[at] = p
 	}
 	p.offset = max(p.offset, ends.First) // retention may have moved the start
-	for p.offset < ends.End {
-		var result wire.FetchResult
-		err := r.persist(ctx, fmt.Sprintf("read topic %s partition %d", at.topic, at.number), func(ctx context.Context) (err error) {
-			result, err = r.cluster.Fetch(ctx, wire.FetchRequest{
-				Topic: at.topic, Partition: at.number, Offset: p.offset, MaxBytes: r.tuning.fetch, Committed: true,
-			})
-			if err == nil && len(result.Records) == 0 {
-				err = errNothingRead
-			}
-			return err
+	return &stretch{slot: at, progress: p, end: ends.End, most: r.tuning.fetch}
+}
+
+// step hands on what one fetch brings.
+func (r *Reader) step(ctx context.Context, s *stretch, each func(*sink.Stored) error) error {
+	var result wire.FetchResult
+	what := fmt.Sprintf("read topic %s partition %d", s.topic, s.number)
+	err := r.persist(ctx, what, func(ctx context.Context) (err error) {
+		result, err = r.cluster.Fetch(ctx, wire.FetchRequest{
+			Topic: s.topic, Partition: s.number, Offset: s.offset, MaxBytes: s.most, Committed: true,
 		})
-		before := p.offset
-		if err == nil {
-			err = r.take(at, p, &result, each)
+		if err == nil && len(result.Records) == 0 {
+			err = errNothingRead
 		}
-		if err == nil && p.offset == before {
-			err = fmt.Errorf("read topic %s partition %d: %w", at.topic, at.number, errNothingRead)
-		}
-		if err != nil {
-			return err
-		}
+		return err
+	})
+	before := s.offset
+	if err == nil {
+		err = r.take(s.slot, s.progress, &result, each)
 	}
-	return nil
+	if err == nil && s.offset == before {
+		err = fmt.Errorf("%s: %w", what, errNothingRead)
+	}
+	return err
 }
 
 // take hands on what a fetch brought.

@@ -1,0 +1,87 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// leastFetch is how many bytes are read of a partition at once at least, however many are read together.
+const leastFetch = 32 << 10
+
+// stretch is what one Read takes of a partition.
+type stretch struct {
+	slot
+	*progress
+	end    int64
+	most   int            // bytes of a fetch
+	behind []*sink.Stored // fetched, and not handed on yet; only where partitions are read together
+}
+
+// merged hands on what partitions have by the times of the records, so that what an object went on with in another
+// topic comes behind what it was before. The order within a partition stays.
+type merged struct {
+	*Reader
+	all  []*stretch // those that have more
+	last *stretch   // which the message before came from
+}
+
+func (r *Reader) readTogether(ctx context.Context, topics []string, each func(*sink.Stored) error) error {
+	t := merged{Reader: r}
+	for _, name := range topics {
+		some, err := r.stretches(ctx, name)
+		if err != nil {
+			return err
+		}
+		t.all = append(t.all, some...)
+	}
+	for _, s := range t.all {
+		s.most = max(s.most/len(t.all), leastFetch)
+	}
+	for {
+		if err := t.fill(ctx); err != nil || len(t.all) == 0 {
+			return err
+		}
+		t.last = t.oldest()
+		message := t.last.behind[0]
+		t.last.behind = t.last.behind[1:]
+		if err := each(message); err != nil {
+			return err
+		}
+	}
+}
+
+// fill fetches on where nothing is left, and leaves out what is read to its end.
+func (t *merged) fill(ctx context.Context) error {
+	for _, s := range t.all {
+		for len(s.behind) == 0 && s.offset < s.end {
+			if err := t.step(ctx, s, s.keep); err != nil {
+				return err
+			}
+		}
+	}
+	t.all = slices.DeleteFunc(t.all, func(s *stretch) bool { return len(s.behind) == 0 })
+	return nil
+}
+
+// keep takes a message that is valid for a moment only.
+func (s *stretch) keep(m *sink.Stored) error {
+	m.Key, m.Value = bytes.Clone(m.Key), bytes.Clone(m.Value)
+	s.behind = append(s.behind, m)
+	return nil
+}
+
+// oldest is whose next message is the oldest. Of equal ones that is the one which the message before came from: a
+// tombstone follows its delete.
+func (t *merged) oldest() *stretch {
+	oldest := t.all[0]
+	for _, s := range t.all[1:] {
+		order := s.behind[0].Time.Compare(oldest.behind[0].Time)
+		if order < 0 || order == 0 && s == t.last {
+			oldest = s
+		}
+	}
+	return oldest
+}
