@@ -25,7 +25,7 @@ func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *pa
 	if err != nil {
 		return nil, nil, err
 	}
-	options.Received = shown.Received
+	options.Received, options.Spools = shown.Received, spools
 	t = telemetry.New(options)
 	return t, shown, nil
 }

@@ -63,7 +63,11 @@ func (t ofSinks) troubled(name, text string, atOnce bool, cause ...any) {
 	switch {
 	case first:
 		t.tellBackNow(name, s)
-		t.Logger.Warn(text, append(line, s.waits()...)...)
+		line = append(line, s.waits()...)
+		if began := s.outage.began; began.Before(now) {
+			line = append(line, "since", began.UTC().Format(time.RFC3339))
+		}
+		t.Logger.Warn(text, line...)
 	case again:
 		line = append(line, "since", s.outage.began.UTC().Format(time.RFC3339), "for", now.Sub(s.outage.began).Round(time.Second), "attempts", s.outage.attempts, "streamsHeldUp", s.holds)
 		t.Logger.Warn("sink still fails", append(line, s.waits()...)...)
@@ -79,23 +83,27 @@ func (t ofSinks) recovered(name string) {
 	if o.told.IsZero() {
 		return
 	}
-	s.back = &comeback{outage: o, at: time.Now(), waits: s.waits(), held: s.holding}
-	t.tellBack(name, s, time.Now())
+	now := time.Now()
+	s.timely = now.Add(now.Sub(o.began) + slow)
+	s.back = &comeback{outage: o, at: now, waits: s.waits(), held: s.holding}
+	t.tellBack(name, s, now)
 }
 
 // misshapen counts the objects of a stream that a filter or a redaction failed for, so that the log is told once a
 // minute and not for each.
 type misshapen struct {
-	told  time.Time
-	since int // the last line
+	told    time.Time
+	since   int   // the last line
+	example []any // the newest of them
 }
 
-// fails says whether the log is to be told of one more, and of how many.
-func (m *misshapen) fails(now time.Time) (objects int, tell bool) {
-	m.since++
-	if !m.told.IsZero() && now.Sub(m.told) < word {
-		return 0, false
+// tellMisshapen tells the log of the objects that it does not know of, at most once a minute, or of the last ones; the
+// caller holds mu.
+func (t *known) tellMisshapen(m *misshapen, now time.Time, last bool) {
+	if m.since == 0 || !last && !m.told.IsZero() && now.Sub(m.told) < word {
+		return
 	}
-	objects, m.told, m.since = m.since, now, 0
-	return objects, true
+	t.Logger.Warn("objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest",
+		append([]any{"objects", m.since}, m.example...)...)
+	*m = misshapen{told: now}
 }

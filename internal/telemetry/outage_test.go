@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,7 +41,7 @@ func TestAnOutageIsAStory(t *testing.T) {
 			t.Errorf("%d lines, want the opening and twice a beginning, two minutes and an end:\n%s", lines, text)
 		}
 		for _, want := range []string{
-			`msg="sink retries" sink=bus reason=unreachable error="broker 0 does not answer" waiting=35 waitingBytes=3000 spoolBytes=500`,
+			`msg="sink retries" sink=bus reason=unreachable error="broker 0 does not answer" waiting=35 waitingBytes=3000 spoolBytes=500 since=2000-01-01T00:00:00Z`,
 			`msg="sink still fails" sink=bus reason=unreachable error="broker 0 does not answer" since=2000-01-01T00:00:00Z for=1m6s attempts=34 streamsHeldUp=0 waiting=335`,
 			`msg="sink accepts records again" sink=bus for=3m0s attempts=90 lost=nothing waiting=895`,
 			`msg="sink accepts records again" sink=bus for=3m0s attempts=90 lost="intermediate states: the line of the gap tells which" waiting=895`,
@@ -70,19 +71,77 @@ func TestRoutineRetriesAreCountedOnly(t *testing.T) {
 	})
 }
 
-// TestMisshapenObjectsAreCounted, and one of them is named.
+// TestMisshapenObjectsAreCounted, and one of them is named: also those that come at once, and those that nothing follows.
 func TestMisshapenObjectsAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		pause   time.Duration // between two of a thousand
+		objects []int
+	}{
+		{"one after the other", 100 * time.Millisecond, []int{1, 600, 399}},
+		{"at once", 0, []int{1, 999}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			telemetry, stream := quiet(), streams()[0]
+			telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			for i := range 1000 {
+				telemetry.ShapeFailed(&change.Record{Stream: &stream, Key: change.Key{Name: fmt.Sprint("web-", i)}}, errors.New("no such key: x"))
+				time.Sleep(c.pause)
+			}
+			stage{telemetry}.later(300)
+			want, web := "", 0
+			for _, n := range c.objects {
+				web += n
+				want += fmt.Sprintf("objects=%d resource=pods object=web-%d ", n, web-1)
+			}
+			told := regexp.MustCompile(`objects=\d+ resource=pods object=\S+ `).FindAllString(log.String(), -1)
+			if got := strings.Join(told, ""); got != want || strings.Count(log.String(), "\n") != len(c.objects) {
+				t.Errorf("%s: told\n%s", c.what, &log)
+			}
+		})
+	}
+}
+
+// TestASinkThatIsBehindIsNamed once, though it does not fail, and once when it has caught up. So is a spool that fills.
+func TestASinkThatIsBehindIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		telemetry, stream := quiet(), streams()[0]
-		telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		for i := range 1000 {
-			telemetry.ShapeFailed(&change.Record{Stream: &stream, Key: change.Key{Name: fmt.Sprint("web-", i)}}, errors.New("no such key: x"))
-			time.Sleep(100 * time.Millisecond)
-		}
-		text := log.String()
-		if strings.Count(text, "\n") != 2 || !strings.Contains(text, "objects=1 ") || !strings.Contains(text, "objects=600 ") || !strings.Contains(text, "object=web-600 ") {
-			t.Errorf("told:\n%s", text)
-		}
+		expectLog(t, func(s stage) {
+			s.Spools = map[string]int64{"bus": 1000}
+			s.Opened("bus", 0)
+			began := time.Now()
+			for i := range 300 {
+				s.Queued("bus", fifo.Levels{Records: 3, Bytes: 30, SpoolRecords: int64(i), SpoolBytes: int64(2 * i), Oldest: began})
+				s.Written("bus", records(1), time.Millisecond)
+				s.later(1)
+			}
+			s.Queued("bus", fifo.Levels{})
+			s.later(10)
+			s.Queued("bus", fifo.Levels{SpoolRecords: 5, SpoolBytes: 800})
+			s.later(10)
+		}, `
+00:00:00 INFO sink open sink=bus foundAfterMark=0
+00:01:00 WARN sink is behind: records come faster than it takes them sink=bus since=2000-01-01T00:00:00Z waiting=62 waitingBytes=30 spoolBytes=118
+00:04:11 WARN spool fills; when it is full, the sink holds its streams up: bring the sink back, or raise queue.spool sink=bus spoolBytes=500 limit=1000 waiting=253
+00:05:01 INFO sink has caught up sink=bus for=5m1s
+00:05:11 WARN spool fills; when it is full, the sink holds its streams up: bring the sink back, or raise queue.spool sink=bus spoolBytes=800 limit=1000 waiting=5`)
+	})
+}
+
+// TestASinkThatWasAwayIsNotBehindAtOnce: what waited is delivered first.
+func TestASinkThatWasAwayIsNotBehindAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		expectLog(t, func(s stage) {
+			s.Opened("bus", 0)
+			isAway(s, 100)
+			s.Written("bus", records(1), time.Millisecond)
+			s.later(150)
+			s.Queued("bus", fifo.Levels{})
+			s.later(60)
+		}, `
+00:00:00 INFO sink open sink=bus foundAfterMark=0
+00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0 since=2000-01-01T00:00:00Z
+00:01:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
+00:01:40 INFO sink accepts records again sink=bus for=1m40s attempts=100 lost=nothing waiting=990 waitingBytes=99000 spoolBytes=0`)
 	})
 }

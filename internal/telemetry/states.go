@@ -110,7 +110,9 @@ type sinkState struct {
 	FailingSince         time.Time   `json:"failingSince,omitzero"`
 
 	oldest      time.Time
-	opened      bool // once
+	opened      bool      // once
+	timely      time.Time // from when on it may be held to be behind: later where it was away for long
+	behind      behind
 	outage      outage
 	back        *comeback // nil where the log knows
 	holds       int       // streams, for more than half of their history

@@ -87,7 +87,8 @@ func (t *known) tellTogether(gaps []*gapStory, now time.Time) {
 }
 
 // CheckGaps tells the log of gaps, of outages whose loss is known now, and once a minute that a gap is not mended yet.
-// A stream is told to fail whose history is gone and whose gap does not begin.
+// A stream is told to fail whose history is gone and whose gap does not begin. Sinks that are behind, spools that fill,
+// and objects that a filter failed for are told, too.
 func (t shown) CheckGaps() {
 	now := time.Now()
 	t.mu.Lock()
@@ -101,9 +102,11 @@ func (t shown) CheckGaps() {
 		if s.expired != "" && now.Sub(s.expiredAt) >= wait {
 			t.tellFailure(name, s, s.expired)
 		}
+		t.tellMisshapen(&s.misshapen, now, false)
 	}
 	for name, s := range t.states.sinks {
 		t.tellBack(name, s, now)
+		t.tellBehind(name, s, now)
 	}
 	t.tellLasting(now)
 }
@@ -142,5 +145,8 @@ func (t shown) TellAll() {
 	t.tellGaps(time.Now())
 	for name, s := range t.states.sinks {
 		t.tellBackNow(name, s)
+	}
+	for _, s := range t.states.streams {
+		t.tellMisshapen(&s.misshapen, time.Now(), true)
 	}
 }

@@ -63,7 +63,7 @@ func holdsUp(s stage, none int) {
 
 // begunStory is what the log says of it until then.
 const begunStory = `
-00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0
+00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0 since=2000-01-01T00:00:00Z
 00:01:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
 00:02:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=2m5s attempts=126 streamsHeldUp=0 waiting=1250 waitingBytes=125000 spoolBytes=0
 00:02:31 WARN sinks hold streams up; the API server will have forgotten what changes meanwhile: bring them back, or give them queue.full: spool sinks=bus streams=2 resource=nodes historyLeft=2m29s`
@@ -311,9 +311,10 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		{"a sink is away and holds nobody up", func(s stage) {
 			isAway(s, 180)
 			s.Written("bus", records(1), time.Millisecond)
+			s.Queued("bus", fifo.Levels{})
 			s.later(60)
 		}, `
-00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0
+00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0 since=2000-01-01T00:00:00Z
 00:01:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
 00:02:05 WARN sink still fails sink=bus reason=unreachable error="nobody listens" since=2000-01-01T00:00:00Z for=2m5s attempts=126 streamsHeldUp=0 waiting=1250 waitingBytes=125000 spoolBytes=0
 00:03:00 INFO sink accepts records again sink=bus for=3m0s attempts=180 lost=nothing waiting=1790 waitingBytes=179000 spoolBytes=0`},
@@ -396,16 +397,17 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			}
 		}, begunStory + `
 00:03:27 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0
-00:03:27 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=1990 waitingBytes=199000 spoolBytes=0`},
+00:03:27 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=1990 waitingBytes=199000 spoolBytes=0 since=2000-01-01T00:03:22Z`},
 
 		{"a gap has come while a sink was away that held nobody up", func(s stage) {
 			isAway(s, 20)
 			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")
 			mends(s, stream, snapshot)
 			s.Written("bus", records(1), time.Millisecond)
+			s.Queued("bus", fifo.Levels{})
 			s.later(60)
 		}, `
-00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0
+00:00:05 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=50 waitingBytes=5000 spoolBytes=0 since=2000-01-01T00:00:00Z
 00:00:20 INFO sink accepts records again sink=bus for=20s attempts=20 lost="intermediate states: the line of the gap tells which" waiting=190 waitingBytes=19000 spoolBytes=0
 00:00:25 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=2000-01-01T00:00:19.000Z objects=40 replaced=5 deleted=3 for=0s`},
 	} {

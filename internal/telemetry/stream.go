@@ -115,12 +115,11 @@ func (t ofStreams) ShapeFailed(rec *change.Record, err error) {
 	t.metrics.shapeFailures.WithLabelValues(rec.Stream.Resource.String()).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	objects, tell := t.states.stream(*rec.Stream).misshapen.fails(time.Now())
-	if !tell {
-		return
-	}
-	t.Logger.Warn("objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest", "objects", objects, "resource", rec.Stream.String(), "object", rec.Key.String(),
-		"uid", rec.UID, "resourceVersion", rec.ResourceVersion, "withheld", rec.Withheld != "", "error", err)
+	m := &t.states.stream(*rec.Stream).misshapen
+	m.since++
+	m.example = []any{"resource", rec.Stream.String(), "object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion,
+		"withheld", rec.Withheld != "", "error", err}
+	t.tellMisshapen(m, time.Now(), false)
 }
 
 // Unreadable is told of what a stream cannot read. The gap of an object is counted for each sink that takes it, when

@@ -23,6 +23,7 @@ type Options struct {
 	Streams     []change.Stream
 	Sinks       []string
 	Places      map[string]Place // of the sinks
+	Spools      map[string]int64 // their limits in bytes, of sinks that have one
 	Logger      *slog.Logger
 	// Positions are those that the state had at the start, by stream.
 	Positions map[string]change.Position

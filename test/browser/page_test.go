@@ -208,3 +208,30 @@ func TestThePageIsForKeyboardsAndScreenReaders(t *testing.T) {
 		t.Errorf("the space bar makes the button %q", pressed)
 	}
 }
+
+// TestThePageSaysDeliveringOnlyWhereThatIsTrue: it says the worst that is true.
+func TestThePageSaysDeliveringOnlyWhereThatIsTrue(t *testing.T) {
+	b := newTab(t)
+	b.do(chromedp.Navigate(serveScene(t)))
+	b.await(drawn)
+	stream, sink := `streams: {a: {state: "watching"}}`, `sinks: {b: {state: "open", oldestUnackedSeconds: 2}}`
+	for _, c := range []struct{ streams, sinks, more, want string }{
+		{stream, sink, "", "delivering"},
+		{`streams: {}`, sink, "", "nothing to stream"},
+		{`streams: {a: {state: "waiting"}}`, sink, "", "1 stream is not read"},
+		{`streams: {a: {state: "watching", heldBy: ["b"]}}`, sink, "", "1 stream is held up"},
+		{`streams: {a: {state: "snapshot"}}`, sink, "", "taking snapshots"},
+		{stream, `sinks: {b: {state: "open", spoolRecords: 1}}`, "", "1 sink is behind"},
+		{stream, `sinks: {b: {state: "open", oldestUnackedSeconds: 61}}`, "", "1 sink is behind"},
+		{stream, `sinks: {b: {state: "open", failingSince: "2026-11-21T06:51:37Z"}}`, "", "1 sink fails"},
+		{stream, `sinks: {b: {state: "stopped"}}`, "ready: false,", "1 sink is stopped"},
+		{stream, sink, `state: {lastError: "no space"},`, "the state is not saved"},
+		{stream, sink, "ready: false,", "starting"},
+		{stream, sink, "healthy: false,", "unhealthy"},
+	} {
+		status := fmt.Sprintf("{healthy: true, ready: true, %s %s, %s}", c.more, c.streams, c.sinks)
+		if got := ask[string](b, "healthOf("+status+")[0]"); got != c.want {
+			t.Errorf("of %s it says %q, want %q", status, got, c.want)
+		}
+	}
+}

@@ -104,7 +104,7 @@ kubecdc_delivery_seconds_bucket{sink="out",le="+Inf"} 0+60x120
 `), map[int][]string{20: {"KubecdcSlowDelivery"}, 120: {"KubecdcSlowDelivery"}}},
 		{"a sink tries again and again", old + of(`kubecdc_sink_retries_total{sink="out",reason="broker"} 0x30 0+6x90`),
 			map[int][]string{50: {"KubecdcSinkRetries"}, 120: {"KubecdcSinkRetries"}}},
-		{"a spool grows", old + of(`kubecdc_spool_bytes{sink="out"} 0x10 0+1000000x110`), map[int][]string{50: {"KubecdcSpoolGrows"}, 120: {"KubecdcSpoolGrows"}}},
+		{"a spool grows", old + of(`kubecdc_spool_bytes{sink="out"} 0x10 0+1000000x110`), map[int][]string{20: {"KubecdcSpoolGrows"}, 50: {"KubecdcSpoolGrows"}, 120: {"KubecdcSpoolGrows"}}},
 		{"a spool shrinks", old + of(`kubecdc_spool_bytes{sink="out"} 120000000-1000000x120`), nil},
 		{"a stream fails", old + of(`kubecdc_position_age_seconds{resource="pods"} 0+60x120`), map[int][]string{37: {"KubecdcStreamBehind"}, 120: {"KubecdcStreamBehind"}}},
 		{"a stream fails for some minutes", old + of(`kubecdc_stream_state{resource="pods",state="failing"} 0x30 1x30 0x60`),

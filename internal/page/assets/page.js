@@ -78,7 +78,7 @@ function healthOf(s) {
   const sinks = Object.values(s.sinks || {}), streams = Object.values(s.streams || {});
   const is = (all, state) => all.filter((k) => k.state === state).length;
   const failing = sinks.filter(fails).length, held = streams.filter((k) => k.heldBy).length;
-  const unread = is(streams, "failing") + is(streams, "waiting"), behind = sinks.filter((k) => k.spoolRecords).length;
+  const unread = is(streams, "failing") + is(streams, "waiting"), behind = sinks.filter((k) => k.spoolRecords || k.oldestUnackedSeconds > 60).length;
   if (!s.healthy) return ["unhealthy", "bad"];
   if (is(sinks, "stopped")) return [plural(is(sinks, "stopped"), "sink is stopped", "sinks are stopped"), "bad"];
   if (!s.ready) return ["starting", "wait"];
