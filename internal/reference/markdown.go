@@ -4,6 +4,7 @@ package reference
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kubecdc/kubecdc/internal/config"
 )
@@ -62,10 +63,26 @@ func heading(b *strings.Builder, section string, keys []config.Key) {
 	fmt.Fprintf(b, "\n## %s\n\n", title)
 	for _, key := range keys {
 		if key.Path == section {
-			fmt.Fprintf(b, "%s\n\n", key.Text)
+			fmt.Fprintf(b, "%s\n\n", wrap(key.Text))
 		}
 	}
 	b.WriteString("| key | type | default | |\n|---|---|---|---|\n")
+}
+
+// columns are those of a screen.
+const columns = 120
+
+// wrap breaks prose into lines that a screen shows.
+func wrap(text string) string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line+" "+word) > columns {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return strings.Join(append(lines, line), "\n")
 }
 
 func row(b *strings.Builder, key config.Key) {

@@ -2,8 +2,8 @@ package telemetry
 
 import "time"
 
-// A sink that does not fail may still take fewer records than arrive. slow is how long its oldest record waits then until
-// the log is told, and longer behind an outage: what waited has as much time as that took.
+// A sink that does not fail may still take fewer records than arrive. slow is how long its oldest record waits then
+// until the log is told, and longer behind an outage: what waited has as much time as that took.
 const slow = time.Minute
 
 // behind is what the log knows of a sink that takes records too slowly.

@@ -71,7 +71,8 @@ func TestRoutineRetriesAreCountedOnly(t *testing.T) {
 	})
 }
 
-// TestMisshapenObjectsAreCounted, and one of them is named: also those that come at once, and those that nothing follows.
+// TestMisshapenObjectsAreCounted, and one of them is named: also those that come at once, and those that nothing
+// follows.
 func TestMisshapenObjectsAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		what    string

@@ -52,13 +52,16 @@ func TestSnippetsAreWhatTheyLookLike(t *testing.T) {
 	}
 }
 
+// continued is where a line is broken for the eye: the next one begins with a space.
+var continued = regexp.MustCompile(`\n +`)
+
 // notTheGolden says whether a message is another one than the encoder's tests have.
 func notTheGolden(b *block) string {
 	want, err := os.ReadFile(filepath.Join(root, "internal/encode/testdata", b.notes["golden"]))
 	if err != nil {
 		return err.Error()
 	}
-	if strings.TrimSpace(string(want)) != strings.TrimSpace(b.text) {
+	if strings.TrimSpace(string(want)) != strings.TrimSpace(continued.ReplaceAllString(b.text, "")) {
 		return "the encoder writes another message:\n" + string(want)
 	}
 	return ""
