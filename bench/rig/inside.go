@@ -11,10 +11,12 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
@@ -24,6 +26,8 @@ type Inside struct {
 	Host string
 	CA   []byte
 	Dir  string // an empty directory for state and file
+	// Rules of the Pods, YAML of the keys beside resource; "" is none.
+	Rules string
 }
 
 // Output is the file that is written.
@@ -66,10 +70,27 @@ func (i *Inside) source(store *checkpoint.Store) (pipeline.Source, error) {
 	observer := source.NopObserver()
 	observer.Failed = func(stream change.Stream, err error) { fmt.Fprintf(os.Stderr, "stream %s: %v\n", stream, err) }
 	pods := change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
-	s := source.NewStream(source.Config{Client: client, Stream: pods, Inventory: store, Observer: observer})
+	shape, err := i.shape(pods)
+	if err != nil {
+		return pipeline.Source{}, err
+	}
+	s := source.NewStream(source.Config{Client: client, Stream: pods, Inventory: store, Observer: observer, Shape: shape})
 	return pipeline.Source{
 		Stream:  pods,
 		Run:     func(ctx context.Context, line *pipeline.Inlet) error { return s.Run(ctx, line) },
 		Request: s.Request,
 	}, nil
+}
+
+// shape is what the rules do with the records, as in the binary.
+func (i *Inside) shape(pods change.Stream) (func(*change.Record), error) {
+	if i.Rules == "" {
+		return nil, nil
+	}
+	const text = "resources: [{resource: pods, %s}]\nsinks: [{file: {path: /dev/null}}]\n"
+	configured, err := config.Parse("rules", fmt.Appendf(nil, text, i.Rules), os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	return selection.ShapeOf(&selection.Selected{Stream: pods, Configured: &configured.Resources[0]}, []byte("key"), func(*change.Record, error) {})
 }

@@ -24,17 +24,21 @@ type insideSpec struct {
 }
 
 // Profiles are the files that profiles are written into; "" is none.
-type Profiles struct{ CPU, Allocs string }
+type Profiles struct {
+	CPU, Allocs string
+	Rules       string // YAML that the profiled line has as rules of the Pods; "" is none
+}
 
 // Flags declares the flags that name them.
 func (p *Profiles) Flags(flags *flag.FlagSet) {
 	flags.StringVar(&p.CPU, "cpuprofile", "", "only run the line inside a process and profile its CPU time into this file")
+	flags.StringVar(&p.Rules, "rules", "", "with -cpuprofile: rules of the Pods, YAML of the keys beside resource")
 	flags.StringVar(&p.Allocs, "memprofile", "", "with -cpuprofile: profile what is allocated into this file")
 }
 
 // Profile runs the line inside a child process, in the world, until so many lines are in its file.
 func (r *Rig) Profile(ctx context.Context, w replay.World, lines int, files Profiles) error {
-	spec := insideSpec{Inside: Inside{Host: r.Address.Host(w), CA: r.Address.CA, Dir: r.Dir}, Lines: lines, Files: files}
+	spec := insideSpec{Inside: Inside{Host: r.Address.Host(w), CA: r.Address.CA, Dir: r.Dir, Rules: files.Rules}, Lines: lines, Files: files}
 	var usage harness.Usage
 	if err := harness.Call(ctx, insideRole, spec, &usage); err != nil {
 		return err

@@ -14,10 +14,25 @@ func Text(token []byte) []byte {
 	if len(token) < len(`""`) {
 		return nil // of a text that broke
 	}
-	if inner := token[1 : len(token)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+	inner := token[1 : len(token)-1]
+	if isPlain(inner) || bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
 		return inner
 	}
 	return AppendText(nil, token)
+}
+
+// isPlain says whether the text is short, in ASCII and without a backslash, as nearly all keys are: it is what it says.
+func isPlain(text []byte) bool {
+	const short = 64
+	if len(text) > short {
+		return false
+	}
+	for _, c := range text {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // AppendText appends what the string says that is written so, with its quotes.

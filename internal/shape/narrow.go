@@ -30,7 +30,7 @@ func (s *Shape) Narrowed(rec *change.Record) *change.Record {
 func (s *Shape) cut(rec *change.Record, object, otherwise []byte) []byte {
 	w := s.prove(object)
 	defer s.release(w)
-	cut, err := w.rules.Apply(nil, object, &w.proof)
+	cut, err := w.rules.Apply(object, &w.proof)
 	if err != nil {
 		s.failed(rec, fmt.Errorf("what a sink leaves out: %w", err))
 		return otherwise

@@ -116,7 +116,7 @@ func (s *Shape) Apply(rec *change.Record) {
 	if s.rules == nil {
 		return
 	}
-	object, err := w.rules.Apply(nil, rec.Object, &w.proof)
+	object, err := w.rules.Apply(rec.Object, &w.proof)
 	if err != nil {
 		s.failed(rec, err)
 		object = identity(rec)

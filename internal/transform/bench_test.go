@@ -24,7 +24,7 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		proof.Prove(object, t.Watched())
-		if _, err := worker.Apply(nil, object, &proof); err != nil {
+		if _, err := worker.Apply(object, &proof); err != nil {
 			b.Fatal(err)
 		}
 	}

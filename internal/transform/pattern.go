@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"strings"
@@ -9,7 +10,7 @@ import (
 // pattern is of names of environment variables, in capitals.
 type pattern struct {
 	text string
-	part string // of *PART*, as most are; else ""
+	part []byte // of *PART*, as most are; else nil
 }
 
 func parsePattern(text string) (p pattern, err error) {
@@ -19,16 +20,16 @@ func parsePattern(text string) (p pattern, err error) {
 	}
 	inner, open := strings.CutPrefix(p.text, "*")
 	if inner, closed := strings.CutSuffix(inner, "*"); open && closed && !strings.ContainsAny(inner, `*?[\/`) {
-		p.part = inner
+		p.part = []byte(inner)
 	}
 	return p, nil
 }
 
 // matches says whether the name in capitals is one of the pattern's. A * matches no slash.
-func (p pattern) matches(upper string) bool {
-	if p.part != "" && strings.IndexByte(upper, '/') < 0 {
-		return strings.Contains(upper, p.part)
+func (p *pattern) matches(upper []byte) bool {
+	if len(p.part) > 0 && bytes.IndexByte(upper, '/') < 0 {
+		return bytes.Contains(upper, p.part)
 	}
-	matched, err := path.Match(p.text, upper)
+	matched, err := path.Match(p.text, string(upper))
 	return matched || err != nil
 }

@@ -9,12 +9,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
-// rewriter goes through an object once and writes what is left of it. It is used again for the next object.
+// rewriter goes through an object once and writes what is left of it. What stays as it is, is copied in pieces, each up
+// to where something goes. It is used again for the next object.
 type rewriter struct {
 	*Transform
 	scan.Cursor
 	proof     *scan.Proof
 	in, out   []byte
+	copied    int        // up to where in is written, or left out
 	watch     int        // of what the proof watched, those that start before the cursor
 	nodes     []*node    // of the scopes above, each behind that of its container
 	variables []variable // of the outermost env
@@ -25,51 +27,66 @@ type rewriter struct {
 	text      []byte            // what mac is of
 }
 
-// run writes the whole object.
+// run appends the whole object to out, or nothing where all of it stays.
 func (r *rewriter) run(proof *scan.Proof, object []byte) bool {
-	r.Cursor, r.proof, r.in, r.out = proof.Cursor(), proof, object, r.out[:0]
-	r.foreseen, r.watch = 0, 0
+	r.Cursor, r.proof, r.in = proof.Cursor(), proof, object
+	r.foreseen, r.watch, r.copied = 0, 0, 0
 	r.nodes = append(r.nodes[:0], r.paths)
 	if !proof.Whole() || r.Byte() != '{' {
 		return false
 	}
+	if r.At() > 0 {
+		r.cut(0, r.At())
+	}
 	r.value(scope{to: 1, leads: r.paths.leads, kept: r.paths.leads&keep == 0})
+	if r.copied > 0 || r.At() < len(object) {
+		r.cut(r.At(), len(object))
+	}
 	return true
+}
+
+// cut leaves a part out. All before it that was not written is.
+func (r *rewriter) cut(start, end int) {
+	r.out = append(r.out, r.in[r.copied:start]...)
+	r.copied = end
 }
 
 // forget lets go of the object, and of memory that few objects need.
 func (r *rewriter) forget() {
 	const most = 1 << 20 // bytes of each
-	r.Cursor, r.proof, r.in = scan.Cursor{}, nil, nil
-	if cap(r.out)+cap(r.text)+16*cap(r.variables)+8*cap(r.nodes) > most {
-		r.out, r.text, r.variables, r.nodes = nil, nil, nil, nil
+	r.Cursor, r.proof, r.in, r.out = scan.Cursor{}, nil, nil, nil
+	if cap(r.text)+16*cap(r.variables)+8*cap(r.nodes) > most {
+		r.text, r.variables, r.nodes = nil, nil, nil
 	}
 }
 
 func (r *rewriter) value(s scope) {
 	if s.looked() {
-		switch r.Byte() {
-		case '{':
+		switch c := r.Byte(); {
+		case (c == '{' || c == '[') && r.isBare(s):
+			r.Skip()
+			return
+		case c == '{':
 			r.object(s)
 			return
-		case '[':
+		case c == '[':
 			r.list(s)
 			return
 		}
 	}
-	if s.hashed {
-		r.hash(r.Skip())
+	if start := r.At(); s.hashed {
+		r.hash(start, r.Skip())
 		return
 	}
-	r.copy()
+	r.pass()
 }
 
 func (r *rewriter) object(s scope) {
-	hidden := s.env && r.hidden()
-	r.out = append(r.out, '{')
-	start := len(r.out)
+	hidden := s.env && r.isHidden()
+	behind := r.At() + len("{") // what stays
 	r.Enter()
-	for r.Next('}') {
+	for first := true; r.Next('}'); {
+		start := r.At()
 		raw := r.Key()
 		key := scan.Text(raw)
 		inner := r.member(s, key)
@@ -77,26 +94,48 @@ func (r *rewriter) object(s scope) {
 		if r.leaves(inner) {
 			continue
 		}
-		r.comma(start)
-		r.out = append(append(r.out, raw...), ':')
+		r.comma(behind, start, first)
+		if end := start + len(raw); r.At() != end+len(":") {
+			r.cut(end, r.At())
+			r.out = append(r.out, ':')
+		}
 		r.value(inner)
+		behind, first = r.At(), false
 	}
-	r.out = append(r.out, '}')
+	r.close(behind)
 }
 
 func (r *rewriter) list(s scope) {
-	r.out = append(r.out, '[')
-	start := len(r.out)
+	behind := r.At() + len("[") // what stays
 	r.Enter()
-	for index := 0; r.Next(']'); index++ {
+	for index, first := 0, true; r.Next(']'); index++ {
 		inner := r.item(s, index)
 		if r.leaves(inner) {
 			continue
 		}
-		r.comma(start)
+		r.comma(behind, r.At(), first)
 		r.value(inner)
+		behind, first = r.At(), false
 	}
-	r.out = append(r.out, ']')
+	r.close(behind)
+}
+
+// comma leaves nothing but a comma before a member that stays; before the first one nothing.
+func (r *rewriter) comma(behind, start int, first bool) {
+	switch {
+	case first && start != behind:
+		r.cut(behind, start)
+	case !first && start != behind+len(","):
+		r.cut(behind, start)
+		r.out = append(r.out, ',')
+	}
+}
+
+// close leaves nothing before the bracket that was stepped over.
+func (r *rewriter) close(behind int) {
+	if bracket := r.At() - len("}"); bracket != behind {
+		r.cut(behind, bracket)
+	}
 }
 
 // leaves steps over a value that is left out, and says whether it did. A scalar is where a path of keep looks for
@@ -109,24 +148,15 @@ func (r *rewriter) leaves(s scope) bool {
 	return true
 }
 
-// comma separates what follows from what was written since start.
-func (r *rewriter) comma(start int) {
-	if len(r.out) > start {
-		r.out = append(r.out, ',')
-	}
-}
-
-// copy writes the value as it is, but for the variables in it.
-func (r *rewriter) copy() {
-	copied, place := r.At(), r.Place()
+// pass steps over a value that stays as it is, but for the variables in it.
+func (r *rewriter) pass() {
+	place := r.Place()
 	r.Skip()
 	end := r.Cursor
 	for r.enters(place, end.Place()) {
-		r.out = append(r.out, r.in[copied:r.At()]...)
 		r.value(scope{from: len(r.nodes), to: len(r.nodes), kept: true, env: true})
-		copied, place = r.At(), r.Place()
+		place = r.Place()
 	}
-	r.out = append(r.out, r.in[copied:end.At()]...)
 	r.Cursor = end
 }
 
@@ -143,13 +173,13 @@ func (r *rewriter) enters(from, to int) bool {
 	return true
 }
 
-// hash writes the keyed hash of a scalar: the first 128 bits of HMAC-SHA-256 (RFC 2104) over a string's characters, or
-// over another scalar's digits or letters.
-func (r *rewriter) hash(token []byte) {
+// hash writes the keyed hash of the scalar at start: the first 128 bits of HMAC-SHA-256 (RFC 2104) over a string's
+// characters, or over another scalar's digits or letters.
+func (r *rewriter) hash(start int, token []byte) {
 	if len(token) == 0 || string(token) == "null" || r.again && isHash(token) {
-		r.out = append(r.out, token...)
 		return
 	}
+	r.cut(start, r.At())
 	r.text = r.text[:0]
 	switch {
 	case token[0] == '"' && bytes.IndexByte(token, '\\') > 0:

@@ -19,22 +19,28 @@ func (s *scope) left() bool { return s.ends&drop == 0 && (s.kept || s.leads&keep
 // member is the scope of the value under the key.
 func (r *rewriter) member(s scope, key []byte) scope {
 	inner := r.within(s)
+	inner.env = len(r.env) > 0 && string(key) == envKey
+	if s.from == s.to { // no path leads here
+		return inner
+	}
 	for _, n := range r.nodes[s.from:s.to] {
-		r.follow(&inner, n.fields[string(key)])
+		r.follow(&inner, n.field(key))
 		r.follow(&inner, n.any)
 	}
-	inner.env = len(r.env) > 0 && string(key) == envKey
 	return inner.decided()
 }
 
 // item is the scope of the value at the index.
 func (r *rewriter) item(s scope, index int) scope {
 	inner := r.within(s)
+	inner.env = s.env
+	if s.from == s.to {
+		return inner
+	}
 	for _, n := range r.nodes[s.from:s.to] {
 		r.follow(&inner, n.elements[index])
 		r.follow(&inner, n.any)
 	}
-	inner.env = s.env
 	return inner.decided()
 }
 

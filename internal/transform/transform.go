@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/kubecdc/kubecdc/internal/scan"
+	"github.com/kubecdc/kubecdc/internal/slab"
 )
 
 // Rules says what of an object goes. The paths are a subset of kubectl's JSONPath: .spec.containers[*].image,
@@ -100,7 +101,11 @@ func identity() []string {
 func (t *Transform) Apply(dst, object []byte) ([]byte, error) {
 	var proof scan.Proof
 	proof.Prove(object, t.Watched())
-	return t.Worker().Apply(dst, object, &proof)
+	left, err := t.Worker().Apply(object, &proof)
+	if err != nil {
+		return nil, err
+	}
+	return append(dst, left...), nil
 }
 
 // Watched is the key that a proof has to watch for a Worker; "" is none.
@@ -112,19 +117,27 @@ func (t *Transform) Watched() string {
 }
 
 // Worker applies the rules to one object after the other, with the same memory. It is for one goroutine at a time.
-type Worker struct{ rewriter rewriter }
+type Worker struct {
+	rewriter rewriter
+	slab     slab.Slab
+}
 
 // Worker makes one more.
 func (t *Transform) Worker() *Worker {
-	return &Worker{rewriter{Transform: t, mac: hmac.New(sha256.New, t.key)}}
+	return &Worker{rewriter: rewriter{Transform: t, mac: hmac.New(sha256.New, t.key)}}
 }
 
-// Apply is that of the Transform, with a proof of the object that is made already.
-func (w *Worker) Apply(dst, object []byte, proof *scan.Proof) ([]byte, error) {
+// Apply is that of the Transform, with a proof of the object that is made already. It returns the object itself where
+// all of it stays, and otherwise memory of its own.
+func (w *Worker) Apply(object []byte, proof *scan.Proof) ([]byte, error) {
 	r := &w.rewriter
 	defer r.forget()
+	r.out = w.slab.Room(len(object))
 	if !r.run(proof, object) {
 		return nil, errors.New("transform an object: it is not valid JSON")
 	}
-	return append(dst, r.out...), nil
+	if r.copied == 0 {
+		return object, nil
+	}
+	return w.slab.Keep(r.out), nil
 }

@@ -1,7 +1,9 @@
 package transform
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -116,6 +118,33 @@ func TestI9WhatIsNoObjectGivesNothing(t *testing.T) {
 	for _, text := range []string{"", " ", "[]", `"a"`, "1", `{"data":{"p":"s3cr3t"}`, `{"data":{"p":"s3cr3t"}}x`, `{"data":{"p":"s3cr3t"},}`, "{\"a\":\"\n\"}"} {
 		if out, err := transform.Apply(nil, []byte(text)); err == nil || out != nil || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%q became %q, %v", text, out, err)
+		}
+	}
+}
+
+// TestI9WhatAWorkerGaveStays has one worker make many objects, short and long, of which none may become another.
+func TestI9WhatAWorkerGaveStays(t *testing.T) {
+	made, err := New(Rules{Drop: []string{".a"}, Redact: []string{".b"}}, []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := made.Worker()
+	var objects, left, want [][]byte
+	for i := range 3000 {
+		object := fmt.Appendf(nil, `{"a":%d,"b":["%d"],"c":"%s"}`, i, i, strings.Repeat("c", i%100*i%20_000))
+		if i%3 == 0 {
+			object = fmt.Appendf(nil, `{"c":%d}`, i) // all of it stays
+		}
+		before := bytes.Clone(object)
+		out, err := worker.Apply(object, proven(made, object))
+		if err != nil || !bytes.Equal(object, before) || cap(out) != len(out) && i%3 != 0 {
+			t.Fatalf("%.60q became %.60q, %v; now it is %.60q", before, out, err, object)
+		}
+		objects, left, want = append(objects, object), append(left, out), append(want, bytes.Clone(out))
+	}
+	for i := range left {
+		if !bytes.Equal(left[i], want[i]) {
+			t.Errorf("%.60q became %.60q, and later %.60q", objects[i], want[i], left[i])
 		}
 	}
 }

@@ -14,10 +14,17 @@ const (
 // node is a place in the tree of all paths.
 type node struct {
 	fields   map[string]*node
+	names    []named // the fields again
 	elements map[int]*node
 	any      *node
 	ends     rule // of the paths that end here
 	leads    rule // of the paths that go on
+}
+
+// named is a field with its name.
+type named struct {
+	name string
+	node *node
 }
 
 // add enters paths of a rule, which an error names.
@@ -33,6 +40,22 @@ func (n *node) add(r rule, name string, paths []string) error {
 			at = at.child(p)
 		}
 		at.ends |= r
+	}
+	return nil
+}
+
+// few is how many fields are compared one after the other, which for short names is faster than a map.
+const few = 8
+
+// field is where the field's name leads, nil for nowhere.
+func (n *node) field(name []byte) *node {
+	if len(n.names) > few {
+		return n.fields[string(name)]
+	}
+	for i := range n.names {
+		if one := &n.names[i]; one.name == string(name) {
+			return one.node
+		}
 	}
 	return nil
 }
@@ -54,7 +77,11 @@ func (n *node) child(p part) *node {
 	if n.fields == nil {
 		n.fields = map[string]*node{}
 	}
-	return child(n.fields, p.field)
+	found := child(n.fields, p.field)
+	if len(n.names) < len(n.fields) {
+		n.names = append(n.names, named{p.field, found})
+	}
+	return found
 }
 
 func child[K comparable](of map[K]*node, key K) *node {

@@ -1,7 +1,8 @@
 package transform
 
 import (
-	"strings"
+	"bytes"
+	"unicode/utf8"
 
 	"github.com/kubecdc/kubecdc/internal/scan"
 )
@@ -15,15 +16,22 @@ type variable struct {
 	hidden bool
 }
 
-// hidden says whether the object at the cursor is an environment variable whose value nobody may see.
-func (r *rewriter) hidden() bool {
-	at := r.At()
-	if at >= r.foreseen {
-		ahead := r.Cursor
-		r.variables, r.next = r.variables[:0], 0
-		r.foresee(&ahead, true)
-		r.foreseen = ahead.At()
+// isBare steps ahead through an outermost env, to note its variables, and says whether there is nothing in it for any
+// rule.
+func (r *rewriter) isBare(s scope) bool {
+	if !s.env || r.At() < r.foreseen {
+		return false
 	}
+	ahead := r.Cursor
+	r.variables, r.next = r.variables[:0], 0
+	hides := r.foresee(&ahead, true)
+	r.foreseen = ahead.At()
+	return !hides && s.kept && !s.hashed && s.from == s.to
+}
+
+// isHidden says whether the object at the cursor is an environment variable whose value nobody may see.
+func (r *rewriter) isHidden() bool {
+	at := r.At()
 	for r.variables[r.next].at < at { // in what was left out
 		r.next++
 	}
@@ -31,40 +39,62 @@ func (r *rewriter) hidden() bool {
 }
 
 // foresee notes the variables of a value, and of every env within: once for the outermost, since to look ahead in each
-// would cost the square of their depth.
-func (r *rewriter) foresee(c *scan.Cursor, env bool) {
+// would cost the square of their depth. It says whether one of them may hide a value.
+func (r *rewriter) foresee(c *scan.Cursor, env bool) (hides bool) {
 	switch c.Byte() {
 	case '[':
 		c.Enter()
 		for c.Next(']') {
-			r.foresee(c, env)
+			hides = r.foresee(c, env) || hides
 		}
 	case '{':
-		place := len(r.variables)
-		if env {
-			r.variables = append(r.variables, variable{at: c.At()})
-		}
-		c.Enter()
-		for c.Next('}') {
-			key := scan.Text(c.Key())
-			if !env || string(key) != "name" || c.Byte() != '"' {
-				r.foresee(c, string(key) == envKey)
-				continue
-			}
-			name := scan.Text(c.Skip())
-			r.variables[place].hidden = r.variables[place].hidden || r.matches(string(name))
-		}
+		hides = r.foreseeObject(c, env)
 	default:
 		c.Skip()
 	}
+	return hides
 }
 
-func (r *rewriter) matches(name string) bool {
-	upper := strings.ToUpper(name)
-	for _, pattern := range r.env {
-		if pattern.matches(upper) {
+func (r *rewriter) foreseeObject(c *scan.Cursor, env bool) (hides bool) {
+	place := len(r.variables)
+	if env {
+		r.variables = append(r.variables, variable{at: c.At()})
+	}
+	c.Enter()
+	for c.Next('}') {
+		key := scan.Text(c.Key())
+		if !env || string(key) != "name" || c.Byte() != '"' {
+			hides = r.foresee(c, string(key) == envKey) || hides
+			continue
+		}
+		if name := scan.Text(c.Skip()); r.matches(name) {
+			r.variables[place].hidden, hides = true, true
+		}
+	}
+	return hides
+}
+
+func (r *rewriter) matches(name []byte) bool {
+	upper := r.upper(name)
+	for i := range r.env {
+		if r.env[i].matches(upper) {
 			return true
 		}
 	}
 	return false
+}
+
+// upper is the name in capitals, in memory that the next name gets.
+func (r *rewriter) upper(name []byte) []byte {
+	r.text = r.text[:0]
+	for _, c := range name {
+		if c >= utf8.RuneSelf {
+			return bytes.ToUpper(name)
+		}
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		r.text = append(r.text, c)
+	}
+	return r.text
 }

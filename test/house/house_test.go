@@ -33,13 +33,14 @@ func arrows() map[string][]string {
 		"internal/schema":           {"internal/change"},
 		"internal/schema/generate":  {"internal/schema"},
 		"internal/scan":             {},
-		"internal/transform":        {"internal/scan"},
+		"internal/slab":             {},
+		"internal/transform":        {"internal/scan", "internal/slab"},
 		"internal/filter":           {"internal/change", "internal/scan"},
 		"internal/openapi":          {"internal/transform"},
 		"internal/shape":            {"internal/change", "internal/filter", "internal/scan", "internal/transform"},
 		"internal/disk":             {},
 		"internal/checkpoint":       {"internal/change", "internal/disk", "internal/fifo", "internal/sink"},
-		"internal/source/frame":     {"internal/change", "internal/scan"},
+		"internal/source/frame":     {"internal/change", "internal/scan", "internal/slab"},
 		"internal/source":           {"internal/change", "internal/source/frame"},
 		"internal/deadletter":       {"internal/change", "internal/disk", "internal/sink"},
 		"internal/line":             {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/sink"},
@@ -96,7 +97,7 @@ func brands() map[string][]string {
 
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
-	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/openapi", "internal/scan", "internal/transform",
+	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/openapi", "internal/scan", "internal/slab", "internal/transform",
 		"internal/sink/kafka/batch", "internal/usage"}
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/kubecdc/kubecdc/internal/slab"
 )
 
 // The two annotations that matter here.
@@ -30,7 +32,7 @@ type metadata struct {
 // scanner makes objects from their bytes in a frame or a list.
 type scanner struct {
 	opts  Options
-	slab  slab
+	slab  slab.Slab
 	marks marks
 	slow  int // how often the fast scan was unsure
 }
@@ -163,7 +165,7 @@ func (s *scanner) splice(data, front []byte) []byte {
 	for _, cut := range m.cuts {
 		size -= cut.end - cut.start
 	}
-	out := s.slab.take(size)
+	out := s.slab.Take(size)
 	n, from := 0, m.self.start
 	if len(front) > 0 {
 		n = copy(out, "{")

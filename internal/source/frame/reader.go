@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+
+	"github.com/kubecdc/kubecdc/internal/slab"
 )
 
 // Reader splits a watch into its frames, one on a line, and scans each. It is for one goroutine.
@@ -122,7 +124,7 @@ func (s *scanner) frame(line []byte) (Frame, error) {
 // and would keep a slab for that.
 func (s *scanner) bookmark(line []byte) (Object, error) {
 	objects := s.slab
-	s.slab = slab{free: make([]byte, len(line))}
+	s.slab = slab.Of(make([]byte, len(line)))
 	o, err := s.object(line, nil)
 	s.slab = objects
 	return o, err

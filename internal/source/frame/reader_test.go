@@ -302,7 +302,7 @@ func TestI6ABookmarkKeepsNoSlab(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		left, versions = append(left, len(r.scanner.slab.free)), append(versions, f.Object.ResourceVersion)
+		left, versions = append(left, r.scanner.slab.Free()), append(versions, f.Object.ResourceVersion)
 	}
 	if got := strings.Join(versions, " "); got != "7 8 7 8" {
 		t.Errorf("the versions became %q", got)
