@@ -1,9 +1,11 @@
 package checkpoint
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -11,23 +13,72 @@ import (
 // codec makes chunks.
 type codec struct {
 	*zipper
+	rooms sync.Pool                   // *room
 	forms func(*change.Stream) string // nil where nobody asks for them; set before the first use
 }
 
+// headRoom is kept free before a chunk's records, for what they share.
+const headRoom = 4 << 10
+
 // encode makes the value of a chunk.
 func (c *codec) encode(records []*change.Record) ([]byte, error) {
-	w := chunkWriter{forms: c.forms, streams: map[change.Stream]int{}, snapshots: map[*change.Snapshot]int{}}
+	in := c.room(records)
+	defer c.giveBack(in)
+	w := chunkWriter{forms: c.forms, streams: map[change.Stream]int{}, snapshots: map[*change.Snapshot]int{}, body: in.text[:headRoom]}
 	for _, rec := range records {
 		w.record(rec)
 	}
-	head, err := json.Marshal(w.shared)
+	in.text = w.body
+	raw, err := w.whole()
 	if err != nil {
 		return nil, err
 	}
-	raw := append(appendText(make([]byte, 0, len(head)+len(w.body)+8), string(head)), w.body...)
-	value := binary.AppendUvarint(append(make([]byte, 0, len(raw)/3+32), chunkVersion), uint64(len(records)))
-	value = binary.AppendUvarint(value, uint64(len(raw)))
-	return c.zip(value, raw)
+	in.value = binary.AppendUvarint(append(in.value[:0], chunkVersion), uint64(len(records)))
+	in.value = binary.AppendUvarint(in.value, uint64(len(raw)))
+	in.value, err = c.zip(in.value, raw)
+	return bytes.Clone(in.value), err
+}
+
+// room is memory that chunks are made in, one after the other: it may be megabytes.
+type room struct{ text, value []byte }
+
+// room is for the records, and for what they share before them.
+func (c *codec) room(records []*change.Record) *room {
+	in, used := c.rooms.Get().(*room)
+	if !used {
+		in = &room{}
+	}
+	size := headRoom
+	for _, rec := range records {
+		size += rec.Size()
+	}
+	if cap(in.text) < size {
+		in.text = make([]byte, size)
+	}
+	return in
+}
+
+// giveBack keeps the memory for the next chunk, unless few need so much.
+func (c *codec) giveBack(in *room) {
+	const most = 16 << 20
+	if cap(in.text)+cap(in.value) <= most {
+		c.rooms.Put(in)
+	}
+}
+
+// whole is the chunk's text, of records that are written behind the headRoom of body.
+func (w *chunkWriter) whole() ([]byte, error) {
+	shared, err := json.Marshal(w.shared)
+	if err != nil {
+		return nil, err
+	}
+	head := appendText(nil, string(shared))
+	if len(head) > headRoom {
+		return append(head, w.body[headRoom:]...), nil
+	}
+	text := w.body[headRoom-len(head):]
+	copy(text, head)
+	return text, nil
 }
 
 // decode appends the chunk's records to dst. They share memory.

@@ -116,6 +116,45 @@ func sameButPointers(a, b change.Record) bool {
 	return reflect.DeepEqual(a, b)
 }
 
+// TestI5ChunksShareMemoryWithNone makes chunks one after the other in the same memory: of few records and of many
+// streams, whose names take more than the room before the records, and of a record that nothing else has room for.
+func TestI5ChunksShareMemoryWithNone(t *testing.T) {
+	c := codec{zipper: &zipper{}}
+	var chunks [][]*change.Record
+	for i := range 60 {
+		var records []*change.Record
+		for j := range 1 + i*7%90 {
+			rec := object(change.Updated, fmt.Sprintf("web-%d", j), "u", strconv.Itoa(1000*i+j))
+			if rec.Object = bytes.Repeat(fmt.Appendf(nil, "%d/%d ", i, j), 1+i*j%500); i%20 == 19 && j == 0 {
+				rec.Object = bytes.Repeat([]byte("large"), 4<<20)
+			}
+			if i%3 == 0 {
+				rec.Stream = &change.Stream{Resource: change.Resource{Group: "example.com", Version: "v1", Name: fmt.Sprintf("widgets%d", j)}}
+			}
+			records = append(records, rec)
+		}
+		chunks = append(chunks, records)
+	}
+	values := make([][]byte, len(chunks))
+	for i, records := range chunks {
+		var err error
+		values[i], err = c.encode(records)
+		must(t, err)
+	}
+	for i, records := range chunks {
+		read, err := c.decode(nil, values[i])
+		must(t, err)
+		if len(read) != len(records) {
+			t.Fatalf("chunk %d has %d records, want %d", i, len(read), len(records))
+		}
+		for j, rec := range read {
+			if !sameButPointers(*rec, *records[j]) || rec.Stream.String() != records[j].Stream.String() {
+				t.Fatalf("record %d of chunk %d came back as %s %s of %s", j, i, rec.Key, rec.ResourceVersion, rec.Stream)
+			}
+		}
+	}
+}
+
 func FuzzChunksAreReadOrRefused(f *testing.F) {
 	c := codec{zipper: &zipper{}}
 	value, err := c.encode([]*change.Record{object(change.Added, "web", "u", "1"), object(change.Deleted, "web", "u", "2")})

@@ -10,6 +10,10 @@ import (
 // takes none above a few megabytes.
 const maxFrame = 1 << 30
 
+// window is how far back a frame may point. An encoder that is told to take less memory moves all of it with every
+// block of 128 KiB, which takes as long as all else that it does.
+const window = 1 << 20
+
 // zipper makes and reads zstd frames (RFC 8878). The zero value is ready for use, by several goroutines.
 type zipper struct {
 	once    sync.Once
@@ -22,7 +26,7 @@ type zipper struct {
 func (z *zipper) start() error {
 	z.once.Do(func() {
 		z.encoder, z.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+			zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(false))
 		if z.err == nil {
 			z.decoder, z.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
 		}
