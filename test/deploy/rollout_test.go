@@ -106,6 +106,10 @@ func TestAnotherSizeOfTheVolumeIsExplained(t *testing.T) {
 	if err := upgrade("persistence: {size: 4Gi}"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
+	want = "persistence.size: the volume of StatefulSet kubecdc has 2Gi, and no volume can become smaller: keep that size, or begin with a new state"
+	if err := upgrade("persistence: {size: 1Gi}"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
 	if err := admin(t).AppsV1().StatefulSets(namespace).Delete(t.Context(), "kubecdc", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,18 @@ What the schema cannot say. Each message names the value, and what to change.
 {{- if kindIs "map" .value -}}
   {{- range $key, $value := .value -}}
     {{- $path := printf "%s.%s" $at $key -}}
-    {{- if and (kindIs "string" $value) (has $key (list "password" "token" "clientSecret" "redactKey")) $value (not (contains "${" $value)) -}}
+    {{- if and (kindIs "string" $value) (has $key (list "password" "token" "clientSecret" "redactKey")) $value (eq (include "kubecdc.isPlain" $value) "true") -}}
       {{- fail (printf "%s: it would be readable in a ConfigMap: write ${NAME} here, and the Secret that has it under secretEnv.NAME" $path) -}}
     {{- end -}}
-    {{- if and (kindIs "string" $value) (eq $key "url") (regexMatch "://[^/@]*:[^/@$]+@" $value) -}}
-      {{- fail (printf "%s: its password would be readable in a ConfigMap: write ${NAME} in its place, and the Secret that has it under secretEnv.NAME" $path) -}}
+    {{- if and (kindIs "string" $value) (has $key (list "url" "tokenUrl")) -}}
+      {{- range $url := splitList "," $value -}}
+        {{- /* What is before the last @ is user and password, or a token alone. */ -}}
+        {{- $login := regexFind "://[^/]*@" $url | trimPrefix "://" | trimSuffix "@" -}}
+        {{- $secret := splitList ":" $login | rest | join ":" | default $login -}}
+        {{- if and $secret (eq (include "kubecdc.isPlain" $secret) "true") -}}
+          {{- fail (printf "%s: its password would be readable in a ConfigMap: write ${NAME} in its place, and the Secret that has it under secretEnv.NAME" $path) -}}
+        {{- end -}}
+      {{- end -}}
     {{- end -}}
     {{- include "kubecdc.checkPlain" (dict "at" $path "value" $value) -}}
   {{- end -}}
@@ -39,12 +46,17 @@ What the schema cannot say. Each message names the value, and what to change.
 {{- end -}}
 {{- end -}}
 
+{{- /* Whether nothing of a text comes from the environment: $${ is the text ${ itself. */ -}}
+{{- define "kubecdc.isPlain" -}}
+{{- not (contains "${" (replace "$${" "" .)) -}}
+{{- end -}}
+
 {{- /* The container's own file system is read-only, and what is in it is lost with the pod. */ -}}
 {{- define "kubecdc.checkPath" -}}
-{{- $path := .path -}}
+{{- $path := clean .path -}}
 {{- $places := list .root.Values.config.state.dir -}}
 {{- range .root.Values.extraVolumeMounts -}}{{- $places = append $places .mountPath -}}{{- end -}}
-{{- $inside := or (eq $path "-") (contains "${" $path) -}}
+{{- $inside := or (eq $path "-") (hasPrefix "${" $path) -}}
 {{- range $places -}}
   {{- $inside = or $inside (eq (trimSuffix "/" .) $path) (hasPrefix (printf "%s/" (trimSuffix "/" .)) $path) -}}
 {{- end -}}
@@ -70,8 +82,7 @@ What the schema cannot say. Each message names the value, and what to change.
 {{- range $i, $sink := .Values.config.sinks -}}
   {{- $queue := default dict $sink.queue -}}
   {{- $spool := "" -}}
-  {{- if eq (toString $queue.full) "spool" -}}{{- $spool = default "10Gi" $queue.spool -}}{{- end -}}
-  {{- if and (eq (toString $queue.full) "coalesce") $queue.spool -}}{{- $spool = $queue.spool -}}{{- end -}}
+  {{- if has (toString $queue.full) (list "spool" "coalesce") -}}{{- $spool = default "10Gi" $queue.spool -}}{{- end -}}
   {{- if $spool -}}
     {{- $all = addf $all (include "kubecdc.bytes" $spool | float64) -}}
     {{- $spools = append $spools (printf "%s for config.sinks[%d].queue.spool" (toString $spool) $i) -}}
@@ -89,6 +100,9 @@ What the schema cannot say. Each message names the value, and what to change.
 {{- $new := .Values.persistence.size -}}
 {{- range (dig "spec" "volumeClaimTemplates" list $set) -}}
   {{- $have := .spec.resources.requests.storage -}}
+  {{- if lt (include "kubecdc.bytes" $new | float64) (include "kubecdc.bytes" $have | float64) -}}
+    {{- fail (printf "persistence.size: the volume of StatefulSet %s has %s, and no volume can become smaller: keep that size, or begin with a new state (docs/deploying.md, Changing the volume)" $name $have) -}}
+  {{- end -}}
   {{- if ne (include "kubecdc.bytes" $have) (include "kubecdc.bytes" $new) -}}
     {{- fail (printf "persistence.size: the volume of StatefulSet %s has %s, and Kubernetes does not let it change to %s: run kubectl -n %s patch pvc state-%s-0 -p '{\"spec\":{\"resources\":{\"requests\":{\"storage\":\"%s\"}}}}' and kubectl -n %s delete statefulset %s --cascade=orphan, then upgrade again (docs/deploying.md, Changing the volume)" $name $have $new $.Release.Namespace $name $new $.Release.Namespace $name) -}}
   {{- end -}}
