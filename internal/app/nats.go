@@ -59,6 +59,9 @@ func natsDestination(s *config.Sink, c *cluster) (*destination, error) {
 	}
 	options := natsOptions(s, c, subjects)
 	at := natsPlace(s.NATS, c.name)
+	if s.NATS.KV == "" {
+		at.subjects = subjects
+	}
 	return &destination{
 		transport: encode.NATS, routes: routes, shared: s.NATS.Shared, places: []place{at},
 		address: strings.Join(at.servers, ",") + " " + at.what,

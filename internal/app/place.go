@@ -8,10 +8,11 @@ import (
 
 // place is what one sink alone writes to, at one of some servers.
 type place struct {
-	servers []string // host:port of some; none is this host
-	what    string   // "stream K8S"
-	key     string   // of the sink's configuration, which tells the places apart
-	shared  bool     // who shares it says so
+	servers  []string // host:port of some; none is this host
+	what     string   // "stream K8S"
+	key      string   // of the sink's configuration, which tells the places apart
+	shared   bool     // who shares it says so
+	subjects []string // with wildcards, of which each belongs to one stream of the servers
 }
 
 // meets says whether both are the same: a place whose servers are named otherwise is not known to be.
@@ -19,7 +20,52 @@ func (p *place) meets(other *place) bool {
 	if p.what != other.what || p.shared && other.shared {
 		return false
 	}
-	return len(p.servers) == 0 || slices.ContainsFunc(p.servers, func(s string) bool { return slices.Contains(other.servers, s) })
+	return len(p.servers) == 0 || p.neighbours(other)
+}
+
+// neighbours says whether both are at one server.
+func (p *place) neighbours(other *place) bool {
+	theirs := machines(other.servers)
+	return slices.ContainsFunc(machines(p.servers), func(s string) bool { return slices.Contains(theirs, s) })
+}
+
+// machines are the servers, of which this host has one name.
+func machines(servers []string) (all []string) {
+	for _, server := range servers {
+		host, port, err := net.SplitHostPort(server)
+		if address := net.ParseIP(host); err == nil && (host == "localhost" || address != nil && address.IsLoopback()) {
+			server = net.JoinHostPort("localhost", port)
+		}
+		all = append(all, server)
+	}
+	return all
+}
+
+// disputed is a subject that two streams of one server would take, "" where there is none.
+func (p *place) disputed(other *place) string {
+	if p.what == other.what || !p.neighbours(other) {
+		return ""
+	}
+	for _, subject := range p.subjects {
+		if slices.ContainsFunc(other.subjects, func(theirs string) bool { return overlap(subject, theirs) }) {
+			return subject
+		}
+	}
+	return ""
+}
+
+// overlap says whether a message could be of both subjects.
+func overlap(a, b string) bool {
+	left, right := strings.Split(a, "."), strings.Split(b, ".")
+	for i := 0; i < len(left) && i < len(right); i++ {
+		switch l, r := left[i], right[i]; {
+		case l == ">" || r == ">":
+			return true
+		case l != r && l != "*" && r != "*":
+			return false
+		}
+	}
+	return len(left) == len(right)
 }
 
 // withPort is the address as host:port.
