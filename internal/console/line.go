@@ -121,9 +121,14 @@ type Filter struct {
 	Ops             []string
 }
 
+// takesResource is of the lines of one resource, whatever else is chosen.
+func (f *Filter) takesResource(resource string) bool {
+	plural, _, _ := strings.Cut(resource, ".")
+	return len(f.Resources) == 0 || slices.Contains(f.Resources, resource) || slices.Contains(f.Resources, plural)
+}
+
 func (f *Filter) takes(l *Line) bool {
-	plural, _, _ := strings.Cut(l.Resource, ".")
-	if len(f.Resources) > 0 && !slices.Contains(f.Resources, l.Resource) && !slices.Contains(f.Resources, plural) {
+	if !f.takesResource(l.Resource) {
 		return false
 	}
 	if f.Namespace != "" && f.Namespace != l.Namespace || len(f.Ops) > 0 && !slices.Contains(f.Ops, l.Op) {

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -25,14 +28,17 @@ type Log struct {
 	Silent  bool          // of what is there at first, the objects are remembered, and nothing is shown
 
 	versions versions
-	last     change.ID // of the message before
+	last     change.ID       // of the message before
+	has      map[string]bool // the resources of all messages
 }
 
 // Follow shows what the reader has, until ctx ends.
 func (l *Log) Follow(ctx context.Context, reader sink.Reader) error {
-	l.versions.last = map[string]any{}
+	l.versions.last, l.has = map[string]any{}, map[string]bool{}
 	for {
-		err := errors.Join(reader.Read(ctx, l.take), l.Printer.Flush())
+		err := reader.Read(ctx, l.take)
+		l.noteResources()
+		err = errors.Join(err, l.Printer.Flush())
 		if err != nil || l.Poll == 0 {
 			return err
 		}
@@ -42,6 +48,15 @@ func (l *Log) Follow(ctx context.Context, reader sink.Reader) error {
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// noteResources tells once that the log has nothing of the resources that were asked for. Their names are those that
+// records have, and no short ones.
+func (l *Log) noteResources() {
+	has := slices.Sorted(maps.Keys(l.has))
+	if l.has = nil; len(has) > 0 && !slices.ContainsFunc(has, l.Filter.takesResource) {
+		l.Printer.Note("nothing here is of %s; there are: %s", strings.Join(l.Filter.Resources, ", "), strings.Join(has, ", "))
 	}
 }
 
@@ -58,6 +73,9 @@ func (l *Log) take(m *sink.Stored) error {
 	}
 	l.last = c.ID
 	line := lineOf(c)
+	if l.has != nil {
+		l.has[line.Resource] = true
+	}
 	if l.Diff {
 		line.Diff = l.versions.compare(c)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/decode"
+	"github.com/kubecdc/kubecdc/internal/encode"
 )
 
 func told(op change.Op, resource, version, object string) *decode.Change {
@@ -129,6 +130,23 @@ func TestTailFilters(t *testing.T) {
 	} {
 		if c.filter.takes(line) != c.takes {
 			t.Errorf("%+v takes the line: %v", c.filter, !c.takes)
+		}
+	}
+}
+
+// TestTailSaysThatALogHasNothingOfAResource, which may be a name that records do not have.
+func TestTailSaysThatALogHasNothingOfAResource(t *testing.T) {
+	records := stored(t, encode.Options{Transport: encode.NATS}, deployment(change.Added, "1", `{}`), node(change.Added, `{}`))
+	for asked, want := range map[string]string{
+		"deploy": "-- nothing here is of deploy; there are: deployments.apps, nodes\n", "nodes": "", "deployments": "",
+	} {
+		var out bytes.Buffer
+		log := &Log{Printer: NewPrinter(On(&out), Style{}), Filter: Filter{Resources: []string{asked}}}
+		if err := log.Follow(t.Context(), logOf(records)); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); strings.Contains(got, "--") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("of %s it says %s", asked, got)
 		}
 	}
 }
