@@ -146,3 +146,24 @@ func TestASinkThatWasAwayIsNotBehindAtOnce(t *testing.T) {
 00:01:40 INFO sink accepts records again sink=bus for=1m40s attempts=100 lost=nothing waiting=990 waitingBytes=99000 spoolBytes=0`)
 	})
 }
+
+// TestASinkThatStaysStoppedIsNamedAgain when it was tried again.
+func TestASinkThatStaysStoppedIsNamedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		expectLog(t, func(s stage) {
+			for _, pause := range []int{1, 60, 120} {
+				s.Stopped("bus", errors.New("the password is wrong"))
+				s.later(pause)
+			}
+			s.Stopped("bus", errors.New("the certificate is old"))
+			s.later(10)
+			s.Opened("bus", 0)
+			s.Stopped("bus", errors.New("the certificate is old"))
+		}, `
+00:00:00 ERROR sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start sink=bus error="the password is wrong"
+00:01:01 WARN sink still fails sink=bus error="the password is wrong" since=2000-01-01T00:00:00Z for=1m1s attempts=3 streamsHeldUp=0 waiting=0 waitingBytes=0 spoolBytes=0
+00:03:01 ERROR sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start sink=bus error="the certificate is old"
+00:03:11 INFO sink accepts records again sink=bus for=3m11s attempts=4 lost=nothing waiting=0 waitingBytes=0 spoolBytes=0
+00:03:11 ERROR sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start sink=bus error="the certificate is old"`)
+	})
+}

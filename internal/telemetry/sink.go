@@ -82,13 +82,15 @@ func (t ofSinks) SinkFailed(name string, err error) {
 	t.troubled(name, "sink failed; reopening it", true, "error", err)
 }
 
-// Stopped is told of a sink's error that only a person can mend. The same error is logged once, until a batch is
-// written.
+// Stopped is told of a sink's error that only a person can mend. The same error is logged once; that it is still there
+// is told when the sink was tried again, a minute later at the earliest.
 func (t ofSinks) Stopped(name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
-	if s.LastError != err.Error() {
+	if s.LastError == err.Error() && !s.outage.told.IsZero() {
+		t.troubled(name, "sink failed", true, "error", err)
+	} else {
 		t.tellBackNow(name, s)
 		s.outage.fails(time.Now(), t.gapsOf(s), true)
 		t.Logger.Error("sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start", "sink", name, "error", err)
