@@ -24,8 +24,9 @@ type database struct {
 
 	background context.Context // of what Pebble does on its own account: Open's, without its end
 
-	mu     sync.Mutex // held by one writer at a time, and by Close
-	closed bool
+	mu       sync.Mutex // held by one writer at a time, and by Close
+	closed   bool
+	recorder *recorder // of what is written; nil is nobody
 }
 
 // newDatabase is one that is still to be opened, in a directory that is owned from now on.
@@ -200,9 +201,14 @@ func (d *database) write(fill func(*rows) error) error {
 	if err := d.space.check("commit"); err != nil {
 		return err
 	}
+	changes, err := d.recorder.changes(b.of)
+	if err != nil {
+		return d.badValue("what is saved", err)
+	}
 	if err := b.of.Commit(pebble.Sync); err != nil {
 		return d.failed("commit", err)
 	}
+	d.recorder.tell(changes)
 	if b.saved != nil {
 		return b.saved()
 	}

@@ -13,6 +13,9 @@ import (
 // ErrNoState says that a directory which was opened read-only holds no state.
 var ErrNoState = errors.New("there is no state: check the path, or start the exporter once")
 
+// ErrRestoring says that a directory holds the beginning of a state, which was being filled from a log.
+var ErrRestoring = errors.New("it was being restored from a log, and that was cut short: restore it again with exporter checkpoint restore, or remove it with exporter checkpoint reset")
+
 // InUseError says that another process has the state open (I10).
 type InUseError struct {
 	Dir string

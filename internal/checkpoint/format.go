@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -14,6 +15,9 @@ func (d *database) checkFormat() error {
 		return err
 	}
 	if !found {
+		if cut, err := d.holds(restoringKey()); cut || err != nil {
+			return errors.Join(err, ErrRestoring)
+		}
 		return d.startFormat()
 	}
 	format, err := strconv.Atoi(string(value))

@@ -11,8 +11,9 @@ const formatVersion = 1
 
 // The tables are told apart by a key's first byte.
 const (
-	tableFormat = 0x01
-	tableAbsent = 'A' // sink, terminator, stream         -> whether it returns, since when, position
+	tableFormat    = 0x01
+	tableRestoring = 0x02 // no key -> nothing, in a directory that is being filled from a log
+	tableAbsent    = 'A'  // sink, terminator, stream         -> whether it returns, since when, position
 	// sink, terminator, stream, terminator, joined key, terminator, uid -> epoch of a version that is ahead, uid,
 	// resourceVersion
 	tableMissed       = 'G'
@@ -34,6 +35,8 @@ const (
 	tablePosition     = 'P' // stream                           -> position
 	tableResource     = 'V' // stream                           -> version, kind, scope of its resource
 	tableUID          = 'U' // uid of a cluster                 -> nothing
+	tableFile         = 'X' // name of a file                   -> the file; in logs of the state only
+	tableLogged       = 'Y' // no key                           -> the place in the log of the state that has all of it
 )
 
 // lackTables are the tables of what absent sinks miss.
@@ -47,6 +50,10 @@ const (
 )
 
 func formatKey() []byte { return []byte{tableFormat} }
+
+func restoringKey() []byte { return []byte{tableRestoring} }
+
+func loggedKey() []byte { return []byte{tableLogged} }
 
 func clusterKey() []byte { return []byte{tableCluster} }
 

@@ -21,6 +21,8 @@ type Options struct {
 	ReadOnly bool
 	// Floor is the free space, in bytes, below which Open and Commit return a *disk.FullError; 0 is DefaultFloor.
 	Floor uint64
+	// Journal is told of everything that is written from Open on; nil is nobody.
+	Journal Journal
 
 	// For tests; nil is the real one.
 	fs       vfs.FS

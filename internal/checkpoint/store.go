@@ -38,7 +38,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		sinks: sinks{d, z}, subscriptions: subscriptions{d}, pendingSnapshots: pendingSnapshots{d}, absences: absences{database: d},
 		spools: spools{database: d, codec: codec{zipper: z}, reclaimed: map[string]*reclaimed{}},
 	}
-	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.spools.load, s.absences.load) }); err != nil {
+	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.spools.load, s.absences.load, d.record) }); err != nil {
 		return nil, err
 	}
 	return s, nil

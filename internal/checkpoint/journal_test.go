@@ -1,0 +1,181 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// folded is a journal that applies what it is told to a map.
+type folded struct {
+	t      *testing.T
+	rows   map[string]string
+	onDisk bool
+}
+
+func (f *folded) Record(changes Changes, onDisk bool) {
+	f.onDisk = onDisk
+	must(f.t, changes.Fold(f.rows))
+}
+
+// rowsOf are the rows of the state that a log has.
+func rowsOf(t *testing.T, s *Store) map[string]string {
+	t.Helper()
+	rows := map[string]string{}
+	for table := range 0xfe {
+		must(t, s.each([]byte{byte(table)}, func(key, value []byte) error {
+			if isLogged(key) {
+				rows[string(key)] = string(value)
+			}
+			return nil
+		}))
+	}
+	return rows
+}
+
+func journaled(t *testing.T, dir string) (*Store, *folded) {
+	t.Helper()
+	f := &folded{t: t, rows: map[string]string{}}
+	s, err := Open(context.Background(), dir, Options{Logger: quiet(), Journal: f})
+	must(t, err)
+	return s, f
+}
+
+// churn changes something of the state at random.
+func churn(t *testing.T, s *Store, random *rand.Rand, version int) {
+	name, uid := strconv.Itoa(random.IntN(40)), strconv.Itoa(random.IntN(3))
+	op := []change.Op{change.Added, change.Updated, change.Deleted}[random.IntN(3)]
+	b := Batch{Records: []*change.Record{object(op, name, uid, strconv.Itoa(version))}, Marks: map[string]sink.Mark{"a": sink.Mark(strconv.Itoa(version))}}
+	switch random.IntN(30) {
+	case 0:
+		b.Taken = []Subscription{{"a", "pods"}, {"b", "pods"}}
+	case 1:
+		b.PendingSnapshots = []PendingSnapshot{{Stream: "pods", Owed: change.Owed{Sink: "b", Reason: change.Requested}}}
+	case 2:
+		b.Absent = []Absence{{Subscription: Subscription{"b", "pods"}}}
+	case 3:
+		b.Left = []Subscription{{"b", "pods"}}
+	case 4:
+		must(t, s.SetCluster(Cluster{Name: "c", UID: uid}))
+	case 5:
+		must(t, s.Retain([]string{"a"}))
+	case 6:
+		b.Over = []string{"pods"}
+	}
+	must(t, s.Commit(b))
+}
+
+// TestI5TheJournalHearsAllThatIsWritten: whoever applies what it is told has the rows of the state, at any moment, and
+// so has whoever applies its pages.
+func TestI5TheJournalHearsAllThatIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	random := rand.New(rand.NewPCG(1, 2))
+	s, journal := journaled(t, dir)
+	for version := range 400 {
+		churn(t, s, random, version+1)
+		if want := rowsOf(t, s); !maps.Equal(journal.rows, want) {
+			t.Fatalf("after %d commits the journal has %q, want %q", version+1, journal.rows, want)
+		}
+	}
+	paged, next := map[string]string{"Istale\x00x": "y"}, []byte(nil)
+	for pages := 1; ; pages++ {
+		page, more, err := s.Page(next, 60, func() bool { return true })
+		must(t, err)
+		must(t, page.Fold(paged))
+		if next = more; more == nil {
+			if want := rowsOf(t, s); pages < 3 || !maps.Equal(paged, want) {
+				t.Errorf("%d pages have %q, want %q", pages, paged, want)
+			}
+			break
+		}
+	}
+	must(t, s.Close())
+}
+
+// TestI5ARestoredStateIsTheSame: another directory that is given a page has the same state, with its files beside it;
+// cut short it is refused, and is begun again.
+func TestI5ARestoredStateIsTheSame(t *testing.T) {
+	s, _ := journaled(t, t.TempDir())
+	for version := range 50 {
+		churn(t, s, rand.New(rand.NewPCG(uint64(version), 2)), version+1)
+	}
+	want := rowsOf(t, s)
+	page, next, err := s.Page(nil, 1<<30, func() bool { return true })
+	must(t, err)
+	if next != nil {
+		t.Fatal("a large page is not all")
+	}
+	must(t, s.Close())
+
+	dir, ctx := t.TempDir(), context.Background()
+	cut, err := Restore(ctx, dir, Options{Logger: quiet()})
+	must(t, err)
+	must(t, cut.Apply(Changes{}.Set([]byte("Istale\x00x"), []byte("y"))))
+	must(t, cut.Close())
+	if _, err := Open(ctx, dir, Options{Logger: quiet()}); !errors.Is(err, ErrRestoring) {
+		t.Errorf("a part of a state opens: %v", err)
+	}
+	if empty, err := IsEmpty(ctx, dir, Options{Logger: quiet()}); err != nil || !empty {
+		t.Errorf("a part of a state is no empty directory: %v", err)
+	}
+	r, err := Restore(ctx, dir, Options{Logger: quiet()})
+	must(t, err)
+	must(t, r.Apply(page))
+	must(t, r.Apply(Changes{}.Set(FileKey("lake/1.letter"), []byte("letter"))))
+	files := map[string]string{}
+	must(t, r.Finish([]byte("place"), func(name string, content []byte) error { files[name] = string(content); return nil }))
+	must(t, r.Close())
+	if files["lake/1.letter"] != "letter" || len(files) != 1 {
+		t.Errorf("files %q", files)
+	}
+	if _, err := Restore(ctx, dir, Options{Logger: quiet()}); !errors.Is(err, ErrState) {
+		t.Errorf("a state is written over: %v", err)
+	}
+	restored := open(t, dir)
+	if have := rowsOf(t, restored); !maps.Equal(have, want) {
+		t.Errorf("restored %q, want %q", have, want)
+	}
+	for i, want := range []string{"place", ""} {
+		if place, err := restored.TakeLogged(); err != nil || string(place) != want {
+			t.Errorf("%d: place %q, want %q (%v)", i, place, want, err)
+		}
+	}
+}
+
+// TestI1TheJournalKnowsWhatIsOnDiskAlone: from the commit on that spools records, until nothing is spooled, also after
+// a restart. Of the records themselves it is told nothing.
+func TestI1TheJournalKnowsWhatIsOnDiskAlone(t *testing.T) {
+	dir := t.TempDir()
+	s, journal := journaled(t, dir)
+	p := &spooler{t: t, s: s, sink: "away"}
+	p.put(fifo.Main, object(change.Added, "x", "u", "1"))
+	if !journal.onDisk {
+		t.Error("a spooled record is told to be elsewhere, too")
+	}
+	for key := range journal.rows {
+		if key[0] == tableSpool {
+			t.Error("the journal is told of a spooled record")
+		}
+	}
+	must(t, s.Commit(Batch{Marks: map[string]sink.Mark{"a": "1"}}))
+	if !journal.onDisk {
+		t.Error("another commit lets the journal forget what is spooled")
+	}
+	must(t, s.Close())
+	s, journal = journaled(t, dir)
+	if !journal.onDisk {
+		t.Error("a restart lets the journal forget what is spooled")
+	}
+	p.s = s
+	if p.take(1<<20, 10); journal.onDisk {
+		t.Error("an empty spool is told to hold records")
+	}
+	must(t, s.Close())
+}
