@@ -36,6 +36,9 @@ type Options struct {
 	Bytes int64
 	// Form says by which rules the stream's objects are cut and redacted; nil is not known.
 	Form func(*change.Stream) string
+	// Changed is told the name of each file that was made, written or removed here, as Files has it, when that is
+	// durable; nil is nobody.
+	Changed func(name string)
 
 	floor uint64 // bytes that stay free
 	usage func(dir string) (disk.Usage, error)
@@ -77,6 +80,11 @@ func (d *Dir) keep(l *Letter) (kept bool, err error) {
 	if err := disk.MakeDir(filepath.Join(d.Dir, claimedName)); err != nil {
 		return false, err
 	}
+	defer func() {
+		if kept {
+			d.changed(l.ID + suffix)
+		}
+	}()
 	if _, err := os.Stat(d.file(l.ID)); err == nil {
 		return true, disk.SyncDir(d.Dir) // whoever wrote it may have been killed before this
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -104,6 +112,7 @@ func (d *Dir) Claim(id string) (found bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("claim dead letter %s in %s: %w", id, d.Dir, err)
 	}
+	d.changed(filepath.Join(claimedName, id+suffix), id+suffix)
 	return true, nil
 }
 
@@ -133,6 +142,9 @@ func (d *Dir) Settle() (held func(id string), end func() error, err error) {
 		}
 		if len(entries) > 0 {
 			err = errors.Join(err, d.sync())
+		}
+		for _, entry := range entries {
+			d.changed(entry.Name(), filepath.Join(claimedName, entry.Name()))
 		}
 		return settling(d, err)
 	}

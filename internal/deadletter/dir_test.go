@@ -357,3 +357,62 @@ func settle(d *Dir, events ...string) error {
 	}
 	return end()
 }
+
+// TestI4ACopyOfTheFilesIsWhole: whoever follows what changes has the files, at each step, and can put them back.
+func TestI4ACopyOfTheFilesIsWhole(t *testing.T) {
+	d, copied := newDir(t), map[string]string{}
+	d.Changed = func(name string) {
+		content, err := d.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if delete(copied, name); content != nil {
+			copied[name] = string(content)
+		}
+	}
+	compare := func(step string, n int) {
+		t.Helper()
+		names, err := d.Files()
+		if err != nil || len(names) != n || len(copied) != n {
+			t.Fatalf("%s: files %q, copied %d, want %d (%v)", step, names, len(copied), n, err)
+		}
+		for _, name := range names {
+			if content, err := os.ReadFile(filepath.Join(d.Dir, name)); err != nil || copied[name] != string(content) {
+				t.Errorf("%s: the copy of %s is another one (%v)", step, name, err)
+			}
+		}
+	}
+	first, second := keep(t, d, record("1")), keep(t, d, record("2"))
+	compare("kept", 2)
+	for _, id := range []string{first, second} {
+		if _, err := d.Claim(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare("claimed", 2)
+	held, end, err := d.Settle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	held(record("1").ID(clusterUID).String())
+	if err := end(); err != nil {
+		t.Fatal(err)
+	}
+	compare("settled", 1)
+	if err := d.Mend(func(*Letter) bool { return true }, func(l *Letter) error { l.Form = "new"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	compare("mended", 1)
+	other := newDir(t)
+	for name, content := range copied {
+		if err := other.PutBack(name, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := other.Get(second); err != nil {
+		t.Errorf("what was put back is no letter: %v", err)
+	}
+	if err := other.PutBack("../x.letter", nil); err == nil {
+		t.Error("a name leads out of the directory")
+	}
+}

@@ -36,10 +36,13 @@ func (d *Dir) mend(path string, due func(*Letter) bool, mend func(*Letter) error
 	if err == nil {
 		err = mend(l)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = d.write(l, path)
 	}
-	return d.write(l, path)
+	if name, inside := filepath.Rel(d.Dir, path); err == nil && inside == nil {
+		d.changed(name)
+	}
+	return err
 }
 
 // write makes the letter durable at the path.
