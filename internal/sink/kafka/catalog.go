@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -131,7 +132,7 @@ func (c *catalog) ensure(ctx context.Context, name string) (*topic, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := acknowledges(found, settings); err != nil {
+	if err := errors.Join(acknowledges(found, settings), c.whole(found, settings)); err != nil {
 		return nil, err
 	}
 	t := newTopic(found, identity, settings)
@@ -166,6 +167,19 @@ func acknowledges(known wire.Topic, settings wire.Settings) error {
 			return topicPermanent("open topic %s: partition %d has %d replicas, and min.insync.replicas is %d, so no record can be acknowledged: "+
 				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.ID, have, need)
 		}
+	}
+	return nil
+}
+
+// whole finds a topic that would forget what is needed, or in which messages have no order.
+func (c *catalog) whole(known wire.Topic, settings wire.Settings) error {
+	switch {
+	case !c.options.Whole:
+		return nil
+	case len(known.Partitions) != 1:
+		return topicPermanent("open topic %s: it has %d partitions, and needs to have 1: make another one, or let the exporter make it", known.Name, len(known.Partitions))
+	case settings.CleanupPolicy != "" && settings.CleanupPolicy != "compact":
+		return topicPermanent("open topic %s: its cleanup.policy is %s, so it would lose what is not written again: set compact", known.Name, settings.CleanupPolicy)
 	}
 	return nil
 }

@@ -91,11 +91,11 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 	if err != nil {
 		return checkError("read the settings of topic "+name, wire.Explain(err))
 	}
-	if settings.MaxMessageBytes < largestObject {
+	if settings.MaxMessageBytes < largestObject && !s.options.Whole {
 		notes.add("%s takes batches of %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max.message.bytes of the topic",
 			name, settings.MaxMessageBytes>>10, int64(largestObject)>>10)
 	}
-	if err := acknowledges(known, settings); err != nil {
+	if err := errors.Join(acknowledges(known, settings), s.catalog.whole(known, settings)); err != nil {
 		return err
 	}
 	return s.checkOwner(ctx, newTopic(known, identity, settings))

@@ -54,6 +54,10 @@ func TestCheckNamesTheCause(t *testing.T) {
 		{"no such topic", func() {
 			cluster.AddACL(t, kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationAll, Resource: "k8s.", Prefix: true})
 		}, func(o *Options) { o.Topics = append(o.Topics, "k8s.none") }, []string{"topic k8s.none", "create"}, nil},
+		{"several partitions for one order", func() {
+			cluster.CreateTopic(t, "k8s.many", kafkatest.Topic{Partitions: 2, Config: map[string]string{"cleanup.policy": "compact"}})
+		}, func(o *Options) { o.Topics, o.Whole = []string{"k8s.many"}, true }, []string{"open topic k8s.many: it has 2 partitions, and needs to have 1"}, nil},
+		{"a topic that forgets", nil, func(o *Options) { o.Whole = true }, []string{"open topic k8s.pods: its cleanup.policy is delete", "set compact"}, nil},
 		{"to be created", nil, func(o *Options) { o.Topics, o.Create = append(o.Topics, "k8s.none"), true }, nil, nil},
 		{"more replicas than brokers", nil, func(o *Options) { o.Topics, o.Create, o.Replication = append(o.Topics, "k8s.none"), true, 9 },
 			[]string{"create topic k8s.none", "INVALID_REPLICATION_FACTOR", "kafka.replication"}, nil},

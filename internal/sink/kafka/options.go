@@ -45,6 +45,10 @@ type Options struct {
 	Retention   time.Duration     // 0 is the broker's, negative is for ever
 	Configs     map[string]string // further settings of topics, by Kafka's names
 
+	// Whole refuses topics that do not keep the newest message of every key in one order: with several partitions, or
+	// another cleanup.policy than compact.
+	Whole bool
+
 	// tells records of other clusters in topics that are to be written to; nil is that nobody looks
 	Judge  sink.Judge
 	Retry  sink.RetryFunc    // nil is nobody

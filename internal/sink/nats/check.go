@@ -45,7 +45,7 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	if limit := int64(config.MaxMsgSize); limit > 0 {
 		most = min(most, limit)
 	}
-	notes := append(append(s.strangers(ctx), s.notes(config)...), sizeNote(most)...)
+	notes := append(append(s.strangers(ctx), s.notes(config)...), s.sizeNote(most)...)
 	return strings.Join(notes, "; "), nil
 }
 
@@ -160,7 +160,7 @@ func limitOf(config *jetstream.StreamConfig) string {
 
 // strangers says that somebody else publishes into the stream, which stops the sink when it happens while it runs.
 func (s *Sink) strangers(ctx context.Context) []string {
-	if s.options.Shared {
+	if s.options.Shared || s.options.Whole {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
@@ -176,8 +176,8 @@ func (s *Sink) strangers(ctx context.Context) []string {
 		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared", s.name, last.Destination)}
 }
 
-func sizeNote(most int64) []string {
-	if most >= largestObject {
+func (s *Sink) sizeNote(most int64) []string {
+	if most >= largestObject || s.options.Whole {
 		return nil
 	}
 	return []string{fmt.Sprintf("the largest message is %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max_payload of the server and max_msg_size of the stream to take all",

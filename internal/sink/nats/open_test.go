@@ -93,6 +93,19 @@ func TestOpenRefusesASealedStream(t *testing.T) {
 	wantError(t, openError(t, s.options(), ""), "open stream K8S: it is sealed: name another stream")
 }
 
+// TestOpenRefusesABucketThatForgets where all of it is needed.
+func TestOpenRefusesABucketThatForgets(t *testing.T) {
+	s := startServer(t, nil)
+	js, ctx := s.admin()
+	if _, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "forgets", TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	options := s.options()
+	options.Stream, options.Subjects, options.KV, options.Whole = "", nil, "forgets", true
+	wantError(t, openError(t, options, ""),
+		"open stream KV_forgets: it forgets values, by their age or at a limit: give it no max_age, and no limit or discard new")
+}
+
 func TestOpenNamesWhatTheServerDoesNotAllow(t *testing.T) {
 	for _, test := range []struct {
 		name   string

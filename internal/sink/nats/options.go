@@ -38,6 +38,9 @@ type Options struct {
 	KV      string
 	History int // values that a key of a new bucket keeps; 0 is 1, 64 is the most
 
+	// Whole refuses a bucket that forgets values: by their age, or at a limit.
+	Whole bool
+
 	// For a stream that the sink makes. One that is there already keeps what it has.
 	Storage    string        // "file" or "memory"; "" is "file"
 	Replicas   int           // 0 is 1

@@ -7,6 +7,9 @@ func (o *Options) suitable(config *jetstream.StreamConfig) error {
 	if what, remedy := unfit(config); what != "" {
 		return permanent("open stream %s: %s: %s", config.Name, what, remedy)
 	}
+	if o.Whole && len(bucketNotes(config)) > 0 {
+		return permanent("open stream %s: it forgets values, by their age or at a limit: give it no max_age, and no limit or discard new", config.Name)
+	}
 	if o.Shared && config.Duplicates < window {
 		return permanent("open stream %s: it knows ids for %s, and a shared stream needs %s: raise its duplicate_window",
 			config.Name, config.Duplicates, window)
