@@ -25,12 +25,13 @@ func newCheckpointCommand() *cobra.Command {
 	}
 	onlyCommands(cmd)
 	cmd.PersistentFlags().StringVar(&dir, "state-dir", defaultStateDir, "directory of the saved state")
-	cmd.AddCommand(newShowCommand(&dir), newSetCommand(&dir), newForgetSinkCommand(&dir), newResetCommand(&dir))
+	cmd.AddCommand(newShowCommand(&dir), newSetCommand(&dir), newForgetSinkCommand(&dir), newResetCommand(&dir), newRestoreCommand())
 	return cmd
 }
 
 func newShowCommand(dir *string) *cobra.Command {
 	var output string
+	var l logged
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "Print positions, inventory sizes and marks",
@@ -46,17 +47,25 @@ SINK             a sink that is configured, or that was and is not forgotten
 MARK             its place in its own log, as the sink writes it: a file's length, a stream's sequence, a topic's offsets
 
 OWED SNAPSHOT OF a stream of which the sink is to be sent every object, and REASON why
-MISSES           a stream of which the sink has missed changes SINCE then; they follow when it is back`,
-		Example: "  exporter checkpoint show --state-dir ./state -o json",
-		Args:    noArguments,
+MISSES           a stream of which the sink has missed changes SINCE then; they follow when it is back
+
+With --log it shows the state that the log of the state holds, which the configuration names with state.log.`,
+		Example: `  exporter checkpoint show --state-dir ./state -o json
+  exporter checkpoint show --log -f config.yaml`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output, "text"); err != nil {
 				return err
+			}
+			if l.log || l.file != "" {
+				return l.show(cmd, output)
 			}
 			return show(cmd.Context(), *dir, output, stdout(cmd))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	cmd.Flags().BoolVar(&l.log, "log", false, "show what the log of the state holds; needs -f")
+	l.register(cmd)
 	return cmd
 }
 
@@ -66,11 +75,15 @@ func show(ctx context.Context, dir, output string, out io.Writer) error {
 		return app.ExplainState(err)
 	}
 	if output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(state)
+		return printJSON(state, out)
 	}
 	return console.PrintState(state, out)
+}
+
+func printJSON(document any, out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(document)
 }
 
 func newSetCommand(dir *string) *cobra.Command {

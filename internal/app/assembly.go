@@ -37,6 +37,7 @@ type assembly struct {
 	cluster  *cluster
 	catalog  *source.Catalog // what the server served when it was asked last
 	store    *checkpoint.Store
+	stateLog *stateLog // nil is none
 	logger   *slog.Logger
 	progress *console.Progress
 	token    control.Token // that an operator's questions have to show

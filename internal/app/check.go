@@ -29,6 +29,7 @@ func Check(ctx context.Context, to Access, cfg *config.Config, out *console.Find
 	}
 	running := checkState(ctx, c, cfg, &r)
 	checkListen(ctx, cfg.Listen, running, &r)
+	checkStateLog(ctx, c, cfg, &r)
 	checkPlaces(cfg, c, &r)
 	for i := range cfg.Sinks {
 		if err := selection.CheckSinkRules(cfg, &cfg.Sinks[i]); err != nil {

@@ -33,7 +33,7 @@ type deadLetters struct {
 	busy       sync.Mutex // held while letters are sent again
 }
 
-func deadLettersOf(cfg *config.Config, c *cluster, f *forms) *deadLetters {
+func deadLettersOf(cfg *config.Config, c *cluster, f *forms, log *stateLog) *deadLetters {
 	all := &deadLetters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.uid, forms: f, replays: make(chan pipeline.Replay)}
 	for _, s := range cfg.Sinks {
 		dir := s.DeadLetter.Dir
@@ -43,7 +43,7 @@ func deadLettersOf(cfg *config.Config, c *cluster, f *forms) *deadLetters {
 		all.names = append(all.names, s.Name)
 		all.dirs[s.Name] = deadletter.New(deadletter.Options{
 			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.name, ClusterUID: c.uid, Form: f.ofSink(s.Name),
-			Bytes: int64(s.DeadLetter.Bytes),
+			Bytes: int64(s.DeadLetter.Bytes), Changed: log.changed(s.Name),
 		})
 	}
 	return all

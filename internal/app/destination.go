@@ -6,6 +6,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/statelog"
 )
 
 // destination is one configured sink as its kind understands it: all that the rest of the exporter asks of a kind.
@@ -19,6 +20,8 @@ type destination struct {
 	inUse      func(error) bool   // says whether an error is that another process has it open; nil is never
 	build      func(outlet) (sink.Sink, error)
 	read       func(sink.Start) (sink.Reader, error) // its log
+	// stateLog is the log of the state of the name at its broker; nil is that it cannot have one
+	stateLog func(name string, retry sink.RetryFunc) (statelog.Place, error)
 }
 
 // outlet is what sinks have of the process.

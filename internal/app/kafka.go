@@ -15,6 +15,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/statelog"
 )
 
 // kafkaRoutes are the topics of the sink's records.
@@ -42,7 +43,29 @@ func kafkaDestination(s *config.Sink, c *cluster) (*destination, error) {
 			reading.Others = c.patternOf(s, topics)
 			return kafka.NewReader(reading, start)
 		},
+		stateLog: func(name string, retry sink.RetryFunc) (statelog.Place, error) {
+			return kafkaStateLog(options(nopObserver{}), name, retry)
+		},
 	}, nil
+}
+
+// kafkaStateLog is a compacted topic of one partition, on the brokers of the sink with the options. Only a transaction
+// is sure to be fenced.
+func kafkaStateLog(of kafka.Options, name string, retry sink.RetryFunc) (statelog.Place, error) {
+	configs := map[string]string{"segment.bytes": "67108864", "min.cleanable.dirty.ratio": "0.3"}
+	if replicas, given := of.Configs["min.insync.replicas"]; given {
+		configs["min.insync.replicas"] = replicas
+	}
+	options := kafka.Options{
+		Wire: of.Wire, Topics: []string{name}, Delivery: kafka.Transactional, TransactionalID: name, Compression: "none",
+		Create: of.Create, Partitions: 1, Replication: of.Replication, Cleanup: "compact", Configs: configs, Whole: true, Retry: retry,
+	}
+	writer, err := kafka.New(options)
+	return statelog.Place{
+		Name: "topic " + name, Sink: writer,
+		Reader: func() (sink.Reader, error) { return kafka.NewReader(options, sink.Start{}) },
+		Of:     func(slot string) (string, []byte) { return name, []byte(slot) },
+	}, err
 }
 
 // sharesTopics says whether another cluster has the same topics.

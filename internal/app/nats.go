@@ -9,6 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
+	"github.com/kubecdc/kubecdc/internal/statelog"
 )
 
 // natsSubject is the configured one, or that of a bucket's keys.
@@ -71,7 +72,24 @@ func natsDestination(s *config.Sink, c *cluster) (*destination, error) {
 			return nats.New(options)
 		},
 		read: func(start sink.Start) (sink.Reader, error) { return nats.NewReader(options, start) },
+		stateLog: func(name string, retry sink.RetryFunc) (statelog.Place, error) {
+			return natsStateLog(options, name, retry)
+		},
 	}, nil
+}
+
+// natsStateLog is a bucket that keeps one value of each key, on the servers of the sink with the options.
+func natsStateLog(of nats.Options, name string, retry sink.RetryFunc) (statelog.Place, error) {
+	options := nats.Options{
+		URL: of.URL, Name: "kubecdc exporter, log of the state", Domain: of.Domain, Login: of.Login, KV: name, History: 1,
+		Storage: of.Storage, Replicas: of.Replicas, Whole: true, Retry: retry, Extra: of.Extra,
+	}
+	writer, err := nats.New(options)
+	return statelog.Place{
+		Name: "bucket " + name, Sink: writer,
+		Reader: func() (sink.Reader, error) { return nats.NewReader(options, sink.Start{}) },
+		Of:     func(slot string) (string, []byte) { return "$KV." + name + "." + slot, nil },
+	}, err
 }
 
 func natsPlace(n *config.NATS, cluster string) place {

@@ -12,6 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/statelog"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -33,23 +34,30 @@ func Run(ctx context.Context, o RunOptions) (err error) {
 	if err != nil && !selection.WasServed(ctx, cfg, err) {
 		return ignoreStop(ctx, err)
 	}
-	store, err := openState(ctx, cfg.State.Dir, logger)
+	stateLog, err := newStateLog(ctx, cfg, c, logger)
+	if err != nil {
+		return ignoreStop(ctx, err)
+	}
+	store, err := openState(ctx, cfg.State.Dir, checkpoint.Options{Logger: logger, Journal: stateLog.journal()})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := stateLog.attach(store); err != nil {
+		return err
+	}
 	if err := claim(store, cfg.State.Dir, c, logger); err != nil {
 		return err
 	}
 	if err := errors.Join(c.recall(store), c.embody(store)); err != nil {
 		return err
 	}
-	return (&assembly{cfg, o, c, catalog, store, logger, shown, control.NewToken()}).run(ctx)
+	return (&assembly{cfg, o, c, catalog, store, stateLog, logger, shown, control.NewToken()}).run(ctx)
 }
 
 // openState opens the state, or makes it.
-func openState(ctx context.Context, dir string, logger *slog.Logger) (*checkpoint.Store, error) {
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{Logger: logger})
+func openState(ctx context.Context, dir string, opts checkpoint.Options) (*checkpoint.Store, error) {
+	store, err := checkpoint.Open(ctx, dir, opts)
 	if errors.Is(err, checkpoint.ErrNoState) { // where it was to be made
 		return nil, fmt.Errorf("make state directory %s: it cannot be created there: choose another with --state-dir, or with state.dir in the configuration", dir)
 	}
@@ -83,7 +91,7 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deadLetters := deadLettersOf(a.cfg, a.cluster, forms)
+	deadLetters := deadLettersOf(a.cfg, a.cluster, forms, a.stateLog)
 	images := line.NewImages(a.store)
 	f, err := a.prepare(images, forms.key)
 	if err != nil {
@@ -114,6 +122,7 @@ func (a *assembly) run(ctx context.Context) error {
 	defer stopServing()
 	stopListening := a.answerHangups(ctx, requests)
 	defer stopListening()
+	defer a.stateLog.run(ctx, statelog.Identity{Cluster: a.cluster.name, UID: a.cluster.uid, Instance: a.cluster.instance})()
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,

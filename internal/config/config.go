@@ -56,6 +56,7 @@ type Snapshot struct {
 // State is what outlives the process.
 type State struct {
 	Dir string
+	Log *StateLog // nil is none
 }
 
 // Log is what the process says about itself.
@@ -90,7 +91,12 @@ func (c *Config) keys() []key {
 }
 
 func (s *State) keys() []key {
-	return []key{{"dir", textOr(&s.Dir, "/var/lib/kubecdc"), "A directory that one process uses at a time."}}
+	return []key{
+		{"dir", textOr(&s.Dir, "/var/lib/kubecdc"), "A directory that one process uses at a time."},
+		{"log", optional(&s.Log),
+			"Every saved state also goes into a broker, a little later. An exporter that starts with an empty directory " +
+				"restores it from there: [Surviving a lost volume](state-log.md). Without it, a lost directory is a gap."},
+	}
 }
 
 func (l *Log) keys() []key {
@@ -129,6 +135,9 @@ func (c *Config) check() []Problem {
 		k.sink(item("sinks", i), &c.Sinks[i], c.Resources)
 	}
 	k.sinkNames(c)
+	if c.State.Log != nil {
+		k.stateLog(c)
+	}
 	return k.found
 }
 

@@ -17,7 +17,14 @@ func (b book) status() definition {
 		"state": b.fields("saving", definition{
 			"lastError":     described(name(), "missing while the state is saved"),
 			"lastErrorTime": moment(),
-		}, "lastError", "lastErrorTime"),
+			"log": b.fields("the log of the state, where there is one", definition{
+				"lagSeconds":    described(seconds(), "since the oldest saved change was saved that it lacks"),
+				"held":          described(definition{"type": "boolean"}, "it stands still: spooled records are on this disk alone"),
+				"fenced":        described(definition{"type": "boolean"}, "another exporter writes it; this one does not, until it is started again"),
+				"lastError":     described(name(), "missing while it is written"),
+				"lastErrorTime": moment(),
+			}, "held", "fenced", "lastError", "lastErrorTime"),
+		}, "lastError", "lastErrorTime", "log"),
 		"discovery": b.fields("what the API server serves", definition{
 			"lastRead":      moment(),
 			"lastError":     described(name(), "of the newest attempt, or of incomplete discovery"),

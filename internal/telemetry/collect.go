@@ -22,6 +22,9 @@ func (t shown) Collect(out chan<- prometheus.Metric) {
 			gauge(t.gauges.deadLetters, float64(n), name)
 		}
 	}
+	if t.StateLog != nil {
+		gauge(t.gauges.stateLogLag, t.StateLog().LagSeconds)
+	}
 	now, unsaved := time.Now(), t.unsaved()
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -67,7 +67,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 // gauges describes what is read from the state at each collection.
 type gauges struct {
 	positionAge, history, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, sinkStopped, deadLetters *prometheus.Desc
-	streamState, sinkState                                                                                                      *prometheus.Desc
+	streamState, sinkState, stateLogLag                                                                                         *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -86,6 +86,7 @@ func newGauges() gauges {
 		sinkStopped:   desc("sink_stopped", "1 while the sink is stopped by an error that only a person can fix, else 0.", "sink"),
 		streamState:   desc("stream_state", "1 for the state that the stream of the resource is in, 0 for the others.", "resource", "state"),
 		sinkState:     desc("sink_state", "1 for the state that the sink is in, 0 for the others.", "sink", "state"),
+		stateLogLag:   desc("state_log_lag_seconds", "Time since the oldest saved change was saved that the log of the state lacks, 0 if it lacks none."),
 		deadLetters:   desc("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", "sink"),
 	}
 }

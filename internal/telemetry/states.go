@@ -124,6 +124,16 @@ type sinkState struct {
 type commitState struct {
 	LastError     string     `json:"lastError,omitempty"`
 	LastErrorTime *time.Time `json:"lastErrorTime,omitempty"`
+	Log           *StateLog  `json:"log,omitempty"`
+}
+
+// StateLog is the log of the state on /statusz.
+type StateLog struct {
+	LagSeconds    float64   `json:"lagSeconds"`       // since the oldest saved change that it lacks
+	Held          bool      `json:"held,omitempty"`   // it stands still, since spooled records are on this disk alone
+	Fenced        bool      `json:"fenced,omitempty"` // another exporter writes it
+	LastError     string    `json:"lastError,omitempty"`
+	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
 }
 
 // compared notes that a snapshot of the reason is complete, and says whether the stream is only watched from now on. A

@@ -33,6 +33,11 @@ func (t shown) countObjects(stream string) (int, error) {
 // Status is how things stand now.
 func (t shown) Status() Status {
 	now, unsaved := time.Now(), t.unsaved()
+	var log *StateLog
+	if t.StateLog != nil {
+		stands := t.StateLog()
+		log = &stands
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	status := Status{
@@ -40,6 +45,7 @@ func (t shown) Status() Status {
 		Streams: map[string]streamState{}, Sinks: map[string]sinkState{}, State: t.states.commit,
 		Discovery: t.states.discovery,
 	}
+	status.State.Log = log
 	for name, s := range t.states.streams {
 		shown := *s
 		shown.PositionAgeSeconds = age(now, s.confirmed)

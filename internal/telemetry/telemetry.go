@@ -33,6 +33,8 @@ type Options struct {
 	CountObjects func(stream string) (int, error)
 	// CountLetters returns how many dead letters of a sink there are; nil counts none.
 	CountLetters func(sink string) (int, error)
+	// StateLog returns how the log of the state stands; nil where there is none.
+	StateLog func() StateLog
 	// Received, where set, is told of each record, too, and returns at once.
 	Received func(rec *change.Record)
 }

@@ -239,7 +239,7 @@ resources:
 sinks:
   - {name: out, file: {path: %q}}
   - {name: bus, nats: {url: "nats://127.0.0.1:%d"}}
-state: {dir: %q}
+state: {dir: %q, log: {sink: bus}}
 `, out, port, state))
 	args := []string{"-f", path, "--kubeconfig", shared.Get(t).Kubeconfig()}
 

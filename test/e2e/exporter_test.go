@@ -159,6 +159,7 @@ func (x *exporter) statuses(t *testing.T) (all statuses) {
 type statuses struct {
 	Streams map[string]streamStatus
 	Sinks   map[string]sinkStatus
+	State   struct{ Log *struct{ LagSeconds float64 } }
 }
 
 type sinkStatus struct {

@@ -24,6 +24,7 @@ func TestKafka(t *testing.T) {
 	}{
 		{"I3I5 brokers and exporter are killed, paused, moved", kafkaUnderFaults},
 		{"I1 in-sync replicas are missing", kafkaWaitsForReplicas},
+		{"I4 I5 a lost state directory is no gap", kafkaStateLost},
 		{"I10 taken over by a second exporter", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "transactional") }},
 		{"I10 taken over by a second exporter, idempotent", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "idempotent") }},
 		{"I3 nothing of a throttled exporter comes late", kafkaThrottles},

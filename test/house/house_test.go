@@ -47,6 +47,7 @@ func arrows() map[string][]string {
 		"internal/delivery":         {"internal/change", "internal/checkpoint", "internal/fifo", "internal/line", "internal/redo", "internal/sink"},
 		"internal/pipeline":         {"internal/change", "internal/checkpoint", "internal/delivery", "internal/line", "internal/sink"},
 		"internal/control":          {"internal/change", "internal/checkpoint"},
+		"internal/statelog":         {"internal/checkpoint", "internal/sink"},
 		"internal/page":             {"internal/change"},
 		"internal/telemetry":        {"internal/change", "internal/fifo", "internal/sink"},
 		"internal/sink/sinktest":    {"internal/change", "internal/sink"},
@@ -65,7 +66,7 @@ func arrows() map[string][]string {
 			"internal/change", "internal/checkpoint", "internal/config", "internal/console", "internal/control", "internal/deadletter",
 			"internal/decode", "internal/delivery", "internal/encode", "internal/disk", "internal/fifo", "internal/line", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
 			"internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats", "internal/sink/nats/embedded",
-			"internal/source", "internal/telemetry", "internal/transform", "internal/usage", "internal/verify",
+			"internal/source", "internal/statelog", "internal/telemetry", "internal/transform", "internal/usage", "internal/verify",
 		},
 		"cmd/exporter": {
 			"internal/app", "internal/change", "internal/config", "internal/console", "internal/control", "internal/deadletter",

@@ -1,0 +1,117 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// LoggedState is what the log of the state holds.
+type LoggedState struct {
+	*control.State
+	Log LogSummary `json:"log"`
+}
+
+// LogSummary is the log itself.
+type LogSummary struct {
+	Place    string    `json:"place"`
+	Saved    time.Time `json:"saved"` // when the newest of its changes were saved
+	Bytes    int       `json:"bytes"` // that are needed, compressed
+	Messages int       `json:"messages"`
+}
+
+// ReadStateLog reads the log of the state that is configured, and changes nothing.
+func ReadStateLog(ctx context.Context, to Access, cfg *config.Config) (state *LoggedState, err error) {
+	found, err := findLogged(ctx, to, cfg)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "kubecdc-state-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := fill(ctx, dir, found, &letterFiles{dir: dir + "/deadletters"}, slog.New(slog.DiscardHandler)); err != nil {
+		return nil, err
+	}
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	read, err := control.ReadState(store)
+	return &LoggedState{State: read, Log: LogSummary{found.Place(), found.Saved.UTC(), found.Bytes, found.Messages}}, err
+}
+
+// RestoreState fills an empty state directory from the log of the state. Whoever writes the log goes on.
+func RestoreState(ctx context.Context, to Access, cfg *config.Config) (*LogSummary, error) {
+	found, err := findLogged(ctx, to, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(ctx, cfg.State.Dir, found, lettersOf(cfg), slog.New(slog.DiscardHandler)); err != nil {
+		return nil, ExplainState(err)
+	}
+	return &LogSummary{found.Place(), found.Saved.UTC(), found.Bytes, found.Messages}, nil
+}
+
+// findLogged looks for the state in the log. The cluster is not asked for anything.
+func findLogged(ctx context.Context, to Access, cfg *config.Config) (*statelog.Found, error) {
+	newLogger(io.Discard, cfg.Log)
+	if cfg.State.Log == nil {
+		return nil, usage.Errorf("state.log is missing: the configuration names no log of the state")
+	}
+	c := &cluster{name: cfg.Cluster}
+	if c.name == "" {
+		var err error
+		if c, err = findCluster(to, cfg); err != nil {
+			return nil, err
+		}
+	}
+	place, err := stateLogAt(cfg, c, func(string, error) {})
+	if err != nil {
+		return nil, err
+	}
+	return statelog.Look(ctx, place, statelog.Identity{Cluster: c.name})
+}
+
+// checkStateLog looks at the log of the state, and changes nothing.
+func checkStateLog(ctx context.Context, c *cluster, cfg *config.Config, r *report) {
+	if cfg.State.Log == nil {
+		return
+	}
+	place, err := stateLogAt(cfg, c, func(string, error) {})
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	if target, ok := place.Sink.(checker); ok {
+		if _, err := target.Check(ctx); err != nil {
+			for _, one := range joined(err) {
+				r.problem(fmt.Errorf("log of the state, %s: %w", place.Name, one))
+			}
+			return
+		}
+	}
+	found, err := statelog.Look(ctx, place, statelog.Identity{Cluster: c.name, UID: c.uid, Instance: c.instance})
+	switch {
+	case errors.Is(err, statelog.ErrNothing):
+		r.ok("log of the state, " + place.Name + ", which the first start fills")
+	case err != nil && !statelog.IsForGood(err) && !isPermanent(err):
+		r.note(err.Error())
+	case err != nil:
+		r.problem(err)
+	default:
+		r.ok(fmt.Sprintf("log of the state, %s, saved %s", place.Name, found.Saved.UTC().Format(time.RFC3339)))
+	}
+}

@@ -1,0 +1,333 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/deadletter"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/telemetry"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// stateLog is the log of the state of one run.
+type stateLog struct {
+	queue   *statelog.Queue
+	place   statelog.Place
+	logger  *slog.Logger
+	log     *statelog.Log // nil before the state is open
+	letters *letterFiles
+
+	mu      sync.Mutex // guards the following
+	failure string
+	failed  time.Time // when it began to fail; zero while it does not
+	at      time.Time // of the failure
+	told    bool      // that it fails
+	fenced  bool
+}
+
+// stateLogAt is the place of the log of the state as it is configured.
+func stateLogAt(cfg *config.Config, c *cluster, retry sink.RetryFunc) (statelog.Place, error) {
+	at := slices.IndexFunc(cfg.Sinks, func(s config.Sink) bool { return s.Name == cfg.State.Log.Sink })
+	if at < 0 {
+		return statelog.Place{}, usage.Errorf("state.log.sink: there is no sink %q: name one of the sinks", cfg.State.Log.Sink)
+	}
+	d, err := c.destination(&cfg.Sinks[at])
+	if err != nil {
+		return statelog.Place{}, err
+	}
+	if d.stateLog == nil {
+		return statelog.Place{}, usage.Errorf("state.log.sink: sink %q cannot keep a log of the state: name a sink in kafka or nats", cfg.Sinks[at].Name)
+	}
+	place, err := d.stateLog(stateLogName(cfg.State.Log.Name, c.name), retry)
+	if err != nil {
+		return place, usage.Errorf("state.log: %w", err)
+	}
+	place.Name += " (state.log)"
+	return place, nil
+}
+
+// stateLogName is the template with the cluster's name in it, as topics and buckets may be named.
+func stateLogName(template, cluster string) string {
+	return strings.ReplaceAll(template, "{cluster}", strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, cluster))
+}
+
+// newStateLog is the log of the state of a run, nil where none is configured. A directory without a state is filled
+// from it first.
+func newStateLog(ctx context.Context, cfg *config.Config, c *cluster, logger *slog.Logger) (*stateLog, error) {
+	if cfg.State.Log == nil {
+		return nil, nil
+	}
+	l := &stateLog{logger: logger, letters: lettersOf(cfg)}
+	var err error
+	if l.place, err = stateLogAt(cfg, c, l.retried); err != nil {
+		return nil, err
+	}
+	empty, err := checkpoint.IsEmpty(ctx, cfg.State.Dir, checkpoint.Options{Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	if empty {
+		if err := l.restore(ctx, cfg, c); err != nil {
+			return nil, err
+		}
+	}
+	l.queue = statelog.NewQueue()
+	return l, nil
+}
+
+// restore fills the empty directory from the log. It waits as long as the broker does not answer: to begin without the
+// log would be a gap.
+func (l *stateLog) restore(ctx context.Context, cfg *config.Config, c *cluster) error {
+	l.logger.Info("there is no state; reading its log", "dir", cfg.State.Dir, "log", l.place.Name)
+	began := time.Now()
+	found, err := l.claim(ctx, statelog.Identity{Cluster: c.name, UID: c.uid})
+	if errors.Is(err, statelog.ErrNothing) {
+		l.logger.Info("the log of the state is empty, too; beginning anew", "log", l.place.Name)
+		return nil
+	}
+	if err == nil {
+		err = fill(ctx, cfg.State.Dir, found, l.letters, l.logger)
+	}
+	if err != nil {
+		return fmt.Errorf("restore the state in %s: %w", cfg.State.Dir, err)
+	}
+	l.recovered()
+	l.logger.Info("state restored from its log", "dir", cfg.State.Dir, "log", l.place.Name, "saved", found.Saved.UTC(), "bytes", found.Bytes, "took", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// claim becomes the writer of the log. What only time mends is tried again.
+func (l *stateLog) claim(ctx context.Context, of statelog.Identity) (*statelog.Found, error) {
+	for {
+		found, err := statelog.Claim(ctx, l.place, of)
+		if err == nil || ctx.Err() != nil || errors.Is(err, statelog.ErrNothing) || statelog.IsForGood(err) || isPermanent(err) {
+			return found, err
+		}
+		l.fail(err)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// fill makes the directory a state, which the log has.
+func fill(ctx context.Context, dir string, found *statelog.Found, letters *letterFiles, logger *slog.Logger) error {
+	r, err := checkpoint.Restore(ctx, dir, checkpoint.Options{Logger: logger})
+	if err != nil {
+		return err
+	}
+	place, err := found.Into(ctx, r)
+	if err == nil {
+		err = r.Finish(place, letters.putBack)
+	}
+	return errors.Join(err, r.Close())
+}
+
+// attach makes it the log of the open state, before anything changes there.
+func (l *stateLog) attach(store *checkpoint.Store) (err error) {
+	if l == nil {
+		return nil
+	}
+	l.log, err = statelog.New(statelog.Options{
+		Place: l.place, Store: store, Queue: l.queue, Files: l.letters.names, File: l.letters.read, Failed: l.fail, Written: l.recovered,
+	})
+	return err
+}
+
+// journal is what the state is opened with.
+func (l *stateLog) journal() checkpoint.Journal {
+	if l == nil {
+		return nil
+	}
+	return l.queue
+}
+
+// stateLogStop is how long a stop waits for the log.
+const stateLogStop = 5 * time.Second
+
+// run writes the log until the returned stop, which waits until everything is written.
+func (l *stateLog) run(ctx context.Context, of statelog.Identity) (stop func()) {
+	if l == nil {
+		return func() {}
+	}
+	l.log.Of = of
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go l.log.Run(running)
+	return func() {
+		bounded, release := context.WithTimeout(running, stateLogStop)
+		defer release()
+		l.log.Finish(bounded)
+		cancel()
+		l.log.Wait()
+		if lag := l.queue.Lag(); lag > 0 {
+			l.logger.Warn("the log of the state lacks the newest changes; they are in the state directory, and go there with the next start", "log", l.place.Name, "held", l.queue.IsHeld())
+		}
+	}
+}
+
+// patientRetries is how long a log may fail before a person is told.
+const patientRetries = 10 * time.Second
+
+// retried notes that the broker is asked again.
+func (l *stateLog) retried(_ string, err error) { l.note(err, false) }
+
+// fail notes why the log cannot be written.
+func (l *stateLog) fail(err error) {
+	l.note(err, statelog.IsForGood(err) || isPermanent(err))
+	if refused := (*sink.PermanentError)(nil); errors.As(err, &refused) && refused.Fenced {
+		l.mu.Lock()
+		l.fenced = true
+		l.mu.Unlock()
+	}
+}
+
+// isPermanent says whether only a person can help.
+func isPermanent(err error) bool {
+	var refused *sink.PermanentError
+	return errors.As(err, &refused)
+}
+
+func (l *stateLog) note(err error, now bool) {
+	l.mu.Lock()
+	l.failure, l.at = err.Error(), time.Now()
+	if l.failed.IsZero() {
+		l.failed = l.at
+	}
+	tell := !l.told && (now || l.at.Sub(l.failed) >= patientRetries)
+	l.told = l.told || tell
+	l.mu.Unlock()
+	if tell {
+		l.logger.Error("the log of the state is unavailable; a lost state directory would be a gap meanwhile", "log", l.place.Name, "error", err)
+	}
+}
+
+// recovered notes that the log is written.
+func (l *stateLog) recovered() {
+	l.mu.Lock()
+	told := l.told
+	l.failure, l.failed, l.told = "", time.Time{}, false
+	l.mu.Unlock()
+	if told {
+		l.logger.Info("the log of the state is available again", "log", l.place.Name)
+	}
+}
+
+// status is how it stands; nil is no log.
+func (l *stateLog) status() func() telemetry.StateLog {
+	if l == nil {
+		return nil
+	}
+	return func() telemetry.StateLog {
+		s := telemetry.StateLog{LagSeconds: l.queue.Lag().Seconds(), Held: l.queue.IsHeld()}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		s.Fenced, s.LastError = l.fenced, l.failure
+		if s.LastError != "" {
+			s.LastErrorTime = l.at
+		}
+		return s
+	}
+}
+
+// letterFiles are the files of all dead letters, by names that begin with the sink's.
+type letterFiles struct {
+	dir  string            // of the sinks that have none of their own
+	dirs map[string]string // by sink
+}
+
+func lettersOf(cfg *config.Config) *letterFiles {
+	f := &letterFiles{dir: deadletter.DirOf(cfg.State.Dir), dirs: map[string]string{}}
+	for _, s := range cfg.Sinks {
+		if s.DeadLetter.Dir != "" {
+			f.dirs[s.Name] = s.DeadLetter.Dir
+		}
+	}
+	return f
+}
+
+// of is the sink's directory.
+func (f *letterFiles) of(sinkName string) *deadletter.Dir {
+	dir := f.dir
+	if own, found := f.dirs[sinkName]; found {
+		dir = own
+	}
+	return deadletter.New(deadletter.Options{Dir: filepath.Join(dir, sinkName), Sink: sinkName})
+}
+
+// names are those of all files.
+func (f *letterFiles) names() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var sinks []string
+		for _, dir := range append([]string{f.dir}, slices.Sorted(maps.Values(f.dirs))...) {
+			some, err := deadletter.Sinks(dir)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			sinks = append(sinks, some...)
+		}
+		slices.Sort(sinks)
+		for _, name := range slices.Compact(sinks) {
+			files, err := f.of(name).Files()
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, file := range files {
+				if !yield(name+"/"+filepath.ToSlash(file), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (f *letterFiles) read(name string) ([]byte, error) {
+	sinkName, file, _ := strings.Cut(name, "/")
+	return f.of(sinkName).Read(file)
+}
+
+func (f *letterFiles) putBack(name string, content []byte) error {
+	sinkName, file, _ := strings.Cut(name, "/")
+	return f.of(sinkName).PutBack(file, content)
+}
+
+// changed notes for the log that a file of a sink has changed.
+func (l *stateLog) changed(sinkName string) func(string) {
+	if l == nil {
+		return nil
+	}
+	return func(file string) {
+		name := sinkName + "/" + filepath.ToSlash(file)
+		content, err := l.letters.read(name)
+		if err != nil {
+			l.fail(fmt.Errorf("read dead letter %s: %w", name, err))
+			return
+		}
+		key := checkpoint.FileKey(name)
+		if content == nil {
+			l.queue.Note(checkpoint.Changes{}.Remove(key))
+			return
+		}
+		l.queue.Note(checkpoint.Changes{}.Set(key, content))
+	}
+}

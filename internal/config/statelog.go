@@ -1,0 +1,39 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// StateLog is where the saved state also goes.
+type StateLog struct {
+	Sink string // whose broker it is
+	Name string // of the topic or the bucket, with {cluster} in it
+}
+
+func (l *StateLog) keys() []key {
+	return []key{
+		{"sink", text(&l.Sink),
+			"Needed. The name of a sink in `kafka` or `nats`. Its broker has the log, with its login and its replicas."},
+		{"name", textOr(&l.Name, "kubecdc-state-{cluster}"),
+			"The compacted topic with one partition, or the bucket, created if it is missing; `{cluster}` is the " +
+				"cluster's name. Each release needs its own."},
+	}
+}
+
+// stateLog checks where the saved state is to go.
+func (k *checker) stateLog(c *Config) {
+	l := c.State.Log
+	at := slices.IndexFunc(c.Sinks, func(s Sink) bool { return s.Name != "" && s.Name == l.Sink })
+	switch {
+	case l.Sink == "":
+		k.problem("state.log.sink", "missing; want the name of a sink in kafka or nats")
+	case at < 0:
+		k.problem("state.log.sink", "there is no sink %q; name one of the sinks in kafka or nats", shorten(l.Sink))
+	case c.Sinks[at].File != nil:
+		k.problem("state.log.sink", "sink %q writes to a file, which is lost with the directory, and which keeps no second exporter out; name a sink in kafka or nats", l.Sink)
+	}
+	if name := strings.ReplaceAll(l.Name, "{cluster}", "x"); !consistsOf(name, lower+upper+digits+"-_") {
+		k.problem("state.log.name", "%q cannot be a name; want letters, digits, {cluster} and any of -_", shorten(l.Name))
+	}
+}

@@ -1,0 +1,33 @@
+package statelog
+
+import "fmt"
+
+// NewerError says that a log was written in a form that this version does not know.
+type NewerError struct{ Version int }
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("it was written by a newer version of exporter (form %d, this one knows %d): use that version, or give this exporter a log of its own with state.log",
+		e.Version, version)
+}
+
+// ForeignError says that a log is another cluster's, or another exporter's of the same cluster.
+type ForeignError struct {
+	Place      string // of the message that says so
+	Have, Want Identity
+}
+
+func (e *ForeignError) Error() string {
+	if e.Have.Cluster != e.Want.Cluster {
+		return fmt.Sprintf("%s is of cluster %q (uid %s), and ours is %q: give each cluster a log of its own with state.log, or correct the key cluster",
+			e.Place, e.Have.Cluster, e.Have.UID, e.Want.Cluster)
+	}
+	return fmt.Sprintf("%s is of another exporter's state (%s, ours is %s): give each release a log of its own with state.log; "+
+		"to go on from that log instead, remove the state of this exporter with exporter checkpoint reset", e.Place, e.Have.Instance, e.Want.Instance)
+}
+
+// StrangeError says that what is configured as a log of the state holds something else.
+type StrangeError struct{ Place string }
+
+func (e *StrangeError) Error() string {
+	return e.Place + " is no message of a log of the state: name another topic or bucket with state.log"
+}

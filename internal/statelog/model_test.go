@@ -1,0 +1,444 @@
+package statelog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+var errCrash = errors.New("crash")
+
+// broker is a log in memory, of which compaction may take what a newer message of the slot replaced.
+type broker struct {
+	random   *rand.Rand
+	messages []stored
+	epoch    int
+	left     int  // messages that are taken before the next crash; negative is any number
+	lazy     bool // compaction takes some of what it may
+}
+
+type stored struct {
+	slot  string
+	value []byte
+}
+
+// logSink is one writer's connection.
+type logSink struct {
+	*broker
+	epoch int
+}
+
+func (s *logSink) Open(context.Context, sink.Opening) error {
+	s.broker.epoch++
+	s.epoch = s.broker.epoch
+	return nil
+}
+
+func (s *logSink) Close(context.Context) error { return nil }
+
+func (s *logSink) Write(_ context.Context, batch []sink.Message) (sink.Mark, error) {
+	for _, m := range batch {
+		if s.left == 0 {
+			return "", errCrash
+		}
+		s.left--
+		if s.epoch != s.broker.epoch {
+			return "", &sink.PermanentError{Err: errors.New("fenced"), Fenced: true}
+		}
+		s.put(stored{m.Destination, slices.Clone(m.Value)})
+	}
+	return "x", nil
+}
+
+func (b *broker) put(m stored) {
+	b.messages = append(b.messages, m)
+	if b.lazy && b.random.IntN(4) > 0 {
+		return
+	}
+	last := map[string]int{}
+	for i, m := range b.messages {
+		last[m.slot] = i
+	}
+	at := -1
+	b.messages = slices.DeleteFunc(b.messages, func(m stored) bool {
+		at++
+		return last[m.slot] != at && (!b.lazy || b.random.IntN(2) == 0)
+	})
+}
+
+type logReader struct {
+	*broker
+	seen int
+}
+
+func (r *logReader) Read(_ context.Context, each func(*sink.Stored) error) error {
+	all := slices.Clone(r.messages)
+	for _, m := range all[min(r.seen, len(all)):] {
+		if err := each(&sink.Stored{Place: "here", Value: m.value}); err != nil {
+			return err
+		}
+	}
+	r.seen = len(all)
+	return nil
+}
+
+func (r *logReader) Close() error { return nil }
+
+func (b *broker) place() Place {
+	return Place{
+		Name: "topic test", Sink: &logSink{broker: b},
+		Reader: func() (sink.Reader, error) { return &logReader{broker: b}, nil },
+		Of:     func(slot string) (string, []byte) { return slot, nil },
+	}
+}
+
+// world is a state, what it was, and its log.
+type world struct {
+	*broker
+	t       *testing.T
+	rows    map[string]string
+	files   map[string]string
+	held    bool
+	history []moment
+	logged  []byte
+	queue   *Queue
+	session *session
+	known   int // the oldest moment that the log may have, by place in history
+	taken   int // the newest that is in it if what is written now is
+}
+
+// moment is the state as it was.
+type moment struct {
+	all  map[string]string
+	held bool
+}
+
+func (w *world) all() map[string]string {
+	all := maps.Clone(w.rows)
+	for name, content := range w.files {
+		all[string(checkpoint.FileKey(name))] = content
+	}
+	return all
+}
+
+func (w *world) Page(from []byte, size int, begin func() bool) (checkpoint.Changes, []byte, error) {
+	if !begin() {
+		return nil, from, nil
+	}
+	w.taken = len(w.history) - 1
+	var page, rows checkpoint.Changes
+	end := []byte("X")
+	for _, key := range slices.Sorted(maps.Keys(w.rows)) {
+		if key < string(from) {
+			continue
+		}
+		if len(rows) >= size {
+			return append(page.Clear(from, []byte(key)), rows...), []byte(key), nil
+		}
+		rows = rows.Set([]byte(key), []byte(w.rows[key]))
+	}
+	return append(page.Clear(from, end), rows...), nil, nil
+}
+
+func (w *world) TakeLogged() ([]byte, error) {
+	place := w.logged
+	w.logged = nil
+	return place, nil
+}
+
+func (w *world) SetLogged(place []byte) error { w.logged = place; return nil }
+
+func (w *world) note() { w.history = append(w.history, moment{w.all(), w.held}) }
+
+// commit changes some rows, and perhaps whether the disk has what nobody else has.
+func (w *world) commit() {
+	var c checkpoint.Changes
+	for range 1 + w.random.IntN(4) {
+		key := string(rune('A'+w.random.IntN(12))) + strconv.Itoa(w.random.IntN(6))
+		switch w.random.IntN(8) {
+		case 0:
+			c = c.Remove([]byte(key))
+		case 1:
+			c = c.Clear([]byte(key), []byte(key[:1]+"~"))
+		default:
+			c = c.Set([]byte(key), fmt.Appendf(nil, "%d-%d", len(w.history), w.random.IntN(1000)))
+		}
+	}
+	if w.random.IntN(12) == 0 {
+		w.held = !w.held
+	}
+	if err := c.Fold(w.rows); err != nil {
+		w.t.Fatal(err)
+	}
+	w.note()
+	w.queue.Record(c, w.held)
+}
+
+// letter changes a file.
+func (w *world) letter() {
+	name := "sink/" + strconv.Itoa(w.random.IntN(4))
+	var c checkpoint.Changes
+	if w.files[name] != "" && w.random.IntN(2) == 0 {
+		delete(w.files, name)
+		c = c.Remove(checkpoint.FileKey(name))
+	} else {
+		w.files[name] = strconv.Itoa(len(w.history))
+		c = c.Set(checkpoint.FileKey(name), []byte(w.files[name]))
+	}
+	w.note()
+	w.queue.Note(c)
+}
+
+func (w *world) names() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, name := range slices.Sorted(maps.Keys(w.files)) {
+			if !yield(name, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (w *world) file(name string) ([]byte, error) {
+	if content, found := w.files[name]; found {
+		return []byte(content), nil
+	}
+	return nil, nil
+}
+
+// begin opens the log, as a new process does.
+func (w *world) begin() error {
+	w.queue = NewQueue()
+	w.queue.most = 400
+	w.queue.Record(nil, w.held)
+	l, err := New(Options{
+		Place: w.place(), Of: Identity{Cluster: "c", Instance: "i"}, Store: w, Queue: w.queue, Files: w.names, File: w.file,
+		Failed: func(error) {}, Written: func() { w.known = max(w.known, w.taken) },
+	})
+	if err != nil {
+		return err
+	}
+	w.session, err = l.begin(context.Background())
+	if err == nil {
+		w.session.sized = tuning{part: 60, page: 80, since: 500}
+	}
+	return err
+}
+
+// restored is what a new process finds in the log.
+func (w *world) restored() (map[string]string, []byte, error) {
+	found, err := Look(context.Background(), w.place(), Identity{Cluster: "c"})
+	if err != nil {
+		return nil, nil, err
+	}
+	into := target{}
+	place, err := found.Into(context.Background(), into)
+	return into, place, err
+}
+
+type target map[string]string
+
+func (t target) Apply(c checkpoint.Changes) error { return c.Fold(t) }
+
+// step lets the log write once, unless it crashes.
+func (w *world) step() error {
+	newest := len(w.history) - 1
+	if w.queue.IsHeld() {
+		newest = w.taken
+	}
+	w.taken = newest
+	_, err := w.session.step(context.Background())
+	return err
+}
+
+// judge compares what the log has with what the state was: it is one of its moments, none before what the log was known
+// to have, and none of which something was on disk alone.
+func (w *world) judge() (at int) {
+	w.t.Helper()
+	have, _, err := w.restored()
+	if errors.Is(err, ErrNothing) && w.known < 0 {
+		return -1
+	}
+	if err != nil {
+		w.t.Fatalf("restore: %v", err)
+	}
+	for i := max(w.known, 0); i < len(w.history); i++ {
+		if !w.history[i].held && maps.Equal(have, w.history[i].all) {
+			return i
+		}
+	}
+	w.t.Fatalf("the log has a state that never was since moment %d of %d:\n%v", w.known, len(w.history), have)
+	return 0
+}
+
+// TestI5TheLogHasAStateThatWas lets a log crash between any two messages, loses the disk now and then, and compares
+// what the log has with all that the state ever was.
+func TestI5TheLogHasAStateThatWas(t *testing.T) {
+	seeds := 400
+	if testing.Short() {
+		seeds = 50
+	}
+	lives, restored, resumed := 0, 0, 0
+	for seed := range seeds {
+		random := rand.New(rand.NewPCG(uint64(seed), 1))
+		w := &world{
+			broker: &broker{random: random, left: -1, lazy: seed%2 == 0}, t: t, rows: map[string]string{}, files: map[string]string{}, known: -1,
+		}
+		w.note()
+		for range 12 {
+			lives++
+			w.taken = w.known
+			w.left = random.IntN(60)
+			err := w.begin()
+			if err == nil && w.session.whole {
+				resumed++
+			}
+			for range 60 {
+				switch n := random.IntN(10); {
+				case err != nil:
+				case n < 4:
+					w.commit()
+				case n < 5:
+					w.letter()
+				default:
+					err = w.step()
+				}
+			}
+			if err != nil && !errors.Is(err, errCrash) {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			w.left = -1
+			at := w.judge()
+			if at >= 0 && random.IntN(3) == 0 { // the disk is lost
+				restored++
+				rows, place, err := w.restored()
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.rows, w.files, w.logged, w.held = map[string]string{}, map[string]string{}, place, false
+				for key, value := range rows {
+					if key[0] == 'X' {
+						w.files[key[1:]] = value
+					} else {
+						w.rows[key] = value
+					}
+				}
+				w.history = append(w.history, moment{w.all(), false})
+				w.known = len(w.history) - 1
+			}
+		}
+		if n := len(w.messages); !w.lazy && n > 400 {
+			t.Errorf("seed %d: the log has %d messages for %d rows", seed, n, len(w.rows))
+		}
+	}
+	if restored < seeds/2 || resumed == 0 {
+		t.Errorf("of %d lives %d began with a state from the log, and %d went on in it", lives, restored, resumed)
+	}
+}
+
+// TestI10WhoOpensTheLogFencesTheOneBefore: an older writer can write no more.
+func TestI10WhoOpensTheLogFencesTheOneBefore(t *testing.T) {
+	w := &world{broker: &broker{random: rand.New(rand.NewPCG(1, 1)), left: -1}, t: t, rows: map[string]string{"A": "1"}, files: map[string]string{}, known: -1}
+	w.note()
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
+	first := w.session
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
+	var refused *sink.PermanentError
+	if _, err := first.step(context.Background()); !errors.As(err, &refused) || !refused.Fenced {
+		t.Errorf("the older writer wrote: %v", err)
+	}
+	if _, err := first.begin(context.Background()); !errors.As(err, &refused) || !refused.Fenced {
+		t.Errorf("the older writer takes the log back: %v", err)
+	}
+}
+
+func TestALogOfSomebodyElseIsRefusedAndNotFenced(t *testing.T) {
+	for name, c := range map[string]struct {
+		of   Identity
+		want string
+	}{
+		"cluster":  {Identity{Cluster: "other", UID: "u"}, `topic test is of cluster "c" (uid ), and ours is "other": give each cluster a log of its own with state.log`},
+		"instance": {Identity{Cluster: "c", Instance: "other"}, "topic test is of another exporter's state (i, ours is other): give each release a log of its own with state.log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{broker: &broker{random: rand.New(rand.NewPCG(1, 1)), left: -1}, t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
+			w.note()
+			if err := w.begin(); err != nil {
+				t.Fatal(err)
+			}
+			place := w.place()
+			_, err := open(context.Background(), &place, &claim{of: c.of})
+			if err == nil || !contains(err.Error(), c.want) {
+				t.Errorf("have %v, want %s", err, c.want)
+			}
+			if err := w.step(); err != nil {
+				t.Errorf("the writer was fenced: %v", err)
+			}
+		})
+	}
+}
+
+func TestALogOfANewerVersionIsRefused(t *testing.T) {
+	value := (&part{parts: 1}).encode()
+	value[len(magic)] = version + 1
+	_, err := parsePart(value)
+	if want := "it was written by a newer version of exporter (form 2, this one knows 1): use that version, or give this exporter a log of its own with state.log"; err == nil || err.Error() != want {
+		t.Errorf("have %v, want %s", err, want)
+	}
+}
+
+func contains(text, part string) bool {
+	return len(text) >= len(part) && (text[:len(part)] == part || contains(text[1:], part))
+}
+
+// TestTheLagIsThatOfTheOldestChange that no reader of the log has.
+func TestTheLagIsThatOfTheOldestChange(t *testing.T) {
+	now := time.Unix(1000, 0)
+	q := newQueue(func() time.Time { return now })
+	q.logged()
+	q.Record(checkpoint.Changes{}.Remove([]byte("A")), false)
+	now = now.Add(time.Second)
+	q.Record(checkpoint.Changes{}.Remove([]byte("B")), false)
+	now = now.Add(time.Second)
+	if lag := q.Lag(); lag != 2*time.Second {
+		t.Errorf("the lag is %s, want 2s", lag)
+	}
+	if _, _, ok := q.take(false); !ok || q.Lag() != 2*time.Second {
+		t.Errorf("what was taken counts for written: %s", q.Lag())
+	}
+	if q.logged(); q.Lag() != 0 {
+		t.Errorf("the lag is %s, want none", q.Lag())
+	}
+	q.Record(checkpoint.Changes{}.Remove([]byte("A")), true)
+	if _, _, ok := q.take(false); ok {
+		t.Error("what only the disk has was taken")
+	}
+}
+
+func FuzzPart(f *testing.F) {
+	f.Add((&part{of: Identity{"a", "b", "c"}, parts: 1, contents: []byte("x")}).encode())
+	f.Fuzz(func(t *testing.T, value []byte) {
+		p, err := parsePart(value)
+		if err == nil && p.number >= p.parts {
+			t.Errorf("part %d of %d", p.number, p.parts)
+		}
+		var s Survey
+		if err == nil {
+			s.add(&p)
+		}
+	})
+}

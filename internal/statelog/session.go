@@ -1,0 +1,206 @@
+package statelog
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// session writes the log from when it was opened until it fails.
+type session struct {
+	*Log
+	*writer
+	whole   bool     // a reader of the chain finds a whole segment
+	segment *segment // under way; nil is none
+}
+
+// segment is how far the pages of one are.
+type segment struct {
+	began bool
+	from  []byte // the next page begins there
+	rows  bool   // all pages of rows are written
+	names func() (string, error, bool)
+	stop  func()
+	files *filePage // that was read and not written; nil is none
+}
+
+// filePage is some files.
+type filePage struct {
+	changes checkpoint.Changes
+	last    bool
+}
+
+// end gives up what reads the names.
+func (g *segment) end() {
+	if g != nil && g.stop != nil {
+		g.stop()
+	}
+}
+
+// run writes what waits, and waits for more. It returns nil when it has finished.
+func (s *session) run(ctx context.Context) error {
+	defer func() { s.segment.end() }()
+	finish, last := s.finish, false
+	for {
+		wrote, err := s.step(ctx)
+		if err != nil {
+			return err
+		}
+		if wrote && s.segment != nil {
+			continue
+		}
+		if last && s.Queue.isIdle() {
+			return s.close()
+		}
+		if wrote && !last {
+			select {
+			case <-time.After(s.Pace):
+			case <-finish:
+				finish, last = nil, true
+			}
+			continue
+		}
+		select {
+		case <-s.Queue.wake:
+		case <-finish:
+			finish, last = nil, true
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// close notes that the log has all of the state, where that is so.
+func (s *session) close() error {
+	if !s.whole || s.segment != nil || s.Queue.Lag() > 0 {
+		return nil
+	}
+	return s.Store.SetLogged(s.place())
+}
+
+// step writes one unit, where there is something to write.
+func (s *session) step(ctx context.Context) (wrote bool, err error) {
+	u, ok, err := s.next()
+	if err != nil || !ok {
+		return false, err
+	}
+	parts := s.cut(u)
+	messages := make([]sink.Message, len(parts))
+	for i := range parts {
+		messages[i] = s.Place.message(&parts[i])
+	}
+	if _, err := s.Place.Sink.Write(ctx, messages); err != nil {
+		return false, fmt.Errorf("write the log of the state, %s: %w", s.Place.Name, err)
+	}
+	if u.flags&closes != 0 {
+		s.closed()
+		s.segment.end()
+		s.whole, s.segment = true, nil
+	}
+	if s.whole {
+		s.Queue.logged()
+		s.Written()
+	}
+	return true, nil
+}
+
+// next is the next unit, false where there is none now.
+func (s *session) next() (*unit, bool, error) {
+	if s.segment == nil && (!s.whole || s.isDue()) {
+		s.segment = &segment{}
+	}
+	if s.segment == nil {
+		t, lost, ok := s.Queue.take(false)
+		if lost {
+			s.restart()
+			return s.next()
+		}
+		return &unit{changes: t.changes, saved: t.saved}, ok && len(t.changes) > 0, nil
+	}
+	if s.segment.rows {
+		return s.nextFiles()
+	}
+	return s.nextRows()
+}
+
+// restart begins another chain, since some changes are not in this one.
+func (s *session) restart() {
+	s.segment.end()
+	s.renew(newChain())
+	s.whole, s.segment = false, &segment{}
+}
+
+// nextRows is a unit with a page of rows. The page is as of behind the changes.
+func (s *session) nextRows() (*unit, bool, error) {
+	var t taken
+	lost, ok := false, false
+	page, next, err := s.Store.Page(s.segment.from, s.sized.page, func() bool {
+		t, lost, ok = s.Queue.take(!s.segment.began && !s.whole)
+		return ok
+	})
+	switch {
+	case err != nil:
+		return nil, false, err
+	case lost:
+		s.restart()
+		return s.next()
+	case !ok || page == nil:
+		return nil, false, nil
+	}
+	u := &unit{changes: append(t.changes, page...), saved: t.saved}
+	if !s.segment.began {
+		u.flags, s.segment.began = opens, true
+	}
+	s.segment.from, s.segment.rows = next, next == nil
+	return u, true, nil
+}
+
+// nextFiles is a unit with some files. Changes follow them, since a file may have been read before it changed.
+func (s *session) nextFiles() (u *unit, ok bool, err error) {
+	if s.segment.files == nil {
+		if s.segment.files, err = s.readFiles(); err != nil {
+			return nil, false, err
+		}
+	}
+	t, lost, ok := s.Queue.take(false)
+	if lost {
+		s.restart()
+		return s.next()
+	}
+	if !ok {
+		return nil, false, nil
+	}
+	page := s.segment.files
+	u = &unit{changes: append(page.changes, t.changes...), saved: t.saved}
+	if s.segment.files = nil; page.last {
+		u.flags = closes
+	}
+	return u, true, nil
+}
+
+// readFiles reads some files.
+func (s *session) readFiles() (*filePage, error) {
+	g, page := s.segment, &filePage{}
+	if g.names == nil {
+		g.names, g.stop = iter.Pull2(s.Files())
+		page.changes = page.changes.Clear(checkpoint.FileRange())
+	}
+	for len(page.changes) < s.sized.page {
+		name, err, found := g.names()
+		if page.last = !found; err != nil || !found {
+			return page, err
+		}
+		content, err := s.File(name)
+		if err != nil {
+			return nil, err
+		}
+		if content != nil {
+			page.changes = page.changes.Set(checkpoint.FileKey(name), content)
+		}
+	}
+	return page, nil
+}
