@@ -44,8 +44,8 @@ func newWorker(k *kind, client dynamic.Interface, ledger *ledger, random *rand.R
 	return w
 }
 
-// run makes changes until ctx ends. The change that is under way then is finished.
-func (w *worker) run(ctx context.Context) error {
+// run makes a change each pace until ctx ends. The change that is under way then is finished.
+func (w *worker) run(ctx context.Context, pace time.Duration) error {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
 	for {

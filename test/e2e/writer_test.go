@@ -36,16 +36,21 @@ func newWriter(kinds []*kind, client dynamic.Interface, ledger *ledger, seed uin
 	return w
 }
 
-// pace is the pause between two changes of one worker. Seven workers make some 200 changes a second.
-const pace = 30 * time.Millisecond
+// pace is the pause between two changes of one worker. Seven workers make some 200 changes a second. E2E_PACE is how
+// many milliseconds it takes.
+func pace(t *testing.T) time.Duration {
+	t.Helper()
+	return time.Duration(number(t, "E2E_PACE", 30)) * time.Millisecond
+}
 
 // start lets all workers work until stop.
 func (w *writer) start(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	w.cancel = cancel
+	pace := pace(t)
 	for _, worker := range w.workers {
-		w.done.Go(func() { w.note(worker.run(ctx)) })
+		w.done.Go(func() { w.note(worker.run(ctx, pace)) })
 	}
 	t.Cleanup(func() { cancel(); w.done.Wait() })
 }
