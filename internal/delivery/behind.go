@@ -13,6 +13,7 @@ type behindMark struct {
 
 	// Where the batch that failed is looked for:
 	reader  *redo.Reader
+	batch   map[string]struct{} // its ids, where an earlier process may have written, too
 	retried map[string]struct{}
 	failed  error
 }
@@ -21,8 +22,10 @@ type behindMark struct {
 func (b *behindMark) take(id string) {
 	b.count++
 	b.letters(id)
-	if b.log == nil {
+	if _, ours := b.batch[id]; ours || b.log == nil {
 		b.takeRetried(id)
+	}
+	if b.log == nil {
 		return
 	}
 	b.log.Take(id)
