@@ -13,7 +13,7 @@ import (
 // A snapshot goes ahead of its sinks as far as they take in about maxWait: live changes wait behind it for that long.
 const (
 	leastAhead = 64 << 10
-	mostAhead  = 4 << 20
+	mostAhead  = 2 << 20
 	minWait    = 10 * time.Millisecond
 	maxWait    = 25 * time.Millisecond
 )
