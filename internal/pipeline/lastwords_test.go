@@ -8,8 +8,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// TestI3LastWordsOfAKilledProcessAreNotRepeated: the network still held a batch of it when the next one opened the sink.
-// That batch comes into the log before the next one's first, which fails therefore.
+// TestI3LastWordsOfAKilledProcessAreNotRepeated: the network still held a batch of it when the next one opened the
+// sink. That batch comes into the log before the next one's first, which fails therefore.
 func TestI3LastWordsOfAKilledProcessAreNotRepeated(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		target := &memory{}
