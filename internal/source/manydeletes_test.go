@@ -104,8 +104,8 @@ func (c *crowd) Scan(_, behind string) iter.Seq2[change.Entry, error] {
 	}
 }
 
-// TestI6ManyDeletesDuringASnapshotTakeBoundedMemory: 100,000 objects are deleted while the first list is read, and
-// four times as many more while the next ones are. Each is told once, the snapshot ends, and what it remembers stays small.
+// TestI6ManyDeletesDuringASnapshotTakeBoundedMemory: 100,000 objects are deleted while the first list is read, and four
+// times as many more while the next ones are. Each is told once, the snapshot ends, and what it remembers stays small.
 func TestI6ManyDeletesDuringASnapshotTakeBoundedMemory(t *testing.T) {
 	const many, bound = 500_000, 64 << 20 // more, were none forgotten
 	told := newCrowd(many)
