@@ -10,15 +10,6 @@ import (
 // larger one costs many times as much, because Pebble makes it into a table of its own.
 const MaxRecords = 3000
 
-// Steering is what may be done with a snapshot that is owed.
-type Steering byte
-
-const (
-	Stop   Steering = iota // it is owed no more
-	Pause                  // it waits
-	Resume                 // it waits no more
-)
-
 // Batch is what one Commit saves.
 type Batch struct {
 	// Records that are delivered: of each stream a contiguous prefix of what is not yet saved, in its order (I2).

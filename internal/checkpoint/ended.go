@@ -2,8 +2,6 @@ package checkpoint
 
 import (
 	"slices"
-
-	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // ended are the objects whose deletes were delivered at the newest version of a stream that is being compared. The
@@ -45,24 +43,4 @@ func (e *ended) value() []byte {
 		value = appendText(value, uid)
 	}
 	return value
-}
-
-// end notes a delete beside a comparison.
-func (w *writer) end(stream *writtenStream, rec *change.Record) error {
-	position := rec.Position
-	if rec.Op != change.Deleted || !position.Compared() || position.Complete {
-		return nil
-	}
-	if stream.ended == nil {
-		saved, err := readEnded(w.db, stream.name)
-		if err != nil {
-			return err
-		}
-		stream.ended = &saved
-	}
-	if stream.ended.version != position.ResourceVersion {
-		stream.ended.version, stream.ended.uids = position.ResourceVersion, nil
-	}
-	stream.ended.uids = append(stream.ended.uids, rec.UID)
-	return nil
 }

@@ -116,6 +116,15 @@ func (k *pendingBook) owe(pendingSnapshot PendingSnapshot) error {
 	return nil
 }
 
+// Steering is what may be done with a snapshot that is owed.
+type Steering byte
+
+const (
+	Stop   Steering = iota // it is owed no more
+	Pause                  // it waits
+	Resume                 // it waits no more
+)
+
 // steer stops a pending snapshot, or makes it wait or go on, unless it is paid, or owed anew since. A resync, which is
 // not owed, is owed from its pause on.
 func (k *pendingBook) steer(do Steering, pendingSnapshot PendingSnapshot) error {

@@ -185,3 +185,23 @@ func (w *writer) stream(stream *change.Stream) *writtenStream {
 	w.byPointer[stream] = w.byName[name]
 	return w.byName[name]
 }
+
+// end notes a delete beside a comparison.
+func (w *writer) end(stream *writtenStream, rec *change.Record) error {
+	position := rec.Position
+	if rec.Op != change.Deleted || !position.Compared() || position.Complete {
+		return nil
+	}
+	if stream.ended == nil {
+		saved, err := readEnded(w.db, stream.name)
+		if err != nil {
+			return err
+		}
+		stream.ended = &saved
+	}
+	if stream.ended.version != position.ResourceVersion {
+		stream.ended.version, stream.ended.uids = position.ResourceVersion, nil
+	}
+	stream.ended.uids = append(stream.ended.uids, rec.UID)
+	return nil
+}

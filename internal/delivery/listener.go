@@ -63,3 +63,11 @@ func New(index int, s Sink, config *Config) *Listener {
 func takenOf(s *Sink, streams []change.Stream) []change.Stream {
 	return slices.DeleteFunc(slices.Clone(streams), func(stream change.Stream) bool { return s.Wants != nil && !s.Wants(&stream) })
 }
+
+// SavedMark is where a crash would find the sink.
+func (l *Listener) SavedMark() sink.Mark {
+	if saved := l.saved.Load(); saved != nil {
+		return *saved
+	}
+	return ""
+}

@@ -95,11 +95,3 @@ func (m member) delivered(batch []*change.Record) (tracked []*change.Record, cou
 
 // NoteSaved notes the mark that is saved; the caller holds owing.saving.
 func (l *Listener) NoteSaved(mark sink.Mark) { l.saved.Store(&mark) }
-
-// SavedMark is where a crash would find the sink.
-func (l *Listener) SavedMark() sink.Mark {
-	if saved := l.saved.Load(); saved != nil {
-		return *saved
-	}
-	return ""
-}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -294,4 +295,9 @@ func (d *onDisk) absences() (map[string]bool, error) {
 		}
 	}
 	return streams, err
+}
+
+// mostNarrowFirst puts streams of one namespace before those of all, from which they have taken it.
+func mostNarrowFirst(streams []*change.Stream) {
+	slices.SortStableFunc(streams, func(a, b *change.Stream) int { return strings.Compare(b.Namespace, a.Namespace) })
 }

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/redo"
@@ -47,11 +46,6 @@ func newUnreadReading(d *onDisk, reader *redo.Reader) (*unreadReading, error) {
 	mostNarrowFirst(streams)
 	misses, err := d.absences()
 	return &unreadReading{newHeldReading(reader, d.Name, streams), present, misses}, err
-}
-
-// mostNarrowFirst puts streams of one namespace before those of all, from which they have taken it.
-func mostNarrowFirst(streams []*change.Stream) {
-	slices.SortStableFunc(streams, func(a, b *change.Stream) int { return strings.Compare(b.Namespace, a.Namespace) })
 }
 
 // take takes the next id. One that another stream has taken over is for that.

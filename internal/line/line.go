@@ -172,3 +172,6 @@ func signal(c chan<- struct{}) {
 	default:
 	}
 }
+
+// isStuck says whether some sink has not taken its oldest record for long. The caller holds mu.
+func (l *Line) isStuck() bool { return l.streams.holders(time.Now(), MergeFor) != 0 }

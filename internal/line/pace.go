@@ -51,6 +51,3 @@ func belowSoon(ctx context.Context, s *seat, most int) (waited bool, err error) 
 	}
 	return waited, err
 }
-
-// isStuck says whether some sink has not taken its oldest record for long. The caller holds mu.
-func (l *Line) isStuck() bool { return l.streams.holders(time.Now(), MergeFor) != 0 }

@@ -92,3 +92,13 @@ func (a *agenda) dropOlder() {
 	}
 	a.due = kept
 }
+
+// drop takes the owed off the list, and says whether any of it is being run.
+func (a *agenda) drop(owed []change.Owed) (runs bool) {
+	dropped := func(o change.Owed) bool { return slices.ContainsFunc(owed, o.Same) }
+	running := slices.DeleteFunc(slices.Clone(a.due[:a.running]), dropped)
+	waiting := slices.DeleteFunc(slices.Clone(a.due[a.running:]), dropped)
+	runs = len(running) < a.running
+	a.due, a.running = append(running, waiting...), len(running)
+	return runs
+}

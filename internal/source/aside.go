@@ -1,6 +1,12 @@
 package source
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
 
 // A list shows at once that very many objects are gone. Each turn takes a few of them, so that no live change waits for
 // all.
@@ -31,13 +37,38 @@ func (r *reading) aside(ctx context.Context, wait func(context.Context) error) e
 	return nil
 }
 
-// awaitSuspects settles what can be when the watch has moved.
-func (r *reading) awaitSuspects(ctx context.Context) error {
-	at := stand{r.turns.open, r.cursor.position}
-	if err := r.aside(ctx, func(ctx context.Context) error { return r.await(ctx, at) }); err != nil {
-		return err
+// longestPace is how long a snapshot waits for its sinks before it looks how much is remembered.
+const longestPace = 5 * time.Second
+
+// awaitSinks returns when each sink that the snapshot is for has room for more of it. Nobody's turn is held meanwhile,
+// so the watch goes on. That may take as long as what is on disk for a sink: it ends where too much is remembered of
+// what the watch tells meanwhile (I6).
+func (r *reading) awaitSinks(ctx context.Context) error {
+	for _, p := range r.parts {
+		for began, over := time.Now(), false; !over; {
+			waited, err := r.awaitSoon(ctx, p)
+			switch over = err == nil; {
+			case ctx.Err() != nil:
+				return fmt.Errorf("wait for the sinks of a snapshot of %s: %w", r.stream, context.Cause(ctx))
+			case err != nil && !errors.Is(err, context.DeadlineExceeded):
+				return fmt.Errorf("wait for the sinks of a snapshot of %s: %w", r.stream, err)
+			case waited && over:
+				p.pace.waited(time.Since(began))
+			}
+			if over {
+				continue
+			}
+			if full, err := r.isFull(ctx); full || err != nil {
+				return cmp.Or(err, errTooRecent)
+			}
+		}
 	}
-	err := r.settleAll(ctx)
-	r.silent = false // which is true of this list only
-	return err
+	return nil
+}
+
+// awaitSoon waits for the part's sink, and not for long.
+func (r *reading) awaitSoon(ctx context.Context, p *part) (waited bool, err error) {
+	soon, stop := context.WithTimeout(ctx, longestPace)
+	defer stop()
+	return r.line.Pace(soon, &r.stream, p.owed.Sink, p.pace.limit())
 }

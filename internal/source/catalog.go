@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -261,4 +262,33 @@ func Twin(resource change.Resource) (twin change.Resource, found bool) {
 		return change.Resource{}, false
 	}
 	return twin, true
+}
+
+// UnknownResourceError is a name that the server does not serve.
+type UnknownResourceError struct {
+	Name  string
+	Near  string // what it may have been meant to be; "" is nothing
+	Cause error  // why the server could not tell all, if so
+}
+
+func (e *UnknownResourceError) Error() string {
+	text := fmt.Sprintf("resource %q: the API server serves no such resource: ", e.Name)
+	if e.Near != "" {
+		text += "did you mean " + e.Near + "? "
+	}
+	text += "see kubectl api-resources"
+	if e.Cause != nil {
+		text += fmt.Sprintf(" (its discovery was not complete: %v)", e.Cause)
+	}
+	return text
+}
+
+// UnwatchableError is a name of something that cannot be streamed.
+type UnwatchableError struct {
+	Name  string
+	Verbs []string
+}
+
+func (e *UnwatchableError) Error() string {
+	return fmt.Sprintf("resource %q: it cannot be watched, its verbs are %s: leave it out", e.Name, strings.Join(e.Verbs, ", "))
 }

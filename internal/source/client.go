@@ -2,12 +2,14 @@ package source
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -111,6 +113,38 @@ func (c *Client) request(stream *change.Stream, selection Selection) *rest.Reque
 		request = request.Param("fieldSelector", selection.FieldSelector)
 	}
 	return request
+}
+
+// within adds the limits to the selection.
+func (s Selection) within(l change.Limits) Selection {
+	both := func(a, b string) string {
+		if a == "" || b == "" {
+			return a + b
+		}
+		return a + "," + b
+	}
+	if s.LabelSelector = both(s.LabelSelector, l.Selector); l.Name != "" {
+		s.FieldSelector = both(s.FieldSelector, fields.OneTermEqualSelector("metadata.name", l.Name).String())
+	}
+	return s
+}
+
+// clusterUID is the uid of namespace kube-system, which is the cluster's, as of a question behind since.
+func (c *Client) clusterUID(ctx context.Context, since time.Time) (string, error) {
+	return c.uid.get(ctx, freshness{since, c.maxAge}, func(ctx context.Context) (string, error) {
+		return readClusterUID(ctx, c.rest.Get().MaxRetries(0))
+	})
+}
+
+func readClusterUID(ctx context.Context, request *rest.Request) (string, error) {
+	var namespace metav1.PartialObjectMetadata
+	if err := decodeAnswer(request.AbsPath("/api/v1/namespaces", metav1.NamespaceSystem).Do(ctx), &namespace); err != nil {
+		return "", err
+	}
+	if namespace.UID == "" {
+		return "", fmt.Errorf("namespace %s has no uid", metav1.NamespaceSystem)
+	}
+	return string(namespace.UID), nil
 }
 
 // isGone says that the server no longer has the version that was asked for.

@@ -38,6 +38,9 @@ func (c *collection) options() frame.Options {
 
 func (c *collection) request() *rest.Request { return c.client.request(&c.stream, c.selection) }
 
+// pageSize is how many objects one page of a list holds at most; client-go's pager asks for as many.
+const pageSize = 500
+
 // page says which page of which list is wanted.
 type page struct {
 	limit   int

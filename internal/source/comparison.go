@@ -9,11 +9,8 @@ import (
 // A comparison is a snapshot for all sinks: the initial one, or the one behind a gap of reason gone or stale. It begins
 // while no watch is open: the line is drained, the gap is told, and the position becomes the server's present version,
 // marked as being compared. From there the watch goes on, and moves the marked position. The reader compares page after
-// page beside it (reader.go), and takes the mark off at the end. So an interrupted comparison is gone on with at the
+// page beside it (pages.go), and takes the mark off at the end. So an interrupted comparison is gone on with at the
 // position that was saved, and no change behind the first begin is missing (I4).
-
-// isComparison says whether the snapshot is for all sinks.
-func (r *reading) isComparison() bool { return !r.due[0].Reason.Full() }
 
 // compareAll begins a comparison. Where another history is due, it has nothing to compare with.
 func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
@@ -92,18 +89,4 @@ func (r *reading) announceAgain(ctx context.Context) (step, error) {
 	defer give()
 	r.recent.unmark()
 	return r.prepare, r.announce(ctx, r.cursor.position, true)
-}
-
-// endPredecessor tells that the object is gone that the sinks have under the record's key, where it is another one: its
-// delete lies in the gap. The caller has the turn.
-func (r *reading) endPredecessor(ctx context.Context, rec *change.Record) error {
-	entry, found, err := r.lookUp(rec.Key)
-	if err != nil {
-		return err
-	}
-	last, exists, _ := r.recent.told(rec.Key, entry, found)
-	if !exists || last.UID == rec.UID {
-		return nil
-	}
-	return r.emitDeleted(ctx, last)
 }

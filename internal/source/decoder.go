@@ -167,19 +167,6 @@ func decodeStatus(text []byte) (*metav1.Status, error) {
 	return status, nil
 }
 
-// nopStore is the ReflectorStore of a stream, whose records the decoder and reconcile put in line.
-type nopStore struct{}
-
-func (nopStore) Add(any) error    { return nil }
-func (nopStore) Update(any) error { return nil }
-func (nopStore) Delete(any) error { return nil }
-
-// Replace is the Reflector's hand-over of a list. Ours has been put in line already, and is empty.
-func (nopStore) Replace([]any, string) error { return nil }
-
-// Resync is not used: the Reflector's own resync would be the same for all sinks.
-func (nopStore) Resync() error { return nil }
-
 // isDelivered says whether an earlier life of the process delivered the record, as the inventory tells. It is asked
 // only about records at the saved position, where the inventory is exact.
 func (s *Stream) isDelivered(rec *change.Record) (bool, error) {

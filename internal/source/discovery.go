@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
@@ -74,25 +73,6 @@ func (d *Discovery) IsGone(ctx context.Context, resource change.Resource) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) // rights are looked at before paths
 }
 
-// UnknownResourceError is a name that the server does not serve.
-type UnknownResourceError struct {
-	Name  string
-	Near  string // what it may have been meant to be; "" is nothing
-	Cause error  // why the server could not tell all, if so
-}
-
-func (e *UnknownResourceError) Error() string {
-	text := fmt.Sprintf("resource %q: the API server serves no such resource: ", e.Name)
-	if e.Near != "" {
-		text += "did you mean " + e.Near + "? "
-	}
-	text += "see kubectl api-resources"
-	if e.Cause != nil {
-		text += fmt.Sprintf(" (its discovery was not complete: %v)", e.Cause)
-	}
-	return text
-}
-
 // Waits says so of a resource that may be installed later.
 func (e *UnknownResourceError) Waits() string {
 	text := "the API server does not serve it yet"
@@ -106,13 +86,3 @@ func (e *UnknownResourceError) Waits() string {
 }
 
 func (e *UnknownResourceError) Unwrap() error { return e.Cause }
-
-// UnwatchableError is a name of something that cannot be streamed.
-type UnwatchableError struct {
-	Name  string
-	Verbs []string
-}
-
-func (e *UnwatchableError) Error() string {
-	return fmt.Sprintf("resource %q: it cannot be watched, its verbs are %s: leave it out", e.Name, strings.Join(e.Verbs, ", "))
-}

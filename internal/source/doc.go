@@ -21,7 +21,7 @@
 //
 // # Snapshots beside the watch
 //
-// A snapshot is read beside the watch, by one goroutine (reader.go), in any number of pages of any versions. A
+// A snapshot is read beside the watch, by one goroutine (snapshots.go), in any number of pages of any versions. A
 // comparison comes before full snapshots. Neither begins before the first watch of a life, or stops one. Watch and
 // reader push by turns (turns.go), each of at most 32 objects, and the reader waits for its sinks before it takes its
 // turn (pace.go).

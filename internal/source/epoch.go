@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
 // checkServer asks, before each watch and each reconcile, who the server is and where it stands. A position means
@@ -60,20 +58,30 @@ func (s *Stream) isOtherHistory(ctx context.Context) bool {
 	return version == at && !p.holds(&object, found) // a server that does not list at exactly the version proves nothing
 }
 
-// clusterUID is the uid of namespace kube-system, which is the cluster's, as of a question behind since.
-func (c *Client) clusterUID(ctx context.Context, since time.Time) (string, error) {
-	return c.uid.get(ctx, freshness{since, c.maxAge}, func(ctx context.Context) (string, error) {
-		return readClusterUID(ctx, c.rest.Get().MaxRetries(0))
-	})
+// serverVersion asks where the server stands, by a list of one object.
+func (s *Stream) serverVersion(ctx context.Context) (string, error) {
+	if fresh := (freshness{s.trust.asked(), s.Client.maxAge}); fresh.has(s.standing.asked) {
+		return s.standing.version, nil
+	}
+	asked := time.Now()
+	version, err := s.askVersion(ctx)
+	if version != "" {
+		s.standing = standing{version, asked}
+	}
+	return version, err
 }
 
-func readClusterUID(ctx context.Context, request *rest.Request) (string, error) {
-	var namespace metav1.PartialObjectMetadata
-	if err := decodeAnswer(request.AbsPath("/api/v1/namespaces", metav1.NamespaceSystem).Do(ctx), &namespace); err != nil {
-		return "", err
+// askVersion asks the server, whatever it said before.
+func (s *Stream) askVersion(ctx context.Context) (string, error) {
+	var first *frame.Object
+	meta, err := s.collection.list(ctx, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("ask the server for the version of %s: %w", s.stream, err)
+	case !change.IsVersion(meta.ResourceVersion):
+		return "", s.versions.unordered("its list has the resourceVersion %.40q", meta.ResourceVersion)
+	case first != nil:
+		err = s.versions.check(first, meta.ResourceVersion)
 	}
-	if namespace.UID == "" {
-		return "", fmt.Errorf("namespace %s has no uid", metav1.NamespaceSystem)
-	}
-	return string(namespace.UID), nil
+	return meta.ResourceVersion, err
 }

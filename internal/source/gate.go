@@ -3,11 +3,8 @@ package source
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Gate bounds how many streams begin at once: thousands of definitions that are there at a start or made together, and
@@ -93,37 +90,4 @@ func (g *Gate) release() {
 		}
 	}
 	g.free++
-}
-
-// precedence is the stream's.
-func (s *Stream) precedence() precedence {
-	switch {
-	case isBuiltIn(s.stream.Resource):
-		return builtInFirst
-	case s.cursor.position.ResourceVersion != "":
-		return knownNext
-	}
-	return othersLast
-}
-
-// isBuiltIn says whether the resource's group looks like one of Kubernetes' own: only the order of a start follows from
-// it.
-func isBuiltIn(resource change.Resource) bool {
-	return !strings.Contains(resource.Group, ".") || strings.HasSuffix(resource.Group, ".k8s.io")
-}
-
-// enterGate waits until the stream may begin, where it is not inside. One goroutine at a time calls it.
-func (s *Stream) enterGate(ctx context.Context) (err error) {
-	if s.leave == nil {
-		s.leave, err = s.Gate.enter(ctx, s.precedence())
-	}
-	return err
-}
-
-// leaveGate lets another one in.
-func (s *Stream) leaveGate() {
-	if s.leave != nil {
-		s.leave()
-		s.leave = nil
-	}
 }

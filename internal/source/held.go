@@ -1,7 +1,6 @@
 package source
 
 import (
-	"context"
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -69,33 +68,4 @@ func (h *held) drop(n int) { h.records = slices.Delete(h.records, 0, n) }
 // has says whether a record of the key is held.
 func (h *held) has(key change.Key) bool {
 	return slices.ContainsFunc(h.records, func(rec *change.Record) bool { return rec.Key == key })
-}
-
-// hold shapes the record and puts those in line that it follows.
-func (r *run) hold(ctx context.Context, rec *change.Record) error {
-	if err := r.shape(rec); err != nil {
-		return err
-	}
-	return r.let(ctx, r.held.add(rec, r.parts))
-}
-
-// releaseLast marks what is held and may be last, and puts all of it in line.
-func (r *run) releaseLast(ctx context.Context) error {
-	r.held.mark(r.parts)
-	return r.release(ctx)
-}
-
-// release puts what is held in line.
-func (r *run) release(ctx context.Context) error { return r.let(ctx, len(r.held.records)) }
-
-// let puts the first n that are held in line.
-func (r *run) let(ctx context.Context, n int) error {
-	for i, rec := range r.held.records[:n] {
-		if err := r.enter(ctx, rec); err != nil {
-			r.held.drop(i)
-			return err
-		}
-	}
-	r.held.drop(n)
-	return nil
 }

@@ -3,31 +3,12 @@ package source
 import (
 	"iter"
 
-	"k8s.io/apimachinery/pkg/fields"
-
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // A limited snapshot lists a part of the objects. Of the others it knows nothing: none of them is told to be gone. Of
 // those in a namespace, or of a name, what the list does not have is gone. Of those that a selector chooses nobody
 // knows which the inventory has, so nothing is concluded from what is not listed.
-
-// within adds the limits to the selection.
-func (s Selection) within(l change.Limits) Selection {
-	both := func(a, b string) string {
-		if a == "" || b == "" {
-			return a + b
-		}
-		return a + "," + b
-	}
-	if s.LabelSelector = both(s.LabelSelector, l.Selector); l.Name != "" {
-		s.FieldSelector = both(s.FieldSelector, fields.OneTermEqualSelector("metadata.name", l.Name).String())
-	}
-	return s
-}
-
-// limited is the collection within the limits of the run.
-func (r *run) limited() collection { return r.collection.within(r.snapshot.Limits) }
 
 // limit makes the merge be of what is within the limits. Entries that a selector may choose are looked up.
 func (m *merge) limit(l change.Limits) {

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -186,15 +185,4 @@ func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration, versio
 		s.schedule.add(change.Owed{Reason: change.Stale})
 	}
 	s.silence.note(frames == 0 && orderly, took, version)
-}
-
-// fail tells the observer, unless the failure is only our own stop.
-func (s *Stream) fail(ctx context.Context, err error) {
-	s.trust.suspect.Store(true)
-	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
-		s.trust.forgetAnswers()
-	}
-	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
-		s.Observer.Failed(s.stream, err)
-	}
 }

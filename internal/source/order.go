@@ -14,21 +14,9 @@ import (
 // such as that of namespace and name, and nobody knows before two keys are out of order. So nothing is concluded from
 // the order before it is proven: by a continue token, or by the end of the list.
 
-// firstPage is the limit of the first page of a full snapshot, whose progress counts only behind it.
-const firstPage = 16
-
 // maxPassed bounds the entries that wait for the proof (I6). Where there are more, the keys of the list are remembered
 // instead.
 const maxPassed = 1 << 16
-
-// unlisted is an entry of the inventory that a list of the version does not have.
-type unlisted struct {
-	entry change.Entry
-	list  string // the version that the list has at most, "" until it is known
-}
-
-// isVague says whether the version of the list was never known.
-func (u unlisted) isVague() bool { return u.list == "" }
 
 // pass takes an entry of the inventory that the list has passed over: it is gone, if the list is sorted.
 func (r *run) pass(ctx context.Context, entry change.Entry) error {

@@ -6,6 +6,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
+// firstPage is the limit of the first page of a full snapshot, whose progress counts only behind it.
+const firstPage = 16
+
 // place is where in its list a snapshot is: it goes on behind every failure with the page that failed. It is pure.
 type place struct {
 	at       page

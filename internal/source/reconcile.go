@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,13 +9,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
-
-// pageSize is how many objects one page of a list holds at most; client-go's pager asks for as many.
-const pageSize = 500
-
-// maxRestarts is how often one reconcile starts over when its pages expire, before the Reflector's backoff has its
-// turn.
-const maxRestarts = 5
 
 // reconcile brings the sinks to the server's present state and emits exactly the difference. It is the one answer to
 // everything that interrupts a stream. Where the history is the same, it begins here and goes on beside the watch
@@ -75,14 +69,6 @@ func (s *Stream) reconcileOnce(ctx context.Context, owed change.Owed) error {
 	return nil
 }
 
-// drain returns when everything that the stream pushed is delivered and saved.
-func (s *Stream) drain(ctx context.Context) error {
-	if err := s.line.Drain(ctx, s.stream); err != nil {
-		return fmt.Errorf("drain %s: %w", s.stream, err)
-	}
-	return nil
-}
-
 // interrupted is the position while a reconcile is under way that no watch goes on beside. The inventory comes ahead of
 // it, piece by piece, and nothing is true of it any more.
 func (s *Stream) interrupted() change.Position {
@@ -109,4 +95,81 @@ func (r *run) list(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// listed compares one object of the list with the inventory. What differs goes to all sinks; what does not, to those
+// that are owed a full snapshot. In another history the same version may be another state of the object, so there
+// everything goes to all sinks (I4).
+func (r *run) listed(ctx context.Context, object *frame.Object) error {
+	if object.Name == "" {
+		return r.listedNobody(ctx, cmp.Or(object.Err, errNoName))
+	}
+	if err := r.versions.check(object, r.snapshot.ResourceVersion); err != nil {
+		return err
+	}
+	key := change.Key{Namespace: object.Namespace, Name: object.Name}
+	if change.CompareVersions(object.ResourceVersion, r.newest.version) > 0 {
+		r.newest = proof{key: key, uid: object.UID, version: object.ResourceVersion}
+	}
+	entry, found, err := r.inventory.find(key, func(passed change.Entry) error { return r.pass(ctx, passed) })
+	if err != nil {
+		return err
+	}
+	if found && entry.UID != object.UID {
+		if err := r.emitDeleted(ctx, entry); err != nil {
+			return err
+		}
+		found, entry = false, change.Entry{}
+	}
+	if err := r.emitSinkOnly(ctx, key, object.UID); err != nil {
+		return err
+	}
+	if found && entry.ResourceVersion == object.ResourceVersion && r.snapshot.Reason != change.Epoch {
+		return r.keepMissing(ctx, object)
+	}
+	return r.emitReplaced(ctx, object, entry)
+}
+
+// end emits what the sinks have and was not listed, and moves the position. Also where the list was at exactly the
+// position, the position is complete then: whatever shares its version and the watch had not brought yet is corrected.
+func (r *run) end(ctx context.Context) error {
+	if err := r.emitUnlisted(ctx); err != nil {
+		return err
+	}
+	if err := r.releaseLast(ctx); err != nil {
+		return err
+	}
+	position := r.cursor.restart(change.Position{
+		ResourceVersion: r.snapshot.ResourceVersion, Complete: true, Epoch: r.epoch, Selector: r.Selection.String(),
+	})
+	if err := r.emitFrames(ctx, change.SnapshotEnd, position); err != nil {
+		return err
+	}
+	r.proof = r.newest.detached()
+	r.trust.suspect.Store(false) // everything was compared
+	for _, p := range r.parts {
+		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
+	}
+	r.Observer.Reconciled(r.stream, r.snapshot)
+	return nil
+}
+
+func (r *run) emitUnlisted(ctx context.Context) error {
+	if err := r.emitPassed(ctx); err != nil {
+		return err
+	}
+	for entry, err := range r.inventory.rest() {
+		if err != nil {
+			return err
+		}
+		if err := r.gone(ctx, unlisted{entry, r.upTo}); err != nil {
+			return err
+		}
+	}
+	for key := range r.sinkOnly {
+		if err := r.emitSinkOnly(ctx, key, ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -76,6 +76,19 @@ func (s *Session) Request(owed ...change.Owed) {
 	s.pending = append(s.pending, owed...)
 }
 
+// Withdraw is Stream.Withdraw, and makes them due no more for later streams of the session either, until they are
+// asked for again.
+func (s *Session) Withdraw(owed ...change.Owed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dropped := func(o change.Owed) bool { return slices.ContainsFunc(owed, o.Same) }
+	s.withdrawn = append(slices.DeleteFunc(s.withdrawn, dropped), owed...)
+	s.pending = slices.DeleteFunc(s.pending, dropped)
+	if s.reading != nil {
+		s.reading.Withdraw(owed...)
+	}
+}
+
 // Run reads until ctx ends, or the resource is gone and the sinks know it: over is true then.
 func (s *Session) Run(ctx context.Context, line Line) (over bool, err error) {
 	for ctx.Err() == nil {
@@ -188,4 +201,14 @@ func (s *Session) hold(stream *Stream) {
 		stream.Request(s.pending...)
 		s.pending = nil
 	}
+}
+
+// isWithdrawn says whether what was saved is withdrawn since; the caller holds mu.
+func (s *Session) isWithdrawn(saved change.Owed) bool {
+	return slices.ContainsFunc(s.withdrawn, func(o change.Owed) bool { return o.Same(saved) && o.Generation == saved.Generation })
+}
+
+// wants notes that the owed is asked for; the caller holds mu.
+func (s *Session) wants(owed []change.Owed) {
+	s.withdrawn = slices.DeleteFunc(s.withdrawn, func(o change.Owed) bool { return slices.ContainsFunc(owed, o.Same) })
 }

@@ -5,6 +5,12 @@ import (
 	"errors"
 )
 
+// A turn compares a part of a page: small enough that no live change waits for it.
+const (
+	turnObjects = 32
+	turnBytes   = 128 << 10
+)
+
 // errWatchEnded says that the watch has ended that a page was compared beside. What the next server says may be of
 // another history, so the page is read again.
 var errWatchEnded = errors.New("the watch has ended that the snapshot was read beside")

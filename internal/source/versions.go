@@ -8,6 +8,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
+// maxRestarts is how often one reconcile starts over when its pages expire, before the Reflector's backoff has its
+// turn.
+const maxRestarts = 5
+
 // UnorderedError says that the resourceVersions of a stream cannot be ordered (KEP-5504).
 type UnorderedError struct {
 	Stream change.Stream

@@ -1,0 +1,118 @@
+package source
+
+import (
+	"context"
+	"iter"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// Config is what a stream needs.
+type Config struct {
+	Client    *Client
+	Stream    change.Stream
+	Selection Selection
+	Inventory Inventory
+	// Saved is the position to continue from; the zero value is a fresh state.
+	Saved change.Position
+	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" is a server
+	// that has no such namespace, and is not asked for it.
+	ClusterUID string
+	// Meet, where set, is told of a cluster that is another one than ClusterUID, or another history of it, before any
+	// record of it goes in line. An error of it is worth another attempt.
+	Meet func(uid string) error
+	// Images, where set, is what each record's Before comes from; the records' objects are kept then. nil keeps none.
+	Images Images
+	// Shape, where set, decides what of each record goes on: it may replace its Object and mark it as filtered. One
+	// goroutine at a time calls it.
+	Shape func(rec *change.Record)
+	// Keep says what is left in each object although it is cut by default.
+	Keep     Keep
+	Observer Observer
+	// Gate bounds how many streams begin at once; streams that share a server share it. nil is no bound.
+	Gate *Gate
+	// Rate bounds how fast full snapshots are read; streams share it. nil is no bound.
+	Rate *Rate
+}
+
+// Keep names what is cut out of objects by default.
+type Keep struct {
+	ManagedFields bool // metadata.managedFields
+	LastApplied   bool // the annotation of kubectl apply
+}
+
+// Line is where a stream puts its records, and what it asks about those who take them.
+type Line interface {
+	Way
+	Takers
+}
+
+// Way is the way of records to the sinks.
+type Way interface {
+	// Push puts the record in line. It blocks while a queue is full, and returns an error only when ctx ends.
+	Push(ctx context.Context, rec *change.Record) error
+	// Drain returns when everything that the stream pushed is delivered and saved, or when ctx ends.
+	Drain(ctx context.Context, stream change.Stream) error
+}
+
+// Takers are the sinks.
+type Takers interface {
+	// Pace returns when fewer than so many bytes wait for the sink, or with "" for each that takes the stream and is
+	// well, or when ctx ends, and says whether it had to wait.
+	Pace(ctx context.Context, stream *change.Stream, sink string, most int) (waited bool, err error)
+	// SinkOnly are the stream's objects that a sink's own log holds and the inventory does not know.
+	SinkOnly(stream change.Stream) []change.SinkOnly
+}
+
+// Inventory is what the sinks have, as the saved state knows it.
+type Inventory interface {
+	// Lookup returns the entry of one object, false where there is none.
+	Lookup(stream string, key change.Key) (change.Entry, bool, error)
+	// Ended says whether the delete of the object at the version was delivered, of a stream that is being compared.
+	Ended(stream, version, uid string) (bool, error)
+	// Scan yields the stream's entries behind a joined key, "" for all, in the order of those keys, as of one instant.
+	Scan(stream, behind string) iter.Seq2[change.Entry, error]
+}
+
+// Images are the objects as they were delivered last.
+type Images interface {
+	// Last returns the object of the key, false where none is kept.
+	Last(stream string, key change.Key) (change.Image, bool, error)
+}
+
+// Observer is told what a stream does. Every field must be set; NopObserver has them all. The callbacks return at
+// once.
+type Observer struct {
+	// Watching is told that a watch is open from the resourceVersion.
+	Watching func(stream change.Stream, from string)
+	// Failed is told of a failed list or watch, which is tried again.
+	Failed func(stream change.Stream, err error)
+	// Received is told of a record before it goes in line.
+	Received func(rec *change.Record)
+	// Reconciling is told that a reconcile starts; its counts are not known yet.
+	Reconciling func(stream change.Stream, snapshot *change.Snapshot)
+	// Listed, where set, is told of each page of a reconcile's list: its objects, and how many remain, -1 where the
+	// server does not say, as with selectors (metav1.ListMeta.RemainingItemCount).
+	Listed func(stream change.Stream, n int, remaining int64)
+	// Abandoned, where set, is told that a full snapshot has ended that is not complete. Another one may follow.
+	Abandoned func(stream change.Stream, snapshot *change.Snapshot)
+	// Reconciled is told that a reconcile is complete.
+	Reconciled func(stream change.Stream, snapshot *change.Snapshot)
+	// Unreadable, where set, is told of the record that goes in line for what cannot be read, and why: one of an
+	// object, which is withheld, or a gap of the whole stream.
+	Unreadable func(rec *change.Record, err error)
+	// Corrected is told of each difference that a full snapshot finds and the watch should have told: drift.
+	Corrected func(stream change.Stream, correction change.Correction)
+}
+
+// NopObserver is an Observer that ignores everything.
+func NopObserver() Observer {
+	return Observer{
+		Watching:    func(change.Stream, string) {},
+		Failed:      func(change.Stream, error) {},
+		Received:    func(*change.Record) {},
+		Reconciling: func(change.Stream, *change.Snapshot) {},
+		Reconciled:  func(change.Stream, *change.Snapshot) {},
+		Corrected:   func(change.Stream, change.Correction) {},
+	}
+}

@@ -1,0 +1,336 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// begin announces the snapshot. What its sinks have missed and what their logs have lost must be told of before any
+// other change, so where there is a gap the line is drained first.
+func (r *reading) begin(ctx context.Context) (step, error) {
+	give, err := r.turns.takeIn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	gap := r.due[0].Reason.Gap()
+	if gap {
+		if err := r.drain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	version := r.cursor.position.ResourceVersion
+	r.run = r.newRun(r.due, version, nil)
+	r.run.gone = r.suspect
+	r.place = placeAt(version, firstPage)
+	r.recent.begin()
+	r.beside = r
+	if gap {
+		r.sinkOnly = byKey(r.line.SinkOnly(r.stream))
+		r.dropComing()
+	}
+	if err := r.run.begin(ctx); err != nil {
+		return nil, err
+	}
+	return r.prepare, r.release(ctx) // of what is undeleted nothing is held back: what the watch tells comes behind it
+}
+
+// prepare returns when the inventory has all that was told before the begin. Before an initial snapshot that is so: a
+// sink that was never reached holds up nobody's.
+func (r *reading) prepare(ctx context.Context) (step, error) {
+	if r.snapshot.Reason != change.Initial {
+		if err := r.setMark(ctx); err != nil {
+			return nil, err
+		}
+		if err := r.mark.wait(); err != nil {
+			return nil, err
+		}
+	}
+	limited := r.snapshot.Limits != (change.Limits{}) // which compares a part of the objects
+	if r.snapshot.Reason.Full() && r.snapshot.Reason.Gap() || limited {
+		return r.read, nil
+	}
+	give, err := r.turns.takeIn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	r.sinkOnly = byKey(r.line.SinkOnly(r.stream))
+	r.dropComing()
+	return r.read, nil
+}
+
+// dropComing leaves those out of the sink-only objects that the watch brings again, or has told of since the mark.
+func (r *reading) dropComing() {
+	for key, sinkOnly := range r.sinkOnly {
+		_, told := r.recent.byKey[key]
+		sinkOnly = slices.DeleteFunc(sinkOnly, func(g change.SinkOnly) bool {
+			return told || !g.Undeleted && change.CompareVersions(g.ResourceVersion, r.place.list) > 0
+		})
+		if r.sinkOnly[key] = sinkOnly; len(sinkOnly) == 0 {
+			delete(r.sinkOnly, key)
+		}
+	}
+}
+
+// read compares one page.
+func (r *reading) read(ctx context.Context) (next step, err error) {
+	if err := r.checkCluster(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.setMark(ctx); err != nil {
+		return nil, err
+	}
+	// Of which version a page was that failed is not known: what it did not list may have come since.
+	r.passed, r.suspects = slices.DeleteFunc(r.passed, unlisted.isVague), slices.DeleteFunc(r.suspects, unlisted.isVague)
+	began, n := time.Now(), 0
+	r.inventory.restart(r.place.done)
+	r.place.read()
+	listed := r.limited()
+	meta, err := listed.list(ctx, r.place.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
+	switch err = r.versions.ended(err); {
+	case isGone(err) || errors.Is(err, errTooRecent):
+		return r.read, r.listAgain(ctx, err)
+	case err != nil:
+		return nil, err
+	}
+	r.upTo = meta.ResourceVersion
+	switch err := r.compare(ctx, func() error { return r.turnPage(ctx, meta.Continue) }); {
+	case errors.Is(err, errTooRecent):
+		return r.read, r.listAgain(ctx, err)
+	case err != nil:
+		return nil, err
+	}
+	r.tellListed(n, &meta)
+	if r.place.turn(meta.Continue, time.Since(began)) {
+		return r.read, nil
+	}
+	return r.end, nil
+}
+
+// errOtherCluster says that another cluster has answered than the one whose history is read.
+var errOtherCluster = errors.New("another cluster answers at the server's address")
+
+// checkCluster asks who would answer. The watch may go on over an old connection.
+func (r *reading) checkCluster(ctx context.Context) error {
+	cluster := change.ClusterOf(r.epoch)
+	if cluster == "" {
+		return nil
+	}
+	uid, err := r.Client.clusterUID(ctx, time.Time{})
+	if err != nil {
+		return fmt.Errorf("ask the server which cluster it serves: %w", err)
+	}
+	if uid == cluster {
+		return nil
+	}
+	r.trust.doubt()
+	r.schedule.endWatch()
+	return errOtherCluster
+}
+
+// listAgain makes the list go on at a newer version, where the server has forgotten its own: behind the page before, if
+// the server says how, or from the beginning. The rule holds for pages of any version.
+func (r *reading) listAgain(ctx context.Context, why error) error {
+	floods, err := r.countFloods(ctx)
+	if err != nil {
+		return err
+	}
+	version, err := r.askVersion(ctx)
+	if err != nil {
+		return err
+	}
+	r.floods = floods
+	token := ""
+	var status apierrors.APIStatus
+	if errors.As(why, &status) {
+		token = status.Status().ListMeta.Continue
+	}
+	r.place.renew(version, token)
+	r.upTo = r.place.at.exactly
+	give, err := r.turns.takeIn(ctx)
+	if err != nil {
+		return err
+	}
+	defer give()
+	r.recent.forgetDeletes() // which the newer list does not have
+	return nil
+}
+
+// countFloods returns how often all was forgotten that was told.
+func (r *reading) countFloods(ctx context.Context) (int, error) {
+	give, err := r.turns.takeIn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer give()
+	return r.recent.floods, nil
+}
+
+// take takes an object of the page, and compares those that wait when there are enough.
+func (r *reading) take(ctx context.Context, object *frame.Object) error {
+	r.waiting = append(r.waiting, *object)
+	if r.size += len(object.JSON); len(r.waiting) < turnObjects && r.size < turnBytes {
+		return nil
+	}
+	return r.compare(ctx, func() error { return nil })
+}
+
+// compare compares the objects that wait, in one turn, and then does what follows.
+func (r *reading) compare(ctx context.Context, then func() error) error {
+	if err := r.Rate.wait(ctx, len(r.waiting)); err != nil {
+		return err
+	}
+	if err := r.awaitSinks(ctx); err != nil {
+		return err
+	}
+	give, err := r.turns.takeIn(ctx)
+	if err != nil {
+		return err
+	}
+	defer give()
+	switch {
+	case r.turns.open != r.watch:
+		return errWatchEnded
+	case r.forgot():
+		return errTooRecent
+	}
+	for i := range r.waiting {
+		if err := r.compareOne(ctx, &r.waiting[i]); err != nil {
+			return err
+		}
+	}
+	r.forgetWaiting()
+	return then()
+}
+
+// turnPage concludes from the end of a page what was not listed.
+func (r *reading) turnPage(ctx context.Context, token string) error {
+	for _, all := range [][]unlisted{r.passed, r.suspects} {
+		for i := range all {
+			all[i].list = cmp.Or(all[i].list, r.upTo)
+		}
+	}
+	if token != "" {
+		return r.proveOrder(ctx, token)
+	}
+	if err := r.emitPassed(ctx); err != nil {
+		return err
+	}
+	for entry, err := range r.inventory.rest() {
+		if err == nil {
+			err = r.suspect(ctx, unlisted{entry, r.upTo})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end returns when the watch has passed all that the snapshot leaves to it, and ends the snapshot.
+func (r *reading) end(ctx context.Context) (step, error) {
+	for {
+		over, at, err := r.tryEnd(ctx)
+		if over || err != nil {
+			return nil, err
+		}
+		if err := r.await(ctx, at); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *reading) tryEnd(ctx context.Context) (over bool, at stand, err error) {
+	give, err := r.turns.takeIn(ctx)
+	if err != nil {
+		return false, at, err
+	}
+	defer give()
+	at = stand{r.turns.open, r.cursor.position}
+	if err := r.settleAll(ctx); err != nil {
+		return false, at, err
+	}
+	passed := change.CompareVersions(at.position.ResourceVersion, r.until) >= 0
+	if len(r.suspects) > 0 || !passed || len(r.sinkOnly) > 0 && !r.reached(r.upTo) {
+		return false, at, nil
+	}
+	return true, at, r.finish(ctx)
+}
+
+// emitEnd tells of the end. The position is the watch's alone; a comparison takes its mark off.
+func (r *reading) emitEnd(ctx context.Context) error {
+	if !r.isComparison() {
+		return r.emitFrames(ctx, change.SnapshotEnd, change.Position{})
+	}
+	position := r.cursor.position
+	position.Selector = r.Selection.String()
+	if err := r.emitFrames(ctx, change.SnapshotEnd, position); err != nil {
+		return err
+	}
+	r.cursor.position.Selector = position.Selector // nothing else: whoever opens the next watch reads the rest without a turn
+	return nil
+}
+
+// finish tells of what is left, and of the end.
+func (r *reading) finish(ctx context.Context) error {
+	for key := range r.sinkOnly {
+		if err := r.emitSinkOnly(ctx, key, ""); err != nil {
+			return err
+		}
+	}
+	if err := r.releaseLast(ctx); err != nil {
+		return err
+	}
+	if err := r.emitEnd(ctx); err != nil {
+		return err
+	}
+	r.leaveWatch()
+	for _, p := range r.parts {
+		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
+	}
+	r.Observer.Reconciled(r.stream, r.snapshot)
+	return nil
+}
+
+// setMark makes a mark beside the watch that is open, if the one before is saved: a sink that takes nothing holds up no
+// snapshot of the others before there is too much to remember.
+func (r *reading) setMark(ctx context.Context) error {
+	if err := r.leaveRoom(ctx); err != nil {
+		return err
+	}
+	if err := r.turns.awaitWatch(ctx); err != nil {
+		return err
+	}
+	defer r.turns.give()
+	r.forgetWaiting()
+	r.watch = r.turns.open
+	if err := r.settleAll(ctx); err != nil {
+		return err
+	}
+	if saved, err := r.mark.isSaved(); !saved || err != nil {
+		return err
+	}
+	r.recent.next(r.hasPassed)
+	draining, stop := context.WithCancel(ctx)
+	r.mark = mark{stop: stop, saved: make(chan error, 1)}
+	go func(saved chan<- error) { saved <- r.drain(draining) }(r.mark.saved)
+	return nil
+}
+
+// leaveRoom returns when less is remembered than may be, or when the mark is saved.
+func (r *reading) leaveRoom(ctx context.Context) error {
+	if full, err := r.isFull(ctx); !full || err != nil {
+		return err
+	}
+	return r.mark.wait()
+}
