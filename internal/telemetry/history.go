@@ -117,8 +117,8 @@ func (all *states) holders(s *streamState, now, oldest time.Time) []string {
 }
 
 // CheckHistory tells once of sinks that hold streams up for more than half of the API server's history: a gap follows,
-// unless they come back. A sink that fails is told of once until it takes records again, however many streams follow;
-// the line that says that it still fails counts them.
+// unless they come back. A sink that fails is told of once until it takes records again, and has told what was lost,
+// however many streams follow; the line that says that it still fails counts them.
 func (t shown) CheckHistory() {
 	now, unsaved := time.Now(), t.unsaved()
 	t.mu.Lock()
@@ -129,7 +129,7 @@ func (t shown) CheckHistory() {
 	for _, name := range slices.Sorted(maps.Keys(t.states.streams)) {
 		s, oldest, told := t.states.streams[name], unsaved[name], len(sinks)
 		for _, sink := range t.states.holders(s, now, oldest) {
-			if holds[sink]++; !t.states.sinks[sink].holding {
+			if holds[sink]++; !t.states.sinks[sink].holding && t.states.sinks[sink].back == nil {
 				sinks = append(sinks, sink)
 			}
 		}
@@ -143,7 +143,7 @@ func (t shown) CheckHistory() {
 	}
 	for name, s := range t.states.sinks {
 		s.holds = holds[name]
-		s.holding = s.holds > 0 || s.holding && !s.outage.began.IsZero()
+		s.holding = s.holds > 0 && (s.holding || s.back == nil) || s.holding && !s.outage.began.IsZero()
 	}
 	if held == 0 {
 		return

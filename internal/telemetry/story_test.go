@@ -344,6 +344,30 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		}, begunStory + `
 00:03:36 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost=nothing back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
 
+		{"a sink is away and holds two streams up, and again for a moment while it takes what waits", func(s stage) {
+			began := time.Now()
+			holdsUp(s, 0)
+			s.later(1)
+			s.Follow(func() map[string]time.Time { return map[string]time.Time{"pods": began} })
+			s.Queued("bus", fifo.Levels{Records: 9, Oldest: began})
+			s.later(3)
+			s.Follow(func() map[string]time.Time { return nil })
+			s.Queued("bus", fifo.Levels{})
+			s.later(90)
+		}, begunStory + `
+00:03:30 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost=nothing back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
+
+		{"a sink is away and holds two streams up, and does so for long when it is back", func(s stage) {
+			began := time.Now()
+			holdsUp(s, 0)
+			s.later(1)
+			s.Follow(func() map[string]time.Time { return map[string]time.Time{"pods": began} })
+			s.Queued("bus", fifo.Levels{Records: 9, Oldest: began})
+			s.later(90)
+		}, begunStory + `
+00:04:20 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0
+00:04:21 WARN sinks hold streams up; the API server will have forgotten what changes meanwhile: bring them back, or give them queue.full: spool sinks=bus streams=1 resource=pods historyLeft=39s`},
+
 		{"a sink is away and holds two streams up, of which none waits at its end", func(s stage) {
 			holdsUp(s, 3)
 			s.Queued("bus", fifo.Levels{})
