@@ -2,12 +2,14 @@ package telemetry
 
 import "time"
 
-// A sink that does not fail may still take fewer records than arrive. slow is how long its oldest record waits then
-// until the log is told, and longer behind an outage: what waited has as much time as that took.
+// A sink that does not fail may still take fewer records than arrive. slow is how old its oldest record is then, and
+// how long that lasts until the log is told: a record that another sink has held up is old when it comes. Behind an
+// outage, what waited has as much time as that took.
 const slow = time.Minute
 
 // behind is what the log knows of a sink that takes records too slowly.
 type behind struct {
+	late  time.Time // since when its oldest record is old; zero is not
 	since time.Time // zero is not behind
 	spool bool      // it fills
 }
@@ -16,11 +18,9 @@ type behind struct {
 // caller holds mu. A sink that fails has lines of its own, and so has one that holds streams up.
 func (t *known) tellBehind(name string, s *sinkState, now time.Time) {
 	t.tellSpool(name, s)
-	if s.State != open || !s.outage.began.IsZero() {
-		return
-	}
-	late := !s.oldest.IsZero() && now.Sub(s.oldest) >= slow && !now.Before(s.timely)
+	late := s.isLate(now)
 	switch {
+	case s.State != open || !s.outage.began.IsZero():
 	case s.behind.since.IsZero() && late && !s.holding:
 		s.behind.since = s.oldest
 		line := []any{"sink", name, "since", s.oldest.UTC().Format(time.RFC3339)}
@@ -29,6 +29,18 @@ func (t *known) tellBehind(name string, s *sinkState, now time.Time) {
 		t.Logger.Info("sink has caught up", "sink", name, "for", now.Sub(s.behind.since).Round(time.Second))
 		s.behind.since = time.Time{}
 	}
+}
+
+// isLate says whether the oldest record of a sink that does not fail has been old for a while.
+func (s *sinkState) isLate(now time.Time) bool {
+	old := !s.oldest.IsZero() && now.Sub(s.oldest) >= slow
+	switch {
+	case !old || s.State != open || !s.outage.began.IsZero() || now.Before(s.timely):
+		s.behind.late = time.Time{}
+	case s.behind.late.IsZero():
+		s.behind.late = now
+	}
+	return !s.behind.late.IsZero() && now.Sub(s.behind.late) >= slow
 }
 
 // tellSpool tells when half of a spool is used, and again only when most of that was free meanwhile.

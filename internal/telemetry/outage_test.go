@@ -122,10 +122,24 @@ func TestASinkThatIsBehindIsNamed(t *testing.T) {
 			s.later(10)
 		}, `
 00:00:00 INFO sink open sink=bus foundAfterMark=0
-00:01:00 WARN sink is behind: records come faster than it takes them sink=bus since=2000-01-01T00:00:00Z waiting=62 waitingBytes=30 spoolBytes=118
+00:02:00 WARN sink is behind: records come faster than it takes them sink=bus since=2000-01-01T00:00:00Z waiting=122 waitingBytes=30 spoolBytes=238
 00:04:11 WARN spool fills; when it is full, the sink holds its streams up: bring the sink back, or raise queue.spool sink=bus spoolBytes=500 limit=1000 waiting=253
 00:05:01 INFO sink has caught up sink=bus for=5m1s
 00:05:11 WARN spool fills; when it is full, the sink holds its streams up: bring the sink back, or raise queue.spool sink=bus spoolBytes=800 limit=1000 waiting=5`)
+	})
+}
+
+// TestASinkThatAnOldRecordComesToIsNotBehind: another sink has held it up, and it is soon written.
+func TestASinkThatAnOldRecordComesToIsNotBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		expectLog(t, func(s stage) {
+			for range 5 {
+				s.Queued("bus", fifo.Levels{Records: 1, Oldest: time.Now().Add(-time.Hour)})
+				s.later(30)
+				s.Queued("bus", fifo.Levels{})
+				s.later(1)
+			}
+		}, "")
 	})
 }
 
