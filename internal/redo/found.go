@@ -33,6 +33,9 @@ func (f *foundIDs) add(text string, id *change.ID) {
 	f.uids[id.UID] = struct{}{}
 }
 
+// frame takes the id of a snapshot's frame, without which what was found would mean something else.
+func (f *foundIDs) frame(text string) { f.ids = append(f.ids, text) }
+
 // wrote takes what was written next. Of an object the newest record counts, and each delete of what was found.
 func (f *foundIDs) wrote(id *change.ID) {
 	object := foundObject{id.Resource, id.Key}

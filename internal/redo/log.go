@@ -36,7 +36,9 @@ func NewLog(streams []change.Stream, shuffled bool) Log {
 // Know makes what was read of the log what the set knows.
 func (l *Log) Know(r *Reading) {
 	again := r.spooled.again()
-	r.tails.await(r.framed)
+	for _, frame := range r.tails.await(r.frames) {
+		r.found.frame(frame)
+	}
 	l.tails, l.again, l.found = r.tails, again, r.found
 }
 

@@ -54,13 +54,22 @@ func (s *saved) Lookup(_ string, key change.Key) (change.Entry, bool, error) {
 // logOf is what a log leaves that holds the records behind the mark.
 func logOf(t *testing.T, state State, records ...*change.Record) *Log {
 	t.Helper()
+	var ids []string
+	for _, rec := range records {
+		ids = append(ids, rec.ID(clusterUID).String())
+	}
+	return logOfIDs(t, state, ids...)
+}
+
+func logOfIDs(t *testing.T, state State, ids ...string) *Log {
+	t.Helper()
 	l := NewLog([]change.Stream{pods()}, false)
 	reader := Reader{Ledger: Ledger{State: state}, ClusterUID: clusterUID, Foreign: func(id change.ID) (bool, error) {
 		return !change.SameCluster(id.Cluster, clusterUID), nil
 	}}
 	reading := reader.Read(l.Present(), nil)
-	for _, rec := range records {
-		reading.Take(rec.ID(clusterUID).String())
+	for _, id := range ids {
+		reading.Take(id)
 	}
 	if err := reading.Err(); err != nil {
 		t.Fatal(err)

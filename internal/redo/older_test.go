@@ -98,3 +98,41 @@ func TestI11ADeleteOfWhatTheStateDoesNotHaveIsNotSaved(t *testing.T) {
 		t.Error("the delete is told twice")
 	}
 }
+
+// TestI11WhatAnUnseenDeletePassedOverIsNotToldBehindIt: a stream was compared behind a gap though the server remembers
+// everything, and an object was gone. To an older state the watch brings the states of it that the sink was not told,
+// and the delete. What comes behind the gap is another matter: an object can enter a selection again. A mark that goes
+// on carries what tells that.
+func TestI11WhatAnUnseenDeletePassedOverIsNotToldBehindIt(t *testing.T) {
+	frame := func(op change.Op) *change.Record {
+		rec := found(update(pods(), "", 20), op, change.Stale, "20")
+		rec.Key, rec.UID = change.Key{}, ""
+		return rec
+	}
+	gone := found(update(pods(), "a", 5), change.Deleted, change.Stale, "20")
+	gone.FinalStateUnknown = true
+	old := update(pods(), "a", 5)
+	kept := map[change.Key]change.Entry{old.Key: {Key: old.Key, UID: old.UID, ResourceVersion: "5"}}
+	before := &saved{position: change.Position{ResourceVersion: "3"}}
+	knowing := &saved{position: change.Position{ResourceVersion: "5", Complete: true}, objects: kept}
+	ofLog := logOf(t, before, old, frame(change.Gap), frame(change.SnapshotBegin), gone)
+	ofState := logOf(t, knowing, frame(change.Gap), frame(change.SnapshotBegin), gone)
+	carried := func(l *Log, state State) *Log {
+		ids, _ := l.Remaining()
+		return logOfIDs(t, state, ids...)
+	}
+	for what, l := range map[string]*Log{
+		"the log": ofLog, "the state": ofState, "a mark": carried(ofLog, before), "a mark behind the state": carried(ofState, knowing),
+	} {
+		deleted := update(pods(), "a", 15)
+		deleted.Op = change.Deleted
+		for _, rec := range []*change.Record{update(pods(), "a", 8), deleted} {
+			if taken, _ := l.Take(rec, &Taking{ClusterUID: clusterUID}); !taken {
+				t.Errorf("%s has the object: %s at %s is told behind the delete", what, rec.Op, rec.ResourceVersion)
+			}
+		}
+		if taken, _ := l.Take(update(pods(), "a", 21), &Taking{ClusterUID: clusterUID}); taken || !l.Empty() {
+			t.Errorf("%s has the object: it is not told again behind the gap", what)
+		}
+	}
+}

@@ -44,14 +44,14 @@ type Reading struct {
 	streams []*change.Stream
 	spooled *spooledIDs
 	tails   tails
-	framed  map[string]string // by stream: the highest version of a snapshot
+	frames  frames
 	found   foundIDs
 	err     error // the first; nothing counts then
 }
 
 // Read begins a reading. The spooled are the first records on disk, which are saved and come again all the same.
 func (r *Reader) Read(streams []*change.Stream, spooled []*change.Record) *Reading {
-	return &Reading{reader: r, streams: streams, spooled: newSpooledIDs(spooled, r.ClusterUID), tails: tails{}, framed: map[string]string{}}
+	return &Reading{reader: r, streams: streams, spooled: newSpooledIDs(spooled, r.ClusterUID), tails: tails{}, frames: frames{}}
 }
 
 // Err is what kept ids from being read.
@@ -67,8 +67,8 @@ func (r *Reading) Take(text string) {
 	if err == nil && stream != nil {
 		err = r.fold(text, id, stream)
 	}
-	if r.err = err; err == nil && stream != nil && id.Op == change.SnapshotBegin {
-		r.framed[stream.String()] = newer(r.framed[stream.String()], id.ResourceVersion)
+	if r.err = err; err == nil && stream != nil {
+		r.frames.note(text, id, stream)
 	}
 }
 
@@ -89,9 +89,29 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	}
 	r.found.add(text, &id)
 	t := r.tails.of(stream.String())
-	t.add(id)
+	if err := r.add(t, id, stream); err != nil {
+		return fmt.Errorf("find %s in the saved state: %w", id, err)
+	}
 	if delete(t.corrections, id.Key); correction { // what the log has behind a correction comes again, or is saved
 		t.corrections[id.Key] = struct{}{}
+	}
+	return nil
+}
+
+// add adds the id to the stream's tail. A delete that has the version of the object before it is one that no watch saw.
+// So is one of which the inventory has something newer: it is that of records which come from disk.
+func (r *Reading) add(t *tail, id change.ID, stream *change.Stream) error {
+	before := t.latest[id.Key]
+	if id.Op == change.Deleted && before.uid != id.UID {
+		entry, _, err := r.reader.State.Lookup(stream.String(), id.Key)
+		if err != nil {
+			return err
+		}
+		before = latest{version: entry.ResourceVersion, uid: entry.UID}
+	}
+	t.add(id)
+	if id.Op == change.Deleted && before.uid == id.UID && change.CompareVersions(before.version, id.ResourceVersion) >= 0 {
+		t.unseen[id.UID] = struct{}{}
 	}
 	return nil
 }

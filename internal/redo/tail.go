@@ -1,11 +1,16 @@
 package redo
 
-import "github.com/kubecdc/kubecdc/internal/change"
+import (
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
 
 // tail is one stream's part.
 type tail struct {
 	ids     map[change.ID]struct{}
 	deletes map[string]string           // by uid: the resourceVersion
+	unseen  map[string]struct{}         // of these, the uids of those that no watch saw
 	objects map[change.Key]change.Entry // what the records leave in existence
 	latest  map[change.Key]latest       // what is known of the order of an object's records
 	newest  string                      // the highest resourceVersion of the ids
@@ -29,7 +34,7 @@ type tails map[string]*tail
 func (all tails) of(stream string) *tail {
 	if all[stream] == nil {
 		all[stream] = &tail{
-			ids: map[change.ID]struct{}{}, deletes: map[string]string{},
+			ids: map[change.ID]struct{}{}, deletes: map[string]string{}, unseen: map[string]struct{}{},
 			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{}, corrections: map[change.Key]struct{}{},
 			sinkOnly: newSinkOnly(),
 		}
@@ -63,12 +68,27 @@ func (all tails) settle(id change.ID, stream *change.Stream) bool {
 
 // await makes tails that have told of deletes wait for the versions of the snapshots. One that no watch saw has the
 // version of the state before it: the watch may bring it, up to the snapshot's version, where the state is older (I11).
-func (all tails) await(snapshots map[string]string) {
+// Behind a gap it may bring more states of the object before that, which the sink was not told. It returns the ids of
+// the frames that say so: they are not saved either.
+func (all tails) await(frames frames) (ids []string) {
 	for stream, t := range all {
 		if len(t.deletes) > 0 {
-			t.newest = newer(t.newest, snapshots[stream])
+			ids = append(ids, t.await(frames[stream])...)
 		}
 	}
+	return ids
+}
+
+func (t *tail) await(frames framed) (ids []string) {
+	t.newest = newer(t.newest, frames.begin.version)
+	if ids = append(ids, frames.begin.text); len(t.unseen) > 0 {
+		t.newest = newer(t.newest, frames.gap.version)
+		ids = append(ids, frames.gap.text)
+	}
+	for uid := range t.unseen {
+		t.deletes[uid] = newer(t.deletes[uid], frames.gap.version)
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 }
 
 // endsHere says whether the delete is of an object of which the tail has told, and the inventory does not know. That it
@@ -149,6 +169,7 @@ func (t *tail) add(id change.ID) {
 		t.gone(id)
 	case id.Op.OfObject():
 		delete(t.deletes, id.UID) // it came back: an object can leave a selection and enter it again
+		delete(t.unseen, id.UID)
 		t.objects[id.Key] = change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion}
 	}
 	t.newest = newer(t.newest, id.ResourceVersion)
