@@ -79,7 +79,7 @@ func (s *apiServer) restart(clean bool) {
 // begin starts a new timeline: an etcd that was restored, or another cluster. An etcd that has overtaken the exporter's
 // positions before it knows cannot be told from the old one, so nothing changes before that.
 func (s *apiServer) begin() {
-	s.hold[pods], s.hold[events] = true, true
+	s.hold[pods], s.hold[events], s.world.kept = true, true, nil // what begins does not lag
 	clear(s.asked)
 	clear(s.watched)
 	s.deaf = 0

@@ -177,7 +177,7 @@ func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 		exact = true // it is found beside the watch
 	}
 	switch {
-	case (rec.Op == change.Deleted || full) && g.hasDelete(rec.UID):
+	case (rec.Op == change.Deleted || full) && g.hasDelete(rec.UID), g.toldAhead(rec):
 		return true
 	case exact && g.hasNewer(rec, rec.Snapshot.ResourceVersion), rec.Snapshot == nil && g.hasNewer(rec, rec.ResourceVersion):
 		return true // behind that it would be false

@@ -83,6 +83,9 @@ func (l *life) stepLocked(kind string) error {
 		return errDead
 	}
 	l.counts[kind]++
+	if kind == "disk" && l.spec.Keep > 0 && l.counts[kind] >= l.spec.Keep {
+		l.world.keep(l)
+	}
 	if l.spec.End == kind && l.counts[kind] == l.spec.At {
 		l.dieLocked(fmt.Sprintf("crash at %s step %d", kind, l.spec.At))
 		return errDead

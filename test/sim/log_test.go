@@ -28,6 +28,7 @@ type sinkLog struct {
 	name       string
 	partitions [][]message
 	arrived    int
+	ahead      int             // so many had arrived when the state was put back to an earlier one; 0 where it never was
 	lostIDs    map[string]bool // were durable, and are no more
 	rejects    bool            // takes no message that is too large
 	last       lastWords
@@ -98,6 +99,18 @@ func (g *sinkLog) hasNewer(rec *change.Record, version string) bool {
 		}
 	}
 	return false
+}
+
+// toldAhead says whether the log had the record's very state of the object from a full snapshot, or the object's
+// delete, when the saved state was put back to before that: then the record comes, and the sink knows as much or more
+// (I11). Of an object that is gone nothing else is to come, since its uid does not come back. Where the state never was
+// put back, nothing was told ahead.
+func (g *sinkLog) toldAhead(rec *change.Record) bool {
+	object := fmt.Sprintf("/%s/%s/%s/%s/", rec.Stream.Resource.Name, rec.Key.Namespace, rec.Key.Name, rec.UID)
+	return rec.Op.OfObject() && slices.ContainsFunc(g.all(), func(m message) bool {
+		given := strings.Contains(m.id, object+rec.ResourceVersion+"/sync/") || m.op == "deleted" && strings.Contains(m.id, object)
+		return given && m.seq <= g.ahead
+	})
 }
 
 // hasSuccessor says whether the log holds a newer object of the same name than the record's.

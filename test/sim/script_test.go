@@ -36,6 +36,8 @@ type lifeSpec struct {
 	Pods    string // the namespaces of which they are configured; "" is all, "-" is none
 	Events  string
 	Strict  bool   // the rules leave the salt of objects out
+	Keep    int    // the number of the step of the disk from which on a copy of what is saved is put aside; 0 is none
+	Back    bool   // it begins with what was put aside, not with what was saved last
 	End     string // "stop", or the kind of step at which it crashes: "api", "sink", "disk", "now"
 	At      int    // the number of that step
 	Actions []action
@@ -81,6 +83,12 @@ func (s script) String() string {
 		}
 		if l.Strict {
 			fmt.Fprint(&b, " rules=strict")
+		}
+		if l.Keep > 0 {
+			fmt.Fprintf(&b, " keep=%d", l.Keep)
+		}
+		if l.Back {
+			fmt.Fprint(&b, " state=kept")
 		}
 		fmt.Fprintln(&b)
 		for _, a := range l.Actions {
@@ -129,7 +137,10 @@ func parse(text string) (script, error) {
 				_, err = fmt.Sscanf(streams, "%s events=%s", &l.Pods, &l.Events)
 				l.Pods, l.Events = strings.TrimPrefix(l.Pods, "*"), strings.TrimPrefix(l.Events, "*")
 			}
-			l.Strict = strings.HasSuffix(line, " rules=strict")
+			if _, keep, found := strings.Cut(line, " keep="); found && err == nil {
+				_, err = fmt.Sscanf(keep, "%d", &l.Keep)
+			}
+			l.Strict, l.Back = strings.Contains(line, " rules=strict"), strings.HasSuffix(line, " state=kept")
 			s.Lives = append(s.Lives, l)
 		case len(s.Lives) == 0:
 			err = fmt.Errorf("an action before the first life")
@@ -193,6 +204,9 @@ func generate(seed uint64) script {
 		}
 	}
 	s.Odd = generator{Rand: rand.New(rand.NewPCG(seed, 4000))}.chance(15)
+	if back := (generator{Rand: rand.New(rand.NewPCG(seed, 12_000))}); back.chance(*backFlag) && !s.changes(pods) && !s.changes(events) {
+		back.putBack(&s)
+	}
 	return s
 }
 

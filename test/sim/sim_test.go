@@ -21,6 +21,7 @@ var (
 	firstFlag   = flag.Uint64("first", 1, "the first seed to play")
 	wildFlag    = flag.Int("wild", 10, "in how many percent of the worlds disasters happen: another cluster, a restored etcd, a log that loses records")
 	changesFlag = flag.String("changes", changes, "which changes of the configuration there are between lives: none, those of streams, or those of namespaces as well")
+	backFlag    = flag.Int("back", 40, "in how many percent of the worlds the state is put back to an earlier one")
 	timesFlag   = flag.Int("times", 1, "how often -seed is played: what the goroutines do is not all the seed's")
 )
 
@@ -45,7 +46,7 @@ func play(t *testing.T, s script, always bool) (report string) {
 	return report
 }
 
-// TestSimulation plays seeds, and judges I1 to I8 in each.
+// TestSimulation plays seeds, and judges I1 to I9 and I11 in each.
 func TestSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		for range *timesFlag {

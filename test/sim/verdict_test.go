@@ -301,6 +301,9 @@ func (v *verdict) owed(t *told) bool {
 	if !v.judge.world.life.spec.covers(t.resource, t.key) && !v.paid(t) {
 		return true // it would come when the object is configured again
 	}
+	if v.cutOff(t) {
+		return true // the state was put back to before the absence, and nobody owes anything
+	}
 	return slices.ContainsFunc(v.frames, func(end told) bool {
 		if end.op != "snapshot.end" || !slices.Contains([]string{"newsink", "lost", "absent"}, end.reason) {
 			return false
@@ -310,6 +313,22 @@ func (v *verdict) owed(t *told) bool {
 		}
 		return began(end.snapshot) >= began(t.snapshot)
 	})
+}
+
+// cutOff says whether the record belongs to a return of the sink after an absence that was under way, and has no end,
+// since the state was put back meanwhile. Where it never was, there is none.
+func (v *verdict) cutOff(t *told) bool {
+	begin := math.MaxInt
+	for _, f := range v.frames {
+		switch {
+		case f.reason != "absent" || f.order > v.log.ahead:
+		case f.op == "snapshot.end":
+			begin = math.MaxInt
+		default:
+			begin = min(begin, f.order)
+		}
+	}
+	return begin < t.order && t.order <= v.log.ahead
 }
 
 // paid says whether the sink had any full snapshot before the record.

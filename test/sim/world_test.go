@@ -26,7 +26,8 @@ type world struct {
 	logs       map[string]*sinkLog
 	disk       *vfs.MemFS // what the next life finds
 	life       *life
-	previous   *life // the last that opened the state and has ended
+	previous   *life      // the last that opened the state and has ended
+	kept       *keptState // nil is none
 	steps      []step
 	violations []string
 	began      time.Time
@@ -93,7 +94,11 @@ func (w *world) run() []string {
 
 // play runs one life. A life that ends early leaves the rest of its actions to happen while nobody looks.
 func (w *world) play(i int, spec lifeSpec) {
+	if spec.Back {
+		w.putBack()
+	}
 	l := newLife(w, i, spec)
+	l.expectTails()
 	w.life = l
 	last := i == len(w.script.Lives)-1
 	for _, g := range w.logs {
@@ -328,7 +333,7 @@ func (w *world) truncate(g *sinkLog, n int) {
 	for g.reaches(w.judge.marks[g.name]) && len(g.all()) > 0 {
 		g.truncate(1)
 	}
-	w.life.truncated = true
+	w.life.truncated, w.kept = true, nil // the log grows over the older mark
 }
 
 // report is what a person needs to see what went wrong.
