@@ -23,8 +23,8 @@ type Config struct {
 	Meet func(uid string) error
 	// Images, where set, is what each record's Before comes from; the records' objects are kept then. nil keeps none.
 	Images Images
-	// Shape, where set, decides what of each record goes on: it may replace its Object and mark it as filtered. One
-	// goroutine at a time calls it.
+	// Shape, where set, decides what of each record goes on: it may mark it as filtered, and replace its Object, which
+	// otherwise it leaves as it is. It keeps nothing of that. One goroutine at a time calls it.
 	Shape func(rec *change.Record)
 	// Keep says what is left in each object although it is cut by default.
 	Keep     Keep

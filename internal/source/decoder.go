@@ -91,6 +91,8 @@ func (d *decoder) push(f *frame.Frame) error {
 		return err
 	}
 	rec := s.record(opOf(f.Type), &f.Object)
+	d.lend(&rec)
+	defer d.repay()
 	fresh, err := s.cursor.admit(&rec, s.isDelivered)
 	if errors.Is(err, errSameVersion) {
 		err = s.versions.unordered("%s at %.40q: %v", rec.Key, rec.ResourceVersion, err)

@@ -128,7 +128,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	}
 	s.Observer.Watching(s.stream, from)
 	asked := s.standing.version
-	d := &decoder{ctx: run, stream: s, body: body, frames: frame.NewReader(body, s.collection.options()), number: s.turns.opened(), began: time.Now()}
+	d := &decoder{ctx: run, stream: s, body: body, frames: s.framesOf(body), number: s.turns.opened(), began: time.Now()}
 	s.schedule.letRead(run)
 	d.ended = func(frames int, orderly bool, took time.Duration) {
 		stop()
@@ -136,6 +136,13 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &observedDecoder{decoder: d, ctx: ctx, stream: s}, reporter), nil
+}
+
+// framesOf are the frames of a watch. Their objects are lent where there are rules.
+func (s *Stream) framesOf(body io.Reader) *frame.Reader {
+	options := s.collection.options()
+	options.Lend = s.Shape != nil
+	return frame.NewReader(body, options)
 }
 
 // observedDecoder is a decoder that notes what went wrong before the Reflector handles it.

@@ -42,6 +42,7 @@ type recorder struct {
 	shape   func(*change.Record)    // nil is none
 	drained func()                  // nil is none
 	told    []string                // of each object's record, what lines do not say
+	records []*change.Record        // of objects
 }
 
 // meet is Config.Meet.
@@ -126,6 +127,7 @@ func (r *recorder) look(rec *change.Record) {
 		text += " last"
 	}
 	r.told = append(r.told, text)
+	r.records = append(r.records, rec)
 }
 
 // versionOf is the resourceVersion in an object of the scripted server.

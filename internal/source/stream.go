@@ -48,6 +48,7 @@ type Stream struct {
 	cursor cursor
 	heard  time.Time // when the last record in line was read; zero in a life that had none yet
 	begun  int64     // when the newest run began, in ms since 1970: each has its own
+	loan   loan      // of the frame that is going in line
 	recent recent    // what was told while a snapshot is read
 	beside *reading  // nil while none is
 }
@@ -84,6 +85,7 @@ func (s *Stream) shape(rec *change.Record) error {
 	}
 	if s.Shape != nil {
 		s.Shape(rec)
+		s.loan.shaped(rec)
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ type metadata struct {
 type scanner struct {
 	opts  Options
 	slab  slab.Slab
+	lent  []byte // to the object before, and to the next one
 	marks marks
 	slow  int // how often the fast scan was unsure
 }
@@ -130,6 +131,9 @@ func (s *scanner) object(data, front []byte) (Object, error) {
 	}
 	o := Object{JSON: s.splice(data, front)}
 	t := texts{data: data, out: o.JSON, shift: len(front) - m.self.start, cuts: m.cuts}
+	if s.opts.Lend {
+		t.own = &s.slab
+	}
 	o.Namespace = t.text(m.meta.namespace)
 	o.Name = t.text(m.meta.name)
 	o.UID = t.text(m.meta.uid)
@@ -165,7 +169,7 @@ func (s *scanner) splice(data, front []byte) []byte {
 	for _, cut := range m.cuts {
 		size -= cut.end - cut.start
 	}
-	out := s.slab.Take(size)
+	out := s.room(size)
 	n, from := 0, m.self.start
 	if len(front) > 0 {
 		n = copy(out, "{")
@@ -180,17 +184,31 @@ func (s *scanner) splice(data, front []byte) []byte {
 	return out
 }
 
+// room is memory for an object of so many bytes.
+func (s *scanner) room(size int) []byte {
+	switch {
+	case !s.opts.Lend:
+		return s.slab.Take(size)
+	case size > keepWindow: // few are
+		return make([]byte, size)
+	case size > cap(s.lent):
+		s.lent = make([]byte, min(2*size, keepWindow))
+	}
+	return s.lent[:size:size]
+}
+
 // texts reads strings of an object that was copied from data to out: data[i] became out[i+shift], but for the cuts
 // before it. The first error stays.
 type texts struct {
 	data, out []byte
 	shift     int
 	cuts      []span
+	own       *slab.Slab // of the strings; nil where they share that of out
 	err       error
 }
 
 // text returns the string at place. Without escapes it is the same bytes in out: these are never written again, which
-// is what a string asks for.
+// is what a string asks for. Of an object that is lent it is a copy.
 func (t *texts) text(place span) string {
 	value := place.in(t.data)
 	switch {
@@ -208,7 +226,11 @@ func (t *texts) text(place span) string {
 			at -= cut.end - cut.start
 		}
 	}
-	return unsafe.String(&t.out[at], len(value)-len(`""`))
+	text := t.out[at : at+len(value)-len(`""`)]
+	if t.own != nil {
+		text = append(t.own.Take(len(text))[:0], text...)
+	}
+	return unsafe.String(&text[0], len(text))
 }
 
 func (t *texts) decode(place span) (s string) {

@@ -38,6 +38,11 @@ func (r *Reader) Next() (Frame, error) {
 	return f, nil
 }
 
+// Keep copies the JSON of an object, for as long as somebody needs it.
+func (r *Reader) Keep(object []byte) []byte {
+	return append(r.scanner.slab.Take(len(object))[:0], object...)
+}
+
 func (r *Reader) next() (Frame, error) {
 	for {
 		n, err := r.line()
