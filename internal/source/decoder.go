@@ -105,6 +105,22 @@ func (d *decoder) push(f *frame.Frame) error {
 	return err
 }
 
+// lend notes that the record's object is lent, where the stream's are. The record is read by then.
+func (d *decoder) lend(rec *change.Record) {
+	if d.stream.Shape != nil {
+		d.stream.loan = loan{rec.Object, d.frames}
+	}
+}
+
+// repay is before the next frame is read: nothing may have the lent object any more.
+func (d *decoder) repay() {
+	s := d.stream
+	if s.Shape != nil {
+		s.loan = loan{}
+		s.cursor.seen.settle()
+	}
+}
+
 // tell puts a record of the watch in line, beside a snapshot that may be read.
 func (s *Stream) tell(ctx context.Context, rec *change.Record) error {
 	if s.beside == nil {

@@ -85,8 +85,8 @@ type Options struct {
 	// Kind and APIVersion are put in front of an item of a list that has none, as the items of built-in types, so that
 	// an object looks the same from list and watch. A watch always has them.
 	Kind, APIVersion string
-	// Lend leaves the JSON of a watch's objects in memory that the next frame is read into. It is for who makes others of
-	// them; what is to last goes through Reader.Keep. Names last in any case.
+	// Lend leaves the JSON of a watch's objects in memory that the next frame is read into. It is for who makes other
+	// objects of them; what is to last goes through Reader.Keep. Names last in any case.
 	Lend bool
 	// MaxBytes is the longest frame, or item of a list, that is read; 0 is 64 MiB. API servers write up to 9.4 MB. Of
 	// what is longer, the names are looked for in so much of it.
