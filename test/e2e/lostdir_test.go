@@ -50,7 +50,7 @@ func (r *rig) loseDirectories() {
 		return r.exporter.metric(t, "kubecdc_state_log_lag_seconds") < 1 && r.exporter.statuses(t).State.Log != nil
 	})
 	random := rand.New(rand.NewPCG(seed(t), 5000))
-	times := kills(t, 8, 3)
+	times := kills(t, 5, 3)
 	for i := range times {
 		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+1)
 		select {
