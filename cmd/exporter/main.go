@@ -46,7 +46,7 @@ once, in order, and never silently lost.`,
 		return usage.Errorf("%w: %ssee %s --help", err, nearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newVerifyCommand(), newTailCommand(),
-		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newVersionCommand(), newManCommand())
+		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newSchemaCommand(), newVersionCommand(), newManCommand())
 	onlyCommands(root)
 	root.SetGlobalNormalizationFunc(formerName)
 	return root

@@ -1,16 +1,9 @@
-// Package openapi tells from the schemas that an API server publishes whether the objects of a resource can have what a
-// path names. It knows no clock, no goroutine and no I/O.
-//
-// Decisions:
-//
-//   - Of a schema only what leads to a field is read. What a schema leaves open, an object may have.
-//   - The library of Kubernetes for these documents decodes all of each into Go types, and needs as much memory as the
-//     rest of the exporter.
 package openapi
 
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/transform"
@@ -21,19 +14,22 @@ type Document struct {
 	schemas map[string]*schema
 }
 
-// schema is what leads to the fields of an object or of a part of one.
+// schema is what leads to the fields of an object or of a part of one, and says what they are.
 type schema struct {
-	Ref        string             `json:"$ref"`
-	All        []*schema          `json:"allOf"`
-	Any        []*schema          `json:"anyOf"`
-	One        []*schema          `json:"oneOf"`
-	Type       string             `json:"type"`
-	Properties map[string]*schema `json:"properties"`
-	Additional json.RawMessage    `json:"additionalProperties"`
-	Items      *schema            `json:"items"`
-	Open       bool               `json:"x-kubernetes-preserve-unknown-fields"`
-	Embedded   bool               `json:"x-kubernetes-embedded-resource"`
-	Kinds      []kind             `json:"x-kubernetes-group-version-kind"`
+	Ref         string             `json:"$ref"`
+	All         []*schema          `json:"allOf"`
+	Any         []*schema          `json:"anyOf"`
+	One         []*schema          `json:"oneOf"`
+	Type        string             `json:"type"`
+	Format      string             `json:"format"`
+	Nullable    bool               `json:"nullable"`
+	Properties  map[string]*schema `json:"properties"`
+	Additional  json.RawMessage    `json:"additionalProperties"`
+	Items       *schema            `json:"items"`
+	Open        bool               `json:"x-kubernetes-preserve-unknown-fields"`
+	Embedded    bool               `json:"x-kubernetes-embedded-resource"`
+	IntOrString bool               `json:"x-kubernetes-int-or-string"`
+	Kinds       []kind             `json:"x-kubernetes-group-version-kind"`
 }
 
 type kind struct{ Group, Version, Kind string }
@@ -53,14 +49,21 @@ func Parse(text []byte) (*Document, error) {
 
 // Has says whether an object of the kind can have what the steps lead to, and whether the document knows the kind.
 func (d *Document) Has(group, version, kindName string, steps []transform.Step) (has, known bool) {
-	for _, s := range d.schemas {
-		for _, k := range s.Kinds {
-			if k == (kind{group, version, kindName}) {
-				return d.leads(s, steps), true
-			}
+	name := d.of(kind{group, version, kindName})
+	if name == "" {
+		return false, false
+	}
+	return d.leads(d.schemas[name], steps), true
+}
+
+// of is the name of the kind's schema, "" where there is none. Of several it is the first.
+func (d *Document) of(k kind) (name string) {
+	for at, s := range d.schemas {
+		if s != nil && slices.Contains(s.Kinds, k) && (name == "" || at < name) {
+			name = at
 		}
 	}
-	return false, false
+	return name
 }
 
 // leads says whether the steps lead to anything from a part of an object.
@@ -91,10 +94,13 @@ func (d *Document) open(s *schema) bool {
 func (d *Document) parts(s *schema) []*schema {
 	var parts []*schema
 	if s.Ref != "" {
-		parts = append(parts, d.schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")])
+		parts = append(parts, d.schemas[target(s)])
 	}
 	return append(append(append(parts, s.All...), s.Any...), s.One...)
 }
+
+// target is the name of the schema that a schema refers to.
+func target(s *schema) string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
 
 // follow is where one step leads; nil is where anything may be.
 func (d *Document) follow(s *schema, step transform.Step) (next []*schema) {
@@ -112,9 +118,14 @@ func (d *Document) follow(s *schema, step transform.Step) (next []*schema) {
 	if element := step.Field == "" && !step.Any; element || len(s.Additional) == 0 || string(s.Additional) == "false" {
 		return next
 	}
-	additional := new(schema)
-	if json.Unmarshal(s.Additional, additional) != nil {
-		additional = nil // true: anything
+	return append(next, s.additional())
+}
+
+// additional is what the values of a map are, nil where they may be anything.
+func (s *schema) additional() *schema {
+	var additional *schema
+	if json.Unmarshal(s.Additional, &additional) != nil { // true
+		return nil
 	}
-	return append(next, additional)
+	return additional
 }

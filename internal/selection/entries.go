@@ -124,6 +124,34 @@ func TodayOf(s *Selected, key []byte, sinks ...transform.Rules) (*shape.Today, e
 	return shape.NewTodayOf(entries, key, sinks...)
 }
 
+// CommonRules are the cuts and hashes that all objects of the streams go through, and whether they have managedFields.
+func CommonRules(streams []Selected) (common transform.Rules, managedFields bool) {
+	first := true
+	for i := range streams {
+		for _, configured := range streams[i].Entries() {
+			managedFields = managedFields || KeepOf(configured).ManagedFields
+			rules := rulesOf(streams[i].Stream.Resource, configured)
+			if first {
+				common, first = rules, false
+				continue
+			}
+			if common.Drop, common.Redact = inBoth(common.Drop, rules.Drop), inBoth(common.Redact, rules.Redact); !slices.Equal(common.Keep, rules.Keep) {
+				common.Keep = nil
+			}
+		}
+	}
+	return common, managedFields
+}
+
+func inBoth(a, b []string) (both []string) {
+	for _, path := range a {
+		if slices.Contains(b, path) {
+			both = append(both, path)
+		}
+	}
+	return both
+}
+
 // wholeRules are those of the entry, with what is cut while its objects are read.
 func wholeRules(resource change.Resource, configured *config.Resource) transform.Rules {
 	rules, keep := rulesOf(resource, configured), KeepOf(configured)

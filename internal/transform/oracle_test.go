@@ -23,7 +23,7 @@ type plain struct {
 func newPlain(t *Transform, rules Rules) *plain {
 	kept := rules.Keep
 	if len(kept) > 0 {
-		kept = append(identity(), kept...)
+		kept = append(Identity(), kept...)
 	}
 	return &plain{drop: plainPaths(rules.Drop), keep: plainPaths(kept), redact: plainPaths(rules.Redact), env: rules.Env, key: t.key, again: t.again}
 }

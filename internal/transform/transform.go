@@ -71,7 +71,7 @@ func New(rules Rules, key []byte) (*Transform, error) {
 	t := &Transform{paths: &node{}, key: key}
 	kept := rules.Keep
 	if len(kept) > 0 {
-		kept = append(identity(), kept...)
+		kept = append(Identity(), kept...)
 	}
 	if err := t.paths.add(drop, "drop", rules.Drop); err != nil {
 		return nil, err
@@ -92,8 +92,8 @@ func New(rules Rules, key []byte) (*Transform, error) {
 	return t, nil
 }
 
-// identity is what an object always keeps.
-func identity() []string {
+// Identity is what an object always keeps.
+func Identity() []string {
 	return []string{".apiVersion", ".kind", ".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.resourceVersion"}
 }
 

@@ -36,7 +36,8 @@ func arrows() map[string][]string {
 		"internal/slab":             {},
 		"internal/transform":        {"internal/scan", "internal/slab"},
 		"internal/filter":           {"internal/change", "internal/scan"},
-		"internal/openapi":          {"internal/transform"},
+		"internal/typed":            {"internal/scan", "internal/transform"},
+		"internal/openapi":          {"internal/transform", "internal/typed"},
 		"internal/shape":            {"internal/change", "internal/filter", "internal/scan", "internal/transform"},
 		"internal/disk":             {},
 		"internal/checkpoint":       {"internal/change", "internal/disk", "internal/fifo", "internal/sink"},
@@ -66,7 +67,7 @@ func arrows() map[string][]string {
 			"internal/change", "internal/checkpoint", "internal/config", "internal/console", "internal/control", "internal/deadletter",
 			"internal/decode", "internal/delivery", "internal/encode", "internal/disk", "internal/fifo", "internal/line", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
 			"internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats", "internal/sink/nats/embedded",
-			"internal/source", "internal/statelog", "internal/telemetry", "internal/transform", "internal/usage", "internal/verify",
+			"internal/source", "internal/statelog", "internal/telemetry", "internal/transform", "internal/typed", "internal/usage", "internal/verify",
 		},
 		"cmd/exporter": {
 			"internal/app", "internal/change", "internal/config", "internal/console", "internal/control", "internal/deadletter",
@@ -98,7 +99,7 @@ func brands() map[string][]string {
 
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
-	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/openapi", "internal/scan", "internal/slab", "internal/transform",
+	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/openapi", "internal/scan", "internal/slab", "internal/transform", "internal/typed",
 		"internal/sink/kafka/batch", "internal/usage"}
 }
 

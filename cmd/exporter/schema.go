@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+func newSchemaCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Show what type the objects of a resource are",
+		Long: `schema makes schemas of what the API server publishes of its resources, custom ones too: as Avro, and as JSON Schema.
+With a configuration, what its rules drop is not in them, and what they redact is a string.`,
+		Example: `  exporter schema show deployments.apps
+  exporter schema export schemas --resources "*"`,
+	}
+	onlyCommands(cmd)
+	cmd.AddCommand(newSchemaShowCommand(), newSchemaExportCommand())
+	return cmd
+}
+
+// describer is what the flags of exporter schema say.
+type describer struct {
+	flags
+	resources []string
+	sink, as  string
+}
+
+func (d *describer) register(cmd *cobra.Command, usual string) {
+	set := cmd.Flags()
+	set.StringVarP(&d.file, "config", "f", "", "configuration file (YAML) whose rules count (default: none)")
+	d.registerAccess(set, "kubeconfig file")
+	set.StringVar(&d.sink, "sink", "", "name of a configured sink, whose rules count, too")
+	set.StringVar(&d.as, "as", usual, app.SchemaAvro+" or "+app.SchemaJSON)
+}
+
+func newSchemaShowCommand() *cobra.Command {
+	d := new(describer)
+	cmd := &cobra.Command{
+		Use:   "show RESOURCE",
+		Short: "Print the schema of one resource",
+		Example: `  exporter schema show pods
+  exporter schema show certificates.cert-manager.io --as jsonschema
+  exporter schema show secrets -f config.yaml --sink lake`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage.Errorf("want one RESOURCE, have %d: see %s --help", len(args), cmd.CommandPath())
+			}
+			if err := config.CheckResource(args[0]); err != nil {
+				return usage.Wrap(err)
+			}
+			d.resources = args
+			o, err := d.options()
+			if err != nil {
+				return err
+			}
+			return app.ShowSchema(cmd.Context(), o, stdout(cmd))
+		},
+	}
+	d.register(cmd, app.SchemaAvro)
+	return cmd
+}
+
+func newSchemaExportCommand() *cobra.Command {
+	d := new(describer)
+	cmd := &cobra.Command{
+		Use:   "export DIR",
+		Short: "Write the schemas of resources into files of a directory",
+		Long: `export writes a file for each resource: RESOURCE.GROUP.json with a JSON Schema, or RESOURCE.GROUP.avsc with --as avro.
+The directory is created if it is missing. Without --resources, all resources of the configuration are written, and
+without one all that the API server serves, except Secrets.`,
+		Example: `  exporter schema export schemas -f config.yaml
+  exporter schema export schemas --resources pods,deployments.apps --as avro`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage.Errorf("want one DIR, have %d: see %s --help", len(args), cmd.CommandPath())
+			}
+			o, err := d.options()
+			if err != nil {
+				return err
+			}
+			files, err := app.ExportSchemas(cmd.Context(), o, args[0])
+			for _, file := range files {
+				fmt.Fprintln(stdout(cmd), file)
+			}
+			return err
+		},
+	}
+	d.register(cmd, app.SchemaJSON)
+	cmd.Flags().StringSliceVar(&d.resources, "resources", nil, "resources as kubectl names them (default: all)")
+	return cmd
+}
+
+// options are those of the command line, and the rules of the configuration.
+func (d *describer) options() (o app.SchemaOptions, err error) {
+	if !slices.Contains([]string{app.SchemaAvro, app.SchemaJSON}, d.as) {
+		return o, usage.Errorf("--as %q: want %s or %s", d.as, app.SchemaAvro, app.SchemaJSON)
+	}
+	if d.file == "" && d.sink != "" {
+		return o, usage.Errorf("--sink %q: give the --config that has it", withoutLogin(d.sink))
+	}
+	if d.file == "" {
+		if d.config.Resources = d.resources; len(d.resources) == 0 {
+			d.config.Resources = []string{"*"}
+		}
+		d.config.Sinks = []string{"-"} // nothing is written to it
+	}
+	cfg, err := d.load(func(*config.Config) {})
+	if err != nil {
+		return o, err
+	}
+	o = app.SchemaOptions{Access: d.access, Config: cfg, Resources: d.resources, As: d.as}
+	if d.file == "" {
+		requireAll(cfg)
+	}
+	if d.sink != "" {
+		if err := keepSinks(cfg, []string{d.sink}); err != nil {
+			return o, err
+		}
+		o.Sink = &cfg.Sinks[0]
+	}
+	return o, nil
+}

@@ -1,0 +1,16 @@
+// Package openapi reads the schemas that an API server publishes: whether the objects of a resource can have what a
+// path names, and what type they are. It knows no clock, no goroutine and no I/O.
+//
+// Decisions:
+//
+//   - Of a schema only what leads to a field and what says its type is read. What a schema leaves open, an object may
+//     have.
+//   - The library of Kubernetes for these documents decodes all of each into Go types, and needs as much memory as the
+//     rest of the exporter.
+//   - Where a type of the document refers to one that refers back, the value is JSON text, so that each type is the
+//     same wherever it comes. What is written inline has a name by where it is: types that look the same today may
+//     differ tomorrow.
+//   - What validates and does not say a type (allOf and anyOf beside one, enum, pattern) is not looked at.
+//   - Fields are in the order of their names, since documents do not tell the server's. The first three are those that
+//     every object has.
+package openapi

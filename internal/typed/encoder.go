@@ -1,0 +1,282 @@
+package typed
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/maphash"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
+)
+
+// Encoder makes Avro of objects of one type, one after the other in the same memory. It is for one goroutine.
+type Encoder struct {
+	t     *Type
+	proof scan.Proof
+	rest  rest
+	slots []slot
+	limit int // of dst
+	seed  maphash.Seed
+	keys  []uint64 // of one map, hashed
+}
+
+// slot is what an object has of one field.
+type slot struct {
+	at    scan.Cursor
+	times uint8 // none, one, or more
+}
+
+const more = 2
+
+// NewEncoder is for objects of the type, a record.
+func NewEncoder(t *Type) *Encoder { return &Encoder{t: t, seed: maphash.MakeSeed()} }
+
+// ErrNoObject is what Append says of other texts.
+var ErrNoObject = errors.New("write an object as Avro: it is no JSON object")
+
+// An object may become larger than its JSON by the factor, and by the bytes.
+const (
+	growth = 16
+	grace  = 64 << 10
+)
+
+// Append appends the object in Avro's binary encoding to dst.
+func (e *Encoder) Append(dst, object []byte) ([]byte, error) {
+	e.proof.Prove(object, "")
+	defer e.proof.Forget()
+	if !e.proof.Whole() {
+		return dst, ErrNoObject
+	}
+	c := e.proof.Cursor()
+	if c.Byte() != '{' {
+		return dst, ErrNoObject
+	}
+	e.rest.reset()
+	e.slots = e.slots[:0]
+	e.limit = len(dst) + growth*len(object) + grace
+	start := len(dst)
+	dst, ok := e.record(append(dst, first), e.t, c)
+	if !ok {
+		dst = e.none(dst[:start+1])
+	}
+	if left := e.rest.end(); left != nil {
+		dst = insertText(dst, start, left)
+	}
+	return dst, nil
+}
+
+// none is an object that is all in the rest.
+func (e *Encoder) none(dst []byte) []byte {
+	e.rest.reset()
+	for c := inside(e.proof.Cursor()); c.Next('}'); {
+		e.rest.add(step{key: c.Key()}, c.Skip())
+	}
+	return append(dst, make([]byte, len(e.t.Fields))...)
+}
+
+// insertText puts the second branch of a union with null, a text, in the place of one byte.
+func insertText(dst []byte, at int, text []byte) []byte {
+	head := appendLong([]byte{second}, int64(len(text)))
+	dst = slices.Insert(dst, at+1, make([]byte, len(head)-1+len(text))...)
+	copy(dst[at:], head)
+	copy(dst[at+len(head):], text)
+	return dst
+}
+
+// The branches of a union with null, as they are written.
+const (
+	first  = 0
+	second = 2
+)
+
+// inside steps into an object or a list.
+func inside(c scan.Cursor) scan.Cursor {
+	c.Enter()
+	return c
+}
+
+// record writes an object; it is no record where ok is false.
+func (e *Encoder) record(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool) {
+	if c.Byte() != '{' {
+		return dst, false
+	}
+	base := len(e.slots)
+	e.slots = slices.Grow(e.slots, len(t.Fields))[:base+len(t.Fields)]
+	clear(e.slots[base:])
+	if e.find(t, c, base) {
+		e.repeated(t, c, base)
+	}
+	ok = true
+	for i := 0; ok && i < len(t.Fields); i++ {
+		dst, ok = e.field(dst, &t.Fields[i], e.slots[base+i])
+	}
+	e.slots = e.slots[:base]
+	return dst, ok
+}
+
+// find looks up an object's members, and says whether a field comes more than once. Other members are in the rest.
+func (e *Encoder) find(t *Type, c scan.Cursor, base int) (repeated bool) {
+	for c = inside(c); c.Next('}'); {
+		key := c.Key()
+		i, known := t.field(key)
+		if !known {
+			e.rest.add(step{key: key}, c.Skip())
+			continue
+		}
+		s := &e.slots[base+i]
+		if s.times++; s.times > 1 {
+			s.times, repeated = more, true
+		}
+		s.at = c
+		c.Skip()
+	}
+	return repeated
+}
+
+// field finds the field that is written so, with its quotes.
+func (t *Type) field(key []byte) (i int, known bool) {
+	if inner := key[1 : len(key)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		i, known = t.index[string(inner)]
+		return i, known
+	}
+	i, known = t.index[string(scan.Text(key))]
+	return i, known
+}
+
+// repeated puts fields that come more than once into the rest, each time.
+func (e *Encoder) repeated(t *Type, c scan.Cursor, base int) {
+	for c = inside(c); c.Next('}'); {
+		key := c.Key()
+		i, known := t.field(key)
+		if value := c.Skip(); known && e.slots[base+i].times == more {
+			e.rest.add(step{key: key}, value)
+		}
+	}
+}
+
+// field writes one. It is not ok where the object has become too large.
+func (e *Encoder) field(dst []byte, f *Field, s slot) (all []byte, ok bool) {
+	if len(dst) > e.limit {
+		return dst, false
+	}
+	if s.times != 1 {
+		return append(dst, first), true
+	}
+	if s.at.Byte() == 'n' {
+		e.rest.add(step{key: f.key}, []byte("null"))
+		return append(dst, first), true
+	}
+	dst, ok = e.branch(dst, f.Type, step{key: f.key}, s.at)
+	return dst, ok || len(dst) <= e.limit
+}
+
+// branch writes a value as the second branch of a union with null, or null where it does not fit, and then it is in the
+// rest. ok says which.
+func (e *Encoder) branch(dst []byte, t *Type, at step, c scan.Cursor) (all []byte, ok bool) {
+	mark, before := len(dst), e.rest.state()
+	dst, ok = e.value(append(dst, second), t, at, c)
+	if ok {
+		return dst, true
+	}
+	if len(dst) > e.limit {
+		return dst, false
+	}
+	e.rest.back(before)
+	e.rest.add(at, c.Skip())
+	return append(dst[:mark], first), false
+}
+
+// value writes a value, with what its type lacks of it in the rest. It is not ok where it does not fit.
+func (e *Encoder) value(dst []byte, t *Type, at step, c scan.Cursor) (all []byte, ok bool) {
+	if !t.holds() {
+		raw := c.Skip()
+		dst, exact, ok := scalar(dst, t, raw)
+		if ok && !exact {
+			e.rest.add(at, raw)
+		}
+		return dst, ok
+	}
+	e.rest.enter(at)
+	switch t.Kind {
+	case List:
+		dst, ok = e.list(dst, t, c)
+	case Map:
+		dst, ok = e.mapped(dst, t, c)
+	default:
+		dst, ok = e.record(dst, t, c)
+	}
+	if ok {
+		e.rest.leave()
+	}
+	return dst, ok
+}
+
+// scalar writes a value that has none within. It is not exact where the text cannot be made of it again.
+func scalar(dst []byte, t *Type, raw []byte) (all []byte, exact, ok bool) {
+	switch t.Kind {
+	case Text:
+		return appendText(dst, raw), true, true
+	case Bool:
+		return append(dst, truth(raw)), true, raw[0] == 't' || raw[0] == 'f'
+	case Long:
+		n, ok := integer(raw)
+		return appendLong(dst, n), true, ok
+	case Double:
+		return double(dst, raw)
+	case Time:
+		return timestamp(dst, t, raw)
+	}
+	if raw[0] != '"' {
+		exact = t.Kind == IntOrString && isInteger(raw)
+		return appendText(dst, raw), exact, t.Kind != String && isNumber(raw)
+	}
+	text := scan.Text(raw)
+	exact = !lossy(text) && (t.Kind != IntOrString || !isInteger(text))
+	return appendText(dst, text), exact, true
+}
+
+func truth(raw []byte) byte {
+	if raw[0] == 't' {
+		return 1
+	}
+	return 0
+}
+
+// lossy says whether a text may have been another one before it was read: what is no character becomes this one.
+func lossy(text []byte) bool { return bytes.Contains(text, []byte("\ufffd")) }
+
+// appendText appends a string of Avro.
+func appendText(dst, text []byte) []byte {
+	start := len(dst)
+	dst = append(appendLong(dst, int64(len(text))), text...)
+	if !utf8.Valid(dst[len(dst)-len(text):]) {
+		valid := appendValid(nil, text)
+		dst = append(appendLong(dst[:start], int64(len(valid))), valid...)
+	}
+	return dst
+}
+
+func double(dst, raw []byte) (all []byte, exact, ok bool) {
+	if !isNumber(raw) {
+		return dst, false, false
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		return dst, false, false
+	}
+	var again [32]byte
+	exact = bytes.Equal(appendDouble(again[:0], f), raw)
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(f)), exact, true
+}
+
+func timestamp(dst []byte, t *Type, raw []byte) (all []byte, exact, ok bool) {
+	if raw[0] != '"' {
+		return dst, false, false
+	}
+	micros, exact, ok := microseconds(scan.Text(raw), t.Digits)
+	return appendLong(dst, micros), exact, ok
+}
