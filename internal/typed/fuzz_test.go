@@ -14,7 +14,7 @@ import (
 func FuzzRestore(f *testing.F) {
 	f.Add(uint8(1), []byte("\x02\x00\x00"))
 	f.Add(uint8(2), []byte{5, 0, 1, 0, 0, 6, 3, 0, 1, 3, 9, 0, 1, 4, 200, 7, 7, 7})
-	codecs := make([]*codec, 16)
+	codecs := make([]*codec, 6)
 	for seed := range codecs {
 		codecs[seed] = newCodec(f, typeIn(f, shapedDocument(world{rand.New(rand.NewPCG(uint64(seed), 5))})))
 	}
@@ -40,7 +40,7 @@ func shapedDocument(w world) definition {
 	furnish = func(properties definition, depth int) {
 		for _, name := range []string{"metadata", "env", "name", "value", "a", "b", "status", "spec", "data", "{\"a\":", "}]}", "", "é", "a\""} {
 			of := w.schema(min(depth, 4))
-			if w.chance(40) && depth < 3 {
+			if w.chance(30) && depth < 2 {
 				inner := definition{}
 				furnish(inner, depth+1)
 				of = definition{"type": "object", "properties": inner}

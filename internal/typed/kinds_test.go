@@ -1,9 +1,7 @@
 package typed_test
 
 import (
-	"compress/gzip"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,22 +13,12 @@ import (
 // documents are those of an API server, by group and version.
 func documents(t testing.TB) map[string]*openapi.Document {
 	t.Helper()
-	file, err := os.Open("../openapi/testdata/kubernetes-1.36.3.json.gz")
+	texts, err := objects.Documents()
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var texts map[string]json.RawMessage
-	if err := json.NewDecoder(unpacked).Decode(&texts); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]*openapi.Document{}
-	for path, text := range texts {
-		version := path[strings.IndexByte(path, '/')+1:]
+	for version, text := range texts {
 		if all[version], err = openapi.Parse(text); err != nil {
 			t.Fatal(err)
 		}
