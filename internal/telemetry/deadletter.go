@@ -18,10 +18,6 @@ func (t ofSinks) Rejected(name string, rec *change.Record, reason string, err er
 	})
 }
 
-func ofObject(sinkName string, rec *change.Record) []any {
-	return []any{"sink", sinkName, "resource", rec.Stream.String(), "object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion}
-}
-
 // NotKept is told why a dead letter could not be kept: the sink waits for it. The same error is logged once, until a
 // batch is written.
 func (t ofSinks) NotKept(name string, err error) {
@@ -47,10 +43,14 @@ func (t ofSinks) Dropped(name string) {
 	}
 }
 
-// Trimmed is told of a durable record of which something was cut.
+// Trimmed is told of a durable record of which something was cut. The log names one a minute, and how many there were.
 func (t ofSinks) Trimmed(name string, rec *change.Record) {
 	t.metrics.sinkTrimmed.WithLabelValues(name).Inc()
-	t.Logger.Warn("record trimmed to fit into the sink", append(ofObject(name, rec), "trimmed", rec.Marks.LeftOut())...)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	s.trimmed.note(append(ofObject(name, rec), "trimmed", rec.Marks.LeftOut())...)
+	t.tellTrimmed(s, time.Now(), false)
 }
 
 // Replayed is told of a dead letter that was sent again, or why it was not.

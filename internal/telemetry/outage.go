@@ -88,22 +88,3 @@ func (t ofSinks) recovered(name string) {
 	s.back = &comeback{outage: o, at: now, waits: s.waits(), held: s.holding}
 	t.tellBack(name, s, now)
 }
-
-// misshapen counts the objects of a stream that a filter or a redaction failed for, so that the log is told once a
-// minute and not for each.
-type misshapen struct {
-	told    time.Time
-	since   int   // the last line
-	example []any // the newest of them
-}
-
-// tellMisshapen tells the log of the objects that it does not know of, at most once a minute, or of the last ones; the
-// caller holds mu.
-func (t *known) tellMisshapen(m *misshapen, now time.Time, last bool) {
-	if m.since == 0 || !last && !m.told.IsZero() && now.Sub(m.told) < word {
-		return
-	}
-	t.Logger.Warn("objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest",
-		append([]any{"objects", m.since}, m.example...)...)
-	*m = misshapen{told: now}
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -102,6 +103,23 @@ func TestMisshapenObjectsAreCounted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTrimmedRecordsAreCounted as misshapen objects are.
+func TestTrimmedRecordsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		telemetry, stream := quiet(), streams()[0]
+		telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		for i := range 1000 {
+			telemetry.Trimmed("bus", &change.Record{Stream: &stream, Key: change.Key{Name: fmt.Sprint("web-", i)}})
+		}
+		stage{telemetry}.later(300)
+		told := regexp.MustCompile(`object=\S+|records=\d+`).FindAllString(log.String(), -1)
+		if want := []string{"object=web-0", "records=1", "object=web-999", "records=999"}; !slices.Equal(told, want) {
+			t.Errorf("told\n%s", &log)
+		}
+	})
 }
 
 // TestASinkThatIsBehindIsNamed once, though it does not fail, and once when it has caught up. So is a spool that fills.

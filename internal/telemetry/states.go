@@ -62,7 +62,7 @@ type streamState struct {
 	corrections int                              // of the reconcile that runs, or ran last
 	received    map[change.Op]prometheus.Counter // each made when it is needed first
 	bytes       prometheus.Counter               // made with the first of them
-	misshapen   misshapen
+	misshapen   tally                            // objects that a filter or a redaction failed for
 }
 
 // gapState is a change.GapError as it is shown.
@@ -118,6 +118,7 @@ type sinkState struct {
 	holds       int       // streams, for more than half of their history
 	holding     bool      // which was logged
 	lettersFull bool      // which was logged
+	trimmed     tally     // records that were cut
 }
 
 // commitState is the store on /statusz.

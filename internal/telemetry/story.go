@@ -88,7 +88,7 @@ func (t *known) tellTogether(gaps []*gapStory, now time.Time) {
 
 // CheckGaps tells the log of gaps, of outages whose loss is known now, and once a minute that a gap is not mended yet.
 // A stream is told to fail whose history is gone and whose gap does not begin. Sinks that are behind, spools that fill,
-// and objects that a filter failed for are told, too.
+// objects that a filter failed for and records that were trimmed are told, too.
 func (t shown) CheckGaps() {
 	now := time.Now()
 	t.mu.Lock()
@@ -102,11 +102,12 @@ func (t shown) CheckGaps() {
 		if s.expired != "" && now.Sub(s.expiredAt) >= wait {
 			t.tellFailure(name, s, s.expired)
 		}
-		t.tellMisshapen(&s.misshapen, now, false)
+		t.tellMisshapen(s, now, false)
 	}
 	for name, s := range t.states.sinks {
 		t.tellBack(name, s, now)
 		t.tellBehind(name, s, now)
+		t.tellTrimmed(s, now, false)
 	}
 	t.tellLasting(now)
 }
@@ -145,8 +146,9 @@ func (t shown) TellAll() {
 	t.tellGaps(time.Now())
 	for name, s := range t.states.sinks {
 		t.tellBackNow(name, s)
+		t.tellTrimmed(s, time.Now(), true)
 	}
 	for _, s := range t.states.streams {
-		t.tellMisshapen(&s.misshapen, time.Now(), true)
+		t.tellMisshapen(s, time.Now(), true)
 	}
 }

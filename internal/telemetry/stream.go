@@ -115,11 +115,10 @@ func (t ofStreams) ShapeFailed(rec *change.Record, err error) {
 	t.metrics.shapeFailures.WithLabelValues(rec.Stream.Resource.String()).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m := &t.states.stream(*rec.Stream).misshapen
-	m.since++
-	m.example = []any{"resource", rec.Stream.String(), "object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion,
-		"withheld", rec.Withheld != "", "error", err}
-	t.tellMisshapen(m, time.Now(), false)
+	s := t.states.stream(*rec.Stream)
+	s.misshapen.note("resource", rec.Stream.String(), "object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion,
+		"withheld", rec.Withheld != "", "error", err)
+	t.tellMisshapen(s, time.Now(), false)
 }
 
 // Unreadable is told of what a stream cannot read. The gap of an object is counted for each sink that takes it, when
