@@ -81,7 +81,9 @@ func (e *Encoder) none(dst []byte) []byte {
 // insertText puts the second branch of a union with null, a text, in the place of one byte.
 func insertText(dst []byte, at int, text []byte) []byte {
 	head := appendLong([]byte{second}, int64(len(text)))
-	dst = slices.Insert(dst, at+1, make([]byte, len(head)-1+len(text))...)
+	size, more := len(dst), len(head)-1+len(text)
+	dst = slices.Grow(dst, more)[:size+more]
+	copy(dst[at+1+more:], dst[at+1:size])
 	copy(dst[at:], head)
 	copy(dst[at+len(head):], text)
 	return dst
