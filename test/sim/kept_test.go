@@ -63,6 +63,9 @@ func (w *world) putBack() {
 		return
 	}
 	w.disk, w.previous, w.judge.saved, w.judge.marks = k.disk, k.before, k.saved, k.marks
+	for _, resource := range []string{pods, events} {
+		w.server.shown[resource] = w.server.etcd.rev // the server loses nothing of what was before either
+	}
 	for _, g := range w.logs {
 		g.ahead = g.arrived
 	}
