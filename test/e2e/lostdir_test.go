@@ -18,7 +18,7 @@ func TestI4I5ALostDirectoryIsNoGap(t *testing.T) {
 	r.exporter.configure(t, fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s}}\n- {name: file, file: {path: %q}}\nstate: {log: {sink: bus}}\n",
 		"nats://"+r.broker.address(), streamName, r.path()))
 	r.summon()
-	r.loseDirectories()
+	r.loseDirectories(kills(t, 5, 3))
 	r.settle()
 	r.exporter.stop(t)
 	r.judge(false)
@@ -30,7 +30,7 @@ func kafkaStateLost(t *testing.T, c *kafka.Cluster) {
 	r := newKafkaRig(t, c, bus)
 	r.exporter.configure(t, r.sinkConfig(c, []kafkaSink{bus})+"state: {log: {sink: bus, name: lostdir-state}}\n")
 	r.summon()
-	r.loseDirectories()
+	r.loseDirectories(kills(t, 3, 2))
 	r.settle()
 	r.stopIdle()
 	r.awaitTransactions(c, bus)
@@ -39,7 +39,7 @@ func kafkaStateLost(t *testing.T, c *kafka.Cluster) {
 
 // loseDirectories kills the exporter at random instants, and removes its state directory each time. Before the first
 // time the log has the state.
-func (r *rig) loseDirectories() {
+func (r *rig) loseDirectories(times int) {
 	t := r.t
 	t.Helper()
 	r.writer.populate(t)
@@ -50,7 +50,6 @@ func (r *rig) loseDirectories() {
 		return r.exporter.metric(t, "kubecdc_state_log_lag_seconds") < 1 && r.exporter.statuses(t).State.Log != nil
 	})
 	random := rand.New(rand.NewPCG(seed(t), 5000))
-	times := kills(t, 5, 3)
 	for i := range times {
 		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+1)
 		select {
