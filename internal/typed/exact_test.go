@@ -19,6 +19,9 @@ type tree any
 
 func treeOf(t testing.TB, text []byte) tree {
 	t.Helper()
+	for _, half := range []string{`d800`, `dc00`} { // of a pair, which the decoder would make the same
+		text = bytes.ReplaceAll(text, []byte(`\u`+half), []byte("half of a pair "+half))
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	made, err := readTree(d)

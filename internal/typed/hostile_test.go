@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/openapi"
 	"github.com/kubecdc/kubecdc/internal/typed"
@@ -115,6 +116,26 @@ func TestI4KeysOfBracesStayTheirs(t *testing.T) {
 		`{}`, `{"":{"":{"":1}}}`, `{"data":{"\ud800":"x","\ufffd":"y","\udc00":"z"}}`,
 	} {
 		c.restore([]byte(object))
+	}
+}
+
+// TestTimesAreExact, whatever is behind the second.
+func TestTimesAreExact(t *testing.T) {
+	moment := definition{"type": "string", "format": "date-time"}
+	c := newCodec(t, typeIn(t, definition{
+		"Thing": kindOf(definition{"a": moment, "b": definition{"$ref": "#/components/schemas/x.MicroTime"}}), "x.MicroTime": moment,
+	}))
+	for _, at := range []string{"2026-11-23T17:00:00Z", "2026-11-23T17:00:00.123456Z", "2026-11-23T17:00:00.000000Z", "1969-12-31T23:59:59.999999Z",
+		"0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "2026-11-23T17:00:00.5Z", "2026-11-23T17:00:00+01:00", "2024-02-29T00:00:00Z",
+		"2026-02-29T00:00:00Z", "2026-11-23T24:00:00Z", "2026-11-23T17:00:00,123456Z", `\ud800`} {
+		for _, field := range []string{"a", "b"} {
+			message := c.restore([]byte(`{"` + field + `":"` + at + `"}`))
+			canonical := map[string]string{"a": "2006-01-02T15:04:05Z", "b": "2006-01-02T15:04:05.000000Z"}[field]
+			parsed, err := time.Parse(canonical, at)
+			if exact := err == nil && parsed.Format(canonical) == at; exact != (message[0] == 0) {
+				t.Errorf("%s as %s has a rest: %t", at, field, message[0] != 0)
+			}
+		}
 	}
 }
 
