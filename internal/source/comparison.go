@@ -8,9 +8,10 @@ import (
 
 // A comparison is a snapshot for all sinks: the initial one, or the one behind a gap of reason gone or stale. It begins
 // while no watch is open: the line is drained, the gap is told, and the position becomes the server's present version,
-// marked as being compared. From there the watch goes on, and moves the marked position. The reader compares page after
-// page beside it (pages.go), and takes the mark off at the end. So an interrupted comparison is gone on with at the
-// position that was saved, and no change behind the first begin is missing (I4).
+// marked as being compared; where the server has just started, the oldest version that it has (remnant.go). From there
+// the watch goes on, and moves the marked position. The reader compares page after page beside it (pages.go), and takes
+// the mark off at the end. So an interrupted comparison is gone on with at the position that was saved, and no change
+// behind the first begin is missing (I4).
 
 // compareAll begins a comparison. Where another history is due, it has nothing to compare with.
 func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
@@ -48,6 +49,9 @@ func (s *Stream) startOf(ctx context.Context, reason change.Reason) (change.Posi
 	version, err := s.serverVersion(ctx)
 	if err != nil {
 		return change.Position{}, err
+	}
+	if reason == change.Gone {
+		version = s.remnant.begin(s.cursor.position.ResourceVersion, version)
 	}
 	if reason != change.Initial && !s.cursor.position.Initial() {
 		return change.ComparedPosition(version, s.epoch, s.Selection.String()), nil

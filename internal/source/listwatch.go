@@ -181,6 +181,7 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 // noteGone makes a reconcile due where the error says that the position is unavailable.
 func (s *Stream) noteGone(err error) {
 	if isGone(err) {
+		s.remnant.gone(err)
 		s.schedule.add(change.Owed{Reason: change.Gone})
 	}
 }
@@ -188,6 +189,7 @@ func (s *Stream) noteGone(err error) {
 // watchEnded takes a watch that ended, which began when the server stood at the version.
 func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration, version string) {
 	s.trust.forgetAnswers()
+	s.remnant.ended(took)
 	if s.endings.ended(frames, orderly, took, s.schedule.isDue()) {
 		s.schedule.add(change.Owed{Reason: change.Stale})
 	}

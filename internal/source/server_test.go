@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -141,7 +142,7 @@ func frameOf(text string) string {
 	case "BOOKMARK":
 		return fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%s"},"spec":{"containers":null},"status":{}}}`, name)
 	case "GONE":
-		return `{"type":"ERROR","object":` + expired() + `}`
+		return `{"type":"ERROR","object":` + strings.Replace(expired(), "2737", cmp.Or(name, "2737"), 1) + `}`
 	}
 	return fmt.Sprintf(`{"type":"%s","object":%s}`, kind, podJSON(name, version))
 }

@@ -40,6 +40,7 @@ type Stream struct {
 	// what the watches that have ended say
 	silence silence
 	endings endings
+	remnant remnant
 
 	schedule schedule
 	goesOn   bool // a comparison that an earlier life began goes on, if nothing else comes before it

@@ -204,13 +204,17 @@ func (s *apiServer) watch(l *life, request *http.Request, of place) *http.Respon
 	if resource == events {
 		oldest = s.etcd.compacted
 	}
+	tooOld := "The resourceVersion for the provided watch is too old."
+	if resource != events {
+		tooOld = fmt.Sprintf("too old resource version: %d (%d)", from, oldest)
+	}
 	if from < oldest && take(&s.goneStatus) {
-		return status(410, "Expired", "too old resource version")
+		return status(410, "Expired", tooOld)
 	}
 	b := &watchBody{server: s, life: l, ctx: request.Context(), place: of, sent: from, stop: make(chan struct{})}
 	switch {
 	case from < oldest:
-		b.pending = `{"type":"ERROR","object":` + statusJSON(410, "Expired", "too old resource version") + "}\n"
+		b.pending = `{"type":"ERROR","object":` + statusJSON(410, "Expired", tooOld) + "}\n"
 		b.end(true)
 	case from < s.deaf, take(&s.empty):
 		b.end(true)
