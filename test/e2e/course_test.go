@@ -32,6 +32,7 @@ type course struct {
 	position uint64 // of the newest record of the watch, or of the newest finished reconcile
 	early    *event // a record of the watch before the first reconcile
 	first    uint64 // the version of the first initial snapshot: what was before it is no change
+	lost     int    // versions that gaps cover, and that did not come
 	anew     int    // the place where the newest finished reconcile began that was another exporter's first
 	// in place of position where there are partitions: of the newest record of the watch in each
 	lanes map[int]uint64

@@ -28,6 +28,7 @@ func TestI4RestartsOfTheAPIServerAreAnnouncedGaps(t *testing.T) {
 	r.exporter.stop(t)
 	for _, j := range r.judge(true) {
 		for resource, c := range j.courses {
+			t.Logf("sink %s: %d versions of %s lie in gaps", j.sink, c.lost, resource)
 			if gone := c.count("gone"); gone == 0 {
 				t.Errorf("sink %s: %s has no gap after %d restarts", j.sink, resource, times)
 			}

@@ -235,8 +235,12 @@ func judgeDelete(h *history, e told, newest uint64, fault func(string, ...any)) 
 // found.
 func (j *judge) judgeMissing(h *history, c *course, delivered map[uint64]int, fault func(string, ...any)) {
 	for _, v := range h.versions {
-		if delivered[v.number] == 0 && !c.covered(v.number) {
+		switch {
+		case delivered[v.number] > 0:
+		case !c.covered(v.number):
 			fault("version %d is missing", v.number)
+		case v.number > c.first:
+			c.lost++
 		}
 	}
 	for _, s := range c.spans {
