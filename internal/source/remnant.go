@@ -38,8 +38,8 @@ func (r *remnant) gone(err error) {
 	}
 }
 
-// begin is where a stream goes on that stood at the position, on a server that stands at now: at the oldest version that
-// the server has, if that is certain to be there for a while, and was not asked for before.
+// begin is where a stream goes on that stood at the position, on a server that stands at now: at the oldest version
+// that the server has, if that is certain to be there for a while, and was not asked for before.
 func (r *remnant) begin(position, now string) string {
 	oldest, worked := r.oldest.Swap(nil), r.worked.Swap(nil)
 	switch {
