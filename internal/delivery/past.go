@@ -198,7 +198,13 @@ func (p *past) remember(behind *behindMark) {
 	if behind.unread != nil {
 		p.unread = behind.unread.all
 	}
-	p.Recovery.With(func(r *line.Recovery) { r.Log.Know(behind.log) })
+	p.Recovery.With(func(r *line.Recovery) {
+		if behind.batch != nil {
+			r.Log.KnowAgain(behind.log)
+		} else {
+			r.Log.Know(behind.log)
+		}
+	})
 	p.compared.Store(true)
 }
 

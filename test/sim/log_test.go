@@ -31,7 +31,6 @@ type sinkLog struct {
 	ahead      int             // so many had arrived when the state was put back to an earlier one; 0 where it never was
 	lostIDs    map[string]bool // were durable, and are no more
 	rejects    bool            // takes no message that is too large
-	last       lastWords
 
 	// faults that the script has ordered, each for the next calls
 	before, after, partial, stall, openFails int
@@ -334,56 +333,12 @@ func (s *logSink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, e
 		pause = [2]int{3000, 40_000}
 	}
 	if err := s.life.linger(ctx, pause[0], pause[1]); err != nil {
-		s.leaveWords(batch)
 		return "", err
 	}
 	if err := s.awaitBack(ctx, len(batch)); err != nil {
 		return "", err
 	}
-	s.hearWords()
 	return s.write(batch)
-}
-
-// lastWords are of a life that has crashed while it wrote them: the network still has them. They fit behind the mark
-// alone.
-type lastWords struct {
-	batch  []sink.Message
-	behind sink.Mark
-}
-
-// leaveWords leaves the batch to the network, if the life has crashed.
-func (s *logSink) leaveWords(batch []sink.Message) {
-	w := s.life.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !s.life.crashed || !s.open || len(s.log.partitions) > 1 {
-		return
-	}
-	s.log.last = lastWords{behind: s.end}
-	for _, m := range batch {
-		m.Value = slices.Clone(m.Value) // the pipeline's, from now on
-		s.log.last.batch = append(s.log.last.batch, m)
-	}
-}
-
-// hearWords puts a part of the last words of an earlier life into the log, if they still fit: often when the next one
-// has opened it.
-func (s *logSink) hearWords() {
-	w := s.life.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	last := s.log.last
-	if len(last.batch) == 0 || s.life.dead || last.behind != s.log.mark() {
-		return
-	}
-	s.log.last = lastWords{}
-	for i := range 1 + (int(w.script.Seed)+s.log.arrived)%len(last.batch) {
-		if s.rejects(&last.batch[i]) {
-			return
-		}
-		s.log.append(&last.batch[i])
-		s.life.noteLocked("sink", s.log.name+" takes the last words "+last.batch[i].ID)
-	}
 }
 
 // awaitBack waits for a broker that is away.
