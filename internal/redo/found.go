@@ -33,6 +33,12 @@ func (f *foundIDs) add(text string, id *change.ID) {
 	f.uids[id.UID] = struct{}{}
 }
 
+// has says whether something of the object was found.
+func (f *foundIDs) has(uid string) bool {
+	_, known := f.uids[uid]
+	return known
+}
+
 // frame takes the id of a snapshot's frame, without which what was found would mean something else.
 func (f *foundIDs) frame(text string) { f.ids = append(f.ids, text) }
 

@@ -136,3 +136,19 @@ func TestI11WhatAnUnseenDeletePassedOverIsNotToldBehindIt(t *testing.T) {
 		}
 	}
 }
+
+// TestI3AMarkCarriesTheDeleteOfWhatItCarries: the state has come to another object of the name, and does not know the
+// first by a version that a full snapshot or a comparison gave. A comparison at a later version must not tell its end.
+func TestI3AMarkCarriesTheDeleteOfWhatItCarries(t *testing.T) {
+	first, gone := found(update(pods(), "a", 13), change.Replaced, change.Initial, "13"), update(pods(), "a", 18)
+	gone.Op = change.Deleted
+	another := map[change.Key]change.Entry{first.Key: {Key: first.Key, UID: "another", ResourceVersion: "27"}}
+	l := logOf(t, &saved{position: change.Position{ResourceVersion: "27", Complete: true}, objects: another},
+		first, update(pods(), "a", 14), gone)
+	ids, _ := l.Remaining()
+	stream := pods()
+	compared := change.ComparedPosition("44", "", "")
+	if left := logOfIDs(t, &saved{position: compared, objects: another}, ids...).Ask(stream.String()); len(left) > 0 {
+		t.Errorf("the sink is to be told of %v, and it was", left)
+	}
+}

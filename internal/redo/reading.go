@@ -128,7 +128,8 @@ func (r *Reading) settle(text string, id change.ID, stream *change.Stream) error
 			return nil
 		}
 	}
-	if r.tails.settle(id, stream) {
+	ends := id.Op == change.Deleted && r.found.has(id.UID) // a mark that carries the object carries its delete
+	if r.tails.settle(id, stream) || ends {
 		r.found.add(text, &id)
 	}
 	return nil
