@@ -39,8 +39,12 @@ func (t *known) tellMisshapen(s *streamState, now time.Time, last bool) {
 
 // tellTrimmed tells the log of the records that were cut for the sink; the caller holds mu.
 func (t *known) tellTrimmed(s *sinkState, now time.Time, last bool) {
-	if n, example := s.trimmed.take(now, last); n > 0 {
-		t.Logger.Warn("record trimmed to fit into the sink", append(example, "records", n)...)
+	n, example := s.trimmed.take(now, last)
+	if n > 1 {
+		example = append(example, "records", n)
+	}
+	if n > 0 {
+		t.Logger.Warn("record trimmed to fit into the sink", example...)
 	}
 }
 
