@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubecdc/kubecdc/internal/typed"
 )
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
@@ -77,12 +79,13 @@ func TestEveryAlertHasItsSection(t *testing.T) {
 	}
 }
 
-// TestMetricsOfThePagesExist looks for each metric that a page names in the code that makes them.
+// TestMetricsOfThePagesExist looks for each metric that a page names in the code that makes them. One such name is a
+// field of Avro records.
 func TestMetricsOfThePagesExist(t *testing.T) {
 	code := string(contentOf(t, "internal/telemetry/metrics.go")) + string(contentOf(t, "internal/telemetry/telemetry.go"))
 	for page, text := range pages(t) {
 		for _, name := range regexp.MustCompile(`kubecdc_[a-z_]+[a-z]`).FindAllString(text, -1) {
-			if !strings.Contains(code, `"`+strings.TrimPrefix(name, "kubecdc_")+`"`) && !strings.Contains(code, `"`+name+`"`) {
+			if name != typed.RestName && !strings.Contains(code, `"`+strings.TrimPrefix(name, "kubecdc_")+`"`) && !strings.Contains(code, `"`+name+`"`) {
 				t.Errorf("%s: there is no metric %s", page, name)
 			}
 		}
