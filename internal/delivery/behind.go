@@ -13,7 +13,6 @@ type behindMark struct {
 
 	// Where the batch that failed is looked for:
 	reader  *redo.Reader
-	batch   map[string]struct{} // its ids, where an earlier process may have written, too
 	retried map[string]struct{}
 	failed  error
 }
@@ -22,10 +21,8 @@ type behindMark struct {
 func (b *behindMark) take(id string) {
 	b.count++
 	b.letters(id)
-	if _, ours := b.batch[id]; ours || b.log == nil {
-		b.takeRetried(id)
-	}
 	if b.log == nil {
+		b.takeRetried(id)
 		return
 	}
 	b.log.Take(id)

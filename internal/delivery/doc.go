@@ -9,8 +9,7 @@
 // a shared log, and a mark may hang back while records wait on disk. So it is folded while it is read, and what is
 // saved or another cluster's leaves nothing in memory (package redo, I6). The listener skips those records when the
 // watch or a reconcile brings them again, and the mark stays until the tail is passed. Nothing older than what the log
-// holds of an object is written behind it, since a log may be compacted. Until a process has written something, what
-// the one before it had sent may still come. The write fails then, and the log is read as for the first time.
+// holds of an object is written behind it, since a log may be compacted.
 //
 // A mark does not wait for other sinks. If one of them holds the positions back and the mark lags by 4,096 records, the
 // mark is saved all the same and carries the ids of the records that its own sink has and the state does not know

@@ -27,7 +27,6 @@ type past struct {
 	unread       []checkpoint.Held   // what the log holds behind the mark of streams that are not configured
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
 	opened       bool                // in this process
-	written      bool                // since then: what an earlier process has sent no longer comes
 	retried      map[string]struct{} // ids of the batch that failed, and that the log holds all the same
 	given, rest  []*change.Record    // the batch under way, and what of it the sink does not have; nil between batches
 	readAnew     bool                // the log, while a batch was under way: what it holds is another past
@@ -55,23 +54,13 @@ func (p *past) open(ctx context.Context, mark sink.Mark) error {
 		return err
 	}
 	p.observer.Opened(p.Name, left.behind.count)
-	if p.readAnew && err == nil {
-		return p.NoteBehind()
-	}
 	return err
 }
 
-// openAs opens the sink again at the mark of its last write, or at the saved one. Until something is written that is
-// still as for the first time: what an earlier process had sent when it was killed may come into the log meanwhile,
-// whichever records it is of (I3).
+// openAs opens the sink again at the mark of its last write, or for the first time at the saved one.
 func (p *past) openAs(ctx context.Context, mark sink.Mark) (remains, error) {
-	switch {
-	case !p.opened:
-		p.written = false
+	if !p.opened {
 		return p.openSaved(ctx, mark, func() (*behindMark, error) { return p.firstReading(p.spooledFirst) })
-	case !p.written:
-		p.readAnew = true
-		return p.openSaved(ctx, mark, p.secondReading)
 	}
 	behind, err := p.read(ctx, mark, p.reading, nil)
 	return remains{behind: behind, mark: mark}, err
@@ -159,19 +148,6 @@ func (p *past) firstReading(spooled []*change.Record) (*behindMark, error) {
 	return behind, err
 }
 
-// secondReading is the first one again, but for what this process' batch left.
-func (p *past) secondReading() (*behindMark, error) {
-	behind, err := p.firstReading(nil)
-	if err != nil {
-		return nil, err
-	}
-	behind.batch = make(map[string]struct{}, len(p.rest))
-	for _, rec := range p.rest {
-		behind.batch[rec.ID(p.clusterUID).String()] = struct{}{}
-	}
-	return behind, nil
-}
-
 // reading begins to read what this process' last batch left, which is tried again as it is.
 func (p *past) reading() (*behindMark, error) {
 	behind := &behindMark{
@@ -188,7 +164,8 @@ func (p *past) reading() (*behindMark, error) {
 
 // remember notes what the log holds.
 func (p *past) remember(behind *behindMark) {
-	if p.retried = behind.retried; behind.log == nil {
+	if behind.log == nil {
+		p.retried = behind.retried
 		return
 	}
 	p.opened, p.spooledFirst = true, nil
@@ -198,13 +175,7 @@ func (p *past) remember(behind *behindMark) {
 	if behind.unread != nil {
 		p.unread = behind.unread.all
 	}
-	p.Recovery.With(func(r *line.Recovery) {
-		if behind.batch != nil {
-			r.Log.KnowAgain(behind.log)
-		} else {
-			r.Log.Know(behind.log)
-		}
-	})
+	p.Recovery.With(func(r *line.Recovery) { r.Log.Know(behind.log) })
 	p.compared.Store(true)
 }
 

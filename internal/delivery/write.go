@@ -76,7 +76,7 @@ func (l *Listener) wrote(batch []*change.Record, mark sink.Mark, began time.Time
 	if len(batch) == 0 {
 		return nil
 	}
-	l.mark, l.written = mark, true
+	l.mark = mark
 	l.seldom.Reset()
 	l.patience.reset()
 	l.wroteAll(batch)

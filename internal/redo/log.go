@@ -42,22 +42,6 @@ func (l *Log) Know(r *Reading) {
 	l.tails, l.again, l.found = r.tails, again, r.found
 }
 
-// KnowAgain is Know of a log that was read again, before anything was written to it. What has become of the sink-only
-// objects since is known all the same: what tells of them is in line.
-func (l *Log) KnowAgain(r *Reading) {
-	before := l.tails
-	l.Know(r)
-	for stream, old := range before {
-		switch t := l.tails[stream]; {
-		case t != nil:
-			t.sinkOnly = old.sinkOnly
-			t.sinkOnly.over = false
-		case old.sinkOnly.over:
-			l.tails[stream] = old
-		}
-	}
-}
-
 // Corrected says whether the log holds a correction of the stream that the saved state does not know.
 func (l *Log) Corrected(stream *change.Stream) bool {
 	t := l.tails[stream.String()]

@@ -2,7 +2,6 @@ package nats
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,9 +14,6 @@ import (
 // patience is how often Write may ask to be opened again because somebody wrote after Open and before our first
 // message. Once may be the last words of a predecessor that was killed; always is a second exporter.
 const patience = 3
-
-// lastWords is for how many quiet times the last words of a predecessor may go on.
-const lastWords = 30
 
 // settle finds out which messages after the acknowledged ones are stored.
 func (p *publisher) settle(ctx context.Context) error {
@@ -44,7 +40,7 @@ func (p *publisher) settle(ctx context.Context) error {
 	}
 	n, err := p.prefix(entries, rest)
 	if err != nil {
-		return p.hearOut(ctx, info.State.LastSeq, err)
+		return err
 	}
 	p.acked += n
 	if n > 0 {
@@ -85,25 +81,6 @@ func (p *publisher) quiet(ctx context.Context, last uint64) error {
 		}
 	}
 	return nil
-}
-
-// hearOut returns the error, and where that asks for another Open, when nothing more comes into the stream: a slow
-// network brings the last words of a predecessor bit by bit, and each that came behind the next Open would be taken for
-// somebody's who lives. It waits for these last words only so long.
-func (p *publisher) hearOut(ctx context.Context, last uint64, err error) error {
-	var again *conn.EndedError
-	for range lastWords {
-		if !errors.As(err, &again) || ctx.Err() != nil {
-			break
-		}
-		pause(ctx, p.session.tuning.quiet, nil)
-		info, lost := p.lookup(ctx)
-		if lost != nil || info.State.LastSeq == last {
-			break
-		}
-		last = info.State.LastSeq
-	}
-	return err
 }
 
 // prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a consumer

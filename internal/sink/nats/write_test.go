@@ -135,34 +135,6 @@ func TestI10LastWordsOfAPredecessor(t *testing.T) {
 	}
 }
 
-// TestI10SlowLastWordsOfAPredecessorAreHeardOut: the network brings them one by one for a while, which is no other
-// exporter. The next Open finds all of them.
-func TestI10SlowLastWordsOfAPredecessorAreHeardOut(t *testing.T) {
-	s := startServer(t, nil)
-	maker := newMaker()
-	publisher := openSink(t, s.options())
-	publisher.tuning.quiet = 2 * time.Second
-	before := write(t, publisher, nil)
-	last, batch := maker.Batch(10), maker.Batch(3)
-	s.publish("k8s.x", last[0].ID)
-	ctx, failed := within(t), make(chan error)
-	go func() {
-		_, err := publisher.Write(ctx, batch)
-		failed <- err
-	}()
-	network := time.NewTicker(50 * time.Millisecond)
-	defer network.Stop()
-	for _, m := range last[1:] {
-		<-network.C
-		s.publish("k8s.x", m.ID)
-	}
-	wantError(t, <-failed, `write to stream K8S: message 1 on subject "k8s.x" came after it was opened: open the sink again`)
-	if ids, err := sinktest.Open(ctx, publisher, before); err != nil || len(ids) != len(last) {
-		t.Errorf("the next Open finds %d messages, %v, want %d", len(ids), err, len(last))
-	}
-	write(t, publisher, batch)
-}
-
 // TestI3OneOfAnObjectAtATime: in a collision of two writers, a change of an object never overtakes the one before it.
 func TestI3OneOfAnObjectAtATime(t *testing.T) {
 	batch := []sink.Message{
