@@ -6,12 +6,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Rejected is told of a record that a sink will never take: a gap of that sink.
+// Rejected is told of a record that a sink will never take: a gap of that sink. The log names one a minute, and how many
+// there were: who may make objects must not fill it.
 func (t ofSinks) Rejected(name string, rec *change.Record, reason string, err error) {
 	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
-	t.Logger.Error("record rejected; a gap record stands in its place", append(ofObject(name, rec), "reason", reason, "error", err)...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	s.rejected.note(append(ofObject(name, rec), "reason", reason, "error", err)...)
+	t.tellRejected(s, time.Now(), false)
 	t.noteGap(*rec.Stream, &gapState{
 		Reason: change.Policy, Stream: rec.Stream.String(), Sinks: []string{name}, Object: rec.Key.String(), Rejected: reason,
 		From: rec.ResourceVersion, To: rec.ResourceVersion, Since: rec.Received, Time: time.Now(),
@@ -31,7 +34,7 @@ func (t ofSinks) NotKept(name string, err error) {
 	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
 }
 
-// Dropped is told that a rejected record was not kept. It is logged once: the rejections are, each.
+// Dropped is told that a rejected record was not kept. It is logged once.
 func (t ofSinks) Dropped(name string) {
 	t.metrics.lettersDropped.WithLabelValues(name).Inc()
 	t.mu.Lock()

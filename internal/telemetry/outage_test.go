@@ -105,21 +105,29 @@ func TestMisshapenObjectsAreCounted(t *testing.T) {
 	}
 }
 
-// TestTrimmedRecordsAreCounted as misshapen objects are.
-func TestTrimmedRecordsAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		telemetry, stream := quiet(), streams()[0]
-		telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		for i := range 1000 {
-			telemetry.Trimmed("bus", &change.Record{Stream: &stream, Key: change.Key{Name: fmt.Sprint("web-", i)}})
-		}
-		stage{telemetry}.later(300)
-		told := regexp.MustCompile(`object=\S+|records=\d+`).FindAllString(log.String(), -1)
-		if want := []string{"object=web-0", "object=web-999", "records=999"}; !slices.Equal(told, want) {
-			t.Errorf("told\n%s", &log)
-		}
-	})
+// TestTrimmedAndRejectedRecordsAreCounted as misshapen objects are.
+func TestTrimmedAndRejectedRecordsAreCounted(t *testing.T) {
+	for what, tell := range map[string]func(*Telemetry, *change.Record){
+		"trimmed":  func(t *Telemetry, rec *change.Record) { t.Trimmed("bus", rec) },
+		"rejected": func(t *Telemetry, rec *change.Record) { t.Rejected("bus", rec, "too_large", errors.New("large")) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				telemetry, stream := quiet(), streams()[0]
+				telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				for i := range 1000 {
+					tell(telemetry, &change.Record{Stream: &stream, Key: change.Key{Name: fmt.Sprint("web-", i)}})
+				}
+				stage{telemetry}.later(300)
+				told := regexp.MustCompile(`record `+what+`|object=\S+|records=\d+`).FindAllString(log.String(), -1)
+				want := []string{"record " + what, "object=web-0", "record " + what, "object=web-999", "records=999"}
+				if !slices.Equal(told, want) {
+					t.Errorf("told\n%s", &log)
+				}
+			})
+		})
+	}
 }
 
 // TestASinkThatIsBehindIsNamed once, though it does not fail, and once when it has caught up. So is a spool that fills.

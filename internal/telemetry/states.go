@@ -119,6 +119,7 @@ type sinkState struct {
 	holding     bool      // which was logged
 	lettersFull bool      // which was logged
 	trimmed     tally     // records that were cut
+	rejected    tally     // records that it will never take
 }
 
 // commitState is the store on /statusz.

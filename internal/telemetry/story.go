@@ -88,7 +88,7 @@ func (t *known) tellTogether(gaps []*gapStory, now time.Time) {
 
 // CheckGaps tells the log of gaps, of outages whose loss is known now, and once a minute that a gap is not mended yet.
 // A stream is told to fail whose history is gone and whose gap does not begin. Sinks that are behind, spools that fill,
-// objects that a filter failed for and records that were trimmed are told, too.
+// objects that a filter failed for and records that were trimmed or rejected are told, too.
 func (t shown) CheckGaps() {
 	now := time.Now()
 	t.mu.Lock()
@@ -108,6 +108,7 @@ func (t shown) CheckGaps() {
 		t.tellBack(name, s, now)
 		t.tellBehind(name, s, now)
 		t.tellTrimmed(s, now, false)
+		t.tellRejected(s, now, false)
 	}
 	t.tellLasting(now)
 }
@@ -147,6 +148,7 @@ func (t shown) TellAll() {
 	for name, s := range t.states.sinks {
 		t.tellBackNow(name, s)
 		t.tellTrimmed(s, time.Now(), true)
+		t.tellRejected(s, time.Now(), true)
 	}
 	for _, s := range t.states.streams {
 		t.tellMisshapen(s, time.Now(), true)

@@ -39,13 +39,25 @@ func (t *known) tellMisshapen(s *streamState, now time.Time, last bool) {
 
 // tellTrimmed tells the log of the records that were cut for the sink; the caller holds mu.
 func (t *known) tellTrimmed(s *sinkState, now time.Time, last bool) {
-	n, example := s.trimmed.take(now, last)
+	if line := s.trimmed.records(now, last); line != nil {
+		t.Logger.Warn("record trimmed to fit into the sink", line...)
+	}
+}
+
+// tellRejected tells the log of the records that the sink will never take; the caller holds mu.
+func (t *known) tellRejected(s *sinkState, now time.Time, last bool) {
+	if line := s.rejected.records(now, last); line != nil {
+		t.Logger.Error("record rejected; a gap record stands in its place", line...)
+	}
+}
+
+// records is the example, with the number of records if it is one of several; nil if nothing is to be told.
+func (a *tally) records(now time.Time, last bool) []any {
+	n, example := a.take(now, last)
 	if n > 1 {
 		example = append(example, "records", n)
 	}
-	if n > 0 {
-		t.Logger.Warn("record trimmed to fit into the sink", example...)
-	}
+	return example
 }
 
 // ofObject names a record of a sink in the log.

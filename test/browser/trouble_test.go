@@ -158,8 +158,9 @@ func TestThePageOfAnExporterInTrouble(t *testing.T) {
 	}
 	b.await(`document.querySelector("#streamRows").innerText.includes("held up by lake")`)
 	b.await(`document.getElementById("health").textContent.includes("sink fails")`)
+	b.await(`document.querySelector("#sinkCards .card:nth-child(3) .bar:nth-of-type(2)")?.textContent.includes("9 of 8 records")`)
 	for selector, want := range map[string]string{
-		"#sinkCards .card:nth-child(3) .bar:nth-of-type(2)": "9 of 8 records", "#streamRows tr:nth-child(1) .pill": "held up",
+		"#streamRows tr:nth-child(1) .pill": "held up",
 		"#streamRows tr:nth-child(3) small": "secrets is forbidden", "#gaps": "2",
 	} {
 		if text := ask[string](b, fmt.Sprintf("document.querySelector(%q)?.textContent ?? 'nothing'", selector)); !strings.Contains(text, want) {
