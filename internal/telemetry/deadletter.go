@@ -6,8 +6,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Rejected is told of a record that a sink will never take: a gap of that sink. The log names one a minute, and how many
-// there were: who may make objects must not fill it.
+// Rejected is told of a record that a sink will never take: a gap of that sink. The log names one a minute, and how
+// many there were: who may make objects must not fill it.
 func (t ofSinks) Rejected(name string, rec *change.Record, reason string, err error) {
 	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
 	t.mu.Lock()
