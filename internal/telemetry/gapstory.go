@@ -137,3 +137,18 @@ func (all *gapStories) due(now time.Time) bool {
 func (all *gapStories) drop(g *gapStory) {
 	all.all = slices.DeleteFunc(all.all, func(other *gapStory) bool { return other == g })
 }
+
+// gapState is a change.GapError as it is shown.
+type gapState struct {
+	Reason change.Reason `json:"reason"`
+	Stream string        `json:"stream"`
+	Sinks  []string      `json:"sinks,omitempty"`  // none is all
+	Object string        `json:"object,omitempty"` // of a gap of reason policy
+	From   string        `json:"lastDelivered"`
+	To     string        `json:"resourceVersion"`
+	Since  time.Time     `json:"since,omitzero"`
+	Time   time.Time     `json:"time"`
+	// Of a gap of reason policy.
+	Rejected string    `json:"rejected,omitempty"` // why the sink refused the record
+	Resolved time.Time `json:"resolved,omitzero"`  // when its dead letter was delivered after all
+}

@@ -64,16 +64,6 @@ func (t ofStreams) StreamExpired(stream change.Stream, err error) {
 	t.Logger.Debug("stream failed; a gap follows", "resource", stream.String(), "error", err)
 }
 
-// fails notes the failure, and says whether it is another one than before.
-func (s *streamState) fails(err error) bool {
-	s.sign = time.Now()
-	if s.LastError == err.Error() {
-		return false
-	}
-	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), s.sign
-	return true
-}
-
 // tellFailure tells the log that the stream fails; the caller holds mu.
 func (t *known) tellFailure(name string, s *streamState, failure string) {
 	t.Logger.Warn("stream failed; retrying", "resource", name, "error", failure)

@@ -39,13 +39,6 @@ type Options struct {
 	Received func(rec *change.Record)
 }
 
-// Place is where a sink writes, and how, as people are told.
-type Place struct {
-	Kind    string `json:"kind,omitempty"`
-	Address string `json:"address,omitempty"` // without a login
-	Format  string `json:"format,omitempty"`
-}
-
 // Telemetry is told what happens in the running process, and shows it. Its methods may be called from any goroutine.
 type Telemetry struct {
 	*known

@@ -2,7 +2,6 @@ package file
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -94,8 +93,4 @@ func (l *Log) at(f handle) (bool, error) {
 		return false, nil
 	}
 	return err == nil && os.SameFile(ours, here), err
-}
-
-func permanent(format string, args ...any) error {
-	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
 }

@@ -1,0 +1,162 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// streamState is one stream on /statusz.
+type streamState struct {
+	State              string          `json:"state"`
+	ResourceVersion    string          `json:"resourceVersion"`
+	PositionAgeSeconds float64         `json:"positionAgeSeconds"`
+	HistorySeconds     float64         `json:"historySeconds"`     // an estimate
+	HistoryLeftSeconds float64         `json:"historyLeftSeconds"` // of them
+	HeldBy             []string        `json:"heldBy,omitempty"`   // sinks, for more than half of the history
+	HeldSince          time.Time       `json:"heldSince,omitzero"`
+	Records            int             `json:"records"`
+	Gaps               int             `json:"gaps"`
+	LastGap            *gapState       `json:"lastGap,omitempty"`
+	LastReconcile      *reconcileState `json:"lastReconcile,omitempty"`
+	Snapshot           *snapshotState  `json:"snapshot,omitempty"`
+	LastError          string          `json:"lastError,omitempty"`
+	LastErrorTime      time.Time       `json:"lastErrorTime,omitzero"`
+
+	late      bool           // it came when the process ran already
+	resource  string         // as metrics have it
+	sign      time.Time      // of life
+	confirmed time.Time      // when the saved position was the server's newest
+	objects   int            // in the inventory, or unknownCount
+	given     *snapshotState // read to its end, and behind it no other has begun
+	pace      pace
+	partial   bool // it is of a part of its resource
+	uncached  bool // by the API server
+
+	failed    time.Time // since when the log knows that it fails; zero where it does not
+	expired   string    // why its history is gone, until the log is told of the gap; "" where it is not
+	expiredAt time.Time
+
+	comparing   bool                             // all sinks are given a snapshot
+	corrections int                              // of the reconcile that runs, or ran last
+	received    map[change.Op]prometheus.Counter // each made when it is needed first
+	bytes       prometheus.Counter               // made with the first of them
+	misshapen   tally                            // objects that a filter or a redaction failed for
+}
+
+func newStreamState(stream change.Stream, late bool) *streamState {
+	return &streamState{
+		State: starting, objects: unknownCount, sign: time.Now(), late: late, resource: stream.Resource.String(),
+		partial: stream.Namespace != "", uncached: isUncached(stream.Resource), received: map[change.Op]prometheus.Counter{},
+	}
+}
+
+// compared notes that a snapshot of the reason is complete, and says whether the stream is only watched from now on. A
+// watch is open beside it, or is opened next.
+func (s *streamState) compared(reason change.Reason) (watched bool) {
+	if reason.Full() {
+		return false
+	}
+	s.comparing = false
+	if watched = s.State == snapshotting && reason.Beside(); watched {
+		s.State = watching
+	}
+	return watched
+}
+
+// committed moves the saved position and keeps count of the objects.
+func (s *streamState) committed(rec *change.Record, now time.Time) {
+	if rec.Position.ResourceVersion != "" && !rec.Position.Initial() {
+		s.ResourceVersion, s.confirmed = rec.Position.ResourceVersion, now
+	}
+	switch {
+	case rec.Sink != "": // it leaves the inventory as it is
+	case rec.Snapshot != nil:
+		s.objects = unknownCount
+	case s.objects == unknownCount:
+	case rec.Op == change.Added:
+		s.objects++
+	case rec.Op == change.Deleted:
+		s.objects--
+	}
+}
+
+type reconcileState struct {
+	Reason          change.Reason `json:"reason"`
+	Sinks           []string      `json:"sinks,omitempty"` // none is all
+	ResourceVersion string        `json:"resourceVersion"`
+	change.Counts
+	Limits change.Limits `json:"limits,omitzero"`
+	Time   time.Time     `json:"time"`
+}
+
+// beginSnapshot shows the snapshot; the caller holds mu.
+func (s *streamState) beginSnapshot(snapshot *change.Snapshot) {
+	s.Snapshot = &snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.objects}
+	if snapshot.Limits != (change.Limits{}) {
+		s.Snapshot.expected = unknownCount
+	}
+	s.given = nil
+}
+
+// endSnapshot shows it no more, and returns how many objects were listed; the caller holds mu.
+func (s *streamState) endSnapshot() (objects int) {
+	if s.Snapshot != nil {
+		objects = s.Snapshot.Objects
+	}
+	s.given, s.Snapshot = s.Snapshot, nil
+	return objects
+}
+
+// changed counts the change, unless it is of a snapshot.
+func (s *streamState) changed(rec *change.Record) {
+	if rec.Snapshot == nil && rec.Op.OfObject() {
+		s.pace.note(rec.Received)
+	}
+}
+
+// history is how far back the API server can tell what changed of the stream. oldest is when the oldest record was
+// received that is not saved, zero for none: what came before that says how often the resource changes, since reading
+// may wait now. Of a resource of which only a part is read nobody knows how often all of it changes.
+func (s *streamState) history(now, oldest time.Time) time.Duration {
+	if s.uncached {
+		return mostHistory
+	}
+	if oldest.IsZero() {
+		oldest = now
+	}
+	whole := historyOf(s.pace.perSecond(oldest))
+	if s.partial {
+		whole = min(whole, leastHistory)
+	}
+	return whole
+}
+
+// historyLeft is how long, about, a watch can still be opened where the state stands.
+func (s *streamState) historyLeft(now, oldest time.Time) time.Duration {
+	whole := s.history(now, oldest)
+	if oldest.IsZero() {
+		return whole
+	}
+	return max(0, whole-now.Sub(oldest))
+}
+
+// isUncached says whether the API server reads the resource's watches from etcd.
+func isUncached(resource change.Resource) bool {
+	return resource.Name == "events" && (resource.Group == "" || resource.Group == "events.k8s.io")
+}
+
+// fails notes the failure, and says whether it is another one than before.
+func (s *streamState) fails(err error) bool {
+	s.sign = time.Now()
+	if s.LastError == err.Error() {
+		return false
+	}
+	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), s.sign
+	return true
+}
+
+// unknownCount is an inventory size that must be read from the store.
+const unknownCount = -1
