@@ -56,7 +56,7 @@ func allRules(c *cluster, cfg *config.Config) []rules {
 		entry := &cfg.Resources[i]
 		all = append(all, rules{
 			who:     fmt.Sprintf("resource %q", entry.Name),
-			paths:   map[string][]string{"drop": entry.Drop, "only": entry.Only, "redact": entry.Redact.Paths},
+			paths:   map[string][]string{"drop": entry.Drop, "only": entry.Only, "redact": entry.Redact.Paths, "ignore": selection.IgnoredPaths(entry)},
 			streams: chosen(streams, func(s *selection.Selected) bool { return slices.Contains(s.Entries(), entry) }),
 			open:    source.IsWildcard(entry.Name),
 		})
@@ -89,7 +89,7 @@ func chosen(streams []selection.Selected, of func(*selection.Selected) bool) (so
 func checkPaths(ctx context.Context, access *source.Access, c *cluster, cfg *config.Config, r *report) {
 	known := &schemas{access: access, asked: map[string]*openapi.Document{}}
 	for _, of := range allRules(c, cfg) {
-		for _, key := range []string{"drop", "only", "redact"} {
+		for _, key := range []string{"drop", "only", "redact", "ignore"} {
 			for _, path := range of.paths[key] {
 				if known.lacks(ctx, of.streams, path) {
 					reportPath(r, &of, key, path)

@@ -81,9 +81,14 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	if err := a.store.KeepObjects(name, form); err != nil {
 		return pipeline.Source{}, nil, err
 	}
+	ignore, err := selection.IgnoreOf(wanted)
+	if err != nil {
+		return pipeline.Source{}, nil, err
+	}
 	session := source.NewSession(source.Config{
 		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Inventory: a.store, ClusterUID: a.cluster.uid,
 		Meet: a.cluster.meet(a.store), Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Rate: m.rate, Images: selection.ImagesOf(wanted, m.images),
+		Ignore: ignore, BeforeHidden: !wanted.Configured.Before,
 	}, func() (source.Saved, error) { return selection.SavedOf(a.store, name, a.hasSink) })
 	return selection.SourceOf(wanted.Stream, session, shape), session, nil
 }
@@ -135,7 +140,7 @@ func sourceObserver(f *selection.Follower) source.Observer {
 		}
 	}
 	return source.Observer{
-		Watching: t.Watching, Failed: failed, Received: t.Received,
+		Watching: t.Watching, Failed: failed, Received: t.Received, Ignored: t.Ignored,
 		Reconciling: t.Reconciling, Listed: t.Listed, Abandoned: t.Abandoned, Reconciled: t.Reconciled, Corrected: t.Corrected, Unreadable: t.Unreadable,
 	}
 }

@@ -238,7 +238,7 @@ func (r *verification) read(ctx context.Context, s *compared, exactly string) (*
 	list := &verify.List{Stream: s.Stream, Deletes: s.tellsDeletes()}
 	query := source.Query{Stream: s.Stream, Selection: s.Selection, Exactly: exactly}
 	version, err := r.server.List(ctx, query, func() { list.Objects = map[change.Key]verify.Listed{} }, func(rec *change.Record) error {
-		list.Objects[rec.Key] = verify.Listed{UID: rec.UID, Version: rec.ResourceVersion, Optional: rec.Withheld != "" || !s.takes(rec)}
+		list.Objects[rec.Key] = verify.Listed{UID: rec.UID, Version: rec.ResourceVersion, Optional: rec.Withheld != "" || !s.takes(rec), Behind: len(s.Configured.Ignore) > 0}
 		return nil
 	})
 	list.Version = version

@@ -76,6 +76,9 @@ type Record struct {
 	// Before is the object as it was delivered last, in the form in which it was; nil where that is not kept, or there
 	// is none. Sync records have none.
 	Before []byte
+	// Actor are the field managers that changed the object last, a list of JSON; nil where that is not asked for, or not
+	// known.
+	Actor []byte
 	// Received is when the exporter read the record.
 	Received time.Time
 	// FinalStateUnknown marks a delete that no watch saw (cache.DeletedFinalStateUnknown).
@@ -117,7 +120,7 @@ const Unreadable = "unreadable"
 const overhead = 384
 
 // Size is the memory in bytes that the record holds while it is queued.
-func (r *Record) Size() int { return overhead + len(r.Object) + len(r.Before) }
+func (r *Record) Size() int { return overhead + len(r.Object) + len(r.Before) + len(r.Actor) }
 
 // Keeps says what is kept of the object after the record, nil for nothing; false leaves what was. What no sink was
 // given is not kept, and a record for one sink says nothing of the others.

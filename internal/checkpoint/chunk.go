@@ -22,6 +22,7 @@ const (
 	hasBefore
 	isLast
 	isWithheld
+	hasActor
 )
 
 // shared is what the records of a chunk have in common.
@@ -65,6 +66,9 @@ func (w *chunkWriter) record(rec *change.Record) {
 	if rec.Withheld != "" {
 		w.body = appendText(w.body, rec.Withheld)
 	}
+	if rec.Actor != nil {
+		w.body = appendText(w.body, rec.Actor)
+	}
 }
 
 func flagsOf(rec *change.Record) (flags uint64) {
@@ -82,6 +86,7 @@ func flagsOf(rec *change.Record) (flags uint64) {
 	set(hasBefore, rec.Before != nil)
 	set(isLast, rec.Last)
 	set(isWithheld, rec.Withheld != "")
+	set(hasActor, rec.Actor != nil)
 	return flags
 }
 

@@ -52,6 +52,9 @@ func (r *chunkReader) record() *change.Record {
 	if flags&isWithheld != 0 {
 		rec.Withheld = r.text()
 	}
+	if flags&hasActor != 0 {
+		rec.Actor = r.bytes()
+	}
 	return rec
 }
 

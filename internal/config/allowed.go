@@ -40,6 +40,12 @@ const (
 	KeepLastApplied   = "lastApplied"   // the annotation of kubectl apply
 )
 
+// ignoreLists are the names that Resource.Ignore may have beside paths.
+func ignoreLists() []string { return []string{IgnoreHeartbeats} }
+
+// IgnoreHeartbeats stands for what changes although nothing happens.
+const IgnoreHeartbeats = "heartbeats"
+
 // deliveries are the values of Kafka.Delivery; the first is the default.
 func deliveries() []string { return []string{"idempotent", Transactional} }
 

@@ -141,6 +141,12 @@ func (e *entriesChecker) beside(r, last *Resource) {
 	if r.Before != last.Before {
 		e.problem(last, ".before", "has another one in %s; %s", e.path(r), same)
 	}
+	if r.Actor != last.Actor {
+		e.problem(last, ".actor", "has another one in %s; %s", e.path(r), same)
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(r.Ignore)), slices.Sorted(slices.Values(last.Ignore))) {
+		e.problem(last, ".ignore", "has another one in %s; %s", e.path(r), same)
+	}
 	if !slices.Equal(slices.Sorted(slices.Values(r.Keep)), slices.Sorted(slices.Values(last.Keep))) {
 		e.problem(last, ".keep", "has another one in %s; %s", e.path(r), same)
 	}

@@ -40,7 +40,7 @@ func TestOneProblem(t *testing.T) {
 		{"mapping as a key", "log: {{a: b}: c}", `log."a mapping" (line 1): unknown key; allowed: format, level`},
 		{"null as a key", "log: {~: c}", `log.null (line 1): unknown key; allowed: format, level`},
 		{"key given twice", "cluster: a\nlisten: ':1'\ncluster: b\n", "cluster (line 3): key given twice, first on line 1; leave one out"},
-		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: before, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource"},
+		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: actor, before, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource"},
 
 		{"number for a string", "cluster: 7\n", "cluster (line 1): want a string, have 7; put it in quotes"},
 		{"boolean for a string", "cluster: no\n", "cluster (line 1): want a string, have no; put it in quotes"},
@@ -123,6 +123,8 @@ func TestOneProblem(t *testing.T) {
 		{"resource that is not watched", "resources: [pods, jobs.batch]\nsinks:\n- {file: {path: /f}, resources: [pods, po]}\n", `sinks[0].resources[1] (line 3): "po" is not watched; write it as in resources: jobs.batch, pods`},
 
 		{"failure of a filter", "resources: [{resource: pods, filter: 'true', filterFailure: drop}]", `resources[0].filterFailure (line 1): unknown value "drop"; allowed: pass, deadletter`},
+		{"no boolean", "resources: [{resource: nodes, actor: user}]", `resources[0].actor (line 1): want true or false, have "user"`},
+		{"something ignored that is no path", "resources: [{resource: nodes, ignore: [heartbeats, heartbeat]}]", `resources[0].ignore[1] (line 1): want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, have "heartbeat"; allowed: heartbeats`},
 		{"failure of no filter", "resources: [{resource: pods, filterFailure: deadletter}]", "resources[0].filterFailure (line 1): there is no filter that could fail; add filter, or leave it out"},
 		{"word for before", "resources: [{resource: pods, before: always}]", `resources[0].before (line 1): want true or false, have "always"`},
 
@@ -223,7 +225,7 @@ lisen: ':8080'
 	wantError(t, err, `configuration c.yaml: 11 problems:
   cluster (line 1): want a string, have 7; put it in quotes
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
-  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: before, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource
+  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: actor, before, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource
   sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOfSink+`
   sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, subjects, tls, token, url, user
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}

@@ -27,6 +27,8 @@ type Resource struct {
 	Filter        string    // "" is all
 	FilterFailure string    // one of filterFailures, what becomes of a record whose filter fails
 	Before        bool      // keep each object, so that the next record says how it was
+	Actor         bool      // records say who changed the object last
+	Ignore        []string  // paths, and names of IgnoreLists: an update that differs in nothing else is not told
 	Keep          []string  // of keepables, what is left in although it is cut by default
 	Only          []string  // paths of what is left in; none is all
 	Drop          []string  // paths of what is left out
@@ -63,6 +65,11 @@ func (r *Resource) keys() []key {
 		{"before", flag(&r.Before),
 			"Keep each object as it was delivered last, so that the next record includes it. The state grows by " +
 				"about half of the objects' JSON."},
+		{"actor", flag(&r.Actor),
+			"Records name the field managers that changed the object last ([what that means](resources.md#who-changed-it))."},
+		{"ignore", list(&r.Ignore),
+			"Paths, and the name `heartbeats`. An update that differs in nothing else from what was told last is not " +
+				"told ([what that means](resources.md#updates-that-do-not-matter)). Objects are kept for it as with `before`."},
 		{"keep", list(&r.Keep, keepables()...),
 			"What is kept although it is cut by default: `metadata.managedFields`, and kubectl's last-applied " +
 				"annotation."},
@@ -149,6 +156,7 @@ func (k *checker) resources(resources []Resource) {
 			k.problem(path+".filterFailure", "there is no filter that could fail; add filter, or leave it out")
 		}
 		k.namespaces(path+".namespaces", r.Namespaces)
+		k.ignored(path+".ignore", r.Ignore)
 		k.exclusions(path, r)
 	}
 	k.entries(resources)
@@ -161,6 +169,19 @@ func (k *checker) namespaces(path string, namespaces []string) {
 		}
 	}
 }
+
+// ignored takes paths, which are for others to parse, and names of lists.
+func (k *checker) ignored(path string, ignored []string) {
+	for j, text := range ignored {
+		if !isIgnoreList(text) && !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "$") {
+			k.problem(item(path, j), "want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, have %q; allowed: %s",
+				shorten(text), strings.Join(ignoreLists(), ", "))
+		}
+	}
+}
+
+// isIgnoreList says whether the text is the name of a list of paths.
+func isIgnoreList(text string) bool { return slices.Contains(ignoreLists(), text) }
 
 // exclusions finds what leaves nothing out, or cannot be known to.
 func (k *checker) exclusions(path string, r *Resource) {

@@ -30,6 +30,7 @@ type Line struct {
 	Trimmed           string          `json:"trimmed,omitempty"`
 	BeforeOmitted     bool            `json:"beforeOmitted,omitempty"`
 	Replayed          string          `json:"replayed,omitempty"`
+	Actor             json.RawMessage `json:"actor,omitempty"`  // the newest entries of managedFields
 	Object            json.RawMessage `json:"object,omitempty"` // of a Secret what people are shown
 	Data              json.RawMessage `json:"data,omitempty"`   // what a snapshot's begin and end and a gap say of themselves
 }
@@ -38,7 +39,7 @@ func lineOf(c *decode.Change) *Line {
 	return &Line{
 		ID: c.ID.String(), Snapshot: c.Snapshot, FinalStateUnknown: c.FinalStateUnknown, Object: shownObject(c), Data: c.Data, Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
 		UID: c.ID.UID, ResourceVersion: c.ID.ResourceVersion, Reason: string(c.Reason),
-		Trimmed: c.Trimmed, BeforeOmitted: c.BeforeOmitted, Replayed: string(c.Replayed),
+		Trimmed: c.Trimmed, BeforeOmitted: c.BeforeOmitted, Replayed: string(c.Replayed), Actor: c.Actor,
 	}
 }
 
@@ -52,6 +53,19 @@ func shownObject(c *decode.Change) json.RawMessage {
 		return nil
 	}
 	return hidden
+}
+
+// by names the managers that changed the object last, "" where nobody says.
+func (l *Line) by() string {
+	var actors []struct{ Manager string }
+	if json.Unmarshal(l.Actor, &actors) != nil || len(actors) == 0 {
+		return ""
+	}
+	var managers []string
+	for _, a := range actors {
+		managers = append(managers, a.Manager)
+	}
+	return "by " + strings.Join(managers, ", ")
 }
 
 // summary says what changed in short, or what a frame or a gap is about.

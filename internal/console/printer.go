@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -84,7 +85,8 @@ func (p *Printer) Show(l *Line) error {
 		object = l.Namespace
 	}
 	what := fmt.Sprintf("  %-24s  %-40s  ", Plain(l.Resource), Plain(object))
-	version := Plain(strings.TrimSpace(l.ResourceVersion + "  " + l.Reason))
+	behind := slices.DeleteFunc([]string{l.ResourceVersion, l.Reason, l.by()}, func(text string) bool { return text == "" })
+	version := Plain(strings.Join(behind, "  "))
 	if p.style.Brief {
 		version = Plain(l.summary())
 	}

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -35,7 +36,9 @@ type Letter struct {
 	Op                string    `json:"op"`
 	Received          time.Time `json:"received"`
 	FinalStateUnknown bool      `json:"finalStateUnknown,omitzero"`
-	Snapshot          *Snapshot `json:"snapshot,omitempty"`
+	// Actor is the record's.
+	Actor    json.RawMessage `json:"actor,omitempty"`
+	Snapshot *Snapshot       `json:"snapshot,omitempty"`
 	// Form is by which rules the object was cut and redacted; "" is not known.
 	Form string `json:"form,omitzero"`
 
@@ -90,7 +93,7 @@ func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink
 		Event: msg.ID, Cluster: o.Cluster, ClusterUID: clusterUID, Stream: rec.Stream.String(), Namespaced: rec.Stream.Namespace,
 		Group: res.Group, Version: res.Version, Resource: res.Name, Kind: res.Kind, ClusterScoped: res.ClusterScoped,
 		Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Op: rec.Op.String(),
-		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown,
+		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown, Actor: rec.Actor,
 		Destination: msg.Destination, Key: msg.Key, Value: msg.Value, Object: rec.Object, Before: rec.Before,
 	}
 	if o.Form != nil {
@@ -127,7 +130,7 @@ func (l *Letter) Record(clusterUID string) *change.Record {
 			Namespace: l.Namespaced,
 		},
 		Op: change.ParseOp(l.Op), Key: l.key(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object, Before: l.Before,
-		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Sink: l.Sink, Form: l.Form,
+		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Actor: l.Actor, Sink: l.Sink, Form: l.Form,
 	}
 	if l.ClusterUID != clusterUID {
 		rec.Epoch = l.ClusterUID

@@ -24,8 +24,9 @@ type Change struct {
 	Trimmed           string // the paths that were cut to make it fit, joined by commas
 	BeforeOmitted     bool   // the object before was left out to make it fit
 	Replayed          change.Replayed
-	Object            []byte // the state, or the last state of a delete; nil where there is none
-	Data              []byte // what a snapshot's frame or a gap says of itself
+	Actor             json.RawMessage // who changed the object last, a list; nil where it does not say
+	Object            []byte          // the state, or the last state of a delete; nil where there is none
+	Data              []byte          // what a snapshot's frame or a gap says of itself
 }
 
 // Header is the part of a CloudEvents header's name before the attribute: "ce_" on Kafka, "ce-" on NATS.
@@ -82,17 +83,36 @@ func Read(m *sink.Stored) (*Change, error) {
 func (c *Change) fromHeaders(m *sink.Stored, prefix string) {
 	c.setAttributes(m.Header(prefix+"time"), m.Header(prefix+"reason"), m.Header(prefix+"snapshot"))
 	c.FinalStateUnknown = m.Header(prefix+"finalstateunknown") == "true"
+	c.Actor = listOf([]byte(plain(m.Header(prefix + "actor"))))
 	c.set(m.Value)
 }
 
 // setMarks reads them from the headers that every format has on a broker.
 func (c *Change) setMarks(m *sink.Stored) {
-	c.Trimmed = m.Header(sink.HeaderTrimmed)
-	if plain, err := url.PathUnescape(c.Trimmed); err == nil {
-		c.Trimmed = plain
-	}
+	c.Trimmed = plain(m.Header(sink.HeaderTrimmed))
 	c.BeforeOmitted = m.Header(sink.HeaderBeforeOmitted) == "true"
 	c.Replayed = change.Replayed(m.Header(sink.HeaderReplayed))
+}
+
+// plain is a header's value without percent-encoding, which not every transport has.
+func plain(value string) string {
+	if text, err := url.PathUnescape(value); err == nil {
+		return text
+	}
+	return value
+}
+
+// listOf is a list, or one within a text, nil where it is none.
+func listOf(value json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		value = json.RawMessage(text)
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) != nil || list == nil {
+		return nil
+	}
+	return value
 }
 
 func (c *Change) setAttributes(at, reason, snapshot string) {
@@ -123,6 +143,7 @@ type value struct {
 	Snapshot          string          `json:"snapshot"`
 	FinalStateUnknown bool            `json:"finalstateunknown"`
 	Data              json.RawMessage `json:"data"`
+	Actor             json.RawMessage `json:"actor"`
 	marks
 
 	Op     string          `json:"op"`
@@ -162,6 +183,7 @@ func (c *Change) fromValue(text []byte) error {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return fmt.Errorf("its value has another form: %w", err)
 	}
+	c.Actor = listOf(v.Actor)
 	if event {
 		c.setAttributes(v.Time, v.Reason, v.Snapshot)
 		c.FinalStateUnknown = v.FinalStateUnknown

@@ -52,6 +52,9 @@ func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
 	if before := previous(rec); before != nil {
 		dst = appendString(append(dst, `,"before":`...), string(before))
 	}
+	if rec.Actor != nil {
+		dst = appendString(append(dst, `,"actor":`...), string(rec.Actor))
+	}
 	return appendMarks(dst, rec)
 }
 

@@ -52,11 +52,12 @@ func (b book) attributes() definition {
 		"trimmed":         trimmed(),
 		"replayed":        replayed(),
 		"before":          described(name(), "in an update, if it is kept: the object as it was delivered last, as JSON text, since attributes are scalars"),
+		"actor":           described(name(), "if it is asked for: the newest entries of managedFields, a list as JSON text of objects with manager, operation, subresource and time"),
 	}
 }
 
 func optionalAttributes() []string {
-	return []string{"datacontenttype", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "trimmed", "beforeomitted", "replayed"}
+	return []string{"datacontenttype", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "actor", "trimmed", "beforeomitted", "replayed"}
 }
 
 // shapes say which attributes a record of each operation has.

@@ -11,8 +11,9 @@ func (b book) debezium() definition {
 		"source":  b.source(),
 		"op":      described(definition{"enum": []string{"c", "u", "d", "r", "m"}}, "created, updated, deleted, read by a snapshot, message"),
 		"ts_ms":   described(millis(), "when the exporter received the record"),
+		"actor":   b.actor(),
 		"id":      id(),
-	}, "message")
+	}, "message", "actor")
 	d["allOf"] = []any{
 		ifOp(b.row(null, anObject()), "c", "r"), ifOp(b.row(anObject(), anObject()), "u"), ifOp(b.row(anObject(), null), "d"),
 		ifOp(definition{

@@ -77,6 +77,14 @@ func without(properties definition, optional []string) []string {
 	return names
 }
 
+// actor are the field managers that changed an object last.
+func (b book) actor() definition {
+	entry := b.fields("an entry of managedFields", definition{
+		"manager": name(), "operation": described(name(), "Apply or Update"), "subresource": name(), "time": moment(),
+	}, "operation", "subresource")
+	return described(listOf(entry), "the newest entries of managedFields; missing if that is not asked for")
+}
+
 // trimmed, beforeOmitted and replayed are what was done to the record for one sink.
 func trimmed() definition {
 	return described(name(), "the paths that were cut to make the object fit, joined by commas; missing if the object is whole")

@@ -112,6 +112,14 @@ func selects(configured *config.Resource) string {
 
 // TodayOf is how the stream's objects are cut and redacted now, with what is cut while they are read.
 func TodayOf(s *Selected, key []byte, sinks ...transform.Rules) (*shape.Today, error) {
+	today, err := todayOf(s, key, sinks...)
+	if err == nil {
+		today.Actors = s.Configured.Actor
+	}
+	return today, err
+}
+
+func todayOf(s *Selected, key []byte, sinks ...transform.Rules) (*shape.Today, error) {
 	if len(s.Special) == 0 {
 		return shape.NewToday(wholeRules(s.Stream.Resource, s.Configured), key, sinks...)
 	}

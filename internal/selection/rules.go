@@ -22,6 +22,9 @@ func CheckShape(configured *config.Resource) error {
 	if _, err := shape.New(options); err != nil {
 		return usage.Errorf("resource %q: %w", configured.Name, err)
 	}
+	if _, err := shape.NewIgnored(ignored(change.Resource{}, configured)); err != nil {
+		return usage.Errorf("resource %q: ignore %w", configured.Name, err)
+	}
 	return nil
 }
 
@@ -57,7 +60,7 @@ func ShapeOf(s *Selected, key []byte, failed func(*change.Record, error)) (func(
 
 // FormOf tells apart what is cut and redacted before an object is kept; nil where none is.
 func FormOf(s *Selected, key []byte) ([]byte, error) {
-	if !s.Configured.Before {
+	if !s.keeps() {
 		return nil, nil
 	}
 	var all []any
@@ -74,17 +77,21 @@ func FormOf(s *Selected, key []byte) ([]byte, error) {
 
 // ImagesOf are what is kept of the stream's objects; nil is nothing.
 func ImagesOf(s *Selected, images *line.Images) source.Images {
-	if !s.Configured.Before {
+	if !s.keeps() {
 		return nil
 	}
 	return images
 }
+
+// keeps says whether the stream's objects are kept.
+func (s *Selected) keeps() bool { return s.Configured.Before || len(s.Configured.Ignore) > 0 }
 
 // KeepOf is what is kept of what is cut otherwise while objects are read.
 func KeepOf(configured *config.Resource) source.Keep {
 	return source.Keep{
 		ManagedFields: slices.Contains(configured.Keep, config.KeepManagedFields),
 		LastApplied:   slices.Contains(configured.Keep, config.KeepLastApplied),
+		Actor:         configured.Actor,
 	}
 }
 

@@ -125,7 +125,9 @@ func (s *Shape) Apply(rec *change.Record) {
 }
 
 // withdraw leaves of a record what the position needs.
-func withdraw(rec *change.Record) { rec.Filtered, rec.Object, rec.Before = true, nil, nil }
+func withdraw(rec *change.Record) {
+	rec.Filtered, rec.Object, rec.Before, rec.Actor = true, nil, nil, nil
+}
 
 // WithheldByFilter is why a record is withheld whose filter failed.
 const WithheldByFilter = "filter"

@@ -16,8 +16,10 @@ import (
 // before it goes out or is shown (I9).
 type Today struct {
 	// Form tells the rules apart, and the key of the hashes, which cannot be read out of it.
-	Form  string
-	rules []part // one after the other
+	Form string
+	// Actors says that records may name who changed the object.
+	Actors bool
+	rules  []part // one after the other
 }
 
 // part are rules of some of the objects.
@@ -67,6 +69,9 @@ func digest(text []byte) string {
 // Reshape brings the record's objects, which were shaped by the rules of the form, into today's; "" is a form that is
 // not known. Hashes that were made with today's key stay. After an error the objects are as they were.
 func (t *Today) Reshape(rec *change.Record, form string) error {
+	if !t.Actors {
+		rec.Actor = nil
+	}
 	if form == t.Form {
 		return nil
 	}

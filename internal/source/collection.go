@@ -32,7 +32,7 @@ func (c collection) within(l change.Limits) collection {
 func (c *collection) options() frame.Options {
 	return frame.Options{
 		Kind: c.stream.Resource.Kind, APIVersion: c.stream.Resource.APIVersion(),
-		KeepManagedFields: c.keep.ManagedFields, KeepLastApplied: c.keep.LastApplied,
+		KeepManagedFields: c.keep.ManagedFields, KeepLastApplied: c.keep.LastApplied, Actor: c.keep.Actor,
 	}
 }
 

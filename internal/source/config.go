@@ -23,6 +23,10 @@ type Config struct {
 	Meet func(uid string) error
 	// Images, where set, is what each record's Before comes from; the records' objects are kept then. nil keeps none.
 	Images Images
+	// BeforeHidden says that what is kept is for Shape and Ignore alone: records go on without their Before.
+	BeforeHidden bool
+	// Ignore, where set, says of an update in its shape, with its Before, that it need not be told. Like Shape.
+	Ignore func(rec *change.Record) bool
 	// Shape, where set, decides what of each record goes on: it may mark it as filtered, and replace its Object, which
 	// otherwise it leaves as it is. It keeps nothing of that. One goroutine at a time calls it.
 	Shape func(rec *change.Record)
@@ -39,6 +43,7 @@ type Config struct {
 type Keep struct {
 	ManagedFields bool // metadata.managedFields
 	LastApplied   bool // the annotation of kubectl apply
+	Actor         bool `json:"-"` // of managedFields, who changed the object last; it is no part of the form
 }
 
 // Line is where a stream puts its records, and what it asks about those who take them.
@@ -89,6 +94,8 @@ type Observer struct {
 	Failed func(stream change.Stream, err error)
 	// Received is told of a record before it goes in line.
 	Received func(rec *change.Record)
+	// Ignored, where set, is told of an update that is not told to any sink, since nothing in it matters.
+	Ignored func(rec *change.Record)
 	// Reconciling is told that a reconcile starts; its counts are not known yet.
 	Reconciling func(stream change.Stream, snapshot *change.Snapshot)
 	// Listed, where set, is told of each page of a reconcile's list: its objects, and how many remain, -1 where the

@@ -72,6 +72,9 @@ func (s *Stream) record(op change.Op, object *frame.Object) change.Record {
 		Object:          object.JSON,
 		Received:        time.Now(),
 	}
+	if op != change.Deleted { // it says who changed the object last, and not who deleted it
+		rec.Actor = object.Actor
+	}
 	if object.Err != nil {
 		markUnreadable(&rec)
 	}
@@ -88,6 +91,7 @@ func (s *Stream) shape(rec *change.Record) error {
 		s.Shape(rec)
 		s.loan.shaped(rec)
 	}
+	s.ignore(rec)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 type metrics struct {
 	sourceRecords  *prometheus.CounterVec
 	sourceBytes    *prometheus.CounterVec
+	sourceIgnored  *prometheus.CounterVec
 	sourceGaps     *prometheus.CounterVec
 	sinkRecords    *prometheus.CounterVec
 	sinkWrite      *prometheus.HistogramVec
@@ -47,6 +48,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		labelTopics:    labelTopics,
 		sourceRecords:  counter("source_records_total", "Records read from the API server.", "resource", "op"),
 		sourceBytes:    counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
+		sourceIgnored:  counter("source_ignored_total", "Updates that no sink was told of, since nothing in them matters.", "resource"),
 		sourceGaps:     counter("source_gaps_total", "Gaps: how often intermediate changes may be missing.", "resource", "reason"),
 		sinkRecords:    counter("sink_records_total", "Records that are durable in the sink.", "sink", "resource"),
 		sinkWrite:      histogram("sink_write_seconds", "Time that one batch takes to become durable.", "sink"),

@@ -89,6 +89,11 @@ func (t ofStreams) Received(rec *change.Record) {
 	s.bytes.Add(float64(len(rec.Object)))
 }
 
+// Ignored is told of an update that no sink is told of.
+func (t ofStreams) Ignored(rec *change.Record) {
+	t.metrics.sourceIgnored.WithLabelValues(rec.Stream.Resource.String()).Inc()
+}
+
 // receivedOf is the stream's counter of the record's operation. To find a counter by its labels costs more than all
 // else that is done for a record here, so it is remembered; the caller holds mu.
 func (t ofStreams) receivedOf(s *streamState, rec *change.Record) prometheus.Counter {

@@ -47,6 +47,8 @@ type Listed struct {
 	UID, Version string
 	// Optional says that a filter or ops may keep this version from the sink: whatever the sink has of it is right.
 	Optional bool
+	// Behind says that changes of the object may be ignored: an older version of it may be all that the sink was told.
+	Behind bool
 }
 
 // Result is what a comparison of one stream found.
@@ -60,7 +62,7 @@ type Result struct {
 	Extra           int    `json:"extra"`
 	// Changing counts objects of which the sink has something newer than the list.
 	Changing int `json:"changing"`
-	// Unjudged counts those of which a filter or ops leave open what the sink must have.
+	// Unjudged counts those of which a filter, ops or ignore leave open what the sink must have.
 	Unjudged int `json:"unjudged"`
 
 	Differences []Difference `json:"differences,omitempty"` // by key
@@ -93,7 +95,7 @@ func (r *Result) judgeListed(key change.Key, listed Listed, h held, exists bool,
 		r.Equal++
 	case change.CompareVersions(h.version, version) > 0:
 		r.Changing++
-	case listed.Optional:
+	case listed.Optional, listed.Behind && exists && h.uid == listed.UID:
 		r.Unjudged++
 	case !exists:
 		r.Missing++

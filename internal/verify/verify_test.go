@@ -116,6 +116,21 @@ func TestVerifyLeavesOpenWhatAFilterDecides(t *testing.T) {
 	}
 }
 
+// TestVerifyLeavesOpenWhatMayBeIgnored: an older version of the same object, and nothing else.
+func TestVerifyLeavesOpenWhatMayBeIgnored(t *testing.T) {
+	list := listed("20", "a", "7", "b", "8", "c", "9")
+	for key, o := range list.Objects {
+		if o.Behind = true; key.Name == "c" {
+			o.UID = "u-another"
+		}
+		list.Objects[key] = o
+	}
+	r := Compare(logOf(t, "", encode.File, record(change.Added, "a", "5"), record(change.Added, "c", "6")), list)
+	if r.Unjudged != 1 || r.Missing != 1 || r.Stale != 1 {
+		t.Errorf("found %+v, want a unjudged, b missing and c stale", r)
+	}
+}
+
 // TestVerifyFoldsALostLogAsAConsumerDoes: what the snapshot after a loss does not name is gone.
 func TestVerifyFoldsALostLogAsAConsumerDoes(t *testing.T) {
 	for _, reason := range []change.Reason{change.Lost, change.Requested} {

@@ -71,6 +71,8 @@ type Object struct {
 	InitialEventsEnd bool
 	// JSON is the object on one line, less the cuts.
 	JSON []byte
+	// Actor, where it is asked for, are the newest entries of managedFields, a list of JSON; nil where nobody is named.
+	Actor []byte
 	// Err, where not nil, is why the object cannot be read: a *SyntaxError or ErrTooLarge. JSON is nil then, and of the
 	// names those are set that could be found.
 	Err error
@@ -82,6 +84,8 @@ type Options struct {
 	KeepManagedFields bool
 	// KeepLastApplied leaves kubectl's annotation in that repeats the object as it was last applied.
 	KeepLastApplied bool
+	// Actor asks for Object.Actor.
+	Actor bool
 	// Kind and APIVersion are put in front of an item of a list that has none, as the items of built-in types, so that
 	// an object looks the same from list and watch. A watch always has them.
 	Kind, APIVersion string

@@ -36,6 +36,7 @@ type scanner struct {
 	lent  []byte // to the object before, and to the next one
 	marks marks
 	slow  int // how often the fast scan was unsure
+	actors
 }
 
 // fast marks the object that starts at start, and says whether it is sure. Where its end is known, 0 if not, what is
@@ -138,6 +139,9 @@ func (s *scanner) object(data, front []byte) (Object, error) {
 	o.Name = t.text(m.meta.name)
 	o.UID = t.text(m.meta.uid)
 	o.ResourceVersion = t.text(m.meta.version)
+	if s.opts.Actor {
+		o.Actor = s.actors.of(m.meta.managedFields.in(data))
+	}
 	if end := m.meta.eventsEnd; end.found() && data[end.start] == '"' {
 		o.InitialEventsEnd = t.text(end) == "true"
 	}

@@ -82,6 +82,8 @@ func (s *scanner) slowMetadata(data []byte) error {
 			m.uid = one.value
 		case "resourceVersion":
 			m.version = one.value
+		case "managedFields":
+			m.managedFields = one.value
 		case "annotations":
 			m.annotations, m.eventsEnd = one.value, span{}
 			err = errors.Join(err, s.slowAnnotations(data))

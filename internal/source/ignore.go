@@ -1,0 +1,19 @@
+package source
+
+import "github.com/kubecdc/kubecdc/internal/change"
+
+// ignore withdraws an update that differs in nothing that matters from what was told last. It moves the position, and
+// what is kept of the object stays (I2). While a snapshot is read nothing is ignored: a sink that the snapshot is for
+// may be told of the object by the watch alone.
+func (s *Stream) ignore(rec *change.Record) {
+	told := rec.Filtered || rec.Withheld != "" || rec.Object == nil || rec.Before == nil
+	if s.Ignore != nil && s.beside == nil && rec.Op == change.Updated && !told && s.Ignore(rec) {
+		rec.Filtered, rec.Object, rec.Before, rec.Actor = true, nil, nil, nil
+		if s.Observer.Ignored != nil {
+			s.Observer.Ignored(rec)
+		}
+	}
+	if s.BeforeHidden {
+		rec.Before = nil
+	}
+}

@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// matters is a world in which a node's heart beats, with sinks in JetStream and, where it is here, in Kafka.
+type matters struct {
+	*rig
+	lake  *kafka.Cluster // nil where it is not here
+	sinks []*follower
+}
+
+func newMatters(t *testing.T) *matters {
+	t.Helper()
+	m := &matters{rig: newRig(t, nil)}
+	m.file = nil
+	m.sinks = []*follower{m.stream}
+	sinks := fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s}}\n", "nats://"+m.broker.address(), streamName)
+	if kafka.Available(t.Context()) == nil || kafka.Required() {
+		m.lake = kafka.Start(t, kafka.Options{})
+		of := kafkaSink{name: lakeName, prefix: "all", delivery: "idempotent"}
+		sinks += of.config(m.lake)
+		m.sinks = append(m.sinks, followTopics(m.lake, of, []string{"nodes"}))
+	}
+	text := "resources:\n- {resource: nodes, ignore: [heartbeats]}\nsinks:\n" + sinks
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	named := slices.Index(m.exporter.args, "--resources")
+	m.exporter.args, m.exporter.sinks = append(slices.Delete(m.exporter.args, named, named+2), "-f", path), nil
+	return m
+}
+
+// beat changes the node's status: when it was heard of last, and whether it is ready.
+func (m *matters) beat(at int, ready string) (version string) {
+	m.t.Helper()
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"lastHeartbeatTime":"2026-11-21T10:00:%02dZ"}]}}`, ready, at)
+	nodes := m.client.Resource(core("nodes"))
+	node, err := nodes.Patch(m.t.Context(), "beats", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubelet"}, "status")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return node.GetResourceVersion()
+}
+
+// everywhere returns when the record of the node is in each sink.
+func (m *matters) everywhere(op, version string) {
+	m.t.Helper()
+	for _, sink := range m.sinks {
+		sink.await(m.t, m.exporter, op+" "+version, func(e *event) bool {
+			return e.Name == "beats" && e.op() == op && (version == "" || e.ResourceVersion == version)
+		})
+	}
+}
+
+// TestI2I4OnlyWhatMattersArrives on JetStream and on Kafka, though the exporter is killed between heartbeats: every
+// change that matters, once, with all that was ignored before it.
+func TestI2I4OnlyWhatMattersArrives(t *testing.T) {
+	m := newMatters(t)
+	m.exporter.start(t)
+	for _, sink := range m.sinks {
+		sink.awaitEnd(t, m.exporter, "nodes", "initial")
+	}
+	node := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "beats"}}}
+	if _, err := m.client.Resource(core("nodes")).Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"added"}
+	for round, ready := range []string{"True", "False", "True"} {
+		matters := m.beat(10*round, ready)
+		want = append(want, "updated "+matters)
+		m.everywhere("updated", matters)
+		ignored := m.exporter.metric(t, `kubecdc_source_ignored_total{resource="nodes"}`)
+		for beat := range 3 {
+			last := m.beat(10*round+beat+1, ready)
+			if beat == 2 {
+				eventually(t, deliveryLimit, "the position passes what is ignored", func() bool { return change.CompareVersions(m.exporter.status(t, "nodes").ResourceVersion, last) >= 0 })
+			}
+		}
+		if n := m.exporter.metric(t, `kubecdc_source_ignored_total{resource="nodes"}`) - ignored; n != 3 {
+			t.Errorf("%v updates are counted as ignored, want 3", n)
+		}
+		m.exporter.process.Kill()
+		m.exporter.start(t)
+	}
+	if err := m.client.Resource(core("nodes")).Delete(t.Context(), "beats", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.everywhere("deleted", "")
+	m.exporter.stop(t)
+	for _, sink := range m.sinks {
+		var told []string
+		for _, e := range sink.all(t) {
+			if e.Name != "beats" {
+				continue
+			}
+			line := e.op()
+			if line == "updated" {
+				line += " " + e.ResourceVersion
+			}
+			if told = append(told, line); e.op() == "deleted" && !strings.Contains(string(e.Data), "10:00:23Z") {
+				t.Errorf("sink %s: the delete has not the last state: %s", sink.name, e.Data)
+			}
+		}
+		if got, want := strings.Join(told, ", "), strings.Join(append(want, "deleted"), ", "); got != want {
+			t.Errorf("sink %s was told\n%s\nwant\n%s", sink.name, got, want)
+		}
+	}
+}
