@@ -13,6 +13,8 @@ import (
 type destination struct {
 	transport  encode.Transport   // how what is beside a value is carried
 	routes     encode.Destination // of its records; nil where there is one place only
+	key        *encode.Text       // of an object's messages; nil is the format's
+	headers    []encode.Header    // of all messages
 	tombstones bool               // a delete is followed by a message without a value
 	shared     bool               // other clusters may write there, so only the records of this one count
 	places     []place            // what it alone writes to

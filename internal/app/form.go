@@ -139,11 +139,12 @@ func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode fu
 	rec := l.Record(clusterUID)
 	form := f.ofSink(l.Sink)(rec.Stream)
 	if err := f.reshapeFor(l.Sink, rec); err != nil {
-		l.Value, l.Object, l.Before, l.Form = nil, nil, nil, form
+		l.Value, l.Object, l.Before, l.Form, l.Actor, l.Changed = nil, nil, nil, form, nil, nil
 		l.Error = fmt.Sprintf("%s (its content was cut and redacted by rules other than today's, and is withheld: %v)", l.Error, err)
 		return
 	}
 	l.Value, l.Object, l.Before, l.Form = nil, rec.Object, rec.Before, form
+	l.Actor, l.Changed, l.ChangedCut = rec.Actor, rec.Changed, rec.ChangedCut
 	if messages, err := encode(rec); err == nil {
 		l.Value = messages[0].Value
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"regexp"
@@ -33,9 +34,19 @@ func kafkaDestination(s *config.Sink, c *cluster) (*destination, error) {
 	if err != nil {
 		return nil, err
 	}
+	var key *encode.Text
+	if s.Kafka.Key != "" {
+		if key, err = encode.NewKey(s.Kafka.Key, c.name); err != nil {
+			return nil, err
+		}
+	}
+	headers, err := headersOf(s.Kafka.Headers, c.name)
+	if err != nil {
+		return nil, err
+	}
 	options := func(told sinkObserver) kafka.Options { return kafkaOptions(s, c, topics, told) }
 	return &destination{
-		transport: encode.Kafka, routes: topics, tombstones: *s.Kafka.Tombstones, shared: sharesTopics(s.Kafka, c.name),
+		transport: encode.Kafka, routes: topics, key: key, headers: headers, tombstones: *s.Kafka.Tombstones, shared: sharesTopics(s.Kafka, c.name),
 		places: kafkaPlaces(s, options(nopObserver{})), address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
 		build: func(to outlet) (sink.Sink, error) { return kafka.New(options(to.told)) },
 		read: func(start sink.Start) (sink.Reader, error) {
@@ -100,6 +111,9 @@ func kafkaOptions(s *config.Sink, c *cluster, topics encode.Routes, told sinkObs
 		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
 		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
 		Judge: c.judge(!sharesTopics(k, c.name)), Notice: func(text string) { told.Noticed(s.Name, text) },
+	}
+	if !encode.NamesObject(k.Key) {
+		options.Uncompacted = fmt.Sprintf("the key %q is that of several objects, which would delete each other: have {namespace}/{name} in it", k.Key)
 	}
 	if hasLabels(k) {
 		options.LabelTopics = k.LabelTopics

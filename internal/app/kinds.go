@@ -76,7 +76,7 @@ func buildSink(s *config.Sink, c *cluster, to outlet) (delivery.Sink, error) {
 		Target: target,
 		Encoder: encode.NewEncoder(encode.Options{
 			Cluster: c.name, ClusterUID: c.uid, Version: c.version, Format: s.Format, Transport: d.transport, Destination: d.routes,
-			Tombstones: d.tombstones,
+			Tombstones: d.tombstones, Key: d.key, Headers: d.headers,
 		}),
 		Wants:    c.wantedBy(s),
 		Queue:    fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},

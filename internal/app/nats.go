@@ -58,13 +58,17 @@ func natsDestination(s *config.Sink, c *cluster) (*destination, error) {
 	if err != nil {
 		return nil, err
 	}
+	headers, err := headersOf(s.NATS.Headers, c.name)
+	if err != nil {
+		return nil, err
+	}
 	options := natsOptions(s, c, subjects)
 	at := natsPlace(s.NATS, c.name)
 	if s.NATS.KV == "" {
 		at.subjects = subjects
 	}
 	return &destination{
-		transport: encode.NATS, routes: routes, shared: s.NATS.Shared, places: []place{at},
+		transport: encode.NATS, routes: routes, headers: headers, shared: s.NATS.Shared, places: []place{at},
 		address: strings.Join(at.servers, ",") + " " + at.what,
 		build: func(to outlet) (sink.Sink, error) {
 			options := options

@@ -43,3 +43,15 @@ func (c *cluster) wantedBy(s *config.Sink) func(*change.Stream) bool {
 		return slices.ContainsFunc(chosen.Names, func(name string) bool { return slices.Contains(s.Resources, name) })
 	})
 }
+
+// headersOf are the configured headers, by name.
+func headersOf(templates map[string]string, cluster string) (headers []encode.Header, err error) {
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		text, err := encode.NewText(templates[name], cluster)
+		if err != nil {
+			return nil, fmt.Errorf("header %s: %w", name, err)
+		}
+		headers = append(headers, encode.Header{Name: name, Text: text})
+	}
+	return headers, nil
+}

@@ -109,7 +109,7 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := narrow(sinks, a.cfg, forms.key, t.ShapeFailed); err != nil {
+	if err := narrow(sinks, a.cfg, forms, t.ShapeFailed); err != nil {
 		return err
 	}
 	deadLetters.keepFor(sinks)

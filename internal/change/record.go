@@ -76,8 +76,12 @@ type Record struct {
 	// Before is the object as it was delivered last, in the form in which it was; nil where that is not kept, or there
 	// is none. Sync records have none.
 	Before []byte
-	// Actor are the field managers that changed the object last, a list of JSON; nil where that is not asked for, or not
-	// known.
+	// Changed are the pointers of what differs from Before, a list of JSON, where that is asked for; ChangedCut says
+	// that there are more. Both are made for each sink.
+	Changed    []byte
+	ChangedCut bool
+	// Actor are the field managers that changed the object last, a list of JSON; nil where that is not asked for, or
+	// not known.
 	Actor []byte
 	// Received is when the exporter read the record.
 	Received time.Time

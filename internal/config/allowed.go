@@ -4,8 +4,11 @@ package config
 
 // Formats are the values of Sink.Format; the first is the default.
 func Formats() []string {
-	return []string{"cloudevents", "cloudevents-binary", "debezium", "object"}
+	return []string{"cloudevents", "cloudevents-binary", formatDebezium, "object"}
 }
+
+// formatDebezium has keys of its own.
+const formatDebezium = "debezium"
 
 // LineFormats are those that can be told apart in a file, which has values alone.
 func LineFormats() []string { return []string{"cloudevents", "debezium"} }

@@ -141,6 +141,9 @@ func (e *entriesChecker) beside(r, last *Resource) {
 	if r.Before != last.Before {
 		e.problem(last, ".before", "has another one in %s; %s", e.path(r), same)
 	}
+	if r.Changes != last.Changes {
+		e.problem(last, ".changes", "has another one in %s; %s", e.path(r), same)
+	}
 	if r.Actor != last.Actor {
 		e.problem(last, ".actor", "has another one in %s; %s", e.path(r), same)
 	}

@@ -30,6 +30,7 @@ func TestSeveralEntriesOfAResource(t *testing.T) {
 		{"exclusions of the rest", "namespaces: [a, b]\nexcludeNamespaces: [c, b]", "resources[1].excludeNamespaces (line 3): pods of namespace b is in resources[0]; the last entry of a resource chooses for all of them: leave it out here"},
 		{"fields", "{namespaces: [a], fieldSelector: spec.nodeName=x}\n", "resources[1].fieldSelector (line 3): pods has another one in resources[0]; all entries of a resource have the same; write it alike"},
 		{"kept objects", "{namespaces: [a], before: true}\n", "resources[1].before (line 3): pods has another one in resources[0]; all entries of a resource have the same; write it alike"},
+		{"what changed", "{namespaces: [a], before: true, changes: true}\nbefore: true", "resources[1].changes (line 3): pods has another one in resources[0]; all entries of a resource have the same; write it alike"},
 		{"who changed it", "{namespaces: [a], actor: true}\n", "resources[1].actor (line 3): pods has another one in resources[0]; all entries of a resource have the same; write it alike"},
 		{"what is ignored", "{namespaces: [a], ignore: [.status]}\n", "resources[1].ignore (line 3): pods has another one in resources[0]; all entries of a resource have the same; write it alike"},
 		{"kept fields", "namespaces: [a]\nkeep: [managedFields]", "resources[1].keep (line 3): pods has another one in resources[0]; all entries of a resource have the same; write it alike"},

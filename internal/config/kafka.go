@@ -14,8 +14,10 @@ type Kafka struct {
 	Topic   string   // template of placeholders
 	// Topics are templates of their own for some of the configuration's resources, by their spelling.
 	Topics      map[string]string
-	Delivery    string // one of deliveries
-	Compression string // one of compressions
+	Key         string            // template of an object's key; "" is that of the format
+	Headers     map[string]string // templates by their names
+	Delivery    string            // one of deliveries
+	Compression string            // one of compressions
 	// TransactionalID has the right to write, which the newest exporter with it has; "" is made of cluster and sink.
 	TransactionalID string
 	Tombstones      *bool // a message without a value behind each delete
@@ -55,6 +57,12 @@ func (k *Kafka) keys() []key {
 				"{label:KEY}. A label is refused in a compacted topic."},
 		{"topics", dictionary(&k.Topics),
 			"Other templates for some resources, spelled as in `resources`."},
+		{"key", text(&k.Key),
+			"Template of an object's key, with the placeholders of topics that never change for an object: no label and " +
+				"no {version}. Objects with one key share a partition. In a compacted topic it has {namespace}/{name} in " +
+				"it. Without it, `namespace/name`. Not with the format `debezium`."},
+		{"headers", dictionary(&k.Headers),
+			"Headers of every message: templates by name, with the placeholders of topics, labels too."},
 		{"delivery", firstOf(&k.Delivery, deliveries()),
 			"How records become durable once: by the producer's sequence numbers, or by one transaction per batch " +
 				"(readers set `isolation.level=read_committed`)."},
@@ -96,6 +104,8 @@ func (k *checker) kafka(path string, to *Kafka) {
 	for _, name := range slices.Sorted(maps.Keys(to.Topics)) {
 		k.topic(under(path+".topics", name), to.Topics[name], to)
 	}
+	k.objectKey(path+".key", to)
+	k.headers(path+".headers", to.Headers)
 	if to.TLS != nil && to.TLS.isHalf() {
 		k.problem(path+".tls", "cert and key go together; give both or neither")
 	}
@@ -113,11 +123,39 @@ func (k *checker) topic(path, template string, to *Kafka) {
 		k.problem(path, "%v", err)
 		return
 	}
-	compacted := strings.Contains(to.Cleanup, "compact") || strings.Contains(to.TopicConfig["cleanup.policy"], "compact")
-	if compacted && hasLabel(template) {
+	if to.compacted() && hasLabel(template) {
 		k.problem(path, "a label can change, and a compacted topic would keep the object as it was before; leave out the label, or use cleanup: delete")
 	}
 }
+
+// compacted says whether topics are made that keep the last record of each key.
+func (k *Kafka) compacted() bool {
+	return strings.Contains(k.Cleanup, "compact") || strings.Contains(k.TopicConfig["cleanup.policy"], "compact")
+}
+
+// objectKey checks a template of keys: all records of an object must have one, which in a compacted topic no other
+// object has.
+func (k *checker) objectKey(path string, to *Kafka) {
+	if to.Key == "" {
+		return
+	}
+	if _, err := withoutPlaceholders(to.Key); err != nil {
+		k.problem(path, "%v", err)
+		return
+	}
+	const fixed = "allowed: {cluster}, {group}, {kind}, {resource}, {namespace}, {name}"
+	switch {
+	case hasLabel(to.Key):
+		k.problem(path, "a label can change, and the object's records would be in two partitions, in no order; %s", fixed)
+	case strings.Contains(to.Key, "{version}"):
+		k.problem(path, "the version can change, and the object's records would be in two partitions, in no order; %s", fixed)
+	case to.compacted() && !strings.Contains(to.Key, objectName):
+		k.problem(path, "objects with one key would delete each other in a compacted topic; have %s in it, or use cleanup: delete", objectName)
+	}
+}
+
+// objectName is what tells the objects of a resource apart.
+const objectName = "{namespace}/{name}"
 
 func isBroker(text string) bool {
 	host, port, err := net.SplitHostPort(text)

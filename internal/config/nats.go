@@ -14,10 +14,11 @@ type NATS struct {
 	Subject string // template of placeholders; "" with KV
 	// Subjects are templates of their own for some of the configuration's resources, by their spelling.
 	Subjects    map[string]string
-	KV          string // a bucket that holds the present state of each object, instead of a stream
-	Publish     string // one of publishings
-	Shared      bool   // others write to the stream, too
-	Domain      string // of JetStream; "" is the server's
+	Headers     map[string]string // templates by their names
+	KV          string            // a bucket that holds the present state of each object, instead of a stream
+	Publish     string            // one of publishings
+	Shared      bool              // others write to the stream, too
+	Domain      string            // of JetStream; "" is the server's
 	TLS         NATSTLS
 	Credentials string // path of a .creds file; of a JWT alone with Nkey
 	Nkey        string // path of a seed file
@@ -56,6 +57,8 @@ func (n *NATS) keys() []key {
 				"with `kv`."},
 		{"subjects", dictionary(&n.Subjects),
 			"Other templates for some resources, spelled as in `resources`."},
+		{"headers", dictionary(&n.Headers),
+			"Headers of every message: templates by name, with the placeholders of subjects, labels too."},
 		{"kv", text(&n.KV), "A bucket that holds the present state of each object, instead of stream and subject."},
 		{"publish", firstOf(&n.Publish, publishings()),
 			"How messages are sent: `auto` uses fast batches if server and stream support them, otherwise `ordered`. " +
@@ -112,6 +115,7 @@ func (t *NATSTLS) keys() []key {
 func (t *TLS) isHalf() bool { return (t.Cert == "") != (t.Key == "") }
 
 func (k *checker) nats(path string, n *NATS) {
+	k.headers(path+".headers", n.Headers)
 	if n.URL == "" {
 		k.problem(path+".url", "missing; want servers such as nats://host:4222")
 	} else if _, err := parseServers(n.URL); err != nil {

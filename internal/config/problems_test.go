@@ -40,7 +40,7 @@ func TestOneProblem(t *testing.T) {
 		{"mapping as a key", "log: {{a: b}: c}", `log."a mapping" (line 1): unknown key; allowed: format, level`},
 		{"null as a key", "log: {~: c}", `log.null (line 1): unknown key; allowed: format, level`},
 		{"key given twice", "cluster: a\nlisten: ':1'\ncluster: b\n", "cluster (line 3): key given twice, first on line 1; leave one out"},
-		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: actor, before, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource"},
+		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: actor, before, changes, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource"},
 
 		{"number for a string", "cluster: 7\n", "cluster (line 1): want a string, have 7; put it in quotes"},
 		{"boolean for a string", "cluster: no\n", "cluster (line 1): want a string, have no; put it in quotes"},
@@ -49,7 +49,7 @@ func TestOneProblem(t *testing.T) {
 		{"string for a list", "resources: pods\n", `resources (line 1): want a list, have "pods"`},
 		{"mapping for a list", "sinks: {name: a}\n", "sinks (line 1): want a list, have a mapping"},
 		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of ` + keysOfSink + `, have "bus"`},
-		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, subjects, tls, token, url, user, have "nats://h"`},
+		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, discard, domain, headers, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, subjects, tls, token, url, user, have "nats://h"`},
 		{"list for a resource", "resources: [[pods]]\n", "resources[0] (line 1): want a resource such as pods or {resource: pods, namespaces: [shop]}, have a list"},
 		{"number for a resource", "resources:\n- pods\n- 5\n", "resources[1] (line 3): want a string, have 5; put it in quotes"},
 		{"number for a resource's name", "resources: [{resource: 5}]\n", "resources[0].resource (line 1): want a string, have 5; put it in quotes"},
@@ -123,6 +123,16 @@ func TestOneProblem(t *testing.T) {
 		{"resource that is not watched", "resources: [pods, jobs.batch]\nsinks:\n- {file: {path: /f}, resources: [pods, po]}\n", `sinks[0].resources[1] (line 3): "po" is not watched; write it as in resources: jobs.batch, pods`},
 
 		{"failure of a filter", "resources: [{resource: pods, filter: 'true', filterFailure: drop}]", `resources[0].filterFailure (line 1): unknown value "drop"; allowed: pass, deadletter`},
+		{"a label in a key", kafkaWith("key: '{label:team}'"), "sinks[0].kafka.key (line 1): a label can change, and the object's records would be in two partitions, in no order; allowed: {cluster}, {group}, {kind}, {resource}, {namespace}, {name}"},
+		{"a version in a key", kafkaWith("key: '{version}/{name}'"), "sinks[0].kafka.key (line 1): the version can change, and the object's records would be in two partitions, in no order; allowed: {cluster}, {group}, {kind}, {resource}, {namespace}, {name}"},
+		{"an unknown placeholder in a key", kafkaWith("key: '{uid}'"), "sinks[0].kafka.key (line 1): unknown placeholder {uid}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
+		{"one key of several objects in a compacted topic", kafkaWith("cleanup: compact, key: '{namespace}'"), "sinks[0].kafka.key (line 1): objects with one key would delete each other in a compacted topic; have {namespace}/{name} in it, or use cleanup: delete"},
+		{"a key in a format with its own", strings.Replace(kafkaWith("key: '{name}'"), "[{", "[{format: debezium, ", 1), "sinks[0].kafka.key (line 1): the format debezium has keys of its own; leave it out, or choose another format"},
+		{"a header of ours", kafkaWith("headers: {CE_type: x}"), "sinks[0].kafka.headers.CE_type (line 1): the exporter or the server has headers of such names; do not begin with any of kubecdc-, ce_, ce-, nats-, content-type"},
+		{"a header that is none", natsWith("headers: {'a b': x}"), `sinks[0].nats.headers."a b" (line 1): "a b" cannot be a header; want letters, digits and any of -_.`},
+		{"a header over two lines", natsWith("headers: {a: \"x\\ny\"}"), "sinks[0].nats.headers.a (line 1): control characters cannot be part of a header; leave them out"},
+		{"an unknown placeholder in a header", natsWith("headers: {a: '{uid}'}"), "sinks[0].nats.headers.a (line 1): unknown placeholder {uid}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
+		{"changes of what is not kept", "resources: [{resource: nodes, changes: true}]", `resources[0].changes (line 1): what was before is not kept, so nobody knows what changed; add before: true, or leave it out`},
 		{"no boolean", "resources: [{resource: nodes, actor: user}]", `resources[0].actor (line 1): want true or false, have "user"`},
 		{"something ignored that is no path", "resources: [{resource: nodes, ignore: [heartbeats, heartbeat]}]", `resources[0].ignore[1] (line 1): want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, have "heartbeat"; allowed: heartbeats`},
 		{"failure of no filter", "resources: [{resource: pods, filterFailure: deadletter}]", "resources[0].filterFailure (line 1): there is no filter that could fail; add filter, or leave it out"},
@@ -225,9 +235,9 @@ lisen: ':8080'
 	wantError(t, err, `configuration c.yaml: 11 problems:
   cluster (line 1): want a string, have 7; put it in quotes
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
-  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: actor, before, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource
+  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: actor, before, changes, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource
   sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOfSink+`
-  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, subjects, tls, token, url, user
+  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, headers, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, subjects, tls, token, url, user
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}
   sinks[1].queue.bytes (line 10): want a size such as 64Mi, have true
   sinks[1].queue.full (line 11): unknown value "drop"; allowed: block, spool, coalesce

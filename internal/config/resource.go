@@ -27,6 +27,7 @@ type Resource struct {
 	Filter        string    // "" is all
 	FilterFailure string    // one of filterFailures, what becomes of a record whose filter fails
 	Before        bool      // keep each object, so that the next record says how it was
+	Changes       bool      // records say what differs from that
 	Actor         bool      // records say who changed the object last
 	Ignore        []string  // paths, and names of IgnoreLists: an update that differs in nothing else is not told
 	Keep          []string  // of keepables, what is left in although it is cut by default
@@ -65,6 +66,8 @@ func (r *Resource) keys() []key {
 		{"before", flag(&r.Before),
 			"Keep each object as it was delivered last, so that the next record includes it. The state grows by " +
 				"about half of the objects' JSON."},
+		{"changes", flag(&r.Changes),
+			"Records say by JSON Pointers what has changed ([what that means](resources.md#what-changed)). Needs `before`."},
 		{"actor", flag(&r.Actor),
 			"Records name the field managers that changed the object last ([what that means](resources.md#who-changed-it))."},
 		{"ignore", list(&r.Ignore),
@@ -156,6 +159,9 @@ func (k *checker) resources(resources []Resource) {
 			k.problem(path+".filterFailure", "there is no filter that could fail; add filter, or leave it out")
 		}
 		k.namespaces(path+".namespaces", r.Namespaces)
+		if r.Changes && !r.Before {
+			k.problem(path+".changes", "what was before is not kept, so nobody knows what changed; add before: true, or leave it out")
+		}
 		k.ignored(path+".ignore", r.Ignore)
 		k.exclusions(path, r)
 	}

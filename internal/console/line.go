@@ -30,6 +30,8 @@ type Line struct {
 	Trimmed           string          `json:"trimmed,omitempty"`
 	BeforeOmitted     bool            `json:"beforeOmitted,omitempty"`
 	Replayed          string          `json:"replayed,omitempty"`
+	Changed           json.RawMessage `json:"changed,omitempty"` // pointers of what differs
+	ChangedCut        bool            `json:"changedCut,omitempty"`
 	Actor             json.RawMessage `json:"actor,omitempty"`  // the newest entries of managedFields
 	Object            json.RawMessage `json:"object,omitempty"` // of a Secret what people are shown
 	Data              json.RawMessage `json:"data,omitempty"`   // what a snapshot's begin and end and a gap say of themselves
@@ -39,7 +41,7 @@ func lineOf(c *decode.Change) *Line {
 	return &Line{
 		ID: c.ID.String(), Snapshot: c.Snapshot, FinalStateUnknown: c.FinalStateUnknown, Object: shownObject(c), Data: c.Data, Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
 		UID: c.ID.UID, ResourceVersion: c.ID.ResourceVersion, Reason: string(c.Reason),
-		Trimmed: c.Trimmed, BeforeOmitted: c.BeforeOmitted, Replayed: string(c.Replayed), Actor: c.Actor,
+		Trimmed: c.Trimmed, BeforeOmitted: c.BeforeOmitted, Replayed: string(c.Replayed), Actor: c.Actor, Changed: c.Changed, ChangedCut: c.ChangedCut,
 	}
 }
 

@@ -36,9 +36,11 @@ type Letter struct {
 	Op                string    `json:"op"`
 	Received          time.Time `json:"received"`
 	FinalStateUnknown bool      `json:"finalStateUnknown,omitzero"`
-	// Actor is the record's.
-	Actor    json.RawMessage `json:"actor,omitempty"`
-	Snapshot *Snapshot       `json:"snapshot,omitempty"`
+	// The record's, of the same names.
+	Actor      json.RawMessage `json:"actor,omitempty"`
+	Changed    json.RawMessage `json:"changed,omitempty"`
+	ChangedCut bool            `json:"changedCut,omitzero"`
+	Snapshot   *Snapshot       `json:"snapshot,omitempty"`
 	// Form is by which rules the object was cut and redacted; "" is not known.
 	Form string `json:"form,omitzero"`
 
@@ -93,7 +95,7 @@ func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink
 		Event: msg.ID, Cluster: o.Cluster, ClusterUID: clusterUID, Stream: rec.Stream.String(), Namespaced: rec.Stream.Namespace,
 		Group: res.Group, Version: res.Version, Resource: res.Name, Kind: res.Kind, ClusterScoped: res.ClusterScoped,
 		Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Op: rec.Op.String(),
-		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown, Actor: rec.Actor,
+		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown, Actor: rec.Actor, Changed: rec.Changed, ChangedCut: rec.ChangedCut,
 		Destination: msg.Destination, Key: msg.Key, Value: msg.Value, Object: rec.Object, Before: rec.Before,
 	}
 	if o.Form != nil {
@@ -130,7 +132,7 @@ func (l *Letter) Record(clusterUID string) *change.Record {
 			Namespace: l.Namespaced,
 		},
 		Op: change.ParseOp(l.Op), Key: l.key(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object, Before: l.Before,
-		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Actor: l.Actor, Sink: l.Sink, Form: l.Form,
+		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Actor: l.Actor, Changed: l.Changed, ChangedCut: l.ChangedCut, Sink: l.Sink, Form: l.Form,
 	}
 	if l.ClusterUID != clusterUID {
 		rec.Epoch = l.ClusterUID

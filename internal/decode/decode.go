@@ -24,6 +24,8 @@ type Change struct {
 	Trimmed           string // the paths that were cut to make it fit, joined by commas
 	BeforeOmitted     bool   // the object before was left out to make it fit
 	Replayed          change.Replayed
+	Changed           json.RawMessage // pointers of what differs, a list; nil where it does not say
+	ChangedCut        bool            // there are more
 	Actor             json.RawMessage // who changed the object last, a list; nil where it does not say
 	Object            []byte          // the state, or the last state of a delete; nil where there is none
 	Data              []byte          // what a snapshot's frame or a gap says of itself
@@ -84,6 +86,8 @@ func (c *Change) fromHeaders(m *sink.Stored, prefix string) {
 	c.setAttributes(m.Header(prefix+"time"), m.Header(prefix+"reason"), m.Header(prefix+"snapshot"))
 	c.FinalStateUnknown = m.Header(prefix+"finalstateunknown") == "true"
 	c.Actor = listOf([]byte(plain(m.Header(prefix + "actor"))))
+	c.Changed = listOf([]byte(plain(m.Header(prefix + "changed"))))
+	c.ChangedCut = m.Header(prefix+"changedcut") == "true"
 	c.set(m.Value)
 }
 
@@ -144,6 +148,8 @@ type value struct {
 	FinalStateUnknown bool            `json:"finalstateunknown"`
 	Data              json.RawMessage `json:"data"`
 	Actor             json.RawMessage `json:"actor"`
+	Changed           json.RawMessage `json:"changed"`
+	ChangedCut        bool            `json:"changedcut"`
 	marks
 
 	Op     string          `json:"op"`
@@ -183,7 +189,7 @@ func (c *Change) fromValue(text []byte) error {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return fmt.Errorf("its value has another form: %w", err)
 	}
-	c.Actor = listOf(v.Actor)
+	c.Actor, c.Changed, c.ChangedCut = listOf(v.Actor), listOf(v.Changed), v.ChangedCut
 	if event {
 		c.setAttributes(v.Time, v.Reason, v.Snapshot)
 		c.FinalStateUnknown = v.FinalStateUnknown

@@ -28,7 +28,7 @@ func attributes() []string {
 	return []string{
 		"specversion", "id", "source", "type", "subject", "time", "cluster", "group", "version", "resource",
 		"namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason",
-		"before", "actor", "trimmed", "beforeomitted", "replayed",
+		"before", "changed", "changedcut", "actor", "trimmed", "beforeomitted", "replayed",
 	}
 }
 
@@ -100,6 +100,10 @@ func (h headers) attributes(rec *change.Record) {
 		h.add("reason", string(s.Reason))
 	}
 	h.optional("before", string(previous(rec)))
+	h.optional("changed", string(rec.Changed))
+	if rec.ChangedCut {
+		h.add("changedcut", strconv.FormatBool(true))
+	}
 	h.optional("actor", string(rec.Actor))
 	if rec.Marks != nil {
 		h.optional("trimmed", rec.Marks.Trimmed)

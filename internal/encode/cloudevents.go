@@ -52,6 +52,12 @@ func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
 	if before := previous(rec); before != nil {
 		dst = appendString(append(dst, `,"before":`...), string(before))
 	}
+	if rec.Changed != nil {
+		dst = appendString(append(dst, `,"changed":`...), string(rec.Changed))
+	}
+	if rec.ChangedCut {
+		dst = append(dst, `,"changedcut":true`...)
+	}
 	if rec.Actor != nil {
 		dst = appendString(append(dst, `,"actor":`...), string(rec.Actor))
 	}

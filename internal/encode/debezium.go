@@ -12,7 +12,8 @@ import (
 //
 //	{"before":..,"after":..,"source":{..},"op":"c|u|d|r","ts_ms":..,"id":..}
 //
-// id is ours, and actor: readers pass over fields that they do not know, and a file's tail is read back by the id.
+// id is ours, and so are changed and actor: readers pass over fields that they do not know. A file's tail is read back
+// by the id.
 //
 // Readers of changelogs want a before with every u and d. Of an update it is the object as it was delivered last, of a
 // delete the final state that the watch sent, or else the object as it was delivered last. Where that is not kept,
@@ -66,6 +67,12 @@ func (d debezium) append(dst, id []byte, rec *change.Record) []byte {
 	dst = d.appendSource(append(dst, `,"source":`...), rec, millis)
 	dst = append(append(append(dst, `,"op":"`...), debeziumOp(rec.Op)...), `","ts_ms":`...)
 	dst = strconv.AppendInt(dst, millis, 10)
+	if rec.Changed != nil {
+		dst = append(append(dst, `,"changed":`...), rec.Changed...)
+	}
+	if rec.ChangedCut {
+		dst = append(dst, `,"changedcut":true`...)
+	}
 	if rec.Actor != nil {
 		dst = append(append(dst, `,"actor":`...), rec.Actor...)
 	}

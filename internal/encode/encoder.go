@@ -18,6 +18,8 @@ type Options struct {
 	// Tombstones puts a message without a value behind each delete, so that a compacted log forgets the object. It
 	// has the delete's id and key.
 	Tombstones bool
+	Key        *Text    // of the messages of objects, on Kafka; nil is the format's
+	Headers    []Header // beside those of the format, where the transport has any
 }
 
 // Destination is where a record's message goes: a *Subject or a *Topic.
@@ -71,10 +73,15 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 		return dst[:before], err
 	}
 	e.texts.end(msg)
-	if e.options.Transport == Kafka && msg.Key == nil {
+	switch {
+	case e.options.Transport != Kafka:
+	case e.options.Key != nil && rec.Key.Name != "":
+		msg.Key = e.take(e.options.Key.Append(e.buffer, rec))
+	case msg.Key == nil:
 		msg.Key = e.take(appendKey(e.buffer, rec))
 	}
 	e.mark(msg, rec)
+	e.appendHeaders(msg, rec)
 	if e.options.Tombstones && rec.Op == change.Deleted && msg.Value != nil {
 		tombstone := *msg
 		tombstone.Value, tombstone.Headers = nil, nil

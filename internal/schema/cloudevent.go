@@ -6,7 +6,7 @@ import "github.com/kubecdc/kubecdc/internal/change"
 func (b book) cloudEvent() definition {
 	attributes := b.attributes()
 	attributes["finalstateunknown"] = described(definition{"const": true}, "no watch saw the delete")
-	attributes["beforeomitted"] = beforeOmitted(true)
+	attributes["beforeomitted"], attributes["changedcut"] = beforeOmitted(true), changedCut(true)
 	attributes["data"] = definition{"type": "object"}
 	d := b.fields("a record as a CloudEvent in structured mode", attributes, append(optionalAttributes(), "data")...)
 	d["propertyNames"] = definition{"pattern": "^[a-z0-9]+$"}
@@ -22,7 +22,7 @@ func anObject() definition { return definition{"$ref": "#/$defs/" + Object} }
 func (b book) headers() definition {
 	attributes := b.attributes()
 	attributes["finalstateunknown"] = definition{"const": "true"}
-	attributes["beforeomitted"] = beforeOmitted("true")
+	attributes["beforeomitted"], attributes["changedcut"] = beforeOmitted("true"), changedCut("true")
 	d := b.fields("the attributes of a CloudEvent in binary mode, without their prefix", attributes, optionalAttributes()...)
 	d["propertyNames"] = definition{"pattern": "^[a-z0-9]+$"}
 	d["allOf"] = b.shapes()
@@ -52,12 +52,13 @@ func (b book) attributes() definition {
 		"trimmed":         trimmed(),
 		"replayed":        replayed(),
 		"before":          described(name(), "in an update, if it is kept: the object as it was delivered last, as JSON text, since attributes are scalars"),
+		"changed":         described(name(), "if it is asked for: JSON Pointers of what differs from before, a list as JSON text"),
 		"actor":           described(name(), "if it is asked for: the newest entries of managedFields, a list as JSON text of objects with manager, operation, subresource and time"),
 	}
 }
 
 func optionalAttributes() []string {
-	return []string{"datacontenttype", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "actor", "trimmed", "beforeomitted", "replayed"}
+	return []string{"datacontenttype", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "changed", "changedcut", "actor", "trimmed", "beforeomitted", "replayed"}
 }
 
 // shapes say which attributes a record of each operation has.

@@ -11,9 +11,12 @@ func (b book) debezium() definition {
 		"source":  b.source(),
 		"op":      described(definition{"enum": []string{"c", "u", "d", "r", "m"}}, "created, updated, deleted, read by a snapshot, message"),
 		"ts_ms":   described(millis(), "when the exporter received the record"),
-		"actor":   b.actor(),
-		"id":      id(),
-	}, "message", "actor")
+		"changed": described(
+			definition{"type": "array", "items": definition{"type": "string"}}, "JSON Pointers of what differs from before; missing if that is not asked for"),
+		"changedcut": changedCut(true),
+		"actor":      b.actor(),
+		"id":         id(),
+	}, "message", "changed", "changedcut", "actor")
 	d["allOf"] = []any{
 		ifOp(b.row(null, anObject()), "c", "r"), ifOp(b.row(anObject(), anObject()), "u"), ifOp(b.row(anObject(), null), "d"),
 		ifOp(definition{

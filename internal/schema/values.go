@@ -94,6 +94,10 @@ func beforeOmitted(value any) definition {
 	return described(definition{"const": value}, "the object before was left out to make the record fit; missing if it was not")
 }
 
+func changedCut(value any) definition {
+	return described(definition{"const": value}, "there are more pointers than changed has; missing if there are not")
+}
+
 func replayed() definition {
 	return described(definition{"enum": []change.Replayed{change.Current, change.History}},
 		"in a dead letter that is sent again: whether the object still looks like that")

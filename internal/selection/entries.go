@@ -114,7 +114,7 @@ func selects(configured *config.Resource) string {
 func TodayOf(s *Selected, key []byte, sinks ...transform.Rules) (*shape.Today, error) {
 	today, err := todayOf(s, key, sinks...)
 	if err == nil {
-		today.Actors = s.Configured.Actor
+		today.Actors, today.Changes = s.Configured.Actor, s.Configured.Changes
 	}
 	return today, err
 }

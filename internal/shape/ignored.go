@@ -12,7 +12,6 @@ import (
 type Ignored struct {
 	worker *transform.Worker
 	proof  scan.Proof
-	texts  [2][]byte
 }
 
 // NewIgnored parses the paths. What changes with every update is always among them.
@@ -33,23 +32,14 @@ func NewIgnored(paths []string) (*Ignored, error) {
 // Hide says whether the record's object differs from that before in ignored parts alone. What cannot be compared
 // differs.
 func (i *Ignored) Hide(rec *change.Record) bool {
-	for at, object := range [][]byte{rec.Before, rec.Object} {
+	defer i.proof.Forget()
+	var left [2][]byte
+	for at, object := range [2][]byte{rec.Before, rec.Object} {
 		i.proof.Prove(object, "")
-		left, err := i.worker.Apply(i.texts[at][:0], object, &i.proof)
-		if err != nil {
+		var err error
+		if left[at], err = i.worker.Apply(object, &i.proof); err != nil {
 			return false
 		}
-		i.texts[at] = left
 	}
-	defer i.forget()
-	return bytes.Equal(i.texts[0], i.texts[1])
-}
-
-// forget lets go of the objects, and of memory that few of them need.
-func (i *Ignored) forget() {
-	const most = 1 << 20 // bytes
-	i.proof.Forget()
-	if cap(i.texts[0])+cap(i.texts[1]) > most {
-		i.texts = [2][]byte{}
-	}
+	return bytes.Equal(left[0], left[1])
 }

@@ -17,6 +17,8 @@ import (
 type Today struct {
 	// Form tells the rules apart, and the key of the hashes, which cannot be read out of it.
 	Form string
+	// Changes says that records may say what changed.
+	Changes bool
 	// Actors says that records may name who changed the object.
 	Actors bool
 	rules  []part // one after the other
@@ -71,6 +73,9 @@ func digest(text []byte) string {
 func (t *Today) Reshape(rec *change.Record, form string) error {
 	if !t.Actors {
 		rec.Actor = nil
+	}
+	if !t.Changes || form != t.Form { // a pointer may name what is cut now (I9)
+		rec.Changed, rec.ChangedCut = nil, false
 	}
 	if form == t.Form {
 		return nil

@@ -177,6 +177,7 @@ func take(ctx context.Context, messages jetstream.MessagesContext, first, last u
 		}
 		found.place = int(seq)
 		found.header, found.routed = message.Headers().Get("kubecdc-id"), message.Subject()
+		found.own = message.Headers().Get(ownHeader)
 		events = append(events, found)
 	}
 	return events, nil

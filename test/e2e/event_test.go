@@ -29,14 +29,20 @@ type event struct {
 	Reason            string          `json:"reason"`
 	Replayed          string          `json:"replayed"`
 	Before            string          `json:"before"`
+	Changed           string          `json:"changed"`
+	Actor             string          `json:"actor"`
 	Time              time.Time       `json:"time"`
 	Data              json.RawMessage `json:"data"`
 
 	place  int    // the line of the file, or the sequence of the stream, from 1
 	header string // the id beside the message, where the sink has such a thing
+	own    string // the header that a test configures
 	routed string // the subject, where the sink has such a thing
 	seat   *seat  // in Kafka
 }
+
+// ownHeader is a header that a test may configure.
+const ownHeader = "own"
 
 // content is what the judge reads of an object.
 type content struct {

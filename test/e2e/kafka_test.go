@@ -82,10 +82,13 @@ func (l *topicLog) read(ctx context.Context, have int) ([]event, error) {
 
 // event is nil for a tombstone, which belongs to the delete right before it.
 func (l *topicLog) event(r *kafka.Record) (*event, error) {
-	id := ""
+	id, own := "", ""
 	for _, h := range r.Headers {
-		if h.Key == "kubecdc-id" {
+		switch h.Key {
+		case "kubecdc-id":
 			id = string(h.Value)
+		case ownHeader:
+			own = string(h.Value)
 		}
 	}
 	if r.Value == nil {
@@ -103,7 +106,7 @@ func (l *topicLog) event(r *kafka.Record) (*event, error) {
 	if id == "" {
 		return nil, fmt.Errorf("no header with the id of %s", e.ID)
 	}
-	e.header = id
+	e.header, e.own = id, own
 	e.seat = &seat{
 		topic: r.Topic, wanted: topicOf(l.prefix, e.kind()), partition: r.Partition, partitions: l.tail.Partitions(), offset: r.Offset, key: string(r.Key),
 	}

@@ -28,14 +28,14 @@ func newMatters(t *testing.T) *matters {
 	m := &matters{rig: newRig(t, nil)}
 	m.file = nil
 	m.sinks = []*follower{m.stream}
-	sinks := fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s}}\n", "nats://"+m.broker.address(), streamName)
+	sinks := fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s, headers: {own: \"{label:team}\"}}}\n", "nats://"+m.broker.address(), streamName)
 	if kafka.Available(t.Context()) == nil || kafka.Required() {
 		m.lake = kafka.Start(t, kafka.Options{})
-		of := kafkaSink{name: lakeName, prefix: "all", delivery: "idempotent"}
+		of := kafkaSink{name: lakeName, prefix: "all", delivery: "idempotent", more: `, key: "{resource}/{name}", headers: {own: "{label:team}"}`}
 		sinks += of.config(m.lake)
 		m.sinks = append(m.sinks, followTopics(m.lake, of, []string{"nodes"}))
 	}
-	text := "resources:\n- {resource: nodes, ignore: [heartbeats]}\nsinks:\n" + sinks
+	text := "resources:\n- {resource: nodes, ignore: [heartbeats], before: true, changes: true, actor: true}\nsinks:\n" + sinks
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -67,6 +67,20 @@ func (m *matters) everywhere(op, version string) {
 	}
 }
 
+// says holds what the record says beside the object: who changed it and what, and the header and key that are
+// configured.
+func (m *matters) says(sink *follower, e *event) {
+	m.t.Helper()
+	if e.own != "a" || e.seat != nil && e.seat.key != "nodes/beats" {
+		m.t.Errorf("sink %s: %s has the header %q, and is at %+v", sink.name, e, e.own, e.seat)
+	}
+	who := strings.Contains(e.Actor, `"manager":"kubelet","operation":"Update","subresource":"status"`)
+	what := strings.Contains(e.Changed, `"/status/conditions`) && !strings.Contains(e.Changed, "resourceVersion")
+	if updated := e.op() == "updated"; who != updated || what != updated || (e.Actor != "") != (e.op() != "deleted") {
+		m.t.Errorf("sink %s: %s says that %s has changed %s", sink.name, e, e.Actor, e.Changed)
+	}
+}
+
 // TestI2I4OnlyWhatMattersArrives on JetStream and on Kafka, though the exporter is killed between heartbeats: every
 // change that matters, once, with all that was ignored before it.
 func TestI2I4OnlyWhatMattersArrives(t *testing.T) {
@@ -75,7 +89,7 @@ func TestI2I4OnlyWhatMattersArrives(t *testing.T) {
 	for _, sink := range m.sinks {
 		sink.awaitEnd(t, m.exporter, "nodes", "initial")
 	}
-	node := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "beats"}}}
+	node := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "beats", "labels": map[string]any{"team": "a"}}}}
 	if _, err := m.client.Resource(core("nodes")).Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +122,7 @@ func TestI2I4OnlyWhatMattersArrives(t *testing.T) {
 			if e.Name != "beats" {
 				continue
 			}
+			m.says(sink, &e)
 			line := e.op()
 			if line == "updated" {
 				line += " " + e.ResourceVersion

@@ -35,6 +35,7 @@ func arrows() map[string][]string {
 		"internal/scan":             {},
 		"internal/slab":             {},
 		"internal/transform":        {"internal/scan", "internal/slab"},
+		"internal/delta":            {"internal/scan"},
 		"internal/filter":           {"internal/change", "internal/scan"},
 		"internal/typed":            {"internal/scan", "internal/transform"},
 		"internal/openapi":          {"internal/transform", "internal/typed"},
@@ -65,7 +66,7 @@ func arrows() map[string][]string {
 		},
 		"internal/app": {
 			"internal/change", "internal/checkpoint", "internal/config", "internal/console", "internal/control", "internal/deadletter",
-			"internal/decode", "internal/delivery", "internal/encode", "internal/disk", "internal/fifo", "internal/line", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
+			"internal/decode", "internal/delivery", "internal/delta", "internal/encode", "internal/disk", "internal/fifo", "internal/line", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
 			"internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats", "internal/sink/nats/embedded",
 			"internal/source", "internal/statelog", "internal/telemetry", "internal/transform", "internal/typed", "internal/usage", "internal/verify",
 		},

@@ -136,6 +136,9 @@ func (c *catalog) ensure(ctx context.Context, name string) (*topic, error) {
 		return nil, err
 	}
 	t := newTopic(found, identity, settings)
+	if err := t.keepsAll(c.options.Uncompacted); err != nil {
+		return nil, err
+	}
 	t.made = c.chosen.isMade(name)
 	return t, nil
 }

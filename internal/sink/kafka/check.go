@@ -98,7 +98,11 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 	if err := errors.Join(acknowledges(known, settings), s.catalog.whole(known, settings)); err != nil {
 		return err
 	}
-	return s.checkOwner(ctx, newTopic(known, identity, settings))
+	t := newTopic(known, identity, settings)
+	if err := t.keepsAll(s.options.Uncompacted); err != nil {
+		return err
+	}
+	return s.checkOwner(ctx, t)
 }
 
 // checkOwner looks at the ends of the topic for records of another cluster.

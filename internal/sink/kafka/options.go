@@ -30,6 +30,9 @@ type Options struct {
 	// Others matches the further topics that a Reader looks for, which only records tell; nil is none.
 	Others *regexp.Regexp
 
+	// Uncompacted, where not "", is why what is written must not be in a compacted topic.
+	Uncompacted string
+
 	Delivery string // Idempotent or Transactional; "" is Idempotent
 	// TransactionalID has the right to write: whoever opened with it last is the only writer. "" is for Idempotent
 	// alone, and keeps nobody out.

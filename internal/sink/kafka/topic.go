@@ -77,6 +77,14 @@ func newTopic(described wire.Topic, identity wire.Identity, settings wire.Settin
 	return t
 }
 
+// keepsAll refuses a compacted topic for what must not be in one, and says why; "" may be.
+func (t *topic) keepsAll(why string) error {
+	if t.compacted && why != "" {
+		return topicPermanent("open topic %s: the topic is compacted, and %s, or name another topic", t.name, why)
+	}
+	return nil
+}
+
 // partitionOf is where messages with the key belong. A message without a key belongs where the empty key does.
 func (t *topic) partitionOf(key []byte) *partition {
 	return t.partitions[batch.Partition(key, len(t.partitions))]

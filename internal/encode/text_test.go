@@ -1,0 +1,92 @@
+package encode
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+func text4(t *testing.T, template string) *Text {
+	t.Helper()
+	parsed, err := NewText(template, "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// TestI3AKeyIsThatOfTheObject in all of its records, its tombstone and its notes; what speaks of a stream has its own.
+func TestI3AKeyIsThatOfTheObject(t *testing.T) {
+	for template, want := range map[string]string{
+		"{namespace}":                        "shop",
+		"{cluster}/{resource}/{kind}/{name}": "dev/deployments.apps/Deployment/web",
+		"all":                                "all",
+	} {
+		key, err := NewKey(template, "dev")
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoder := NewEncoder(Options{Cluster: "dev", ClusterUID: clusterUID, Transport: Kafka, Tombstones: true, Key: key})
+		for name, rec := range records() {
+			if rec.Key.Name != "web" {
+				continue
+			}
+			for _, m := range encoded(encoder, nil, rec) {
+				if string(m.Key) != want {
+					t.Errorf("%s of %s has the key %s, want %s", name, template, m.Key, want)
+				}
+			}
+		}
+		if m := encoded(encoder, nil, records()["gap"])[0]; string(m.Key) != "/gap" {
+			t.Errorf("the gap of a stream has the key %s", m.Key)
+		}
+	}
+	for _, template := range []string{"{label:team}", "{namespace}/{version}", "{nam}", "{"} {
+		if _, err := NewKey(template, "dev"); err == nil {
+			t.Errorf("%s is taken for a key", template)
+		}
+	}
+}
+
+// TestHeadersAreBesideThoseOfTheFormat, where there is anything in them; other messages share the format's.
+func TestHeadersAreBesideThoseOfTheFormat(t *testing.T) {
+	rec := records()["updated"]
+	rec.Object = []byte(`{"metadata":{"name":"web","labels":{"team":"é x"}}}`)
+	headers := []Header{{"place", text4(t, "{cluster}/{namespace}")}, {"team", text4(t, "{label:team}")}, {"none", text4(t, "{label:none}")}}
+	for transport, want := range map[Transport]string{Kafka: "place=dev/shop team=é x", NATS: "place=dev/shop team=%C3%A9%20x", File: ""} {
+		for _, format := range []string{FormatCloudEvents, FormatCloudEventsBinary, FormatDebezium, FormatObject} {
+			plain := NewEncoder(Options{Cluster: "dev", ClusterUID: clusterUID, Transport: transport, Format: format})
+			encoder := NewEncoder(Options{Cluster: "dev", ClusterUID: clusterUID, Transport: transport, Format: format, Headers: headers})
+			own := len(encoded(plain, nil, rec)[0].Headers)
+			var got []string
+			for _, h := range encoded(encoder, nil, rec)[0].Headers[own:] {
+				got = append(got, h.Name+"="+h.Value)
+			}
+			if transport != File && strings.Join(got, " ") != want {
+				t.Errorf("%s on %d: %q, want %s", format, transport, got, want)
+			}
+			gap := encoded(encoder, nil, records()["gap"])[0]
+			for _, h := range gap.Headers {
+				if h.Name == "team" {
+					t.Errorf("%s: a gap of a stream has the header %s", format, h.Value)
+				}
+			}
+		}
+	}
+}
+
+// TestI9AHeaderHasTheLabelAsItIsTold: what rules have left of it, also of a delete whose last state nobody saw.
+func TestI9AHeaderHasTheLabelAsItIsTold(t *testing.T) {
+	encoder := NewEncoder(Options{Cluster: "dev", ClusterUID: clusterUID, Transport: Kafka, Headers: []Header{{"team", text4(t, "{label:team}")}}})
+	for op, rec := range map[string]*change.Record{
+		"updated": {Op: change.Updated, Object: []byte(`{"metadata":{"labels":{"team":"hmac-sha256:00"}}}`), Before: []byte(`{"metadata":{"labels":{"team":"bare"}}}`)},
+		"deleted": {Op: change.Deleted, Before: []byte(`{"metadata":{"labels":{"team":"hmac-sha256:00"}}}`)},
+	} {
+		rec.Stream, rec.Key = deployments(), change.Key{Namespace: "shop", Name: "web"}
+		headers := encoded(encoder, nil, rec)[0].Headers
+		if last := headers[len(headers)-1]; last.Value != "hmac-sha256:00" {
+			t.Errorf("%s has %v", op, headers)
+		}
+	}
+}
