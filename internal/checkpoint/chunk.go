@@ -23,6 +23,7 @@ const (
 	isLast
 	isWithheld
 	hasActor
+	isBeside
 )
 
 // shared is what the records of a chunk have in common.
@@ -87,6 +88,7 @@ func flagsOf(rec *change.Record) (flags uint64) {
 	set(isLast, rec.Last)
 	set(isWithheld, rec.Withheld != "")
 	set(hasActor, rec.Actor != nil)
+	set(isBeside, rec.Beside)
 	return flags
 }
 

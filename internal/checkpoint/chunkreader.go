@@ -16,7 +16,9 @@ type chunkReader struct {
 
 func (r *chunkReader) record() *change.Record {
 	op, flags := r.byte(), r.number()
-	rec := &change.Record{Op: change.Op(op), FinalStateUnknown: flags&finalStateUnknown != 0, Last: flags&isLast != 0}
+	rec := &change.Record{
+		Op: change.Op(op), FinalStateUnknown: flags&finalStateUnknown != 0, Last: flags&isLast != 0, Beside: flags&isBeside != 0,
+	}
 	if at := r.number(); r.err == nil && at < uint64(len(r.Streams)) {
 		rec.Stream = &r.Streams[at]
 		if at < uint64(len(r.Forms)) {

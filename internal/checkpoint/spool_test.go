@@ -76,6 +76,7 @@ func TestI1SpooledRecordsReadBackAsTheyWere(t *testing.T) {
 		{Stream: pods, Op: change.Replaced, Key: change.Key{Name: "e"}, Snapshot: snapshot, Object: []byte(`{}`), Before: []byte{}, Last: true},
 		{Stream: pods, Op: change.Updated, Key: change.Key{Name: "f"}, Object: []byte(`{}`), Withheld: "filter", Received: time.Unix(7, 8)},
 		{Stream: pods, Op: change.Added, Key: change.Key{Name: "g"}, Object: []byte(`{"v":3}`), Before: []byte(`{}`), Withheld: "redact", Last: true},
+		{Stream: pods, Op: change.Updated, Key: change.Key{Name: "h"}, Object: []byte(`{}`), Actor: []byte(`[{"manager":"m"}]`), Beside: true},
 	}
 	value, err := s.Encode(records)
 	must(t, err)

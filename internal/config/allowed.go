@@ -4,11 +4,13 @@ package config
 
 // Formats are the values of Sink.Format; the first is the default.
 func Formats() []string {
-	return []string{"cloudevents", "cloudevents-binary", formatDebezium, "object"}
+	return []string{"cloudevents", "cloudevents-binary", formatDebezium, formatObject}
 }
 
-// formatDebezium has keys of its own.
-const formatDebezium = "debezium"
+const (
+	formatDebezium = "debezium" // has keys of its own
+	formatObject   = "object"   // has deletes of which the key alone says whose they are
+)
 
 // LineFormats are those that can be told apart in a file, which has values alone.
 func LineFormats() []string { return []string{"cloudevents", "debezium"} }

@@ -7,7 +7,7 @@ import (
 )
 
 // ourHeaders are what names of the exporter's own headers, and of the servers', begin with.
-func ourHeaders() []string { return []string{"kubecdc-", "ce_", "ce-", "nats-", "content-type"} }
+func ourHeaders() []string { return []string{"kubecdc-", "ce_", "ce-", "nats-", "kv-", "content-type"} }
 
 // headers checks templates of headers by their names.
 func (k *checker) headers(path string, headers map[string]string) {

@@ -59,8 +59,8 @@ func (k *Kafka) keys() []key {
 			"Other templates for some resources, spelled as in `resources`."},
 		{"key", text(&k.Key),
 			"Template of an object's key, with the placeholders of topics that never change for an object: no label and " +
-				"no {version}. Objects with one key share a partition. In a compacted topic it has {namespace}/{name} in " +
-				"it. Without it, `namespace/name`. Not with the format `debezium`."},
+				"no {version}. Objects with one key share a partition. In a compacted topic, and in the format `object`, " +
+				"it has {namespace}/{name} in it. Without it, `namespace/name`. Not with the format `debezium`."},
 		{"headers", dictionary(&k.Headers),
 			"Headers of every message: templates by name, with the placeholders of topics, labels too."},
 		{"delivery", firstOf(&k.Delivery, deliveries()),
@@ -151,6 +151,17 @@ func (k *checker) objectKey(path string, to *Kafka) {
 		k.problem(path, "the version can change, and the object's records would be in two partitions, in no order; %s", fixed)
 	case to.compacted() && !strings.Contains(to.Key, objectName):
 		k.problem(path, "objects with one key would delete each other in a compacted topic; have %s in it, or use cleanup: delete", objectName)
+	}
+}
+
+// keyOfFormat checks that the format goes with keys of a template.
+func (k *checker) keyOfFormat(path string, s *Sink) {
+	switch {
+	case s.Kafka == nil || s.Kafka.Key == "":
+	case s.Format == formatDebezium:
+		k.problem(path, "the format debezium has keys of its own; leave it out, or choose another format")
+	case s.Format == formatObject && !strings.Contains(s.Kafka.Key, objectName):
+		k.problem(path, "in the format object the key alone says what a delete deletes; have %s in it, or choose another format", objectName)
 	}
 }
 

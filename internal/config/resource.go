@@ -180,8 +180,8 @@ func (k *checker) namespaces(path string, namespaces []string) {
 func (k *checker) ignored(path string, ignored []string) {
 	for j, text := range ignored {
 		if !isIgnoreList(text) && !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "$") {
-			k.problem(item(path, j), "want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, have %q; allowed: %s",
-				shorten(text), strings.Join(ignoreLists(), ", "))
+			k.problem(item(path, j), "want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is %s, have %q",
+				strings.Join(ignoreLists(), " or "), shorten(text))
 		}
 	}
 }

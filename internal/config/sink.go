@@ -202,9 +202,7 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	if s.Queue.Spool != 0 && !s.Queue.spools() {
 		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", FullSpool, FullCoalesce)
 	}
-	if s.Kafka != nil && s.Kafka.Key != "" && s.Format == formatDebezium {
-		k.problem(path+".kafka.key", "the format debezium has keys of its own; leave it out, or choose another format")
-	}
+	k.keyOfFormat(path+".kafka.key", s)
 	if len(s.Ops) > 0 && s.Queue.Full == FullCoalesce {
 		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", FullCoalesce, FullBlock, FullSpool)
 	}

@@ -109,9 +109,12 @@ func TestI4NothingOfARecordIsLost(t *testing.T) {
 		"no object but one before": func(rec *change.Record, m *sink.Message) {
 			rec.Object, rec.Before, m.Value = nil, []byte(`{"b":1}`), []byte("x")
 		},
-		"another value":      func(_ *change.Record, m *sink.Message) { m.Value = []byte("\xff\x00\nno JSON") },
-		"an unknown state":   func(rec *change.Record, _ *sink.Message) { rec.Op, rec.FinalStateUnknown = change.Deleted, true },
-		"of a snapshot":      snapshot,
+		"another value":    func(_ *change.Record, m *sink.Message) { m.Value = []byte("\xff\x00\nno JSON") },
+		"an unknown state": func(rec *change.Record, _ *sink.Message) { rec.Op, rec.FinalStateUnknown = change.Deleted, true },
+		"of a snapshot":    snapshot,
+		"beside one": func(rec *change.Record, _ *sink.Message) {
+			rec.Op, rec.Beside, rec.Actor = change.Updated, true, []byte(`[{"manager":"m"}]`)
+		},
 		"of another cluster": func(rec *change.Record, _ *sink.Message) { rec.Epoch = "eeeeeeee-1111" },
 	} {
 		t.Run(name, func(t *testing.T) {

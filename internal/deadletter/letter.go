@@ -36,6 +36,7 @@ type Letter struct {
 	Op                string    `json:"op"`
 	Received          time.Time `json:"received"`
 	FinalStateUnknown bool      `json:"finalStateUnknown,omitzero"`
+	Beside            bool      `json:"beside,omitzero"` // as the record's
 	// The record's, of the same names.
 	Actor      json.RawMessage `json:"actor,omitempty"`
 	Changed    json.RawMessage `json:"changed,omitempty"`
@@ -95,7 +96,7 @@ func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink
 		Event: msg.ID, Cluster: o.Cluster, ClusterUID: clusterUID, Stream: rec.Stream.String(), Namespaced: rec.Stream.Namespace,
 		Group: res.Group, Version: res.Version, Resource: res.Name, Kind: res.Kind, ClusterScoped: res.ClusterScoped,
 		Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Op: rec.Op.String(),
-		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown, Actor: rec.Actor, Changed: rec.Changed, ChangedCut: rec.ChangedCut,
+		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown, Beside: rec.Beside, Actor: rec.Actor, Changed: rec.Changed, ChangedCut: rec.ChangedCut,
 		Destination: msg.Destination, Key: msg.Key, Value: msg.Value, Object: rec.Object, Before: rec.Before,
 	}
 	if o.Form != nil {
@@ -132,7 +133,7 @@ func (l *Letter) Record(clusterUID string) *change.Record {
 			Namespace: l.Namespaced,
 		},
 		Op: change.ParseOp(l.Op), Key: l.key(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object, Before: l.Before,
-		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Actor: l.Actor, Changed: l.Changed, ChangedCut: l.ChangedCut, Sink: l.Sink, Form: l.Form,
+		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Beside: l.Beside, Actor: l.Actor, Changed: l.Changed, ChangedCut: l.ChangedCut, Sink: l.Sink, Form: l.Form,
 	}
 	if l.ClusterUID != clusterUID {
 		rec.Epoch = l.ClusterUID

@@ -36,7 +36,7 @@ func (s *Shape) applyPart(rec *change.Record) {
 	possible := s.possible(rec.Key.Namespace)
 	if rec.Object == nil || rec.Withheld != "" {
 		for _, part := range possible {
-			if part.Shape == nil || part.Shape.wants(rec.Op) {
+			if part.Shape == nil || part.Shape.wants(rec) {
 				return
 			}
 		}

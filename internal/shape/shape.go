@@ -97,10 +97,10 @@ func (s *Shape) Apply(rec *change.Record) {
 		return
 	}
 	if rec.Withheld != "" { // there is no object to look at
-		rec.Filtered = !s.wants(rec.Op)
+		rec.Filtered = !s.wants(rec)
 		return
 	}
-	if !s.wants(rec.Op) {
+	if !s.wants(rec) {
 		withdraw(rec)
 		return
 	}
@@ -148,12 +148,13 @@ func (s *Shape) passes(rec *change.Record, proof *scan.Proof) bool {
 	return passes
 }
 
-func (s *Shape) wants(op change.Op) bool {
-	switch op {
-	case change.Replaced, change.Sync:
+// wants says whether the record's operation is among those that go on. What a snapshot finds goes with two, and so does
+// an update that the watch tells beside it: the snapshot leaves out what the watch has told (I4).
+func (s *Shape) wants(rec *change.Record) bool {
+	if rec.Op == change.Replaced || rec.Op == change.Sync || rec.Beside {
 		return len(s.ops) == 0 || slices.Contains(s.ops, change.Added.String()) || slices.Contains(s.ops, change.Updated.String())
 	}
-	return len(s.ops) == 0 || slices.Contains(s.ops, op.String())
+	return len(s.ops) == 0 || slices.Contains(s.ops, rec.Op.String())
 }
 
 // identity is all that is left of an object that cannot be redacted.

@@ -51,6 +51,11 @@ func TestOperations(t *testing.T) {
 				t.Errorf("ops %s hold back a %s", c.ops, op)
 			}
 		}
+		beside := record(change.Updated, `{}`)
+		beside.Beside = true // it is passed by as the snapshot's records are
+		if s.Apply(beside); beside.Filtered == strings.Contains(c.pass, "sync") {
+			t.Errorf("ops %s: an update beside a snapshot is held back: %t", c.ops, beside.Filtered)
+		}
 		if got := strings.Join(pass, " "); !same(got, c.pass) {
 			t.Errorf("ops %s let pass %s, want %s", c.ops, got, c.pass)
 		}

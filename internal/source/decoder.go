@@ -127,6 +127,7 @@ func (s *Stream) tell(ctx context.Context, rec *change.Record) error {
 		return s.push(ctx, rec)
 	}
 	defer s.turns.signal()
+	rec.Beside = rec.Op == change.Updated
 	if err := s.beside.meets(ctx, rec); err != nil {
 		return err
 	}
