@@ -1,6 +1,9 @@
 package encode
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -87,6 +90,34 @@ func TestI9AHeaderHasTheLabelAsItIsTold(t *testing.T) {
 		headers := encoded(encoder, nil, rec)[0].Headers
 		if last := headers[len(headers)-1]; last.Value != "hmac-sha256:00" {
 			t.Errorf("%s has %v", op, headers)
+		}
+	}
+}
+
+// TestALabelCannotEndItsHeader: API servers bound labels, but an aggregated one need not.
+func TestALabelCannotEndItsHeader(t *testing.T) {
+	for _, label := range []string{"a\r\nNats-Rollup: all\r\n\r\n{}", "\x00\x7f\t", "50%", strings.Repeat("é", 2500)} {
+		text, err := json.Marshal(label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := records()["updated"]
+		rec.Object = fmt.Appendf(nil, `{"metadata":{"labels":{"team":%s}}}`, text)
+		for _, transport := range []Transport{Kafka, NATS} {
+			encoder := NewEncoder(Options{Cluster: "dev", ClusterUID: clusterUID, Transport: transport, Headers: []Header{{"team", text4(t, "{label:team}")}}})
+			headers := encoded(encoder, nil, rec)[0].Headers
+			got := headers[len(headers)-1].Value
+			if transport == NATS {
+				if strings.ContainsFunc(got, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+					t.Errorf("%.40q is %.60q on NATS", label, got)
+				}
+				if got, err = url.PathUnescape(got); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got != label {
+				t.Errorf("%.40q comes as %.60q", label, got)
+			}
 		}
 	}
 }
