@@ -116,6 +116,11 @@ func (t *TLS) isHalf() bool { return (t.Cert == "") != (t.Key == "") }
 
 func (k *checker) nats(path string, n *NATS) {
 	k.headers(path+".headers", n.Headers)
+	for name := range n.Headers {
+		if strings.EqualFold(name, "Status") || strings.EqualFold(name, "Description") {
+			k.problem(under(path+".headers", name), "clients of NATS take such a header for the server's own; choose another name")
+		}
+	}
 	if n.URL == "" {
 		k.problem(path+".url", "missing; want servers such as nats://host:4222")
 	} else if _, err := parseServers(n.URL); err != nil {

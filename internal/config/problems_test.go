@@ -130,6 +130,8 @@ func TestOneProblem(t *testing.T) {
 		{"a key in a format with its own", strings.Replace(kafkaWith("key: '{name}'"), "[{", "[{format: debezium, ", 1), "sinks[0].kafka.key (line 1): the format debezium has keys of its own; leave it out, or choose another format"},
 		{"a key that does not say what a delete deletes", strings.Replace(kafkaWith("key: '{namespace}'"), "[{", "[{format: object, ", 1), "sinks[0].kafka.key (line 1): in the format object the key alone says what a delete deletes; have {namespace}/{name} in it, or choose another format"},
 		{"a header of ours", kafkaWith("headers: {CE_type: x}"), "sinks[0].kafka.headers.CE_type (line 1): the exporter or the server has headers of such names; do not begin with any of kubecdc-, ce_, ce-, nats-, kv-, content-type"},
+		{"a header of the server", natsWith("headers: {status: x}"), "sinks[0].nats.headers.status (line 1): clients of NATS take such a header for the server's own; choose another name"},
+		{"a header of buckets", natsWith("headers: {KV-Operation: DEL}"), "sinks[0].nats.headers.KV-Operation (line 1): the exporter or the server has headers of such names; do not begin with any of kubecdc-, ce_, ce-, nats-, kv-, content-type"},
 		{"a header that is none", natsWith("headers: {'a b': x}"), `sinks[0].nats.headers."a b" (line 1): "a b" cannot be a header; want letters, digits and any of -_.`},
 		{"a header over two lines", natsWith("headers: {a: \"x\\ny\"}"), "sinks[0].nats.headers.a (line 1): control characters cannot be part of a header; leave them out"},
 		{"an unknown placeholder in a header", natsWith("headers: {a: '{uid}'}"), "sinks[0].nats.headers.a (line 1): unknown placeholder {uid}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},

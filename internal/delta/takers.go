@@ -9,7 +9,7 @@ type patch struct {
 	failed      bool
 }
 
-func (p *patch) take(op, pointer, value []byte) (more bool) {
+func (p *patch) take(op string, pointer, value []byte) (more bool) {
 	if len(p.out)+len(pointer)+len(value) > p.most || len(pointer) == 0 {
 		p.failed = true
 		return false
@@ -40,7 +40,7 @@ type pointers struct {
 	cut   bool
 }
 
-func (p *pointers) take(_, pointer, _ []byte) (more bool) {
+func (p *pointers) take(_ string, pointer, _ []byte) (more bool) {
 	if isUsual(pointer) {
 		return true
 	}

@@ -13,14 +13,14 @@ const maxDepth = 48
 // taker is told of each difference: an operation of a patch, the pointer as the inside of a JSON string, and the new
 // value. It says whether it takes more.
 type taker interface {
-	take(op, pointer, value []byte) (more bool)
+	take(op string, pointer, value []byte) (more bool)
 }
 
 // The operations of a patch that are used.
-var (
-	add     = []byte("add")
-	remove  = []byte("remove")
-	replace = []byte("replace")
+const (
+	add     = "add"
+	remove  = "remove"
+	replace = "replace"
 )
 
 // part is a member of an object, or an element of a list.
@@ -37,8 +37,7 @@ type walk struct {
 	over  bool
 	path  []byte
 	depth int
-	parts []part         // of all that is being looked into, each behind that of its container
-	index map[string]int // of the keys of one object
+	parts []part // of all that is being looked into, each behind that of its container
 }
 
 func (w *walk) begin(to taker) {
@@ -52,10 +51,10 @@ func (w *walk) forget() {
 		w.parts = nil
 	}
 	clear(w.parts[:cap(w.parts)])
-	w.to, w.index = nil, nil
+	w.to = nil
 }
 
-func (w *walk) tell(op, value []byte) { w.over = w.over || !w.to.take(op, w.path, value) }
+func (w *walk) tell(op string, value []byte) { w.over = w.over || !w.to.take(op, w.path, value) }
 
 // value compares two values.
 func (w *walk) value(before, after scan.Cursor) {

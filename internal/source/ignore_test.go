@@ -80,3 +80,38 @@ func TestI4NothingIsIgnoredBesideASnapshot(t *testing.T) {
 		}
 	}
 }
+
+// TestI4AGapBehindWhatWasIgnored hides nothing: what is as it was ignored is known, and what has changed since is told
+// with what was told last before it, though nothing in it matters. So is what is gone.
+func TestI4AGapBehindWhatWasIgnored(t *testing.T) {
+	r := newRecorder("a 105", "b 105", "c 105") // each was ignored at last
+	r.keep("a 101", "b 101", "c 101")
+	server := script(t, 300)
+	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(300, "", "a 105", "b 250") }
+	server.prepare = func(s *Stream) {
+		s.Ignore = func(*change.Record) bool { return true }
+	}
+	saved := at(105)
+	saved.Selector = "another" // so that it is compared
+	server.start(r, saved)
+	r.wait(t, "snapshot.end 300 stale")
+	want(t, "records", toldLines(r), "replaced b 250 after 101", "deleted c 105 after 101 last")
+}
+
+// TestI2WhatIsIgnoredMayChangeBetweenTwoStarts: what was hidden until then is told with the next update, which has what
+// was told last before it.
+func TestI2WhatIsIgnoredMayChangeBetweenTwoStarts(t *testing.T) {
+	r := newRecorder("a 105")
+	r.keep("a 101")
+	server := script(t, 105)
+	server.watch = func(_ url.Values, w *watchWriter) {
+		w.frames("MODIFIED a 106", "MODIFIED a 107")
+		w.hold()
+	}
+	server.prepare = func(s *Stream) { // only the version differs from the one before
+		s.Ignore = func(rec *change.Record) bool { return versionOf(rec.Before) != "101" }
+	}
+	server.start(r, at(105))
+	r.await(t, 2)
+	want(t, "records", toldLines(r), "updated a 106 after 101", "updated a 107 to nobody")
+}
