@@ -29,7 +29,7 @@ func BenchmarkEncode(b *testing.B) {
 			Object: []byte(object), Received: time.Now(), Position: change.Position{ResourceVersion: version},
 		})
 	}
-	c := codec{zipper: &zipper{}}
+	c := newCodec(&zipper{})
 	b.SetBytes(4 << 20)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -13,9 +13,11 @@ import (
 // codec makes chunks.
 type codec struct {
 	*zipper
-	rooms sync.Pool                   // *room
+	rooms *sync.Pool                  // of *room; the runtime keeps what a pool lies in for two collections more
 	forms func(*change.Stream) string // nil where nobody asks for them; set before the first use
 }
+
+func newCodec(z *zipper) codec { return codec{zipper: z, rooms: &sync.Pool{}} }
 
 // headRoom is kept free before a chunk's records, for what they share.
 const headRoom = 4 << 10

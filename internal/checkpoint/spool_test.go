@@ -120,7 +120,7 @@ func sameButPointers(a, b change.Record) bool {
 // TestI5ChunksShareMemoryWithNone makes chunks one after the other in the same memory: of few records and of many
 // streams, whose names take more than the room before the records, and of a record that nothing else has room for.
 func TestI5ChunksShareMemoryWithNone(t *testing.T) {
-	c := codec{zipper: &zipper{}}
+	c := newCodec(&zipper{})
 	var chunks [][]*change.Record
 	for i := range 60 {
 		var records []*change.Record
@@ -157,7 +157,7 @@ func TestI5ChunksShareMemoryWithNone(t *testing.T) {
 }
 
 func FuzzChunksAreReadOrRefused(f *testing.F) {
-	c := codec{zipper: &zipper{}}
+	c := newCodec(&zipper{})
 	value, err := c.encode([]*change.Record{object(change.Added, "web", "u", "1"), object(change.Deleted, "web", "u", "2")})
 	if err != nil {
 		f.Fatal(err)

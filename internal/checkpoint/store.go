@@ -36,7 +36,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	s := &Store{
 		database: d, identity: identity{d}, streams: streams{d}, inventory: inventory{d}, images: images{d},
 		sinks: sinks{d, z}, subscriptions: subscriptions{d}, pendingSnapshots: pendingSnapshots{d}, absences: absences{database: d},
-		spools: spools{database: d, codec: codec{zipper: z}, reclaimed: map[string]*reclaimed{}},
+		spools: spools{database: d, codec: newCodec(z), reclaimed: map[string]*reclaimed{}},
 	}
 	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.spools.load, s.absences.load, d.record) }); err != nil {
 		return nil, err
