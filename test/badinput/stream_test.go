@@ -59,8 +59,9 @@ func TestI4StreamWithSmallerMessagesThanObjects(t *testing.T) {
 	d := newDesk(t)
 	b := startBroker(t, nil)
 	b.create(jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}, MaxMsgSize: 8 << 10})
-	r := d.started("--sink", b.url(), "--log-level", "info")
 	namespace := newNamespace(t)
+	d.write("config.yaml", `{resources: [{resource: configmaps, namespaces: [`+namespace+`]}], sinks: [{name: nats, nats: {url: "`+b.url()+`"}}]}`)
+	r := d.runs()
 	createConfigMap(t, namespace, "large")
 	patch := fmt.Appendf(nil, `{"data":{"text":%q}}`, strings.Repeat("x", 8<<10))
 	large, err := admin(t).CoreV1().ConfigMaps(namespace).Patch(t.Context(), "large", types.MergePatchType, patch, metav1.PatchOptions{})
@@ -69,8 +70,8 @@ func TestI4StreamWithSmallerMessagesThanObjects(t *testing.T) {
 	}
 	_, said, _ := strings.Cut(r.logs("object="+namespace+"/large"), " ")
 	said = tooLarge.ReplaceAllString(said, "publish N bytes")
-	want := fmt.Sprintf(`level=ERROR msg="record rejected; a gap record stands in its place" sink=nats resource=configmaps `+
-		`object=%s/large uid=%s resourceVersion=%s reason=too_large error="publish N bytes: stream K8S takes 8192: raise its max_msg_size"`, namespace, large.UID, large.ResourceVersion)
+	want := fmt.Sprintf(`level=ERROR msg="record rejected; a gap record stands in its place" sink=nats resource=%[1]s/configmaps `+
+		`object=%[1]s/large uid=%[2]s resourceVersion=%[3]s reason=too_large error="publish N bytes: stream K8S takes 8192: raise its max_msg_size"`, namespace, large.UID, large.ResourceVersion)
 	if said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
