@@ -16,6 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -55,12 +56,13 @@ func (l *life) exporter() (err error) {
 		}
 	}
 	l.world.judge.arranged(l, store)
-	sources, err := l.sources(store, uid, rules.shape)
+	images := line.NewImages(store)
+	sources, err := l.sources(store, uid, rules, images)
 	if err != nil {
 		return err
 	}
 	return pipeline.Run(l.ctx, pipeline.Config{
-		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store,
+		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store, Images: images,
 		Reshape: func(rec *change.Record) error { return rules.today.Reshape(rec, rec.Form) },
 		MarkLag: l.world.script.markLag(), Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
 	})
@@ -78,20 +80,28 @@ func (l *life) claim(store *checkpoint.Store) (string, error) {
 	return now.UID, store.SetCluster(now)
 }
 
-func (l *life) sources(store *checkpoint.Store, uid string, shape func(*change.Record)) ([]pipeline.Source, error) {
+func (l *life) sources(store *checkpoint.Store, uid string, rules rules, images *line.Images) ([]pipeline.Source, error) {
 	streams := l.spec.streams()
 	client, err := source.NewClient(&rest.Config{Host: "http://sim", Transport: &transport{l.world.server, l}}, len(streams))
 	if err != nil {
 		return nil, err
 	}
 	var all []pipeline.Source
+	shape := rules.shape
 	gate := source.NewGate(2)
 	for _, stream := range streams {
 		name := stream.String()
-		session := source.NewSession(source.Config{
+		config := source.Config{
 			Client: client, Stream: stream, Inventory: store, ClusterUID: uid, Meet: store.MeetCluster, Gate: gate, Shape: shape,
 			Observer: l.world.judge.sourceObserver(l),
-		}, func() (source.Saved, error) { return selection.SavedOf(store, name, l.has) })
+		}
+		if l.world.script.Half {
+			if err := store.KeepObjects(name, []byte(rules.today.Form)); err != nil {
+				return nil, err
+			}
+			config.Images, config.Ignore, config.BeforeHidden = images, isIgnored, true
+		}
+		session := source.NewSession(config, func() (source.Saved, error) { return selection.SavedOf(store, name, l.has) })
 		l.serve(stream, session)
 		all = append(all, selection.SourceOf(stream, session, shape))
 	}

@@ -127,7 +127,7 @@ func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink
 		}
 		r.committed++
 		for _, spec := range j.world.script.Sinks {
-			if spec.Full == "block" && !l.misses(spec.Name, rec.Stream) && l.wants(spec, rec) && !j.durable(j.world.logs[spec.Name], rec) {
+			if !rec.Filtered && spec.Full == "block" && !l.misses(spec.Name, rec.Stream) && l.wants(spec, rec) && !j.durable(j.world.logs[spec.Name], rec) {
 				j.world.violateLocked("I1", "%s is saved, and sink %s does not have it", describe(rec), spec.Name)
 			}
 		}

@@ -15,6 +15,7 @@ type script struct {
 	Many  int    // so many objects more are there before the first life, for an initial snapshot of many pages
 	Odd   bool   // Events are listed in the order of namespace and name, which is not that of their keys
 	Late  bool   // a sink that is away when a life begins is opened late; otherwise it is only written to late
+	Half  bool   // half of all updates do not matter, and are not told
 	Sinks []sinkSpec
 	Lives []lifeSpec
 }
@@ -73,6 +74,9 @@ func (s script) String() string {
 	if s.Late {
 		fmt.Fprintln(&b, "late")
 	}
+	if s.Half {
+		fmt.Fprintln(&b, "half")
+	}
 	for _, k := range s.Sinks {
 		fmt.Fprintf(&b, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t full=%s\n", k.Name, k.Partitions, k.Takes, k.Queue, k.Resync, k.Rejects, k.Full)
 	}
@@ -122,6 +126,8 @@ func parse(text string) (script, error) {
 			s.Odd = true
 		case word == "late":
 			s.Late = true
+		case word == "half":
+			s.Half = true
 		case word == "sink":
 			k := sinkSpec{Full: "block"}
 			if strings.Contains(line, "full=") {
@@ -204,6 +210,7 @@ func generate(seed uint64) script {
 		}
 	}
 	s.Odd = generator{Rand: rand.New(rand.NewPCG(seed, 4000))}.chance(15)
+	s.Half = generator{Rand: rand.New(rand.NewPCG(seed, 13_000))}.chance(*ignoreFlag)
 	if back := (generator{Rand: rand.New(rand.NewPCG(seed, 12_000))}); back.chance(*backFlag) && !s.changes(pods) && !s.changes(events) {
 		back.putBack(&s)
 	}

@@ -22,6 +22,7 @@ var (
 	wildFlag    = flag.Int("wild", 10, "in how many percent of the worlds disasters happen: another cluster, a restored etcd, a log that loses records")
 	changesFlag = flag.String("changes", changes, "which changes of the configuration there are between lives: none, those of streams, or those of namespaces as well")
 	backFlag    = flag.Int("back", 40, "in how many percent of the worlds the state is put back to an earlier one")
+	ignoreFlag  = flag.Int("ignore", 20, "in how many percent of the worlds half of all updates do not matter")
 	timesFlag   = flag.Int("times", 1, "how often -seed is played: what the goroutines do is not all the seed's")
 )
 

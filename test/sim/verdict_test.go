@@ -253,7 +253,7 @@ func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 				continue
 			}
 			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
-			newer := t.rev > last.rev && !v.damaged() && !v.wasKnown(history, &t) && !v.wasAbsent(&t)
+			newer := t.rev > last.rev && !v.ignoredLast(history, &last, &t) && !v.damaged() && !v.wasKnown(history, &t) && !v.wasAbsent(&t)
 			if (!noted && (deleted || t.uid != last.uid) || newer) && !v.newEpoch(&last, &t) {
 				v.violate("I3", "%s tells of a delete of what is not there: %s", t.id, last.id)
 			}
@@ -409,7 +409,7 @@ func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
 		if ev.rev <= last.rev || ev.rev >= t.rev || ev.timeline > t.timeline || ev.undone && ev.timeline < t.timeline {
 			continue
 		}
-		if !v.excused(ev, t) {
+		if !v.excused(ev, t) && !v.ignored(history, last, ev) {
 			v.violate("I4", "%s %s %s at %d is missing before %s", ev.what, ev.key, ev.uid, ev.rev, t.id)
 		}
 		lostDelete = lostDelete || ev.what == "DELETED" && v.judge.world.server.lost[v.resource][ev.rev]
@@ -483,11 +483,12 @@ func (v *verdict) present(key string, last *told, deleted bool) {
 		deleted = true
 	}
 	switch {
-	case last.op == "gap" && (last.rev == now.rev || !there && deleted): // the sink never took it, and says so
+	case last.op == "gap" && (last.rev == now.rev || there && v.ignored(history, last, &now) || !there && deleted): // the sink never took it, and says so
 	case deleted && there:
 		v.violate("I4", "%s is %s at %d, and the sink was told last %q", key, now.uid, now.rev, last.id)
 	case !deleted && !there:
 		v.violate("I4", "%s is gone, and the sink was told last %s", key, last.id)
+	case there && v.ignored(history, last, &now):
 	case there && (last.uid != now.uid || last.rev != now.rev || !isOf(last.data, now.body)):
 		v.violate("I4", "%s is %s at %d, and the sink was told last %s with %s", key, now.uid, now.rev, last.id, last.data)
 	}
@@ -495,7 +496,7 @@ func (v *verdict) present(key string, last *told, deleted bool) {
 		return // what was made and deleted again while the delete was queued
 	}
 	for i := range history {
-		if ev := &history[i]; ev.rev > last.rev && ev.timeline == v.judge.world.server.etcd.timeline && !v.excused(ev, nil) {
+		if ev := &history[i]; ev.rev > last.rev && ev.timeline == v.judge.world.server.etcd.timeline && !v.excused(ev, nil) && !v.ignored(history, last, ev) {
 			v.violate("I4", "%s %s %s at %d is missing after %q", ev.what, ev.key, ev.uid, ev.rev, last.id)
 		}
 	}
