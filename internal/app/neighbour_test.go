@@ -18,6 +18,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
@@ -187,8 +188,10 @@ func (n *neighbour) live() {
 	if n.lives++; n.once && n.refused != nil {
 		return
 	}
-	n.waiting, n.stopped, n.rejected, n.moved = map[string]int{}, map[string]error{}, map[change.ID]error{}, make(chan struct{}, 1)
 	err := n.liveOnce()
+	for delivery.IsLate(err) { // Run begins anew, too
+		err = n.liveOnce()
+	}
 	if n.refused = n.refusal(); n.refused == nil {
 		n.refused = err
 	}
@@ -196,6 +199,7 @@ func (n *neighbour) live() {
 }
 
 func (n *neighbour) liveOnce() error {
+	n.waiting, n.stopped, n.rejected, n.moved = map[string]int{}, map[string]error{}, map[change.ID]error{}, make(chan struct{}, 1)
 	ctx, cancel := context.WithTimeout(n.t.Context(), 5*time.Minute)
 	defer cancel()
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))

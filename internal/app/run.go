@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/line"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
@@ -16,13 +18,30 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// Run runs the whole line until ctx ends.
-func Run(ctx context.Context, o RunOptions) (err error) {
-	cfg := o.Config
-	limitMemory(cfg)
+// Run runs the whole line until ctx ends. Where a sink's log was read too early, since an earlier exporter's last words
+// came behind that, the line stops and begins anew: as after a crash, but the process stays.
+func Run(ctx context.Context, o RunOptions) error {
+	limitMemory(o.Config)
 	shown := console.NewProgress(o.ErrOut, o.draws())
-	logger := newLogger(shown, cfg.Log)
+	logger := newLogger(shown, o.Config.Log)
 	shown.Logger = logger
+	for wait := delivery.RetryForever(); ; {
+		err := runOnce(ctx, o, shown)
+		if !delivery.IsLate(err) || ctx.Err() != nil {
+			return err
+		}
+		logger.Warn("a sink's log was read too early; everything begins anew where it is saved", "error", err)
+		select {
+		case <-time.After(wait.NextBackOff()):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// runOnce runs the whole line once, from the state to the state.
+func runOnce(ctx context.Context, o RunOptions, shown *console.Progress) (err error) {
+	cfg, logger := o.Config, shown.Logger
 	c, err := findCluster(o.Access, cfg)
 	if err != nil {
 		return err

@@ -11,6 +11,12 @@
 // watch or a reconcile brings them again, and the mark stays until the tail is passed. Nothing older than what the log
 // holds of an object is written behind it, since a log may be compacted.
 //
+// In one run a log is read as an earlier process' once, and what was compared with it stays compared. So that reading
+// has to be whole: a sink whose Open cannot keep out what a killed process had sent says so when it comes
+// (sink.LateError), at the next Write or when it is opened again. What may be in the log besides is the batch that
+// failed, whose ids the listener knows. The run ends with what is saved, and the next one reads the log as after a
+// crash.
+//
 // A mark does not wait for other sinks. If one of them holds the positions back and the mark lags by 4,096 records, the
 // mark is saved all the same and carries the ids of the records that its own sink has and the state does not know
 // (package line), in the same batch (I5). Open reads these ids before the tail. They take 64 MiB at most (I6); a mark
@@ -39,6 +45,8 @@
 //
 //   - Sinks give ids and return no list. A list of our ids is short as a rule, but only the pipeline knows what is
 //     saved.
+//   - Late words end the run. To read the log anew within it was tried: what had been taken from the tail by then, and
+//     whom reconciles had been told of, belonged to another reading, and deletes were told twice or not at all.
 //   - A mark carries ids, not a version per stream. Versions are shorter, and say nothing about what a reconcile found,
 //     records that share a version, partitions, and sink-only objects.
 //   - A rejected record is replaced by a gap record of reason policy, and kept as a dead letter before that (I1).

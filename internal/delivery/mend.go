@@ -15,9 +15,12 @@ import (
 // run ends.
 
 // mend opens the sink again after the error, however long that takes: at once what may be well by itself, and seldom
-// what only a person can mend.
+// what only a person can mend. A sink that was opened too early ends the run, which begins anew.
 func (l *Listener) mend(ctx context.Context, err error) error {
 	for {
+		if IsLate(err) {
+			return &endError{fmt.Errorf("deliver to sink %s: %w", l.Name, err)}
+		}
 		if IsPermanent(err) {
 			if err := l.Halt(ctx, fmt.Errorf("deliver to sink %s: %w", l.Name, err)); err != nil {
 				return err
@@ -28,7 +31,7 @@ func (l *Listener) mend(ctx context.Context, err error) error {
 		if err = l.reopen(ctx); err == nil {
 			return l.GoOn(ctx)
 		}
-		if !IsPermanent(err) {
+		if !IsPermanent(err) && !IsLate(err) {
 			return err
 		}
 	}
@@ -96,7 +99,7 @@ func (l *Listener) reopen(ctx context.Context) error {
 		if err == nil {
 			err = l.open(ctx, l.mark)
 		}
-		if err == nil || ctx.Err() != nil || IsPermanent(err) {
+		if err == nil || ctx.Err() != nil || IsPermanent(err) || IsLate(err) {
 			return err
 		}
 		l.observer.Failed(l.Name, err)
@@ -109,7 +112,7 @@ func (l *Listener) reopen(ctx context.Context) error {
 		if err := l.patience.wait(ctx); err != nil {
 			return err
 		}
-		if err := again(); err == nil || ctx.Err() != nil || IsPermanent(err) {
+		if err := again(); err == nil || ctx.Err() != nil || IsPermanent(err) || IsLate(err) {
 			return err
 		}
 	}

@@ -62,7 +62,7 @@ func (p *past) openAs(ctx context.Context, mark sink.Mark) (remains, error) {
 	if !p.opened {
 		return p.openSaved(ctx, mark, func() (*behindMark, error) { return p.firstReading(p.spooledFirst) })
 	}
-	behind, err := p.read(ctx, mark, p.reading, nil)
+	behind, err := p.readAgain(ctx, mark)
 	return remains{behind: behind, mark: mark}, err
 }
 
@@ -104,9 +104,18 @@ func (p *past) openSaved(ctx context.Context, saved sink.Mark, begin beginning) 
 // beginning begins to read what a log holds.
 type beginning func() (*behindMark, error)
 
+// readAgain opens the sink that was open before.
+func (p *past) readAgain(ctx context.Context, mark sink.Mark) (*behindMark, error) {
+	return p.openAt(ctx, sink.Opening{Mark: mark, Again: true}, p.reading, nil)
+}
+
 // read opens the sink at the mark, and folds what the mark carries and what the log holds behind it. After a
 // *sink.LostError that is nothing.
 func (p *past) read(ctx context.Context, mark sink.Mark, begin beginning, carried []string) (*behindMark, error) {
+	return p.openAt(ctx, sink.Opening{Mark: mark}, begin, carried)
+}
+
+func (p *past) openAt(ctx context.Context, at sink.Opening, begin beginning, carried []string) (*behindMark, error) {
 	var behind *behindMark
 	var failed error
 	again := func() func(string) {
@@ -121,7 +130,8 @@ func (p *past) read(ctx context.Context, mark sink.Mark, begin beginning, carrie
 	if again(); failed != nil { // a sink that finds nothing need not begin
 		return nil, failed
 	}
-	err := p.Target.Open(ctx, sink.Opening{Mark: mark, Behind: again})
+	at.Behind = again
+	err := p.Target.Open(ctx, at)
 	switch {
 	case failed != nil:
 		return nil, failed

@@ -3,6 +3,8 @@ package delivery
 import (
 	"errors"
 	"sync"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Stops are the sinks that are stopped at the moment.
@@ -21,10 +23,16 @@ func (s *Stops) Cause(listener int) error {
 	return s.causes[listener]
 }
 
-// endError ends the run: every sink is stopped.
+// endError ends the run: every sink is stopped, or one was opened too early.
 type endError struct{ error }
 
 func (e *endError) Unwrap() error { return e.error }
+
+// IsLate says whether the run has ended since a sink was opened too early. Another run begins where this one has saved.
+func IsLate(err error) bool {
+	var late *sink.LateError
+	return errors.As(err, &late)
+}
 
 // IsEnd is the error if it ends the run, and nil for one that only says that the run ends.
 func IsEnd(err error) error {

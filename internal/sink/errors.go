@@ -27,6 +27,15 @@ type RejectedError struct {
 func (e *RejectedError) Error() string { return fmt.Sprintf("message %d rejected: %v", e.Index, e.Err) }
 func (e *RejectedError) Unwrap() error { return e.Err }
 
+// LateError says that something came into the log behind Open and before the first message of this writer: what an
+// earlier exporter had sent when it was killed, and a slow network has brought late, or what another one writes. What
+// Open gave was not all, so whatever was concluded from it counts for nothing: the caller begins anew, as after a
+// crash.
+type LateError struct{ Err error }
+
+func (e *LateError) Error() string { return e.Err.Error() }
+func (e *LateError) Unwrap() error { return e.Err }
+
 // LostError says that a sink's log no longer holds what it had acknowledged: it was truncated, deleted or made again.
 type LostError struct {
 	Log  string // which log: "stream K8S", "file /var/log/changes.ndjson"

@@ -30,7 +30,8 @@ type Sink interface {
 	// Of a batch that fails, a prefix may have been written (in a partitioned log, a prefix of each key's messages);
 	// Open at the last mark tells which. A *RejectedError names the one message
 	// that the sink will never take: the messages before it are durable, as the returned mark says, and none after
-	// it was written. A *PermanentError is as for Open. After any other error the caller opens again.
+	// it was written. A *PermanentError is as for Open. A *LateError says that Open read its log too early: the caller
+	// begins anew. After any other error the caller opens again.
 	//
 	// Adjacent messages of one ID are one record, such as a delete and its tombstone: none of them is durable without
 	// the others, whatever breaks in between, and Open gives their ID only if the log holds them all, once or once
@@ -49,6 +50,9 @@ type Opening struct {
 	// somebody else's or an earlier life's, is left alone, and nothing is given to Behind.
 	Mark   Mark
 	Behind Tail
+	// Again says that the same sink was open at the mark before, and that only what its last Write left in doubt is
+	// looked for. What else has come since then is a *LateError.
+	Again bool
 }
 
 // Tail is called whenever Open begins to read what lies behind the mark, and returns what takes the ids from there on,

@@ -6,7 +6,8 @@
 // it, in a testing/synctest bubble with a clock of its own: the API server (a model of etcd behind an
 // http.RoundTripper: pages, watches, bookmarks, 410 in both forms, broken bodies, events that the server loses or sends
 // twice, deletes that share a revision, compactions, restarts), the sinks' logs (plain ones and partitioned ones, with
-// every fault that the contract allows), and the disk, which loses what was not synced.
+// every fault that the contract allows, and with what a killed life had sent and comes late), and the disk, which loses
+// what was not synced.
 //
 // Some worlds have an initial snapshot of many pages, which is interrupted again and again while its objects change: no
 // change behind its first begin is missing without a gap. Some have a server that lists by namespace and name. In some
@@ -73,7 +74,7 @@
 //	the mark of a position that is compared 54    draining before the gap of all         395
 //	what the watch finds in another's place 90    going on where a comparison was        904
 //	deletes of one version beside it       303    what its position has passed over     1810
-//	the tail that is ahead of its end     1818
+//	the tail that is ahead of its end     1818    the last words of a killed life         27
 //
 // With -back 100, where the state is put back (I11):
 //

@@ -354,7 +354,7 @@ func (j *judge) afterLife(l *life) {
 	var left *pipeline.LeftError
 	var full *disk.FullError
 	switch {
-	case errors.As(l.err, &left), errors.As(l.err, &full) && l.wasFull, errors.Is(l.err, errBroken):
+	case l.late(), errors.As(l.err, &left), errors.As(l.err, &full) && l.wasFull, errors.Is(l.err, errBroken):
 	case l.err != nil:
 		w.violateLocked("I7", "life %d ends with %v", l.number, l.err)
 	default:

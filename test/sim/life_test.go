@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -165,6 +166,9 @@ func (l *life) await() {
 		fmt.Fprintln(os.Stderr, l.world.report())
 	}
 }
+
+// late says whether the life has ended by itself, since last words of an earlier one came behind its Open.
+func (l *life) late() bool { return !l.crashed && delivery.IsLate(l.err) }
 
 // off is the power failure that may follow an orderly stop, too.
 func (l *life) off() {

@@ -31,6 +31,7 @@ type sinkLog struct {
 	ahead      int             // so many had arrived when the state was put back to an earlier one; 0 where it never was
 	lostIDs    map[string]bool // were durable, and are no more
 	rejects    bool            // takes no message that is too large
+	last       lastWords
 
 	// faults that the script has ordered, each for the next calls
 	before, after, partial, stall, openFails int
@@ -141,8 +142,9 @@ func (g *sinkLog) append(m *sink.Message) {
 	g.partitions[p] = append(g.partitions[p], message{m.ID, m.Op, string(m.Value), g.arrived})
 }
 
-// truncate loses the newest n messages.
+// truncate loses the newest n messages, and the connections with them.
 func (g *sinkLog) truncate(n int) {
+	g.last = lastWords{}
 	all := g.all()
 	for _, m := range all[max(0, len(all)-n):] {
 		g.lostIDs[m.id] = true
@@ -191,6 +193,7 @@ type logSink struct {
 	inside  bool      // a call is under way
 	written bool      // a Write was called
 	end     sink.Mark // where this sink left the log
+	doubt   []string  // ids of the last batch that failed: what may be in the log behind that
 }
 
 // errBroken is what only a person can mend.
@@ -271,7 +274,7 @@ func (s *logSink) Open(ctx context.Context, at sink.Opening) error {
 			return errors.New("the broker does not answer")
 		}
 	}
-	ids, err := s.openAt(at.Mark)
+	ids, err := s.openAt(&at)
 	if err != nil {
 		return err
 	}
@@ -296,7 +299,8 @@ func (s *logSink) ready() bool {
 	return true
 }
 
-func (s *logSink) openAt(mark sink.Mark) ([]string, error) {
+func (s *logSink) openAt(at *sink.Opening) ([]string, error) {
+	mark := at.Mark
 	w := s.life.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -307,7 +311,12 @@ func (s *logSink) openAt(mark sink.Mark) ([]string, error) {
 		s.life.noteLocked("sink", s.log.name+" refuses for good")
 		return nil, errBroken
 	}
-	s.open, s.end = true, s.log.mark()
+	if since, err := s.log.behind(s.end); at.Again && err == nil {
+		if i := slices.IndexFunc(since, func(id string) bool { return !slices.Contains(s.doubt, id) }); i >= 0 {
+			return nil, &sink.LateError{Err: fmt.Errorf("%s came after the log was opened", since[i])}
+		}
+	}
+	s.open, s.end, s.doubt = true, s.log.mark(), nil
 	if mark == "" {
 		return nil, nil
 	}
@@ -333,12 +342,65 @@ func (s *logSink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, e
 		pause = [2]int{3000, 40_000}
 	}
 	if err := s.life.linger(ctx, pause[0], pause[1]); err != nil {
+		s.leaveWords(batch)
 		return "", err
 	}
 	if err := s.awaitBack(ctx, len(batch)); err != nil {
 		return "", err
 	}
+	s.hearWords(len(batch))
 	return s.write(batch)
+}
+
+// lastWords are of a life that has crashed while it wrote them: the network still has them. They fit behind the mark
+// alone, so an open log that has fenced its writers, as a topic does, has none.
+type lastWords struct {
+	batch  []sink.Message
+	behind sink.Mark
+}
+
+// leaveWords leaves the batch to the network, if the life has crashed.
+func (s *logSink) leaveWords(batch []sink.Message) {
+	w := s.life.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.life.crashed && s.open && s.end == s.log.mark() {
+		s.leaveWordsLocked(batch)
+	}
+}
+
+// leaveWordsLocked leaves what the log does not have yet.
+func (s *logSink) leaveWordsLocked(batch []sink.Message) {
+	if len(s.log.partitions) > 1 || len(batch) == 0 {
+		return
+	}
+	s.log.last = lastWords{behind: s.log.mark()}
+	for _, m := range batch {
+		m.Value = slices.Clone(m.Value) // the pipeline's, from now on
+		s.log.last.batch = append(s.log.last.batch, m)
+	}
+}
+
+// hearWords puts a part of the last words of an earlier life into the log, if they still fit: often when the next one
+// has opened it. The rest may come later.
+func (s *logSink) hearWords(messages int) {
+	w := s.life.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := &s.log.last
+	if len(last.batch) == 0 || messages == 0 || s.life.dead || !s.open || last.behind != s.log.mark() {
+		return
+	}
+	for range 1 + (int(w.script.Seed)+s.log.arrived)%len(last.batch) {
+		if s.rejects(&last.batch[0]) {
+			last.batch = nil
+			return
+		}
+		s.log.append(&last.batch[0])
+		s.life.noteLocked("sink", s.log.name+" takes the last words "+last.batch[0].ID)
+		last.batch = last.batch[1:]
+	}
+	last.behind = s.log.mark()
 }
 
 // awaitBack waits for a broker that is away.
@@ -369,7 +431,8 @@ func (s *logSink) write(batch []sink.Message) (sink.Mark, error) {
 	case !s.open:
 		w.violateLocked("I3", "sink %s is written to while it is not open", s.log.name)
 	case s.end != s.log.mark(): // as an expected sequence tells
-		return s.fail("the log is not where this writer left it")
+		text, err := s.fail("the log is not where this writer left it")
+		return text, &sink.LateError{Err: err}
 	case len(batch) == 0:
 		return s.log.mark(), nil
 	case take(&s.log.before):
@@ -386,10 +449,15 @@ func (s *logSink) write(batch []sink.Message) (sink.Mark, error) {
 
 // store appends the batch, of each partition a prefix where it fails.
 func (s *logSink) store(batch []sink.Message, keep int, failing string) (sink.Mark, error) {
+	s.doubt = nil
+	for i := range batch {
+		s.doubt = append(s.doubt, batch[i].ID)
+	}
 	broken := -1 // the partition that takes nothing more
 	for i := range batch {
 		if i == len(batch)/2 {
 			if err := s.life.stepLocked("sink"); err != nil {
+				s.leaveWordsLocked(batch[min(i, keep):])
 				return "", err
 			}
 		}

@@ -84,6 +84,10 @@ func (w *world) failed() bool {
 func (w *world) run() []string {
 	for i, spec := range w.script.Lives {
 		w.play(i, spec)
+		for w.life.late() && !w.failed() { // it begins anew
+			spec.Actions, spec.Back = nil, false
+			w.play(i, spec)
+		}
 		if w.failed() {
 			return w.violations
 		}

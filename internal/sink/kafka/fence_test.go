@@ -22,13 +22,17 @@ import (
 )
 
 // TestI3NothingOfADeadExporterComesLate: a request lies in a socket, as that of a stopped or throttled broker, while
-// the process that sent it dies. Its successor writes newer states of the same objects. Then the broker finds the
-// request.
+// the process that sent it dies. Its successor reads the log, and writes newer states of the same objects. Before that
+// or behind it the broker finds the request.
 func TestI3NothingOfADeadExporterComesLate(t *testing.T) {
 	kafkatest.RequireReal(t)
 	cluster := broker.Get(t)
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) {
+	for _, test := range []struct {
+		delivery string
+		early    bool
+	}{{Idempotent, false}, {Idempotent, true}, {Transactional, false}, {Transactional, true}} {
+		t.Run(fmt.Sprintf("%s, early %t", test.delivery, test.early), func(t *testing.T) {
+			delivery := test.delivery
 			options := testOptions(t, cluster, 1)
 			options.Delivery = delivery
 			topic := options.Topics[0]
@@ -55,11 +59,19 @@ func TestI3NothingOfADeadExporterComesLate(t *testing.T) {
 			if known := open(t, next, mark); len(known) > 0 {
 				t.Fatalf("%q is in the log already", known)
 			}
+			if test.early {
+				late.release()
+			}
 			mustWrite(t, next, states(topic, "3"))
-			late.release()
+			if !test.early {
+				late.release()
+			}
 			newest := map[string]string{}
 			for _, r := range cluster.Consume(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
 				newest[string(r.Key)] = string(r.Headers[0].Value)
+				if strings.HasSuffix(string(r.Headers[0].Value), "-2") {
+					t.Errorf("the log has %s, which came late", r.Headers[0].Value)
+				}
 			}
 			for key, id := range newest {
 				if !strings.HasSuffix(id, "-3") {

@@ -22,9 +22,15 @@ type session struct {
 	name    string     // of the stream
 	stream  knownStream
 	opened  bool // an Open succeeded: what is missing now was there once, and is worth waiting for
-	moved   int  // how often in a row somebody wrote between our Open and our first message
+	left    left
 	// of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
 	generation uint64
+}
+
+// left is how the last Open or Write left the stream.
+type left struct {
+	place mark           // behind what is known to be stored
+	doubt []sink.Message // what may be stored behind that
 }
 
 func (s *session) connect(ctx context.Context) (*conn.Conn, error) {
@@ -61,8 +67,9 @@ func (s *session) shut(ctx context.Context) {
 func (s *session) final(ctx context.Context, verb string, err error) error {
 	var permanent *sink.PermanentError
 	var rejected *sink.RejectedError
+	var late *sink.LateError
 	switch ended := ctx.Err(); {
-	case errors.As(err, &permanent), errors.As(err, &rejected):
+	case errors.As(err, &permanent), errors.As(err, &rejected), errors.As(err, &late):
 		return err
 	case ended == nil:
 		return nil
@@ -130,11 +137,10 @@ func (s *session) withoutJetStream(err error) bool {
 	return missing && !enabled && !s.opened && s.conn.NC.IsConnected() && s.conn.NC.ConnectedClusterName() == ""
 }
 
-// stored moves the sink's place on.
+// stored moves the sink's place on behind messages that were acknowledged.
 func (s *session) stored(n int) {
 	if !s.stream.shared {
 		s.stream.place.Seq += uint64(n)
 	}
 	s.stream.confirmed = true
-	s.moved = 0
 }

@@ -21,6 +21,12 @@
 //     message per object is under way, so that a replaced writer stores nothing and no change overtakes another.
 //   - Atomic batches only if asked for (publish: atomic): they are slower unless the server syncs always, which a
 //     client cannot see.
+//   - Open does not fence. Nothing moves the end of a stream but a message, and consumers would see that. So a killed
+//     exporter's last words are stored until a message of ours is acknowledged. They follow what Open has read without
+//     a hole, since each fits in one place only, and are no more than may be under way: more is another exporter's.
+//     Found in place of ours they are a sink.LateError, whenever that is; equal to ours they are as good. Behind a
+//     message of ours the server refuses them, but for servers without batches: there the second message under way may
+//     fit behind our first, and is taken for another exporter's.
 //   - A shared stream has ids and single acknowledgements: without expected sequences a batch's acknowledgement proves
 //     too little. The server knows a message by a hash of writer and subject before its id (messageID), because
 //     JetStream takes an equal id for a repetition on any subject, by anybody. The writer comes from a random key in

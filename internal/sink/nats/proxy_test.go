@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"bytes"
 	"net"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ type proxy struct {
 	open    map[net.Conn]bool
 	gate    chan struct{}
 	held    map[net.Conn]chan struct{} // the gate of both ends of connections on hold
+	late    []byte                     // what came on one of them last, and all before it
 }
 
 func startProxy(t testing.TB, target string) *proxy {
@@ -67,6 +69,7 @@ func (p *proxy) copy(to, from net.Conn) {
 		switch {
 		case hold != nil:
 			late = append(late, buffer[:n]...)
+			p.note(late)
 			if err != nil && len(late) > 0 {
 				<-hold
 				_, _ = to.Write(late)
@@ -94,6 +97,22 @@ func (p *proxy) hold() {
 	p.gate = make(chan struct{})
 	for conn := range p.open {
 		p.held[conn] = p.gate
+	}
+}
+
+func (p *proxy) note(late []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.late = late
+	p.moved.Broadcast()
+}
+
+// awaitHeld returns when a connection on hold has the text.
+func (p *proxy) awaitHeld(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !bytes.Contains(p.late, []byte(text)) && !p.ended {
+		p.moved.Wait()
 	}
 }
 

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,9 +12,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
-// patience is how often Write may ask to be opened again because somebody wrote after Open and before our first
-// message. Once may be the last words of a predecessor that was killed; always is a second exporter.
-const patience = 3
+// hearing is for how many quiet times the last words of a killed exporter are waited for.
+const hearing = 30
 
 // settle finds out which messages after the acknowledged ones are stored.
 func (p *publisher) settle(ctx context.Context) error {
@@ -38,14 +38,11 @@ func (p *publisher) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	n, err := p.prefix(entries, rest)
+	n, err := prefix(entries, rest)
 	if err != nil {
-		return err
+		return p.verdict(ctx, info.State.LastSeq, err)
 	}
-	p.acked += n
-	if n > 0 {
-		s.stored(n)
-	}
+	p.acked += n // an earlier exporter may have written them: only an acknowledgement confirms that it was us
 	s.stream.place.Seq = info.State.LastSeq
 	return nil
 }
@@ -86,32 +83,78 @@ func (p *publisher) quiet(ctx context.Context, last uint64) error {
 // prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a consumer
 // took it, is proven by a later one at its own place; where nothing proves it, it is sent again with the same id (I4).
 // What was stored behind as many as were sent is somebody else's, though it is gone, and Open finds out whose: a bucket
-// keeps the newest of a key alone.
-func (p *publisher) prefix(entries []entry, rest []sink.Message) (int, error) {
+// keeps the newest of a key alone. The error is a *strangerError.
+func prefix(entries []entry, rest []sink.Message) (int, error) {
 	proven := 0
 	for i, e := range entries {
 		switch {
 		case e.gone && i < len(rest):
-		case e.gone:
-			return 0, conn.Ended("write to stream %s: more was stored than was sent: open the sink again", p.session.stream.name)
-		case i < len(rest) && e.id == rest[i].ID && e.subject == rest[i].Destination:
+		case !e.gone && i < len(rest) && e.id == rest[i].ID && e.subject == rest[i].Destination:
 			proven = i + 1
 		default:
-			return 0, p.foreign(e)
+			return 0, &strangerError{e}
 		}
 	}
 	return proven, nil
 }
 
-// foreign is the verdict on a message that is not ours where ours should be (I10).
-func (p *publisher) foreign(e entry) error {
+// strangerError is that a message is not ours where ours should be.
+type strangerError struct{ entry }
+
+func (e *strangerError) Error() string {
+	return fmt.Sprintf("message %d on subject %q is not ours", e.seq, e.subject)
+}
+
+// verdict says whose the stranger is (I10). A killed exporter's last words come before the first message of ours that
+// is acknowledged, or are refused, since each fits in one place only. They are no more than it may have had under way.
+func (p *publisher) verdict(ctx context.Context, last uint64, err error) error {
 	s := p.session
-	s.moved++
-	if !s.stream.confirmed && s.moved < patience {
-		return conn.Ended("write to stream %s: message %d on subject %q came after it was opened: open the sink again",
-			s.stream.name, e.seq, e.subject)
+	var stranger *strangerError
+	switch {
+	case !errors.As(err, &stranger):
+		return err
+	case s.stream.confirmed && stranger.gone:
+		return conn.Ended("write to stream %s: more was stored than was sent: open the sink again", s.stream.name)
+	case s.stream.confirmed:
+	case p.hearOut(ctx, last)-s.stream.place.Seq <= mostUnderWay:
+		return s.late("write to", stranger)
 	}
-	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("write to stream %s: message %d on subject %q is not ours: "+
-		"another exporter writes to the stream: stop it, or give each its own stream",
-		s.stream.name, e.seq, e.subject)}
+	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("write to stream %s: %w: "+
+		"another exporter writes to the stream: stop it, or give each its own stream", s.stream.name, err)}
+}
+
+func (s *session) late(verb string, stranger *strangerError) error {
+	return &sink.LateError{Err: fmt.Errorf("%s stream %s: message %d came after it was opened: "+
+		"an earlier exporter had sent it when it was killed, or another one writes to the stream", verb, s.stream.name, stranger.seq)}
+}
+
+// onlyOurs fails where anything else came into the stream, since it was left, than was in doubt.
+func (i *inspector) onlyOurs(ctx context.Context, since *left) error {
+	now := i.stream.place
+	if since.place.Stream != now.Stream || !since.place.Created.Equal(now.Created) || since.place.Seq > now.Seq {
+		return nil // another life of the stream, of which nothing was known
+	}
+	entries, err := i.between(ctx, since.place.Seq, min(now.Seq, since.place.Seq+uint64(len(since.doubt))+1))
+	if err != nil {
+		return err
+	}
+	var stranger *strangerError
+	if _, err := prefix(entries, since.doubt); errors.As(err, &stranger) {
+		return i.late("open", stranger)
+	}
+	return nil
+}
+
+// hearOut returns where the stream ends when nothing more comes into it: a slow network brings last words bit by bit,
+// and each that came behind the next Open would be late again. It waits only so long.
+func (p *publisher) hearOut(ctx context.Context, last uint64) uint64 {
+	for range hearing {
+		pause(ctx, p.session.tuning.quiet, nil)
+		info, err := p.lookup(ctx)
+		if err != nil || info.State.LastSeq == last {
+			break
+		}
+		last = info.State.LastSeq
+	}
+	return last
 }

@@ -48,10 +48,10 @@ func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 	s.shut(ctx)
 	wait := newBackOff()
 	for {
-		err := s.attempt(ctx, want, at.Behind)
+		err := s.attempt(ctx, want, &at)
 		var lost *sink.LostError
 		if err == nil || errors.As(err, &lost) {
-			s.opened = true
+			s.opened, s.left = true, left{place: s.stream.place}
 			return err
 		}
 		s.shut(ctx)
@@ -67,7 +67,7 @@ func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 }
 
 // attempt opens once. The sink is open after a LostError, too.
-func (s *Sink) attempt(ctx context.Context, want *mark, behind sink.Tail) error {
+func (s *Sink) attempt(ctx context.Context, want *mark, at *sink.Opening) error {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -96,7 +96,10 @@ func (s *Sink) attempt(ctx context.Context, want *mark, behind sink.Tail) error 
 		s.begin("")
 		return nil
 	}
-	return s.resume(ctx, info, want, behind())
+	if err := s.resume(ctx, info, want, at.Behind()); err != nil || !at.Again || s.options.Shared {
+		return err
+	}
+	return s.inspector.onlyOurs(ctx, &s.left)
 }
 
 // resume finds what the stream holds behind the mark. Where it lost what was before that, the sink begins anew.
@@ -146,6 +149,7 @@ func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, erro
 	}
 	good, rejected := s.writer.screen(ctx, batch)
 	err = s.writer.deliver(ctx, batch[:good])
+	s.left.place = s.stream.place
 	if err == nil {
 		err = rejected
 	}

@@ -12,7 +12,7 @@ type knownStream struct {
 	maxMessage int    // bytes of headers and value; negative is no limit
 	maxSubject int    // characters
 	mode       publishMode
-	confirmed  bool // a message of ours was stored since the sink was opened
+	confirmed  bool // a message was acknowledged since the sink was opened
 }
 
 func newStream(info *jetstream.StreamInfo) knownStream {

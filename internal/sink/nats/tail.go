@@ -64,9 +64,14 @@ func (s *session) read(ctx context.Context, first uint64, n int) ([]entry, error
 
 // tail reads what is stored between the sink's place and last, but no more than limit.
 func (s *session) tail(ctx context.Context, last uint64, limit int) ([]entry, error) {
-	var entries []entry
 	place := s.stream.place.Seq
-	total := int(min(last-place, uint64(limit)))
+	return s.between(ctx, place, min(last, place+uint64(limit)))
+}
+
+// between reads what is stored behind one sequence up to another.
+func (s *session) between(ctx context.Context, place, last uint64) ([]entry, error) {
+	var entries []entry
+	total := int(last - place)
 	for len(entries) < total {
 		n := min(concurrency, total-len(entries))
 		more, err := s.read(ctx, place+uint64(len(entries))+1, n)

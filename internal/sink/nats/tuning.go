@@ -15,9 +15,12 @@ type tuning struct {
 	bytes   int           // and their bytes; the server's own queue of a stream takes 128 MiB
 }
 
+// mostUnderWay is how many messages wait for their acknowledgement at most.
+const mostUnderWay = 1024
+
 func defaultTuning() tuning {
 	return tuning{
 		reply: 5 * time.Second, outage: 5 * time.Second, dial: 5 * time.Second, flush: 10 * time.Second,
-		ping: 15 * time.Second, look: 10 * time.Second, quiet: time.Second, pending: 1024, bytes: 8 << 20,
+		ping: 15 * time.Second, look: 10 * time.Second, quiet: time.Second, pending: mostUnderWay, bytes: 8 << 20,
 	}
 }

@@ -111,30 +111,6 @@ func TestI10OlderWriterIsFenced(t *testing.T) {
 	})
 }
 
-// TestI10LastWordsOfAPredecessor are stored between Open and the first Write. The caller opens again, and learns of
-// them; only if that does not help is it somebody who lives.
-func TestI10LastWordsOfAPredecessor(t *testing.T) {
-	s := startServer(t, nil)
-	maker := newMaker()
-	publisher := openSink(t, s.options())
-	before := write(t, publisher, nil)
-	last, batch := maker.Batch(1), maker.Batch(3)
-	for i := range uint64(patience) {
-		s.publish("k8s.x", last[0].ID)
-		_, err := publisher.Write(within(t), batch)
-		if i == patience-1 {
-			wantError(t, err, `write to stream K8S: message 3 on subject "k8s.x" is not ours: another exporter writes to the stream: `+
-				`stop it, or give each its own stream`)
-			return
-		}
-		wantError(t, err, fmt.Sprintf(`write to stream K8S: message %d on subject "k8s.x" came after it was opened: open the sink again`, i+1))
-		ids, err := sinktest.Open(within(t), publisher, before)
-		if err != nil || len(ids) != int(i+1) {
-			t.Fatalf("got %q and %v", ids, err)
-		}
-	}
-}
-
 // TestI3OneOfAnObjectAtATime: in a collision of two writers, a change of an object never overtakes the one before it.
 func TestI3OneOfAnObjectAtATime(t *testing.T) {
 	batch := []sink.Message{
@@ -293,14 +269,12 @@ func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
 		{[]entry{at(0), gone, gone}, 1},
 		{[]entry{gone, gone, gone, gone}, 0},
 	} {
-		p := publisher{session: &session{}}
-		if n, err := p.prefix(test.entries, rest); n != test.want || err != nil {
+		if n, err := prefix(test.entries, rest); n != test.want || err != nil {
 			t.Errorf("%v: got %d and %v, want %d", test.entries, n, err, test.want)
 		}
 	}
 	for _, entries := range [][]entry{{at(1)}, {{seq: 1, id: rest[0].ID, subject: "k8s.other"}}, {at(0), {seq: 2, id: "x"}}, {at(0), at(1), at(2), at(3), {seq: 5}}, {gone, gone, gone, gone, gone}} {
-		p := publisher{session: &session{stream: knownStream{confirmed: true}}}
-		if _, err := p.prefix(entries, rest); err == nil {
+		if _, err := prefix(entries, rest); err == nil {
 			t.Errorf("%v: want an error", entries)
 		}
 	}

@@ -51,6 +51,7 @@ func (w *writer) publish(ctx context.Context, batch []sink.Message) error {
 		return w.final(ctx, "write to", err)
 	}
 	p := &publisher{session: w.session, modes: w.modes, batch: batch}
+	defer func() { w.left.doubt = namesOf(p.batch[p.acked:]) }()
 	wait := newBackOff()
 	for {
 		before := p.acked
@@ -74,4 +75,13 @@ func (w *writer) publish(ctx context.Context, batch []sink.Message) error {
 			return w.final(ctx, "write to", err)
 		}
 	}
+}
+
+// namesOf are the messages by id and subject alone: the rest is not ours to keep.
+func namesOf(batch []sink.Message) []sink.Message {
+	names := make([]sink.Message, len(batch))
+	for i := range batch {
+		names[i] = sink.Message{ID: batch[i].ID, Destination: batch[i].Destination}
+	}
+	return names
 }
