@@ -88,11 +88,12 @@ func (l Ledger) isBehind(note change.ID, stream *change.Stream) (bool, error) {
 	return found && change.CompareVersions(entry.ResourceVersion, note.ResourceVersion) < 0, err
 }
 
-// knows says whether the inventory is that behind the record.
+// knows says whether the inventory is that behind the record. Where it has something newer of an object that the log
+// says is deleted, it is not: what came behind the delete says so in the log, too, and else the state is older (I11).
 func (l Ledger) knows(id change.ID, stream *change.Stream) (bool, error) {
 	entry, found, err := l.State.Lookup(stream.String(), id.Key)
 	if id.Op == change.Deleted {
-		return !found || entry.UID != id.UID || change.CompareVersions(entry.ResourceVersion, id.ResourceVersion) > 0, err
+		return !found || entry.UID != id.UID, err
 	}
 	return found && entry.UID == id.UID && change.CompareVersions(entry.ResourceVersion, id.ResourceVersion) >= 0, err
 }

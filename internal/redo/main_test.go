@@ -63,11 +63,17 @@ func logOf(t *testing.T, state State, records ...*change.Record) *Log {
 
 func logOfIDs(t *testing.T, state State, ids ...string) *Log {
 	t.Helper()
+	return readLog(t, Ledger{State: state}, nil, ids...)
+}
+
+// readLog is what a log leaves that holds the ids behind the mark, while the records are on disk.
+func readLog(t *testing.T, ledger Ledger, spooled []*change.Record, ids ...string) *Log {
+	t.Helper()
 	l := NewLog([]change.Stream{pods()}, false)
-	reader := Reader{Ledger: Ledger{State: state}, ClusterUID: clusterUID, Foreign: func(id change.ID) (bool, error) {
+	reader := Reader{Ledger: ledger, ClusterUID: clusterUID, Foreign: func(id change.ID) (bool, error) {
 		return !change.SameCluster(id.Cluster, clusterUID), nil
 	}}
-	reading := reader.Read(l.Present(), nil)
+	reading := reader.Read(l.Present(), spooled)
 	for _, id := range ids {
 		reading.Take(id)
 	}

@@ -87,10 +87,14 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	case settled && !r.tails.endsHere(id, stream):
 		return r.settle(text, id, stream)
 	}
-	r.found.add(text, &id)
 	t := r.tails.of(stream.String())
-	if err := r.add(t, id, stream); err != nil {
+	unseen, err := r.isUnseen(t, id, stream)
+	if err != nil {
 		return fmt.Errorf("find %s in the saved state: %w", id, err)
+	}
+	r.found.add(text, &id)
+	if t.add(id); unseen {
+		t.unseen[id.UID] = struct{}{}
 	}
 	if delete(t.corrections, id.Key); correction { // what the log has behind a correction comes again, or is saved
 		t.corrections[id.Key] = struct{}{}
@@ -98,22 +102,30 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	return nil
 }
 
-// add adds the id to the stream's tail. A delete that has the version of the object before it is one that no watch saw.
-// So is one of which the inventory has something newer: it is that of records which come from disk.
-func (r *Reading) add(t *tail, id change.ID, stream *change.Stream) error {
-	before := t.latest[id.Key]
-	if id.Op == change.Deleted && before.uid != id.UID {
-		entry, _, err := r.reader.State.Lookup(stream.String(), id.Key)
-		if err != nil {
-			return err
-		}
-		before = latest{version: entry.ResourceVersion, uid: entry.UID}
+// isUnseen says whether the id is that of a delete which no watch saw, and which is not saved. It has the version of the
+// object before it, as the tail tells it, or what is on disk. Or the inventory has something newer, which is that of
+// records that come from disk; it may have come to another object of the name by then. And no watch tells of a delete
+// that is as old as the position.
+func (r *Reading) isUnseen(t *tail, id change.ID, stream *change.Stream) (bool, error) {
+	if id.Op != change.Deleted {
+		return false, nil
 	}
-	t.add(id)
-	if id.Op == change.Deleted && before.uid == id.UID && change.CompareVersions(before.version, id.ResourceVersion) >= 0 {
-		t.unseen[id.UID] = struct{}{}
+	isAhead := func(version, uid string) bool {
+		return uid == id.UID && change.CompareVersions(version, id.ResourceVersion) >= 0
 	}
-	return nil
+	if known := t.latest[id.Key]; isAhead(known.version, known.uid) {
+		return true, nil
+	}
+	if before, found := r.spooled.stateOf(id); found { // a mark that carries the delete needs it, too
+		r.found.add(before.String(), &before)
+		return true, nil
+	}
+	position, _, err := r.reader.position(stream.String())
+	if err != nil || change.CompareVersions(id.ResourceVersion, position.ResourceVersion) <= 0 {
+		return err == nil, err
+	}
+	entry, found, err := r.reader.State.Lookup(stream.String(), id.Key)
+	return found && isAhead(entry.ResourceVersion, entry.UID), err
 }
 
 // settle takes the id of a record that does not come again. A full snapshot is read beside the watch, and may have
@@ -163,6 +175,17 @@ func (s *spooledIDs) found(text string) {
 	if _, asked := s.held[text]; asked {
 		s.held[text] = true
 	}
+}
+
+// stateOf finds the state with the uid and the version of the delete among the records.
+func (s *spooledIDs) stateOf(deleted change.ID) (id change.ID, found bool) {
+	id = deleted
+	for _, id.Op = range []change.Op{change.Added, change.Updated, change.Replaced} {
+		if _, found := s.ids[id]; found {
+			return id, true
+		}
+	}
+	return id, false
 }
 
 // again are the ids of those records on disk that the log holds, or whose note it holds in their place, but for what

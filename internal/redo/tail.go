@@ -91,11 +91,21 @@ func (t *tail) await(frames framed) (ids []string) {
 	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 }
 
-// endsHere says whether the delete is of an object of which the tail has told, and the inventory does not know. That it
-// is not there proves nothing of the delete then: a watch may bring it.
+// endsHere says whether the delete is of an object of which the tail has told, if only by the note of its last state,
+// and the inventory does not know. That it is not there proves nothing of the delete then: a watch may bring it.
 func (all tails) endsHere(id change.ID, stream *change.Stream) bool {
 	t := all[stream.String()]
-	return t != nil && id.Op == change.Deleted && t.objects[id.Key].UID == id.UID
+	return t != nil && id.Op == change.Deleted && (t.objects[id.Key].UID == id.UID || t.isNoted(id))
+}
+
+// isNoted says whether the tail has the note of the object's state with the id's version.
+func (t *tail) isNoted(id change.ID) bool {
+	for _, note := range change.NotesOf(id) {
+		if _, noted := t.ids[note]; noted {
+			return true
+		}
+	}
+	return false
 }
 
 // isPassed says whether nothing of the tail comes again after the record. A position that is complete at the tail's
