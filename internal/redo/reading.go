@@ -102,10 +102,10 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	return nil
 }
 
-// isUnseen says whether the id is that of a delete which no watch saw, and which is not saved. It has the version of the
-// object before it, as the tail tells it, or what is on disk. Or the inventory has something newer, which is that of
-// records that come from disk; it may have come to another object of the name by then. And no watch tells of a delete
-// that is as old as the position.
+// isUnseen says whether the id is that of a delete which no watch saw, and which is not saved. It has the version of
+// the object before it, as the tail tells it, or what is on disk. Or the inventory has something newer, which is that
+// of records that come from disk; it may have come to another object of the name by then. And no watch tells of a
+// delete that is as old as the position.
 func (r *Reading) isUnseen(t *tail, id change.ID, stream *change.Stream) (bool, error) {
 	if id.Op != change.Deleted {
 		return false, nil

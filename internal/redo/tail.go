@@ -14,6 +14,7 @@ type tail struct {
 	objects map[change.Key]change.Entry // what the records leave in existence
 	latest  map[change.Key]latest       // what is known of the order of an object's records
 	newest  string                      // the highest resourceVersion of the ids
+	gap     string                      // the version of the newest, where there are deletes
 
 	corrections map[change.Key]struct{} // what a full snapshot found, and comes again by nothing else
 	sinkOnly    sinkOnly                // what becomes of the objects
@@ -80,15 +81,12 @@ func (all tails) await(frames frames) (ids []string) {
 }
 
 func (t *tail) await(frames framed) (ids []string) {
-	t.newest = newer(t.newest, frames.begin.version)
-	if ids = append(ids, frames.begin.text); len(t.unseen) > 0 {
-		t.newest = newer(t.newest, frames.gap.version)
-		ids = append(ids, frames.gap.text)
-	}
+	t.gap = frames.gap.version
+	t.newest = newer(t.newest, newer(frames.begin.version, t.gap))
 	for uid := range t.unseen {
-		t.deletes[uid] = newer(t.deletes[uid], frames.gap.version)
+		t.deletes[uid] = newer(t.deletes[uid], t.gap)
 	}
-	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+	return slices.DeleteFunc([]string{frames.begin.text, frames.gap.text}, func(id string) bool { return id == "" })
 }
 
 // endsHere says whether the delete is of an object of which the tail has told, if only by the note of its last state,
@@ -153,6 +151,14 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	}
 	// the watch brings what is newer
 	return rec.Snapshot.Beside() && change.CompareVersions(newer(known.version, deleted), rec.Snapshot.ResourceVersion) > 0
+}
+
+// isPassedOver says whether the record lies in the gap behind which the sink was told that its object is gone: else the
+// watch would tell that the object is there again before it tells of a change. The delete may be one that no watch saw,
+// with a version that the sink was never told. In a queue that coalesces the change may be all that is left of both.
+func (t *tail) isPassedOver(rec *change.Record) bool {
+	_, gone := t.deletes[rec.UID]
+	return gone && rec.Op == change.Updated && rec.Snapshot == nil && change.CompareVersions(rec.ResourceVersion, t.gap) <= 0
 }
 
 // gone notes that the sink was told of the delete.

@@ -83,3 +83,27 @@ func TestI11ADeleteOfWhatTheStateHasNewerIsNotSaved(t *testing.T) {
 		t.Error("the delete of what came back is not told")
 	}
 }
+
+// TestI11WhatAGapHasPassedOverIsNotToldBehindADelete whose version the sink was never told: it was absent before. What
+// enters a selection again is told, and so is each change of it; a queue that coalesces may hold that change alone.
+func TestI11WhatAGapHasPassedOverIsNotToldBehindADelete(t *testing.T) {
+	entered := update(pods(), "a", 12)
+	entered.Op = change.Added
+	ids := append([]string{update(pods(), "a", 5).ID(clusterUID).String()}, comparedAt20()...)
+	for _, c := range []struct {
+		shuffled bool
+		before   []*change.Record
+		want     bool
+	}{
+		{false, nil, true}, {false, []*change.Record{entered}, false}, {true, nil, false},
+	} {
+		l := logOfIDs(t, &saved{position: change.Position{ResourceVersion: "3"}}, ids...)
+		l.shuffled = c.shuffled
+		for _, rec := range c.before {
+			l.Take(rec, &Taking{ClusterUID: clusterUID})
+		}
+		if taken, _ := l.Take(update(pods(), "a", 14), &Taking{ClusterUID: clusterUID}); taken != c.want {
+			t.Errorf("the log has a change behind the delete: %t; behind %v, in a queue that coalesces: %t", taken, c.before, c.shuffled)
+		}
+	}
+}
