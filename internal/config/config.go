@@ -19,6 +19,7 @@
 package config
 
 import (
+	"encoding/json"
 	"net"
 	"strconv"
 	"strings"
@@ -131,12 +132,13 @@ func (c *Config) check() []Problem {
 		k.problem("listen", "want an address such as :8080 or 127.0.0.1:8080, have %q", shorten(c.Listen))
 	}
 	k.resources(c.Resources)
+	k.entries(c.Resources)
 	for i := range c.Sinks {
 		k.sink(item("sinks", i), &c.Sinks[i], c.Resources)
 	}
-	k.sinkNames(c)
+	k.sinkNames(c.Sinks)
 	if c.State.Log != nil {
-		k.stateLog(c)
+		k.stateLog(c.State.Log, c.Sinks)
 	}
 	return k.found
 }
@@ -148,4 +150,33 @@ func isListenAddress(address string) bool {
 	}
 	_, err = strconv.ParseUint(port, 10, 16)
 	return err == nil
+}
+
+// Default fills in what is not set. Parse and Overlay have called it; calling it again changes nothing.
+func (c *Config) Default() {
+	fillIn(c.keys())
+	nameSinks(c.Sinks)
+}
+
+// MarshalJSON shows the configuration with the file's keys, and none of its secrets.
+func (c *Config) MarshalJSON() ([]byte, error) { return json.Marshal(show(c.keys())) }
+
+// Keys are all keys of a configuration, those of a section behind the section that it stands in.
+func Keys() []Key { return describe("", new(Config).keys()) }
+
+// JSONSchema describes a configuration to tools that check one before the exporter does. It refuses nothing that Parse
+// takes: any text may hold a ${VARIABLE}.
+func JSONSchema() Schema { return schemaOf(new(Config).keys()) }
+
+// Validate says everything that is wrong with the whole configuration, as *Problems. It is meant to be called when
+// file and flags are in. It asks no file system, broker or API server.
+func (c *Config) Validate() error {
+	problems := &Problems{Source: c.origin.source(), List: c.check()}
+	if len(c.Resources) == 0 {
+		problems.add(Problem{"resources", 0, "none; name what to watch here or with --resources, such as pods,deployments.apps"})
+	}
+	if len(c.Sinks) == 0 {
+		problems.add(Problem{"sinks", 0, "none; say where changes go here or with --sink, such as --sink -"})
+	}
+	return problems.err()
 }

@@ -23,8 +23,7 @@ func (f *File) keys() []key {
 	}
 }
 
-func (k *checker) file(path string, s *Sink) {
-	f := s.File
+func (k *checker) file(path string, f *File, format string) {
 	switch {
 	case f.Path == "":
 		k.problem(path+".path", "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", Stdout)
@@ -37,7 +36,7 @@ func (k *checker) file(path string, s *Sink) {
 	if f.Keep > 0 && f.Rotate == 0 {
 		k.problem(path+".keep", "counts rotated files; give rotate a size, or leave it out")
 	}
-	if slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format) {
-		k.problem(strings.TrimSuffix(path, "file")+"format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
+	if slices.Contains(Formats(), format) && !slices.Contains(LineFormats(), format) {
+		k.problem(strings.TrimSuffix(path, "file")+"format", "%s needs headers, which a file does not have; allowed here: %s", format, strings.Join(LineFormats(), ", "))
 	}
 }

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -44,12 +42,6 @@ func (v value) then(after func(d *decoder, path string)) value {
 	return v
 }
 
-// Default fills in what is not set. Parse and Overlay have called it; calling it again changes nothing.
-func (c *Config) Default() {
-	fillIn(c.keys())
-	c.nameSinks()
-}
-
 func fillIn(keys []key) {
 	for _, k := range keys {
 		if k.value.fillIn != nil {
@@ -57,9 +49,6 @@ func fillIn(keys []key) {
 		}
 	}
 }
-
-// MarshalJSON shows the configuration with the file's keys, and none of its secrets.
-func (c *Config) MarshalJSON() ([]byte, error) { return json.Marshal(show(c.keys())) }
 
 func show(keys []key) map[string]any {
 	shown := map[string]any{}
@@ -80,9 +69,6 @@ type Key struct {
 	Text    string // Markdown
 	Section bool   // has keys below it
 }
-
-// Keys are all keys of a configuration, those of a section behind the section that it stands in.
-func Keys() []Key { return describe("", new(Config).keys()) }
 
 func describe(section string, keys []key) []Key {
 	var rows, sections []Key
@@ -105,10 +91,6 @@ func describe(section string, keys []key) []Key {
 // Schema is a JSON Schema.
 type Schema = map[string]any
 
-// JSONSchema describes a configuration to tools that check one before the exporter does. It refuses nothing that Parse
-// takes: any text may hold a ${VARIABLE}.
-func JSONSchema() Schema { return schemaOf(new(Config).keys()) }
-
 func schemaOf(keys []key) Schema {
 	properties := Schema{}
 	for _, k := range keys {
@@ -129,11 +111,11 @@ func (k *checker) keys(path string, keys []key) {
 	}
 }
 
-func oneOf(value string, allowed []string) error {
-	for _, a := range allowed {
-		if a == value {
-			return nil
-		}
+func names(keys []key) []string {
+	all := make([]string, len(keys))
+	for i, k := range keys {
+		all[i] = k.name
 	}
-	return fmt.Errorf("unknown value %q; allowed: %s", shorten(value), strings.Join(allowed, ", "))
+	slices.Sort(all)
+	return all
 }

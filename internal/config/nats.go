@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -198,4 +199,52 @@ func isStream(name string) bool {
 // isSeed recognizes a key that was put where its file's path belongs, before anything prints it.
 func isSeed(text string) bool {
 	return len(text) == 58 && text[0] == 'S' && consistsOf(text, upper+digits)
+}
+
+// takeLogin moves the login of the URL, user:password or a token, to the fields for it, so that the URL may be shown,
+// and gives each server in it a scheme. A URL that cannot be read is left for check to name.
+func (n *NATS) takeLogin() error {
+	servers, err := parseServers(n.URL)
+	if err != nil {
+		return nil
+	}
+	login, err := cutLogin(servers)
+	if err != nil {
+		return err
+	}
+	if keys := n.loginKeys(); login != nil && keys != nil {
+		return fmt.Errorf("a login here and in %s; leave one out", strings.Join(keys, ", "))
+	}
+	n.URL = joinServers(servers)
+	if login == nil {
+		return nil
+	}
+	if password, found := login.Password(); found {
+		n.User, n.Password = login.Username(), Secret(password)
+	} else {
+		n.Token = Secret(login.Username())
+	}
+	return nil
+}
+
+// hasJWT says whether the login is a JWT and, in a file of its own, its seed.
+func (n *NATS) hasJWT() bool { return slices.Equal(n.loginKeys(), []string{"credentials", "nkey"}) }
+
+// loginKeys are the ways to log in that are given, by their keys.
+func (n *NATS) loginKeys() []string {
+	var keys []string
+	for _, way := range []struct {
+		key   string
+		given bool
+	}{
+		{"credentials", n.Credentials != ""},
+		{"nkey", n.Nkey != ""},
+		{"user", n.User != "" || n.Password != ""},
+		{"token", n.Token != ""},
+	} {
+		if way.given {
+			keys = append(keys, way.key)
+		}
+	}
+	return keys
 }

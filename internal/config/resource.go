@@ -165,7 +165,6 @@ func (k *checker) resources(resources []Resource) {
 		k.ignored(path+".ignore", r.Ignore)
 		k.exclusions(path, r)
 	}
-	k.entries(resources)
 }
 
 func (k *checker) namespaces(path string, namespaces []string) {

@@ -1,9 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"slices"
-
 	"go.yaml.in/yaml/v3"
 )
 
@@ -152,26 +149,4 @@ func (d *decoder) dictionary(path string, n *yaml.Node, target *map[string]strin
 	}
 	d.mapping(path, n, keys)
 	*target = all
-}
-
-// under is the path of a key, quoted where it is no plain word.
-func under(path, key string) string {
-	if !isWord(key) {
-		key = fmt.Sprintf("%q", shorten(key))
-	}
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
-func item(path string, index int) string { return fmt.Sprintf("%s[%d]", path, index) }
-
-func names(keys []key) []string {
-	all := make([]string, len(keys))
-	for i, k := range keys {
-		all[i] = k.name
-	}
-	slices.Sort(all)
-	return all
 }

@@ -43,32 +43,6 @@ func parseServer(text string) (*url.URL, error) {
 	return server, nil
 }
 
-// takeLogin moves the login of the URL, user:password or a token, to the fields for it, so that the URL may be shown,
-// and gives each server in it a scheme. A URL that cannot be read is left for check to name.
-func (n *NATS) takeLogin() error {
-	servers, err := parseServers(n.URL)
-	if err != nil {
-		return nil
-	}
-	login, err := cutLogin(servers)
-	if err != nil {
-		return err
-	}
-	if keys := n.loginKeys(); login != nil && keys != nil {
-		return fmt.Errorf("a login here and in %s; leave one out", strings.Join(keys, ", "))
-	}
-	n.URL = joinServers(servers)
-	if login == nil {
-		return nil
-	}
-	if password, found := login.Password(); found {
-		n.User, n.Password = login.Username(), Secret(password)
-	} else {
-		n.Token = Secret(login.Username())
-	}
-	return nil
-}
-
 // cutLogin takes the login out of the servers, of which any number may hold it; nil where none does.
 func cutLogin(servers []*url.URL) (*url.Userinfo, error) {
 	var login *url.Userinfo
@@ -90,28 +64,6 @@ func joinServers(servers []*url.URL) string {
 		texts[i] = server.String()
 	}
 	return strings.Join(texts, ",")
-}
-
-// hasJWT says whether the login is a JWT and, in a file of its own, its seed.
-func (n *NATS) hasJWT() bool { return slices.Equal(n.loginKeys(), []string{"credentials", "nkey"}) }
-
-// loginKeys are the ways to log in that are given, by their keys.
-func (n *NATS) loginKeys() []string {
-	var keys []string
-	for _, way := range []struct {
-		key   string
-		given bool
-	}{
-		{"credentials", n.Credentials != ""},
-		{"nkey", n.Nkey != ""},
-		{"user", n.User != "" || n.Password != ""},
-		{"token", n.Token != ""},
-	} {
-		if way.given {
-			keys = append(keys, way.key)
-		}
-	}
-	return keys
 }
 
 // withoutLogin hides what stands between a URL's scheme and its last @, also where that is no valid login.

@@ -152,28 +152,28 @@ func (s *Sink) destinations() []destination {
 	all := []destination{
 		{kind: KindKafka, given: s.Kafka != nil, check: func(k *checker, path string) { k.kafka(path, s.Kafka) }},
 		{kind: KindNATS, given: s.NATS != nil, check: func(k *checker, path string) { k.nats(path, s.NATS) }},
-		{kind: KindFile, given: s.File != nil, check: func(k *checker, path string) { k.file(path, s) }},
+		{kind: KindFile, given: s.File != nil, check: func(k *checker, path string) { k.file(path, s.File, s.Format) }},
 	}
 	return slices.DeleteFunc(all, func(d destination) bool { return !d.given })
 }
 
 // nameSinks gives a sink its kind's name where it is the only one of its kind without a name. A second one would have
 // to take its place in the list as its name, and then lose its saved position when the list is reordered.
-func (c *Config) nameSinks() {
-	nameless := c.namelessKinds()
-	for i := range c.Sinks {
-		s := &c.Sinks[i]
+func nameSinks(sinks []Sink) {
+	nameless := namelessKinds(sinks)
+	for i := range sinks {
+		s := &sinks[i]
 		if s.Name == "" && nameless[s.Kind()] == 1 {
 			s.Name = s.Kind()
 		}
 	}
 }
 
-func (c *Config) namelessKinds() map[string]int {
+func namelessKinds(sinks []Sink) map[string]int {
 	count := make(map[string]int)
-	for i := range c.Sinks {
-		if c.Sinks[i].Name == "" {
-			count[c.Sinks[i].Kind()]++
+	for i := range sinks {
+		if sinks[i].Name == "" {
+			count[sinks[i].Kind()]++
 		}
 	}
 	return count
@@ -255,11 +255,11 @@ func (k *checker) routed(path string, s *Sink, resources []Resource) {
 }
 
 // sinkNames checks that each sink has a name of its own: positions and metrics are kept by it.
-func (k *checker) sinkNames(c *Config) {
-	nameless := c.namelessKinds()
+func (k *checker) sinkNames(sinks []Sink) {
+	nameless := namelessKinds(sinks)
 	first := make(map[string]string)
-	for i := range c.Sinks {
-		s, path := &c.Sinks[i], item("sinks", i)
+	for i := range sinks {
+		s, path := &sinks[i], item("sinks", i)
 		switch before := first[s.Name]; {
 		case s.Name == "" && s.Kind() != "":
 			k.problem(path+".name", "missing; %d sinks of kind %s have none, give each a name", nameless[s.Kind()], s.Kind())

@@ -22,15 +22,14 @@ func (l *StateLog) keys() []key {
 }
 
 // stateLog checks where the saved state is to go.
-func (k *checker) stateLog(c *Config) {
-	l := c.State.Log
-	at := slices.IndexFunc(c.Sinks, func(s Sink) bool { return s.Name != "" && s.Name == l.Sink })
+func (k *checker) stateLog(l *StateLog, sinks []Sink) {
+	at := slices.IndexFunc(sinks, func(s Sink) bool { return s.Name != "" && s.Name == l.Sink })
 	switch {
 	case l.Sink == "":
 		k.problem("state.log.sink", "missing; want the name of a sink in kafka or nats")
 	case at < 0:
 		k.problem("state.log.sink", "there is no sink %q; name one of the sinks in kafka or nats", shorten(l.Sink))
-	case c.Sinks[at].File != nil:
+	case sinks[at].File != nil:
 		k.problem("state.log.sink", "sink %q writes to a file, which is lost with the directory, and which keeps no second exporter out; name a sink in kafka or nats", l.Sink)
 	}
 	if name := strings.ReplaceAll(l.Name, "{cluster}", "x"); !consistsOf(name, lower+upper+digits+"-_") {
