@@ -55,7 +55,8 @@ func TestCheckNamesTheCause(t *testing.T) {
 			cluster.AddACL(t, kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationAll, Resource: "k8s.", Prefix: true})
 		}, func(o *Options) { o.Topics = append(o.Topics, "k8s.none") }, []string{"topic k8s.none", "create"}, nil},
 		{"several partitions for one order", func() {
-			cluster.CreateTopic(t, "k8s.many", kafkatest.Topic{Partitions: 2, Config: map[string]string{"cleanup.policy": "compact"}})
+			config := map[string]string{"cleanup.policy": "compact", "max.message.bytes": "2000000"}
+			cluster.CreateTopic(t, "k8s.many", kafkatest.Topic{Partitions: 2, Config: config})
 		}, func(o *Options) { o.Topics, o.Whole = []string{"k8s.many"}, true }, []string{"open topic k8s.many: it has 2 partitions, and needs to have 1"}, nil},
 		{"a key of several objects in a compacted topic", nil, func(o *Options) {
 			o.Topics, o.Uncompacted = []string{"k8s.many"}, "each would delete the others: change the key"
