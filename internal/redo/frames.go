@@ -5,24 +5,30 @@ import "github.com/kubecdc/kubecdc/internal/change"
 // frames is what a log holds of snapshots, by stream.
 type frames map[string]framed
 
-// framed is what a log holds of one stream's snapshots: the newest begin and the newest gap.
-type framed struct{ begin, gap frame }
+// framed is what a log holds of one stream's snapshots: the newest begin, the newest gap, and the end of the snapshot
+// that began with that.
+type framed struct{ begin, gap, end frame }
 
-// frame is one by its list's version, and its id as text. The zero value is none.
-type frame struct{ version, text string }
+// frame is one by its list's version, its snapshot, and its id as text. The zero value is none.
+type frame struct{ version, snapshot, text string }
 
 // note takes the next id, whatever it is of.
 func (f frames) note(text string, id change.ID, stream *change.Stream) {
-	if id.Key.Name != "" || id.Op != change.SnapshotBegin && id.Op != change.Gap {
+	known, next := f[stream.String()], frame{id.ResourceVersion, id.Snapshot, text}
+	isNewer := func(than frame) bool {
+		return than.text == "" || change.CompareVersions(next.version, than.version) > 0
+	}
+	switch {
+	case id.Key.Name != "":
+		return
+	case id.Op == change.SnapshotBegin && isNewer(known.begin):
+		known.begin = next
+	case id.Op == change.Gap && isNewer(known.gap):
+		known.gap, known.end = next, frame{}
+	case id.Op == change.SnapshotEnd && known.gap.text != "" && id.Snapshot == known.gap.snapshot:
+		known.end = next
+	default:
 		return
 	}
-	known := f[stream.String()]
-	of := &known.begin
-	if id.Op == change.Gap {
-		of = &known.gap
-	}
-	if of.text == "" || change.CompareVersions(id.ResourceVersion, of.version) > 0 {
-		*of = frame{id.ResourceVersion, text}
-		f[stream.String()] = known
-	}
+	f[stream.String()] = known
 }

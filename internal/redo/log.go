@@ -109,7 +109,7 @@ func (l *Log) Take(rec *change.Record, now *Taking) (found bool, gone []change.E
 		return false, nil
 	}
 	id := rec.ID(now.ClusterUID)
-	found = t.take(rec, id) || t.takeNote(rec, id) || t.isOlder(rec, id) || !l.shuffled && t.isPassedOver(rec)
+	found = t.take(rec, id) || t.takeNote(rec, id) || t.isOlder(rec, id) || t.isPassedOver(rec, l.shuffled)
 	if found && rec.Snapshot != nil {
 		delete(t.corrections, id.Key)
 	}

@@ -15,6 +15,7 @@ type tail struct {
 	latest  map[change.Key]latest       // what is known of the order of an object's records
 	newest  string                      // the highest resourceVersion of the ids
 	gap     string                      // the version of the newest, where there are deletes
+	over    bool                        // the tail has the end of what compared everything behind that
 
 	corrections map[change.Key]struct{} // what a full snapshot found, and comes again by nothing else
 	sinkOnly    sinkOnly                // what becomes of the objects
@@ -81,12 +82,13 @@ func (all tails) await(frames frames) (ids []string) {
 }
 
 func (t *tail) await(frames framed) (ids []string) {
-	t.gap = frames.gap.version
+	t.gap, t.over = frames.gap.version, frames.end.text != ""
 	t.newest = newer(t.newest, newer(frames.begin.version, t.gap))
 	for uid := range t.unseen {
 		t.deletes[uid] = newer(t.deletes[uid], t.gap)
 	}
-	return slices.DeleteFunc([]string{frames.begin.text, frames.gap.text}, func(id string) bool { return id == "" })
+	all := []string{frames.begin.text, frames.gap.text, frames.end.text}
+	return slices.DeleteFunc(all, func(id string) bool { return id == "" })
 }
 
 // endsHere says whether the delete is of an object of which the tail has told, if only by the note of its last state,
@@ -155,10 +157,12 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 
 // isPassedOver says whether the record lies in the gap behind which the sink was told that its object is gone: else the
 // watch would tell that the object is there again before it tells of a change. The delete may be one that no watch saw,
-// with a version that the sink was never told. In a queue that coalesces the change may be all that is left of both.
-func (t *tail) isPassedOver(rec *change.Record) bool {
+// with a version that the sink was never told. In a shuffled queue the change may be all that is left of both. Then
+// the end of the comparison proves it: what was there would have been told.
+func (t *tail) isPassedOver(rec *change.Record, shuffled bool) bool {
 	_, gone := t.deletes[rec.UID]
-	return gone && rec.Op == change.Updated && rec.Snapshot == nil && change.CompareVersions(rec.ResourceVersion, t.gap) <= 0
+	return gone && rec.Op == change.Updated && rec.Snapshot == nil && (t.over || !shuffled) &&
+		change.CompareVersions(rec.ResourceVersion, t.gap) <= 0
 }
 
 // gone notes that the sink was told of the delete.

@@ -1,6 +1,7 @@
 package redo
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -84,26 +85,36 @@ func TestI11ADeleteOfWhatTheStateHasNewerIsNotSaved(t *testing.T) {
 	}
 }
 
-// TestI11WhatAGapHasPassedOverIsNotToldBehindADelete whose version the sink was never told: it was absent before. What
-// enters a selection again is told, and so is each change of it; a queue that coalesces may hold that change alone.
+// TestI11WhatAGapHasPassedOverIsNotToldBehindADelete whose version the sink was never told: it was absent before, or
+// its rules left that state out. What enters a selection again is told, and so is each change of it. A queue that
+// coalesces may hold that change alone, unless the comparison has ended without the object.
 func TestI11WhatAGapHasPassedOverIsNotToldBehindADelete(t *testing.T) {
-	entered := update(pods(), "a", 12)
+	entered, before := update(pods(), "a", 12), &saved{position: change.Position{ResourceVersion: "3"}}
 	entered.Op = change.Added
+	end := found(update(pods(), "", 20), change.SnapshotEnd, change.Stale, "20")
+	end.UID = ""
 	ids := append([]string{update(pods(), "a", 5).ID(clusterUID).String()}, comparedAt20()...)
-	for _, c := range []struct {
+	ended := append(slices.Clone(ids), end.ID(clusterUID).String())
+	carried, _ := logOfIDs(t, before, ended...).Remaining()
+	for what, c := range map[string]struct {
+		ids      []string
 		shuffled bool
 		before   []*change.Record
 		want     bool
 	}{
-		{false, nil, true}, {false, []*change.Record{entered}, false}, {true, nil, false},
+		"behind the delete":                      {ids, false, nil, true},
+		"behind another begin":                   {ids, false, []*change.Record{entered}, false},
+		"merged with what may be another begin":  {ids, true, nil, false},
+		"merged, and the comparison is over":     {ended, true, nil, true},
+		"merged, and a mark has that comparison": {carried, true, nil, true},
 	} {
-		l := logOfIDs(t, &saved{position: change.Position{ResourceVersion: "3"}}, ids...)
+		l := logOfIDs(t, before, c.ids...)
 		l.shuffled = c.shuffled
 		for _, rec := range c.before {
 			l.Take(rec, &Taking{ClusterUID: clusterUID})
 		}
 		if taken, _ := l.Take(update(pods(), "a", 14), &Taking{ClusterUID: clusterUID}); taken != c.want {
-			t.Errorf("the log has a change behind the delete: %t; behind %v, in a queue that coalesces: %t", taken, c.before, c.shuffled)
+			t.Errorf("the log has a change that comes %s: %t", what, taken)
 		}
 	}
 }
