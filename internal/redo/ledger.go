@@ -23,14 +23,20 @@ type Ledger struct {
 	Replays func() (bool, error)
 }
 
-// position is the one that the log is compared with, and whether it is older than the inventory.
-func (l Ledger) position(stream string) (position change.Position, old bool, err error) {
-	now, _, err := l.State.Position(stream)
+// position is the one that the id is compared with, and whether it is older than the inventory. There is none where
+// that one is of another epoch and the id of the present one: such a record comes from disk, whatever its version.
+func (l Ledger) position(id change.ID, stream *change.Stream) (position change.Position, old bool, err error) {
+	now, _, err := l.State.Position(stream.String())
 	// While a reconcile is under way the inventory moves and the position does not.
-	if base, found := l.ReplayBase[stream]; found && (base != now || base.UnderWay()) {
-		return base, true, err
+	base, found := l.ReplayBase[stream.String()]
+	if !found || base == now && !base.UnderWay() {
+		return now, false, err
 	}
-	return now, false, err
+	here := change.Record{Stream: stream, Epoch: now.Epoch}
+	if base.Epoch != now.Epoch && id.Cluster == here.ID("").Cluster {
+		return change.Position{}, true, err
+	}
+	return base, true, err
 }
 
 // Settled says whether the record is part of the saved state, so that it will not come again. A mark may lie further
@@ -39,7 +45,7 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 	if !id.Op.OfObject() && id.Key.Name == "" {
 		return true, nil // another reconcile has another id
 	}
-	position, old, err := l.position(stream.String())
+	position, old, err := l.position(id, stream)
 	if err != nil || position == (change.Position{}) {
 		return false, err
 	}
@@ -102,7 +108,7 @@ func (l Ledger) knows(id change.ID, stream *change.Stream) (bool, error) {
 // position has passed, and no reconcile that is due finds it. So does its note. Where anything is on disk, what was
 // found before the positions moved on comes from there, and so does what the inventory has.
 func (l Ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
-	position, old, err := l.position(stream.String())
+	position, old, err := l.position(id, stream)
 	ofObject := id.Op.OfObject() || id.Op == change.Gap // its note
 	if err != nil || position == (change.Position{}) || !ofObject || position.UnderWay() ||
 		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) >= 0 {

@@ -46,6 +46,21 @@ func TestI3WhatComesFromDiskIsNotLookedForAgain(t *testing.T) {
 	}
 }
 
+// TestI11WhatIsOfALaterEpochIsNotSaved where the log is compared with a position of the one before, though its version
+// is below that: versions of two epochs say nothing of each other.
+func TestI11WhatIsOfALaterEpochIsNotSaved(t *testing.T) {
+	stream, rec := pods(), update(pods(), "a", 13)
+	state := &saved{position: change.Position{ResourceVersion: "17"}}
+	ledger := replaying(state, true)
+	state.position = change.Position{ResourceVersion: "11", Epoch: change.NewEpoch(clusterUID, 1)}
+	for epoch, want := range map[string]bool{"": true, state.position.Epoch: false} {
+		rec.Epoch = epoch
+		if settled, err := ledger.Settled(rec.ID(clusterUID), &stream); err != nil || settled != want {
+			t.Errorf("at %d in epoch %q it is saved: %t, %v", 13, epoch, settled, err)
+		}
+	}
+}
+
 // TestI3ACorrectionIsLookedForBehindAPositionThatMovedOn: a sink's log is compared with the position from before,
 // though nothing is on disk for it any more, and the correction was not saved.
 func TestI3ACorrectionIsLookedForBehindAPositionThatMovedOn(t *testing.T) {

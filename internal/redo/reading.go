@@ -120,7 +120,7 @@ func (r *Reading) isUnseen(t *tail, id change.ID, stream *change.Stream) (bool, 
 		r.found.add(before.String(), &before)
 		return true, nil
 	}
-	position, _, err := r.reader.position(stream.String())
+	position, _, err := r.reader.position(id, stream)
 	if err != nil || change.CompareVersions(id.ResourceVersion, position.ResourceVersion) <= 0 {
 		return err == nil, err
 	}
