@@ -98,8 +98,11 @@ func (o *owing) asks(d *checkpoint.PendingSnapshot, stream *change.Stream) bool 
 	if d.Paused || l == nil || l.IsAway() || !l.Takes(stream) {
 		return false
 	}
-	if d.Reason == change.Absent && l.IsPartly() {
+	switch {
+	case d.Reason == change.Absent && l.IsPartly():
 		return false // what is on disk for it is not compared with what it has missed
+	case d.Reason == change.Lost && !l.IsJoined():
+		return false // its log is not read yet, so that nobody knows what it lost the deletes of
 	}
 	if d.Reason == change.Absent {
 		l.Seat.Expect(d.Stream, d.Generation)

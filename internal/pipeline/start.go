@@ -118,9 +118,9 @@ func (b *opener) awaitOpen(l *listener) (bool, error) {
 		return false, err
 	}
 	b.resumeCorrections(l)
-	if back {
-		err = b.requestOwed(func(d checkpoint.PendingSnapshot) bool { return d.Sink == l.Name })
-	}
+	err = b.requestOwed(func(d checkpoint.PendingSnapshot) bool {
+		return d.Sink == l.Name && (back || d.Reason == change.Lost && !opened.lost) // join has asked for what is lost now
+	})
 	return err == nil || errors.Is(err, delivery.ErrLeft), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/line"
@@ -110,6 +111,52 @@ func TestI4ObjectsWhoseDeletesWereLostAreUndeleted(t *testing.T) {
 	if target.recalls != 3 || other.recalls != 0 {
 		t.Errorf("the logs were read %d and %d times, want 3 and 0", target.recalls, other.recalls)
 	}
+}
+
+// TestI4ASnapshotBehindALostLogWaitsUntilTheLogIsRead: the life before noted it, and in this one the sink opens late.
+// Only then is it known of which objects the log has lost the deletes.
+func TestI4ASnapshotBehindALostLogWaitsUntilTheLogIsRead(t *testing.T) {
+	target := &recaller{memory: &memory{}}
+	r := newRig(t, sinkOf("s", target), sinkOf("other", &memory{}))
+	if err := r.life(func(line *Inlet) {
+		r.push(line, update(pods(), "gone", 1), deleted("gone", 2))
+		r.drain(line, pods())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	target.forgetLast(1)
+	if err := r.life(func(*Inlet) {}); err != nil {
+		t.Fatal(err)
+	}
+	behind := &lateRecaller{recaller: target, may: make(chan struct{})}
+	r.requests, r.config.Sinks[0].Target, r.config.OpenGrace = nil, behind, time.Millisecond
+	if err := r.life(func(line *Inlet) {
+		if got := r.requested(); got != "" {
+			t.Errorf("before the log is read, %s is asked for", got)
+		}
+		close(behind.may)
+		r.await("the snapshots", func() bool { return r.requested() == "pods lost s" })
+		if got, want := undeletedIn(line), "s:gone@1 true"; got != want {
+			t.Errorf("undeleted are %q, want %q", got, want)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lateRecaller is a recaller that opens when it may.
+type lateRecaller struct {
+	*recaller
+	may chan struct{}
+}
+
+func (l *lateRecaller) Open(ctx context.Context, at sink.Opening) error {
+	select {
+	case <-l.may:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return l.recaller.Open(ctx, at)
 }
 
 // TestI3AnObjectWhoseDeleteIsOnDiskIsNotUndeleted: another delete would come behind that one.

@@ -24,7 +24,7 @@ type Session struct {
 	reading *Stream            // nil while nothing is read
 	stop    context.CancelFunc // of what goes on
 	pending []change.Owed      // asked for while nothing was read
-	returns []change.Owed      // of reason absent, that were asked for
+	returns []change.Owed      // that begin with a gap, and were asked for
 
 	withdrawn []change.Owed
 }
@@ -65,7 +65,7 @@ func (s *Session) Request(owed ...change.Owed) {
 	defer s.mu.Unlock()
 	s.wants(owed)
 	for _, o := range owed {
-		if o.Reason == change.Absent {
+		if o.Reason.Gap() {
 			s.returns = append(slices.DeleteFunc(s.returns, o.Same), o)
 		}
 	}
@@ -174,11 +174,12 @@ func (s *Session) stream(ctx context.Context) (*Stream, error) {
 	return NewStream(config), nil
 }
 
-// due are those of the saved pending snapshots that may be paid now. A sink that is absent comes back when it is asked
-// for, and not before: nobody would hear the gap. The caller holds mu.
+// due are those of the saved pending snapshots that may be paid now. A sink that is absent, or whose log has lost
+// records, comes back when it is asked for, and not before: nobody would hear the gap, or nobody knows yet of what the
+// log has lost the deletes. The caller holds mu.
 func (s *Session) due(saved []change.Owed) (due []change.Owed) {
 	for _, o := range saved {
-		if o.Reason != change.Absent {
+		if !o.Reason.Gap() {
 			if !s.isWithdrawn(o) {
 				due = append(due, o)
 			}

@@ -232,19 +232,22 @@ func TestI5ASessionWhoseStateCannotBeRead(t *testing.T) {
 	}
 }
 
-// absentLake is what a sink is owed that is absent.
-func absentLake() change.Owed { return change.Owed{Sink: "lake", Reason: change.Absent, Generation: 3} }
+// gapsOfLake are what a sink is owed that is absent, or whose log has lost records.
+func gapsOfLake() []change.Owed {
+	return []change.Owed{{Sink: "lake", Reason: change.Absent, Generation: 3}, {Sink: "lake", Reason: change.Lost, Generation: 4}}
+}
 
-// TestI4ASinkThatIsAbsentComesBackWhenItIsAskedFor: nobody would hear what its snapshot says before.
-func TestI4ASinkThatIsAbsentComesBackWhenItIsAskedFor(t *testing.T) {
+// TestI4ASinkIsGivenAGapOfItsOwnWhenThatIsAskedFor: before, nobody would hear what the snapshot of an absent sink says,
+// and nobody knows what the log has lost of one that is not open.
+func TestI4ASinkIsGivenAGapOfItsOwnWhenThatIsAskedFor(t *testing.T) {
 	r := newRecorder()
-	s := startSession(t, quiet(t), r, absentLake())
+	s := startSession(t, quiet(t), r, gapsOfLake()...)
 	s.session.Serve("v1")
-	if got := r.wait(t, "bookmark 12"); strings.Contains(got, "absent") {
+	if got := r.wait(t, "bookmark 12"); strings.Contains(got, "absent") || strings.Contains(got, "lost") {
 		t.Errorf("told\n%s", got)
 	}
 	s.session.Serve("v2")
-	if got := r.wait(t, "added d 13"); strings.Contains(got, "absent") {
+	if got := r.wait(t, "added d 13"); strings.Contains(got, "absent") || strings.Contains(got, "lost") {
 		t.Errorf("told\n%s", got)
 	}
 }
