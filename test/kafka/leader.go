@@ -116,19 +116,22 @@ func (c *Cluster) elect(ctx context.Context, topic string, partition int) error 
 	return nil
 }
 
-// AwaitISR waits until every replica of every partition of a topic is in sync.
+// AwaitISR waits until every broker says that every replica of every partition of a topic is in sync: one that was
+// paused knows for a while only what was so before. All brokers must run.
 func (c *Cluster) AwaitISR(ctx context.Context, topic string) error {
 	err := until(ctx, func(ctx context.Context) error {
-		about, err := describe(ctx, c.client, topic)
-		if err != nil {
-			return err
-		}
-		for _, p := range about.Partitions {
-			if len(p.ISR) < len(p.Replicas) {
-				return fmt.Errorf("partition %d: in sync %v of %v", p.Partition, p.ISR, p.Replicas)
+		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
+			about, err := describe(ctx, broker, topic)
+			if err != nil {
+				return err
 			}
-		}
-		return nil
+			for _, p := range about.Partitions {
+				if len(p.ISR) < len(p.Replicas) {
+					return fmt.Errorf("partition %d: in sync %v of %v", p.Partition, p.ISR, p.Replicas)
+				}
+			}
+			return nil
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("wait for replicas of %s: %w", topic, err)

@@ -99,7 +99,7 @@ func putAt(t *testing.T, c *Cluster, listener Listener, options ...kgo.Opt) erro
 		t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
 	defer cancel()
 	if err := client.Ping(ctx); err != nil {
 		return err

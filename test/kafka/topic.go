@@ -29,10 +29,37 @@ func (c *Cluster) await(tb testing.TB, what string, attempt func(context.Context
 	}
 }
 
-// CreateTopic creates a topic and returns when every broker knows it and its leaders.
+// CreateTopic creates a topic and returns when every broker knows it and its leaders. The test fails where there is
+// such a topic already, so nobody else may make it meanwhile.
 func (c *Cluster) CreateTopic(tb testing.TB, name string, topic Topic) {
 	tb.Helper()
-	request := kmsg.NewPtrCreateTopicsRequest()
+	c.await(tb, "create topic "+name, func(ctx context.Context) error {
+		switch _, err := lookUp(ctx, c.client, name); err {
+		case kerr.UnknownTopicOrPartition:
+			return nil
+		case nil:
+			return permanent{kerr.TopicAlreadyExists}
+		default:
+			return err
+		}
+	})
+	request := creation(name, topic)
+	c.await(tb, "create topic "+name, func(ctx context.Context) error {
+		response, err := request.RequestWith(ctx, c.client)
+		if err != nil {
+			return err
+		}
+		return unlessDone(kerr.TopicAlreadyExists, response.Topics[0].ErrorCode, response.Topics[0].ErrorMessage)
+	})
+	c.await(tb, "wait for topic "+name, func(ctx context.Context) error {
+		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
+			_, err := describe(ctx, broker, name)
+			return err
+		})
+	})
+}
+
+func creation(name string, topic Topic) *kmsg.CreateTopicsRequest {
 	t := kmsg.NewCreateTopicsRequestTopic()
 	t.Topic, t.NumPartitions, t.ReplicationFactor = name, int32(max(topic.Partitions, 1)), -1
 	if topic.Replication > 0 {
@@ -43,27 +70,20 @@ func (c *Cluster) CreateTopic(tb testing.TB, name string, topic Topic) {
 		config.Name, config.Value = key, kmsg.StringPtr(value)
 		t.Configs = append(t.Configs, config)
 	}
+	request := kmsg.NewPtrCreateTopicsRequest()
 	request.Topics, request.TimeoutMillis = append(request.Topics, t), int32(attemptLimit.Milliseconds())
-	sent := false
-	c.await(tb, "create topic "+name, func(ctx context.Context) error {
-		response, err := request.RequestWith(ctx, c.client)
-		if err != nil {
-			sent = true
-			return err
-		}
-		err = kerr.ErrorForCode(response.Topics[0].ErrorCode)
-		if err == kerr.TopicAlreadyExists && sent {
-			return nil
-		}
-		sent = true // an answer such as REQUEST_TIMED_OUT leaves open whether it was done
-		return permanentUnlessRetriable(err, response.Topics[0].ErrorMessage)
-	})
-	c.await(tb, "wait for topic "+name, func(ctx context.Context) error {
-		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
-			_, err := describe(ctx, broker, name)
-			return err
-		})
-	})
+	return request
+}
+
+// unlessDone is the error of an answer, nil if it says that the change was made before. Even the first answer may say
+// so: a broker that waits for a slow controller asks it again by itself. And answers such as REQUEST_TIMED_OUT leave
+// open whether the change was made.
+func unlessDone(done *kerr.Error, code int16, message *string) error {
+	err := kerr.ErrorForCode(code)
+	if err == done {
+		return nil
+	}
+	return permanentUnlessRetriable(err, message)
 }
 
 // permanentUnlessRetriable adds what the broker said of its error, and tells until not to repeat what cannot help.
@@ -128,27 +148,24 @@ func lookUp(ctx context.Context, to kmsg.Requestor, name string) (kmsg.MetadataR
 	return response.Topics[0], kerr.ErrorForCode(response.Topics[0].ErrorCode)
 }
 
-// DeleteTopic deletes a topic and returns when no broker knows it any more.
+// DeleteTopic deletes a topic and returns when no broker knows it any more. It waits for a topic that is not there.
 func (c *Cluster) DeleteTopic(tb testing.TB, name string) {
 	tb.Helper()
+	c.await(tb, "find topic "+name, func(ctx context.Context) error {
+		_, err := lookUp(ctx, c.client, name)
+		return err
+	})
 	request := kmsg.NewPtrDeleteTopicsRequest()
 	request.TimeoutMillis, request.TopicNames = int32(attemptLimit.Milliseconds()), []string{name}
 	t := kmsg.NewDeleteTopicsRequestTopic()
 	t.Topic = &name
 	request.Topics = append(request.Topics, t)
-	sent := false
 	c.await(tb, "delete topic "+name, func(ctx context.Context) error {
 		response, err := request.RequestWith(ctx, c.client)
 		if err != nil {
-			sent = true
 			return err
 		}
-		err = kerr.ErrorForCode(response.Topics[0].ErrorCode)
-		if err == kerr.UnknownTopicOrPartition && sent {
-			return nil
-		}
-		sent = true
-		return permanentUnlessRetriable(err, response.Topics[0].ErrorMessage)
+		return unlessDone(kerr.UnknownTopicOrPartition, response.Topics[0].ErrorCode, response.Topics[0].ErrorMessage)
 	})
 	c.await(tb, "wait for the end of topic "+name, func(ctx context.Context) error {
 		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
@@ -287,14 +304,15 @@ func (c *Cluster) AddPartitions(tb testing.TB, name string, count int) {
 	t.Topic, t.Count = name, int32(count)
 	request.Topics, request.TimeoutMillis = append(request.Topics, t), int32(attemptLimit.Milliseconds())
 	c.await(tb, "add partitions to topic "+name, func(ctx context.Context) error {
-		if known, err := describe(ctx, c.client, name); err == nil && len(known.Partitions) == count {
-			return nil
+		if known, err := describe(ctx, c.client, name); err != nil || len(known.Partitions) >= count {
+			return err
 		}
 		response, err := request.RequestWith(ctx, c.client)
 		if err != nil {
 			return err
 		}
-		return permanentUnlessRetriable(kerr.ErrorForCode(response.Topics[0].ErrorCode), response.Topics[0].ErrorMessage)
+		// The refusal of a number that the topic has; the wait below finds any other.
+		return unlessDone(kerr.InvalidPartitions, response.Topics[0].ErrorCode, response.Topics[0].ErrorMessage)
 	})
 	c.await(tb, "wait for the partitions of topic "+name, func(ctx context.Context) error {
 		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func TestCompactionKeepsTheLastOfEachKey(t *testing.T) {
@@ -73,12 +74,58 @@ func TestTopicsAreAlteredCutAndDeleted(t *testing.T) {
 	}
 }
 
-// TestWithoutJava holds on any machine.
-func TestWithoutJava(t *testing.T) {
+// TestARequestThatABrokerAsksTwiceIsDone has answers to the first attempt that tell of the change as made before: a
+// broker asks a slow controller again by itself.
+func TestARequestThatABrokerAsksTwiceIsDone(t *testing.T) {
+	c := fakeCluster(t)
+	twice(t, c, kmsg.NewPtrCreateTopicsRequest())
+	c.CreateTopic(t, "twice", Topic{})
+	twice(t, c, kmsg.NewPtrCreatePartitionsRequest())
+	c.AddPartitions(t, "twice", 3)
+	if got := len(c.Replicas(t, "twice")); got != 3 {
+		t.Errorf("partitions: got %d, want 3", got)
+	}
+	twice(t, c, kmsg.NewPtrDeleteTopicsRequest())
+	c.DeleteTopic(t, "twice")
+	if got, err := c.Topics(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("topics: got %q, %v, want none", got, err)
+	}
+}
+
+// twice has the broker do what it is asked next with a key, before it looks at the request.
+func twice(t *testing.T, c *Cluster, key kmsg.Request) {
+	t.Helper()
+	other, err := newClient(c.Brokers()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Close)
+	first := true
+	c.fake.ControlKey(key.Key(), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		if first {
+			first = false
+			c.fake.SleepControl(func() {
+				if _, err := other.Request(t.Context(), request); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		return nil, nil, false
+	})
+}
+
+// fakeCluster is kfake, whatever the machine has.
+func fakeCluster(t *testing.T) *Cluster {
+	t.Helper()
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("CI", "")
 	t.Setenv("KUBECDC_REQUIRE_KAFKA", "")
-	c := Start(t, Options{})
+	return Start(t, Options{})
+}
+
+// TestWithoutJava holds on any machine.
+func TestWithoutJava(t *testing.T) {
+	c := fakeCluster(t)
 	if c.Real() {
 		t.Fatal("a cluster without java calls itself real")
 	}

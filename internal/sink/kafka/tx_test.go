@@ -59,7 +59,7 @@ func TestTransactionThatTimesOut(t *testing.T) {
 	kafkatest.RequireReal(t)
 	options := transactional(t, cluster, 1)
 	s := newTestSink(t, options)
-	s.tuning.transaction = time.Second
+	s.tuning.transaction = 4 * time.Second // long enough for a Write on a busy machine
 	open(t, s, "")
 	mark := mustWrite(t, s, messagesOf(options.Topics[0], 1))
 	messages := messagesOf(options.Topics[0], 10)[1:]

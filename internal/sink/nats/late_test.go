@@ -32,10 +32,7 @@ func dying(t *testing.T, s *testServer, options Options, batch []sink.Message) (
 	killed := openSink(t, options)
 	mark = write(t, killed, newMaker().Batch(1))
 	network.hold()
-	last := batch[len(batch)-1].ID
-	if options.Publish == PublishOrdered { // the first message goes alone
-		last = batch[0].ID
-	}
+	last := batch[underWay(options.Publish, batch)-1].ID
 	ctx, kill := context.WithCancel(within(t))
 	go func() {
 		network.awaitHeld(last + "\r\n")
@@ -49,6 +46,24 @@ func dying(t *testing.T, s *testServer, options Options, batch []sink.Message) (
 		network.release()
 		for ctx := within(t); s.inner.NumClients() >= before && ctx.Err() == nil; {
 			pause(ctx, time.Millisecond, nil)
+		}
+	}
+}
+
+// underWay is how many messages of a batch are sent before the first of them is acknowledged.
+func underWay(publish string, batch []sink.Message) int {
+	if publish == PublishOrdered { // the first message goes alone
+		return 1
+	}
+	return len(batch)
+}
+
+// awaitStored returns when the stream has stored so many messages: it may have read them only.
+func (s *testServer) awaitStored(n int) {
+	s.t.Helper()
+	for ctx := within(s.t); len(s.ids()) < n; pause(ctx, time.Millisecond, nil) {
+		if ctx.Err() != nil {
+			s.t.Fatalf("the stream has %d messages, want %d", len(s.ids()), n)
 		}
 	}
 }
@@ -118,9 +133,7 @@ func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 			t.Fatal("a Write that was cancelled")
 		}
 		release()
-		for ctx := within(t); len(s.ids()) < 2 && ctx.Err() == nil; { // the stream stores what the server has read
-			pause(ctx, time.Millisecond, nil)
-		}
+		s.awaitStored(1 + underWay(publish, late))
 		again := sink.Opening{Mark: mark, Again: true, Behind: func() func(string) { return func(string) {} }}
 		err := next.Open(within(t), again)
 		var told *sink.LateError
