@@ -135,6 +135,7 @@ func checkSink(ctx context.Context, s *checked, c *cluster, r *report) {
 		return
 	}
 	r.ok("sink " + s.Name)
+	checkHearer(ctx, s.Sink, c, r)
 	if note != "" {
 		r.note("sink " + s.Name + ": " + note)
 	}

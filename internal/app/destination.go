@@ -22,6 +22,8 @@ type destination struct {
 	inUse      func(error) bool   // says whether an error is that another process has it open; nil is never
 	build      func(outlet) (sink.Sink, error)
 	read       func(sink.Start) (sink.Reader, error) // its log
+	// hearer hears what others ask through the sink's broker, for the desk; nil is that nobody can
+	hearer func(*desk) hearer
 	// stateLog is the log of the state of the name at its broker; nil is that it cannot have one
 	stateLog func(name string, retry sink.RetryFunc) (statelog.Place, error)
 }

@@ -1,15 +1,19 @@
 package app
 
 import (
+	"context"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/service"
 	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // natsSubject is the configured one, or that of a bucket's keys.
@@ -64,12 +68,16 @@ func natsDestination(s *config.Sink, c *cluster) (*destination, error) {
 	}
 	options := natsOptions(s, c, subjects)
 	at := natsPlace(s.NATS, c.name)
+	hearer, err := natsHearer(s, c, &options)
+	if err != nil {
+		return nil, err
+	}
 	if s.NATS.KV == "" {
 		at.subjects = subjects
 	}
 	return &destination{
 		transport: encode.NATS, routes: routes, headers: headers, shared: s.NATS.Shared, places: []place{at},
-		address: strings.Join(at.servers, ",") + " " + at.what,
+		address: strings.Join(at.servers, ",") + " " + at.what, hearer: hearer,
 		build: func(to outlet) (sink.Sink, error) {
 			options := options
 			options.Retry, options.Notice = retried(to.told, s.Name), func(text string) { to.told.Noticed(s.Name, text) }
@@ -79,6 +87,36 @@ func natsDestination(s *config.Sink, c *cluster) (*destination, error) {
 		stateLog: func(name string, retry sink.RetryFunc) (statelog.Place, error) {
 			return natsStateLog(options, name, retry)
 		},
+	}, nil
+}
+
+// natsHearer is the service by which others ask, nil where none is configured.
+func natsHearer(s *config.Sink, c *cluster, options *nats.Options) (func(*desk) hearer, error) {
+	if s.NATS.Service == nil {
+		return nil, nil
+	}
+	subject := encode.StreamName(s.NATS.Service.Subject, c.name)
+	for _, taken := range options.Subjects {
+		if overlap(subject+".>", taken) {
+			return nil, usage.Errorf("nats.service.subject: the stream takes %s, and so would keep the questions below %s: choose another subject", taken, subject)
+		}
+	}
+	connection := options.Connection("kubecdc exporter, service of sink " + s.Name)
+	return func(d *desk) hearer {
+		endpoints := map[string]service.Answer{}
+		for name, ask := range d.questions() {
+			endpoints[name] = func(ctx context.Context, text []byte) ([]byte, error) {
+				answer, err := d.answer(ctx, name, ask, text)
+				if err != nil {
+					err = &service.Refusal{Code: control.StatusOf(err), Text: err.Error()}
+				}
+				return answer, err
+			}
+		}
+		return service.New(service.Options{
+			Connection: connection, Subject: subject, Version: c.version, Metadata: map[string]string{"cluster": c.name, "sink": s.Name}, Endpoints: endpoints,
+			Failed: func(err error) { d.told.Hears(s.Name, err) }, Serving: func() { d.told.Hears(s.Name, nil) },
+		})
 	}, nil
 }
 

@@ -39,7 +39,26 @@ func (a *assembly) controls(requests chan<- pipeline.Request, owing *snapshots, 
 
 // snapshot asks the pipeline for a full snapshot of what is meant, and returns when it is owed.
 func (a *assembly) snapshot(ctx context.Context, asked control.SnapshotRequest, requests chan<- pipeline.Request) (*control.Snapshot, error) {
-	limits, err := limitsOf(&asked)
+	return a.snapshotWith(ctx, asked, requests, nil)
+}
+
+// snapshotWith saves with the request what was heard through a sink's broker.
+func (a *assembly) snapshotWith(ctx context.Context, asked control.SnapshotRequest, requests chan<- pipeline.Request, heard map[string][]byte) (*control.Snapshot, error) {
+	meant, err := a.meant(&asked)
+	if err != nil {
+		return nil, err
+	}
+	meant.Time = time.Now()
+	err = ask(ctx, requests, pipeline.Request{Reason: change.Requested, Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
+	if err != nil {
+		return nil, err
+	}
+	return meant, nil
+}
+
+// meant is the snapshot that is asked for. What there is not is refused.
+func (a *assembly) meant(asked *control.SnapshotRequest) (*control.Snapshot, error) {
+	limits, err := limitsOf(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +81,7 @@ func (a *assembly) snapshot(ctx context.Context, asked control.SnapshotRequest, 
 	if taken, err = a.cluster.reached(taken, limits); err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	if err := ask(ctx, requests, pipeline.Request{Reason: change.Requested, Streams: taken, Sink: asked.Sink, Limits: limits}); err != nil {
-		return nil, err
-	}
-	return &control.Snapshot{Streams: taken, Sinks: sinks, Limits: limits, Time: now}, nil
+	return &control.Snapshot{Streams: taken, Sinks: sinks, Limits: limits}, nil
 }
 
 // ask hands the request over and waits for its answer. The pipeline takes none before its sinks are open.
@@ -76,19 +91,15 @@ func ask(ctx context.Context, requests chan<- pipeline.Request, request pipeline
 	return handOver(ctx, requests, request, answer)
 }
 
-// handOver gives the pipeline what it is asked, and waits for the answer.
+// handOver gives the pipeline what it is asked, and waits for the answer, which comes for all that was taken: who gave
+// up before would not know what is done.
 func handOver[T any](ctx context.Context, to chan<- T, asked T, answer <-chan error) error {
 	select {
 	case to <- asked:
 	case <-ctx.Done():
 		return control.ErrNotStreaming
 	}
-	select {
-	case err := <-answer:
-		return err
-	case <-ctx.Done():
-		return control.ErrNotStreaming
-	}
+	return <-answer
 }
 
 // named are the streams with all that they may be called.

@@ -141,6 +141,11 @@ func (a *assembly) run(ctx context.Context) error {
 	defer stopServing()
 	stopListening := a.answerHangups(ctx, requests)
 	defer stopListening()
+	stopHearing, err := (clerk{a, requests, owing, func() any { return t.Status() }, t}).hear(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopHearing()
 	defer a.stateLog.run(ctx, statelog.Identity{Cluster: a.cluster.name, UID: a.cluster.uid, Instance: a.cluster.instance})()
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{

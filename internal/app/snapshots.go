@@ -40,6 +40,11 @@ func (s *snapshots) stopped() []control.Stopped {
 
 // steer has the pipeline stop, pause or resume snapshots.
 func (s *snapshots) steer(ctx context.Context, asked control.SteerRequest) error {
+	return s.steerWith(ctx, asked, nil)
+}
+
+// steerWith saves with the order what was heard through a sink's broker.
+func (s *snapshots) steerWith(ctx context.Context, asked control.SteerRequest, heard map[string][]byte) error {
 	do, known := map[string]checkpoint.Steering{
 		control.Stop: checkpoint.Stop, control.Pause: checkpoint.Pause, control.Resume: checkpoint.Resume,
 	}[asked.Do]
@@ -51,7 +56,7 @@ func (s *snapshots) steer(ctx context.Context, asked control.SteerRequest) error
 		return err
 	}
 	answer := make(chan error, 1)
-	err = handOver(ctx, s.orders, pipeline.Order{Do: do, IDs: asked.IDs, Answer: answer}, answer)
+	err = handOver(ctx, s.orders, pipeline.Order{Do: do, IDs: asked.IDs, Heard: heard, Answer: answer}, answer)
 	var refused *pipeline.OrderError
 	if errors.As(err, &refused) {
 		return &control.RefusedError{Text: refused.Text}

@@ -42,6 +42,9 @@ type Batch struct {
 	// sinks for which that is done.
 	Based    map[Subscription]change.Position
 	Compared []string
+	// Heard is by the name of the sink what was heard through its broker, together with what was asked for there. An
+	// empty one forgets it.
+	Heard map[string][]byte
 	// Resources are what streams are of, for when nobody serves them any more.
 	Resources []change.Stream
 	// Over are streams that end here: position, inventory and resource are forgotten, but for the resource where

@@ -22,6 +22,7 @@ const (
 	tableCluster      = 'C' // no key                           -> name, uid
 	tablePending      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
 	tableEnded        = 'E' // stream                           -> resourceVersion, uids
+	tableHeard        = 'H' // name of the sink                 -> what was heard through its broker
 	tableLimited      = 'L' // as tablePending, terminator, limits -> as tablePending
 	tableForm         = 'F' // stream                           -> the form in which its objects are kept
 	tableInventory    = 'I' // stream, terminator, joined key   -> uid, resourceVersion

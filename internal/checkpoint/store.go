@@ -19,6 +19,7 @@ type Store struct {
 	subscriptions    // which streams each sink takes
 	pendingSnapshots // the snapshots that sinks are owed
 	absences         // what sinks miss
+	heard            // what was asked for through sinks' brokers
 	spools           // queues on disk
 }
 
@@ -35,7 +36,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	z := &zipper{}
 	s := &Store{
 		database: d, identity: identity{d}, streams: streams{d}, inventory: inventory{d}, images: images{d},
-		sinks: sinks{d, z}, subscriptions: subscriptions{d}, pendingSnapshots: pendingSnapshots{d}, absences: absences{database: d},
+		sinks: sinks{d, z}, subscriptions: subscriptions{d}, pendingSnapshots: pendingSnapshots{d}, absences: absences{database: d}, heard: heard{d},
 		spools: spools{database: d, codec: newCodec(z), reclaimed: map[string]*reclaimed{}},
 	}
 	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.spools.load, s.absences.load, d.record) }); err != nil {

@@ -51,6 +51,7 @@ func (w *writer) apply(b *Batch) error {
 	}
 	w.pendingSnapshots.close()
 	w.spools.put(w.rows, b.Chunks, b.Spools)
+	w.heard(b.Heard)
 	w.streams(b)
 	return nil
 }
@@ -124,6 +125,17 @@ func (w *writer) absent(b *Batch) error {
 	return nil
 }
 
+// heard writes what was heard through sinks' brokers.
+func (w *writer) heard(all map[string][]byte) {
+	for name, heard := range all {
+		if len(heard) == 0 {
+			w.remove(heardKey(name))
+			continue
+		}
+		w.set(heardKey(name), heard)
+	}
+}
+
 // streams writes what streams are of, the last position of each, and which are over.
 func (w *writer) streams(b *Batch) {
 	for _, stream := range b.Resources {
@@ -167,7 +179,7 @@ func (w *writer) forget(sinkName string) {
 	for _, table := range []byte{tableSubscription, tablePending, tableLimited, tableSpool, tableReplayBase, tableAbsent, tableMissed, tableFresh} {
 		w.removeAll(sinkPrefix(table, sinkName))
 	}
-	for _, key := range [][]byte{spooledKey(sinkName), carriedKey(sinkName), markKey(sinkName)} {
+	for _, key := range [][]byte{spooledKey(sinkName), carriedKey(sinkName), markKey(sinkName), heardKey(sinkName)} {
 		w.remove(key)
 	}
 }

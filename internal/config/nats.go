@@ -26,6 +26,7 @@ type NATS struct {
 	User        string
 	Password    Secret
 	Token       Secret
+	Service     *NATSService // nil is none
 
 	// The following are of a stream that is created.
 	Replicas int
@@ -73,6 +74,9 @@ func (n *NATS) keys() []key {
 		{"user", text(&n.User), "User name; needs `password`."},
 		{"password", secret(&n.Password), "The user's password."},
 		{"token", secret(&n.Token), "A token to log in with."},
+		{"service", optional(&n.Service),
+			"Lets others ask over NATS for snapshots and for the state: [Asking from anywhere](signals.md). `{}` is enough. " +
+				"Who may ask is for the server's permissions to say. Without it, nobody."},
 		{"replicas", or(&n.Replicas, counts(1, maxReplicas), "1"), "Replicas of a created stream, 1 to 5."},
 		{"storage", firstOf(&n.Storage, storages()), "Storage of a created stream."},
 		{"maxAge", durations(0).into(&n.MaxAge),
@@ -83,6 +87,17 @@ func (n *NATS) keys() []key {
 		{"history", counts(1, maxHistory).into(&n.History),
 			"How many values of each key the bucket keeps, 1 to 64. Without it, 1. Only with `kv`."},
 	}
+}
+
+// NATSService is how others ask over NATS.
+type NATSService struct {
+	Subject string // with {cluster} in it as in a stream's name
+}
+
+func (s *NATSService) keys() []key {
+	return []key{{"subject", textOr(&s.Subject, "kubecdc.{cluster}"),
+		"The questions are below this subject, such as `kubecdc.prod.snapshot`; `{cluster}` is the cluster's name. Two " +
+			"releases of one cluster need two."}}
 }
 
 // TLS is how a server is known and how the client shows itself. The paths are of PEM files.
@@ -138,6 +153,9 @@ func (k *checker) nats(path string, n *NATS) {
 	if n.Shared && (n.KV != "" || n.Publish == "fast" || n.Publish == "atomic") {
 		k.problem(path+".shared", "goes with a stream and publish ordered or auto only")
 	}
+	if n.Service != nil {
+		k.service(path+".service.subject", n.Service.Subject)
+	}
 	if n.TLS.isHalf() {
 		k.problem(path+".tls", "cert and key go together; give both or neither")
 	}
@@ -158,6 +176,18 @@ func (k *checker) stream(path string, n *NATS) {
 	}
 	if n.History != 0 {
 		k.problem(path+".history", "needs a bucket; add kv, or leave it out")
+	}
+}
+
+// service checks the subject that questions are below.
+func (k *checker) service(path, subject string) {
+	literal := strings.ReplaceAll(subject, "{cluster}", "x")
+	if strings.ContainsAny(literal, "{}") {
+		k.problem(path, "%q: the only placeholder here is {cluster}", shorten(subject))
+	} else if err := checkSubject(literal); err != nil {
+		k.problem(path, "%v", err)
+	} else if strings.HasPrefix(literal, "$") {
+		k.problem(path, "%q begins with $, which is the server's own; choose another subject", shorten(subject))
 	}
 }
 

@@ -49,7 +49,7 @@ func TestOneProblem(t *testing.T) {
 		{"string for a list", "resources: pods\n", `resources (line 1): want a list, have "pods"`},
 		{"mapping for a list", "sinks: {name: a}\n", "sinks (line 1): want a list, have a mapping"},
 		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of ` + keysOfSink + `, have "bus"`},
-		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, discard, domain, headers, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, subjects, tls, token, url, user, have "nats://h"`},
+		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, discard, domain, headers, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, service, shared, storage, stream, subject, subjects, tls, token, url, user, have "nats://h"`},
 		{"list for a resource", "resources: [[pods]]\n", "resources[0] (line 1): want a resource such as pods or {resource: pods, namespaces: [shop]}, have a list"},
 		{"number for a resource", "resources:\n- pods\n- 5\n", "resources[1] (line 3): want a string, have 5; put it in quotes"},
 		{"number for a resource's name", "resources: [{resource: 5}]\n", "resources[0].resource (line 1): want a string, have 5; put it in quotes"},
@@ -168,6 +168,11 @@ func TestOneProblem(t *testing.T) {
 		{"discard", natsWith("discard: all"), `sinks[0].nats.discard (line 1): unknown value "all"; allowed: old, new`},
 		{"discard without a limit", natsWith("discard: new"), "sinks[0].nats.discard (line 1): a stream without a limit is never full; give maxBytes, or leave it out"},
 		{"shared batches", natsWith("shared: true, publish: fast"), "sinks[0].nats.shared (line 1): goes with a stream and publish ordered or auto only"},
+		{"a flag for a service", natsWith("service: true"), "sinks[0].nats.service (line 1): want a mapping with keys of subject, have true"},
+		{"unknown key of a service", natsWith("service: {subjects: a}"), "sinks[0].nats.service.subjects (line 1): unknown key; did you mean subject? allowed: subject"},
+		{"placeholder of a service", natsWith("service: {subject: 'ask.{name}'}"), `sinks[0].nats.service.subject (line 1): "ask.{name}": the only placeholder here is {cluster}`},
+		{"wildcard of a service", natsWith("service: {subject: 'ask.*'}"), "sinks[0].nats.service.subject (line 1): white space, * and > cannot be part of a subject that is published to"},
+		{"service below the server's own", natsWith("service: {subject: '$SYS.{cluster}'}"), `sinks[0].nats.service.subject (line 1): "$SYS.{cluster}" begins with $, which is the server's own; choose another subject`},
 		{"history without a bucket", natsWith("history: 3"), "sinks[0].nats.history (line 1): needs a bucket; add kv, or leave it out"},
 		{"bucket", natsWith("kv: a.b"), `sinks[0].nats.kv (line 1): "a.b" cannot be a bucket; want letters, digits and any of -_`},
 		{"bucket with a stream", natsWith("kv: a, stream: S"), "sinks[0].nats.stream (line 1): a bucket has a stream of its own; leave out one of kv and stream"},
@@ -240,7 +245,7 @@ lisen: ':8080'
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
   resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: actor, before, changes, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource
   sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOfSink+`
-  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, headers, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, shared, storage, stream, subject, subjects, tls, token, url, user
+  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, headers, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, service, shared, storage, stream, subject, subjects, tls, token, url, user
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}
   sinks[1].queue.bytes (line 10): want a size such as 64Mi, have true
   sinks[1].queue.full (line 11): unknown value "drop"; allowed: block, spool, coalesce

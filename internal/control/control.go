@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -76,6 +77,13 @@ var ErrNotStreaming = errors.New("the exporter does not stream yet, because a si
 type RefusedError struct{ Text string }
 
 func (e *RefusedError) Error() string { return e.Text }
+
+// RepeatedError is a question that was followed before.
+type RepeatedError struct{ ID string }
+
+func (e *RepeatedError) Error() string {
+	return fmt.Sprintf("id %.100q was followed before, and nothing is done twice: give another question an id of its own", e.ID)
+}
 
 // problem is the body of every answer that is an error, and the last line of an inventory that was cut short.
 type problem struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"time"
@@ -97,20 +98,29 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, such string) boo
 	if !known(controller.SetReadDeadline(time.Now().Add(bodyTime))) {
 		return false
 	}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(into)
+	err := Decode(http.MaxBytesReader(w, r.Body, maxRequest), into, such)
 	if !known(controller.SetReadDeadline(time.Time{})) { // the answer may take longer
 		return false
 	}
+	if err != nil {
+		failWith(w, err)
+		return false
+	}
+	return true
+}
+
+// Decode reads what is asked for. Its error is a *RefusedError, and shows what such a text could have been.
+func Decode(text io.Reader, into any, such string) error {
+	decoder := json.NewDecoder(text)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(into)
 	if err == nil && decoder.More() {
 		err = errors.New("something follows it")
 	}
 	if err != nil {
-		fail(w, http.StatusBadRequest, fmt.Sprintf("read the request: %v: want JSON such as %s", err, such))
-		return false
+		return &RefusedError{fmt.Sprintf("read the request: %v: want JSON such as %s", err, such)}
 	}
-	return true
+	return nil
 }
 
 func (f *Functions) serveCheckpoint(w http.ResponseWriter, _ *http.Request) {
@@ -182,17 +192,21 @@ func awaitReader(control *http.ResponseController) bool {
 // known is false where a connection is gone. What has no deadlines is none.
 func known(err error) bool { return err == nil || errors.Is(err, http.ErrNotSupported) }
 
-// failWith tells the asker's mistakes from failures of ours.
-func failWith(w http.ResponseWriter, err error) {
+func failWith(w http.ResponseWriter, err error) { fail(w, StatusOf(err), err.Error()) }
+
+// StatusOf tells the asker's mistakes from failures of ours, as a status of HTTP.
+func StatusOf(err error) int {
 	var refused *RefusedError
+	var repeated *RepeatedError
 	switch {
 	case errors.As(err, &refused):
-		fail(w, http.StatusBadRequest, err.Error())
+		return http.StatusBadRequest
+	case errors.As(err, &repeated):
+		return http.StatusConflict
 	case errors.Is(err, ErrNotStreaming):
-		fail(w, http.StatusServiceUnavailable, err.Error())
-	default:
-		fail(w, http.StatusInternalServerError, err.Error())
+		return http.StatusServiceUnavailable
 	}
+	return http.StatusInternalServerError
 }
 
 func fail(w http.ResponseWriter, status int, text string) { answer(w, status, problem{text}) }

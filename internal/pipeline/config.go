@@ -77,6 +77,8 @@ type Request struct {
 	Streams []string      // names as of change.Stream.String; none is all
 	Sink    string        // "" is every sink that takes the stream
 	Limits  change.Limits // of what is listed, as an API server takes them
+	// Heard is saved with the request, as in checkpoint.Batch.
+	Heard map[string][]byte
 	// Answer is told nil when the request is durable, so that it survives a crash, or an error that names what is
 	// unknown and what there is. It must have room for one.
 	Answer chan<- error

@@ -33,13 +33,18 @@ func (o *owing) pendingSnapshots(sinkName string, reason change.Reason, takes fu
 // Each generation of a pending snapshot is asked for once a life, so that the end of one snapshot never pays for
 // another: hence the lock.
 func (o *owing) owe(pendingSnapshots []checkpoint.PendingSnapshot, marks map[string]sink.Mark) error {
+	return o.oweAll(&checkpoint.Batch{PendingSnapshots: pendingSnapshots, Marks: marks})
+}
+
+// oweAll is owe for pending snapshots in a batch with what belongs to them.
+func (o *owing) oweAll(batch *checkpoint.Batch) error {
 	o.oweMu.Lock()
 	defer o.oweMu.Unlock()
-	if err := o.Store.Commit(checkpoint.Batch{PendingSnapshots: pendingSnapshots, Marks: marks}); err != nil {
-		return fmt.Errorf("note %d snapshots that are owed: %w", len(pendingSnapshots), err)
+	if err := o.Store.Commit(*batch); err != nil {
+		return fmt.Errorf("note %d snapshots that are owed: %w", len(batch.PendingSnapshots), err)
 	}
 	return o.requestOwed(func(saved checkpoint.PendingSnapshot) bool {
-		return slices.ContainsFunc(pendingSnapshots, func(d checkpoint.PendingSnapshot) bool { return d.Stream == saved.Stream && d.Same(saved.Owed) })
+		return slices.ContainsFunc(batch.PendingSnapshots, isSame(saved))
 	})
 }
 

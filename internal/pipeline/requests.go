@@ -64,7 +64,7 @@ func (o *owing) request(request *Request) error {
 		return fmt.Errorf("ask for a snapshot of %s: no sink that is asked for takes it: choose others of %s",
 			strings.Join(streams, ", "), o.taken(sinks))
 	}
-	return o.owe(pendingSnapshots, nil)
+	return o.oweAll(&checkpoint.Batch{PendingSnapshots: pendingSnapshots, Heard: request.Heard})
 }
 
 // chosenStreams are the named ones, or all.

@@ -14,6 +14,8 @@ import (
 type Order struct {
 	Do  checkpoint.Steering
 	IDs []string // as of checkpoint.PendingSnapshot.ID
+	// Heard is saved with the order, as in checkpoint.Batch.
+	Heard map[string][]byte
 	// Answer is told nil when the order is durable, or an error; an *OrderError is of an order that cannot be followed.
 	// Then nothing of it is done. It must have room for one.
 	Answer chan<- error
@@ -36,7 +38,7 @@ func (o *owing) steer(order *Order) error {
 	if err != nil {
 		return err
 	}
-	if err := o.Store.Commit(checkpoint.Batch{Steered: chosen, Steering: order.Do}); err != nil {
+	if err := o.Store.Commit(checkpoint.Batch{Steered: chosen, Steering: order.Do, Heard: order.Heard}); err != nil {
 		return fmt.Errorf("save what becomes of %d snapshots: %w", len(chosen), err)
 	}
 	if order.Do == checkpoint.Resume {

@@ -113,7 +113,13 @@ func (b book) sink() definition {
 		"lastError":            name(),
 		"lastErrorTime":        moment(),
 		"failingSince":         described(moment(), "when the first error came after the last batch; missing if there was none"),
-	}, "kind", "address", "format", "note", "absent", "lastGap", "recentGaps", "lastError", "lastErrorTime", "failingSince")
+		"asking": b.fields("what others ask through its broker, if they may", definition{
+			"followed":      described(count(), "since the start"),
+			"refused":       described(count(), "since the start"),
+			"lastError":     described(name(), "why nobody can ask; missing while somebody can"),
+			"lastErrorTime": moment(),
+		}, "lastError", "lastErrorTime"),
+	}, "kind", "address", "format", "note", "absent", "lastGap", "recentGaps", "lastError", "lastErrorTime", "failingSince", "asking")
 }
 
 func seconds() definition { return definition{"type": "number", "minimum": 0} }

@@ -50,5 +50,8 @@ func (t shown) Collect(out chan<- prometheus.Metric) {
 		gauge(t.gauges.spoolBytes, float64(s.SpoolBytes), name)
 		gauge(t.gauges.oldestUnacked, age(now, s.oldest), name)
 		gauge(t.gauges.sinkStopped, oneIf(s.State == stopped), name)
+		if s.Asking != nil {
+			gauge(t.gauges.signalsUp, oneIf(s.Asking.isUp()), name)
+		}
 	}
 }

@@ -26,6 +26,7 @@ type metrics struct {
 	corrections    *prometheus.CounterVec
 	shapeFailures  *prometheus.CounterVec
 	labelTopics    *prometheus.GaugeVec
+	signals        *prometheus.CounterVec
 }
 
 // latencyBuckets go from a quarter of a millisecond to 65 seconds in factors of four.
@@ -61,6 +62,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		delivery:       histogram("delivery_seconds", "Time from receiving a record until it is durable in the sink.", "sink"),
 		commit:         histogram("commit_seconds", "Time to save positions, inventory and marks.").WithLabelValues().(prometheus.Histogram),
 		reconciles:     counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
+		signals:        counter("signals_total", "What was asked through the sink's broker.", "sink", "result"),
 		shapeFailures:  counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
 		corrections:    counter("corrections_total", "Differences that a full snapshot found and no watch had reported.", "resource", "op"),
 	}
@@ -69,7 +71,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 // gauges describes what is read from the state at each collection.
 type gauges struct {
 	positionAge, history, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, sinkStopped, deadLetters *prometheus.Desc
-	streamState, sinkState, stateLogLag                                                                                         *prometheus.Desc
+	streamState, sinkState, stateLogLag, signalsUp                                                                              *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -89,6 +91,7 @@ func newGauges() gauges {
 		streamState:   desc("stream_state", "1 for the state that the stream of the resource is in, 0 for the others.", "resource", "state"),
 		sinkState:     desc("sink_state", "1 for the state that the sink is in, 0 for the others.", "sink", "state"),
 		stateLogLag:   desc("state_log_lag_seconds", "Time since the oldest saved change was saved that the log of the state lacks, 0 if it lacks none."),
+		signalsUp:     desc("signals_up", "1 while others can ask through the sink's broker, else 0.", "sink"),
 		deadLetters:   desc("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", "sink"),
 	}
 }

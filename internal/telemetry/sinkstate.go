@@ -12,22 +12,23 @@ type Place struct {
 // sinkState is one sink on /statusz.
 type sinkState struct {
 	Place
-	State                string      `json:"state"`
-	Records              int         `json:"records"`
-	QueueRecords         int         `json:"queueRecords"`
-	QueueBytes           int         `json:"queueBytes"`
-	SpoolRecords         int64       `json:"spoolRecords"`
-	SpoolBytes           int64       `json:"spoolBytes"`
-	OldestUnackedSeconds float64     `json:"oldestUnackedSeconds"`
-	Mark                 string      `json:"mark"`
-	Note                 string      `json:"note,omitempty"`   // how it works, where there is a choice
-	Absent               bool        `json:"absent,omitempty"` // nobody waits for it
-	Gaps                 int         `json:"gaps"`             // of this sink alone
-	LastGap              *gapState   `json:"lastGap,omitempty"`
-	RecentGaps           []*gapState `json:"recentGaps,omitempty"` // the newest first; replaced, never changed
-	LastError            string      `json:"lastError,omitempty"`
-	LastErrorTime        time.Time   `json:"lastErrorTime,omitzero"`
-	FailingSince         time.Time   `json:"failingSince,omitzero"`
+	State                string       `json:"state"`
+	Records              int          `json:"records"`
+	QueueRecords         int          `json:"queueRecords"`
+	QueueBytes           int          `json:"queueBytes"`
+	SpoolRecords         int64        `json:"spoolRecords"`
+	SpoolBytes           int64        `json:"spoolBytes"`
+	OldestUnackedSeconds float64      `json:"oldestUnackedSeconds"`
+	Mark                 string       `json:"mark"`
+	Note                 string       `json:"note,omitempty"`   // how it works, where there is a choice
+	Absent               bool         `json:"absent,omitempty"` // nobody waits for it
+	Gaps                 int          `json:"gaps"`             // of this sink alone
+	LastGap              *gapState    `json:"lastGap,omitempty"`
+	RecentGaps           []*gapState  `json:"recentGaps,omitempty"` // the newest first; replaced, never changed
+	LastError            string       `json:"lastError,omitempty"`
+	LastErrorTime        time.Time    `json:"lastErrorTime,omitzero"`
+	FailingSince         time.Time    `json:"failingSince,omitzero"`
+	Asking               *askingState `json:"asking,omitempty"` // nil where nobody can ask through its broker
 
 	oldest      time.Time
 	opened      bool      // once
@@ -40,6 +41,8 @@ type sinkState struct {
 	lettersFull bool      // which was logged
 	trimmed     tally     // records that were cut
 	rejected    tally     // records that it will never take
+	followed    tally     // what was asked through its broker
+	refused     tally     // and was not followed
 }
 
 // isLate says whether the oldest record of a sink that does not fail has been old for a while.

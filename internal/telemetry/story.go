@@ -59,6 +59,7 @@ func (t shown) CheckGaps() {
 		t.tellBehind(name, s, now)
 		t.tellTrimmed(s, now, false)
 		t.tellRejected(s, now, false)
+		t.tellAsked(s, now, false)
 	}
 	t.tellLasting(now)
 }
@@ -99,6 +100,7 @@ func (t shown) TellAll() {
 		t.tellBackNow(name, s)
 		t.tellTrimmed(s, time.Now(), true)
 		t.tellRejected(s, time.Now(), true)
+		t.tellAsked(s, time.Now(), true)
 	}
 	for _, s := range t.states.streams {
 		t.tellMisshapen(s, time.Now(), true)

@@ -91,7 +91,7 @@ func (w *world) prepare(ctx context.Context, c command) *exec.Cmd {
 	text = strings.NewReplacer("nats://nats:4222", url, "http://127.0.0.1:8080", w.address(), "/var/lib/kubecdc", w.t.TempDir()).Replace(text)
 	cmd := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", text)
 	cmd.Dir = w.dir
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(exporter.Path(w.t))+":"+os.Getenv("PATH"), "KUBECONFIG="+w.kubeconfig, "NO_COLOR=1")
+	cmd.Env = append(os.Environ(), "PATH="+w.tools()+":"+filepath.Dir(exporter.Path(w.t))+":"+os.Getenv("PATH"), natsVariable+"="+url, "KUBECONFIG="+w.kubeconfig, "NO_COLOR=1")
 	if strings.HasPrefix(text, "make ") { // of the project
 		cmd.Dir = root
 		cmd.Env = append(cmd.Env, "KUBECONFIG=") // so make run starts an API server

@@ -47,7 +47,7 @@ resources:
   - {resource: configmaps, namespaces: [shop]}
   - {resource: deployments.apps, namespaces: [shop]}
 sinks:
-  - {name: bus, nats: {url: "%s", stream: K8S}}
+  - {name: bus, nats: {url: "%s", stream: K8S, service: {}}}
   - {name: archive, file: {path: changes.ndjson}}
 state: {dir: state}
 listen: 127.0.0.1:0

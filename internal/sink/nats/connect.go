@@ -34,12 +34,23 @@ type left struct {
 }
 
 func (s *session) connect(ctx context.Context) (*conn.Conn, error) {
-	o, t := &s.options, &s.tuning
-	return conn.Dial(ctx, &conn.Options{
+	return conn.Dial(ctx, s.options.connection(&s.tuning))
+}
+
+// Connection is how the sink connects, for what else speaks to its servers, under another name.
+func (o *Options) Connection(name string) *conn.Options {
+	t := defaultTuning()
+	options := o.connection(&t)
+	options.Name, options.Replies = name, 1
+	return options
+}
+
+func (o *Options) connection(t *tuning) *conn.Options {
+	return &conn.Options{
 		URL: o.URL, Servers: o.servers(), Name: o.Name, Domain: o.Domain, Login: o.Login, Extra: o.Extra,
 		Timing:  conn.Timing{Reply: t.reply, Outage: t.outage, Dial: t.dial, Flush: t.flush, Ping: t.ping},
 		Replies: 4 * t.pending, // those of an attempt that was given up come, too
-	})
+	}
 }
 
 // alive is the connection, or a new one if the end of a context hit the last Write when all of it was stored already.

@@ -171,7 +171,7 @@ func (c *Conn) handlers() []natsgo.Option {
 		}),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
 			if errors.Is(err, natsgo.ErrPermissionViolation) && !c.denied(err) {
-				c.fail(permanent("%s: allow it to the sink's user", permission(err)))
+				c.fail(forbidden(err))
 			}
 		}),
 	}
@@ -203,18 +203,39 @@ func (c *Conn) Close(ctx context.Context) {
 	}
 }
 
+// Ends are closed when nothing more comes of the connection: one since it must not be used any more, the other since
+// the library has given it up.
+func (c *Conn) Ends() (dead, closed <-chan struct{}) { return c.life.Done(), c.closed }
+
+// Over says why nothing more comes of the connection, nil while something may.
+func (c *Conn) Over() error {
+	switch {
+	case c.life.Err() != nil:
+		return c.dead()
+	case c.NC.IsClosed():
+		return c.ended()
+	}
+	return nil
+}
+
+// Settle waits until the server has answered to what was subscribed to, and says whether that was refused.
+func (c *Conn) Settle(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, c.Reply)
+	defer cancel()
+	err := c.NC.FlushWithContext(bounded)
+	if last := c.NC.LastError(); errors.Is(last, natsgo.ErrPermissionViolation) {
+		return forbidden(last) // before its handler is called
+	}
+	return errors.Join(c.Over(), err)
+}
+
 // Ready waits for a connection. It gives up from time to time, so that somebody hears of it.
 func (c *Conn) Ready(ctx context.Context) error {
 	c.timer.Reset(c.outage)
 	defer c.timer.Stop()
 	for {
-		switch {
-		case c.life.Err() != nil:
-			return c.dead()
-		case c.NC.IsConnected():
-			return nil
-		case c.NC.IsClosed():
-			return c.ended()
+		if err := c.Over(); err != nil || c.NC.IsConnected() {
+			return err
 		}
 		select {
 		case <-c.Changed:
@@ -281,6 +302,11 @@ func ConnectError(servers string, err error) error {
 			servers, Terse{err})
 	}
 	return unreachable(servers, err)
+}
+
+// forbidden is for a person.
+func forbidden(err error) error {
+	return permanent("%s: allow it to the sink's user", permission(err))
 }
 
 // permission turns `permissions violation: Permissions Violation for Publish to "a.b"` into `publish to "a.b"`.

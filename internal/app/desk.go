@@ -1,0 +1,171 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/signal"
+)
+
+// mostOwed is how many snapshots may be owed before no more are taken from a broker (I6): whoever may ask there must
+// not fill the state.
+const mostOwed = 1000
+
+// hearer hears what others ask through a broker.
+type hearer interface {
+	// Run answers until ctx ends.
+	Run(ctx context.Context)
+	// Check says what keeps it from hearing, and changes nothing.
+	Check(ctx context.Context) error
+}
+
+// clerk is what can be done for those who ask.
+type clerk struct {
+	*assembly
+	requests chan<- pipeline.Request
+	owing    *snapshots
+	status   func() any
+	told     deskObserver
+}
+
+// deskObserver is told what is asked through the brokers of sinks.
+type deskObserver interface {
+	Hears(sinkName string, err error)
+	Asked(sinkName, what string, err error)
+}
+
+// desk is where those are answered who ask through the broker of one sink. It is of one goroutine.
+type desk struct {
+	clerk
+	sink string
+	book signal.Book
+}
+
+// newDesk reads what the sink's desk remembers.
+func newDesk(c clerk, sinkName string) (*desk, error) {
+	d := &desk{clerk: c, sink: sinkName}
+	return d, d.reread()
+}
+
+func (d *desk) reread() error {
+	saved, err := d.store.Heard(d.sink)
+	if err == nil {
+		d.book, err = signal.ParseBook(saved)
+	}
+	return err
+}
+
+// once does what has the id, unless that was done before. What is done saves with it that it is (I5).
+func (d *desk) once(id string, do func(heard map[string][]byte) error) error {
+	switch {
+	case len(id) > signal.MaxID:
+		return &control.RefusedError{Text: fmt.Sprintf("an id of %d bytes: want %d at most", len(id), signal.MaxID)}
+	case d.book.Has(id):
+		return &control.RepeatedError{ID: id}
+	}
+	next := d.book.With(id)
+	err := do(map[string][]byte{d.sink: next.Encode()})
+	if err == nil {
+		d.book = next
+		return nil
+	}
+	return errors.Join(err, d.reread()) // it may be saved all the same
+}
+
+// snapshot owes what is asked for.
+func (d *desk) snapshot(ctx context.Context, id string, asked control.SnapshotRequest) (answer *control.Snapshot, err error) {
+	owed, err := d.store.PendingSnapshots()
+	if err != nil {
+		return nil, err
+	}
+	if len(owed) >= mostOwed {
+		return nil, &control.RefusedError{Text: fmt.Sprintf("%d snapshots are owed already: ask again when some are delivered", len(owed))}
+	}
+	err = d.once(id, func(heard map[string][]byte) (err error) {
+		answer, err = d.snapshotWith(ctx, asked, d.requests, heard)
+		return err
+	})
+	return answer, err
+}
+
+// steer stops, pauses or resumes snapshots.
+func (d *desk) steer(ctx context.Context, id string, asked control.SteerRequest) error {
+	return d.once(id, func(heard map[string][]byte) error { return d.owing.steerWith(ctx, asked, heard) })
+}
+
+// hear has others ask through the brokers of the sinks that let them, until the returned function is called, which
+// waits.
+func (c clerk) hear(ctx context.Context) (stop func(), err error) {
+	var hearers []hearer
+	hearing := map[string]bool{}
+	for i := range c.cfg.Sinks {
+		s := &c.cfg.Sinks[i]
+		to, err := c.cluster.destination(s)
+		if err != nil {
+			return nil, err
+		}
+		if to.hearer == nil {
+			continue
+		}
+		d, err := newDesk(c, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		hearing[s.Name] = true
+		hearers = append(hearers, to.hearer(d))
+	}
+	if err := c.forgetHeard(hearing); err != nil {
+		return nil, err
+	}
+	return runAll(ctx, hearers), nil
+}
+
+// forgetHeard forgets what was heard through the brokers of other sinks. Were it kept, all that is asked until they are
+// heard again would be followed then, however old.
+func (c clerk) forgetHeard(but map[string]bool) error {
+	saved, err := c.store.Hearing()
+	if err != nil {
+		return err
+	}
+	forgotten := map[string][]byte{}
+	for _, name := range saved {
+		if !but[name] {
+			forgotten[name] = nil
+		}
+	}
+	return c.store.Commit(checkpoint.Batch{Heard: forgotten})
+}
+
+// runAll runs the hearers until the returned function is called, which waits.
+func runAll(ctx context.Context, hearers []hearer) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	for _, h := range hearers {
+		go func() {
+			h.Run(ctx)
+			done <- struct{}{}
+		}()
+	}
+	return func() {
+		cancel()
+		for range hearers {
+			<-done
+		}
+	}
+}
+
+// checkHearer looks whether others can ask through the sink's broker, where they may.
+func checkHearer(ctx context.Context, s *config.Sink, c *cluster, r *report) {
+	to, err := c.destination(s)
+	if err != nil || to.hearer == nil {
+		return // what is wrong is told
+	}
+	if err := to.hearer(&desk{sink: s.Name}).Check(ctx); err != nil {
+		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
+	}
+}

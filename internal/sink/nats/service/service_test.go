@@ -1,0 +1,239 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"go.uber.org/goleak"
+
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const limit = time.Minute // for what does not end by itself if it fails
+
+// startServer starts a server that dies with the test. port -1 is any.
+func startServer(t *testing.T, port int, users ...*server.User) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, Users: users})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { stop(s) })
+	if !s.ReadyForConnections(limit) {
+		t.Fatal("server is not ready")
+	}
+	return s
+}
+
+func stop(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+// optionsOf answers with what was asked, and refuses "no".
+func optionsOf(url string) Options {
+	return Options{
+		Connection: &conn.Options{URL: url, Servers: url, Name: "test", Replies: 1, Timing: conn.Timing{
+			Reply: 10 * time.Second, Outage: time.Second, Dial: 10 * time.Second, Flush: 10 * time.Second, Ping: 10 * time.Second,
+		}},
+		Subject: "kubecdc.test", Version: "v1.2.3", Metadata: map[string]string{"cluster": "test"},
+		Endpoints: map[string]Answer{"echo": func(_ context.Context, question []byte) ([]byte, error) {
+			switch string(question) {
+			case "no":
+				return nil, &Refusal{400, "no:\r\nthis is\n" + strings.Repeat("long", 1000)}
+			case "huge":
+				return make([]byte, 2<<20), nil
+			case "broken":
+				return nil, errors.New("broken")
+			}
+			return question, nil
+		}},
+	}
+}
+
+// running is a service that runs until the test is over.
+type running struct {
+	t        *testing.T
+	serving  chan struct{}
+	failures chan error
+}
+
+func run(t *testing.T, options Options) *running {
+	t.Helper()
+	r := &running{t: t, serving: make(chan struct{}, 100), failures: make(chan error, 100)}
+	options.Serving, options.Failed = func() { r.serving <- struct{}{} }, func(err error) { r.failures <- err }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); New(options).Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return r
+}
+
+func (r *running) await() {
+	r.t.Helper()
+	select {
+	case <-r.serving:
+	case <-time.After(limit):
+		r.t.Fatalf("it does not serve; %d failures", len(r.failures))
+	}
+}
+
+func connect(t *testing.T, url string) *natsgo.Conn {
+	t.Helper()
+	nc, err := natsgo.Connect(url, natsgo.Timeout(limit), natsgo.MaxReconnects(-1), natsgo.ReconnectWait(10*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func ask(t *testing.T, nc *natsgo.Conn, question string) *natsgo.Msg {
+	t.Helper()
+	answer, err := nc.Request("kubecdc.test.echo", []byte(question), limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func TestQuestionsAreAnsweredAndRefusedInWords(t *testing.T) {
+	s := startServer(t, -1)
+	run(t, optionsOf(s.ClientURL())).await()
+	nc := connect(t, s.ClientURL())
+	if got := string(ask(t, nc, "hello").Data); got != "hello" {
+		t.Errorf("the answer is %q", got)
+	}
+	for question, want := range map[string]struct{ code, text string }{
+		"no":                               {"400", "no:  this is longlong"},
+		"broken":                           {"500", "broken"},
+		"huge":                             {"507", "an answer of 2097152 bytes, and the server takes 1048576: raise its max_payload"},
+		strings.Repeat("x", MaxQuestion+1): {"413", "a question of 65537 bytes: want 65536 at most"},
+	} {
+		answer := ask(t, nc, question)
+		code, text := answer.Header.Get(micro.ErrorCodeHeader), answer.Header.Get(micro.ErrorHeader)
+		if code != want.code || !strings.HasPrefix(text, want.text) || len(text) > maxDescription || !strings.HasPrefix(string(answer.Data), `{"error":"`) {
+			t.Errorf("%.10s: %s %q %.100s", question, code, text, answer.Data)
+		}
+	}
+}
+
+// TestOthersFindTheService as they find every micro service.
+func TestOthersFindTheService(t *testing.T) {
+	s := startServer(t, -1)
+	run(t, optionsOf(s.ClientURL())).await()
+	answer, err := connect(t, s.ClientURL()).Request("$SRV.INFO.kubecdc", nil, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"version":"1.2.3"`, `"cluster":"test"`, `"subject":"kubecdc.test.echo"`} {
+		if !strings.Contains(string(answer.Data), want) {
+			t.Errorf("it lacks %s: %s", want, answer.Data)
+		}
+	}
+	for version, want := range map[string]string{"v0.9.0-3-gabc": "0.9.0-3-gabc", "dev": "0.0.0", "": "0.0.0", "1.2": "0.0.0"} {
+		if got := semantic(version); got != want {
+			t.Errorf("version %q is %q, want %q", version, got, want)
+		}
+	}
+}
+
+// TestItServesAgainBehindAnOutage, which it has told of.
+func TestItServesAgainBehindAnOutage(t *testing.T) {
+	s := startServer(t, -1)
+	url := s.ClientURL()
+	port := s.Addr().String()[strings.LastIndexByte(s.Addr().String(), ':')+1:]
+	r := run(t, optionsOf(url))
+	r.await()
+	stop(s)
+	if err := <-r.failures; !strings.Contains(err.Error(), "connection is lost") {
+		t.Errorf("told of %v", err)
+	}
+	startServer(t, number(t, port))
+	r.await()
+	if got := string(ask(t, connect(t, url), "again").Data); got != "again" {
+		t.Errorf("the answer is %q", got)
+	}
+}
+
+func number(t *testing.T, text string) (n int) {
+	t.Helper()
+	for _, digit := range text {
+		n = 10*n + int(digit-'0')
+	}
+	return n
+}
+
+// TestWhatIsNotPermittedIsToldInWords, while it is tried and when it is checked.
+func TestWhatIsNotPermittedIsToldInWords(t *testing.T) {
+	s := startServer(t, -1, &server.User{Username: "u", Password: "p", Permissions: &server.Permissions{
+		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "$SRV.>"}},
+	}})
+	url := strings.Replace(s.ClientURL(), "://", "://u:p@", 1)
+	const want = `serve kubecdc.test.>: subscription to "kubecdc.test.echo": not permitted by the server: allow it to the sink's user`
+	if err := <-run(t, optionsOf(url)).failures; !strings.Contains(strings.ReplaceAll(err.Error(), ` using queue "q"`, ""), want) {
+		t.Errorf("told of %v", err)
+	}
+	if err := New(optionsOf(url)).Check(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("checked: %v", err)
+	}
+	allowed := startServer(t, -1)
+	if err := New(optionsOf(allowed.ClientURL())).Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestI6FewQuestionsWait, whatever comes while one is answered; and a stop does not wait for those that do.
+func TestI6FewQuestionsWait(t *testing.T) {
+	s := startServer(t, -1)
+	options := optionsOf(s.ClientURL())
+	var taken atomic.Int64
+	begun, end := make(chan struct{}), make(chan struct{})
+	options.Endpoints["echo"] = func(context.Context, []byte) ([]byte, error) {
+		if taken.Add(1) == 1 {
+			close(begun)
+			<-end
+		}
+		return nil, nil
+	}
+	run(t, options).await()
+	nc := connect(t, s.ClientURL())
+	const many = 5000
+	for range many {
+		if err := nc.PublishRequest("kubecdc.test.echo", nc.NewInbox(), make([]byte, 1024)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-begun
+	if err := nc.FlushTimeout(limit); err != nil {
+		t.Fatal(err)
+	}
+	// The server hands on in order, so what is behind the flood shows that the flood has come.
+	if _, err := nc.Request("$SRV.PING.kubecdc", nil, limit); err != nil {
+		t.Fatal(err)
+	}
+	close(end)
+	for { // there is room again, some time
+		if _, err := nc.Request("kubecdc.test.echo", nil, 100*time.Millisecond); err == nil {
+			break
+		} else if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := taken.Load(); n > waiting+20 {
+		t.Errorf("%d of %d questions have waited", n, many)
+	}
+}

@@ -1,0 +1,46 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+)
+
+// natsVariable is how the command line of NATS is told of the server.
+const natsVariable = "NATS_URL"
+
+// tools is a directory with the command nats, of which the pages use "nats req SUBJECT BODY": this test's own program
+// asks instead.
+func (w *world) tools() string {
+	w.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	dir := w.path("tools")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("tools/nats", fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", self))
+	if err := os.Chmod(w.path("tools/nats"), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	return dir
+}
+
+// ask prints the answer as the command does, with its errors, and returns the exit code.
+func ask(url, subject, body string) int {
+	nc, err := nats.Connect(url, nats.Timeout(limit))
+	if err == nil {
+		defer nc.Close()
+		var answer *nats.Msg
+		if answer, err = nc.Request(subject, []byte(body), limit); err == nil {
+			fmt.Printf("%s: %s\n%s\n", micro.ErrorHeader, answer.Header.Get(micro.ErrorHeader), answer.Data)
+			return 0
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
