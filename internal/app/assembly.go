@@ -30,15 +30,22 @@ func (o *RunOptions) draws() bool {
 	return console.IsTerminal(o.ErrOut) && os.Getenv("TERM") != "dumb" && !toStdout
 }
 
-// assembly is everything that a run is made of.
-type assembly struct {
+// process is what outlives the single runs of an exporter.
+type process struct {
 	cfg      *config.Config
 	options  RunOptions
+	logger   *slog.Logger
+	progress *console.Progress
+	token    control.Token // that an operator's questions have to show
+	door     *door
+}
+
+// assembly is everything that a run is made of.
+type assembly struct {
+	*process
 	cluster  *cluster
 	catalog  *source.Catalog // what the server served when it was asked last
 	store    *checkpoint.Store
 	stateLog *stateLog // nil is none
-	logger   *slog.Logger
-	progress *console.Progress
-	token    control.Token // that an operator's questions have to show
+	term     *term     // nil is an exporter alone
 }

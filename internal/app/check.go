@@ -22,7 +22,7 @@ func Check(ctx context.Context, to Access, cfg *config.Config, out *console.Find
 	r.ok("configuration")
 	c, err := findCluster(to, cfg)
 	if err == nil {
-		checkCluster(ctx, c, cfg, &r)
+		checkCluster(ctx, to, c, cfg, &r)
 	} else {
 		r.problem(err)
 		c = &cluster{name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
@@ -40,7 +40,7 @@ func Check(ctx context.Context, to Access, cfg *config.Config, out *console.Find
 	return errors.Join(r.err(), out.End())
 }
 
-func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report) {
+func checkCluster(ctx context.Context, to Access, c *cluster, cfg *config.Config, r *report) {
 	if err := c.identify(ctx); err != nil {
 		r.problem(err)
 		return
@@ -62,6 +62,7 @@ func checkCluster(ctx context.Context, c *cluster, cfg *config.Config, r *report
 		checkStream(ctx, access, &s, r)
 	}
 	checkPaths(ctx, access, c, cfg, r)
+	checkLease(ctx, access, &checkedLease{to, cfg, c.name}, r)
 	noteLeftOut(c.Chosen.Load(), cfg, r)
 }
 

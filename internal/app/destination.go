@@ -19,6 +19,7 @@ type destination struct {
 	shared     bool               // other clusters may write there, so only the records of this one count
 	places     []place            // what it alone writes to
 	address    string             // for people, without a login
+	what       string             // the same, wherever its servers are
 	inUse      func(error) bool   // says whether an error is that another process has it open; nil is never
 	build      func(outlet) (sink.Sink, error)
 	read       func(sink.Start) (sink.Reader, error) // its log

@@ -23,7 +23,8 @@ func fileDestination(s *config.Sink, _ *cluster) (*destination, error) {
 		read: func(start sink.Start) (sink.Reader, error) { return file.NewReader(s.File.Path, start) },
 	}
 	d.address = fileAddress(s.File.Path)
-	d.places = []place{{what: "file " + d.address, key: "file.path"}}
+	d.what = "file " + d.address
+	d.places = []place{{what: d.what, key: "file.path"}}
 	return d, nil
 }
 

@@ -77,7 +77,7 @@ func natsDestination(s *config.Sink, c *cluster) (*destination, error) {
 	}
 	return &destination{
 		transport: encode.NATS, routes: routes, headers: headers, shared: s.NATS.Shared, places: []place{at},
-		address: strings.Join(at.servers, ",") + " " + at.what, hearer: hearer,
+		address: strings.Join(at.servers, ",") + " " + at.what, hearer: hearer, what: at.what,
 		build: func(to outlet) (sink.Sink, error) {
 			options := options
 			options.Retry, options.Notice = retried(to.told, s.Name), func(text string) { to.told.Noticed(s.Name, text) }

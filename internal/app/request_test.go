@@ -29,9 +29,11 @@ func twoSinks() *assembly {
 		{Stream: change.Stream{Resource: deployments, Namespace: "shop"}, Names: []string{"deployments"}},
 	}})
 	return &assembly{
-		cfg:     &config.Config{Sinks: []config.Sink{{Name: "all"}, {Name: "some", Resources: []string{"po"}}}},
+		process: &process{
+			cfg:    &config.Config{Sinks: []config.Sink{{Name: "all"}, {Name: "some", Resources: []string{"po"}}}},
+			logger: slog.New(slog.DiscardHandler),
+		},
 		cluster: c,
-		logger:  slog.New(slog.DiscardHandler),
 	}
 }
 

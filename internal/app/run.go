@@ -18,19 +18,28 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// Run runs the whole line until ctx ends. Where a sink's log was read too early, since an earlier exporter's last words
-// came behind that, the line stops and begins anew: as after a crash, but the process stays.
-func Run(ctx context.Context, o RunOptions) error {
+// Run runs the whole line until ctx ends, or for as long as this exporter leads.
+func Run(ctx context.Context, o RunOptions) (err error) {
 	limitMemory(o.Config)
-	shown := console.NewProgress(o.ErrOut, o.draws())
-	logger := newLogger(shown, o.Config.Log)
-	shown.Logger = logger
+	p := &process{cfg: o.Config, options: o, progress: console.NewProgress(o.ErrOut, o.draws()), token: control.NewToken(), door: &door{address: o.Config.Listen}}
+	p.logger = newLogger(p.progress, o.Config.Log)
+	p.progress.Logger = p.logger
+	defer func() { err = errors.Join(err, p.door.close()) }()
+	if o.Config.HA != nil {
+		return p.share(ctx)
+	}
+	return p.alone(ctx)
+}
+
+// alone runs the line again and again. Where a sink's log was read too early, since an earlier exporter's last words
+// came behind that, the line stops and begins anew: as after a crash, but the process stays.
+func (p *process) alone(ctx context.Context) error {
 	for wait := delivery.RetryForever(); ; {
-		err := runOnce(ctx, o, shown)
+		err := p.runOnce(ctx, nil)
 		if !delivery.IsLate(err) || ctx.Err() != nil {
 			return err
 		}
-		logger.Warn("a sink's log was read too early; everything begins anew where it is saved", "error", err)
+		p.logger.Warn(readTooEarly, "error", err)
 		select {
 		case <-time.After(wait.NextBackOff()):
 		case <-ctx.Done():
@@ -39,25 +48,30 @@ func Run(ctx context.Context, o RunOptions) error {
 	}
 }
 
+const readTooEarly = "a sink's log was read too early; everything begins anew where it is saved"
+
 // runOnce runs the whole line once, from the state to the state.
-func runOnce(ctx context.Context, o RunOptions, shown *console.Progress) (err error) {
-	cfg, logger := o.Config, shown.Logger
-	c, err := findCluster(o.Access, cfg)
+func (p *process) runOnce(ctx context.Context, of *term) (err error) {
+	c, err := findCluster(p.options.Access, p.cfg)
 	if err != nil {
 		return err
 	}
 	if err := c.identify(ctx); err != nil {
 		return ignoreStop(ctx, err)
 	}
-	catalog, err := c.Resolve(ctx, c.rest, cfg.Resources)
-	if err != nil && !selection.WasServed(ctx, cfg, err) {
+	catalog, err := c.Resolve(ctx, c.rest, p.cfg.Resources)
+	if err != nil && !selection.WasServed(ctx, p.cfg, err) {
 		return ignoreStop(ctx, err)
 	}
-	stateLog, err := newStateLog(ctx, cfg, c, logger)
+	stateLog, err := newStateLog(p.cfg, c, p.logger)
+	if err == nil {
+		err = stateLog.begin(ctx, of)
+	}
+	defer func() { err = errors.Join(err, stateLog.giveUp(ctx)) }()
 	if err != nil {
 		return ignoreStop(ctx, err)
 	}
-	store, err := openState(ctx, cfg.State.Dir, checkpoint.Options{Logger: logger, Journal: stateLog.journal()})
+	store, err := openState(ctx, p.cfg.State.Dir, checkpoint.Options{Logger: p.logger, Journal: stateLog.journal()})
 	if err != nil {
 		return err
 	}
@@ -65,13 +79,13 @@ func runOnce(ctx context.Context, o RunOptions, shown *console.Progress) (err er
 	if err := stateLog.attach(store); err != nil {
 		return err
 	}
-	if err := claim(store, cfg.State.Dir, c, logger); err != nil {
+	if err := claim(store, p.cfg.State.Dir, c, p.logger); err != nil {
 		return err
 	}
 	if err := errors.Join(c.recall(store), c.embody(store)); err != nil {
 		return err
 	}
-	return (&assembly{cfg, o, c, catalog, store, stateLog, logger, shown, control.NewToken()}).run(ctx)
+	return (&assembly{p, c, catalog, store, stateLog, of}).run(ctx)
 }
 
 // openState opens the state, or makes it.
@@ -150,7 +164,8 @@ func (a *assembly) run(ctx context.Context) error {
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
-		Requests: requests, Orders: owing.orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Follow: owing.follow(f.RunWith(t)), Observer: pipelineObserver(t, f.Nudge),
+		Requests: requests, Orders: owing.orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Lost: a.term.lost(),
+		Follow: owing.follow(f.RunWith(t)), Observer: a.term.observe(pipelineObserver(t, f.Nudge)),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -14,22 +13,26 @@ import (
 
 // handler serves what telemetry shows to everybody, and what an operator asks to this host.
 func (a *assembly) handler(telemetry http.Handler, functions control.Functions) http.Handler {
+	return a.withQuestions(telemetry, control.Handler(functions, a.token))
+}
+
+// withQuestions serves an operator's questions beside what everybody may see.
+func (p *process) withQuestions(others, questions http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", telemetry)
-	questions := control.Handler(functions, a.token)
+	mux.Handle("/", others)
 	for _, path := range control.Paths() {
 		mux.Handle(path, questions)
 	}
 	return mux
 }
 
-// serve answers on the configured address until the returned function is called, which waits for the server's goroutine
-// and for all answers. The state directory says where, for the commands.
-func (a *assembly) serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
-	address := a.cfg.Listen
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+// serve answers at the door until the returned function is called, which waits for the server's goroutine and for all
+// answers. The state directory says where, for the commands.
+func (p *process) serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
+	first := p.door.listener == nil
+	listener, err := p.door.open(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", address, Cause(err))
+		return nil, err
 	}
 	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx)) // also while the queues are emptied
 	open := &gate{handler: handler}
@@ -38,11 +41,13 @@ func (a *assembly) serve(ctx context.Context, handler http.Handler) (stop func()
 	go func() {
 		defer close(done)
 		if err := server.Serve(newPlaces(listener)); !errors.Is(err, http.ErrServerClosed) {
-			a.logger.Error("status server ended", "address", address, "error", err)
+			p.logger.Error("status server ended", "address", p.door.address, "error", err)
 		}
 	}()
-	a.logger.Info("serving metrics and status", "address", listener.Addr().String())
-	withdraw := a.announce(listener.Addr())
+	if first {
+		p.logger.Info("serving metrics and status", "address", listener.Addr().String())
+	}
+	withdraw := p.announce(listener.Addr())
 	return func() {
 		withdraw()
 		stopAnswering()
@@ -68,13 +73,13 @@ const (
 
 // announce writes the address into the state directory, with what its questions have to show, and returns what removes
 // it. Without it the exporter works, and the commands cannot ask it.
-func (a *assembly) announce(address net.Addr) (withdraw func()) {
+func (p *process) announce(address net.Addr) (withdraw func()) {
 	warn := func(err error) {
 		if err != nil {
-			a.logger.Warn("commands cannot reach this exporter", "error", err)
+			p.logger.Warn("commands cannot reach this exporter", "error", err)
 		}
 	}
-	remove, err := control.Announce(a.cfg.State.Dir, address, a.token)
+	remove, err := control.Announce(p.cfg.State.Dir, address, p.token)
 	if err != nil {
 		warn(err)
 		return func() {}

@@ -24,6 +24,11 @@ import (
 
 // stateLog is the log of the state of one run.
 type stateLog struct {
+	cfg     *config.Config
+	cluster *cluster
+	as      statelog.Claimant
+	cut     func(error)       // ends the term, which is lost
+	claimed *statelog.Claimed // until it is written; nil is that it becomes ours later
 	queue   *statelog.Queue
 	place   statelog.Place
 	logger  *slog.Logger
@@ -69,57 +74,67 @@ func stateLogName(template, cluster string) string {
 	}, cluster))
 }
 
-// newStateLog is the log of the state of a run, nil where none is configured. A directory without a state is filled
-// from it first.
-func newStateLog(ctx context.Context, cfg *config.Config, c *cluster, logger *slog.Logger) (*stateLog, error) {
+// newStateLog is the log of the state of a run, nil where none is configured. Nothing has read it yet.
+func newStateLog(cfg *config.Config, c *cluster, logger *slog.Logger) (*stateLog, error) {
 	if cfg.State.Log == nil {
 		return nil, nil
 	}
-	l := &stateLog{logger: logger, letters: lettersOf(cfg)}
+	l := &stateLog{cfg: cfg, cluster: c, queue: statelog.NewQueue(), logger: logger, letters: lettersOf(cfg), cut: func(error) {}}
 	var err error
-	if l.place, err = stateLogAt(cfg, c, l.retried); err != nil {
-		return nil, err
-	}
-	empty, err := checkpoint.IsEmpty(ctx, cfg.State.Dir, checkpoint.Options{Logger: logger})
-	if err != nil {
-		return nil, err
-	}
-	if empty {
-		if err := l.restore(ctx, cfg, c); err != nil {
-			return nil, err
-		}
-	}
-	l.queue = statelog.NewQueue()
-	return l, nil
+	l.place, err = stateLogAt(cfg, c, l.retried)
+	return l, err
 }
 
-// restore fills the empty directory from the log. It waits as long as the broker does not answer: to begin without the
-// log would be a gap.
-func (l *stateLog) restore(ctx context.Context, cfg *config.Config, c *cluster) error {
-	l.logger.Info("there is no state; reading its log", "dir", cfg.State.Dir, "log", l.place.Name)
-	began := time.Now()
-	found, err := l.claim(ctx, statelog.Identity{Cluster: c.name, UID: c.uid})
+// begin makes the directory the state that a run of an exporter begins with. Of one that is alone, a directory without
+// a state is filled from the log.
+func (l *stateLog) begin(ctx context.Context, of *term) error {
+	if l == nil {
+		return nil
+	}
+	if of != nil {
+		return l.takeOver(ctx, of)
+	}
+	empty, err := checkpoint.IsEmpty(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
+	if err != nil || !empty {
+		return err
+	}
+	l.logger.Info("there is no state; reading its log", "dir", l.cfg.State.Dir, "log", l.place.Name)
+	if err := l.claim(ctx); err != nil {
+		return fmt.Errorf("restore the state in %s: %w", l.cfg.State.Dir, err)
+	}
+	return l.restore(ctx)
+}
+
+// restore fills the empty directory from the log that this process has claimed.
+func (l *stateLog) restore(ctx context.Context) error {
+	began, dir := time.Now(), l.cfg.State.Dir
+	found, err := l.claimed.Found()
 	if errors.Is(err, statelog.ErrNothing) {
 		l.logger.Info("the log of the state is empty, too; beginning anew", "log", l.place.Name)
 		return nil
 	}
 	if err == nil {
-		err = fill(ctx, cfg.State.Dir, found, l.letters, l.logger)
+		err = fill(ctx, dir, found, l.letters, l.logger)
 	}
 	if err != nil {
-		return fmt.Errorf("restore the state in %s: %w", cfg.State.Dir, err)
+		return fmt.Errorf("restore the state in %s: %w", dir, err)
 	}
-	l.recovered()
-	l.logger.Info("state restored from its log", "dir", cfg.State.Dir, "log", l.place.Name, "saved", found.Saved.UTC(), "bytes", found.Bytes, "took", time.Since(began).Round(time.Millisecond))
+	l.logger.Info("state restored from its log", "dir", dir, "log", l.place.Name, "saved", found.Saved.UTC(), "bytes", found.Bytes, "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
-// claim becomes the writer of the log. What only time mends is tried again.
-func (l *stateLog) claim(ctx context.Context, of statelog.Identity) (*statelog.Found, error) {
+// claim becomes the writer of the log. It waits as long as the broker does not answer: to begin without the log would
+// be a gap. What only time mends is tried again.
+func (l *stateLog) claim(ctx context.Context) error {
 	for {
-		found, err := statelog.Claim(ctx, l.place, of)
-		if err == nil || ctx.Err() != nil || errors.Is(err, statelog.ErrNothing) || statelog.IsForGood(err) || isPermanent(err) {
-			return found, err
+		claimed, err := statelog.Claim(ctx, l.place, statelog.Identity{Cluster: l.cluster.name, UID: l.cluster.uid}, l.as)
+		if err == nil {
+			l.claimed = claimed
+			l.recovered()
+			return nil
+		}
+		if ctx.Err() != nil || statelog.IsForGood(err) || isPermanent(err) {
+			return err
 		}
 		l.fail(err)
 		select {
@@ -127,6 +142,14 @@ func (l *stateLog) claim(ctx context.Context, of statelog.Identity) (*statelog.F
 		case <-ctx.Done():
 		}
 	}
+}
+
+// giveUp lets go of a log that was claimed, and that nobody writes.
+func (l *stateLog) giveUp(ctx context.Context) error {
+	if l == nil || l.claimed == nil {
+		return nil
+	}
+	return l.claimed.Close(context.WithoutCancel(ctx))
 }
 
 // fill makes the directory a state, which the log has.
@@ -148,7 +171,7 @@ func (l *stateLog) attach(store *checkpoint.Store) (err error) {
 		return nil
 	}
 	l.log, err = statelog.New(statelog.Options{
-		Place: l.place, Store: store, Queue: l.queue, Files: l.letters.names, File: l.letters.read, Failed: l.fail, Written: l.recovered,
+		Place: l.place, As: l.as, Claimed: l.claimed, Store: store, Queue: l.queue, Files: l.letters.names, File: l.letters.read, Failed: l.fail, Written: l.recovered,
 	})
 	return err
 }
@@ -169,7 +192,7 @@ func (l *stateLog) run(ctx context.Context, of statelog.Identity) (stop func()) 
 	if l == nil {
 		return func() {}
 	}
-	l.log.Of = of
+	l.log.Of, l.claimed = of, nil
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go l.log.Run(running)
 	return func() {
@@ -197,6 +220,7 @@ func (l *stateLog) fail(err error) {
 		l.mu.Lock()
 		l.fenced = true
 		l.mu.Unlock()
+		l.cut(err)
 	}
 }
 

@@ -68,6 +68,7 @@ func logCases() map[string]func(*testing.T, *logRig) {
 		"I1 what is on disk alone does not move the log":          whatIsOnDiskAloneDoesNotMoveTheLog,
 		"I10 a newer exporter fences the log":                     aNewerExporterFencesTheLog,
 		"I10 a log that is not ours is refused and goes on":       aLogThatIsNotOursIsRefused,
+		"I11 the log counts where another one has led since":      theLogCountsWhereAnotherHasLed,
 		"a log that holds nothing begins anew, and a state stays": aLogThatHoldsNothingBeginsAnew,
 	}
 }
@@ -94,10 +95,21 @@ func (r *logRig) must(err error) {
 }
 
 // start opens the state as a run does.
-func (r *logRig) start() error {
+func (r *logRig) start() error { return r.startAs(nil) }
+
+// lead opens the state as a member does that leads.
+func (r *logRig) lead(member string) {
+	r.t.Helper()
+	r.must(r.startAs(&term{claimant: statelog.Claimant{Member: member}, duration: 10 * time.Second, end: func(error) {}}))
+}
+
+func (r *logRig) startAs(of *term) error {
 	ctx, logger := r.t.Context(), slog.New(slog.NewTextHandler(r.t.Output(), nil))
 	var err error
-	if r.log, err = newStateLog(ctx, r.cfg, r.cluster, logger); err != nil {
+	if r.log, err = newStateLog(r.cfg, r.cluster, logger); err != nil {
+		return err
+	}
+	if err := r.log.begin(ctx, of); err != nil {
 		return err
 	}
 	r.store, err = openState(ctx, r.cfg.State.Dir, checkpoint.Options{Logger: logger, Journal: r.log.journal()})
@@ -263,7 +275,7 @@ func aLogThatIsNotOursIsRefused(t *testing.T, r *logRig) {
 	} {
 		place, err := stateLogAt(r.cfg, r.cluster, func(string, error) {})
 		r.must(err)
-		if _, err := statelog.Claim(t.Context(), place, c.of); err == nil || !statelog.IsForGood(err) || !strings.Contains(err.Error(), c.want) {
+		if _, err := statelog.Claim(t.Context(), place, c.of, statelog.Claimant{}); err == nil || !statelog.IsForGood(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v\nwant %s", problem, err, c.want)
 		}
 	}
@@ -296,4 +308,44 @@ func aLogThatHoldsNothingBeginsAnew(t *testing.T, r *logRig) {
 	if from, err := RestoreState(t.Context(), Access{}, &cfg); err != nil || from.Messages == 0 {
 		t.Errorf("restore: %+v, %v", from, err)
 	}
+}
+
+// theLogCountsWhereAnotherHasLed: a leader that comes back goes on from its directory, which may be ahead of the log,
+// unless another one has led since.
+func theLogCountsWhereAnotherHasLed(t *testing.T, r *logRig) {
+	at := func(r *logRig, want string) {
+		t.Helper()
+		if have := r.saved().Streams["pods"].ResourceVersion; have != want {
+			t.Errorf("it goes on at %s, want %s", have, want)
+		}
+	}
+	r.lead("a")
+	r.commit(3)
+	r.awaitLogged()
+	r.end()
+	second := &logRig{t: t, cluster: &cluster{name: r.cluster.name, uid: r.cluster.uid}, version: 100}
+	cfg := *r.cfg
+	cfg.State.Dir = t.TempDir()
+	second.cfg = &cfg
+	second.lead("b")
+	at(second, "3")
+	second.commit(3)
+	second.awaitLogged()
+	r.lead("a")
+	at(r, "103")
+	r.version = 103
+	r.commit(2)
+	r.awaitLogged()
+	r.end()
+	store, err := checkpoint.Open(t.Context(), r.cfg.State.Dir, checkpoint.Options{}) // what the log never had
+	r.must(err)
+	_, err = store.TakeLogged()
+	r.must(err)
+	r.store = store
+	r.commit(1)
+	r.must(store.Close())
+	r.lead("a")
+	at(r, "106")
+	r.end()
+	second.end()
 }

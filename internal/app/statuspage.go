@@ -44,7 +44,7 @@ func withPage(shown *page.Page, others http.Handler) http.Handler {
 func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options, error) {
 	options := telemetry.Options{
 		Version: a.options.Access.Version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: deadLetters.count,
-		StateLog: a.stateLog.status(),
+		StateLog: a.stateLog.status(), Leadership: a.term.standing(),
 	}
 	var err error
 	if options.Positions, err = a.store.Positions(); err != nil {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/kubecdc/kubecdc/internal/disk"
 )
 
 // lockDir makes this process the directory's owner until the file is closed or the process ends, however it ends (I10).
@@ -29,6 +31,14 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("open state %s: lock %s: %w", dir, lockName, err), f.Close())
 	}
 	return f, nil
+}
+
+// Reserve makes the directory, if it is missing, and this process its owner until the closer is closed.
+func Reserve(dir string) (io.Closer, error) {
+	if err := disk.MakeDir(dir); err != nil {
+		return nil, prepareError(dir, err)
+	}
+	return lockDir(dir)
 }
 
 // Owner is the process that has the state in the directory open, false where there is none. It makes nothing, and

@@ -6,8 +6,6 @@ import (
 	"os"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/kubecdc/kubecdc/internal/disk"
 )
 
 // DefaultFloor is the free space, in bytes, below which nothing is saved any more.
@@ -75,10 +73,8 @@ func (o Options) withDefaults() Options {
 
 // claimDir makes the directory, where it may be made, and this process its owner (I10).
 func (o Options) claimDir(dir string) (io.Closer, error) {
-	if !o.ReadOnly {
-		if err := disk.MakeDir(dir); err != nil {
-			return nil, prepareError(dir, err)
-		}
+	if o.ReadOnly {
+		return lockDir(dir)
 	}
-	return lockDir(dir)
+	return Reserve(dir)
 }

@@ -2,6 +2,8 @@ package checkpoint
 
 import (
 	"bytes"
+	"context"
+	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -67,3 +69,18 @@ func (d *database) TakeLogged() ([]byte, error) {
 
 // SetLogged notes that the log of the state has all of it at the place.
 func (d *database) SetLogged(place []byte) error { return d.set(loggedKey(), place) }
+
+// LoggedAt is the place in the log of the state that a state directory had all of when it was closed, nil where the log
+// may lack something. It is false where the directory holds no state, or one that is being restored.
+func LoggedAt(ctx context.Context, dir string, opts Options) (place []byte, found bool, err error) {
+	opts.ReadOnly, opts.Journal = true, nil
+	store, err := Open(ctx, dir, opts)
+	if errors.Is(err, ErrNoState) || errors.Is(err, ErrRestoring) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	place, _, err = store.get(loggedKey())
+	return place, err == nil, errors.Join(err, store.Close())
+}

@@ -35,6 +35,7 @@ type Config struct {
 	Resources []Resource
 	Sinks     []Sink
 	State     State
+	HA        *HA    // nil is one exporter alone
 	Listen    string // address of metrics and health
 	Log       Log
 	RedactKey Secret // of the hashes of redacted values; "" is one of the state's own
@@ -78,6 +79,9 @@ func (c *Config) keys() []key {
 			"Where changes go. Each sink is one of `kafka`, `nats` and `file`, and has its own position."},
 		{"state", section(&c.State),
 			"Everything that a restart needs: positions, inventory, marks and spools."},
+		{"ha", optional(&c.HA),
+			"Several exporters with this configuration: one leads, and another takes over when it is gone: " +
+				"[High availability](high-availability.md). Needs `state.log`, and no sink in a file."},
 		// Only this host is served unless somebody says otherwise: the port also takes what changes state.
 		{"listen", textOr(&c.Listen, "127.0.0.1:8080"),
 			"Address of `/metrics`, `/healthz`, `/readyz`, `/statusz` and the status page. Say `:8080` to be read from other " +
@@ -139,6 +143,9 @@ func (c *Config) check() []Problem {
 	k.sinkNames(c.Sinks)
 	if c.State.Log != nil {
 		k.stateLog(c.State.Log, c.Sinks)
+	}
+	if c.HA != nil {
+		k.ha(c)
 	}
 	return k.found
 }

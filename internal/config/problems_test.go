@@ -27,11 +27,11 @@ func TestOneProblem(t *testing.T) {
 		{"endless alias", "cluster: &a [*a]\n", "cluster (line 1): want a string, have a list"},
 		{"endless merge", "state: &a {<<: *a}\n", "state (line 1): too many aliases; an anchor may stand for itself"},
 		{"a word that is merged", "state: {<<: a}\n", "state (line 1): << wants a mapping, or a list of mappings"},
-		{"a list", "- pods\n", "line 1: want a mapping with keys of cluster, discovery, listen, log, redactKey, resources, sinks, snapshot, state, have a list"},
-		{"a word", "pods", `line 1: want a mapping with keys of cluster, discovery, listen, log, redactKey, resources, sinks, snapshot, state, have "pods"`},
+		{"a list", "- pods\n", "line 1: want a mapping with keys of cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state, have a list"},
+		{"a word", "pods", `line 1: want a mapping with keys of cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state, have "pods"`},
 
-		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: cluster, discovery, listen, log, redactKey, resources, sinks, snapshot, state"},
-		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: cluster, discovery, listen, log, redactKey, resources, sinks, snapshot, state"},
+		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state"},
+		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state"},
 		{"key of another kind of sink", "sinks:\n- name: a\n  pulsar: {brokers: [b]}\n", "sinks[0].pulsar (line 3): unknown key; allowed: " + keysOfSink},
 		{"case of a key", "sinks: [{File: {path: /f}}]", "sinks[0].File (line 1): unknown key; did you mean file? allowed: " + keysOfSink},
 		{"swapped letters", "state: {dri: /d}", "state.dri (line 1): unknown key; did you mean dir? allowed: dir, log"},
@@ -251,7 +251,7 @@ lisen: ':8080'
   sinks[1].queue.full (line 11): unknown value "drop"; allowed: block, spool, coalesce
   sinks[2].nats.stream (line 12): environment variable NONE is not set; set it, or write $${NONE} for the plain text
   sinks[2].nats.url (line 12): missing; want servers such as nats://host:4222
-  lisen (line 13): unknown key; did you mean listen? allowed: cluster, discovery, listen, log, redactKey, resources, sinks, snapshot, state`)
+  lisen (line 13): unknown key; did you mean listen? allowed: cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state`)
 }
 
 func TestTwoSinksWithoutName(t *testing.T) {

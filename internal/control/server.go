@@ -31,6 +31,18 @@ func Handler(f Functions, token Token) http.Handler {
 	mux.HandleFunc("GET /inventory", f.serveInventory)
 	mux.HandleFunc("GET /checkpoint", f.serveCheckpoint)
 	mux.HandleFunc("POST /deadletter/replay", f.serveReplay)
+	return guarded(mux, token)
+}
+
+// Elsewhere serves the same paths of an exporter that does not stream: each answer says where to ask.
+func Elsewhere(where func() string, token Token) http.Handler {
+	return guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, http.StatusServiceUnavailable, where())
+	}), token)
+}
+
+// guarded answers to this host, and to who shows the token.
+func guarded(handler http.Handler, token Token) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := refusal(r); why != "" {
 			fail(w, http.StatusForbidden, why)
@@ -40,7 +52,7 @@ func Handler(f Functions, token Token) http.Handler {
 			fail(w, http.StatusForbidden, withoutToken)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 	})
 }
 

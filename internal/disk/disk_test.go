@@ -74,3 +74,23 @@ func TestIsFull(t *testing.T) {
 		}
 	}
 }
+
+func TestAnIDStaysAndIsTheDirectorysOwn(t *testing.T) {
+	one, other := filepath.Join(t.TempDir(), "a"), t.TempDir()
+	first, err := ID(one, "member")
+	if err != nil || len(first) != 2*idSize {
+		t.Fatalf("got %q, %v", first, err)
+	}
+	if again, err := ID(one, "member"); err != nil || again != first {
+		t.Errorf("it was %s, and is %s, %v", first, again, err)
+	}
+	if another, err := ID(other, "member"); err != nil || another == first {
+		t.Errorf("two directories have %s, %v", another, err)
+	}
+	if err := os.WriteFile(filepath.Join(one, "member"), []byte("cut"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if mended, err := ID(one, "member"); err != nil || len(mended) != 2*idSize {
+		t.Errorf("a damaged one stays: %q, %v", mended, err)
+	}
+}

@@ -20,6 +20,9 @@ type Config struct {
 	Images     *line.Images      // of the Store; nil where no source keeps objects
 	// StopTimeout is how long a stop may take to deliver what is in the queues.
 	StopTimeout time.Duration
+	// Lost, where set, ends when there is no use in delivering what is in the queues: another exporter does it. A stop
+	// waits for nothing then.
+	Lost context.Context
 	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
 	OpenGrace time.Duration
 	// MarkLag is how many records a sink's mark may lag before it carries the ids of those that keep it back; 0 is

@@ -25,13 +25,20 @@ func (b book) status() definition {
 				"lastErrorTime": moment(),
 			}, "held", "fenced", "lastError", "lastErrorTime"),
 		}, "lastError", "lastErrorTime", "log"),
+		"ha": b.fields("who leads, where several exporters share a task", definition{
+			"leads":     described(definition{"type": "boolean"}, "this exporter does"),
+			"leader":    described(name(), "the host of the one that does; missing while nobody does, or it is not known"),
+			"lease":     described(name(), "namespace/name"),
+			"takeovers": described(count(), "how often this exporter has begun to lead since it started"),
+			"lastError": described(name(), "missing while the API server answers for the Lease"),
+		}, "leader", "lastError"),
 		"discovery": b.fields("what the API server serves", definition{
 			"lastRead":      moment(),
 			"lastError":     described(name(), "of the newest attempt, or of incomplete discovery"),
 			"lastErrorTime": described(moment(), "when it was first seen"),
 			"leftOut":       described(mapOf(name()), "resources and configured names that are not streamed, and why"),
 		}, "lastRead", "lastError", "lastErrorTime", "leftOut"),
-	}, "problems")
+	}, "problems", "ha")
 }
 
 func (b book) stream() definition {

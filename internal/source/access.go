@@ -71,6 +71,23 @@ func (a *Access) Check(ctx context.Context, stream change.Stream, selection Sele
 	return fmt.Errorf("list %s: %w", stream, ExplainServerError(a.host, err))
 }
 
+// Leases says which of the verbs that an election needs are not allowed on the Leases of a namespace.
+func (a *Access) Leases(ctx context.Context, namespace string) (missing []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	leases := change.Stream{Resource: change.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases"}, Namespace: namespace}
+	for _, verb := range []string{"get", "create", "update"} {
+		allowed, err := a.allowed(ctx, verb, &leases)
+		if err != nil {
+			return nil, ExplainServerError(a.host, err)
+		}
+		if !allowed {
+			missing = append(missing, verb)
+		}
+	}
+	return missing, nil
+}
+
 // list asks for one object and looks at the answer's status only.
 func (a *Access) list(ctx context.Context, stream *change.Stream, selection Selection) error {
 	body, err := a.stream.request(stream, selection).Param("limit", "1").Stream(ctx)

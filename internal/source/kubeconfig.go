@@ -49,6 +49,17 @@ func LoadKubeconfig(file, contextName string) (*rest.Config, string, error) {
 	return config, cmp.Or(name, inClusterName), nil
 }
 
+// Namespace is that of the pod, or of the kubeconfig's context, by the same rules.
+func Namespace(file, contextName string) (string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = file
+	name, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: contextName}).Namespace()
+	if err != nil {
+		return "", kubeconfigError(file, err)
+	}
+	return name, nil
+}
+
 // kubeconfigError says what is wrong with the kubeconfig, without the path that os puts around its cause.
 func kubeconfigError(file string, err error) error {
 	what := "load the kubeconfig"

@@ -17,8 +17,11 @@ import (
 type Options struct {
 	Place Place
 	Of    Identity
-	Store Store
-	Queue *Queue
+	As    Claimant
+	// Claimed is the log where this process is its writer already; nil is that it becomes so with Run.
+	Claimed *Claimed
+	Store   Store
+	Queue   *Queue
 	// Files are the names of those that belong to the state beside the store, and File reads one; nil is that it is
 	// gone.
 	Files func() iter.Seq2[string, error]
@@ -56,7 +59,11 @@ func New(o Options) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read where the log of the state stands: %w", err)
 	}
-	return &Log{Options: o, self: newChain(), logged: logged, finish: make(chan struct{}), ended: make(chan struct{})}, nil
+	l := &Log{Options: o, self: newChain(), logged: logged, finish: make(chan struct{}), ended: make(chan struct{})}
+	if o.Claimed != nil {
+		l.self, l.claimed = o.Claimed.by, true
+	}
+	return l, nil
 }
 
 // How long a log that failed is left alone: what only a person can mend, longer.
@@ -128,9 +135,14 @@ func (l *Log) live(ctx context.Context) error {
 
 // begin opens the log.
 func (l *Log) begin(ctx context.Context) (*session, error) {
-	seen, err := open(ctx, &l.Place, &claim{l.Of, l.self, l.claimed})
-	if err != nil {
-		return nil, err
+	var seen *Survey
+	if l.Claimed != nil {
+		seen, l.Claimed = l.Claimed.seen, nil
+	} else {
+		var err error
+		if seen, err = open(ctx, &l.Place, &claim{l.Of, l.As, l.self, l.claimed}); err != nil {
+			return nil, err
+		}
 	}
 	l.claimed = true
 	s := &session{Log: l, writer: newWriter(l.Of, newChain(), seen)}
@@ -151,13 +163,14 @@ func newChain() (c chain) {
 // claim is who wants to write.
 type claim struct {
 	of    Identity
+	as    Claimant
 	by    chain
 	again bool // he has written before: if somebody else did so since, he is fenced
 }
 
-// judge refuses a log that is not his to write.
+// judge refuses a log that is not his to write. One without a claim was lost, and made again.
 func (c *claim) judge(seen *survey) error {
-	if err := seen.belongs(c.of); err != nil || !c.again || seen.claimer == c.by {
+	if err := seen.belongs(c.of); err != nil || !c.again || seen.claimer == c.by || seen.claimer == (chain{}) {
 		return err
 	}
 	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("%s: another exporter writes it now: stop one of them, or give each a log of its own with state.log", seen.place.Name)}
@@ -169,19 +182,29 @@ func open(ctx context.Context, place *Place, who *claim) (*Survey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the log of the state, %s: %w", place.Name, err)
 	}
+	if err := errors.Join(take(ctx, seen, who), seen.Close()); err != nil {
+		return nil, err
+	}
+	return &seen.Survey, nil
+}
+
+// take makes this process the writer of a log that was looked at, and reads what came in the meantime. In Kafka nothing
+// comes behind Open; in JetStream the claim is refused where something did.
+func take(ctx context.Context, seen *survey, who *claim) error {
+	place := seen.place
 	if err := who.judge(seen); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the log of the state: %w", err), seen.Close())
+		return fmt.Errorf("open the log of the state: %w", err)
 	}
-	err = place.Sink.Open(ctx, sink.Opening{})
-	if err == nil {
-		said := part{of: who.of, chain: who.by, flags: claims, parts: 1, saved: time.Now()}
-		_, err = place.Sink.Write(ctx, []sink.Message{place.message(&said)})
-	}
+	err := place.Sink.Open(ctx, sink.Opening{})
 	if err == nil {
 		err = seen.more(ctx)
 	}
-	if err := errors.Join(err, seen.Close()); err != nil {
-		return nil, fmt.Errorf("open the log of the state, %s: %w", place.Name, err)
+	if err == nil {
+		said := part{of: who.of, chain: who.by, flags: claims, parts: 1, saved: time.Now(), contents: who.as.contents()}
+		_, err = place.Sink.Write(ctx, []sink.Message{place.message(&said)})
 	}
-	return &seen.Survey, nil
+	if err != nil {
+		return fmt.Errorf("open the log of the state, %s: %w", place.Name, err)
+	}
+	return nil
 }

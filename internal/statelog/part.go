@@ -52,7 +52,7 @@ func (p *part) encode() []byte {
 	value = append(value, version, 0, 0, 0, 0)
 	at := len(value)
 	for _, text := range []string{p.of.Cluster, p.of.UID, p.of.Instance, string(p.chain[:])} {
-		value = append(binary.AppendUvarint(value, uint64(len(text))), text...)
+		value = appendText(value, text)
 	}
 	for _, n := range []uint64{p.unit, uint64(p.number), uint64(p.parts), uint64(p.flags), uint64(p.slot), uint64(p.saved.UnixMilli())} {
 		value = binary.AppendUvarint(value, n)
@@ -60,6 +60,10 @@ func (p *part) encode() []byte {
 	value = append(value, p.contents...)
 	binary.LittleEndian.PutUint32(value[at-4:], sum(value[at:]))
 	return value
+}
+
+func appendText(to []byte, text string) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 
 func sum(of []byte) uint32 { return crc32.Checksum(of, crc32.MakeTable(crc32.Castagnoli)) }

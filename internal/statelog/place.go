@@ -47,6 +47,25 @@ func read(ctx context.Context, from sink.Reader, each func(*part) error) error {
 	})
 }
 
+// Claimant is who says that he writes from here on.
+type Claimant struct {
+	Member string // his state directory's id; "" is not known
+	Sinks  string // what he writes to, in words of his own; "" is not known
+}
+
+// contents are those of a claim.
+func (c *Claimant) contents() []byte { return appendText(appendText(nil, c.Member), c.Sinks) }
+
+// claimantOf is the inverse of contents. A claim of an earlier version names nobody.
+func claimantOf(contents []byte) Claimant {
+	r := reader{rest: contents}
+	c := Claimant{Member: r.text(), Sinks: r.text()}
+	if r.bad {
+		return Claimant{}
+	}
+	return c
+}
+
 // survey is what the log holds, and the reader that goes on behind it.
 type survey struct {
 	Survey

@@ -37,14 +37,34 @@ func Look(ctx context.Context, place Place, of Identity) (*Found, error) {
 	return found(&seen.Survey, place, errors.Join(seen.belongs(of), seen.Close()))
 }
 
-// Claim is Look by who is going to write the log: whoever did so before can write no more, so what is found is the end.
-func Claim(ctx context.Context, place Place, of Identity) (*Found, error) {
-	seen, err := open(ctx, &place, &claim{of: of, by: newChain()})
-	if err != nil {
-		return nil, err
-	}
-	return found(seen, place, place.Sink.Close(ctx))
+// Claimed is a log of which this process is the writer. Nobody has written to it since.
+type Claimed struct {
+	place Place
+	seen  *Survey
+	by    chain
 }
+
+// Claim makes this process the writer of the log: whoever was so before can write no more, so what is found is the end.
+func Claim(ctx context.Context, place Place, of Identity, as Claimant) (*Claimed, error) {
+	by := newChain()
+	seen, err := open(ctx, &place, &claim{of: of, as: as, by: by})
+	if err != nil {
+		return nil, errors.Join(err, place.Sink.Close(ctx))
+	}
+	return &Claimed{place, seen, by}, nil
+}
+
+// Found is what the log holds. It returns ErrNothing where that is no state.
+func (c *Claimed) Found() (*Found, error) { return found(c.seen, c.place, nil) }
+
+// Before is who was the writer before.
+func (c *Claimed) Before() Claimant { return c.seen.claimant }
+
+// End is the place of one who has all that the log holds, false where nobody can go on from there.
+func (c *Claimed) End() ([]byte, bool) { return c.seen.end() }
+
+// Close gives up a log that no Log writes.
+func (c *Claimed) Close(ctx context.Context) error { return c.place.Sink.Close(ctx) }
 
 func found(seen *Survey, place Place, err error) (*Found, error) {
 	at, whole := seen.Range()

@@ -13,6 +13,7 @@ type Survey struct {
 	newest    Identity
 	seen      bool
 	claimer   chain // who said last that he writes from here on
+	claimant  Claimant
 }
 
 // run is the units of one chain, without a hole, as far as they may count.
@@ -56,7 +57,7 @@ func (s *Survey) add(p *part) {
 		s.newest, s.seen = p.of, true
 	}
 	if isClaim {
-		s.claimer = p.chain
+		s.claimer, s.claimant = p.chain, claimantOf(p.contents)
 		return
 	}
 	s.slots = max(s.slots, p.slot+1)

@@ -25,6 +25,11 @@ func (t shown) Collect(out chan<- prometheus.Metric) {
 	if t.StateLog != nil {
 		gauge(t.gauges.stateLogLag, t.StateLog().LagSeconds)
 	}
+	if t.Leadership != nil {
+		leads := t.Leadership()
+		gauge(t.gauges.leader, oneIf(leads.Leads))
+		out <- prometheus.MustNewConstMetric(t.gauges.takeovers, prometheus.CounterValue, float64(leads.Takeovers))
+	}
 	now, unsaved := time.Now(), t.unsaved()
 	t.mu.Lock()
 	defer t.mu.Unlock()

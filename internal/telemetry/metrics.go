@@ -71,7 +71,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 // gauges describes what is read from the state at each collection.
 type gauges struct {
 	positionAge, history, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, sinkStopped, deadLetters *prometheus.Desc
-	streamState, sinkState, stateLogLag, signalsUp                                                                              *prometheus.Desc
+	streamState, sinkState, stateLogLag, signalsUp, leader, takeovers                                                           *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -92,6 +92,8 @@ func newGauges() gauges {
 		sinkState:     desc("sink_state", "1 for the state that the sink is in, 0 for the others.", "sink", "state"),
 		stateLogLag:   desc("state_log_lag_seconds", "Time since the oldest saved change was saved that the log of the state lacks, 0 if it lacks none."),
 		signalsUp:     desc("signals_up", "1 while others can ask through the sink's broker, else 0.", "sink"),
+		leader:        desc("leader", "1 while this exporter leads, 0 while it stands by."),
+		takeovers:     desc("takeovers_total", "How often this exporter has begun to lead."),
 		deadLetters:   desc("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", "sink"),
 	}
 }

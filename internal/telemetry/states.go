@@ -25,6 +25,16 @@ type StateLog struct {
 	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
 }
 
+// Leadership is who leads, on /statusz, where several exporters share a task.
+type Leadership struct {
+	Leads     bool   `json:"leads"`            // this one does
+	Leader    string `json:"leader,omitempty"` // the host that does; "" is nobody, or not known
+	Lease     string `json:"lease"`            // namespace/name
+	Takeovers int    `json:"takeovers"`        // how often this one has begun to lead since it started
+	// of the API server, as long as it does not answer for the Lease
+	LastError string `json:"lastError,omitempty"`
+}
+
 // discoveryState is what is known of the API server's discovery on /statusz.
 type discoveryState struct {
 	LastRead time.Time `json:"lastRead,omitzero"`

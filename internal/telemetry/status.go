@@ -11,6 +11,7 @@ type Status struct {
 	Healthy       bool                   `json:"healthy"`
 	Ready         bool                   `json:"ready"`
 	Problems      []string               `json:"problems,omitempty"`
+	HA            *Leadership            `json:"ha,omitempty"`
 	Streams       map[string]streamState `json:"streams"`
 	Sinks         map[string]sinkState   `json:"sinks"`
 	State         commitState            `json:"state"`
@@ -46,6 +47,10 @@ func (t shown) Status() Status {
 		Discovery: t.states.discovery,
 	}
 	status.State.Log = log
+	if t.Leadership != nil {
+		leads := t.Leadership()
+		status.HA = &leads
+	}
 	for name, s := range t.states.streams {
 		shown := *s
 		shown.PositionAgeSeconds = age(now, s.confirmed)

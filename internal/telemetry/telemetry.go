@@ -35,6 +35,8 @@ type Options struct {
 	CountLetters func(sink string) (int, error)
 	// StateLog returns how the log of the state stands; nil where there is none.
 	StateLog func() StateLog
+	// Leadership returns who leads; nil is an exporter alone.
+	Leadership func() Leadership
 	// Received, where set, is told of each record, too, and returns at once.
 	Received func(rec *change.Record)
 }

@@ -50,6 +50,7 @@ func arrows() map[string][]string {
 		"internal/delivery":        {"internal/change", "internal/checkpoint", "internal/fifo", "internal/line", "internal/redo", "internal/sink"},
 		"internal/pipeline":        {"internal/change", "internal/checkpoint", "internal/delivery", "internal/line", "internal/sink"},
 		"internal/control":         {"internal/change", "internal/checkpoint"},
+		"internal/election":        {},
 		"internal/statelog":        {"internal/checkpoint", "internal/sink"},
 		"internal/page":            {"internal/change"},
 		"internal/telemetry":       {"internal/change", "internal/fifo", "internal/sink"},
@@ -70,7 +71,7 @@ func arrows() map[string][]string {
 		},
 		"internal/app": {
 			"internal/change", "internal/checkpoint", "internal/config", "internal/console", "internal/control", "internal/deadletter",
-			"internal/decode", "internal/delivery", "internal/delta", "internal/encode", "internal/disk", "internal/fifo", "internal/line", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/signal", "internal/sink",
+			"internal/decode", "internal/delivery", "internal/delta", "internal/election", "internal/encode", "internal/disk", "internal/fifo", "internal/line", "internal/openapi", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/signal", "internal/sink",
 			"internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats", "internal/sink/nats/embedded",
 			"internal/sink/nats/service",
 			"internal/source", "internal/statelog", "internal/telemetry", "internal/transform", "internal/typed", "internal/usage", "internal/verify",
@@ -88,18 +89,19 @@ func arrows() map[string][]string {
 // brands are libraries that only their own packages may know.
 func brands() map[string][]string {
 	return map[string][]string{
-		"k8s.io/client-go/tools/cache":   {"internal/source"},
-		"k8s.io/client-go/kubernetes":    {"test/", "bench"}, // with the code of every type of Kubernetes
-		"k8s.io/client-go/discovery":     {"test/", "bench"}, // the same
-		"k8s.io/client-go/restmapper":    {"test/", "bench"}, // the same
-		"k8s.io/":                        {"internal/source", "internal/filter", "internal/selection", "internal/app", "test/", "bench"},
-		"github.com/google/cel-go/":      {"internal/filter"},
-		"github.com/prometheus/":         {"internal/telemetry", "test/", "bench"},
-		"github.com/segmentio/kafka-go":  {"internal/sink/kafka", "test/", "bench"},
-		"github.com/nats-io/":            {"internal/sink/nats", "test/", "bench"},
-		"github.com/twmb/":               {"test/", "bench"},
-		"github.com/cockroachdb/pebble/": {"internal/checkpoint"},
-		"github.com/spf13/cobra":         {"cmd/"},
+		"k8s.io/client-go/tools/cache":          {"internal/source"},
+		"k8s.io/client-go/kubernetes":           {"test/", "bench"}, // with the code of every type of Kubernetes
+		"k8s.io/client-go/discovery":            {"test/", "bench"}, // the same
+		"k8s.io/client-go/restmapper":           {"test/", "bench"}, // the same
+		"k8s.io/client-go/tools/leaderelection": {"internal/election"},
+		"k8s.io/":                               {"internal/source", "internal/election", "internal/filter", "internal/selection", "internal/app", "test/", "bench"},
+		"github.com/google/cel-go/":             {"internal/filter"},
+		"github.com/prometheus/":                {"internal/telemetry", "test/", "bench"},
+		"github.com/segmentio/kafka-go":         {"internal/sink/kafka", "test/", "bench"},
+		"github.com/nats-io/":                   {"internal/sink/nats", "test/", "bench"},
+		"github.com/twmb/":                      {"test/", "bench"},
+		"github.com/cockroachdb/pebble/":        {"internal/checkpoint"},
+		"github.com/spf13/cobra":                {"cmd/"},
 	}
 }
 

@@ -1,0 +1,21 @@
+// Package election says which of several exporters leads. They share a Lease of the API server, through client-go's
+// leaderelection.
+//
+// A Lease is a hint. Its holder may be paused, or cut off, and learn much later that another one leads. What keeps two
+// leaders apart is the fence of the brokers, which the new leader raises before it reads where they stand. So a leader
+// that cannot renew its Lease goes on: while the API server is away, nobody else can take over either, and if only this
+// member is cut off, the next leader's fence ends its term.
+//
+// Decisions:
+//
+//   - A term ends when the member sees another holder, not when a renewal fails. client-go's elector ends at the
+//     latter; then it runs again, beside the term.
+//   - A term begins only with an answer of the API server that is newer than the wish to lead. A member that was fenced
+//     while the API server was away does not fence its successor.
+//   - The elector asks four times a second, so that a standby sees soon that a Lease was released. The holder writes
+//     only five times in the length of a Lease: an elector's renewals in between count as done.
+//   - Requests go over HTTP/1.1: one that times out takes its connection with it. On HTTP/2 all others of a dead
+//     connection would wait with it for up to 45 seconds.
+//   - The Lease is a RESTClient's own, not the one of client-go's typed clients, which cannot note what the members
+//     share.
+package election

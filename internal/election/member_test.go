@@ -1,0 +1,338 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// server is an API server with one Lease.
+type server struct {
+	mu      sync.Mutex
+	lease   *coordinationv1.Lease
+	version int
+	writes  int
+	err     error // that it answers with
+}
+
+func (s *server) do(of *coordinationv1.Lease, how func(*coordinationv1.Lease) error) (*coordinationv1.Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, s.err
+	}
+	if err := how(of); err != nil {
+		return nil, err
+	}
+	if of != nil {
+		s.version++
+		s.writes++
+		s.lease = of.DeepCopy()
+		s.lease.ResourceVersion = fmt.Sprint(s.version)
+	}
+	return s.lease.DeepCopy(), nil
+}
+
+func leasesOf() schema.GroupResource {
+	return schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+}
+
+func (s *server) get(context.Context) (*coordinationv1.Lease, error) {
+	return s.do(nil, func(*coordinationv1.Lease) error {
+		if s.lease == nil {
+			return apierrors.NewNotFound(leasesOf(), "a")
+		}
+		return nil
+	})
+}
+
+func (s *server) create(_ context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	return s.do(lease, func(*coordinationv1.Lease) error {
+		if s.lease != nil {
+			return apierrors.NewAlreadyExists(leasesOf(), "a")
+		}
+		return nil
+	})
+}
+
+func (s *server) update(_ context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	return s.do(lease, func(new *coordinationv1.Lease) error {
+		if s.lease == nil || new.ResourceVersion != s.lease.ResourceVersion {
+			return apierrors.NewConflict(leasesOf(), "a", errors.New("it has changed"))
+		}
+		return nil
+	})
+}
+
+func (s *server) answer(with error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = with
+}
+
+func (s *server) written() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writes
+}
+
+// cable is how one member reaches the server.
+type cable struct {
+	*server
+	cut bool // in a bubble, changed while nobody runs
+}
+
+var errCut = errors.New("no route to host")
+
+func (c *cable) get(ctx context.Context) (*coordinationv1.Lease, error) {
+	if c.cut {
+		return nil, errCut
+	}
+	return c.server.get(ctx)
+}
+
+func (c *cable) update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	if c.cut {
+		return nil, errCut
+	}
+	return c.server.update(ctx, lease)
+}
+
+const duration = 10 * time.Second
+
+// candidate is a member that runs.
+type candidate struct {
+	*Member
+	cable *cable
+	leave func()
+}
+
+func (s *server) join(t *testing.T, name, sinks string) *candidate {
+	t.Helper()
+	c := &candidate{cable: &cable{server: s}}
+	var err error
+	c.Member, err = New(Options{
+		Place: Place{"ns", "a"}, Self: Self(name, "1"), Duration: duration, Mark: sinks, Logger: slog.New(slog.DiscardHandler), leases: c.cable,
+		Judge: func(theirs string) error {
+			if theirs != sinks {
+				return fmt.Errorf("they write to %s", theirs)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Run(ctx)
+	}()
+	c.leave = func() {
+		cancel()
+		<-done
+	}
+	return c
+}
+
+// leads waits until the candidate does, and returns its term and how long that took.
+func (c *candidate) leads(t *testing.T) (context.Context, time.Duration) {
+	t.Helper()
+	began := time.Now()
+	term, _, err := c.Lead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return term, time.Since(began)
+}
+
+func TestAStandbyTakesOverWithinASecondOfARelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(server)
+		first := s.join(t, "first", "bus")
+		term, _ := first.leads(t)
+		second := s.join(t, "second", "bus")
+		defer second.leave()
+		time.Sleep(3 * duration)
+		if err := term.Err(); err != nil || second.Standing().Holder != "first_1" {
+			t.Fatalf("the first one lost it: %v, %+v", err, second.Standing())
+		}
+		first.leave()
+		if _, took := second.leads(t); took > 700*time.Millisecond {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestAStandbyTakesOverWhenADeadLeadersLeaseIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(server)
+		first := s.join(t, "first", "bus")
+		first.leads(t)
+		second := s.join(t, "second", "bus")
+		defer second.leave()
+		time.Sleep(duration)
+		first.cable.cut = true // as one that is killed, or paused: it writes no more
+		if _, took := second.leads(t); took > duration+700*time.Millisecond || took < duration*3/4 {
+			t.Errorf("it took %s", took)
+		}
+		first.leave()
+	})
+}
+
+func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(server)
+		first := s.join(t, "first", "bus")
+		defer first.leave()
+		term, _ := first.leads(t)
+		s.answer(errCut)
+		time.Sleep(10 * duration)
+		if term.Err() != nil || first.Standing().Trouble == nil {
+			t.Fatalf("an outage ended its term: %v, %+v", term.Err(), first.Standing())
+		}
+		s.answer(nil)
+		time.Sleep(duration)
+		if term.Err() != nil || first.Standing().Trouble != nil {
+			t.Fatalf("the end of the outage ended its term: %v, %+v", term.Err(), first.Standing())
+		}
+		first.cable.cut = true
+		second := s.join(t, "second", "bus")
+		defer second.leave()
+		second.leads(t)
+		time.Sleep(duration)
+		if term.Err() != nil {
+			t.Fatal("it ended before it could know")
+		}
+		first.cable.cut = false
+		<-term.Done()
+		var other *OtherLeadsError
+		if cause := context.Cause(term); !errors.As(cause, &other) || other.Error() != "second leads now, as the Lease ns/a says" {
+			t.Errorf("it ended with %v", cause)
+		}
+	})
+}
+
+// TestI10WhoIsCutOffDoesNotBeginATerm: one that was fenced has to hear that the Lease is its own.
+func TestI10WhoIsCutOffDoesNotBeginATerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(server)
+		first := s.join(t, "first", "bus")
+		defer first.leave()
+		first.leads(t)
+		first.cable.cut = true
+		bounded, cancel := context.WithTimeout(t.Context(), 3*duration)
+		defer cancel()
+		if _, _, err := first.Lead(bounded); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it leads: %v", err)
+		}
+		first.cable.cut = false
+		if _, took := first.leads(t); took > time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestWhoResignsLetsOthersTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(server)
+		first := s.join(t, "first", "bus")
+		defer first.leave()
+		first.leads(t)
+		first.Resign(duration)
+		if _, took := first.leads(t); took < duration || took > duration+time.Second {
+			t.Errorf("alone, it leads again after %s", took)
+		}
+		second := s.join(t, "second", "bus")
+		defer second.leave()
+		time.Sleep(time.Second)
+		first.Resign(duration)
+		if _, took := second.leads(t); took > 700*time.Millisecond {
+			t.Errorf("the other one leads after %s", took)
+		}
+	})
+}
+
+func TestAHolderIsNoBurdenToTheAPIServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(server)
+		first := s.join(t, "first", "bus")
+		defer first.leave()
+		first.leads(t)
+		before := s.written()
+		time.Sleep(10 * duration)
+		if writes := s.written() - before; writes > 10*renewals || writes < 5*renewals {
+			t.Errorf("it wrote %d times in ten lengths of the Lease", writes)
+		}
+	})
+}
+
+func TestWhoMayNotUseTheLeaseIsTold(t *testing.T) {
+	for want, answer := range map[string]error{
+		"ha.lease: use the Lease ns/a: leases.coordination.k8s.io \"a\" is forbidden: no role: bind a role with the verbs get, create and update on leases of " +
+			"group coordination.k8s.io in namespace ns to the exporter's user, or name another Lease": apierrors.NewForbidden(leasesOf(), "a", errors.New("no role")),
+		"ha.lease: make the Lease ns/a: namespaces \"ns\" not found: create the namespace, or name another one": apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns"),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{err: answer}
+			first := s.join(t, "first", "bus")
+			defer first.leave()
+			if _, _, err := first.Lead(t.Context()); err == nil || err.Error() != want {
+				t.Errorf("have %v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+func TestAnotherReleaseWithTheLeaseIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(server)
+		first := s.join(t, "first", "bus: stream A")
+		first.leads(t)
+		second := s.join(t, "second", "lake: topic B")
+		_, _, err := second.Lead(t.Context())
+		if want := "ha.lease: first holds the Lease ns/a for other sinks: they write to bus: stream A: give each release"; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("have %v\nwant %s", err, want)
+		}
+		second.leave()
+		first.leave()
+		third := s.join(t, "third", "lake: topic B") // nobody of the other one is left
+		defer third.leave()
+		third.leads(t)
+	})
+}
+
+func TestNamesOfLeasesAreTakenByTheAPIServer(t *testing.T) {
+	seen := map[string]bool{}
+	for cluster, want := range map[string]string{
+		"prod-eu1": "kubecdc-prod-eu1", "kubernetes": "kubecdc-kubernetes",
+		"arn:aws:eks:eu-1:1:cluster/A": "kubecdc-arn-aws-eks-eu-1-1-cluster-a-", "a.b": "kubecdc-a-b-", "a b": "kubecdc-a-b-", "{}": "kubecdc-",
+		strings.Repeat("x", 5000): "kubecdc-" + strings.Repeat("x", 46) + "-",
+	} {
+		name := NameFor(cluster)
+		if !strings.HasPrefix(name, want) || len(name) > maxLabel || seen[name] || strings.Contains(name, "--") || strings.HasSuffix(name, "-") {
+			t.Errorf("%.20s: %s", cluster, name)
+		}
+		seen[name] = true
+	}
+	if at := ParsePlace("ns/a"); at != (Place{"ns", "a"}) || at.String() != "ns/a" {
+		t.Errorf("have %+v", at)
+	}
+	if host := Host(Self("pod-0", "12ab")); host != "pod-0" || Host("x") != "x" {
+		t.Errorf("have %s", host)
+	}
+}

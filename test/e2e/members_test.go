@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// lease is the shortest that an exporter takes.
+const lease = 2 * time.Second
+
+// members are exporters that share a task.
+type members struct {
+	r    *rig
+	all  []*exporter
+	lead *exporter
+}
+
+// newMembers makes the rig's exporter one of several, with JetStream as their only sink.
+func newMembers(r *rig, count int) *members {
+	r.t.Helper()
+	m := &members{r: r}
+	for i := range count {
+		x := r.newExporter(fmt.Sprintf("member%d", i))
+		x.configure(r.t, fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s}}\nstate: {log: {sink: bus}}\nha: {lease: default/kubecdc, duration: %s}\n",
+			"nats://"+r.broker.address(), streamName, lease))
+		m.all = append(m.all, x)
+	}
+	r.file, r.exporter = nil, m.all[0]
+	return m
+}
+
+func (m *members) start() {
+	m.r.t.Helper()
+	for _, x := range m.all {
+		x.start(m.r.t)
+	}
+	m.awaitLeader(nil)
+}
+
+// awaitLeader returns when another one leads than the one given, which is not asked.
+func (m *members) awaitLeader(but *exporter) {
+	t := m.r.t
+	t.Helper()
+	defer func() {
+		for _, x := range m.all {
+			if t.Failed() {
+				t.Logf("%s says:\n%s", x.logPath, x.lastLines(t))
+			}
+		}
+	}()
+	eventually(t, patience, "another exporter leads", func() bool {
+		for _, x := range m.all {
+			soon, cancel := context.WithTimeout(t.Context(), time.Second)
+			answers := x != but && x.runs() && x.answers(soon, "/readyz")
+			cancel()
+			if answers && x.statuses(t).HA.Leads {
+				m.lead, m.r.exporter = x, x
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// change does something to the leader, and returns when another one has taken over and has delivered.
+func (m *members) change(how func(leader *exporter)) {
+	t := m.r.t
+	t.Helper()
+	before := m.lead
+	began := time.Now()
+	how(before)
+	m.awaitLeader(before)
+	took := time.Since(began)
+	m.r.stream.awaitMore(t, m.lead, len(m.r.stream.all(t))+20)
+	t.Logf("took over after %s, delivers after %s", took.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+}
+
+// TestI3I4I10OneOfTwoExportersLeads, whatever becomes of the other: killed, paused for longer than its Lease, and
+// stopped. What the two have told is complete, in order, and once, and has no gap.
+func TestI3I4I10OneOfTwoExportersLeads(t *testing.T) {
+	r := newRig(t, nil)
+	m := newMembers(r, 2)
+	r.summon()
+	r.writer.populate(t)
+	m.start()
+	r.streaming()
+	r.writer.start(t)
+	random := rand.New(rand.NewPCG(seed(t), 8000))
+	faults := []func(*exporter){m.kill, m.pause, m.stop}
+	for i := range number(t, "E2E_FAULTS", amount(6, 3)) {
+		time.Sleep(time.Duration(random.Int64N(int64(300 * time.Millisecond)))) // any instant
+		m.change(faults[i%len(faults)])
+		m.revive()
+	}
+	r.settle()
+	for _, x := range m.all {
+		m.stop(x)
+	}
+	r.judge(false)
+}
+
+// kill kills the member. One that is started again at once goes on with its Lease.
+func (m *members) kill(x *exporter) { x.process.Kill() }
+
+// pause stops the member's world.
+func (m *members) pause(x *exporter) { x.signal(m.r.t, syscall.SIGSTOP) }
+
+// stop stops the member as a rolling update does.
+func (m *members) stop(x *exporter) {
+	m.r.t.Helper()
+	if code, _, err := x.process.terminate(stopLimit); err != nil || code != 0 {
+		m.r.t.Fatalf("the exporter ended with code %d, %v:\n%s", code, err, x.lastLines(m.r.t))
+	}
+}
+
+// revive lets all members go on.
+func (m *members) revive() {
+	for _, x := range m.all {
+		if x.runs() {
+			x.signal(m.r.t, syscall.SIGCONT)
+		} else {
+			x.start(m.r.t)
+		}
+	}
+}
