@@ -38,6 +38,7 @@ type process struct {
 	progress *console.Progress
 	token    control.Token // that an operator's questions have to show
 	door     *door
+	memory   *memory
 }
 
 // assembly is everything that a run is made of.

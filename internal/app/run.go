@@ -20,8 +20,7 @@ import (
 
 // Run runs the whole line until ctx ends, or for as long as this exporter leads.
 func Run(ctx context.Context, o RunOptions) (err error) {
-	limitMemory(o.Config)
-	p := &process{cfg: o.Config, options: o, progress: console.NewProgress(o.ErrOut, o.draws()), token: control.NewToken(), door: &door{address: o.Config.Listen}}
+	p := &process{cfg: o.Config, options: o, progress: console.NewProgress(o.ErrOut, o.draws()), token: control.NewToken(), door: &door{address: o.Config.Listen}, memory: limitMemory(o.Config)}
 	p.logger = newLogger(p.progress, o.Config.Log)
 	p.progress.Logger = p.logger
 	defer func() { err = errors.Join(err, p.door.close()) }()

@@ -90,7 +90,7 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 		Meet: a.cluster.meet(a.store), Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Rate: m.rate, Images: selection.ImagesOf(wanted, m.images),
 		Ignore: ignore, BeforeHidden: !wanted.Configured.Before,
 	}, func() (source.Saved, error) { return selection.SavedOf(a.store, name, a.hasSink) })
-	return selection.SourceOf(wanted.Stream, session, shape), session, nil
+	return a.memory.of(selection.SourceOf(wanted.Stream, session, shape)), session, nil
 }
 
 // spreadOf finds the resources that the state has streams of single namespaces of.

@@ -1,0 +1,57 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+)
+
+// TestI6TheMemoryLimitLeavesRoomForStreams that run, however many come and go at once, and takes it back.
+func TestI6TheMemoryLimitLeavesRoomForStreams(t *testing.T) {
+	const queues, streams = 5 << 20, 100
+	var limit int64
+	m := &memory{queues: queues, set: func(bytes int64) { limit = bytes }}
+	m.add(0)
+	if want := int64(besideQueues + queues); limit != want {
+		t.Fatalf("without streams: got %d bytes, want %d", limit, want)
+	}
+	over := errors.New("over")
+	end := make(chan struct{})
+	var begun, ended sync.WaitGroup
+	begun.Add(streams)
+	for range streams {
+		source := m.of(pipeline.Source{Run: func(context.Context, *pipeline.Inlet) error {
+			begun.Done()
+			<-end
+			return over
+		}})
+		ended.Go(func() {
+			if err := source.Run(t.Context(), nil); err != over {
+				t.Errorf("got %v, want the source's own end", err)
+			}
+		})
+	}
+	begun.Wait()
+	if want := int64(besideQueues + queues + streams*perStream); limit != want {
+		t.Errorf("with %d streams: got %d bytes, want %d", streams, limit, want)
+	}
+	close(end)
+	ended.Wait()
+	if want := int64(besideQueues + queues); limit != want {
+		t.Errorf("when all are over: got %d bytes, want %d", limit, want)
+	}
+}
+
+// TestTheMemoryLimitOfTheEnvironmentWins over ours.
+func TestTheMemoryLimitOfTheEnvironmentWins(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	m := limitMemory(&config.Config{Sinks: []config.Sink{{Queue: config.Queue{Bytes: 3 << 20}}}})
+	if m.set != nil || m.queues != 3<<20 {
+		t.Errorf("got %+v, want no limit of ours", m)
+	}
+	m.add(1)
+}
