@@ -77,7 +77,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 		done; \
 	done
 
-BENCHES := source stages encode file scale snapshot restart start idle kafka hot nats spool latency
+BENCHES := source stages encode patch file scale snapshot restart start idle kafka hot nats spool latency
 
 .PHONY: bench
 bench: ## all benchmarks, each beside its limit; their figures are written into bench/RESULTS.md
@@ -94,6 +94,10 @@ bench-stages: ## the CPU time and the allocations of an event on each stage of t
 .PHONY: bench-encode
 bench-encode: ## CPU time and allocations of an event in each format, with and without rules, beside encoding/json
 	go run ./bench/encode
+
+.PHONY: bench-patch
+bench-patch: ## status updates of Pods as patches, beside whole objects: bytes, and events per second of CPU time
+	go run ./bench/patch
 
 .PHONY: bench-file
 bench-file: ## watch -> file, beside reading and discarding the same bytes

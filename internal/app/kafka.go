@@ -113,7 +113,10 @@ func kafkaOptions(s *config.Sink, c *cluster, topics encode.Routes, told sinkObs
 		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
 		Judge: c.judge(!sharesTopics(k, c.name)), Notice: func(text string) { told.Noticed(s.Name, text) },
 	}
-	if !encode.NamesObject(k.Key) {
+	switch {
+	case s.Patched():
+		options.Uncompacted = uncompacted
+	case !encode.NamesObject(k.Key):
 		options.Uncompacted = fmt.Sprintf("the key %q is that of several objects, which would delete each other: have {namespace}/{name} in it", k.Key)
 	}
 	if hasLabels(k) {
@@ -126,6 +129,9 @@ func kafkaOptions(s *config.Sink, c *cluster, topics encode.Routes, told sinkObs
 	}
 	return options
 }
+
+// uncompacted is why patches need a log that keeps more than the last record of each object.
+const uncompacted = "updates are patches of records that it would not keep: choose updates: whole"
 
 // hasLabels says whether labels choose topics.
 func hasLabels(k *config.Kafka) bool {

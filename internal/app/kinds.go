@@ -80,6 +80,7 @@ func buildSink(s *config.Sink, c *cluster, to outlet) (delivery.Sink, error) {
 		}),
 		Wants:    c.wantedBy(s),
 		Queue:    fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
+		Patches:  s.Patched(),
 		Coalesce: s.Queue.Full == config.FullCoalesce,
 		Spool:    int64(s.Queue.Spool),
 		Resync:   time.Duration(s.Resync),

@@ -162,6 +162,9 @@ func natsOptions(s *config.Sink, c *cluster, subjects []string) nats.Options {
 		},
 		Judge: c.judge(namesCluster(n)),
 	}
+	if s.Patched() {
+		options.Uncompacted = uncompacted
+	}
 	if c.instance != "" {
 		options.Writer = c.instance + "/" + s.Name
 	}

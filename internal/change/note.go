@@ -17,8 +17,8 @@ const namedByHash = "%sha256-"
 // it.
 func NoteOf(rec *Record, reason, letter string) *Record {
 	note := *rec
-	note.Op, note.Object, note.Before, note.Withheld = Gap, nil, nil, ""
-	note.Actor, note.Changed, note.ChangedCut = nil, nil, false
+	note.Op, note.Object, note.Before, note.Withheld, note.FinalStateUnknown = Gap, nil, nil, "", false
+	note.Actor, note.Changed, note.ChangedCut, note.Patch, note.Base = nil, nil, false, nil, ""
 	note.Key, note.UID = boundedKey(rec.Key, MaxNamed), bounded(rec.UID, MaxNamed)
 	note.ResourceVersion = bounded(rec.ResourceVersion, MaxNamed)
 	note.Marks = &Marks{Rejected: reason, Letter: letter}

@@ -80,6 +80,10 @@ type Record struct {
 	// that there are more. Both are made for each sink.
 	Changed    []byte
 	ChangedCut bool
+	// Patch, where not nil, goes out in the place of Object: a JSON Patch (RFC 6902) that makes Object of what the sink
+	// has of the object, its version Base. Both are made for each sink.
+	Patch []byte
+	Base  string
 	// Actor are the field managers that changed the object last, a list of JSON; nil where that is not asked for, or
 	// not known.
 	Actor []byte

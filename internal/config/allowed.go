@@ -12,6 +12,15 @@ const (
 	formatObject   = "object"   // has deletes of which the key alone says whose they are
 )
 
+// updates are the values of Sink.Updates, what an update says; the first is the default.
+func updates() []string { return []string{UpdatesWhole, UpdatesPatch} }
+
+// What an update says.
+const (
+	UpdatesWhole = "whole" // the object
+	UpdatesPatch = "patch" // what changed since a version that the sink has, where that is certain
+)
+
 // LineFormats are those that can be told apart in a file, which has values alone.
 func LineFormats() []string { return []string{"cloudevents", "debezium"} }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const keysOfSink = "deadLetter, drop, file, filter, format, kafka, name, nats, only, ops, oversize, queue, redact, resources, resync, trim"
+const keysOfSink = "deadLetter, drop, file, filter, format, kafka, name, nats, only, ops, oversize, queue, redact, resources, resync, trim, updates"
 
 // Each file has one problem; the message is the whole line.
 func TestOneProblem(t *testing.T) {

@@ -14,6 +14,7 @@ type Sink struct {
 	NATS      *NATS
 	File      *File
 	Format    string   // one of Formats
+	Updates   string   // one of updates
 	Resources []string // of the configuration's resources, by their spelling; none is all
 	Queue     Queue
 	Resync    Duration // between two full snapshots of all that the sink takes; 0 is never
@@ -63,6 +64,10 @@ func (s *Sink) keys() []key {
 		{"file", optional(&s.File), "A file with one JSON value per line, or standard output."},
 		{"format", firstOf(&s.Format, Formats()),
 			"What a message looks like: [formats.md](formats.md). A file takes only `cloudevents` and `debezium`."},
+		{"updates", firstOf(&s.Updates, updates()),
+			"What an `updated` says: the object, or a JSON Patch of a version that the sink has ([what that " +
+				"means](resources.md#updates-as-patches)). `patch` needs `before` in the sink's resources, and a format " +
+				"of CloudEvents; not in buckets and compacted topics."},
 		{"resources", list(&s.Resources),
 			"Which of the configuration's resources the sink takes, spelled as in `resources`. Without it, all."},
 		{"queue", section(&s.Queue), "The records that wait in memory for this sink."},
@@ -209,6 +214,7 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 	k.rejected(path, s)
 	k.wanted(path+".resources", s.Resources, resources)
 	k.routed(path, s, resources)
+	k.updates(path+".updates", s, resources)
 }
 
 // rejected checks what becomes of records that the sink will never take.

@@ -152,7 +152,7 @@ func TestI6DeletedObjectsAreForgotten(t *testing.T) {
 }
 
 func TestI6SoManyObjectsAreRemembered(t *testing.T) {
-	v := versions{last: map[string]any{}}
+	v := versions{last: map[string]told{}}
 	for i := range mostRemembered + 10 {
 		v.compare(&decode.Change{ID: change.ID{UID: fmt.Sprint(i), Op: change.Added}, Object: []byte(`{}`)})
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/decode"
 )
@@ -36,8 +38,34 @@ const mostRemembered = 20_000
 
 // versions are the last version of each object.
 type versions struct {
-	last  map[string]any // by uid
-	order []string       // of the uids
+	last  map[string]told // by uid
+	order []string        // of the uids
+}
+
+// told is a version of an object, decoded.
+type told struct {
+	version string
+	object  any
+}
+
+// of is what the change makes of the object, nil where it is a patch of a version that is not known.
+func (t told) of(c *decode.Change) any {
+	if c.Patch == nil {
+		return parseObject(c.Object)
+	}
+	before, err := json.Marshal(t.object)
+	if err != nil || t.object == nil || t.version != c.Base {
+		return nil
+	}
+	patch, err := jsonpatch.DecodePatch(c.Patch)
+	if err != nil {
+		return nil
+	}
+	after, err := patch.Apply(before)
+	if err != nil {
+		return nil
+	}
+	return parseObject(after)
 }
 
 // compare remembers the object, and says what changed since the version before, nil where none is known.
@@ -51,19 +79,19 @@ func (v *versions) compare(c *decode.Change) []difference {
 		delete(v.last, uid)
 		return nil
 	}
-	after := parseObject(c.Object)
+	after := before.of(c)
 	if !known {
 		v.order = append(v.order, uid)
 	}
-	v.last[uid] = after
+	v.last[uid] = told{c.ID.ResourceVersion, after}
 	for len(v.order) > mostRemembered {
 		delete(v.last, v.order[0])
 		v.order = v.order[1:]
 	}
-	if !known || after == nil {
+	if before.object == nil || after == nil {
 		return nil
 	}
-	return compareObjects(c.ID.Resource, before, after)
+	return compareObjects(c.ID.Resource, before.object, after)
 }
 
 // comparison finds the places at which two versions of an object differ.

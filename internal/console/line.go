@@ -34,15 +34,22 @@ type Line struct {
 	ChangedCut        bool            `json:"changedCut,omitempty"`
 	Actor             json.RawMessage `json:"actor,omitempty"`  // the newest entries of managedFields
 	Object            json.RawMessage `json:"object,omitempty"` // of a Secret what people are shown
-	Data              json.RawMessage `json:"data,omitempty"`   // what a snapshot's begin and end and a gap say of themselves
+	Patch             json.RawMessage `json:"patch,omitempty"`  // what changed since version Base, in the place of object; none of a Secret
+	Base              string          `json:"base,omitempty"`
+	Data              json.RawMessage `json:"data,omitempty"` // what a snapshot's begin and end and a gap say of themselves
 }
 
 func lineOf(c *decode.Change) *Line {
-	return &Line{
+	line := &Line{
 		ID: c.ID.String(), Snapshot: c.Snapshot, FinalStateUnknown: c.FinalStateUnknown, Object: shownObject(c), Data: c.Data, Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
 		UID: c.ID.UID, ResourceVersion: c.ID.ResourceVersion, Reason: string(c.Reason),
 		Trimmed: c.Trimmed, BeforeOmitted: c.BeforeOmitted, Replayed: string(c.Replayed), Actor: c.Actor, Changed: c.Changed, ChangedCut: c.ChangedCut,
+		Base: c.Base,
 	}
+	if !isSecret(c.ID.Resource) { // a patch of one may have its values anywhere
+		line.Patch = c.Patch
+	}
+	return line
 }
 
 // shownObject is the record's, without values of a Secret.

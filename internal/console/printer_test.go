@@ -13,7 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/encode"
 )
 
-func told(op change.Op, resource, version, object string) *decode.Change {
+func changeOf(op change.Op, resource, version, object string) *decode.Change {
 	return &decode.Change{
 		ID:   change.ID{Cluster: "c", Resource: resource, Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u-1", ResourceVersion: version, Op: op},
 		Time: time.UnixMilli(0), Object: []byte(object),
@@ -25,7 +25,7 @@ func printed(t *testing.T, asJSON, colour bool, changes ...*decode.Change) strin
 	t.Helper()
 	var out bytes.Buffer
 	p := NewPrinter(On(&out), Style{JSON: asJSON, Colour: colour})
-	v := versions{last: map[string]any{}}
+	v := versions{last: map[string]told{}}
 	for _, c := range changes {
 		line := lineOf(c)
 		line.Diff = v.compare(c)
@@ -41,9 +41,9 @@ func printed(t *testing.T, asJSON, colour bool, changes ...*decode.Change) strin
 
 func TestTailShowsWhatChanged(t *testing.T) {
 	text := printed(t, false, false,
-		told(change.Added, "deployments.apps", "1", `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":12345678901234567890,"containers":[{"image":"a"}],"old":true}}`),
-		told(change.Updated, "deployments.apps", "2", `{"metadata":{"resourceVersion":"2","labels":{"a.b/c":"x"}},"spec":{"replicas":12345678901234567891,"containers":[{"image":"b"}]}}`),
-		told(change.Deleted, "deployments.apps", "3", `{}`), told(change.Added, "deployments.apps", "4", `{"spec":{}}`))
+		changeOf(change.Added, "deployments.apps", "1", `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":12345678901234567890,"containers":[{"image":"a"}],"old":true}}`),
+		changeOf(change.Updated, "deployments.apps", "2", `{"metadata":{"resourceVersion":"2","labels":{"a.b/c":"x"}},"spec":{"replicas":12345678901234567891,"containers":[{"image":"b"}]}}`),
+		changeOf(change.Deleted, "deployments.apps", "3", `{}`), changeOf(change.Added, "deployments.apps", "4", `{"spec":{}}`))
 	var lines []string
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "    ") {
@@ -59,11 +59,46 @@ func TestTailShowsWhatChanged(t *testing.T) {
 	}
 }
 
+// patchOf is an update that is a patch.
+func patchOf(resource, version, base, patch string) *decode.Change {
+	c := changeOf(change.Updated, resource, version, "")
+	c.Object, c.Patch, c.Base = nil, []byte(patch), base
+	return c
+}
+
+func TestTailFoldsPatches(t *testing.T) {
+	text := printed(t, false, false,
+		patchOf("pods", "1", "0", `[{"op":"replace","path":"/spec/n","value":0}]`), // nobody knows of what
+		changeOf(change.Added, "pods", "2", `{"metadata":{"resourceVersion":"2"},"spec":{"n":12345678901234567890,"old":true}}`),
+		patchOf("pods", "3", "2", `[{"op":"replace","path":"/metadata/resourceVersion","value":"3"},{"op":"replace","path":"/spec/n","value":12345678901234567891}]`),
+		patchOf("pods", "4", "3", `[{"op":"remove","path":"/spec/old"}]`),
+		patchOf("pods", "6", "5", `[{"op":"replace","path":"/spec/n","value":6}]`), // of a version that is not here
+		patchOf("pods", "7", "6", `[{"op":"replace","path":"/spec/n","value":7}]`),
+		changeOf(change.Sync, "pods", "8", `{"spec":{"n":8}}`),
+		patchOf("pods", "9", "8", `[{"op":"replace","path":"/spec/n","value":9}]`),
+		patchOf("pods", "10", "9", `{}`), patchOf("pods", "11", "10", `[{"op":"remove","path":"/no"}]`))
+	var lines []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "    ") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	want := []string{"spec.n: 12345678901234567890 -> 12345678901234567891", "spec.old: true -> none", "spec.n: 8 -> 9"}
+	if fmt.Sprint(lines) != fmt.Sprint(want) {
+		t.Errorf("shown %q\nwant  %q", lines, want)
+	}
+	text = printed(t, true, false, patchOf("pods", "7", "6", `[{"op":"remove","path":"/a"}]`))
+	if !strings.Contains(text, `"patch":[{"op":"remove","path":"/a"}],"base":"6"`) {
+		t.Errorf("shown %s", text)
+	}
+}
+
 func TestI9TailShowsNoSecret(t *testing.T) {
 	before := `{"data":{"password":"b2xk"},"stringData":{"x":"hidden-a"},"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"b2xk"}},"type":"a"}`
 	after := strings.NewReplacer("b2xk", "bmV3", "hidden-a", "hidden-b", `"a"`, `"b"`).Replace(before)
 	for _, asJSON := range []bool{false, true} {
-		text := printed(t, asJSON, false, told(change.Added, "secrets", "1", before), told(change.Updated, "secrets", "2", after))
+		text := printed(t, asJSON, false, changeOf(change.Added, "secrets", "1", before), changeOf(change.Updated, "secrets", "2", after),
+			patchOf("secrets", "3", "2", `[{"op":"replace","path":"/data/password","value":"b2xk"}]`))
 		for _, value := range []string{"b2xk", "bmV3", "hidden-"} {
 			if strings.Contains(text, value) {
 				t.Errorf("%s is shown:\n%s", value, text)
@@ -82,10 +117,10 @@ func TestTailPassesNothingOnThatATerminalActsOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := told(change.Updated, "pods", "2", string(body))
+	c := changeOf(change.Updated, "pods", "2", string(body))
 	c.ID.Key.Name, c.Reason = evil, change.Reason(evil)
 	for _, asJSON := range []bool{false, true} {
-		text := printed(t, asJSON, false, told(change.Added, "pods", "1", `{}`), c)
+		text := printed(t, asJSON, false, changeOf(change.Added, "pods", "1", `{}`), c)
 		for _, r := range text {
 			if acts(r) && r != '\n' {
 				t.Errorf("json %v: %U goes to the terminal: %q", asJSON, r, text)
@@ -105,7 +140,7 @@ func TestTailPassesNothingOnThatATerminalActsOn(t *testing.T) {
 }
 
 func TestTailColoursATerminalAlone(t *testing.T) {
-	c := told(change.Added, "pods", "1", `{}`)
+	c := changeOf(change.Added, "pods", "1", `{}`)
 	if text := printed(t, false, true, c); !strings.Contains(text, "\x1b[32madded         \x1b[0m") {
 		t.Errorf("no colour in %q", text)
 	}
@@ -153,9 +188,9 @@ func TestTailSaysThatALogHasNothingOfAResource(t *testing.T) {
 
 // TestTailAsJSONHasAllThatTheRecordHas, beside what a line shows.
 func TestTailAsJSONHasAllThatTheRecordHas(t *testing.T) {
-	deleted := told(change.Deleted, "deployments.apps", "3", `{"spec":{"replicas":3}}`)
+	deleted := changeOf(change.Deleted, "deployments.apps", "3", `{"spec":{"replicas":3}}`)
 	deleted.Snapshot, deleted.FinalStateUnknown = "300.1", true
-	gap := told(change.Gap, "deployments.apps", "4", "")
+	gap := changeOf(change.Gap, "deployments.apps", "4", "")
 	gap.Object, gap.Data = nil, []byte(`{"reason":"gone"}`)
 	text := printed(t, true, false, deleted, gap)
 	for _, want := range []string{

@@ -28,7 +28,9 @@ type Change struct {
 	ChangedCut        bool            // there are more
 	Actor             json.RawMessage // who changed the object last, a list; nil where it does not say
 	Object            []byte          // the state, or the last state of a delete; nil where there is none
-	Data              []byte          // what a snapshot's frame or a gap says of itself
+	Patch             json.RawMessage // in the place of Object what has changed since version Base: a JSON Patch (RFC 6902)
+	Base              string
+	Data              []byte // what a snapshot's frame or a gap says of itself
 }
 
 // Header is the part of a CloudEvents header's name before the attribute: "ce_" on Kafka, "ce-" on NATS.
@@ -88,7 +90,7 @@ func (c *Change) fromHeaders(m *sink.Stored, prefix string) {
 	c.Actor = listOf([]byte(plain(m.Header(prefix + "actor"))))
 	c.Changed = listOf([]byte(plain(m.Header(prefix + "changed"))))
 	c.ChangedCut = m.Header(prefix+"changedcut") == "true"
-	c.set(m.Value)
+	c.setContent(m.Value, m.Header(prefix+"base"))
 }
 
 // setMarks reads them from the headers that every format has on a broker.
@@ -139,6 +141,15 @@ func (c *Change) set(payload []byte) {
 	}
 }
 
+// setContent is the payload, which is a patch where it has a base.
+func (c *Change) setContent(payload []byte, base string) {
+	if base == "" {
+		c.set(payload)
+		return
+	}
+	c.Patch, c.Base = bytes.TrimSpace(payload), base
+}
+
 // value is what the values of all formats have, by their keys.
 type value struct {
 	SpecVersion       string          `json:"specversion"`
@@ -147,6 +158,7 @@ type value struct {
 	Snapshot          string          `json:"snapshot"`
 	FinalStateUnknown bool            `json:"finalstateunknown"`
 	Data              json.RawMessage `json:"data"`
+	Base              string          `json:"base"`
 	Actor             json.RawMessage `json:"actor"`
 	Changed           json.RawMessage `json:"changed"`
 	ChangedCut        bool            `json:"changedcut"`
@@ -194,7 +206,7 @@ func (c *Change) fromValue(text []byte) error {
 		c.setAttributes(v.Time, v.Reason, v.Snapshot)
 		c.FinalStateUnknown = v.FinalStateUnknown
 		c.mark(v.marks)
-		c.set(v.Data)
+		c.setContent(v.Data, v.Base)
 		return nil
 	}
 	c.Time = time.UnixMilli(v.Millis)

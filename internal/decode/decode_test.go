@@ -68,6 +68,33 @@ func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
 	}
 }
 
+func TestDecodeReadsPatches(t *testing.T) {
+	const patch = `[{"op":"remove","path":"/spec"}]`
+	stream := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
+	rec := &change.Record{
+		Stream: stream, Op: change.Updated, Key: change.Key{Name: "web"}, UID: "u-1", ResourceVersion: "9", Object: []byte(`{}`),
+		Patch: []byte(patch), Base: "7", Received: time.UnixMilli(1),
+	}
+	for _, f := range []struct {
+		format    string
+		transport encode.Transport
+	}{
+		{encode.FormatCloudEvents, encode.File}, {encode.FormatCloudEvents, encode.Kafka},
+		{encode.FormatCloudEventsBinary, encode.NATS}, {encode.FormatCloudEventsBinary, encode.Kafka},
+	} {
+		encoder := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: "0b6f3c1e-8a4d", Format: f.format, Transport: f.transport})
+		messages, err := encoder.Encode(t.Context(), nil, rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := messages[0]
+		c, err := Read(&sink.Stored{Headers: append(m.Headers, sink.Header{Name: sink.HeaderID, Value: m.ID}), Value: m.Value})
+		if err != nil || string(c.Patch) != patch || c.Base != "7" || c.Object != nil {
+			t.Errorf("%s: read %+v, %v", f.format, c, err)
+		}
+	}
+}
+
 func TestDecodeOfWhatIsNotOurs(t *testing.T) {
 	for _, value := range []string{"", "{}", "[1]", "x", `{"id":"7"}`, `{"id":7}`} {
 		if c, err := Read(&sink.Stored{Value: []byte(value)}); err != change.ErrForeignID {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/kubecdc/kubecdc/internal/chain"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/line"
@@ -28,7 +29,8 @@ type Listener struct {
 	messages []sink.Message
 	ends     []int // by record of the batch: how many messages it ends after
 	trimming trimming
-	patience patience // with the sink
+	chain    *chain.Chain // nil where updates are whole objects
+	patience patience     // with the sink
 }
 
 // Config is what the listeners of a run have in common.
@@ -55,8 +57,15 @@ func New(index int, s Sink, config *Config) *Listener {
 			},
 			reader: readerOf(config.Store, config.ClusterUID), shape: config.Shape,
 		},
-		Index: index, seldom: retrySeldom(), lost: config.Lost, stops: config.Stops,
+		Index: index, seldom: retrySeldom(), lost: config.Lost, stops: config.Stops, chain: chainOf(&s),
 	}
+}
+
+func chainOf(s *Sink) *chain.Chain {
+	if !s.Patches {
+		return nil
+	}
+	return chain.New()
 }
 
 // takenOf are the streams that the sink takes. What its log holds of others is noted as missed.

@@ -20,6 +20,8 @@ type Sink struct {
 	// nothing. nil leaves it as it is.
 	Narrow func(*change.Record) *change.Record
 	Queue  fifo.Limit
+	// Patches makes updates go out as patches (package chain), where that is proven to be right.
+	Patches bool
 	// Coalesce makes the queue hold the newest record of each object alone.
 	Coalesce bool
 	// Spool is how many bytes on disk, about, take what a full queue does not; 0 makes the streams wait. A queue that

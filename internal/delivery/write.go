@@ -19,6 +19,7 @@ func (l *Listener) write(ctx context.Context, batch []*change.Record) ([]*change
 		return rest, err
 	}
 	l.rest = rest
+	l.doubted()
 	return rest, l.mend(ctx, failure.error)
 }
 
@@ -35,12 +36,14 @@ func (l *Listener) attempt(ctx context.Context, batch []*change.Record) ([]*chan
 	var rejected *sink.RejectedError
 	switch {
 	case err == nil:
+		l.written(len(encoded))
 		return batch[len(encoded):], l.wrote(encoded, mark, began)
 	case errors.As(err, &rejected):
 		at := l.recordOf(rejected.Index)
 		if at == len(encoded) {
 			return batch, &sinkError{&sink.PermanentError{Err: fmt.Errorf("message %d of %d is rejected: %w", rejected.Index, len(messages), err)}}
 		}
+		l.written(at)
 		if err := l.wrote(batch[:at], mark, began); err != nil {
 			return nil, err
 		}

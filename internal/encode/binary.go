@@ -28,7 +28,7 @@ func attributes() []string {
 	return []string{
 		"specversion", "id", "source", "type", "subject", "time", "cluster", "group", "version", "resource",
 		"namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason",
-		"before", "changed", "changedcut", "actor", "trimmed", "beforeomitted", "replayed",
+		"base", "before", "changed", "changedcut", "actor", "trimmed", "beforeomitted", "replayed",
 	}
 }
 
@@ -51,9 +51,9 @@ func newBinary(events CloudEvents, transport Transport) *binary {
 func (b *binary) fill(_ context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
 	h := headers{binary: b, e: e, start: len(e.headers)}
 	h.attributes(rec)
-	data := payload(rec)
+	data, mediaType := content(rec)
 	if data != nil {
-		e.headers = append(e.headers, sink.Header{Name: b.contentType, Value: "application/json"})
+		e.headers = append(e.headers, sink.Header{Name: b.contentType, Value: mediaType})
 	}
 	msg.Headers = e.headers[h.start:len(e.headers):len(e.headers)]
 	msg.Value = present(data)
@@ -99,6 +99,7 @@ func (h headers) attributes(rec *change.Record) {
 		h.add("snapshot", s.ID)
 		h.add("reason", string(s.Reason))
 	}
+	h.optional("base", rec.Base)
 	h.optional("before", string(previous(rec)))
 	h.optional("changed", string(rec.Changed))
 	if rec.ChangedCut {

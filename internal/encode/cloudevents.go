@@ -23,12 +23,12 @@ func (c CloudEvents) Append(dst, id []byte, rec *change.Record) []byte {
 	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')
 	dst = appendSubject(append(dst, `,"subject":`...), rec)
 	dst = append(appendTime(append(dst, `,"time":"`...), rec.Received.UTC()), '"')
-	data := payload(rec)
+	data, mediaType := content(rec)
 	if data == nil {
 		return append(c.appendExtensions(dst, rec), '}')
 	}
-	dst = c.appendExtensions(append(dst, `,"datacontenttype":"application/json"`...), rec)
-	return append(append(append(dst, `,"data":`...), data...), '}')
+	dst = append(append(append(dst, `,"datacontenttype":"`...), mediaType...), '"')
+	return append(append(append(c.appendExtensions(dst, rec), `,"data":`...), data...), '}')
 }
 
 // appendExtensions appends the extension attributes; their names are lower case letters only, as CloudEvents wants.
@@ -49,6 +49,7 @@ func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
 		dst = appendString(append(dst, `,"snapshot":`...), s.ID)
 		dst = appendString(append(dst, `,"reason":`...), string(s.Reason))
 	}
+	dst = appendOptional(dst, `,"base":`, rec.Base)
 	if before := previous(rec); before != nil {
 		dst = appendString(append(dst, `,"before":`...), string(before))
 	}
@@ -77,9 +78,10 @@ func appendMarks(dst []byte, rec *change.Record) []byte {
 }
 
 // previous is the value of attribute before: the JSON text of the object as it was delivered last, where data is
-// another state of it. Attributes are scalars (CloudEvents 1.0.2, type system), so it is a string.
+// another state of it. Attributes are scalars (CloudEvents 1.0.2, type system), so it is a string. Whoever is sent
+// a patch has it.
 func previous(rec *change.Record) []byte {
-	if rec.Op == change.Updated || rec.Op == change.Replaced {
+	if rec.Patch == nil && (rec.Op == change.Updated || rec.Op == change.Replaced) {
 		return rec.Before
 	}
 	return nil
@@ -114,7 +116,22 @@ func appendPath(dst []byte, rec *change.Record) []byte {
 	return append(append(dst, '/'), rec.Key.Name...)
 }
 
-// payload is the value of data: the object, or what a snapshot's frame or a gap says of itself. nil is none.
+// The media types of data.
+const (
+	typeJSON  = "application/json"
+	typePatch = "application/json-patch+json" // RFC 6902, section 6
+)
+
+// content is the value of data, nil for none, and its media type.
+func content(rec *change.Record) (data []byte, mediaType string) {
+	if rec.Patch != nil {
+		return rec.Patch, typePatch
+	}
+	return payload(rec), typeJSON
+}
+
+// payload is the value of data without patches: the object, or what a snapshot's frame or a gap says of itself. nil is
+// none.
 func payload(rec *change.Record) []byte {
 	switch rec.Op {
 	case change.SnapshotBegin, change.SnapshotEnd:

@@ -99,6 +99,9 @@ func records() map[string]*change.Record {
 			Marks: &change.Marks{Replayed: change.History}},
 		"changed": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object, Before: before,
 			Changed: []byte(`["/spec/n","/spec/x","/é~1\"\u0001"]`), ChangedCut: true},
+		"patched": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object, Before: before,
+			Patch: []byte(`[{"op":"remove","path":"/spec/n"},{"op":"replace","path":"/spec/x","value":"\u003c"}]`), Base: "123450",
+			Changed: []byte(`["/spec/n","/spec/x"]`)},
 		"actor": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object, Actor: []byte(
 			`[{"manager":"kubectl \u003cé","operation":"Update","time":"2026-11-21T02:33:14Z"},{"manager":"kubelet","operation":"Update","subresource":"status","time":"2026-11-21T02:33:14Z"}]`)},
 		"updated-before": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object, Before: before},

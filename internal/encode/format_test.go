@@ -50,6 +50,9 @@ func TestFormatGoldens(t *testing.T) {
 			}
 			encoder := formatEncoder(format, kind)
 			for name, rec := range records() {
+				if rec.Patch != nil && format != FormatCloudEventsBinary {
+					continue // is given none
+				}
 				t.Run(format+"/"+transport+"/"+name, func(t *testing.T) {
 					encoder.Reset()
 					same(t, filepath.Join("testdata", format, transport, name+".txt"), text(encoded(encoder, nil, rec)))

@@ -7,16 +7,30 @@ func (b book) cloudEvent() definition {
 	attributes := b.attributes()
 	attributes["finalstateunknown"] = described(definition{"const": true}, "no watch saw the delete")
 	attributes["beforeomitted"], attributes["changedcut"] = beforeOmitted(true), changedCut(true)
-	attributes["data"] = definition{"type": "object"}
+	attributes["data"] = definition{"type": []string{"object", "array"}}
 	d := b.fields("a record as a CloudEvent in structured mode", attributes, append(optionalAttributes(), "data")...)
 	d["propertyNames"] = definition{"pattern": "^[a-z0-9]+$"}
 	d["allOf"] = append(b.shapes(), b.data()...)
-	d["$defs"] = definition{Object: b.object()}
+	d["$defs"] = definition{Object: b.object(), Patch: b.patch()}
 	return d
 }
 
 // anObject refers to the object in the same schema.
 func anObject() definition { return definition{"$ref": "#/$defs/" + Object} }
+
+// patch is a JSON Patch (RFC 6902) with the operations that are used.
+func (b book) patch() definition {
+	pointer := described(definition{"type": "string", "pattern": "^(/([^~/]|~[01])*)+$"}, "a JSON Pointer (RFC 6901)")
+	operation := b.fields("an operation", definition{
+		"op": definition{"enum": []string{"add", "remove", "replace"}}, "path": pointer, "value": definition{},
+	}, "value")
+	operation["if"] = definition{"properties": definition{"op": definition{"const": "remove"}}}
+	operation["else"] = definition{"required": []string{"value"}}
+	return described(listOf(operation), "what has changed since version base: a JSON Patch")
+}
+
+// isPatch matches records that have a patch in the place of their object.
+func isPatch() definition { return definition{"required": []string{"base"}} }
 
 // headers are the attributes in binary mode, where every value is a text.
 func (b book) headers() definition {
@@ -38,7 +52,8 @@ func (b book) attributes() definition {
 		"type":            types(anyOp),
 		"subject":         described(definition{"type": "string", "pattern": "^/apis?/"}, "the path of the object, or of the stream's collection, on the API server"),
 		"time":            described(timestamp(), "when the exporter received the record"),
-		"datacontenttype": definition{"const": "application/json"},
+		"datacontenttype": described(definition{"enum": []string{"application/json", mediaPatch}}, "the latter with base"),
+		"base":            described(version(), "in an update, if the sink asks for patches: the resourceVersion that data is a patch of"),
 		"cluster":         name(),
 		"group":           described(definition{"type": "string"}, "empty for the core group"),
 		"version":         described(name(), "the served version that is watched"),
@@ -57,8 +72,11 @@ func (b book) attributes() definition {
 	}
 }
 
+// mediaPatch is the media type of a JSON Patch (RFC 6902, section 6).
+const mediaPatch = "application/json-patch+json"
+
 func optionalAttributes() []string {
-	return []string{"datacontenttype", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "changed", "changedcut", "actor", "trimmed", "beforeomitted", "replayed"}
+	return []string{"datacontenttype", "base", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "changed", "changedcut", "actor", "trimmed", "beforeomitted", "replayed"}
 }
 
 // shapes say which attributes a record of each operation has.
@@ -72,6 +90,14 @@ func (b book) shapes() []any {
 		},
 		definition{"if": ofType(object), "then": definition{"dependentRequired": definition{"snapshot": []string{"reason"}}}},
 		definition{
+			"if": isPatch(),
+			"then": definition{
+				"properties": definition{"type": types(func(op change.Op) bool { return op == change.Updated }), "datacontenttype": definition{"const": mediaPatch}},
+				"required":   []string{"datacontenttype"}, "not": definition{"required": []string{"before"}},
+			},
+			"else": definition{"properties": definition{"datacontenttype": definition{"const": "application/json"}}},
+		},
+		definition{
 			"if":   definition{"required": []string{"finalstateunknown"}},
 			"then": ofType(func(op change.Op) bool { return op == change.Deleted }),
 		},
@@ -81,12 +107,13 @@ func (b book) shapes() []any {
 // data says what each operation carries. Only a delete whose last state is not known carries nothing.
 func (b book) data() []any {
 	isObject := func(op change.Op) bool { return op.OfObject() }
+	content := definition{"if": isPatch(), "then": definition{"properties": definition{"data": definition{"$ref": "#/$defs/" + Patch}}}, "else": definition{"properties": definition{"data": anObject()}}}
 	carries := func(d definition) definition {
 		return definition{"required": []string{"data", "datacontenttype"}, "properties": definition{"data": d}}
 	}
 	rules := []any{
-		definition{"if": ofType(isObject), "then": definition{"properties": definition{"data": anObject()}}},
-		definition{"if": ofType(func(op change.Op) bool { return isObject(op) && op != change.Deleted }), "then": carries(anObject())},
+		definition{"if": ofType(isObject), "then": content},
+		definition{"if": ofType(func(op change.Op) bool { return isObject(op) && op != change.Deleted }), "then": carries(definition{})},
 		definition{"dependentRequired": definition{"data": []string{"datacontenttype"}, "datacontenttype": []string{"data"}}},
 	}
 	only := func(op change.Op) definition { return ofType(func(o change.Op) bool { return o == op }) }

@@ -23,6 +23,7 @@ const (
 	DebeziumKey       = "debezium-key" // the key of such a message on Kafka
 	// an object, as the value of format object and the data of events in binary mode
 	Object        = "object"
+	Patch         = "patch"          // in the place of an object: what has changed since a version
 	SnapshotBegin = "snapshot.begin" // what a frame or a gap says of itself
 	SnapshotEnd   = "snapshot.end"
 	Gap           = "gap"
@@ -60,7 +61,7 @@ func (b book) files() (map[string][]byte, error) {
 func (b book) all() map[string]definition {
 	return map[string]definition{
 		CloudEvent: b.cloudEvent(), CloudEventHeaders: b.headers(), Debezium: b.debezium(), DebeziumKey: b.debeziumKey(),
-		Object: b.object(), SnapshotBegin: b.begin(), SnapshotEnd: b.end(), Gap: b.gap(),
+		Object: b.object(), Patch: b.patch(), SnapshotBegin: b.begin(), SnapshotEnd: b.end(), Gap: b.gap(),
 		Status: b.status(),
 	}
 }

@@ -22,6 +22,9 @@ type mistake struct {
 // with is a configuration with its resources.
 func with(lines string) string { return "resources: [configmaps]\n" + lines }
 
+// kept is one whose objects are kept.
+func kept(lines string) string { return "resources: [{resource: configmaps, before: true}]\n" + lines }
+
 const screen = "sinks: [{name: screen, file: {path: \"-\"}}]\n"
 
 // writing are mistakes that the text alone shows.
@@ -100,6 +103,20 @@ func world(d *desk, address string, bus *broker) []mistake {
 			"sinks[0].nats.headers.kubecdc-id (line 2): the exporter or the server has headers of such names; do not begin with any of kubecdc-, ce_, ce-, nats-, kv-, content-type"},
 		{"changes of what is not kept", "", "resources: [{resource: configmaps, changes: true}]\n" + screen,
 			`resources[0].changes (line 1): what was before is not kept, so nobody knows what changed; add before: true, or leave it out`},
+		{"a word for what updates say", "", with("sinks: [{name: out, file: {path: out}, updates: diff}]\n"),
+			`sinks[0].updates (line 2): unknown value "diff"; allowed: whole, patch`},
+		{"patches of what is not kept", "", with("sinks: [{name: out, file: {path: out}, updates: patch}]\n"),
+			"sinks[0].updates (line 2): a patch is made of the object before, which is not kept of configmaps (resources[0]); add before: true there, or choose updates: whole"},
+		{"patches for Debezium's readers", "", kept("sinks: [{name: out, file: {path: out}, format: debezium, updates: patch}]\n"),
+			"sinks[0].updates (line 2): readers of the format debezium fold no patches; choose the format cloudevents or cloudevents-binary, or updates: whole"},
+		{"patches without a mark", "", kept("sinks: [{nats: {url: 'nats://127.0.0.1:1'}, format: object, updates: patch}]\n"),
+			"sinks[0].updates (line 2): nothing in the format object would tell a patch from an object; choose the format cloudevents or cloudevents-binary, or updates: whole"},
+		{"patches in a bucket", "", kept("sinks: [{nats: {url: 'nats://127.0.0.1:1', kv: b}, updates: patch}]\n"),
+			"sinks[0].updates (line 2): a bucket keeps the last value of each object, which would be a patch of what is gone; use a stream, or updates: whole"},
+		{"patches in a compacted topic", "", kept("sinks: [{kafka: {brokers: ['127.0.0.1:1'], topicConfig: {cleanup.policy: compact}}, updates: patch}]\n"),
+			"sinks[0].updates (line 2): a compacted topic keeps the last record of each object, which would be a patch of what is gone; use cleanup: delete, or updates: whole"},
+		{"patches that labels lead elsewhere", "", kept("sinks: [{kafka: {brokers: ['127.0.0.1:1'], topic: 'k.{label:team}'}, updates: patch}]\n"),
+			"sinks[0].updates (line 2): a label can change, and a patch would be in another place than the object that it changes; leave the label out of topics and subjects, or choose updates: whole"},
 		{"a word for who", "", "resources: [{resource: configmaps, actor: user}]\n" + screen,
 			`resources[0].actor (line 1): want true or false, have "user"`},
 		{"an ignored path that no object has", "", "resources: [{resource: configmaps, ignore: [.dta]}]\n" + screen,

@@ -222,12 +222,17 @@ func check(t *testing.T, v *validate.Validator, m validate.Message) {
 	}
 }
 
-// messages are all of a stream, and must be some.
 func (s *stage) messages(t *testing.T, stream string) []*nats.RawStreamMsg {
+	t.Helper()
+	return messagesOf(t, s.nats.URL(), stream)
+}
+
+// messagesOf are all of a stream, and must be some.
+func messagesOf(t *testing.T, url, stream string) []*nats.RawStreamMsg {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	conn, err := nats.Connect(s.nats.URL(), nats.Timeout(limit))
+	conn, err := nats.Connect(url, nats.Timeout(limit))
 	if err != nil {
 		t.Fatal(err)
 	}

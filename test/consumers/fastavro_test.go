@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -19,25 +18,12 @@ import (
 	"github.com/kubecdc/kubecdc/test/objects"
 )
 
-// fastavroVersion is that of PyPI which the tests install.
-const fastavroVersion = "1.12.1"
-
-// fastavro is a command of Python that has the library, installed for the test.
-func fastavro(t *testing.T) *exec.Cmd {
-	t.Helper()
-	dir := t.TempDir()
-	install := exec.CommandContext(t.Context(), "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", dir, "fastavro=="+fastavroVersion)
-	if output, err := install.CombinedOutput(); err != nil {
-		t.Skipf("fastavro cannot be installed with Python's pip: %v: %.500s", err, output)
-	}
-	cmd := exec.CommandContext(t.Context(), "python3", filepath.Join("python", "restore.py"))
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir)
-	return cmd
-}
+// fastavro is the library's version of PyPI which the tests install.
+const fastavro = "fastavro==1.12.1"
 
 // TestFastavroRestoresObjects of every built-in kind, and of three well-known CRDs, by nothing but their schemas.
 func TestFastavroRestoresObjects(t *testing.T) {
-	cmd := fastavro(t)
+	cmd := python(t, "restore.py", fastavro)
 	var in, out, stderr bytes.Buffer
 	all := typedObjects(t)
 	for i, one := range all {

@@ -37,6 +37,7 @@ func arrows() map[string][]string {
 		"internal/slab":            {},
 		"internal/transform":       {"internal/scan", "internal/slab"},
 		"internal/delta":           {"internal/scan"},
+		"internal/chain":           {"internal/change", "internal/delta"},
 		"internal/filter":          {"internal/change", "internal/scan"},
 		"internal/typed":           {"internal/scan", "internal/transform"},
 		"internal/openapi":         {"internal/transform", "internal/typed"},
@@ -47,7 +48,7 @@ func arrows() map[string][]string {
 		"internal/source":          {"internal/change", "internal/source/frame"},
 		"internal/deadletter":      {"internal/change", "internal/disk", "internal/sink"},
 		"internal/line":            {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/sink"},
-		"internal/delivery":        {"internal/change", "internal/checkpoint", "internal/fifo", "internal/line", "internal/redo", "internal/sink"},
+		"internal/delivery":        {"internal/chain", "internal/change", "internal/checkpoint", "internal/fifo", "internal/line", "internal/redo", "internal/sink"},
 		"internal/pipeline":        {"internal/change", "internal/checkpoint", "internal/delivery", "internal/line", "internal/sink"},
 		"internal/control":         {"internal/change", "internal/checkpoint"},
 		"internal/election":        {},
@@ -101,6 +102,7 @@ func brands() map[string][]string {
 		"github.com/nats-io/":                   {"internal/sink/nats", "test/", "bench"},
 		"github.com/twmb/":                      {"test/", "bench"},
 		"github.com/cockroachdb/pebble/":        {"internal/checkpoint"},
+		"github.com/evanphx/":                   {"internal/console"},
 		"github.com/spf13/cobra":                {"cmd/"},
 	}
 }
@@ -108,7 +110,7 @@ func brands() map[string][]string {
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
 	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/openapi", "internal/scan", "internal/slab", "internal/transform", "internal/typed",
-		"internal/sink/kafka/batch", "internal/signal", "internal/usage"}
+		"internal/delta", "internal/chain", "internal/sink/kafka/batch", "internal/signal", "internal/usage"}
 }
 
 // source is one parsed Go file, tests left out.

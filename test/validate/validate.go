@@ -157,6 +157,9 @@ func (v *Validator) binary(m Message) error {
 	if len(m.Value) == 0 {
 		return m.tombstone()
 	}
+	if attributes["base"] != nil {
+		return v.Text(schema.Patch, m.Value)
+	}
 	return v.Text(payload(m.Op), m.Value)
 }
 

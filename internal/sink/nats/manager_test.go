@@ -38,6 +38,22 @@ func TestOpenRefusesStreamsThatForget(t *testing.T) {
 	}
 }
 
+// TestI3PatchesNeedAStreamThatKeepsWhatTheyChange: one that keeps the last messages of a subject alone does not.
+func TestI3PatchesNeedAStreamThatKeepsWhatTheyChange(t *testing.T) {
+	s := startServer(t, nil)
+	js, ctx := s.admin()
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 5}); err != nil {
+		t.Fatal(err)
+	}
+	options := s.options()
+	openSink(t, options)
+	options.Uncompacted = "updates are patches: choose updates: whole"
+	const want = "open stream K8S: it keeps 5 messages of each subject, and updates are patches: choose updates: whole, or name another stream"
+	wantError(t, openError(t, options, ""), want)
+	_, err := check(t, options)
+	wantError(t, err, want)
+}
+
 // TestI10SharedStreamNeedsAWindow, and what the sink makes has it.
 func TestI10SharedStreamNeedsAWindow(t *testing.T) {
 	s := startServer(t, nil)

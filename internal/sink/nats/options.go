@@ -41,6 +41,10 @@ type Options struct {
 	// Whole refuses a bucket that forgets values: by their age, or at a limit.
 	Whole bool
 
+	// Uncompacted, where not "", is why what is written must not be in a stream that forgets the older messages of a
+	// subject.
+	Uncompacted string
+
 	// For a stream that the sink makes. One that is there already keeps what it has.
 	Storage    string        // "file" or "memory"; "" is "file"
 	Replicas   int           // 0 is 1

@@ -10,6 +10,9 @@ func (o *Options) suitable(config *jetstream.StreamConfig) error {
 	if o.Whole && len(bucketNotes(config)) > 0 {
 		return permanent("open stream %s: it forgets values, by their age or at a limit: give it no max_age, and no limit or discard new", config.Name)
 	}
+	if o.Uncompacted != "" && config.MaxMsgsPerSubject > 0 {
+		return permanent("open stream %s: it keeps %d messages of each subject, and %s, or name another stream", config.Name, config.MaxMsgsPerSubject, o.Uncompacted)
+	}
 	if o.Shared && config.Duplicates < window {
 		return permanent("open stream %s: it knows ids for %s, and a shared stream needs %s: raise its duplicate_window",
 			config.Name, config.Duplicates, window)

@@ -1,0 +1,52 @@
+package config
+
+import (
+	"maps"
+	"slices"
+)
+
+// updates checks that patches can be made, and that who reads them can fold them.
+func (k *checker) updates(path string, s *Sink, resources []Resource) {
+	if s.Updates != UpdatesPatch {
+		return
+	}
+	k.unfoldable(path, s)
+	for i := range resources {
+		r := &resources[i]
+		taken := len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name) || slices.ContainsFunc(s.Resources, isWildcard)
+		if taken && !r.Before {
+			k.problem(path, "a patch is made of the object before, which is not kept of %s (%s); add before: true there, or choose updates: %s",
+				shorten(r.Name), item("resources", i), UpdatesWhole)
+		}
+	}
+}
+
+// unfoldable finds where a patch would be of no use: who reads it could not know the object that it changes.
+func (k *checker) unfoldable(path string, s *Sink) {
+	switch {
+	case s.Format == formatDebezium:
+		k.problem(path, "readers of the format debezium fold no patches; choose the format cloudevents or cloudevents-binary, or updates: %s", UpdatesWhole)
+	case s.Format == formatObject:
+		k.problem(path, "nothing in the format object would tell a patch from an object; choose the format cloudevents or cloudevents-binary, or updates: %s", UpdatesWhole)
+	case s.NATS != nil && s.NATS.KV != "":
+		k.problem(path, "a bucket keeps the last value of each object, which would be a patch of what is gone; use a stream, or updates: %s", UpdatesWhole)
+	case s.Kafka != nil && s.Kafka.compacted():
+		k.problem(path, "a compacted topic keeps the last record of each object, which would be a patch of what is gone; use cleanup: delete, or updates: %s", UpdatesWhole)
+	case slices.ContainsFunc(s.templates(), hasLabel):
+		k.problem(path, "a label can change, and a patch would be in another place than the object that it changes; leave the label out of topics and subjects, or choose updates: %s", UpdatesWhole)
+	}
+}
+
+// templates are those of the sink's topics or subjects.
+func (s *Sink) templates() []string {
+	switch {
+	case s.Kafka != nil:
+		return append(slices.Collect(maps.Values(s.Kafka.Topics)), s.Kafka.Topic)
+	case s.NATS != nil:
+		return append(slices.Collect(maps.Values(s.NATS.Subjects)), s.NATS.Subject)
+	}
+	return nil
+}
+
+// Patched says whether updates go out as patches.
+func (s *Sink) Patched() bool { return s.Updates == UpdatesPatch }
