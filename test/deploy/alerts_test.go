@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -108,6 +109,15 @@ kubecdc_delivery_seconds_bucket{sink="out",le="+Inf"} 0+60x120
 		{"the log of the state is behind", old + of(`kubecdc_state_log_lag_seconds 0x30 61x30 0x60`),
 			map[int][]string{37: {"KubecdcStateLogBehind"}, 60: {"KubecdcStateLogBehind"}, 62: nil, 120: nil}},
 		{"the log of the state is behind for a moment", old + of(`kubecdc_state_log_lag_seconds 0x30 61x3 0x86`), nil},
+		{"a leader and a standby", pair(`0x120`, `1x120`, `1x120`, `0x120`), nil},
+		{"one dies, and the other leads", pair(`1x30 0x90`, `1x30 0x90`, `0x30 1x90`, `0x30 1x90`), nil},
+		{"nobody leads", pair(`1x30 0x30 1x60`, `1x120`, `0x120`, `0x120`),
+			map[int][]string{33: {"KubecdcNoLeader"}, 60: {"KubecdcNoLeader"}, 62: nil, 120: nil}},
+		{"nobody leads for a moment", pair(`1x30 0x0 1x89`, `1x120`, `0x120`, `0x120`), nil},
+		{"the standby is gone", pair(`1x120`, `1x120`, `0x30 stale`, `0x30 stale`), map[int][]string{42: {"KubecdcNoStandby"}, 120: {"KubecdcNoStandby"}}},
+		{"they take over from each other", pair(`1x120`, `1x30 1+1x20 21x70`, `0x120`, `0x30 0+1x20 20x70`),
+			map[int][]string{40: {"KubecdcTakeovers"}, 60: {"KubecdcTakeovers"}, 90: nil, 120: nil}},
+		{"two updates", pair(`1x120`, `1x30 2x10 3x80`, `0x120`, `0x30 1x90`), nil},
 		{"a spool shrinks", old + of(`kubecdc_spool_bytes{sink="out"} 120000000-1000000x120`), nil},
 		{"a stream fails", old + of(`kubecdc_position_age_seconds{resource="pods"} 0+60x120`), map[int][]string{37: {"KubecdcStreamBehind"}, 120: {"KubecdcStreamBehind"}}},
 		{"a stream fails for some minutes", old + of(`kubecdc_stream_state{resource="pods",state="failing"} 0x30 1x30 0x60`),
@@ -121,6 +131,16 @@ kubecdc_position_age_seconds{resource="services"} 1x120
 		{"the exporter crashes", strings.Replace(old, "-86400x120", "0 300x10 900x10 1500x10 2100x10 2700x60", 1), map[int][]string{45: {"KubecdcRestarts"}, 58: {"KubecdcRestarts"}}},
 		{"the exporter is updated", strings.Replace(old, "-86400x120", "0x30 1800x30 3600x60", 1), nil},
 	}
+}
+
+// pair are two exporters that share a Lease: whether each leads, and how often it has begun to.
+func pair(leads, began, otherLeads, otherBegan string) string {
+	return old + fmt.Sprintf(`
+kubecdc_leader{job="kubecdc",instance="a"} %s
+kubecdc_takeovers_total{job="kubecdc",instance="a"} %s
+kubecdc_leader{job="kubecdc",instance="b"} %s
+kubecdc_takeovers_total{job="kubecdc",instance="b"} %s
+`, leads, began, otherLeads, otherBegan)
 }
 
 // TestAlertsFireWhenTheyShould: each story says what fires at some minutes; in the others, up to two hours, nothing

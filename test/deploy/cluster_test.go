@@ -133,8 +133,8 @@ spec:
 	})
 }
 
-// TestChartIsAcceptedByTheAPIServer in each set of values, and so is the pod that the StatefulSet's controller would
-// make of it, under the strictest of the Pod Security Standards.
+// TestChartIsAcceptedByTheAPIServer in each set of values, and so is the pod that the controller would make of it,
+// under the strictest of the Pod Security Standards.
 func TestChartIsAcceptedByTheAPIServer(t *testing.T) {
 	operator(t, newApplier(t))
 	makeNamespaces(t, "shop", "billing")
@@ -148,20 +148,31 @@ func TestChartIsAcceptedByTheAPIServer(t *testing.T) {
 	}
 }
 
-// acceptPod asks for the pod of the StatefulSet, with the volume of its claim.
+// acceptPod asks for the pod of the StatefulSet, with the volume of its claim, or for one of the Deployment.
 func acceptPod(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
-	set := find(t, objects, "StatefulSet")
-	template, _, err := unstructured.NestedMap(set.Object, "spec", "template")
+	owner := workload(t, objects)
+	template, _, err := unstructured.NestedMap(owner.Object, "spec", "template")
 	if err != nil {
 		t.Fatal(err)
 	}
 	pod := &unstructured.Unstructured{Object: template}
 	pod.SetAPIVersion("v1")
 	pod.SetKind("Pod")
-	pod.SetName(set.GetName() + "-0")
-	pod.SetNamespace(set.GetNamespace())
-	volumes, _, err := unstructured.NestedSlice(template, "spec", "volumes")
+	pod.SetName(owner.GetName() + "-0")
+	pod.SetNamespace(owner.GetNamespace())
+	if owner.GetKind() == "StatefulSet" {
+		claim(t, owner, pod)
+	}
+	if err := newApplier(t).apply(pod, true); err != nil {
+		t.Errorf("the pod: %v", err)
+	}
+}
+
+// claim gives the pod the volume that the StatefulSet's controller would give it.
+func claim(t *testing.T, set, pod *unstructured.Unstructured) {
+	t.Helper()
+	volumes, _, err := unstructured.NestedSlice(pod.Object, "spec", "volumes")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,11 +180,8 @@ func acceptPod(t *testing.T, objects []*unstructured.Unstructured) {
 		volumes = volumes[1:] // it has its own
 	}
 	claim := map[string]any{"name": "state", "persistentVolumeClaim": map[string]any{"claimName": "state-" + pod.GetName()}}
-	if err := unstructured.SetNestedSlice(template, append(volumes, claim), "spec", "volumes"); err != nil {
+	if err := unstructured.SetNestedSlice(pod.Object, append(volumes, claim), "spec", "volumes"); err != nil {
 		t.Fatal(err)
-	}
-	if err := newApplier(t).apply(pod, true); err != nil {
-		t.Errorf("the pod: %v", err)
 	}
 }
 

@@ -19,7 +19,17 @@ import (
 // compose is the project as Compose reads it, with the kubeconfig where it is by default.
 func compose(t *testing.T, env ...string) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yaml")}, cli.WithEnv(append([]string{"HOME=/home/me"}, env...)))
+	return composeOf(t, env)
+}
+
+// composeOf is the project with more files.
+func composeOf(t *testing.T, env []string, more ...string) *types.Project {
+	t.Helper()
+	files := []string{filepath.Join(root, "docker-compose.yaml")}
+	for _, file := range more {
+		files = append(files, filepath.Join(root, file))
+	}
+	options, err := cli.NewProjectOptions(files, cli.WithEnv(append([]string{"HOME=/home/me"}, env...)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,42 +40,112 @@ func compose(t *testing.T, env ...string) *types.Project {
 	return project
 }
 
+// haFile has a second exporter.
+const haFile = "deploy/compose/ha.yaml"
+
 // TestComposeFile is read by Compose's own library, which refuses unknown keys and wrong values. Each service has a
 // pinned image and says when it is well, what is waited for is waited for until then, and nothing listens for other
 // hosts.
 func TestComposeFile(t *testing.T) {
-	project := compose(t)
-	if want := []string{"exporter", "grafana", "kafka", "nats", "prometheus"}; !slices.Equal(project.ServiceNames(), want) {
-		t.Errorf("services %q, want %q", project.ServiceNames(), want)
+	for _, c := range []struct {
+		project   *types.Project
+		services  []string
+		exporters []string
+	}{
+		{compose(t), []string{"exporter", "grafana", "kafka", "nats", "prometheus"}, []string{"exporter"}},
+		{composeOf(t, nil, haFile), []string{"exporter", "grafana", "kafka", "nats", "prometheus", "standby"}, []string{"exporter", "standby"}},
+	} {
+		if !slices.Equal(c.project.ServiceNames(), c.services) {
+			t.Errorf("services %q, want %q", c.project.ServiceNames(), c.services)
+		}
+		for name, service := range c.project.Services {
+			checkService(t, name, service)
+		}
+		for _, name := range c.exporters {
+			checkRights(t, name, c.project.Services[name])
+		}
 	}
-	for name, service := range project.Services {
-		if !regexp.MustCompile(`:v?\d+(\.\d+)+(-\w+)?$`).MatchString(service.Image) && service.Build == nil {
-			t.Errorf("%s: image %s is not pinned", name, service.Image)
-		}
-		if service.HealthCheck == nil || len(service.HealthCheck.Test) < 2 {
-			t.Errorf("%s does not say when it is well", name)
-		}
-		for on, dependency := range service.DependsOn {
-			if dependency.Condition != types.ServiceConditionHealthy {
-				t.Errorf("%s does not wait until %s is well", name, on)
-			}
-		}
-		for _, port := range service.Ports {
-			if port.HostIP != "127.0.0.1" {
-				t.Errorf("%s: port %d is open to other hosts", name, port.Target)
-			}
-		}
-		checkMounts(t, name, service.Volumes)
+}
+
+func checkService(t *testing.T, name string, service types.ServiceConfig) {
+	t.Helper()
+	if !regexp.MustCompile(`:v?\d+(\.\d+)+(-\w+)?$`).MatchString(service.Image) && service.Build == nil {
+		t.Errorf("%s: image %s is not pinned", name, service.Image)
 	}
-	exporter := project.Services["exporter"]
+	if service.HealthCheck == nil || len(service.HealthCheck.Test) < 2 {
+		t.Errorf("%s does not say when it is well", name)
+	}
+	for on, dependency := range service.DependsOn {
+		if dependency.Condition != types.ServiceConditionHealthy {
+			t.Errorf("%s does not wait until %s is well", name, on)
+		}
+	}
+	for _, port := range service.Ports {
+		if port.HostIP != "127.0.0.1" {
+			t.Errorf("%s: port %d is open to other hosts", name, port.Target)
+		}
+	}
+	checkMounts(t, name, service.Volumes)
+}
+
+// checkRights looks at a service that runs the exporter.
+func checkRights(t *testing.T, name string, exporter types.ServiceConfig) {
+	t.Helper()
 	for _, broker := range []string{"kafka", "nats"} {
 		if _, waits := exporter.DependsOn[broker]; !waits {
-			t.Errorf("the exporter does not wait for %s", broker)
+			t.Errorf("%s does not wait for %s", name, broker)
 		}
 	}
 	if !exporter.ReadOnly || exporter.Privileged || !slices.Equal(exporter.CapDrop, []string{"ALL"}) {
-		t.Error("the exporter has more rights than it needs")
+		t.Errorf("%s has more rights than it needs", name)
 	}
+}
+
+// TestI10ComposeHasTwoExportersOfOneTask: they have the configuration in common, and neither an address nor a state.
+func TestI10ComposeHasTwoExportersOfOneTask(t *testing.T) {
+	project := composeOf(t, nil, haFile)
+	first, second := project.Services["exporter"], project.Services["standby"]
+	if a, b := source(first, first.Command[2]), source(second, second.Command[2]); a != b || filepath.Base(a) != "exporter-ha.yaml" {
+		t.Errorf("the configurations are %s and %s", a, b)
+	}
+	c := parseFile(t, "deploy", "compose", "exporter-ha.yaml")
+	if c.HA == nil || c.HA.Lease == "" {
+		t.Error("they share no Lease")
+	}
+	if a, b := source(first, c.State.Dir), source(second, c.State.Dir); a == b || a == "" || b == "" {
+		t.Errorf("the states are %q and %q", a, b)
+	}
+	scraped := read(t, "deploy", "compose", "prometheus-ha.yaml")
+	if listen := second.Command[4]; listen == c.Listen || !strings.Contains(scraped, `"`+listen+`"`) || !strings.Contains(scraped, `"`+c.Listen+`"`) {
+		t.Errorf("they listen on %s and %s, and Prometheus has\n%s", c.Listen, listen, scraped)
+	}
+	prometheus := project.Services["prometheus"]
+	if filepath.Base(source(prometheus, "/etc/prometheus/prometheus.yaml")) != "prometheus-ha.yaml" {
+		t.Error("Prometheus scrapes one of them only")
+	}
+}
+
+// source is what the service has mounted at the path.
+func source(service types.ServiceConfig, path string) string {
+	for _, volume := range service.Volumes {
+		if volume.Target == path {
+			return volume.Source
+		}
+	}
+	return ""
+}
+
+// parseFile is a configuration that the exporter takes.
+func parseFile(t *testing.T, path ...string) *config.Config {
+	t.Helper()
+	c, err := config.Parse(path[len(path)-1], []byte(read(t, path...)), os.LookupEnv)
+	if err == nil {
+		err = c.Validate()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // checkMounts looks for what is mounted from the project.
@@ -115,13 +195,7 @@ func TestComposeHasTheVersionsThatAreTested(t *testing.T) {
 // TestComposeFilesFit: the exporter takes its configuration, Prometheus its own with the alerts, and Grafana finds
 // both.
 func TestComposeFilesFit(t *testing.T) {
-	c, err := config.Parse("exporter.yaml", []byte(read(t, "deploy", "compose", "exporter.yaml")), os.LookupEnv)
-	if err == nil {
-		err = c.Validate()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := parseFile(t, "deploy", "compose", "exporter.yaml")
 	scrapes, err := prometheus.Load(read(t, "deploy", "compose", "prometheus.yaml"), silent())
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,11 @@
 //
 //   - The chart is the source. The manifests for kustomize, a part of the values' schema and the rule for the
 //     Prometheus operator are made from it and from the configuration's types (make manifests).
-//   - One replica. A second one could only wait for the volume and the lock of the first: a StatefulSet starts the next
-//     one as soon as the volume is free.
+//   - One replica has a StatefulSet and a volume. A second one could only wait for both: a StatefulSet starts the next
+//     pod as soon as the volume is free. So two replicas are a Deployment without volumes, which share a Lease and a
+//     log of the state. A StatefulSet of two was refused: it does not replace a pod on a node that is dead.
+//   - Two replicas are on two nodes by a constraint that the scheduler must keep. It leaves out nodes that are dead, so
+//     that a cluster of two nodes, or of one, has both pods all the same.
 //   - release makes what a version consists of: another program that wants libraries which the exporter does not.
 //   - Roles are made from the configuration, in the chart, by the names that kubectl takes; a test asks the API server
 //     whether each means the same there. A role for "*" can read Secrets, which RBAC cannot leave out, so it has to be

@@ -37,8 +37,17 @@ func TestRolesHaveWhatIsConfiguredAndNothingElse(t *testing.T) {
 			}
 		})
 	}
-	if objects := render(t, "x", "rbac: {create: false}"); len(rulesOf(t, objects)) > 0 {
+	if objects := render(t, "x", "rbac: {create: false}\n"+twoReplicas); len(rulesOf(t, objects)) > 0 {
 		t.Error("roles although none are wanted")
+	}
+}
+
+// TestTwoReplicasMayHoldTheirLeaseAndNoOther: RBAC cannot say which name may be created.
+func TestTwoReplicasMayHoldTheirLeaseAndNoOther(t *testing.T) {
+	want := []string{"x: create coordination.k8s.io/leases", "x: get update coordination.k8s.io/leases[kubecdc]"}
+	got := slices.DeleteFunc(rulesOf(t, render(t, "x", twoReplicas)), func(rule string) bool { return !strings.Contains(rule, "leases") })
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

@@ -67,6 +67,15 @@ func TestBadValuesAreRefusedByTheirNames(t *testing.T) {
 		{"spool of the default size", "config: {sinks: [{name: a, nats: {url: 'nats://x'}, queue: {full: spool}}]}", "persistence.size: 2Gi is less than the spools may take, which is 10Gi for"},
 		{"spool of the default size of a sink that coalesces", "config: {sinks: [{name: a, nats: {url: 'nats://x'}, queue: {full: coalesce}}]}",
 			"persistence.size: 2Gi is less than the spools may take, which is 10Gi for"},
+		{"three replicas", "replicas: 3", "at '/replicas': value must be one of 1, 2"},
+		{"two replicas without a log", "replicas: 2", "replicas: two exporters have no volume, and hand over through the log of the state: set config.state.log.sink to the name of a sink"},
+		{"two replicas and no log either", "replicas: 2\nconfig: {state: {log: null}}", "replicas: two exporters have no volume"},
+		{"two replicas and a file", "replicas: 2\nconfig: {state: {log: {sink: bus}}, sinks: [{name: bus, nats: {url: 'nats://x'}}, {name: log, file: {path: '-'}}]}",
+			"config.sinks[1].file: a file keeps nobody out, so a leader that wakes up late would write beside its successor: write to kafka or nats, or set replicas to 1"},
+		{"two replicas and a stream of others", "replicas: 2\nconfig: {state: {log: {sink: bus}}, sinks: [{name: bus, nats: {url: 'nats://x', shared: true}}]}",
+			"config.sinks[0].nats.shared: a stream that others write to keeps nobody out: give the sink a stream of its own, or set replicas to 1"},
+		{"two replicas and one volume", twoReplicas + "persistence: {existingClaim: mine}", "persistence.existingClaim: two exporters have a state each, without a volume"},
+		{"two replicas and a spool that is larger than their share of the node", twoReplicas + "persistence: {size: 512Mi}", "persistence.size: 512Mi is less than the spools may take, which is 1Gi for config.sinks[0].queue.spool"},
 		{"group unknown", "config: {resources: [certificates]}", `config.resources[0]: "certificates" is none of Kubernetes' own resources: write it with its group, as in certificates.cert-manager.io`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -73,6 +73,17 @@ extraVolumes: [{name: out, emptyDir: {}}]
 extraVolumeMounts: [{name: out, mountPath: /out}]
 `
 
+// twoReplicas is a leader and a standby, which share nothing but the lease and the log of the state.
+const twoReplicas = `
+replicas: 2
+config:
+  sinks:
+    - {name: bus, nats: {url: "nats://nats.nats:4222"}, queue: {full: spool, spool: 1Gi}}
+    - {name: lake, kafka: {brokers: ["kafka:9092"]}}
+  state: {log: {sink: bus}}
+resources: {limits: {memory: 1Gi}}
+`
+
 // ownClaim uses a volume that somebody else made, and has Kubernetes' own patience with dead nodes.
 const ownClaim = `
 persistence: {existingClaim: mine}
@@ -81,7 +92,10 @@ config: {sinks: [{name: out, file: {path: /var/lib/kubecdc/out.ndjson}}]}
 `
 
 func valueSets() map[string]string {
-	return map[string]string{"own claim": ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption}
+	return map[string]string{
+		"own claim": ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption,
+		"two replicas": twoReplicas,
+	}
 }
 
 // render is the release "kubecdc" with the values.
@@ -111,6 +125,18 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind string) *unst
 		t.Fatalf("%d objects of kind %s", len(found), kind)
 	}
 	return found[0]
+}
+
+// workload is the StatefulSet or the Deployment of the exporter.
+func workload(t *testing.T, objects []*unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	for _, object := range objects {
+		if kind := object.GetKind(); kind == "StatefulSet" || kind == "Deployment" {
+			return find(t, objects, kind)
+		}
+	}
+	t.Fatal("nothing runs the exporter")
+	return nil
 }
 
 // configOf is the exporter's configuration in its ConfigMap.

@@ -12,9 +12,39 @@ What the schema cannot say. Each message names the value, and what to change.
     {{- with .dir -}}{{- include "kubecdc.checkPath" (dict "at" (printf "%s.deadLetter.dir" $at) "path" . "root" $) -}}{{- end -}}
   {{- end -}}
 {{- end -}}
-{{- if not .Values.persistence.existingClaim -}}
+{{- if eq (include "kubecdc.pair" .) "true" -}}
+  {{- include "kubecdc.checkPair" . -}}
+{{- else if not .Values.persistence.existingClaim -}}
   {{- include "kubecdc.checkSpools" . -}}
   {{- include "kubecdc.checkResize" . -}}
+{{- end -}}
+{{- include "kubecdc.checkLease" . -}}
+{{- end -}}
+
+{{- /* Two exporters have nothing in common but the log of the state, and sinks that keep out whoever led before. */ -}}
+{{- define "kubecdc.checkPair" -}}
+{{- if kindIs "invalid" (dig "log" nil .Values.config.state) -}}
+  {{- fail "replicas: two exporters have no volume, and hand over through the log of the state: set config.state.log.sink to the name of a sink in kafka or nats, or replicas to 1 (docs/high-availability.md)" -}}
+{{- end -}}
+{{- range $i, $sink := .Values.config.sinks -}}
+  {{- if $sink.file -}}
+    {{- fail (printf "config.sinks[%d].file: a file keeps nobody out, so a leader that wakes up late would write beside its successor: write to kafka or nats, or set replicas to 1 (docs/high-availability.md)" $i) -}}
+  {{- end -}}
+  {{- if eq (toString (dig "shared" false (default dict $sink.nats))) "true" -}}
+    {{- fail (printf "config.sinks[%d].nats.shared: a stream that others write to keeps nobody out: give the sink a stream of its own, or set replicas to 1 (docs/high-availability.md)" $i) -}}
+  {{- end -}}
+{{- end -}}
+{{- if .Values.persistence.existingClaim -}}
+  {{- fail "persistence.existingClaim: two exporters have a state each, without a volume: leave it out, or set replicas to 1" -}}
+{{- end -}}
+{{- include "kubecdc.checkSpools" . -}}
+{{- end -}}
+
+{{- /* The role is for one lease, whose name must be known here. */ -}}
+{{- define "kubecdc.checkLease" -}}
+{{- $lease := include "kubecdc.lease" . -}}
+{{- if and $lease (not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" $lease)) -}}
+  {{- fail (printf "config.ha.lease: %q is no NAMESPACE/NAME, for which a role could be made: write both, without variables, or leave it out" $lease) -}}
 {{- end -}}
 {{- end -}}
 

@@ -48,6 +48,33 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- .Values.config.listen | splitList ":" | last -}}
 {{- end -}}
 
+{{- /* Whether there are two exporters, of which one leads. */ -}}
+{{- define "kubecdc.pair" -}}
+{{- gt (int .Values.replicas) 1 -}}
+{{- end -}}
+
+{{- /* The lease by which they choose, as NAMESPACE/NAME; "" is none, where one exporter is alone. */ -}}
+{{- define "kubecdc.lease" -}}
+{{- if or (eq (include "kubecdc.pair" .) "true") (not (kindIs "invalid" .Values.config.ha)) -}}
+{{- dig "lease" "" (default dict .Values.config.ha) | default (printf "%s/%s" .Release.Namespace (include "kubecdc.fullname" .)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The exporter's configuration, which names the lease that the role is for. */ -}}
 {{- define "kubecdc.config" -}}
-{{- toYaml .Values.config -}}
+{{- $config := .Values.config -}}
+{{- with include "kubecdc.lease" . -}}
+{{- $config = set (deepCopy $config) "ha" (set (deepCopy (default dict $config.ha)) "lease" .) -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{- /* What the container asks for. Without a volume, the node must have room for the state. */ -}}
+{{- define "kubecdc.resources" -}}
+{{- $resources := deepCopy .Values.resources -}}
+{{- if eq (include "kubecdc.pair" .) "true" -}}
+{{- $room := dict "requests" (dict "ephemeral-storage" .Values.persistence.size) -}}
+{{- $resources = mergeOverwrite $room $resources -}}
+{{- end -}}
+{{- toYaml $resources -}}
 {{- end -}}
