@@ -27,18 +27,18 @@ type avroWriter struct {
 func (w *avroWriter) printf(format string, values ...any) { fmt.Fprintf(&w.b, format, values...) }
 
 // record writes the record, or its name where it is written already.
-func (w *avroWriter) record(t *Type, outermost bool) {
+func (w *avroWriter) record(t *Type, rest bool) {
 	if w.written[t] {
 		w.printf("%q", t.Name)
 		return
 	}
 	w.written[t] = true
 	w.printf(`{"type":"record","name":%q,"fields":[`, t.Name)
-	if outermost {
+	if rest {
 		w.printf(`{"name":%q,"type":["null",{"type":"string",%q:"rest"}],"default":null}`, RestName, attributeType)
 	}
 	for i := range t.Fields {
-		if i > 0 || outermost {
+		if i > 0 || rest {
 			w.b.WriteByte(',')
 		}
 		w.field(&t.Fields[i])
@@ -69,7 +69,7 @@ func (w *avroWriter) value(t *Type) {
 	case Time:
 		w.printf(`{"type":"long","logicalType":"timestamp-micros",%q:%d}`, attributeDigits, t.Digits)
 	case Record:
-		w.record(t, false)
+		w.record(t, t.Rest)
 	case List:
 		w.elements(`{"type":"array","items":`, t)
 	case Map:

@@ -14,6 +14,7 @@ import (
 type Decoder struct {
 	t     *Type
 	proof scan.Proof // of the rest
+	inner scan.Proof // of the rest of an object within
 	in    []byte     // what is not read yet
 	out   []byte
 	err   error
@@ -29,7 +30,7 @@ func (d *Decoder) Append(dst, message []byte) ([]byte, error) {
 	d.in, d.out, d.err = message, dst, nil
 	defer d.proof.Forget()
 	defer func() { d.in, d.out = nil, nil }()
-	if left := d.left(); d.err == nil {
+	if left := d.left(&d.proof); d.err == nil {
 		d.record(d.t, left)
 	}
 	if d.err == nil && len(d.in) > 0 {
@@ -58,17 +59,25 @@ func (d *Decoder) short() {
 }
 
 // left reads the rest. It is nil where there is none.
-func (d *Decoder) left() *scan.Cursor {
+func (d *Decoder) left(proof *scan.Proof) *scan.Cursor {
 	if !d.branch() {
 		return nil
 	}
-	d.proof.Prove(d.bytes(), "")
-	if d.err == nil && !d.proof.Whole() {
+	proof.Prove(d.bytes(), "")
+	if d.err == nil && !proof.Whole() {
 		d.fail("%s is no JSON", RestName)
 		return nil
 	}
-	c := d.proof.Cursor()
+	c := proof.Cursor()
 	return &c
+}
+
+// whole reads an object that has a rest of its own.
+func (d *Decoder) whole(t *Type) {
+	defer d.inner.Forget()
+	if left := d.left(&d.inner); d.err == nil {
+		d.record(t, left)
+	}
 }
 
 // long reads a long of Avro.
@@ -127,10 +136,12 @@ func (d *Decoder) value(t *Type, left *scan.Cursor) {
 		d.fail("%s has no object where a part of one is", RestName)
 		return
 	}
-	switch t.Kind {
-	case List:
+	switch {
+	case t.Rest:
+		d.whole(t)
+	case t.Kind == List:
 		d.list(t, left)
-	case Map:
+	case t.Kind == Map:
 		d.mapped(t, left)
 	default:
 		d.record(t, left)

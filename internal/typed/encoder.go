@@ -18,6 +18,7 @@ type Encoder struct {
 	t     *Type
 	proof scan.Proof
 	rest  rest
+	spare rest // of an object within
 	slots []slot
 	limit int // of dst
 	seed  maphash.Seed
@@ -59,23 +60,42 @@ func (e *Encoder) Append(dst, object []byte) ([]byte, error) {
 	e.slots = e.slots[:0]
 	e.limit = len(dst) + growth*len(object) + grace
 	start := len(dst)
-	dst, ok := e.record(append(dst, first), e.t, c)
+	return e.object(append(dst, first), start, e.t, c), nil
+}
+
+// object writes an object with its rest, whose place is at start.
+func (e *Encoder) object(dst []byte, start int, t *Type, c scan.Cursor) []byte {
+	dst, ok := e.record(dst, t, c)
 	if !ok {
-		dst = e.none(dst[:start+1])
+		dst = e.none(dst[:start+1], t, c)
 	}
 	if left := e.rest.end(); left != nil {
 		dst = insertText(dst, start, left)
 	}
-	return dst, nil
+	return dst
 }
 
 // none is an object that is all in the rest.
-func (e *Encoder) none(dst []byte) []byte {
+func (e *Encoder) none(dst []byte, t *Type, c scan.Cursor) []byte {
 	e.rest.reset()
-	for c := inside(e.proof.Cursor()); c.Next('}'); {
+	for c = inside(c); c.Next('}'); {
 		e.rest.add(step{key: c.Key()}, c.Skip())
 	}
-	return append(dst, make([]byte, len(e.t.Fields))...)
+	return append(dst, make([]byte, len(t.Fields))...)
+}
+
+// whole writes an object that has a rest of its own. What is before it does not count in how large it may become.
+func (e *Encoder) whole(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool) {
+	if c.Byte() != '{' {
+		return dst, false
+	}
+	outer, limit, end := e.rest, e.limit, c
+	e.rest = e.spare
+	e.rest.reset()
+	e.limit = len(dst) + growth*len(end.Skip()) + grace
+	dst = e.object(append(dst, first), len(dst), t, c)
+	e.spare, e.rest, e.limit = e.rest, outer, limit
+	return dst, true
 }
 
 // insertText puts the second branch of a union with null, a text, in the place of one byte.
@@ -201,6 +221,9 @@ func (e *Encoder) value(dst []byte, t *Type, at step, c scan.Cursor) (all []byte
 			e.rest.add(at, raw)
 		}
 		return dst, ok
+	}
+	if t.Rest {
+		return e.whole(dst, t, c)
 	}
 	e.rest.enter(at)
 	switch t.Kind {

@@ -74,19 +74,25 @@ func meaningIn(schema any, named map[string]*meaning) *meaning {
 }
 
 // restore is the object of the outermost record.
-func (m *meaning) restore(t testing.TB, value any) tree {
+func (m *meaning) restore(t testing.TB, value any) tree { return m.whole(t, value) }
+
+// whole is an object that has a rest of its own.
+func (m *meaning) whole(t testing.TB, value any) tree {
 	record := value.(map[string]any)
 	var rest tree
 	if text, there := record[typed.RestName].(string); there {
 		rest = treeOf(t, []byte(text))
 	}
-	return m.value(t, value, rest)
+	return m.members(t, record, rest)
 }
 
 // value joins a value and what the rest has of it.
 func (m *meaning) value(t testing.TB, value any, rest tree) tree {
 	switch m.kind {
 	case "record", "map":
+		if m.kind == "record" && len(m.fields) > 0 && m.fields[0].name == typed.RestName {
+			return m.whole(t, value)
+		}
 		return m.members(t, value.(map[string]any), rest)
 	case "array":
 		list, parts := []tree{}, membersOf(rest)

@@ -33,6 +33,9 @@ type Type struct {
 	Fields   []Field // of a Record
 	Elem     *Type   // of a List and a Map
 	Nullable bool    // the elements of a List and a Map may be null
+	// Rest says that a Record has a rest of its own. The outermost has one in any case, and what is within such a
+	// record has none.
+	Rest bool
 
 	index map[string]int // of fields, by their names in JSON
 }
@@ -46,13 +49,18 @@ type Field struct {
 	key []byte // as it is written in JSON
 }
 
-// RestName is the field of the outermost record with all that the types do not know.
+// RestName is the first field of a record that has a rest: all that the types do not know.
 const RestName = "kubecdc_rest"
 
 // NewRecord makes a record, whose fields have their names in JSON only.
 func NewRecord(name string, fields []Field) *Type {
-	t := &Type{Kind: Record, Name: name, Fields: fields, index: make(map[string]int, len(fields))}
 	nameFields(fields)
+	return newRecord(name, fields)
+}
+
+// newRecord makes a record of fields that have all their names.
+func newRecord(name string, fields []Field) *Type {
+	t := &Type{Kind: Record, Name: name, Fields: fields, index: make(map[string]int, len(fields))}
 	for i := range fields {
 		t.index[fields[i].JSON] = i
 		fields[i].key = appendString(nil, []byte(fields[i].JSON))

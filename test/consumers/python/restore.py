@@ -64,8 +64,7 @@ class Reader:
         record = fastavro.schemaless_reader(stream, self.parsed)
         if stream.read():
             raise ValueError("bytes are left over")
-        rest = record.pop(REST)
-        return self.value(self.schema, record, plain(rest) if rest is not None else None)
+        return self.value(self.schema, record, None)
 
     def value(self, schema, value, rest):
         """One value that is not null, with what the rest has of it."""
@@ -86,6 +85,8 @@ class Reader:
         return None if value is None else self.value(schema, value, rest)
 
     def record(self, schema, value, rest):
+        if REST in value:  # of its own
+            rest = plain(value[REST]) if value[REST] is not None else {}
         restored = dict(rest)
         for field in schema["fields"]:
             name = field.get("kubecdc.name", field["name"])
