@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -30,7 +31,8 @@ type cluster struct {
 	selection.Current
 	instance string // of the state, unlike that of any other state; "" where there is none
 	// met are the uids of all clusters that had the name, as the saved state knows them; nil is none but uid.
-	met atomic.Pointer[[]string]
+	met  atomic.Pointer[[]string]
+	look time.Duration // between two times that the server is asked what it serves
 }
 
 // Access says how to reach the API server, and as whom.
@@ -49,7 +51,7 @@ func findCluster(to Access, cfg *config.Config) (*cluster, error) {
 	if cfg.Cluster != "" {
 		name = cfg.Cluster
 	}
-	return &cluster{rest: restConfig, name: name, version: to.Version}, nil
+	return &cluster{rest: restConfig, name: name, version: to.Version, look: time.Duration(cfg.Discovery.Interval)}, nil
 }
 
 // identify asks the server who it is, and waits until it can tell what it serves.

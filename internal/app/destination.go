@@ -2,6 +2,7 @@ package app
 
 import (
 	"io"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
@@ -18,6 +19,7 @@ type destination struct {
 	tombstones bool               // a delete is followed by a message without a value
 	shared     bool               // other clusters may write there, so only the records of this one count
 	places     []place            // what it alone writes to
+	registry   *config.Registry   // of its values' schemas; nil is none
 	address    string             // for people, without a login
 	what       string             // the same, wherever its servers are
 	inUse      func(error) bool   // says whether an error is that another process has it open; nil is never
@@ -40,6 +42,15 @@ type sinkObserver interface {
 	Retried(name, reason string, err error)
 	Noticed(name, text string)
 	LabelTopics(name string, topics int)
+	schemasObserver
+}
+
+// schemasObserver is told of the schemas of sinks with a registry, each under the sink's name.
+type schemasObserver interface {
+	SchemaKnown(name, resource string, schema sink.Schema, behind error)
+	SchemaWaits(name, resource string, why error, forGood bool)
+	SchemaForgotten(name, resource string)
+	SchemaReplaced(name, resource string, schema sink.Schema, confirmed time.Time)
 }
 
 // nopObserver hears nothing.
@@ -48,6 +59,11 @@ type nopObserver struct{}
 func (nopObserver) Retried(string, string, error) {}
 func (nopObserver) Noticed(string, string)        {}
 func (nopObserver) LabelTopics(string, int)       {}
+
+func (nopObserver) SchemaKnown(string, string, sink.Schema, error)        {}
+func (nopObserver) SchemaWaits(string, string, error, bool)               {}
+func (nopObserver) SchemaForgotten(string, string)                        {}
+func (nopObserver) SchemaReplaced(string, string, sink.Schema, time.Time) {}
 
 func retried(told sinkObserver, name string) sink.RetryFunc {
 	return func(reason string, err error) { told.Retried(name, reason, err) }

@@ -47,8 +47,9 @@ func kafkaDestination(s *config.Sink, c *cluster) (*destination, error) {
 	options := func(told sinkObserver) kafka.Options { return kafkaOptions(s, c, topics, told) }
 	return &destination{
 		transport: encode.Kafka, routes: topics, key: key, headers: headers, tombstones: *s.Kafka.Tombstones && encode.NamesObject(s.Kafka.Key), shared: sharesTopics(s.Kafka, c.name),
-		what:   "topic " + strings.ReplaceAll(s.Kafka.Topic, "{cluster}", c.name),
-		places: kafkaPlaces(s, options(nopObserver{})), address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
+		what:     "topic " + strings.ReplaceAll(s.Kafka.Topic, "{cluster}", c.name),
+		registry: s.Kafka.Registry,
+		places:   kafkaPlaces(s, options(nopObserver{})), address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
 		build: func(to outlet) (sink.Sink, error) { return kafka.New(options(to.told)) },
 		read: func(start sink.Start) (sink.Reader, error) {
 			reading := options(nopObserver{})

@@ -7,6 +7,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/registry"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -71,13 +72,23 @@ func buildSink(s *config.Sink, c *cluster, to outlet) (delivery.Sink, error) {
 	if err != nil {
 		return delivery.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
+	encoding := encode.Options{
+		Cluster: c.name, ClusterUID: c.uid, Version: c.version, Format: s.Format, Transport: d.transport, Destination: d.routes,
+		Tombstones: d.tombstones, Key: d.key, Headers: d.headers,
+	}
+	schemas, err := schemasOf(s, c, d, to.told)
+	if err != nil {
+		return delivery.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
+	}
+	var gate delivery.Gate
+	if schemas != nil {
+		encoding.Schemas, gate = schemas, schemas
+	}
 	return delivery.Sink{
-		Name:   s.Name,
-		Target: target,
-		Encoder: encode.NewEncoder(encode.Options{
-			Cluster: c.name, ClusterUID: c.uid, Version: c.version, Format: s.Format, Transport: d.transport, Destination: d.routes,
-			Tombstones: d.tombstones, Key: d.key, Headers: d.headers,
-		}),
+		Name:     s.Name,
+		Target:   target,
+		Encoder:  encode.NewEncoder(encoding),
+		Gate:     gate,
 		Wants:    c.wantedBy(s),
 		Queue:    fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
 		Patches:  s.Patched(),
@@ -98,5 +109,12 @@ func newReader(s *config.Sink, c *cluster, start sink.Start) (sink.Reader, error
 	if err != nil {
 		return nil, usage.Errorf("sink %s: %w", s.Name, err)
 	}
-	return reader, nil
+	if d.registry == nil {
+		return reader, nil
+	}
+	client, err := registryClient(d.registry, c.version)
+	if err != nil {
+		return nil, usage.Errorf("sink %s: %w", s.Name, err)
+	}
+	return registry.NewReader(reader, client), nil
 }

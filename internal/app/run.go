@@ -160,6 +160,7 @@ func (a *assembly) run(ctx context.Context) error {
 	}
 	defer stopHearing()
 	defer a.stateLog.run(ctx, statelog.Identity{Cluster: a.cluster.name, UID: a.cluster.uid, Instance: a.cluster.instance})()
+	defer runSchemas(ctx, sinks)()
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.name, "uid", a.cluster.uid, "server", a.cluster.rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.uid, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,

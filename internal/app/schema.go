@@ -13,12 +13,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/openapi"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
-	"github.com/kubecdc/kubecdc/internal/transform"
 	"github.com/kubecdc/kubecdc/internal/typed"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -92,8 +91,9 @@ func writeSchema(dir, file string, text []byte) error {
 // schemaWriter knows the server's schemas, and the streams of each resource by its name.
 type schemaWriter struct {
 	SchemaOptions
-	known     *schemas
-	resources map[string][]selection.Selected
+	known      *schemas
+	resources  map[string][]selection.Selected
+	registered bool // the schema is that of a sink's values, and not of objects
 }
 
 func (o SchemaOptions) writer(ctx context.Context) (*schemaWriter, error) {
@@ -116,7 +116,14 @@ func (o SchemaOptions) writer(ctx context.Context) (*schemaWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &schemaWriter{o, &schemas{access: access, asked: map[string]*openapi.Document{}}, map[string][]selection.Selected{}}
+	w := &schemaWriter{SchemaOptions: o, known: &schemas{access: access, asked: map[string]*openapi.Document{}}, resources: map[string][]selection.Selected{}}
+	if o.Sink != nil && o.As == SchemaAvro {
+		d, err := c.destination(o.Sink)
+		if err != nil {
+			return nil, err
+		}
+		w.registered = d.registry != nil
+	}
 	for _, s := range streams {
 		name := s.Stream.Resource.String()
 		w.resources[name] = append(w.resources[name], s)
@@ -147,33 +154,17 @@ func (w *schemaWriter) schema(ctx context.Context, name string) ([]byte, error) 
 // typeOf is the type of the streams' objects, which are of one resource, behind the rules.
 func (w *schemaWriter) typeOf(ctx context.Context, streams []selection.Selected) (*typed.Type, error) {
 	resource := streams[0].Stream.Resource
-	rules, managedFields := selection.CommonRules(streams)
-	of, err := w.known.typeOf(ctx, resource, openapi.Options{ManagedFields: managedFields})
-	if err != nil {
-		return nil, err
-	}
-	all := []transform.Rules{rules}
-	if w.Sink != nil {
-		all = append(all, selection.SinkRules(w.Sink))
-	}
-	for _, one := range all {
-		if of, err = of.Narrow(one); err != nil {
-			return nil, fmt.Errorf("the rules of %s: %w", resource.String(), err)
-		}
-	}
-	return of, nil
-}
-
-// typeOf is the type of the resource's objects as the server describes it.
-func (s *schemas) typeOf(ctx context.Context, resource change.Resource, o openapi.Options) (*typed.Type, error) {
-	document := s.of(ctx, resource)
+	document := w.known.of(ctx, resource)
 	if document == nil {
 		return nil, fmt.Errorf("the API server does not tell the schemas of %s (/openapi/v3): look for its error, or for a server "+
 			"behind it that is down", strings.TrimPrefix(resource.Group+"/"+resource.Version, "/"))
 	}
-	of := document.Type(resource.Group, resource.Version, resource.Kind, o)
-	if of == nil {
-		return nil, fmt.Errorf("the API server describes no %s of %s", resource.Kind, resource.String())
+	of, err := behindRules(document, resource, streams, w.Sink)
+	if err == nil && of == nil {
+		err = fmt.Errorf("the API server describes no %s of %s", resource.Kind, resource.String())
 	}
-	return of, nil
+	if err == nil && w.registered {
+		of = encode.ValueType(w.Sink.Format, &resource, of)
+	}
+	return of, err
 }

@@ -20,9 +20,10 @@ type Kafka struct {
 	Compression string            // one of compressions
 	// TransactionalID has the right to write, which the newest exporter with it has; "" is made of cluster and sink.
 	TransactionalID string
-	Tombstones      *bool // a message without a value behind each delete
-	TLS             *TLS  // nil is in the clear
-	SASL            *SASL // nil is no login
+	Tombstones      *bool     // a message without a value behind each delete
+	TLS             *TLS      // nil is in the clear
+	SASL            *SASL     // nil is no login
+	Registry        *Registry // of schemas; nil writes JSON
 
 	// The following are of topics that are created.
 	Create            *bool // create what is missing
@@ -74,6 +75,8 @@ func (k *Kafka) keys() []key {
 			"Write a record without a value after each delete, so that a compacted topic forgets the object."},
 		{"tls", optional(&k.TLS), "TLS. `tls: {}` trusts the system's authorities. Without it, no encryption."},
 		{"sasl", optional(&k.SASL), "A login. Without it, none."},
+		{"registry", optional(&k.Registry),
+			"A schema registry. Values are Avro then, with the schemas of the API server: [registry.md](registry.md)."},
 		{"create", choice(&k.Create), "Create missing topics. The keys below apply to them."},
 		{"labelTopics", or(&k.LabelTopics, counts(1, unlimited), "100"),
 			"How many topics labels in `topic` or `topics` may create. Records for further topics become dead " +

@@ -208,6 +208,7 @@ func (k *checker) sink(path string, s *Sink, resources []Resource) {
 		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", FullSpool, FullCoalesce)
 	}
 	k.keyOfFormat(path+".kafka.key", s)
+	k.registry(path+".kafka.registry", s)
 	if len(s.Ops) > 0 && s.Queue.Full == FullCoalesce {
 		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", FullCoalesce, FullBlock, FullSpool)
 	}

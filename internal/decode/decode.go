@@ -91,6 +91,9 @@ func (c *Change) fromHeaders(m *sink.Stored, prefix string) {
 	c.Changed = listOf([]byte(plain(m.Header(prefix + "changed"))))
 	c.ChangedCut = m.Header(prefix+"changedcut") == "true"
 	c.setContent(m.Value, m.Header(prefix+"base"))
+	if len(m.Value) == 0 {
+		c.set([]byte(m.Header(headerData)))
+	}
 }
 
 // setMarks reads them from the headers that every format has on a broker.

@@ -32,6 +32,7 @@ type Sink struct {
 	// DeadLetters keep what the sink will never take; nil loses it but for the note on the wire.
 	DeadLetters DeadLetters
 	Oversize    Oversize
+	Gate        Gate // nil admits all
 }
 
 // Encoder turns records into messages. One goroutine at a time uses it.

@@ -33,7 +33,7 @@ func attributes() []string {
 }
 
 func newBinary(events CloudEvents, transport Transport) *binary {
-	b := &binary{events: events, names: map[string]string{}, types: map[change.Op]string{}, contentType: "content-type", encoded: transport == NATS}
+	b := &binary{events: events, names: map[string]string{}, types: map[change.Op]string{}, contentType: headerMedia, encoded: transport == NATS}
 	prefix := "ce_"
 	if transport == NATS {
 		prefix, b.contentType = "ce-", "ce-datacontenttype"

@@ -20,6 +20,7 @@ type Options struct {
 	Tombstones bool
 	Key        *Text    // of the messages of objects, on Kafka; nil is the format's
 	Headers    []Header // beside those of the format, where the transport has any
+	Schemas    Schemas  // of a registry; nil writes JSON
 }
 
 // Destination is where a record's message goes: a *Subject or a *Topic.

@@ -34,6 +34,14 @@ type format interface {
 }
 
 func newFormat(o *Options) format {
+	if o.Schemas != nil {
+		return newRegistered(newPlain(o), o.Schemas)
+	}
+	return newPlain(o)
+}
+
+// newPlain is a format whose values are JSON.
+func newPlain(o *Options) format {
 	events := CloudEvents{Cluster: o.Cluster}
 	switch o.Format {
 	case FormatCloudEventsBinary:

@@ -126,7 +126,18 @@ func (b book) sink() definition {
 			"lastError":     described(name(), "why nobody can ask; missing while somebody can"),
 			"lastErrorTime": moment(),
 		}, "lastError", "lastErrorTime"),
-	}, "kind", "address", "format", "note", "absent", "lastGap", "recentGaps", "lastError", "lastErrorTime", "failingSince", "asking")
+		"schemas": described(mapOf(b.schemaOf()), "in the sink's registry, by resource; missing without a registry"),
+	}, "kind", "address", "format", "note", "absent", "lastGap", "recentGaps", "lastError", "lastErrorTime", "failingSince", "asking", "schemas")
+}
+
+func (b book) schemaOf() definition {
+	return b.fields("the schema of a resource's records", definition{
+		"state":     described(definition{"enum": []string{"registered", "behind", "waiting", "stopped"}}, "behind: records are written with the version that is known, and a newer one is not registered; waiting, stopped: they wait"),
+		"subject":   name(),
+		"id":        described(count(), "in the registry"),
+		"lastError": name(),
+		"since":     described(moment(), "when the state began"),
+	}, "subject", "id", "lastError")
 }
 
 func seconds() definition { return definition{"type": "number", "minimum": 0} }

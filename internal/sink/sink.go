@@ -119,3 +119,9 @@ const (
 // RetryFunc is told of each attempt that a sink repeats, with a short reason such as "disconnected" or "timeout" that
 // becomes a metric's label, and with the error.
 type RetryFunc func(reason string, err error)
+
+// Schema is one in a registry.
+type Schema struct {
+	Subject string
+	ID      uint32
+}

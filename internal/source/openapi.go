@@ -2,6 +2,8 @@ package source
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -10,9 +12,43 @@ import (
 func (a *Access) OpenAPI(ctx context.Context, resource change.Resource) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	path := []string{"/openapi/v3/apis", resource.Group, resource.Version}
+	return a.asker.Get().AbsPath("/openapi/v3/"+openAPIPath(resource)).SetHeader("Accept", "application/json").Do(ctx).Raw()
+}
+
+// openAPIPath is where the document of the resource's group and version is.
+func openAPIPath(resource change.Resource) string {
 	if resource.Group == "" {
-		path = []string{"/openapi/v3/api", resource.Version}
+		return "api/" + resource.Version
 	}
-	return a.asker.Get().AbsPath(path...).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	return "apis/" + resource.Group + "/" + resource.Version
+}
+
+// OpenAPIIndex says which documents there are.
+type OpenAPIIndex map[string]string
+
+// Hash tells the document of the resource's group and version from what it was before and may become: the server's
+// words. There is none where it is "".
+func (i OpenAPIIndex) Hash(resource change.Resource) string { return i[openAPIPath(resource)] }
+
+// OpenAPIIndex asks which documents there are.
+func (a *Access) OpenAPIIndex(ctx context.Context) (OpenAPIIndex, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	text, err := a.asker.Get().AbsPath("/openapi/v3").SetHeader("Accept", "application/json").Do(ctx).Raw()
+	if err != nil {
+		return nil, fmt.Errorf("ask which schemas there are (/openapi/v3): %w", ExplainServerError(a.host, err))
+	}
+	var said struct {
+		Paths map[string]struct {
+			URL string `json:"serverRelativeURL"` // with the hash
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(text, &said); err != nil {
+		return nil, fmt.Errorf("read which schemas there are (/openapi/v3): %w", err)
+	}
+	index := OpenAPIIndex{}
+	for path, at := range said.Paths {
+		index[path] = at.URL
+	}
+	return index, nil
 }

@@ -27,6 +27,9 @@ type metrics struct {
 	shapeFailures  *prometheus.CounterVec
 	labelTopics    *prometheus.GaugeVec
 	signals        *prometheus.CounterVec
+
+	schemas         *prometheus.GaugeVec
+	schemasReplaced *prometheus.CounterVec
 }
 
 // latencyBuckets go from a quarter of a millisecond to 65 seconds in factors of four.
@@ -43,10 +46,13 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		registry.MustRegister(vec)
 		return vec
 	}
-	labelTopics := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_sink_label_topics", Help: "Topics that labels of objects created."}, []string{"sink"})
-	registry.MustRegister(labelTopics)
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		vec := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_" + name, Help: help}, labels)
+		registry.MustRegister(vec)
+		return vec
+	}
 	return &metrics{
-		labelTopics:    labelTopics,
+		labelTopics:    gauge("sink_label_topics", "Topics that labels of objects created.", "sink"),
 		sourceRecords:  counter("source_records_total", "Records read from the API server.", "resource", "op"),
 		sourceBytes:    counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
 		sourceIgnored:  counter("source_ignored_total", "Updates that no sink was told of, since nothing in them matters.", "resource"),
@@ -65,6 +71,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		signals:        counter("signals_total", "What was asked through the sink's broker.", "sink", "result"),
 		shapeFailures:  counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
 		corrections:    counter("corrections_total", "Differences that a full snapshot found and no watch had reported.", "resource", "op"),
+
+		schemas:         gauge("sink_schemas", "Resources whose records are written with a schema of a registry, by how that stands.", "sink", "state"),
+		schemasReplaced: counter("sink_schemas_replaced_total", "Schemas that a registry had and lost.", "sink"),
 	}
 }
 

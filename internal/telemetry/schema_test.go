@@ -106,6 +106,9 @@ func (f *fields) compare(t *testing.T, of reflect.Type, path string) {
 }
 
 func statesIn(of reflect.Type) []string {
+	if of == reflect.TypeFor[schemaState]() {
+		return []string{schemaRegistered, schemaBehind, schemaWaiting, schemaStopped}
+	}
 	if of == reflect.TypeFor[sinkState]() {
 		return []string{starting, open, failing, stopped}
 	}

@@ -29,6 +29,8 @@ type sinkState struct {
 	LastErrorTime        time.Time    `json:"lastErrorTime,omitzero"`
 	FailingSince         time.Time    `json:"failingSince,omitzero"`
 	Asking               *askingState `json:"asking,omitempty"` // nil where nobody can ask through its broker
+	// Schemas are those of a sink with a registry, by resource; replaced, never changed.
+	Schemas map[string]schemaState `json:"schemas,omitempty"`
 
 	oldest      time.Time
 	opened      bool      // once
@@ -43,6 +45,7 @@ type sinkState struct {
 	rejected    tally     // records that it will never take
 	followed    tally     // what was asked through its broker
 	refused     tally     // and was not followed
+	schemasTold time.Time // when the log was told last that some wait
 }
 
 // isLate says whether the oldest record of a sink that does not fail has been old for a while.

@@ -38,6 +38,8 @@ type Project struct {
 	MinJava int      // the version of the JDK
 	// Property, where set, is one of the libraries' versions in place of that in pom.xml: "kafka.version=3.9.2".
 	Property string
+	// Archive, where set, takes the place of the compiler: the libraries are an archive that it unpacks.
+	Archive func(ctx context.Context, d Dir) error
 	// Finish is the last step of an installation; nil is none.
 	Finish func(ctx context.Context, d Dir) error
 }
@@ -139,10 +141,7 @@ func (p *Project) create(ctx context.Context, d Dir) error {
 	if err := p.download(ctx, d); err != nil {
 		return err
 	}
-	if err := d.compile(ctx); err != nil {
-		return err
-	}
-	if err := d.pack(p.Name); err != nil {
+	if err := p.program(ctx, d); err != nil {
 		return err
 	}
 	if p.Finish != nil {
@@ -151,6 +150,17 @@ func (p *Project) create(ctx context.Context, d Dir) error {
 		}
 	}
 	return os.WriteFile(d.complete(), nil, 0o644)
+}
+
+// program makes what the project adds to its libraries.
+func (p *Project) program(ctx context.Context, d Dir) error {
+	if p.Archive != nil {
+		return p.Archive(ctx, d)
+	}
+	if err := d.compile(ctx); err != nil {
+		return err
+	}
+	return d.pack(p.Name)
 }
 
 func (p *Project) download(ctx context.Context, d Dir) error {

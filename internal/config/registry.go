@@ -1,0 +1,124 @@
+package config
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Registry is a registry of schemas with the API of Confluent's. The sink's values are Avro then.
+type Registry struct {
+	URL           string // addresses of one registry, comma separated
+	User          string
+	Password      Secret
+	Token         Secret // instead of the two above
+	TLS           TLS
+	Subject       string // one of subjects
+	Register      *bool  // versions that the registry does not have
+	Compatibility string // one of compatibilities, of new subjects; "" leaves it to the registry
+}
+
+func (r *Registry) keys() []key {
+	return []key{
+		{"url", text(&r.URL),
+			"Needed. Address of the API of Confluent's registry, `http://` or `https://`; several of one registry are " +
+				"separated by commas. Apicurio's ends in `/apis/ccompat/v7`."},
+		{"user", text(&r.User), "User name; needs `password`."},
+		{"password", secret(&r.Password), "The user's password."},
+		{"token", secret(&r.Token), "A bearer token, instead of user and password."},
+		{"tls", section(&r.TLS), "How the registry and the client prove who they are."},
+		{"subject", firstOf(&r.Subject, subjects()),
+			"Names of subjects: `TOPIC-key` and `TOPIC-value`; the records' full names, such as " +
+				"`kubecdc.apps.Deployment.Envelope`; or both, `TOPIC-RECORD`."},
+		{"register", choice(&r.Register),
+			"Register schemas and new versions. Otherwise the newest registered version is used as it is."},
+		{"compatibility", word(&r.Compatibility, compatibilities()),
+			"Compatibility that a new subject gets; versions have all of them. Without it, the registry's own."},
+	}
+}
+
+// subjects are the values of Registry.Subject; the first is the default.
+func subjects() []string { return []string{"topic", subjectRecord, "topic-record"} }
+
+// subjectRecord is the same subject in all topics.
+const subjectRecord = "record"
+
+// compatibilities are the values of Registry.Compatibility.
+func compatibilities() []string {
+	return []string{"backward", "backward_transitive", "forward", "forward_transitive", "full", "full_transitive", "none"}
+}
+
+// URLs are the addresses.
+func (r *Registry) URLs() []string {
+	var all []string
+	for address := range strings.SplitSeq(r.URL, ",") {
+		all = append(all, strings.TrimRight(strings.TrimSpace(address), "/"))
+	}
+	return all
+}
+
+// registry checks how schemas are registered, and that the sink's values can have one.
+func (k *checker) registry(path string, s *Sink) {
+	if s.Kafka == nil || s.Kafka.Registry == nil {
+		return
+	}
+	r := s.Kafka.Registry
+	k.registryLogin(path, r)
+	if s.Format == Formats()[0] {
+		k.problem(path, "the format cloudevents is JSON as a whole, so that nothing can come before it; choose one of %s", join(Formats()[1:]))
+	}
+	if oneOf(r.Subject, subjects()) != nil || r.Subject == subjectRecord {
+		return
+	}
+	k.subjectOf(under(path, "subject"), r, s, "topic", s.Kafka.Topic)
+	for _, name := range slices.Sorted(maps.Keys(s.Kafka.Topics)) {
+		if isWildcard(name) || hasVarying(s.Kafka.Topics[name]) {
+			k.subjectOf(under(path, "subject"), r, s, under("topics", name), s.Kafka.Topics[name])
+		}
+	}
+}
+
+func (k *checker) registryLogin(path string, r *Registry) {
+	if r.URL == "" {
+		k.problem(under(path, "url"), "missing; want an address such as http://registry:8081")
+	}
+	for _, address := range r.URLs() {
+		at, err := url.Parse(address)
+		switch {
+		case r.URL == "":
+		case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.RawQuery != "" || at.Fragment != "":
+			k.problem(under(path, "url"), "want http://HOST:PORT or https://HOST:PORT, perhaps with a path, have %q", shorten(withoutLogin(address)))
+		case at.User != nil:
+			k.problem(under(path, "url"), "a login is not part of it; write it as user and password")
+		}
+	}
+	switch {
+	case (r.User == "") != (r.Password == ""):
+		k.problem(path, "user and password go together; give both or neither")
+	case r.User != "" && r.Token != "":
+		k.problem(under(path, "token"), "a token here and a user; leave one out")
+	}
+	if r.TLS.isHalf() {
+		k.problem(under(path, "tls"), "cert and key go together; give both or neither")
+	}
+}
+
+// subjectOf checks that a subject named after a topic has one schema, and that data do not make subjects.
+func (k *checker) subjectOf(path string, r *Registry, s *Sink, key, template string) {
+	if checkTopic(template) != nil {
+		return // which is a problem already
+	}
+	one := len(s.Resources) == 1 && !isWildcard(s.Resources[0])
+	switch {
+	case hasVarying(template):
+		k.problem(path, "%q, and objects choose topics by kafka.%s %q; choose %s, or leave out {namespace}, {name} and labels there", r.Subject, key, shorten(template), subjectRecord)
+	case r.Subject == subjects()[0] && !one && !strings.Contains(template, "{resource}"):
+		k.problem(path, "%q, and the objects of several resources share a topic by kafka.%s %q; choose %s or topic-record, or have {resource} in it", r.Subject, key, shorten(template), subjectRecord)
+	}
+}
+
+// hasVarying says whether objects of one resource may go to several topics.
+func hasVarying(template string) bool {
+	return hasLabel(template) || strings.Contains(template, "{namespace}") || strings.Contains(template, "{name}")
+}

@@ -1,0 +1,189 @@
+package encode
+
+import (
+	"bytes"
+	"context"
+	words "encoding/binary"
+	"encoding/json"
+	"errors"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/typed"
+)
+
+// Schema is what a resource's messages are made with: ids of a registry, and what they stand for.
+type Schema struct {
+	Key   uint32 // of the format debezium alone
+	Value uint32
+	Type  *typed.Type // of the value as JSON
+}
+
+// Schemas know the schemas of resources.
+type Schemas interface {
+	// Of is the present one of the resource, nil where it is not known. It returns at once.
+	Of(resource *change.Resource) *Schema
+}
+
+// ErrNoSchema says that the schema of a record's resource is not known now. It is worth another attempt.
+var ErrNoSchema = errors.New("encode: the schema is not registered yet")
+
+// magic begins a key or a value whose schema a registry has; four bytes of an id, big endian, follow (Confluent's wire
+// format).
+const magic = 0
+
+// registered puts what another format makes as JSON into Avro with an id of a registry. What has no schema is no value:
+// payloads that speak of the stream are in the header kubecdc-data, so that readers of the topic meet nothing else.
+type registered struct {
+	format
+	schemas  Schemas
+	debezium bool
+	encoders map[string]*typedEncoder // by resource
+}
+
+type typedEncoder struct {
+	of *typed.Type
+	*typed.Encoder
+}
+
+func newRegistered(of format, schemas Schemas) *registered {
+	_, isEnvelope := of.(debezium)
+	return &registered{format: of, schemas: schemas, debezium: isEnvelope, encoders: map[string]*typedEncoder{}}
+}
+
+func (r *registered) fill(ctx context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
+	schema := r.schemas.Of(&rec.Stream.Resource)
+	if schema == nil {
+		return ErrNoSchema
+	}
+	if err := r.format.fill(ctx, e, msg, rec); err != nil {
+		return err
+	}
+	if r.debezium {
+		msg.Key = e.take(appendTypedKey(e.buffer, schema.Key, rec))
+	}
+	switch {
+	case len(msg.Value) == 0:
+		msg.Value = nil // also of an event without data, such as a delete of which no state is known
+		return nil
+	case !rec.Op.OfObject():
+		msg.Headers = append(withoutContentType(msg.Headers), sink.Header{Name: headerData, Value: string(msg.Value)})
+		msg.Value = nil
+		return nil
+	}
+	value, err := r.encoder(rec, schema.Type).Append(appendID(e.buffer, schema.Value), msg.Value)
+	if err != nil {
+		return &sink.RejectedError{Reason: "invalid", Err: err}
+	}
+	msg.Value = e.take(value)
+	r.setContentType(msg)
+	return nil
+}
+
+// encoder is the one of the record's resource.
+func (r *registered) encoder(rec *change.Record, of *typed.Type) *typedEncoder {
+	name := rec.Stream.Resource.String()
+	made := r.encoders[name]
+	if made == nil || made.of != of {
+		made = &typedEncoder{of, typed.NewEncoder(of)}
+		r.encoders[name] = made
+	}
+	return made
+}
+
+func appendID(dst []byte, id uint32) []byte {
+	return words.BigEndian.AppendUint32(append(dst, magic), id)
+}
+
+// appendTypedKey appends the key as KeySchema has it. What speaks of the stream has a key that no object can have, as
+// its name.
+func appendTypedKey(dst []byte, id uint32, rec *change.Record) []byte {
+	dst = appendID(dst, id)
+	name := []byte(rec.Key.Name)
+	switch {
+	case len(name) == 0:
+		dst, name = append(dst, 0), appendKey(nil, rec)
+	case rec.Key.Namespace == "":
+		dst = append(dst, 0)
+	default:
+		dst = appendAvro(append(dst, 2), []byte(rec.Key.Namespace))
+	}
+	return appendAvro(dst, name)
+}
+
+// appendAvro appends a string of Avro.
+func appendAvro(dst, text []byte) []byte {
+	text = bytes.ToValidUTF8(text, []byte("\ufffd"))
+	return append(words.AppendVarint(dst, int64(len(text))), text...)
+}
+
+// The media types of a CloudEvent's data, and the header that has them on Kafka.
+const (
+	headerMedia = "content-type"
+	mediaJSON   = "application/json"
+	mediaAvro   = "application/avro"
+)
+
+// setContentType says what the value is, where the format says so.
+func (r *registered) setContentType(msg *sink.Message) {
+	for i := range msg.Headers {
+		if msg.Headers[i].Name == headerMedia {
+			msg.Headers[i].Value = mediaAvro
+		}
+	}
+}
+
+// withoutContentType are the headers of a message without a value.
+func withoutContentType(headers []sink.Header) []sink.Header {
+	kept := make([]sink.Header, 0, len(headers)+1)
+	for _, h := range headers {
+		if h.Name != headerMedia {
+			kept = append(kept, h)
+		}
+	}
+	return kept
+}
+
+// ErrNotRegistered says that a message has no id of a registry.
+var ErrNotRegistered = errors.New("it begins with no id of a schema registry")
+
+// SchemaID is the id that a key or a value begins with, and what comes behind it.
+func SchemaID(message []byte) (id uint32, body []byte, err error) {
+	if len(message) < 5 || message[0] != magic {
+		return 0, nil, ErrNotRegistered
+	}
+	return words.BigEndian.Uint32(message[1:]), message[5:], nil
+}
+
+// ReadKey is a key of KeySchema as the format debezium has it in JSON.
+func ReadKey(body []byte) ([]byte, error) {
+	key := struct {
+		Namespace *string `json:"namespace"`
+		Name      string  `json:"name"`
+	}{}
+	if len(body) > 0 && body[0] == 2 {
+		namespace, rest, ok := cutAvro(body[1:])
+		if !ok {
+			return nil, errKey
+		}
+		key.Namespace, body = &namespace, rest
+	} else if len(body) > 0 {
+		body = body[1:]
+	}
+	name, rest, ok := cutAvro(body)
+	if !ok || len(rest) > 0 {
+		return nil, errKey
+	}
+	key.Name = name
+	return json.Marshal(key)
+}
+
+var errKey = errors.New("its key is no namespace with a name")
+
+func cutAvro(body []byte) (text string, rest []byte, ok bool) {
+	n, used := words.Varint(body)
+	if used <= 0 || n < 0 || n > int64(len(body)-used) {
+		return "", nil, false
+	}
+	return string(body[used : used+int(n)]), body[used+int(n):], true
+}

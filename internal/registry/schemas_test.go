@@ -1,0 +1,211 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/typed"
+)
+
+// fake is a registry whose answers a test chooses.
+type fake struct {
+	mu      sync.Mutex
+	first   int                 // of its ids
+	schemas map[string][]string // by subject
+	refuse  int                 // the status of each registration; 0 registers
+	away    bool
+}
+
+func (f *fake) id(schema string) int {
+	id := f.first
+	for _, one := range schema {
+		id = (id*31 + int(one)) % 1_000_000
+	}
+	return id
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	part := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	said := struct{ Schema string }{}
+	_ = json.NewDecoder(r.Body).Decode(&said) // a question has none
+	subject := part[1]
+	all := f.schemas[subject]
+	answer := func(code int, body any) {
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(body)
+	}
+	known := -1
+	for i, one := range all {
+		if one == said.Schema {
+			known = i
+		}
+	}
+	version := func(i int) map[string]any {
+		return map[string]any{"subject": subject, "version": i + 1, "id": f.id(all[i]), "schema": all[i]}
+	}
+	switch {
+	case f.away:
+		answer(http.StatusServiceUnavailable, map[string]any{"message": "starting"})
+	case r.Method == http.MethodGet && len(all) > 0:
+		answer(http.StatusOK, version(len(all)-1))
+	case r.Method == http.MethodPost && len(part) == 2 && known >= 0:
+		answer(http.StatusOK, version(known))
+	case r.Method == http.MethodPost && len(part) == 3 && f.refuse != 0:
+		answer(f.refuse, map[string]any{"error_code": f.refuse, "message": "field x is incompatible"})
+	case r.Method == http.MethodPost && len(part) == 3:
+		f.schemas[subject] = append(all, said.Schema)
+		answer(http.StatusOK, map[string]any{"id": f.id(said.Schema)})
+	default:
+		answer(http.StatusNotFound, map[string]any{"error_code": 40401, "message": "no such subject"})
+	}
+}
+
+// served are types that a test changes.
+type served struct {
+	fields []string
+	err    error
+}
+
+func (s *served) Of(context.Context, change.Resource, string) (*typed.Type, string, error) {
+	var fields []typed.Field
+	for _, name := range s.fields {
+		fields = append(fields, typed.Field{JSON: name, Type: typed.Of(typed.Long)})
+	}
+	return typed.NewRecord("T", fields), fmt.Sprint(s.fields), s.err
+}
+
+// heard is what was told last of a resource.
+type heard struct {
+	known, replaced int
+	why             error
+	forGood         bool
+}
+
+func (h *heard) SchemaKnown(_, _ string, _ uint32, behind error)  { h.known++; h.why = behind }
+func (h *heard) SchemaWaits(_ string, why error, forGood bool)    { h.why, h.forGood = why, forGood }
+func (h *heard) SchemaReplaced(string, string, uint32, time.Time) { h.replaced++ }
+func (h *heard) SchemaForgotten(string)                           {}
+
+type rig struct {
+	*Schemas
+	t        *testing.T
+	registry *fake
+	types    *served
+	heard    *heard
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, registry: &fake{schemas: map[string][]string{}}, types: &served{fields: []string{"a"}}, heard: &heard{}}
+	server := httptest.NewServer(r.registry)
+	t.Cleanup(server.Close)
+	client, err := NewClient(Login{URLs: []string{server.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Schemas = NewSchemas(Options{
+		Client: client, Types: r.types, Format: encode.FormatDebezium, Register: true, Interval: time.Second, Observer: r.heard,
+		Subjects: func(*change.Resource) (key, value string) { return "t-key", "t-value" },
+	})
+	return r
+}
+
+func pods() *change.Resource { return &change.Resource{Version: "v1", Name: "pods", Kind: "Pod"} }
+
+// look looks at the schema as if it were due, its ids too.
+func (r *rig) look() *encode.Schema {
+	r.Of(pods())
+	e := r.known["pods"]
+	e.due, e.confirmed = time.Time{}, time.Time{}
+	r.round(r.t.Context())
+	return r.Of(pods())
+}
+
+// TestARegistryThatIsAwayIsWaitedFor at the start, and not later.
+func TestARegistryThatIsAwayIsWaitedFor(t *testing.T) {
+	r := newRig(t)
+	r.registry.away = true
+	if r.look() != nil || r.heard.why == nil || r.heard.forGood {
+		t.Fatalf("the start does not wait: %+v", r.heard)
+	}
+	r.registry.away = false
+	before := r.look()
+	if before == nil || r.heard.why != nil {
+		t.Fatalf("nothing is registered: %v", r.heard.why)
+	}
+	r.registry.away, r.types.fields = true, []string{"a", "b"}
+	if r.look() != before || r.heard.why == nil {
+		t.Errorf("a registry that went away changes the schema, or is not told of: %v", r.heard.why)
+	}
+}
+
+// TestARefusalHasTheRegistrysWords, and ends no stream that has a version.
+func TestARefusalHasTheRegistrysWords(t *testing.T) {
+	for _, code := range []int{401, 403, 409, 422} {
+		r := newRig(t)
+		r.registry.refuse = code
+		if r.look() != nil || !r.heard.forGood || !strings.Contains(r.heard.why.Error(), "t-key") || !strings.Contains(r.heard.why.Error(), "field x is incompatible") {
+			t.Errorf("status %d: %v", code, r.heard.why)
+		}
+		r.registry.refuse = 0
+		before := r.look()
+		r.registry.refuse, r.types.fields = code, []string{"b"}
+		if after := r.look(); before == nil || after != before || r.heard.why == nil {
+			t.Errorf("status %d: a newer version that is refused changes the older one: %v", code, r.heard.why)
+		}
+	}
+}
+
+// TestVersionsGrow, and what a registry has is where a new process goes on.
+func TestVersionsGrow(t *testing.T) {
+	r := newRig(t)
+	first := r.look()
+	r.types.fields = []string{"b"}
+	second := r.look()
+	if first.Value == second.Value || len(r.registry.schemas["t-value"]) != 2 || first.Key != second.Key {
+		t.Fatalf("ids are %+v and %+v of %d versions", first, second, len(r.registry.schemas["t-value"]))
+	}
+	again := newRig(t)
+	again.registry.schemas, again.types.fields = r.registry.schemas, []string{"a"}
+	if schema := again.look(); schema.Value != second.Value || len(again.registry.schemas["t-value"]) != 2 {
+		t.Errorf("a new process has %+v", schema)
+	}
+	again.Register = false
+	again.types.err = context.DeadlineExceeded
+	if schema := again.look(); schema == nil {
+		t.Error("an API server that does not tell takes the schema away")
+	}
+}
+
+// TestNothingHasAnIdOfARegistryThatWasReplaced, once that is known.
+func TestNothingHasAnIdOfARegistryThatWasReplaced(t *testing.T) {
+	r := newRig(t)
+	before := *r.look()
+	r.registry.schemas, r.registry.first, r.registry.refuse = map[string][]string{}, 7, 403
+	if r.look() != nil || r.heard.replaced != 1 {
+		t.Fatalf("an id of before is used, told %d times", r.heard.replaced)
+	}
+	r.registry.refuse = 0
+	if after := r.look(); after == nil || after.Value == before.Value || after.Key == before.Key {
+		t.Errorf("the ids are %+v, before %+v", after, before)
+	}
+}
+
+// TestWhatOthersRegisteredIsLeftAlone, and told.
+func TestWhatOthersRegisteredIsLeftAlone(t *testing.T) {
+	r := newRig(t)
+	r.registry.schemas["t-value"] = []string{`{"type":"record","name":"Other","fields":[]}`}
+	if r.look() != nil || !r.heard.forGood || !strings.Contains(r.heard.why.Error(), "not the exporter's") {
+		t.Errorf("told was %v", r.heard.why)
+	}
+}

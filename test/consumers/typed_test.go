@@ -1,0 +1,303 @@
+package consumers
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/sr"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubecdc/kubecdc/test/child"
+	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/registry"
+	"github.com/kubecdc/kubecdc/test/testcluster"
+)
+
+// typedConfiguration is of one exporter with every format that a registry can have, and every way to name subjects.
+const typedConfiguration = `
+cluster: typed
+resources: [configmaps, secrets, clusterroles, widgets.example.com]
+discovery: {interval: 1s}
+state: {dir: %[1]s/state}
+listen: 127.0.0.1:0
+sinks:
+- {name: t1, kafka: {brokers: [%[2]q], topic: "debezium.{resource}", partitions: 3, tombstones: true, registry: {url: %[3]q, compatibility: full_transitive}}, format: debezium}
+- {name: t2, kafka: {brokers: [%[2]q], topic: "object.{resource}", partitions: 3, registry: {url: %[3]q, subject: record}}, format: object}
+- {name: t3, kafka: {brokers: [%[2]q], topic: events, partitions: 3, registry: {url: %[3]q, subject: topic-record}}, format: cloudevents-binary, drop: [metadata.annotations], redact: [spec.size]}
+`
+
+// typedStage is a cluster, a broker and a registry.
+type typedStage struct {
+	stage
+	registry *registry.Registry
+	schemas  *sr.Client
+	x        *exporter
+	w        *writer
+}
+
+func newTypedStage(t *testing.T) *typedStage {
+	t.Helper()
+	kafka.RequireReal(t)
+	if err := registry.Available(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	s := &typedStage{}
+	t.Cleanup(func() { s.close(t); s.registry.Stop() })
+	dir := t.ArtifactDir()
+	var all errgroup.Group
+	all.Go(func() error {
+		s.programs.exporter = filepath.Join(t.TempDir(), "exporter")
+		return errors.Join(lookAtSources("../../cmd", "../../internal"), goBuild(t.Context(), filepath.Join("..", ".."), "./cmd/exporter", s.programs.exporter))
+	})
+	all.Go(func() (err error) { s.cluster, err = testcluster.Start(t.Context(), testcluster.Options{}); return err })
+	all.Go(func() (err error) { s.kafka, err = kafka.New(t.Context(), kafka.Options{}); return err })
+	all.Go(func() (err error) { s.registry, err = registry.Start(t.Context(), dir); return err })
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s.x = &exporter{binary: s.programs.exporter, dir: dir, config: []string{"--kubeconfig", s.cluster.Kubeconfig(), "-f", filepath.Join(dir, "config.yaml")}}
+	if err := os.WriteFile(s.x.config[3], fmt.Appendf(nil, typedConfiguration, dir, s.kafka.Brokers()[0], s.registry.URL()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(s.cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.w = &writer{t: t, client: client}
+	if s.schemas, err = sr.NewClient(sr.URLs(s.registry.URL())); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// describe gives the widgets a schema.
+func (s *typedStage) describe(t *testing.T, properties string) {
+	t.Helper()
+	kinds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	patch := `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema","value":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":` + properties + `}}}}]`
+	if _, err := s.w.client.Resource(kinds).Patch(t.Context(), "widgets.example.com", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitVersions waits until the subject has so many.
+func (s *typedStage) awaitVersions(t *testing.T, subject string, versions int) {
+	t.Helper()
+	eventually(t, func() error {
+		have, err := s.schemas.SubjectVersions(t.Context(), subject)
+		if err == nil && len(have) < versions {
+			err = fmt.Errorf("it has the versions %v\n%s", have, s.x.log())
+		}
+		return err
+	})
+}
+
+// eventually waits until nothing is wrong any more.
+func eventually(t *testing.T, wrong func() error) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for err := wrong(); err != nil; err = wrong() {
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTypedTopicsAreReadByTheirSchemas lets everything happen, a CRD change, and the registry be replaced. Each value
+// is read with nothing but the schema of its id, and what is left in the end is what the cluster has.
+func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
+	s := newTypedStage(t)
+	s.w.populate()
+	s.describe(t, `{"size":{"type":"integer"},"name":{"type":"string"}}`)
+	s.x.start(t)
+	s.x.settle(t)
+	s.w.change()
+	s.describe(t, `{"size":{"type":"string"},"colour":{"type":"string"}}`)
+	eventually(t, func() error { // the server validates by the new schema a moment later
+		_, err := s.w.on(widgets, "default").Patch(t.Context(), "second", types.MergePatchType, []byte(`{"spec":{"size":"large","colour":"red","name":1.50}}`), metav1.PatchOptions{})
+		return err
+	})
+	s.awaitVersions(t, "debezium.widgets.example.com-value", 2)
+	s.w.patch(widgets, "default", "second", `{"spec":{"colour":"green"}}`)
+	s.x.settle(t)
+	s.x.process.Kill()
+	s.w.forget(s.cluster)
+	s.x.start(t)
+	s.x.reconciles(t, "gone", len(resources()))
+	s.x.settle(t)
+	want := s.w.list()
+	log := newTypedLog(t, s)
+	for _, topic := range []string{"debezium.", "object."} {
+		t.Run(topic, func(t *testing.T) { same(t, log.fold(t, topic), want) })
+	}
+	t.Run("events", func(t *testing.T) { log.events(t, want) })
+	t.Run("verify", func(t *testing.T) {
+		for _, name := range []string{"t1", "t2", "t3"} {
+			output(t, append([]string{s.x.binary, "verify", "--sink", name}, s.x.config...)...)
+		}
+	})
+	s.registry.Stop()
+	if err := s.registry.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitVersions(t, "debezium.widgets.example.com-value", 1)
+	s.w.patch(widgets, "default", "second", `{"spec":{"colour":"blue"}}`)
+	s.x.settle(t)
+	s.x.stop(t)
+	t.Run("replaced", func(t *testing.T) {
+		records := s.kafka.ConsumeFast(t, "debezium.widgets.example.com", kafka.JudgeOptions{})
+		var newest kafka.Record // of the updates
+		for _, r := range records {
+			for _, h := range r.Headers {
+				if h.Key == "kubecdc-op" && string(h.Value) == "updated" && !r.Timestamp.Before(newest.Timestamp) {
+					newest = r
+				}
+			}
+		}
+		if got := newTypedLog(t, s).restore(t, []kafka.Record{newest}); !strings.Contains(string(got[0]), `"blue"`) {
+			t.Errorf("the newest record is %s", got[0])
+		}
+	})
+}
+
+// typedLog reads typed topics with fastavro.
+type typedLog struct {
+	*typedStage
+	python  *exec.Cmd
+	schemas map[uint32]string // files
+}
+
+func newTypedLog(t *testing.T, s *typedStage) *typedLog {
+	return &typedLog{s, python(t, "restore.py", fastavro), map[uint32]string{}}
+}
+
+// restore makes JSON of values again, nil of none.
+func (l *typedLog) restore(t *testing.T, records []kafka.Record) (all [][]byte) {
+	t.Helper()
+	var in, out, stderr bytes.Buffer
+	for _, r := range records {
+		if r.Value != nil {
+			path, body := l.schema(t, r.Value)
+			fmt.Fprintf(&in, "{\"schema\":%q,\"avro\":%q}\n", path, base64.StdEncoding.EncodeToString(body))
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), l.python.Path, l.python.Args[1:]...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = l.python.Env, &in, &out, &stderr
+	if err := child.Run(cmd); err != nil {
+		t.Fatalf("%v: %s", err, tail(stderr.String()))
+	}
+	lines := bytes.Split(out.Bytes(), []byte("\n"))
+	for _, r := range records {
+		if r.Value == nil {
+			all = append(all, nil)
+			continue
+		}
+		all, lines = append(all, lines[0]), lines[1:]
+	}
+	return all
+}
+
+// schema is the file of the schema whose id the value begins with.
+func (l *typedLog) schema(t *testing.T, value []byte) (path string, body []byte) {
+	t.Helper()
+	if len(value) < 5 || value[0] != 0 {
+		t.Fatalf("a value begins with no id: %q", value)
+	}
+	id := binary.BigEndian.Uint32(value[1:])
+	if l.schemas[id] == "" {
+		text, err := l.typedStage.schemas.SchemaByID(t.Context(), int(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.schemas[id] = filepath.Join(t.TempDir(), fmt.Sprintf("%d.avsc", id))
+		if err := os.WriteFile(l.schemas[id], []byte(text.Schema), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l.schemas[id], value[5:]
+}
+
+// fold is what the topics leave in the end.
+func (l *typedLog) fold(t *testing.T, prefix string) table {
+	t.Helper()
+	all := table{}
+	for resource := range resources() {
+		records := l.kafka.ConsumeFast(t, prefix+resource, kafka.JudgeOptions{})
+		last := map[string][]byte{}
+		for i, text := range l.restore(t, records) {
+			var envelope struct{ After json.RawMessage }
+			if prefix == "debezium." && text != nil {
+				if err := json.Unmarshal(text, &envelope); err != nil {
+					t.Fatal(err)
+				}
+				if text = envelope.After; string(text) == "null" {
+					text = nil
+				}
+			}
+			last[string(records[i].Key)] = text
+		}
+		for _, text := range last {
+			if text != nil {
+				object := comparable(t, text)
+				metadata := object["metadata"].(map[string]any)
+				namespace, _ := metadata["namespace"].(string)
+				all[key(resource, namespace, metadata["name"].(string))] = object
+			}
+		}
+	}
+	return all
+}
+
+// events checks that the topic of all resources has the objects behind the sink's rules.
+func (l *typedLog) events(t *testing.T, want table) {
+	records := l.kafka.ConsumeFast(t, "events", kafka.JudgeOptions{})
+	found := map[string]bool{}
+	for i, text := range l.restore(t, records) {
+		headers := map[string]string{}
+		for _, h := range records[i].Headers {
+			headers[h.Key] = string(h.Value)
+		}
+		if text == nil && headers["ce_type"] == "" && headers["kubecdc-op"] == "deleted" {
+			continue // a tombstone
+		}
+		if headers["ce_type"] == "" || (text == nil) == (headers["content-type"] == "application/avro") {
+			t.Errorf("an event has the headers %v and the value %.80q", headers, text)
+		}
+		if text == nil {
+			continue
+		}
+		object := comparable(t, text)
+		metadata := object["metadata"].(map[string]any)
+		namespace, _ := metadata["namespace"].(string)
+		found[fmt.Sprint(object["kind"], namespace, metadata["name"], metadata["resourceVersion"])] = true
+		if spec, some := object["spec"].(map[string]any); metadata["annotations"] != nil || some && spec["size"] != nil && !strings.HasPrefix(fmt.Sprint(spec["size"]), "hmac-sha256:") {
+			t.Errorf("the rules are not applied: %s", text)
+		}
+	}
+	for k, object := range want {
+		metadata := object["metadata"].(map[string]any)
+		namespace, _ := metadata["namespace"].(string)
+		if !found[fmt.Sprint(object["kind"], namespace, metadata["name"], metadata["resourceVersion"])] {
+			t.Errorf("the state of %s is not among the events", k)
+		}
+	}
+}
