@@ -20,6 +20,7 @@ func TestRegistryIsChecked(t *testing.T) {
 		{`kafka: {brokers: [a:1], registry: {url: "http://r"}}`, `choose one of`},
 		{`kafka: {brokers: [a:1], topic: all, registry: {url: "http://r"}}, format: object`, `{resource}`},
 		{`kafka: {brokers: [a:1], topic: "k.{resource}.{namespace}", registry: {url: "http://r"}}, format: object`, `{namespace}`},
+		{`kafka: {brokers: [a:1], registry: {url: "http://r"}}, format: cloudevents-binary, updates: patch`, `a value with a schema is a whole object`},
 		{`kafka: {brokers: [a:1], topic: "k.{namespace}", registry: {url: "http://r", subject: record}}, format: object`, ``},
 		{`kafka: {brokers: [a:1], topic: all, registry: {url: "http://r, https://s/apis", subject: topic-record}}, format: debezium`, ``},
 	} {

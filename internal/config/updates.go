@@ -30,6 +30,8 @@ func (k *checker) unfoldable(path string, s *Sink) {
 		k.problem(path, "nothing in the format object would tell a patch from an object; choose the format cloudevents or cloudevents-binary, or updates: %s", UpdatesWhole)
 	case s.NATS != nil && s.NATS.KV != "":
 		k.problem(path, "a bucket keeps the last value of each object, which would be a patch of what is gone; use a stream, or updates: %s", UpdatesWhole)
+	case s.Kafka != nil && s.Kafka.Registry != nil:
+		k.problem(path, "a value with a schema is a whole object, and no patch; leave kafka.registry out, or choose updates: %s", UpdatesWhole)
 	case s.Kafka != nil && s.Kafka.compacted():
 		k.problem(path, "a compacted topic keeps the last record of each object, which would be a patch of what is gone; use cleanup: delete, or updates: %s", UpdatesWhole)
 	case slices.ContainsFunc(s.templates(), hasLabel):

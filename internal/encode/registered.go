@@ -120,7 +120,6 @@ func appendAvro(dst, text []byte) []byte {
 // The media types of a CloudEvent's data, and the header that has them on Kafka.
 const (
 	headerMedia = "content-type"
-	mediaJSON   = "application/json"
 	mediaAvro   = "application/avro"
 )
 

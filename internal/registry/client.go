@@ -154,21 +154,6 @@ func (c *Client) SetCompatibility(ctx context.Context, subject, level string) er
 	return nil
 }
 
-// Fits says whether the registry would take the schema as the next version of the subject.
-func (c *Client) Fits(ctx context.Context, subject string, schema []byte) (why string, err error) {
-	result, err := c.sr.CheckCompatibility(sr.WithParams(ctx, sr.Verbose), subject, -1, avro(schema))
-	if isUnknown(err) {
-		return "", nil // it would be the first
-	}
-	if err != nil {
-		return "", explain("compare with subject "+subject, err)
-	}
-	if result.Is {
-		return "", nil
-	}
-	return fmt.Sprintf("it is incompatible: %v", result.Messages), nil
-}
-
 // isUnknown says whether the registry has no such subject, version, or schema.
 func isUnknown(err error) bool {
 	var response *sr.ResponseError
