@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -116,15 +117,21 @@ type streamLog struct {
 // open connects to the server; the connection ends with the test.
 func (b *broker) open() *streamLog {
 	b.t.Helper()
-	nc, err := nats.Connect("nats://"+b.address(), nats.Timeout(patience), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	return openStream(b.t, b.address())
+}
+
+// openStream connects to one of the servers; the connection ends with the test.
+func openStream(t *testing.T, addresses ...string) *streamLog {
+	t.Helper()
+	nc, err := nats.Connect("nats://"+strings.Join(addresses, ",nats://"), nats.Timeout(patience), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
-	b.t.Cleanup(nc.Close)
+	t.Cleanup(nc.Close)
 	// less than the tests' own, since servers are killed
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(30*time.Second))
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return &streamLog{nc: nc, js: js, name: streamName}
 }

@@ -17,7 +17,7 @@ func TestKafka(t *testing.T) {
 	}
 	kafka.RequireReal(t)
 	t.Parallel()
-	c := kafka.Start(t, kafka.Options{Nodes: 3})
+	c := kafka.Start(t, kafka.Options{Nodes: 3, Listeners: []kafka.Listener{kafka.Behind1, kafka.Behind2}})
 	for _, scenario := range []struct {
 		name string
 		run  func(*testing.T, *kafka.Cluster)
@@ -27,6 +27,7 @@ func TestKafka(t *testing.T) {
 		{"I4 I5 a lost state directory is no gap", kafkaStateLost},
 		{"I10 taken over by a second exporter", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "transactional") }},
 		{"I10 taken over by a second exporter, idempotent", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "idempotent") }},
+		{"I10 I11 two exporters are one", kafkaTwoExportersAreOne},
 		{"I3 nothing of a throttled exporter comes late", kafkaThrottles},
 		{"I4 acknowledged data are lost", kafkaLosesData},
 		{"I2 a compacted topic is the cluster", kafkaCompacts},

@@ -15,12 +15,13 @@ type follower struct {
 	again  func() *follower // one that begins anew
 }
 
-func followStream(b *broker) *follower {
-	log := b.open()
+func followStream(b *broker) *follower { return followLog(b.open()) }
+
+func followLog(log *streamLog) *follower {
 	return &follower{
 		name:  "nats",
 		more:  func(ctx context.Context, have int) ([]event, error) { return log.read(ctx, uint64(have)+1) },
-		again: func() *follower { return followStream(b) },
+		again: func() *follower { return followLog(log) },
 	}
 }
 

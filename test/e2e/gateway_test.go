@@ -73,14 +73,19 @@ func (g *gateway) cut() { g.server.CloseClientConnections() }
 // kubeconfig writes a copy of the file that leads through the gateway, and returns its path.
 func (g *gateway) kubeconfig(t *testing.T, file, dir string) string {
 	t.Helper()
+	return kubeconfigTo(t, g.server.URL, file, filepath.Join(dir, "kubeconfig"))
+}
+
+// kubeconfigTo writes a copy of the file that leads to another address of the server, and returns its path.
+func kubeconfigTo(t *testing.T, url, file, copied string) string {
+	t.Helper()
 	config, err := clientcmd.LoadFromFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, cluster := range config.Clusters {
-		cluster.Server = g.server.URL
+		cluster.Server = url
 	}
-	copied := filepath.Join(dir, "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, copied); err != nil {
 		t.Fatal(err)
 	}

@@ -42,10 +42,13 @@ func (r *rig) sinkConfig(c *kafka.Cluster, sinks []kafkaSink) string {
 }
 
 // config is the sink's entry in the configuration.
-func (s *kafkaSink) config(c *kafka.Cluster) string {
+func (s *kafkaSink) config(c *kafka.Cluster) string { return s.configAt(c.Brokers()) }
+
+// configAt is config with the brokers at these addresses.
+func (s *kafkaSink) configAt(brokers []string) string {
 	topic := topicOf(s.prefix, "{resource}")
 	return fmt.Sprintf("- {name: %s, kafka: {brokers: [%s], topic: %q, delivery: %s%s}}\n",
-		s.name, strings.Join(c.Brokers(), ", "), topic, s.delivery, s.more)
+		s.name, strings.Join(brokers, ", "), topic, s.delivery, s.more)
 }
 
 // topics are those of the sink for the resources.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// proxy stands between the exporter and the NATS server, and does what networks do.
+// proxy stands between the exporter and a server, and does what networks do.
 type proxy struct {
 	t        *testing.T
 	target   string
@@ -27,7 +27,13 @@ type proxy struct {
 // newProxy starts a proxy that passes everything on; it ends with the test.
 func newProxy(t *testing.T, target string) *proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	return newProxyAt(t, "127.0.0.1:0", target)
+}
+
+// newProxyAt is newProxy at an address.
+func newProxyAt(t *testing.T, address, target string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp4", address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,13 +20,15 @@ const (
 	MutualTLS Listener = "MTLS"           // a client certificate required; its common name is the user
 	SASLTLS   Listener = "SASL_SSL"       // the mechanisms of SASL over TLS
 	OtherName Listener = "OTHERNAME"      // TLS with a certificate of our CA for another host
+	Behind1   Listener = "BEHIND1"        // PLAINTEXT, reached through a proxy of the test's: see Ways
+	Behind2   Listener = "BEHIND2"        // the same for another client
 
 	controller Listener = "CONTROLLER"
 )
 
 func protocols() map[Listener]string {
 	return map[Listener]string{
-		Plaintext: "PLAINTEXT", controller: "PLAINTEXT",
+		Plaintext: "PLAINTEXT", controller: "PLAINTEXT", Behind1: "PLAINTEXT", Behind2: "PLAINTEXT",
 		SASL: "SASL_PLAINTEXT", SASLTLS: "SASL_SSL",
 		TLS: "SSL", MutualTLS: "SSL", OtherName: "SSL",
 	}
@@ -97,6 +99,9 @@ func (c *Cluster) listeners(n *node) map[string]string {
 	for _, l := range slices.Sorted(maps.Keys(n.ports)) {
 		at := string(l) + "://" + address(n.ports[l])
 		all, kinds = append(all, at), append(kinds, string(l)+":"+protocols()[l])
+		if front := n.fronts[l]; front != 0 {
+			at = string(l) + "://" + address(front)
+		}
 		if l != controller {
 			advertised = append(advertised, at)
 		}

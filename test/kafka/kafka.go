@@ -18,7 +18,7 @@
 // time: faults, and where leaders are. In short:
 //
 //   - Start, Shared, RequireReal, Available, Required; New and Close without a test
-//   - Cluster: Real, Brokers, BrokersAt, Certificates, NodeIDs, Log
+//   - Cluster: Real, Brokers, BrokersAt, Ways, Certificates, NodeIDs, Log
 //   - faults: Kill, Pause, Resume, StopNode, StartNodes, ElectUnclean
 //   - leaders: LeaderOf, MoveLeader, AwaitISR
 //   - topics: CreateTopic, DeleteTopic, AddPartitions, AlterTopicConfig, TopicConfig, DeleteRecords, CompactedQuickly,
@@ -178,6 +178,21 @@ func (c *Cluster) Real() bool { return c.fake == nil }
 
 // Brokers returns the addresses of the PLAINTEXT listeners. They stay the same over restarts.
 func (c *Cluster) Brokers() []string { return c.BrokersAt(Plaintext) }
+
+// Way is how a client reaches one broker by Behind1 or Behind2: it connects to Front, where the test has to listen, and
+// what comes there is for Target.
+type Way struct{ Front, Target string }
+
+// Ways returns one way for each broker.
+func (c *Cluster) Ways(listener Listener) []Way {
+	var all []Way
+	for _, n := range c.nodes {
+		if front := n.fronts[listener]; front != 0 {
+			all = append(all, Way{address(front), address(n.ports[listener])})
+		}
+	}
+	return all
+}
 
 // BrokersAt is Brokers for another listener, nil if the cluster does not have it.
 func (c *Cluster) BrokersAt(listener Listener) []string {

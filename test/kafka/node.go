@@ -20,6 +20,8 @@ type node struct {
 	dir   string
 	log   string
 	ports map[Listener]int
+	// fronts are the ports that are advertised in place of those that the broker listens on.
+	fronts map[Listener]int
 
 	mu      sync.Mutex
 	process *child.Process // nil while killed or stopped
@@ -28,16 +30,16 @@ type node struct {
 // createNodes settles the ports and the configuration of all brokers.
 func (c *Cluster) createNodes() error {
 	listeners := append([]Listener{Plaintext, controller}, c.options.Listeners...)
-	ports, release, err := reservePorts(c.options.Nodes * len(listeners))
+	behind := slices.DeleteFunc(slices.Clone(listeners), func(l Listener) bool { return l != Behind1 && l != Behind2 })
+	ports, release, err := reservePorts(c.options.Nodes * (len(listeners) + len(behind)))
 	if err != nil {
 		return err
 	}
 	c.release = release
 	for id := range c.options.Nodes {
-		n := &node{id: id + 1, dir: filepath.Join(c.dir, "node-"+strconv.Itoa(id+1)), log: c.Log(id + 1), ports: map[Listener]int{}}
-		for i, l := range listeners {
-			n.ports[l] = ports[id*len(listeners)+i]
-		}
+		n := &node{id: id + 1, dir: filepath.Join(c.dir, "node-"+strconv.Itoa(id+1)), log: c.Log(id + 1)}
+		n.ports, ports = assign(listeners, ports)
+		n.fronts, ports = assign(behind, ports)
 		c.nodes = append(c.nodes, n)
 	}
 	for _, n := range c.nodes {
@@ -49,6 +51,15 @@ func (c *Cluster) createNodes() error {
 		}
 	}
 	return nil
+}
+
+// assign gives each listener one of the ports, and returns the rest.
+func assign(listeners []Listener, ports []int) (assigned map[Listener]int, rest []int) {
+	assigned = map[Listener]int{}
+	for i, l := range listeners {
+		assigned[l] = ports[i]
+	}
+	return assigned, ports[len(listeners):]
 }
 
 func (n *node) properties() string { return filepath.Join(n.dir, "server.properties") }
