@@ -46,6 +46,12 @@ SEEDS ?= 100000
 sim: ## the simulation for SEEDS seeds (default 100,000: about eight minutes on two idle cores, hours on busy ones)
 	go test -timeout 240m ./test/sim -run TestSimulation -seeds $(SEEDS)
 
+FAULTS ?= 1000
+CHANGES ?= 100000
+.PHONY: chaos
+chaos: ## two exporters that share a task, with Kafka and JetStream, through FAULTS faults and CHANGES changes (hours)
+	KUBECDC_REQUIRE_KAFKA=1 E2E_FAULTS=$(FAULTS) E2E_CHANGES=$(CHANGES) go test -count=1 -v -timeout 600m ./test/e2e -run 'TestKafka/I10_I11'
+
 .PHONY: race
 race: ## the tests of the packages with goroutines, under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -short -timeout 20m ./internal/... ./cmd/...
