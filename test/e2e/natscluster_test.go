@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -50,4 +51,23 @@ func newNATSCluster(t *testing.T, dir string) []string {
 		return err == nil
 	})
 	return addresses
+}
+
+// followPatiently follows a stream of several servers. One that has just lost an election swallows the question, so
+// that each attempt has a deadline of its own.
+func followPatiently(log *streamLog) *follower {
+	return &follower{
+		name: "nats",
+		more: func(ctx context.Context, have int) ([]event, error) {
+			for {
+				once, cancel := context.WithTimeout(ctx, 10*time.Second)
+				events, err := log.read(once, uint64(have)+1)
+				cancel()
+				if err == nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+					return events, err
+				}
+			}
+		},
+		again: func() *follower { return followPatiently(log) },
+	}
 }

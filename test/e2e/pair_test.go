@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,7 +25,6 @@ type member struct {
 	state   string // directory
 	api     *proxy
 	brokers []*proxy
-	held    bool // paused, or cut off: it cannot be asked to end
 }
 
 // pair is two exporters of one API server, with three NATS servers and, where there is a cluster, three brokers of
@@ -47,7 +47,7 @@ func newPair(t *testing.T, c *kafka.Cluster, logSink string) *pair {
 	p := &pair{rig: newWorld(t, world{})}
 	p.file = nil // a file cannot be shared
 	servers := newNATSCluster(t, p.dir)
-	p.stream = followLog(openStream(t, servers...))
+	p.stream = followPatiently(openStream(t, servers...))
 	listeners := []kafka.Listener{kafka.Behind1, kafka.Behind2}
 	if c != nil {
 		p.inKafka = []kafkaSink{
@@ -202,9 +202,16 @@ func (p *pair) awaitIn(sink *follower, what string, wanted func(*event) bool) {
 	})
 }
 
-// quit asks the member to end, which it must do well.
+// quit asks the member to end, which it must do well. A program that has just been started cannot hear it yet.
 func (p *pair) quit(m *member) {
 	p.t.Helper()
+	p.eventually("the member answers", func() bool {
+		conn, err := net.Dial("tcp4", m.listen)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
 	code, _, err := m.process.terminate(stopLimit)
 	if err != nil || code != 0 {
 		p.t.Fatalf("%s ended with code %d, %v\n%s", filepath.Base(m.state), code, err, m.lastLines(p.t))
