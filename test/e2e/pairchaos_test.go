@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"math/rand/v2"
-	"os"
 	"testing"
-	"time"
 
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
@@ -25,9 +23,13 @@ func kafkaTwoExportersAreOne(t *testing.T, c *kafka.Cluster) {
 // What the sinks have in the end is what one exporter would have written that nothing ever happened to: every change
 // once, in order, and no gap.
 //
-// E2E_FAULTS is how many faults there are; without it, at most 30, and as many as fit into 40 s. E2E_CHANGES is how
-// many changes are made meanwhile at least.
+// E2E_FAULTS is how many faults there are; each takes some seconds. E2E_CHANGES is how many changes are made meanwhile
+// at least.
 func undergo(t *testing.T, c *kafka.Cluster, logSink string) {
+	many := number(t, "E2E_FAULTS", 0)
+	if many == 0 {
+		t.Skip("E2E_FAULTS is not set: make chaos sets it, and runs this")
+	}
 	p := newPair(t, c, logSink)
 	o := &ordeal{pair: p, random: rand.New(rand.NewPCG(seed(t), 9000)), met: map[string]int{}}
 	p.summon()
@@ -43,11 +45,7 @@ func undergo(t *testing.T, c *kafka.Cluster, logSink string) {
 		return log != nil && log.LagSeconds < 1
 	})
 	p.writer.start(t)
-	limit, changes := 40*time.Second, 0
-	if os.Getenv("E2E_FAULTS") != "" {
-		limit, changes = 0, number(t, "E2E_CHANGES", 0)
-	}
-	o.undergo(t, number(t, "E2E_FAULTS", amount(30, 8)), changes, limit)
+	o.undergo(t, many, number(t, "E2E_CHANGES", 0))
 	p.writer.stop(t)
 	p.deliver()
 	p.exporter = p.awaitLeader().exporter

@@ -113,16 +113,10 @@ func (o *ordeal) loseBoth() {
 	}
 }
 
-// undergo lets so many faults happen, and until so many changes were made. Zero limit is none; a limit ends the faults
-// early.
-func (o *ordeal) undergo(t *testing.T, many, changes int, limit time.Duration) {
+// undergo lets so many faults happen, and until so many changes were made.
+func (o *ordeal) undergo(t *testing.T, many, changes int) {
 	t.Helper()
-	began := time.Now()
 	for n := 0; n < many || o.changes() < changes; n++ {
-		if limit > 0 && time.Since(began) > limit {
-			t.Logf("only %d faults in %s", n, limit)
-			return
-		}
 		have := len(o.stream.all(t))
 		name := o.next()
 		if o.random.IntN(3) > 0 { // the next one comes when this one is over
