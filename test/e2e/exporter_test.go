@@ -157,10 +157,6 @@ func (x *exporter) statuses(t *testing.T) (all statuses) {
 }
 
 type statuses struct {
-	HA struct {
-		Leads  bool
-		Leader string
-	}
 	Streams map[string]streamStatus
 	Sinks   map[string]sinkStatus
 	State   struct{ Log *struct{ LagSeconds float64 } }

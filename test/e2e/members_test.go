@@ -3,7 +3,10 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -54,16 +57,32 @@ func (m *members) awaitLeader(but *exporter) {
 	}()
 	eventually(t, patience, "another exporter leads", func() bool {
 		for _, x := range m.all {
-			soon, cancel := context.WithTimeout(t.Context(), time.Second)
-			answers := x != but && x.runs() && x.answers(soon, "/readyz")
-			cancel()
-			if answers && x.statuses(t).HA.Leads {
+			if x != but && x.runs() && x.leads(t) {
 				m.lead, m.r.exporter = x, x
 				return true
 			}
 		}
 		return false
 	})
+}
+
+// leads says whether the exporter says that it leads. One that is paused, or that begins or ends a term just now, may
+// say nothing.
+func (x *exporter) leads(t *testing.T) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+x.listen+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	return err == nil && strings.Contains(clusterLabel.ReplaceAllString(string(body), "$1"), "kubecdc_leader{} 1")
 }
 
 // change does something to the leader, and returns when another one has taken over and has delivered.

@@ -1,11 +1,8 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,24 +98,6 @@ func (p *pair) config(m *member, brokers []string, logSink string) string {
 		text += s.configAt(brokers)
 	}
 	return text + fmt.Sprintf("state: {log: {sink: %s}}\nha: {lease: default/kubecdc, duration: %s}\n", logSink, leaseTime)
-}
-
-// leads says whether the member says so. One that is paused says nothing.
-func (m *member) leads(t *testing.T) bool {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.listen+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	return err == nil && strings.Contains(clusterLabel.ReplaceAllString(string(body), "$1"), "kubecdc_leader{} 1")
 }
 
 // leader is the member that leads, nil where none says so.
