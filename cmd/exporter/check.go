@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/app/check"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
 )
@@ -33,7 +33,7 @@ only something else is wrong, such as a broker that does not answer.`,
 			if err != nil {
 				return err
 			}
-			return app.Check(cmd.Context(), f.access, cfg, &console.Findings{Out: stdout(cmd), JSON: output == "json"})
+			return check.Run(cmd.Context(), f.access, cfg, &console.Findings{Out: stdout(cmd), JSON: output == "json"})
 		},
 	}
 	f.register(cmd)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -70,9 +70,9 @@ With --log it shows the state that the log of the state holds, which the configu
 }
 
 func show(ctx context.Context, dir, output string, out io.Writer) error {
-	state, err := app.SavedState(ctx, func() (*control.Client, error) { return control.Locate(dir) }, dir)
+	state, err := saved.Read(ctx, func() (*control.Client, error) { return control.Locate(dir) }, dir)
 	if err != nil {
-		return app.ExplainState(err)
+		return saved.Explain(err)
 	}
 	if output == "json" {
 		return printJSON(state, out)
@@ -99,7 +99,7 @@ The inventory stays as it is, so that the next reconcile finds what is missing.`
 			if err := checkSetFlags(stream, version); err != nil {
 				return err
 			}
-			before, err := app.SetPosition(cmd.Context(), *dir, stream, version)
+			before, err := saved.SetPosition(cmd.Context(), *dir, stream, version)
 			if err == nil {
 				fmt.Fprintf(stdout(cmd), "%s: %s -> %s\n", stream, before, version)
 			}
@@ -135,7 +135,7 @@ func newResetCommand(dir *string) *cobra.Command {
 			if !yes {
 				return usage.Errorf("reset removes the state in %s for good: confirm it with --yes", *dir)
 			}
-			err := app.ResetState(cmd.Context(), *dir)
+			err := saved.Reset(cmd.Context(), *dir)
 			if err == nil {
 				fmt.Fprintf(stdout(cmd), "the state in %s is removed\n", *dir)
 			}

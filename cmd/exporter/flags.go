@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
 )
 
@@ -18,7 +18,7 @@ const stopTimeout = 20 * time.Second
 // flags are what run, dev and check have in common.
 type flags struct {
 	file   string
-	access app.Access
+	access cluster.Access
 	config config.Flags
 }
 

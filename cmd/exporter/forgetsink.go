@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -24,7 +24,7 @@ is not told which of its objects are gone.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := app.ForgetSink(cmd.Context(), *dir, args[0])
+			err := saved.ForgetSink(cmd.Context(), *dir, args[0])
 			if err == nil {
 				fmt.Fprintf(stdout(cmd), "sink %s is forgotten\n", args[0])
 			}

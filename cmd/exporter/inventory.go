@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -116,7 +116,7 @@ func (l *lookup) takeName(cmd *cobra.Command, args []string) error {
 
 // print writes the objects as they are read, and says how many there were.
 func (l *lookup) print(ctx context.Context, out io.Writer) (n int, err error) {
-	objects, done, err := app.Inventory(ctx, l.client, l.stateDir, l.query)
+	objects, done, err := saved.Inventory(ctx, l.client, l.stateDir, l.query)
 	if err != nil {
 		return 0, err
 	}

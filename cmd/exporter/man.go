@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -39,7 +38,7 @@ func writeMan(root *cobra.Command, dir string) error {
 		return usage.Wrap(err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make directory %s: %w", dir, app.Cause(err))
+		return fmt.Errorf("make directory %s: %w", dir, err)
 	}
 	root.DisableAutoGenTag = true // the same source makes the same pages
 	header := &doc.GenManHeader{Title: "EXPORTER", Section: "1", Date: &date, Source: "kubecdc " + version, Manual: "kubecdc"}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -42,7 +42,7 @@ func (l *logged) show(cmd *cobra.Command, output string) error {
 	if err != nil {
 		return err
 	}
-	state, err := app.ReadStateLog(cmd.Context(), l.access, cfg)
+	state, err := task.ReadLog(cmd.Context(), l.access, cfg)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ writes the log: that happens when an exporter starts with the directory.`,
 			if err != nil {
 				return err
 			}
-			from, err := app.RestoreState(cmd.Context(), l.access, cfg)
+			from, err := task.Restore(cmd.Context(), l.access, cfg)
 			if err == nil {
 				fmt.Fprintf(stdout(cmd), "the state in %s is that of %s, saved %s\n", cfg.State.Dir, from.Place, from.Saved.Format(time.RFC3339))
 			}

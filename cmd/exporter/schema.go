@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/app/schemas"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -37,7 +37,7 @@ func (d *describer) register(cmd *cobra.Command, usual string) {
 	set.StringVarP(&d.file, "config", "f", "", "configuration file (YAML) whose rules count (default: none)")
 	d.registerAccess(set, "kubeconfig file")
 	set.StringVar(&d.sink, "sink", "", "name of a configured sink, whose rules count, too")
-	set.StringVar(&d.as, "as", usual, app.SchemaAvro+" or "+app.SchemaJSON)
+	set.StringVar(&d.as, "as", usual, schemas.Avro+" or "+schemas.JSON)
 }
 
 func newSchemaShowCommand() *cobra.Command {
@@ -60,10 +60,10 @@ func newSchemaShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return app.ShowSchema(cmd.Context(), o, stdout(cmd))
+			return schemas.Show(cmd.Context(), o, stdout(cmd))
 		},
 	}
-	d.register(cmd, app.SchemaAvro)
+	d.register(cmd, schemas.Avro)
 	return cmd
 }
 
@@ -85,22 +85,22 @@ without one all that the API server serves, except Secrets.`,
 			if err != nil {
 				return err
 			}
-			files, err := app.ExportSchemas(cmd.Context(), o, args[0])
+			files, err := schemas.Export(cmd.Context(), o, args[0])
 			for _, file := range files {
 				fmt.Fprintln(stdout(cmd), file)
 			}
 			return err
 		},
 	}
-	d.register(cmd, app.SchemaJSON)
+	d.register(cmd, schemas.JSON)
 	cmd.Flags().StringSliceVar(&d.resources, "resources", nil, "resources as kubectl names them (default: all)")
 	return cmd
 }
 
 // options are those of the command line, and the rules of the configuration.
-func (d *describer) options() (o app.SchemaOptions, err error) {
-	if !slices.Contains([]string{app.SchemaAvro, app.SchemaJSON}, d.as) {
-		return o, usage.Errorf("--as %q: want %s or %s", d.as, app.SchemaAvro, app.SchemaJSON)
+func (d *describer) options() (o schemas.Options, err error) {
+	if !slices.Contains([]string{schemas.Avro, schemas.JSON}, d.as) {
+		return o, usage.Errorf("--as %q: want %s or %s", d.as, schemas.Avro, schemas.JSON)
 	}
 	if d.file == "" && d.sink != "" {
 		return o, usage.Errorf("--sink %q: give the --config that has it", withoutLogin(d.sink))
@@ -115,7 +115,7 @@ func (d *describer) options() (o app.SchemaOptions, err error) {
 	if err != nil {
 		return o, err
 	}
-	o = app.SchemaOptions{Access: d.access, Config: cfg, Resources: d.resources, As: d.as}
+	o = schemas.Options{Access: d.access, Config: cfg, Resources: d.resources, As: d.as}
 	if d.file == "" {
 		requireAll(cfg)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
@@ -166,7 +166,7 @@ func (t *tailer) followSink(ctx context.Context, log *console.Log) error {
 	if err != nil {
 		return err
 	}
-	reader, err := app.OpenLog(ctx, t.access, cfg, s, start)
+	reader, err := destination.Open(ctx, t.access, cfg, s, start)
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (t *tailer) chosenSink() (*config.Config, *config.Sink, error) {
 		return nil, nil, usage.Errorf("the configuration has several sinks: choose one of %s with --sink", strings.Join(names, ", "))
 	}
 	s := &cfg.Sinks[0]
-	if t.file == "" && app.NeedsStreams(s) && len(t.resources) == 0 {
+	if t.file == "" && destination.NeedsStreams(s) && len(t.resources) == 0 {
 		return nil, nil, usage.Errorf("--resources is missing: the topics of a Kafka sink are named after resources")
 	}
 	return cfg, s, nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/app/verification"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -47,7 +47,7 @@ The exit code is 0 where all is equal, 1 where something differs, and 2 where th
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := v.run(cmd.Context(), cmd)
-			var differs *app.DiffersError
+			var differs *verification.DiffersError
 			if err == nil || errors.As(err, &differs) {
 				return err
 			}
@@ -75,7 +75,7 @@ func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return app.Verify(ctx, app.VerifyOptions{
+	return verification.Run(ctx, verification.Options{
 		Access: v.access, Config: cfg, Resources: v.resources, AllSinks: len(v.sinks) == 0,
 		Client: v.client, StateDir: v.stateDir, Timeout: v.timeout,
 	}, &console.Reports{Out: stdout(cmd), JSON: v.output == "json"})

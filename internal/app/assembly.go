@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/door"
+	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
@@ -16,7 +19,7 @@ import (
 
 // RunOptions are what a run is to do, and how it and those who started it speak to each other.
 type RunOptions struct {
-	Access      Access
+	Access      cluster.Access
 	Config      *config.Config
 	Out         io.Writer        // records for standard output
 	ErrOut      io.Writer        // log lines
@@ -37,16 +40,16 @@ type process struct {
 	logger   *slog.Logger
 	progress *console.Progress
 	token    control.Token // that an operator's questions have to show
-	door     *door
+	door     *door.Door
 	memory   *memory
 }
 
 // assembly is everything that a run is made of.
 type assembly struct {
 	*process
-	cluster  *cluster
+	cluster  *cluster.Cluster
 	catalog  *source.Catalog // what the server served when it was asked last
 	store    *checkpoint.Store
-	stateLog *stateLog // nil is none
-	term     *term     // nil is an exporter alone
+	stateLog *task.StateLog // nil is none
+	term     *task.Term     // nil is an exporter alone
 }

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/desk"
+	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -17,11 +18,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/transform"
 )
-
-// askTime is how long a request waits for a pipeline that is still opening its sinks.
-const askTime = 10 * time.Second
 
 // deadLetters are the dead letters of this run's sinks.
 type deadLetters struct {
@@ -33,8 +30,8 @@ type deadLetters struct {
 	busy       sync.Mutex // held while letters are sent again
 }
 
-func deadLettersOf(cfg *config.Config, c *cluster, f *forms, log *stateLog) *deadLetters {
-	all := &deadLetters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.uid, forms: f, replays: make(chan pipeline.Replay)}
+func deadLettersOf(cfg *config.Config, c *cluster.Cluster, f *forms, log *task.StateLog) *deadLetters {
+	all := &deadLetters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.UID, forms: f, replays: make(chan pipeline.Replay)}
 	for _, s := range cfg.Sinks {
 		dir := s.DeadLetter.Dir
 		if dir == "" {
@@ -42,8 +39,8 @@ func deadLettersOf(cfg *config.Config, c *cluster, f *forms, log *stateLog) *dea
 		}
 		all.names = append(all.names, s.Name)
 		all.dirs[s.Name] = deadletter.New(deadletter.Options{
-			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.name, ClusterUID: c.uid, Form: f.ofSink(s.Name),
-			Bytes: int64(s.DeadLetter.Bytes), Changed: log.changed(s.Name),
+			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.Name, ClusterUID: c.UID, Form: f.ofSink(s.Name),
+			Bytes: int64(s.DeadLetter.Bytes), Changed: log.Changed(s.Name),
 		})
 	}
 	return all
@@ -122,7 +119,7 @@ func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force b
 		return "", fmt.Errorf("it was redacted by older rules and cannot be redacted again: %w: delete it, then request the object with exporter snapshot", err)
 	}
 	answer := make(chan pipeline.ReplayEnd, 1)
-	opening, cancel := context.WithTimeout(ctx, askTime)
+	opening, cancel := context.WithTimeout(ctx, desk.AskTime)
 	defer cancel()
 	select {
 	case l.replays <- pipeline.Replay{Letter: letter.ID, Record: rec, Force: force, Answer: answer}:
@@ -137,36 +134,19 @@ func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force b
 	}
 }
 
-// oversizeOf is what becomes of a record that is too large for the sink.
-func oversizeOf(s *config.Sink) (delivery.Oversize, error) {
-	o := delivery.Oversize{Reject: s.Oversize == config.OversizeReject}
-	if s.Oversize != config.OversizeTrim {
-		return o, nil
-	}
-	paths := append([]string{".metadata.managedFields", ".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}, s.Trim...)
-	for _, path := range paths {
-		cut, err := transform.New(transform.Rules{Drop: []string{path}}, []byte("no hash is made"))
-		if err != nil {
-			return o, fmt.Errorf("trim %s", strings.TrimPrefix(err.Error(), "drop "))
-		}
-		o.Trims = append(o.Trims, delivery.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object) }})
-	}
-	return o, nil
-}
-
 // reshapeLetters brings the dead letters on disk into today's form, so that nobody who looks at them sees more than
 // consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
 func (a *assembly) reshapeLetters(ctx context.Context, all *deadLetters, sinks []delivery.Sink, f *forms) {
 	for i := range sinks {
 		s := &sinks[i]
 		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays
-			rec := head.Record(a.cluster.uid)
+			rec := head.Record(a.cluster.UID)
 			today := f.today(rec.Stream, s.Name)
 			return rec.Op.OfObject() && today != nil && head.Form != today.Form
 		}
 		err := all.dirs[s.Name].Mend(due, func(l *deadletter.Letter) error {
 			l.Sink = s.Name // whatever it was called when the letter was kept
-			f.reshapeLetter(l, a.cluster.uid, func(rec *change.Record) ([]sink.Message, error) {
+			f.reshapeLetter(l, a.cluster.UID, func(rec *change.Record) ([]sink.Message, error) {
 				s.Encoder.Reset()
 				return s.Encoder.Encode(ctx, nil, rec)
 			})

@@ -13,6 +13,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/app/door"
+	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -25,7 +29,7 @@ const devPoll = 100 * time.Millisecond
 
 // DevOptions are what dev runs.
 type DevOptions struct {
-	Access      Access
+	Access      cluster.Access
 	StateDir    string // "" is one that is removed in the end
 	Address     string // of the embedded NATS server
 	Out, ErrOut *console.Screen
@@ -49,7 +53,7 @@ func Dev(ctx context.Context, o DevOptions) (err error) {
 		return err
 	}
 	defer server.Shutdown()
-	cfg, err := o.Configure(dir, config.Sink{Name: "dev", NATS: &config.NATS{URL: server.URL(), Stream: formerStream}})
+	cfg, err := o.Configure(dir, config.Sink{Name: "dev", NATS: &config.NATS{URL: server.URL(), Stream: destination.FormerStream}})
 	if err != nil {
 		return err
 	}
@@ -68,7 +72,7 @@ func checkFree(ctx context.Context, address string) error {
 	case errors.As(err, &wrong):
 		return usage.Errorf("--nats-listen %q: %s: want host:port", address, wrong.Err)
 	case err != nil:
-		return fmt.Errorf("listen on %s: %w: choose another address with --nats-listen", address, Cause(err))
+		return fmt.Errorf("listen on %s: %w: choose another address with --nats-listen", address, door.Cause(err))
 	}
 	return listener.Close()
 }
@@ -100,11 +104,11 @@ func devDir(given string) (dir string, cleanUp func() error, err error) {
 
 // streamAndPrint runs the line, and beside it a reader of the stream.
 func (o *DevOptions) streamAndPrint(ctx context.Context, cfg *config.Config) error {
-	c, err := findCluster(o.Access, cfg)
+	c, err := cluster.Find(o.Access, cfg)
 	if err != nil {
 		return err
 	}
-	reader, err := newReader(&cfg.Sinks[0], c, sink.Start{End: true})
+	reader, err := destination.NewReader(&cfg.Sinks[0], c, sink.Start{End: true})
 	if err != nil {
 		return err
 	}
@@ -112,7 +116,7 @@ func (o *DevOptions) streamAndPrint(ctx context.Context, cfg *config.Config) err
 	readCtx, stopReading := context.WithCancel(ctx)
 	var reading errgroup.Group
 	reading.Go(func() error {
-		err := ignoreStop(readCtx, log.Follow(readCtx, reader))
+		err := task.IgnoreStop(readCtx, log.Follow(readCtx, reader))
 		return errors.Join(err, reader.Close())
 	})
 	// The changes are printed to the terminal, so its last line is not free for the progress.

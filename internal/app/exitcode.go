@@ -2,7 +2,6 @@ package app
 
 import (
 	"errors"
-	"os"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -26,13 +25,4 @@ func ExitCode(err error) int {
 		return ExitUsage
 	}
 	return exitFailed
-}
-
-// Cause is an error of the operating system without the path and the address, which the message has already.
-func Cause(err error) error {
-	var system *os.SyscallError
-	if errors.As(err, &system) {
-		return system.Err
-	}
-	return err
 }

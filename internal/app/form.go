@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -18,7 +19,7 @@ import (
 // forms say how each stream's objects are cut and redacted now, so that what lies on disk by other rules is shaped
 // again before it goes out (I9). They may be asked from any goroutine.
 type forms struct {
-	cluster *cluster
+	cluster *cluster.Cluster
 	cfg     *config.Config
 	key     []byte
 	known   atomic.Pointer[formsOf]
@@ -33,7 +34,7 @@ type formsOf struct {
 // formKey is a stream's name, and the sink's where that has rules of its own.
 type formKey struct{ stream, sink string }
 
-func newForms(c *cluster, cfg *config.Config, key []byte) *forms {
+func newForms(c *cluster.Cluster, cfg *config.Config, key []byte) *forms {
 	return &forms{cluster: c, cfg: cfg, key: key}
 }
 

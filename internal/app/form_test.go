@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
@@ -20,7 +21,7 @@ func TestI9FormsAreFoundByNames(t *testing.T) {
 	stream := func(group, version, name string) *change.Stream {
 		return &change.Stream{Resource: change.Resource{Group: group, Version: version, Name: name, Kind: "Kind"}}
 	}
-	c := new(cluster)
+	c := new(cluster.Cluster)
 	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: *stream("example.com", "v2", "widgets"), Names: []string{"wd"}, Configured: &cfg.Resources[0]}}})
 	f := newForms(c, cfg, []byte("key"))
 	reshaped := func(s *change.Stream, object string) (string, error) {
@@ -51,7 +52,7 @@ func TestI9ALetterOfASinkHasTheFormOfThatSink(t *testing.T) {
 		Resources: []config.Resource{{Name: "configmaps"}},
 		Sinks:     []config.Sink{{Name: "open"}, {Name: "narrow", Redact: []string{".data"}}},
 	}
-	c := new(cluster)
+	c := new(cluster.Cluster)
 	resource := change.Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap"}
 	stream := &change.Stream{Resource: resource}
 	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: *stream, Names: []string{"configmaps"}, Configured: &cfg.Resources[0]}}})
@@ -78,7 +79,7 @@ func TestI9ALetterOfASinkHasTheFormOfThatSink(t *testing.T) {
 // TestI9ALetterThatCannotBeShapedSaysNothing but what it was about.
 func TestI9ALetterThatCannotBeShapedSaysNothing(t *testing.T) {
 	cfg := &config.Config{Resources: []config.Resource{{Name: "configmaps", Redact: config.Redaction{Paths: []string{".data"}}}}}
-	c := new(cluster)
+	c := new(cluster.Cluster)
 	c.Chosen.Store(&selection.Choice{})
 	f := newForms(c, cfg, []byte("key"))
 	encode := func(rec *change.Record) ([]sink.Message, error) {

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -98,19 +101,19 @@ func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(c
 		for _, rec := range records {
 			if change.CompareVersions(rec.ResourceVersion, position.ResourceVersion) > 0 {
 				if err := line.Push(ctx, rec); err != nil {
-					return ignoreStop(ctx, err)
+					return task.IgnoreStop(ctx, err)
 				}
 			}
 		}
 		if err := n.tellGone(ctx, line, last); err != nil || !n.settle(ctx) {
-			return ignoreStop(ctx, err)
+			return task.IgnoreStop(ctx, err)
 		}
 		if n.refusal() == nil {
 			err = line.Drain(ctx, neighbourStream)
 		}
 		done()
 		<-ctx.Done()
-		return ignoreStop(ctx, err)
+		return task.IgnoreStop(ctx, err)
 	}
 }
 
@@ -212,12 +215,12 @@ func (n *neighbour) liveOnce() error {
 		return err
 	}
 	defer store.Close()
-	c := &cluster{name: n.cluster, uid: n.uid}
+	c := &cluster.Cluster{Name: n.cluster, UID: n.uid}
 	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: neighbourStream, Names: []string{"pods"}}}})
-	if err := errors.Join(claim(store, n.dir, c, logger), c.recall(store), c.embody(store)); err != nil {
+	if err := errors.Join(c.Claim(store, n.dir, logger), c.Recall(store), c.Embody(store)); err != nil {
 		return err
 	}
-	sinks, err := buildSinks(cfg, c, outlet{io.Discard, nopObserver{}})
+	sinks, err := destination.BuildAll(cfg, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package app
 import (
 	"net/http"
 
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/app/door"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/page"
 	"github.com/kubecdc/kubecdc/internal/selection"
@@ -30,21 +32,10 @@ func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *pa
 	return t, shown, nil
 }
 
-// withPage serves the page beside everything else.
-func withPage(shown *page.Page, others http.Handler) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", others)
-	own := shown.Handler()
-	for _, path := range page.Paths() {
-		mux.Handle(path, own)
-	}
-	return mux
-}
-
 func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options, error) {
 	options := telemetry.Options{
-		Version: a.options.Access.Version, ClusterName: a.cluster.name, ClusterUID: a.cluster.uid, Logger: a.logger, CountObjects: a.store.Count, CountLetters: deadLetters.count,
-		StateLog: a.stateLog.status(), Leadership: a.term.standing(),
+		Version: a.options.Access.Version, ClusterName: a.cluster.Name, ClusterUID: a.cluster.UID, Logger: a.logger, CountObjects: a.store.Count, CountLetters: deadLetters.count,
+		StateLog: a.stateLog.Status(), Leadership: a.term.Standing(),
 	}
 	var err error
 	if options.Positions, err = a.store.Positions(); err != nil {
@@ -58,9 +49,14 @@ func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options
 	for i := range a.cfg.Sinks {
 		s := &a.cfg.Sinks[i]
 		options.Sinks = append(options.Sinks, s.Name)
-		if d, err := a.cluster.destination(s); err == nil { // else building the sinks says so
-			options.Places[s.Name] = telemetry.Place{Kind: s.Kind(), Address: d.address, Format: s.Format}
+		if d, err := destination.Of(s, a.cluster); err == nil { // else building the sinks says so
+			options.Places[s.Name] = telemetry.Place{Kind: s.Kind(), Address: d.Address, Format: s.Format}
 		}
 	}
 	return options, nil
+}
+
+// handler serves what telemetry and the page show to everybody, and what an operator asks to this host.
+func handler(t *telemetry.Telemetry, shown *page.Page, questions http.Handler) http.Handler {
+	return door.Beside(door.Beside(t.Handler(), questions, control.Paths()), shown.Handler(), page.Paths())
 }

@@ -21,7 +21,7 @@ import (
 
 // prepare makes what follows the server, and has the streams of the start chosen.
 func (a *assembly) prepare(images *line.Images, key []byte) (*selection.Follower, error) {
-	client, err := source.NewClient(a.cluster.rest, a.manyStreams())
+	client, err := source.NewClient(a.cluster.Rest, a.manyStreams())
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 		return pipeline.Source{}, nil, err
 	}
 	session := source.NewSession(source.Config{
-		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Inventory: a.store, ClusterUID: a.cluster.uid,
-		Meet: a.cluster.meet(a.store), Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Rate: m.rate, Images: selection.ImagesOf(wanted, m.images),
+		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Inventory: a.store, ClusterUID: a.cluster.UID,
+		Meet: a.cluster.Meet(a.store), Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Rate: m.rate, Images: selection.ImagesOf(wanted, m.images),
 		Ignore: ignore, BeforeHidden: !wanted.Configured.Before,
 	}, func() (source.Saved, error) { return selection.SavedOf(a.store, name, a.hasSink) })
 	return a.memory.of(selection.SourceOf(wanted.Stream, session, shape)), session, nil

@@ -1,0 +1,153 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+// Run prints what was found of each thing that is checked, as lines or as a document.
+func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *console.Findings) error {
+	cluster.NewLogger(io.Discard, cfg.Log)
+	r := report{out: out}
+	r.ok("configuration")
+	c, err := cluster.Find(to, cfg)
+	if err == nil {
+		checkCluster(ctx, to, c, cfg, &r)
+	} else {
+		r.problem(err)
+		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
+	}
+	running := checkState(ctx, c, cfg, &r)
+	checkListen(ctx, cfg.Listen, running, &r)
+	checkStateLog(ctx, c, cfg, &r)
+	checkPlaces(cfg, c, &r)
+	for i := range cfg.Sinks {
+		if err := selection.CheckSinkRules(cfg, &cfg.Sinks[i]); err != nil {
+			r.problem(err)
+		}
+		checkSink(ctx, &checked{&cfg.Sinks[i], running}, c, &r)
+	}
+	return errors.Join(r.err(), out.End())
+}
+
+func checkCluster(ctx context.Context, to cluster.Access, c *cluster.Cluster, cfg *config.Config, r *report) {
+	if err := c.Identify(ctx); err != nil {
+		r.problem(err)
+		return
+	}
+	r.ok("cluster " + c.Name + " at " + c.Rest.Host + ", uid " + c.UID)
+	catalog, err := c.Resolve(ctx, c.Rest, cfg.Resources)
+	if err != nil {
+		r.problem(err)
+	}
+	if catalog != nil && catalog.Incomplete() != nil {
+		r.note(fmt.Sprintf("API discovery is incomplete, so a wildcard may miss resources: %v", catalog.Incomplete()))
+	}
+	access, err := source.NewAccess(c.Rest)
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	for _, s := range c.Streams() {
+		checkStream(ctx, access, &s, r)
+	}
+	checkPaths(ctx, access, c, cfg, r)
+	checkLease(ctx, access, &checkedLease{to, cfg, c.Name}, r)
+	noteLeftOut(c.Chosen.Load(), cfg, r)
+}
+
+// noteLeftOut says what wildcards do not stand for, and what waits. Another name that stands for nothing is a problem
+// already.
+func noteLeftOut(chosen *selection.Choice, cfg *config.Config, r *report) {
+	if chosen == nil {
+		return
+	}
+	for _, left := range chosen.Left {
+		named := slices.ContainsFunc(cfg.Resources, func(c config.Resource) bool { return c.Name == left.Name })
+		switch {
+		case left.Waits:
+			r.note("resource " + left.Name + " waits: " + left.Reason)
+		case !named || source.IsWildcard(left.Name):
+			r.note("resource " + left.Name + " is left out: " + left.Reason)
+		}
+	}
+}
+
+func checkStream(ctx context.Context, access *source.Access, s *selection.Selected, r *report) {
+	err := access.Check(ctx, s.Stream, s.Selection)
+	var forbidden *source.ForbiddenError
+	switch {
+	case errors.As(err, &forbidden) && source.IsWildcard(s.Names[0]):
+		r.note("resource " + s.Stream.String() + " waits: " + err.Error())
+		return
+	case err != nil:
+		r.problem(err)
+		return
+	}
+	origin := ""
+	if source.IsWildcard(s.Names[0]) {
+		origin = ", of " + s.Names[0]
+	}
+	r.ok("resource " + s.Stream.String() + origin)
+	if s.Stream.Namespace != "" && access.NamespaceMissing(ctx, s.Stream.Namespace) {
+		r.note("namespace " + s.Stream.Namespace + " does not exist: nothing will come from " + s.Stream.String() + " until somebody creates it")
+	}
+}
+
+// checker is a sink that can look at its destination without changing it. The note is what a person may want to know
+// although nothing is wrong, "" is nothing.
+type checker interface {
+	Check(ctx context.Context) (note string, err error)
+}
+
+// checked is a sink that is looked at, and the exporter that may have it open; nil is none.
+type checked struct {
+	*config.Sink
+	running *control.Running
+}
+
+func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
+	built, err := destination.Build(s.Sink, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	note := ""
+	if target, ok := built.Target.(checker); ok {
+		note, err = target.Check(ctx)
+	}
+	if d, known := destination.Of(s.Sink, c); known == nil && d.InUse != nil && d.InUse(err) && holds(s.running, s.Name, d.Address) {
+		note, err = "the running exporter has it open", nil
+	}
+	if err != nil {
+		for _, one := range joined(err) {
+			r.problem(fmt.Errorf("sink %s: %w", s.Name, one))
+		}
+		return
+	}
+	r.ok("sink " + s.Name)
+	checkHearer(ctx, s.Sink, c, r)
+	if note != "" {
+		r.note("sink " + s.Name + ": " + note)
+	}
+}
+
+// joined is what errors.Join has made one of.
+func joined(err error) []error {
+	if all, several := err.(interface{ Unwrap() []error }); several {
+		return all.Unwrap()
+	}
+	return []error{err}
+}

@@ -1,0 +1,123 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/door"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// checkState looks at what is saved, and returns what an exporter does that runs with it: what it holds is no problem.
+// It is nil where none runs.
+func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *report) *control.Running {
+	dir := cfg.State.Dir
+	client, err := control.Locate(dir)
+	var stopped *control.NotRunningError
+	switch {
+	case err == nil:
+		return checkRunning(ctx, c, client, dir, r)
+	case !errors.As(err, &stopped):
+		r.note("state " + dir + ": " + err.Error())
+	default:
+		checkSaved(ctx, c, dir, r)
+	}
+	return nil
+}
+
+// checkRunning asks the exporter that has the state.
+func checkRunning(ctx context.Context, c *cluster.Cluster, client *control.Client, dir string, r *report) *control.Running {
+	saved, err := client.Checkpoint(ctx)
+	running, runningErr := client.Running(ctx)
+	if err := errors.Join(err, runningErr); err != nil {
+		r.note(fmt.Sprintf("state %s: an exporter has it, and does not say what it does, so what it holds may be called in use: %v", dir, err))
+		return nil
+	}
+	c.Met(saved.Clusters)
+	compareSaved(c, dir, checkpoint.Cluster{Name: saved.Cluster, UID: saved.ClusterUID}, r)
+	r.note("state " + dir + ": an exporter runs with it")
+	return running
+}
+
+// checkSaved reads the state of a stopped exporter.
+func checkSaved(ctx context.Context, c *cluster.Cluster, dir string, r *report) {
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
+	if errors.Is(err, checkpoint.ErrNoState) {
+		checkNoState(dir, r)
+		return
+	}
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	saved, found, err := store.Cluster()
+	if err := errors.Join(err, c.Recall(store), c.Embody(store), store.Close()); err != nil {
+		r.problem(err)
+		return
+	}
+	if found {
+		compareSaved(c, dir, saved, r)
+	}
+}
+
+// checkNoState says that a start makes the state, or why it could not on this host. Where somebody checks what is to
+// run elsewhere, that is no problem.
+func checkNoState(dir string, r *report) {
+	if err := disk.Creatable(dir); err != nil {
+		r.note(fmt.Sprintf("state %s: it cannot be made on this host: %v: choose another state.dir, if the exporter is to run here", dir, err))
+		return
+	}
+	r.ok("state " + dir + ", which the first start makes")
+}
+
+// compareSaved says whose the state is.
+func compareSaved(c *cluster.Cluster, dir string, saved checkpoint.Cluster, r *report) {
+	if c.UID == "" {
+		return // nobody knows which cluster this is
+	}
+	match, err := checkpoint.CompareCluster(dir, saved, checkpoint.Cluster{Name: c.Name, UID: c.UID})
+	switch {
+	case err != nil:
+		r.problem(usage.Wrap(err))
+	case match == checkpoint.NewEpoch:
+		r.note(fmt.Sprintf("state %s: cluster %s was rebuilt since, its uid was %s: a gap and all objects will follow", dir, c.Name, saved.UID))
+	default:
+		r.ok("state " + dir + " of this cluster")
+	}
+}
+
+// checkListen looks whether the address is free, unless the running exporter is the one who has it.
+func checkListen(ctx context.Context, address string, running *control.Running, r *report) {
+	if running != nil {
+		return
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
+		r.note(fmt.Sprintf("listen on %s: %v: the address is none of this host", address, door.Cause(err)))
+		return
+	}
+	if err != nil {
+		r.problem(fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", address, door.Cause(err)))
+		return
+	}
+	if err := listener.Close(); err != nil {
+		r.note(fmt.Sprintf("listen on %s: %v", address, err))
+	}
+}
+
+// holds says whether the running exporter has a sink of the name open at the address.
+func holds(running *control.Running, name, address string) bool {
+	if running == nil {
+		return false
+	}
+	at, known := running.Sinks[name]
+	return known && at.State != "stopped" && at.Address == address
+}

@@ -1,0 +1,96 @@
+package desk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+// A question that changes something may have an id.
+type (
+	snapshotQuestion struct {
+		ID string `json:"id,omitempty"`
+		control.SnapshotRequest
+	}
+	steerQuestion struct {
+		ID  string   `json:"id,omitempty"`
+		IDs []string `json:"ids"` // of snapshots
+	}
+)
+
+// question is what may be asked, as the loopback interface takes it, and answered with the same document.
+type question func(ctx context.Context, text []byte) (any, error)
+
+// questions are all, by their names.
+func (d *desk) questions() map[string]question {
+	all := map[string]question{
+		"snapshot": func(ctx context.Context, text []byte) (any, error) {
+			var asked snapshotQuestion
+			if len(text) > 0 {
+				if err := control.Decode(bytes.NewReader(text), &asked, `{"resources":["pods"],"sink":"out","id":"7f2"}, all optional`); err != nil {
+					return nil, err
+				}
+			}
+			return d.snapshot(ctx, asked.ID, asked.SnapshotRequest)
+		},
+		"list": func(context.Context, []byte) (any, error) {
+			owed, err := d.Owing.owed()
+			return control.OwedList{Owed: owed, Stopped: d.Owing.stopped()}, err
+		},
+		"checkpoint": func(context.Context, []byte) (any, error) { return control.ReadState(d.Store) },
+		"status":     func(context.Context, []byte) (any, error) { return d.Status(), nil },
+	}
+	for _, do := range []string{control.Stop, control.Pause, control.Resume} {
+		all[do] = func(ctx context.Context, text []byte) (any, error) {
+			var asked steerQuestion
+			if err := control.Decode(bytes.NewReader(text), &asked, `{"ids":["7mare7x"]}, as list shows them`); err != nil {
+				return nil, err
+			}
+			request := control.SteerRequest{Do: do, IDs: asked.IDs}
+			return request, d.steer(ctx, asked.ID, request)
+		}
+	}
+	return all
+}
+
+// open is the desk as those see it who ask.
+func (d *desk) open() destination.Desk {
+	open := destination.Desk{
+		Questions: map[string]func(context.Context, []byte) ([]byte, error){},
+		Hears:     func(err error) { d.Told.Hears(d.sink, err) },
+	}
+	for name, ask := range d.questions() {
+		open.Questions[name] = func(ctx context.Context, text []byte) ([]byte, error) { return d.answer(ctx, name, ask, text) }
+	}
+	return open
+}
+
+// answer answers a question in JSON. Who only looks is not told of.
+func (d *desk) answer(ctx context.Context, name string, ask question, text []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	document, err := ask(ctx, text)
+	if changes := slices.Contains([]string{"snapshot", control.Stop, control.Pause, control.Resume}, name); changes {
+		d.Told.Asked(d.sink, name, shortened(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(document)
+}
+
+// maxTold is how many bytes of an error the log is told: it may name what others have made up.
+const maxTold = 500
+
+// shortened is the error with as much of its text as the log has; nil is none.
+func shortened(err error) error {
+	if err == nil || len(err.Error()) <= maxTold {
+		return err
+	}
+	return &control.RefusedError{Text: strings.ToValidUTF8(err.Error()[:maxTold], "") + "..."}
+}

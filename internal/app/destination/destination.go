@@ -1,0 +1,102 @@
+package destination
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/statelog"
+)
+
+// Destination is one configured sink as its kind understands it: all that the rest of the exporter asks of a kind.
+type Destination struct {
+	Registry *config.Registry // of its values' schemas; nil is none
+	Shared   bool             // other clusters may write there, so only the records of this one count
+	Places   []Place          // what it alone writes to
+	Address  string           // for people, without a login
+	What     string           // the same, wherever its servers are
+	InUse    func(error) bool // says whether an error is that another process has it open; nil is never
+	// Hearer hears what others ask through the sink's broker, for the desk; nil is that nobody can
+	Hearer func(Desk) Hearer
+	// StateLog is the log of the state of the name at its broker; nil is that it cannot have one
+	StateLog func(name string, retry sink.RetryFunc) (statelog.Place, error)
+
+	transport  encode.Transport   // how what is beside a value is carried
+	routes     encode.Destination // of its records; nil where there is one place only
+	key        *encode.Text       // of an object's messages; nil is the format's
+	headers    []encode.Header    // of all messages
+	tombstones bool               // a delete is followed by a message without a value
+	build      func(Outlet) (sink.Sink, error)
+	read       func(sink.Start) (sink.Reader, error) // its log
+}
+
+// Desk answers those who ask through a sink's broker.
+type Desk struct {
+	Questions map[string]func(ctx context.Context, text []byte) ([]byte, error) // by their names
+	Hears     func(error)                                                       // is told why nobody is heard, and with nil that all are
+}
+
+// Hearer hears what others ask through a broker.
+type Hearer interface {
+	// Run answers until ctx ends.
+	Run(ctx context.Context)
+	// Check says what keeps it from hearing, and changes nothing.
+	Check(ctx context.Context) error
+}
+
+// Outlet is what sinks have of the process.
+type Outlet struct {
+	Stdout io.Writer
+	Told   Observer
+}
+
+// Observer is told what sinks do, each under its name.
+type Observer interface {
+	Retried(name, reason string, err error)
+	Noticed(name, text string)
+	LabelTopics(name string, topics int)
+	schemasObserver
+}
+
+// schemasObserver is told of the schemas of sinks with a registry, each under the sink's name.
+type schemasObserver interface {
+	SchemaKnown(name, resource string, schema sink.Schema, behind error)
+	SchemaWaits(name, resource string, why error, forGood bool)
+	SchemaForgotten(name, resource string)
+	SchemaReplaced(name, resource string, schema sink.Schema, confirmed time.Time)
+}
+
+// Nop hears nothing.
+type Nop struct{}
+
+func (Nop) Retried(string, string, error) {}
+func (Nop) Noticed(string, string)        {}
+func (Nop) LabelTopics(string, int)       {}
+
+func (Nop) SchemaKnown(string, string, sink.Schema, error)        {}
+func (Nop) SchemaWaits(string, string, error, bool)               {}
+func (Nop) SchemaForgotten(string, string)                        {}
+func (Nop) SchemaReplaced(string, string, sink.Schema, time.Time) {}
+
+func retried(told Observer, name string) sink.RetryFunc {
+	return func(reason string, err error) { told.Retried(name, reason, err) }
+}
+
+// kind is one kind of sinks.
+type kind struct {
+	destination func(*config.Sink, *cluster.Cluster) (*Destination, error)
+	needs       need // of the cluster, before a log can be read
+}
+
+// need is how much of the cluster a kind has to know.
+type need uint8
+
+const (
+	nothing     need = iota
+	clusterName      // where it writes is named after the cluster
+	streams          // and after the streams
+)

@@ -1,0 +1,12 @@
+// Package destination says of each kind of sinks how a configured one is built, read back, routed and told from others.
+// It is the only package that knows which kinds there are.
+//
+// Decisions:
+//
+//   - kinds (kinds.go) registers the sinks. The keys of a kind are typed fields in package config, and config.Sink.Kind
+//     tells the kind by which field is set. They cannot come from the registration: the reference and the JSON Schema
+//     are made from the fields, where there are no sinks, and a registry in config would be a cycle or package state.
+//   - A destination is a struct with functions. An interface would have ten methods, most of which a kind leaves empty.
+//   - Two places are the same only where that is certain. Servers that have other names are taken for others: a wrong
+//     refusal would keep a right configuration from starting, and the sink fences a second writer anyway (I10).
+package destination

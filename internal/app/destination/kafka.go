@@ -1,0 +1,207 @@
+package destination
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/statelog"
+)
+
+// kafkaRoutes are the topics of the sink's records.
+func kafkaRoutes(k *config.Kafka, c *cluster.Cluster) (encode.Routes, error) {
+	topic, err := encode.NewTopic(k.Topic, c.Name)
+	if err != nil {
+		return encode.Routes{}, err
+	}
+	return routesOf(c, topic, k.Topics, func(template string) (encode.Destination, error) { return encode.NewTopic(template, c.Name) })
+}
+
+// kafkaDestination is one of topics.
+func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
+	topics, err := kafkaRoutes(s.Kafka, c)
+	if err != nil {
+		return nil, err
+	}
+	var key *encode.Text
+	if s.Kafka.Key != "" {
+		if key, err = encode.NewKey(s.Kafka.Key, c.Name); err != nil {
+			return nil, err
+		}
+	}
+	headers, err := headersOf(s.Kafka.Headers, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	options := func(told Observer) kafka.Options { return kafkaOptions(s, c, topics, told) }
+	return &Destination{
+		transport: encode.Kafka, routes: topics, key: key, headers: headers, tombstones: *s.Kafka.Tombstones && encode.NamesObject(s.Kafka.Key), Shared: sharesTopics(s.Kafka, c.Name),
+		What:     "topic " + strings.ReplaceAll(s.Kafka.Topic, "{cluster}", c.Name),
+		Registry: s.Kafka.Registry,
+		Places:   kafkaPlaces(s, options(Nop{})), Address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
+		build: func(to Outlet) (sink.Sink, error) { return kafka.New(options(to.Told)) },
+		read: func(start sink.Start) (sink.Reader, error) {
+			reading := options(Nop{})
+			reading.Others = patternOf(c, s, topics)
+			return kafka.NewReader(reading, start)
+		},
+		StateLog: func(name string, retry sink.RetryFunc) (statelog.Place, error) {
+			return kafkaStateLog(options(Nop{}), name, retry)
+		},
+	}, nil
+}
+
+// kafkaStateLog is a compacted topic of one partition, on the brokers of the sink with the options. Only a transaction
+// is sure to be fenced.
+func kafkaStateLog(of kafka.Options, name string, retry sink.RetryFunc) (statelog.Place, error) {
+	configs := map[string]string{"segment.bytes": "67108864", "min.cleanable.dirty.ratio": "0.3"}
+	if replicas, given := of.Configs["min.insync.replicas"]; given {
+		configs["min.insync.replicas"] = replicas
+	}
+	options := kafka.Options{
+		Wire: of.Wire, Topics: []string{name}, Delivery: kafka.Transactional, TransactionalID: name, Compression: "none",
+		Create: of.Create, Partitions: 1, Replication: of.Replication, Cleanup: "compact", Configs: configs, Whole: true, Retry: retry,
+	}
+	writer, err := kafka.New(options)
+	return statelog.Place{
+		Name: "topic " + name, Sink: writer,
+		Reader: func() (sink.Reader, error) { return kafka.NewReader(options, sink.Start{}) },
+		Of:     func(slot string) (string, []byte) { return name, []byte(slot) },
+	}, err
+}
+
+// sharesTopics says whether another cluster has the same topics.
+func sharesTopics(k *config.Kafka, cluster string) bool {
+	stream := &change.Stream{Resource: change.Resource{Name: "x", Version: "v1"}}
+	rec := &change.Record{Stream: stream, Key: change.Key{Namespace: "x", Name: "x"}}
+	here, err := encode.NewTopic(k.Topic, cluster)
+	there, err2 := encode.NewTopic(k.Topic, cluster+"-other")
+	return errors.Join(err, err2) == nil && here.Of(rec) == there.Of(rec)
+}
+
+func kafkaPlaces(s *config.Sink, options kafka.Options) []Place {
+	var servers []string
+	for _, broker := range s.Kafka.Brokers {
+		servers = append(servers, withPort(broker, "9092"))
+	}
+	var all []Place
+	for _, topic := range options.Topics {
+		all = append(all, Place{servers: servers, What: "topic " + topic, Key: "kafka.topic"})
+	}
+	if options.TransactionalID != "" { // it fences in both deliveries
+		all = append(all, Place{servers: servers, What: "transactional id " + options.TransactionalID, Key: "kafka.transactionalId"})
+	}
+	return all
+}
+
+func kafkaOptions(s *config.Sink, c *cluster.Cluster, topics encode.Routes, told Observer) kafka.Options {
+	k := s.Kafka
+	options := kafka.Options{
+		Wire:   wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
+		Topics: topicsOf(c, s, topics), Delivery: k.Delivery, Compression: k.Compression,
+		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
+		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
+		Judge: c.Judge(!sharesTopics(k, c.Name)), Notice: func(text string) { told.Noticed(s.Name, text) },
+	}
+	switch {
+	case s.Patched():
+		options.Uncompacted = uncompacted
+	case !encode.NamesObject(k.Key):
+		options.Uncompacted = fmt.Sprintf("the key %q is that of several objects, which would delete each other: have {namespace}/{name} in it", k.Key)
+	}
+	if hasLabels(k) {
+		options.LabelTopics = k.LabelTopics
+		options.Made = func(topics int) { told.LabelTopics(s.Name, topics) }
+	}
+	options.TransactionalID = k.TransactionalID
+	if options.TransactionalID == "" {
+		options.TransactionalID = "kubecdc-" + c.Name + "-" + s.Name
+	}
+	return options
+}
+
+// uncompacted is why patches need a log that keeps more than the last record of each object.
+const uncompacted = "updates are patches of records that it would not keep: choose updates: whole"
+
+// hasLabels says whether labels choose topics.
+func hasLabels(k *config.Kafka) bool {
+	return slices.ContainsFunc(append(slices.Collect(maps.Values(k.Topics)), k.Topic), func(template string) bool {
+		topic, err := encode.NewTopic(template, "")
+		return err == nil && topic.Labelled()
+	})
+}
+
+// routed are the streams that the sink takes, with their topics.
+func routed(c *cluster.Cluster, s *config.Sink, routes encode.Routes) iter.Seq2[*change.Stream, *encode.Topic] {
+	return func(yield func(*change.Stream, *encode.Topic) bool) {
+		wants, streams := c.WantedBy(s), c.Streams()
+		for i := range streams {
+			stream := &streams[i].Stream
+			topic, isTopic := routes.To(stream).(*encode.Topic)
+			if isTopic && (wants == nil || wants(stream)) && !yield(stream, topic) {
+				return
+			}
+		}
+	}
+}
+
+// topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or
+// label tells. What frames their records has its topic without one.
+func topicsOf(c *cluster.Cluster, s *config.Sink, routes encode.Routes) []string {
+	var topics []string
+	for stream, topic := range routed(c, s, routes) {
+		topics = append(topics, topic.OfFrames(stream))
+	}
+	slices.Sort(topics)
+	return slices.Compact(topics)
+}
+
+// patternOf matches the topics that only a record's namespace, name or label tells; nil is none.
+func patternOf(c *cluster.Cluster, s *config.Sink, routes encode.Routes) *regexp.Regexp {
+	var patterns []string
+	for stream, topic := range routed(c, s, routes) {
+		if _, fixed := topic.Fixed(stream); !fixed {
+			patterns = append(patterns, topic.Pattern(stream))
+		}
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	slices.Sort(patterns)
+	return regexp.MustCompile("^(" + strings.Join(slices.Compact(patterns), "|") + ")$") // of quoted parts
+}
+
+func kafkaTLS(t *config.TLS) *wire.TLS {
+	if t == nil {
+		return nil
+	}
+	return &wire.TLS{CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key, ServerName: t.ServerName}
+}
+
+func kafkaSASL(s *config.SASL) *wire.SASL {
+	if s == nil {
+		return nil
+	}
+	sasl := &wire.SASL{
+		Mechanism: s.Mechanism, User: s.User, Password: s.Password.Reveal(), PasswordFile: s.PasswordFile, Region: s.Region,
+	}
+	if o := s.OAuth; o != nil {
+		sasl.OAuth = &wire.OAuth{
+			TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: o.ClientSecret.Reveal(), ClientSecretFile: o.ClientSecretFile,
+			Scopes: o.Scopes, Audience: o.Audience, CAFile: o.CA, Extensions: o.Extensions,
+		}
+	}
+	return sasl
+}

@@ -1,0 +1,189 @@
+package destination
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/service"
+	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// natsSubject is the configured one, or that of a bucket's keys.
+func natsSubject(n *config.NATS, cluster string) (*encode.Subject, error) {
+	if n.KV != "" {
+		return encode.NewSubject("$KV."+n.KV+".{group}.{resource}.{namespace}.{name}", cluster)
+	}
+	return encode.NewSubject(n.Subject, cluster)
+}
+
+// natsRoutes are the subjects of the sink's records, and the wildcards that cover them.
+func natsRoutes(n *config.NATS, c *cluster.Cluster) (encode.Destination, []string, error) {
+	subject, err := natsSubject(n, c.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := []*encode.Subject{subject}
+	routes, err := routesOf(c, subject, n.Subjects, func(template string) (encode.Destination, error) {
+		own, err := encode.NewSubject(template, c.Name)
+		all = append(all, own)
+		return own, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return routes, encode.Filters(all...), nil
+}
+
+// FormerStream was the default until streams had the cluster's name in theirs.
+const FormerStream = "K8S"
+
+// namesCluster says whether every subject of the sink has the cluster's name in it. A bucket's keys have not.
+func namesCluster(n *config.NATS) bool {
+	named := func(template string) bool { return strings.Contains(template, "{cluster}") }
+	for _, template := range n.Subjects {
+		if !named(template) {
+			return false
+		}
+	}
+	return n.KV == "" && named(n.Subject)
+}
+
+// natsDestination is a stream or a bucket.
+func natsDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
+	routes, subjects, err := natsRoutes(s.NATS, c)
+	if err != nil {
+		return nil, err
+	}
+	headers, err := headersOf(s.NATS.Headers, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	options := natsOptions(s, c, subjects)
+	at := natsPlace(s.NATS, c.Name)
+	hearer, err := natsHearer(s, c, &options)
+	if err != nil {
+		return nil, err
+	}
+	if s.NATS.KV == "" {
+		at.subjects = subjects
+	}
+	return &Destination{
+		transport: encode.NATS, routes: routes, headers: headers, Shared: s.NATS.Shared, Places: []Place{at},
+		Address: strings.Join(at.servers, ",") + " " + at.What, Hearer: hearer, What: at.What,
+		build: func(to Outlet) (sink.Sink, error) {
+			options := options
+			options.Retry, options.Notice = retried(to.Told, s.Name), func(text string) { to.Told.Noticed(s.Name, text) }
+			return nats.New(options)
+		},
+		read: func(start sink.Start) (sink.Reader, error) { return nats.NewReader(options, start) },
+		StateLog: func(name string, retry sink.RetryFunc) (statelog.Place, error) {
+			return natsStateLog(options, name, retry)
+		},
+	}, nil
+}
+
+// natsHearer is the service by which others ask, nil where none is configured.
+func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func(Desk) Hearer, error) {
+	if s.NATS.Service == nil {
+		return nil, nil
+	}
+	subject := encode.StreamName(s.NATS.Service.Subject, c.Name)
+	for _, taken := range options.Subjects {
+		if overlap(subject+".>", taken) {
+			return nil, usage.Errorf("nats.service.subject: the stream takes %s, and so would keep the questions below %s: choose another subject", taken, subject)
+		}
+	}
+	connection := options.Connection("kubecdc exporter, service of sink " + s.Name)
+	return func(d Desk) Hearer {
+		endpoints := map[string]service.Answer{}
+		for name, answer := range d.Questions {
+			endpoints[name] = func(ctx context.Context, text []byte) ([]byte, error) {
+				answered, err := answer(ctx, text)
+				if err != nil {
+					err = &service.Refusal{Code: control.StatusOf(err), Text: err.Error()}
+				}
+				return answered, err
+			}
+		}
+		return service.New(service.Options{
+			Connection: connection, Subject: subject, Version: c.Version, Metadata: map[string]string{"cluster": c.Name, "sink": s.Name}, Endpoints: endpoints,
+			Failed: d.Hears, Serving: func() { d.Hears(nil) },
+		})
+	}, nil
+}
+
+// natsStateLog is a bucket that keeps one value of each key, on the servers of the sink with the options.
+func natsStateLog(of nats.Options, name string, retry sink.RetryFunc) (statelog.Place, error) {
+	options := nats.Options{
+		URL: of.URL, Name: "kubecdc exporter, log of the state", Domain: of.Domain, Login: of.Login, KV: name, History: 1,
+		Storage: of.Storage, Replicas: of.Replicas, Whole: true, Retry: retry, Extra: of.Extra,
+	}
+	writer, err := nats.New(options)
+	return statelog.Place{
+		Name: "bucket " + name, Sink: writer,
+		Reader: func() (sink.Reader, error) { return nats.NewReader(options, sink.Start{}) },
+		Of:     func(slot string) (string, []byte) { return "$KV." + name + "." + slot, nil },
+	}, err
+}
+
+func natsPlace(n *config.NATS, cluster string) Place {
+	p := Place{What: "stream " + encode.StreamName(n.Stream, cluster), Key: "nats.stream", shared: n.Shared}
+	if n.KV != "" {
+		p = Place{What: "bucket " + n.KV, Key: "nats.kv"}
+	}
+	if n.Domain != "" {
+		p.What += " of domain " + n.Domain
+	}
+	for _, server := range strings.Split(n.URL, ",") {
+		if u, err := url.Parse(strings.TrimSpace(server)); err == nil {
+			p.servers = append(p.servers, withPort(u.Host, "4222"))
+		}
+	}
+	return p
+}
+
+func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Options {
+	n := s.NATS
+	options := nats.Options{
+		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Publish: n.Publish, Shared: n.Shared,
+		Storage: n.Storage, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), MaxBytes: int64(n.MaxBytes),
+		DiscardNew: n.Discard == config.DiscardNew,
+		Login: nats.Login{
+			CredentialsFile: n.Credentials, NkeySeedFile: n.Nkey, User: n.User, Password: n.Password.Reveal(), Token: n.Token.Reveal(),
+			TLS: natsTLS(n.TLS),
+		},
+		Judge: c.Judge(namesCluster(n)),
+	}
+	if s.Patched() {
+		options.Uncompacted = uncompacted
+	}
+	if c.Instance != "" {
+		options.Writer = c.Instance + "/" + s.Name
+	}
+	if n.KV != "" {
+		options.KV, options.History = n.KV, n.History
+	} else {
+		options.Stream, options.Subjects = encode.StreamName(n.Stream, c.Name), subjects
+	}
+	if n.Stream == config.DefaultStream {
+		options.Formerly = FormerStream
+	}
+	return options
+}
+
+// natsTLS is nil where nothing is configured: the URL's scheme decides then.
+func natsTLS(tls config.NATSTLS) *nats.TLS {
+	if tls == (config.NATSTLS{}) {
+		return nil
+	}
+	return &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName, First: tls.First}
+}

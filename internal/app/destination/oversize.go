@@ -1,0 +1,27 @@
+package destination
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/transform"
+)
+
+// oversizeOf is what becomes of a record that is too large for the sink.
+func oversizeOf(s *config.Sink) (delivery.Oversize, error) {
+	o := delivery.Oversize{Reject: s.Oversize == config.OversizeReject}
+	if s.Oversize != config.OversizeTrim {
+		return o, nil
+	}
+	paths := append([]string{".metadata.managedFields", ".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}, s.Trim...)
+	for _, path := range paths {
+		cut, err := transform.New(transform.Rules{Drop: []string{path}}, []byte("no hash is made"))
+		if err != nil {
+			return o, fmt.Errorf("trim %s", strings.TrimPrefix(err.Error(), "drop "))
+		}
+		o.Trims = append(o.Trims, delivery.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object) }})
+	}
+	return o, nil
+}

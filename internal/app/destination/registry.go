@@ -1,0 +1,87 @@
+package destination
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/objecttype"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/registry"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+func registryClient(r *config.Registry, version string) (*registry.Client, error) {
+	return registry.NewClient(registry.Login{
+		URLs: r.URLs(), User: r.User, Password: r.Password.Reveal(), Token: r.Token.Reveal(), Agent: "kubecdc-exporter/" + version,
+		TLS: registry.TLS{CA: r.TLS.CA, Cert: r.TLS.Cert, Key: r.TLS.Key, ServerName: r.TLS.ServerName},
+	})
+}
+
+// subjects are those of a resource's schemas. Which topic an object has the resource alone decides, where that counts.
+func subjects(s *config.Sink, d *Destination) func(*change.Resource) (key, value string) {
+	return func(resource *change.Resource) (key, value string) {
+		topic := string(d.routes.Append(nil, &change.Record{Stream: &change.Stream{Resource: *resource}}))
+		return encode.Subjects(d.Registry.Subject, s.Format, topic, resource)
+	}
+}
+
+// schemasOf are the schemas of the sink's records, nil where it has no registry.
+func schemasOf(s *config.Sink, c *cluster.Cluster, d *Destination, told Observer) (*registry.Schemas, error) {
+	r := d.Registry
+	if r == nil {
+		return nil, nil
+	}
+	client, err := registryClient(r, c.Version)
+	if err != nil {
+		return nil, err
+	}
+	access, err := source.NewAccess(c.Rest)
+	if err != nil {
+		return nil, err
+	}
+	return registry.NewSchemas(registry.Options{
+		Client: client, Types: objecttype.NewTypes(c, s, access), Format: s.Format, Subjects: subjects(s, d),
+		Register: *r.Register, Compatibility: r.Compatibility, Interval: c.Look, Observer: schemaObserver{s.Name, told},
+	}), nil
+}
+
+// schemaObserver tells of the schemas of a sink under its name.
+type schemaObserver struct {
+	sink string
+	told Observer
+}
+
+func (o schemaObserver) SchemaKnown(resource, subject string, id uint32, behind error) {
+	o.told.SchemaKnown(o.sink, resource, sink.Schema{Subject: subject, ID: id}, behind)
+}
+
+func (o schemaObserver) SchemaWaits(resource string, why error, forGood bool) {
+	o.told.SchemaWaits(o.sink, resource, why, forGood)
+}
+
+func (o schemaObserver) SchemaReplaced(resource, subject string, id uint32, confirmed time.Time) {
+	o.told.SchemaReplaced(o.sink, resource, sink.Schema{Subject: subject, ID: id}, confirmed)
+}
+
+func (o schemaObserver) SchemaForgotten(resource string) { o.told.SchemaForgotten(o.sink, resource) }
+
+// RunSchemas sees to the sinks' schemas until the returned stop, which waits.
+func RunSchemas(ctx context.Context, sinks []delivery.Sink) (stop func()) {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is queued at the end is delivered, too
+	var all sync.WaitGroup
+	for i := range sinks {
+		if schemas, some := sinks[i].Gate.(*registry.Schemas); some {
+			all.Go(func() { schemas.Run(running) })
+		}
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}

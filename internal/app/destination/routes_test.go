@@ -1,0 +1,92 @@
+package destination
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/selection"
+)
+
+func core(name, kind string) change.Stream {
+	return change.Stream{Resource: change.Resource{Version: "v1", Name: name, Kind: kind}}
+}
+
+// crossroads is a cluster of which a wildcard and a name select something.
+func crossroads() *cluster.Cluster {
+	c := &cluster.Cluster{Name: "c"}
+	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{
+		{Stream: core("pods", "Pod"), Names: []string{"po", "*"}},
+		{Stream: core("services", "Service"), Names: []string{"*"}},
+		{Stream: core("nodes", "Node"), Names: []string{"nodes"}},
+	}})
+	return c
+}
+
+func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
+	s := &config.Sink{Name: "lake", Kafka: &config.Kafka{
+		Topic: "all", Topics: map[string]string{"po": "pods.{label:app}", "*": "wild.{resource}"},
+	}}
+	c := crossroads()
+	routes, err := kafkaRoutes(s.Kafka, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &change.Record{Op: change.Added, Object: []byte(`{"metadata":{"labels":{"app":"web"}}}`)}
+	for i, want := range []string{"pods.web", "wild.services", "all"} {
+		if rec.Stream = &c.Streams()[i].Stream; routes.Of(rec) != want {
+			t.Errorf("%s goes to %s, want %s", rec.Stream, routes.Of(rec), want)
+		}
+	}
+	if got, want := topicsOf(c, s, routes), []string{"all", "pods.-", "wild.services"}; !slices.Equal(got, want) {
+		t.Errorf("topics that are known beforehand are %q, want %q", got, want)
+	}
+	s.Kafka.Topics["po"] = "a b"
+	if _, err := kafkaRoutes(s.Kafka, c); err == nil {
+		t.Error("a topic with a space is taken")
+	}
+}
+
+// TestStreamsThatJoinHaveRoutesOfTheirOwn by the templates of wildcards; one that is over keeps them for what is still
+// on disk.
+func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
+	gears := change.Stream{Resource: change.Resource{Group: "example.com", Version: "v1", Name: "gears", Kind: "Gear"}}
+	c := crossroads()
+	start := c.Chosen.Load()
+	topics, err := kafkaRoutes(&config.Kafka{Topic: "all", Topics: map[string]string{"*.example.com": "own.{resource}"}}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subjects, taken, err := natsRoutes(&config.NATS{Subject: "k8s.{resource}", Subjects: map[string]string{"*.example.com": "own.{resource}"}}, c)
+	if err != nil || !slices.Equal(taken, []string{"k8s.*", "own.*"}) {
+		t.Errorf("the stream is to take %q (%v), and takes what joins later", taken, err)
+	}
+	rec := &change.Record{Stream: &c.Streams()[0].Stream, Op: change.Added}
+	if got := topics.Of(rec); got != "all" {
+		t.Errorf("before it joins, pods go to %s", got)
+	}
+	joined := &selection.Choice{Streams: append(slices.Clone(start.Streams), selection.Selected{Stream: gears, Names: []string{"*.example.com"}})}
+	for step, chosen := range map[string]*selection.Choice{"joined": joined, "over": start} {
+		c.Chosen.Store(chosen)
+		for stream, want := range map[*change.Stream][2]string{&gears: {"own.gears.example.com", "own.gears"}, &start.Streams[0].Stream: {"all", "k8s.pods"}} {
+			rec := &change.Record{Stream: stream, Op: change.Added}
+			if topic, subject := topics.Of(rec), string(subjects.Append(nil, rec)); topic != want[0] || subject != want[1] {
+				t.Errorf("%s: %s goes to topic %s and subject %s, want %s and %s", step, stream, topic, subject, want[0], want[1])
+			}
+		}
+	}
+}
+
+func TestResourcesHaveSubjectsOfTheirOwn(t *testing.T) {
+	n := &config.NATS{Subject: "k8s.{resource}.{name}", Subjects: map[string]string{"po": "pods.{label:app}", "nodes": "k8s.nodes.{name}"}}
+	routes, subjects, err := natsRoutes(n, crossroads())
+	if err != nil || !slices.Equal(subjects, []string{"k8s.*.*", "pods.*"}) {
+		t.Errorf("the stream is to take %q (%v)", subjects, err)
+	}
+	pods := core("pods", "Pod")
+	if got := string(routes.Append(nil, &change.Record{Stream: &pods, Op: change.Deleted})); got != "pods.-" {
+		t.Errorf("a delete goes to %s", got)
+	}
+}

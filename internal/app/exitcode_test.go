@@ -1,0 +1,41 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+var errTest = errors.New("cause")
+
+// TestExitCodeTellsWhatToChange: 2 is for what only another command line or configuration mends.
+func TestExitCodeTellsWhatToChange(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"usage", fmt.Errorf("run: %w", usage.Wrap(errTest)), ExitUsage},
+		{"configuration", fmt.Errorf("load: %w", &config.Problems{}), ExitUsage},
+		{"newer state", &checkpoint.NewerError{}, ExitUsage},
+		{"what a running exporter refuses", fmt.Errorf("ask: %w", &control.RefusedError{}), ExitUsage},
+		{"no running exporter", &control.NotRunningError{}, exitFailed},
+		{"one of several", usage.Several("resources", errTest, usage.Wrap(errTest)), ExitUsage},
+		{"anything else", errTest, exitFailed},
+		{"state in use", &checkpoint.InUseError{}, exitFailed},
+		{"damaged state", &checkpoint.DamagedError{Err: errTest}, exitFailed},
+		{"full disk", &disk.FullError{}, exitFailed},
+		{"what a broker refuses", &sink.PermanentError{Err: errTest}, exitFailed},
+	} {
+		if got := ExitCode(c.err); got != c.want {
+			t.Errorf("%s: exit code %d, want %d", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package objecttype
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/openapi"
+	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/typed"
+)
+
+// Types are those of the API server's objects as the rules of one sink leave them.
+type Types struct {
+	cluster *cluster.Cluster
+	sink    *config.Sink
+	server  *documents
+}
+
+// NewTypes asks nothing yet.
+func NewTypes(c *cluster.Cluster, s *config.Sink, access *source.Access) *Types {
+	return &Types{c, s, &documents{access: access, age: c.Look / 2}}
+}
+
+// noDocument is the stamp of a type that the server does not describe.
+const noDocument = "none"
+
+// Of is as in registry.Types.
+func (t *Types) Of(ctx context.Context, resource change.Resource, before string) (*typed.Type, string, error) {
+	hash, err := t.server.hash(ctx, resource)
+	if err != nil {
+		return nil, "", err
+	}
+	if hash == "" {
+		return nil, noDocument, nil
+	}
+	if hash == before {
+		return nil, hash, nil
+	}
+	document, err := t.server.document(ctx, resource, hash)
+	if err != nil {
+		return nil, "", err
+	}
+	of, err := BehindRules(document, resource, t.streams(resource), t.sink)
+	return of, hash, err
+}
+
+// streams are those of the resource, with its rules.
+func (t *Types) streams(resource change.Resource) []selection.Selected {
+	return t.cluster.StreamsThat(func(s *selection.Selected) bool {
+		return s.Stream.Resource.Name == resource.Name && s.Stream.Resource.Group == resource.Group
+	})
+}
+
+// documents are the schemas that the server publishes. They may be asked by several goroutines.
+type documents struct {
+	access *source.Access
+	age    time.Duration // of an index that still counts
+
+	mu    sync.Mutex // guards the following; held during a question
+	index source.OpenAPIIndex
+	read  time.Time
+	known string // the hash of the document
+	last  *openapi.Document
+}
+
+// hash tells the document of the resource from what it was before, "" where there is none.
+func (d *documents) hash(ctx context.Context, resource change.Resource) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.index == nil || time.Since(d.read) > d.age {
+		index, err := d.access.OpenAPIIndex(ctx)
+		if err != nil {
+			return "", err
+		}
+		d.index, d.read, d.last, d.known = index, time.Now(), nil, "" // a document is large
+	}
+	return d.index.Hash(resource), nil
+}
+
+// document is the one of the resource. Several resources of one are asked for one after the other.
+func (d *documents) document(ctx context.Context, resource change.Resource, hash string) (*openapi.Document, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.last != nil && d.known == hash {
+		return d.last, nil
+	}
+	text, err := d.access.OpenAPI(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	document, err := openapi.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	d.last, d.known = document, hash
+	return document, nil
+}
+
+// BehindRules is the type of the objects of the streams, which are of one resource, behind the rules, also of the sink;
+// nil is none. The type is nil where the server does not describe the kind.
+func BehindRules(document *openapi.Document, resource change.Resource, streams []selection.Selected, s *config.Sink) (*typed.Type, error) {
+	rules, managedFields := selection.CommonRules(streams)
+	of := document.Type(resource.Group, resource.Version, resource.Kind, openapi.Options{ManagedFields: managedFields})
+	if of == nil {
+		return nil, nil
+	}
+	all := []transform.Rules{rules}
+	if s != nil {
+		all = append(all, selection.SinkRules(s))
+	}
+	for _, one := range all {
+		var err error
+		if of, err = of.Narrow(one); err != nil {
+			return nil, fmt.Errorf("the rules of %s: %w", resource.String(), err)
+		}
+	}
+	return of, nil
+}

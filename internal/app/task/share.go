@@ -1,0 +1,185 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/election"
+	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/telemetry"
+)
+
+// Options are what a member shares, and what it does about it. All are needed.
+type Options struct {
+	Access cluster.Access
+	Config *config.Config
+	Logger *slog.Logger
+	// Lead does the task until ctx or the term ends.
+	Lead func(ctx context.Context, of *Term) error
+	// StandBy answers that another member leads, until the returned function is called.
+	StandBy func(ctx context.Context, m *Member) (stop func(), err error)
+}
+
+// Member is this exporter's part in a task that several could lead.
+type Member struct {
+	Options
+	task      *task
+	claimant  statelog.Claimant
+	elected   *election.Member
+	takeovers atomic.Int64
+	leads     atomic.Bool
+}
+
+// Share leads a task whenever this member holds its Lease, and stands by otherwise, until ctx ends.
+func Share(ctx context.Context, o Options) error {
+	m, err := join(ctx, o)
+	if err != nil {
+		return IgnoreStop(ctx, err)
+	}
+	defer m.takePart(ctx)()
+	for wait := delivery.RetryForever(); ; {
+		began := time.Now()
+		err := m.serveTerm(ctx)
+		if ctx.Err() != nil || !m.goesOn(err) {
+			return err
+		}
+		if time.Since(began) > time.Minute {
+			wait = delivery.RetryForever()
+		}
+		select {
+		case <-time.After(wait.NextBackOff()):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// join finds the task, and how to take part in it.
+func join(ctx context.Context, o Options) (*Member, error) {
+	c, err := cluster.Find(o.Access, o.Config)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Identify(ctx); err != nil {
+		return nil, err
+	}
+	m := &Member{Options: o}
+	if m.task, err = newTask(o.Access, o.Config, c); err != nil {
+		return nil, err
+	}
+	if m.claimant, err = m.task.claimant(); err != nil {
+		return nil, err
+	}
+	m.elected, err = election.New(election.Options{
+		Config: c.Rest, Place: m.task.lease, Self: m.task.self(), Duration: time.Duration(o.Config.HA.Duration), Mark: m.claimant.Sinks,
+		Judge: func(theirs string) error { return sameTask(m.claimant.Sinks, theirs) }, Logger: o.Logger,
+	})
+	return m, err
+}
+
+// takePart takes part in the election until the returned function is called, which gives the Lease back.
+func (m *Member) takePart(ctx context.Context) (leave func()) {
+	electing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.elected.Run(electing)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// serveTerm stands by until this member leads, and leads until its term is over. The error is why it is.
+func (m *Member) serveTerm(ctx context.Context) error {
+	elected, resign, err := m.standBy(ctx)
+	if err != nil {
+		return IgnoreStop(ctx, err)
+	}
+	defer resign()
+	running, end := context.WithCancelCause(elected)
+	defer end(nil)
+	over, lose := context.WithCancel(context.WithoutCancel(ctx))
+	defer lose()
+	defer context.AfterFunc(running, func() {
+		if ctx.Err() == nil {
+			lose()
+		}
+	})()
+	m.leads.Store(true)
+	defer m.leads.Store(false)
+	m.takeovers.Add(1)
+	m.Logger.Info("this exporter leads", "lease", m.task.lease.String(), "member", m.task.self())
+	err = m.Lead(running, &Term{claimant: m.claimant, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status})
+	if cause := context.Cause(running); cause != nil && ctx.Err() == nil {
+		return cause
+	}
+	return err
+}
+
+// standBy answers that another member leads, until this one does.
+func (m *Member) standBy(ctx context.Context) (term context.Context, end context.CancelFunc, err error) {
+	owned, err := checkpoint.Reserve(m.Config.State.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, owned.Close()) }()
+	hide, err := m.StandBy(ctx, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer hide()
+	return m.elected.Lead(ctx)
+}
+
+// Cluster is the one whose task it is.
+func (m *Member) Cluster() *cluster.Cluster { return m.task.cluster }
+
+// Elsewhere says where to ask what only a leader knows.
+func (m *Member) Elsewhere() string {
+	leader := "no exporter leads now: ask again"
+	if status := m.Status(); status.Leader != "" {
+		leader = fmt.Sprintf("%s leads: run the command there", status.Leader)
+	}
+	return fmt.Sprintf("this exporter stands by, and %s (exporter checkpoint show --log shows the state from anywhere)", leader)
+}
+
+// Status is who leads.
+func (m *Member) Status() telemetry.Leadership {
+	standing := m.elected.Standing()
+	status := telemetry.Leadership{
+		Leads: m.leads.Load(), Leader: election.Host(standing.Holder), Lease: m.task.lease.String(), Takeovers: int(m.takeovers.Load()),
+	}
+	if standing.Trouble != nil {
+		status.LastError = standing.Trouble.Error()
+	}
+	return status
+}
+
+// goesOn says whether another term may follow the one that ended, and tells why it did.
+func (m *Member) goesOn(err error) bool {
+	var other *election.OtherLeadsError
+	switch {
+	case errors.As(err, &other):
+		m.Logger.Info("another exporter leads; this one stands by", "lease", m.task.lease.String(), "leader", election.Host(other.Holder))
+	case errors.Is(err, errCutOff):
+		m.Logger.Warn("this exporter gives up the Lease, since another may reach the brokers", "lease", m.task.lease.String(), "error", err)
+		m.elected.Resign(time.Duration(m.Config.HA.Duration))
+	case isFenced(err):
+		m.Logger.Warn("this exporter was fenced; it leads again if the Lease is still its own", "lease", m.task.lease.String(), "error", err)
+	case delivery.IsLate(err):
+		m.Logger.Warn(readTooEarly, "error", err)
+	default:
+		return false
+	}
+	return true
+}

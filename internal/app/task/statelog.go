@@ -1,0 +1,293 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/telemetry"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// StateLog is the log of the state of one run.
+type StateLog struct {
+	cfg     *config.Config
+	cluster *cluster.Cluster
+	as      statelog.Claimant
+	cut     func(error)       // ends the term, which is lost
+	claimed *statelog.Claimed // until it is written; nil is that it becomes ours later
+	queue   *statelog.Queue
+	place   statelog.Place
+	logger  *slog.Logger
+	log     *statelog.Log // nil before the state is open
+	letters *letterFiles
+
+	mu      sync.Mutex // guards the following
+	failure string
+	failed  time.Time // when it began to fail; zero while it does not
+	at      time.Time // of the failure
+	told    bool      // that it fails
+	fenced  bool
+}
+
+// LogPlace is the place of the log of the state as it is configured.
+func LogPlace(cfg *config.Config, c *cluster.Cluster, retry sink.RetryFunc) (statelog.Place, error) {
+	at := slices.IndexFunc(cfg.Sinks, func(s config.Sink) bool { return s.Name == cfg.State.Log.Sink })
+	if at < 0 {
+		return statelog.Place{}, usage.Errorf("state.log.sink: there is no sink %q: name one of the sinks", cfg.State.Log.Sink)
+	}
+	d, err := destination.Of(&cfg.Sinks[at], c)
+	if err != nil {
+		return statelog.Place{}, err
+	}
+	if d.StateLog == nil {
+		return statelog.Place{}, usage.Errorf("state.log.sink: sink %q cannot keep a log of the state: name a sink in kafka or nats", cfg.Sinks[at].Name)
+	}
+	place, err := d.StateLog(stateLogName(cfg.State.Log.Name, c.Name), retry)
+	if err != nil {
+		return place, usage.Errorf("state.log: %w", err)
+	}
+	place.Name += " (state.log)"
+	return place, nil
+}
+
+// stateLogName is the template with the cluster's name in it, as topics and buckets may be named.
+func stateLogName(template, cluster string) string {
+	return strings.ReplaceAll(template, "{cluster}", strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, cluster))
+}
+
+// NewStateLog is the log of the state of a run, nil where none is configured. Nothing has read it yet.
+func NewStateLog(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*StateLog, error) {
+	if cfg.State.Log == nil {
+		return nil, nil
+	}
+	l := &StateLog{cfg: cfg, cluster: c, queue: statelog.NewQueue(), logger: logger, letters: lettersOf(cfg), cut: func(error) {}}
+	var err error
+	l.place, err = LogPlace(cfg, c, l.retried)
+	return l, err
+}
+
+// Begin makes the directory the state that a run of an exporter begins with. Of one that is alone, a directory without
+// a state is filled from the log.
+func (l *StateLog) Begin(ctx context.Context, of *Term) error {
+	if l == nil {
+		return nil
+	}
+	if of != nil {
+		return l.takeOver(ctx, of)
+	}
+	empty, err := checkpoint.IsEmpty(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
+	if err != nil || !empty {
+		return err
+	}
+	l.logger.Info("there is no state; reading its log", "dir", l.cfg.State.Dir, "log", l.place.Name)
+	if err := l.claim(ctx); err != nil {
+		return fmt.Errorf("restore the state in %s: %w", l.cfg.State.Dir, err)
+	}
+	return l.restore(ctx)
+}
+
+// restore fills the empty directory from the log that this process has claimed.
+func (l *StateLog) restore(ctx context.Context) error {
+	began, dir := time.Now(), l.cfg.State.Dir
+	found, err := l.claimed.Found()
+	if errors.Is(err, statelog.ErrNothing) {
+		l.logger.Info("the log of the state is empty, too; beginning anew", "log", l.place.Name)
+		return nil
+	}
+	if err == nil {
+		err = fill(ctx, dir, found, l.letters, l.logger)
+	}
+	if err != nil {
+		return fmt.Errorf("restore the state in %s: %w", dir, err)
+	}
+	l.logger.Info("state restored from its log", "dir", dir, "log", l.place.Name, "saved", found.Saved.UTC(), "bytes", found.Bytes, "took", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// claim becomes the writer of the log. It waits as long as the broker does not answer: to begin without the log would
+// be a gap. What only time mends is tried again.
+func (l *StateLog) claim(ctx context.Context) error {
+	for {
+		claimed, err := statelog.Claim(ctx, l.place, statelog.Identity{Cluster: l.cluster.Name, UID: l.cluster.UID}, l.as)
+		if err == nil {
+			l.claimed = claimed
+			l.recovered()
+			return nil
+		}
+		if ctx.Err() != nil || IsForGood(err) {
+			return err
+		}
+		l.fail(err)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// GiveUp lets go of a log that was claimed, and that nobody writes.
+func (l *StateLog) GiveUp(ctx context.Context) error {
+	if l == nil || l.claimed == nil {
+		return nil
+	}
+	return l.claimed.Close(context.WithoutCancel(ctx))
+}
+
+// fill makes the directory a state, which the log has.
+func fill(ctx context.Context, dir string, found *statelog.Found, letters *letterFiles, logger *slog.Logger) error {
+	r, err := checkpoint.Restore(ctx, dir, checkpoint.Options{Logger: logger})
+	if err != nil {
+		return err
+	}
+	place, err := found.Into(ctx, r)
+	if err == nil {
+		err = r.Finish(place, letters.putBack)
+	}
+	return errors.Join(err, r.Close())
+}
+
+// Attach makes it the log of the open state, before anything changes there.
+func (l *StateLog) Attach(store *checkpoint.Store) (err error) {
+	if l == nil {
+		return nil
+	}
+	l.log, err = statelog.New(statelog.Options{
+		Place: l.place, As: l.as, Claimed: l.claimed, Store: store, Queue: l.queue, Files: l.letters.names, File: l.letters.read, Failed: l.fail, Written: l.recovered,
+	})
+	return err
+}
+
+// Journal is what the state is opened with.
+func (l *StateLog) Journal() checkpoint.Journal {
+	if l == nil {
+		return nil
+	}
+	return l.queue
+}
+
+// stateLogStop is how long a stop waits for the log.
+const stateLogStop = 5 * time.Second
+
+// Run writes the log until the returned stop, which waits until everything is written.
+func (l *StateLog) Run(ctx context.Context, of statelog.Identity) (stop func()) {
+	if l == nil {
+		return func() {}
+	}
+	l.log.Of, l.claimed = of, nil
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go l.log.Run(running)
+	return func() {
+		bounded, release := context.WithTimeout(running, stateLogStop)
+		defer release()
+		l.log.Finish(bounded)
+		cancel()
+		l.log.Wait()
+		if lag := l.queue.Lag(); lag > 0 {
+			l.logger.Warn("the log of the state lacks the newest changes; they are in the state directory, and go there with the next start", "log", l.place.Name, "held", l.queue.IsHeld())
+		}
+	}
+}
+
+// patientRetries is how long a log may fail before a person is told.
+const patientRetries = 10 * time.Second
+
+// retried notes that the broker is asked again.
+func (l *StateLog) retried(_ string, err error) { l.note(err, false) }
+
+// fail notes why the log cannot be written.
+func (l *StateLog) fail(err error) {
+	l.note(err, IsForGood(err))
+	if refused := (*sink.PermanentError)(nil); errors.As(err, &refused) && refused.Fenced {
+		l.mu.Lock()
+		l.fenced = true
+		l.mu.Unlock()
+		l.cut(err)
+	}
+}
+
+// IsForGood says whether only a person can help.
+func IsForGood(err error) bool {
+	var refused *sink.PermanentError
+	return statelog.IsForGood(err) || errors.As(err, &refused)
+}
+
+func (l *StateLog) note(err error, now bool) {
+	l.mu.Lock()
+	l.failure, l.at = err.Error(), time.Now()
+	if l.failed.IsZero() {
+		l.failed = l.at
+	}
+	tell := !l.told && (now || l.at.Sub(l.failed) >= patientRetries)
+	l.told = l.told || tell
+	l.mu.Unlock()
+	if tell {
+		l.logger.Error("the log of the state is unavailable; a lost state directory would be a gap meanwhile", "log", l.place.Name, "error", err)
+	}
+}
+
+// recovered notes that the log is written.
+func (l *StateLog) recovered() {
+	l.mu.Lock()
+	told := l.told
+	l.failure, l.failed, l.told = "", time.Time{}, false
+	l.mu.Unlock()
+	if told {
+		l.logger.Info("the log of the state is available again", "log", l.place.Name)
+	}
+}
+
+// Status is how it stands; nil is no log.
+func (l *StateLog) Status() func() telemetry.StateLog {
+	if l == nil {
+		return nil
+	}
+	return func() telemetry.StateLog {
+		s := telemetry.StateLog{LagSeconds: l.queue.Lag().Seconds(), Held: l.queue.IsHeld()}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		s.Fenced, s.LastError = l.fenced, l.failure
+		if s.LastError != "" {
+			s.LastErrorTime = l.at
+		}
+		return s
+	}
+}
+
+// Changed notes for the log that a file of a sink has changed.
+func (l *StateLog) Changed(sinkName string) func(string) {
+	if l == nil {
+		return nil
+	}
+	return func(file string) {
+		name := sinkName + "/" + filepath.ToSlash(file)
+		content, err := l.letters.read(name)
+		if err != nil {
+			l.fail(fmt.Errorf("read dead letter %s: %w", name, err))
+			return
+		}
+		key := checkpoint.FileKey(name)
+		if content == nil {
+			l.queue.Note(checkpoint.Changes{}.Remove(key))
+			return
+		}
+		l.queue.Note(checkpoint.Changes{}.Set(key, content))
+	}
+}

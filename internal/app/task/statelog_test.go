@@ -1,0 +1,353 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/saved"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// logPatience is far more than anything takes here on a busy machine.
+const logPatience = 20 * time.Second
+
+// logRig is an exporter's state with its log in a real broker.
+type logRig struct {
+	t       *testing.T
+	cfg     *config.Config
+	cluster *cluster.Cluster
+	store   *checkpoint.Store
+	log     *StateLog
+	stop    func()
+	version int
+}
+
+// TestI1I5I10TheLogOfTheStateInABroker runs every case in JetStream and in Kafka.
+func TestI1I5I10TheLogOfTheStateInABroker(t *testing.T) {
+	for _, kind := range []string{"nats", "kafka"} {
+		t.Run(kind, func(t *testing.T) {
+			at := ""
+			if kind == "nats" {
+				server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(server.Shutdown)
+				at = fmt.Sprintf("nats: {url: %q}", server.URL())
+			} else {
+				at = fmt.Sprintf("kafka: {brokers: [%s]}", strings.Join(kafka.Start(t, kafka.Options{}).Brokers(), ", "))
+			}
+			for name, test := range logCases() {
+				t.Run(name, func(t *testing.T) {
+					r := &logRig{t: t, cluster: &cluster.Cluster{Name: strings.ReplaceAll(t.Name(), "/", "-"), UID: "0b6f3c1e-8a4d"}}
+					r.configure(at, "kubecdc-state-{cluster}")
+					test(t, r)
+				})
+			}
+		})
+	}
+}
+
+func logCases() map[string]func(*testing.T, *logRig) {
+	return map[string]func(*testing.T, *logRig){
+		"I5 a lost directory is restored":                         aLostDirectoryIsRestored,
+		"I1 what is on disk alone does not move the log":          whatIsOnDiskAloneDoesNotMoveTheLog,
+		"I10 a newer exporter fences the log":                     aNewerExporterFencesTheLog,
+		"I10 a log that is not ours is refused and goes on":       aLogThatIsNotOursIsRefused,
+		"I11 the log counts where another one has led since":      theLogCountsWhereAnotherHasLed,
+		"a log that holds nothing begins anew, and a state stays": aLogThatHoldsNothingBeginsAnew,
+	}
+}
+
+func (r *logRig) configure(at, name string) {
+	r.t.Helper()
+	file := filepath.Join(r.t.TempDir(), "config.yaml")
+	text := fmt.Sprintf("cluster: %s\nresources: [pods]\nsinks: [{name: bus, %s}]\nstate: {dir: %q, log: {sink: bus, name: %q}}\n", r.cluster.Name, at, r.t.TempDir(), name)
+	err := os.WriteFile(file, []byte(text), 0o600)
+	if err == nil {
+		r.cfg, err = config.Load(file, os.LookupEnv)
+	}
+	if err == nil {
+		err = r.cfg.Validate()
+	}
+	r.must(err)
+}
+
+func (r *logRig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// start opens the state as a run does.
+func (r *logRig) start() error { return r.startAs(nil) }
+
+// lead opens the state as a member does that leads.
+func (r *logRig) lead(member string) {
+	r.t.Helper()
+	r.must(r.startAs(&Term{claimant: statelog.Claimant{Member: member}, duration: 10 * time.Second, end: func(error) {}}))
+}
+
+func (r *logRig) startAs(of *Term) error {
+	ctx, logger := r.t.Context(), slog.New(slog.NewTextHandler(r.t.Output(), nil))
+	var err error
+	if r.log, err = NewStateLog(r.cfg, r.cluster, logger); err != nil {
+		return err
+	}
+	if err := r.log.Begin(ctx, of); err != nil {
+		return err
+	}
+	r.store, err = saved.Open(ctx, r.cfg.State.Dir, checkpoint.Options{Logger: logger, Journal: r.log.Journal()})
+	r.must(err)
+	r.must(r.log.Attach(r.store))
+	r.must(r.cluster.Claim(r.store, r.cfg.State.Dir, logger))
+	r.must(r.cluster.Embody(r.store))
+	r.stop = r.log.Run(ctx, statelog.Identity{Cluster: r.cluster.Name, UID: r.cluster.UID, Instance: r.cluster.Instance})
+	return nil
+}
+
+func (r *logRig) end() {
+	r.t.Helper()
+	r.stop()
+	r.must(r.store.Close())
+}
+
+// lose ends it, and loses the directory.
+func (r *logRig) lose() {
+	r.end()
+	r.must(os.RemoveAll(r.cfg.State.Dir))
+}
+
+func pod(version int) *change.Record {
+	return &change.Record{
+		Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}, Op: change.Updated,
+		Key: change.Key{Namespace: "shop", Name: fmt.Sprint("web-", version%50)}, UID: "u", ResourceVersion: fmt.Sprint(version),
+		Position: change.Position{ResourceVersion: fmt.Sprint(version), Complete: true},
+	}
+}
+
+func (r *logRig) commit(n int) {
+	r.t.Helper()
+	for range n {
+		r.version++
+		r.must(r.store.Commit(checkpoint.Batch{Records: []*change.Record{pod(r.version)}, Marks: map[string]sink.Mark{"bus": sink.Mark(fmt.Sprint(r.version))}}))
+	}
+}
+
+// awaitLogged waits until the log has everything.
+func (r *logRig) awaitLogged() {
+	r.t.Helper()
+	for until := time.Now().Add(logPatience); r.log.queue.Lag() > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			r.t.Fatalf("the log is behind by %s: %+v", r.log.queue.Lag(), r.log.Status()())
+		}
+	}
+}
+
+func (r *logRig) saved() *control.State {
+	r.t.Helper()
+	state, err := control.ReadState(r.store)
+	r.must(err)
+	return state
+}
+
+// aLostDirectoryIsRestored from a real broker, with dead letters, again and again: what is restored is what was
+// saved last, exporter checkpoint show --log shows it, and an exporter that has written everything goes on in the log.
+func aLostDirectoryIsRestored(t *testing.T, r *logRig) {
+	letter := filepath.Join(r.cfg.State.Dir, "deadletters", "bus", "7.letter")
+	for life := range 3 {
+		r.must(r.start())
+		r.commit(60)
+		if life == 0 {
+			r.must(os.MkdirAll(filepath.Dir(letter), 0o700))
+			r.must(os.WriteFile(letter, []byte("letter"), 0o600))
+			r.log.Changed("bus")("7.letter")
+		}
+		r.awaitLogged()
+		shown, err := ReadLog(t.Context(), cluster.Access{}, r.cfg)
+		r.must(err)
+		before := r.saved()
+		if !reflect.DeepEqual(shown.State, before) || before.Streams["pods"].Objects != 50 {
+			t.Errorf("the log has %+v, and the state %+v", shown.State, before)
+		}
+		r.lose()
+		r.must(r.start())
+		if after := r.saved(); !reflect.DeepEqual(before, after) {
+			t.Errorf("restored %+v, want %+v", after, before)
+		}
+		if content, err := os.ReadFile(letter); err != nil || string(content) != "letter" {
+			t.Errorf("the dead letter is %q, %v", content, err)
+		}
+		r.end()
+	}
+}
+
+// whatIsOnDiskAloneDoesNotMoveTheLog: while a spool has records, the log stands before the first of them, also
+// where other records are saved behind it, and when the exporter ends. Once nothing is spooled, the log has everything.
+func whatIsOnDiskAloneDoesNotMoveTheLog(t *testing.T, r *logRig) {
+	r.must(r.start())
+	r.commit(3)
+	r.awaitLogged()
+	value, err := r.store.Encode([]*change.Record{pod(4)})
+	r.must(err)
+	spool := fifo.Spool{}
+	spool[fifo.Main] = fifo.Extent{Next: 1, Bytes: int64(len(value)), Records: 1}
+	r.must(r.store.Commit(checkpoint.Batch{
+		Records: []*change.Record{pod(4)}, Spools: map[string]fifo.Spool{"away": spool},
+		Chunks: map[string][]fifo.Chunk{"away": {{Part: fifo.Main, Value: value}}},
+	}))
+	r.version = 4
+	r.commit(3)
+	r.end()
+	r.must(r.start()) // with its directory, where the record is still spooled
+	r.commit(1)
+	logged := func() string {
+		state, err := ReadLog(t.Context(), cluster.Access{}, r.cfg)
+		r.must(err)
+		return state.Streams["pods"].ResourceVersion
+	}
+	if at := logged(); at != "3" || !r.log.queue.IsHeld() {
+		t.Errorf("the log stands at %s, and version 4 is on disk alone", at)
+	}
+	spool[fifo.Main] = fifo.Extent{First: 1, Next: 1}
+	r.must(r.store.Commit(checkpoint.Batch{Spools: map[string]fifo.Spool{"away": spool}}))
+	r.awaitLogged()
+	if at := logged(); at != "8" {
+		t.Errorf("the log stands at %s, and nothing is spooled any more", at)
+	}
+	r.end()
+}
+
+// aNewerExporterFencesTheLog: an exporter that restored the state is the only writer from then on.
+func aNewerExporterFencesTheLog(t *testing.T, r *logRig) {
+	r.must(r.start())
+	r.commit(3)
+	r.awaitLogged()
+	second := &logRig{t: t, cluster: &cluster.Cluster{Name: r.cluster.Name, UID: r.cluster.UID}, version: 100}
+	cfg := *r.cfg
+	cfg.State.Dir = t.TempDir()
+	second.cfg = &cfg
+	second.must(second.start())
+	second.commit(3)
+	second.awaitLogged()
+	r.commit(3)
+	for until := time.Now().Add(logPatience); !r.log.Status()().Fenced; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("the older exporter is not told: %+v", r.log.Status()())
+		}
+	}
+	r.end()
+	second.end()
+	state, err := ReadLog(t.Context(), cluster.Access{}, r.cfg)
+	r.must(err)
+	if at := state.Streams["pods"].ResourceVersion; at != "103" {
+		t.Errorf("the log stands at %s, want what the newer exporter wrote", at)
+	}
+}
+
+// aLogThatIsNotOursIsRefused with the name of the setting, and its writer goes on.
+func aLogThatIsNotOursIsRefused(t *testing.T, r *logRig) {
+	r.must(r.start())
+	r.commit(1)
+	r.awaitLogged()
+	name := stateLogName("kubecdc-state-{cluster}", r.cluster.Name)
+	for problem, c := range map[string]struct {
+		of   statelog.Identity
+		want string
+	}{
+		"another cluster": {statelog.Identity{Cluster: "b"}, name + ` (state.log) is of cluster "` + r.cluster.Name + `" (uid 0b6f3c1e-8a4d), and ours is "b": give each cluster a log of its own with state.log`},
+		"another release": {statelog.Identity{Cluster: r.cluster.Name, Instance: "b"}, name + " (state.log) is of another exporter's state (" + r.cluster.Instance + ", ours is b): give each release a log of its own with state.log"},
+	} {
+		place, err := LogPlace(r.cfg, r.cluster, func(string, error) {})
+		r.must(err)
+		if _, err := statelog.Claim(t.Context(), place, c.of, statelog.Claimant{}); err == nil || !statelog.IsForGood(err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", problem, err, c.want)
+		}
+	}
+	r.commit(1)
+	r.awaitLogged()
+	r.end()
+	if s := r.log.Status()(); s.Fenced || s.LastError != "" {
+		t.Errorf("the writer was disturbed: %+v", s)
+	}
+}
+
+// aLogThatHoldsNothingBeginsAnew: as at the very first start.
+func aLogThatHoldsNothingBeginsAnew(t *testing.T, r *logRig) {
+	_, err := ReadLog(t.Context(), cluster.Access{}, r.cfg)
+	if !errors.Is(err, statelog.ErrNothing) {
+		t.Errorf("a log that is not there holds something: %v", err)
+	}
+	if _, err := Restore(t.Context(), cluster.Access{}, r.cfg); !errors.Is(err, statelog.ErrNothing) {
+		t.Errorf("a log that is not there is restored: %v", err)
+	}
+	r.must(r.start())
+	r.commit(1)
+	r.awaitLogged()
+	r.end()
+	if _, err := Restore(t.Context(), cluster.Access{}, r.cfg); !errors.Is(err, checkpoint.ErrState) {
+		t.Errorf("a state is written over: %v", err)
+	}
+	cfg := *r.cfg
+	cfg.State.Dir = t.TempDir()
+	if from, err := Restore(t.Context(), cluster.Access{}, &cfg); err != nil || from.Messages == 0 {
+		t.Errorf("restore: %+v, %v", from, err)
+	}
+}
+
+// theLogCountsWhereAnotherHasLed: a leader that comes back goes on from its directory, which may be ahead of the log,
+// unless another one has led since.
+func theLogCountsWhereAnotherHasLed(t *testing.T, r *logRig) {
+	at := func(r *logRig, want string) {
+		t.Helper()
+		if have := r.saved().Streams["pods"].ResourceVersion; have != want {
+			t.Errorf("it goes on at %s, want %s", have, want)
+		}
+	}
+	r.lead("a")
+	r.commit(3)
+	r.awaitLogged()
+	r.end()
+	second := &logRig{t: t, cluster: &cluster.Cluster{Name: r.cluster.Name, UID: r.cluster.UID}, version: 100}
+	cfg := *r.cfg
+	cfg.State.Dir = t.TempDir()
+	second.cfg = &cfg
+	second.lead("b")
+	at(second, "3")
+	second.commit(3)
+	second.awaitLogged()
+	r.lead("a")
+	at(r, "103")
+	r.version = 103
+	r.commit(2)
+	r.awaitLogged()
+	r.end()
+	store, err := checkpoint.Open(t.Context(), r.cfg.State.Dir, checkpoint.Options{}) // what the log never had
+	r.must(err)
+	_, err = store.TakeLogged()
+	r.must(err)
+	r.store = store
+	r.commit(1)
+	r.must(store.Close())
+	r.lead("a")
+	at(r, "106")
+	r.end()
+	second.end()
+}

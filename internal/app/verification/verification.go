@@ -1,0 +1,276 @@
+package verification
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/shape"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/usage"
+	"github.com/kubecdc/kubecdc/internal/verify"
+)
+
+// Options are what is to be compared, and whose saved position proves what.
+type Options struct {
+	Access    cluster.Access
+	Config    *config.Config
+	Resources []string // as --resources names them; none is all
+	AllSinks  bool     // nobody has named one of them
+	Client    func() (*control.Client, error)
+	StateDir  string        // of the exporter, if it does not run
+	Timeout   time.Duration // how long to wait until differences are proven
+}
+
+// verifyPoll is how often the sink is read on while differences may still be on their way.
+const verifyPoll = 500 * time.Millisecond
+
+// verification compares the streams of one sink.
+type verification struct {
+	Options
+	sink    *config.Sink
+	server  *source.Client
+	uid     string // the cluster's
+	streams []*compared
+	reader  sink.Reader
+	log     *verify.Log
+}
+
+// compared is one stream on its way to a report.
+type compared struct {
+	selection.Selected
+	shape  *shape.Shape // of the resource, nil takes everything
+	own    *shape.Shape // the sink's operations, nil takes all of that
+	open   bool         // a filter sees what nobody else does: what the resource's rules leave, or the object as it was
+	list   *verify.List
+	result verify.Result
+	proven bool         // the differences are none that are on their way
+	then   *verify.List // at the position that was asked for last; nil where the server does not have it any more
+	tried  string       // that position
+}
+
+// compareSink reads the sink and compares it. The error says why it could not.
+func (r *verification) compareSink(ctx context.Context, c *cluster.Cluster, streams []selection.Selected) (*verify.Report, error) {
+	if err := r.prepare(c, streams); err != nil {
+		return nil, err
+	}
+	reader, err := destination.NewReader(r.sink, c, sink.Start{})
+	if err != nil {
+		return nil, err
+	}
+	r.reader = reader
+	found, err := r.compare(ctx)
+	if err = errors.Join(err, reader.Close()); err != nil {
+		return nil, fmt.Errorf("sink %s: %w", r.sink.Name, err)
+	}
+	return found, nil
+}
+
+// prepare finds the streams that the sink takes.
+func (r *verification) prepare(c *cluster.Cluster, streams []selection.Selected) (err error) {
+	if r.server, err = source.NewClient(c.Rest, 1); err != nil {
+		return err
+	}
+	d, err := destination.Of(r.sink, c)
+	if err != nil {
+		return err
+	}
+	r.log = verify.NewLog("")
+	if d.Shared {
+		r.log = verify.NewLog(c.UID)
+	}
+	wants := c.WantedBy(r.sink)
+	for _, stream := range streams {
+		if wants != nil && !wants(&stream.Stream) {
+			continue
+		}
+		filter, err := selection.FilterOf(&stream)
+		if err != nil {
+			return usage.Wrap(err)
+		}
+		own, err := shape.New(shape.Options{Ops: r.sink.Ops, Failed: func(*change.Record, error) {}})
+		if err != nil {
+			return usage.Wrap(err)
+		}
+		r.streams = append(r.streams, &compared{Selected: stream, shape: filter, own: own, open: r.sink.Filter != "" || stream.AsksBefore()})
+	}
+	if len(r.streams) == 0 {
+		return usage.Errorf("sink %s takes none of these resources", r.sink.Name)
+	}
+	return nil
+}
+
+// compare lists first and reads then, so that the sink is the newer of both: what it does not have yet may be on its
+// way.
+func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
+	for _, s := range r.streams {
+		if err := r.listStream(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	deadline := time.Now() // set behind the first read, which may take long
+	for first := true; ; first = false {
+		at, err := exporterProgressOf(ctx, r.Client, r.StateDir, r.uid)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.reader.Read(ctx, r.log.Take); err != nil {
+			return nil, err
+		}
+		if first {
+			deadline = time.Now().Add(r.Timeout)
+		}
+		if err := r.judge(ctx, at); err != nil {
+			return nil, err
+		}
+		if r.decided() || !time.Now().Before(deadline) {
+			return r.confirm(ctx, at)
+		}
+		select {
+		case <-time.After(verifyPoll):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// judge compares every stream with its list, and looks for a proof of what differs. at was found out before the sink
+// was read.
+func (r *verification) judge(ctx context.Context, at *exporterProgress) error {
+	for _, s := range r.streams {
+		s.result = verify.Compare(r.log, s.list)
+		if len(s.result.Differences) == 0 || s.proven {
+			continue
+		}
+		var err error
+		if s.proven, err = r.prove(ctx, s, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *verification) decided() bool {
+	for _, s := range r.streams {
+		if len(s.result.Differences) > 0 && !s.proven {
+			return false
+		}
+	}
+	return true
+}
+
+// prove says whether everything up to the list was in the sink when it was read: the exporter's saved position says
+// what every sink holds (I1). Where the position is below the list, the differences that are there at the position are
+// proven.
+func (r *verification) prove(ctx context.Context, s *compared, at *exporterProgress) (bool, error) {
+	stands := at.of(r.sink.Name, s.Stream.String())
+	switch {
+	case !stands.Known || stands.Position == "" || stands.Owed:
+		return false, nil
+	case !at.running || change.CompareVersions(stands.Position, s.list.Version) >= 0:
+		return true, nil
+	}
+	if s.tried != stands.Position {
+		if err := r.listThen(ctx, s, stands.Position); err != nil {
+			return false, err
+		}
+	}
+	if s.then == nil {
+		return false, nil
+	}
+	both := s.result.Both(verify.Compare(r.log, s.then))
+	return len(both.Differences) == len(s.result.Differences), nil // otherwise the rest may be on its way
+}
+
+// listThen lists the stream as it was at the position.
+func (r *verification) listThen(ctx context.Context, s *compared, position string) (err error) {
+	s.tried = position
+	s.then, err = r.read(ctx, s, position)
+	var expired *source.ExpiredError
+	if errors.As(err, &expired) {
+		s.then, err = nil, nil
+	}
+	return err
+}
+
+// confirm compares what differs once more, with a list of now: only what differs both times is told.
+func (r *verification) confirm(ctx context.Context, at *exporterProgress) (*verify.Report, error) {
+	again := false
+	for _, s := range r.streams {
+		if len(s.result.Differences) == 0 {
+			continue
+		}
+		again = true
+		first := s.result
+		if err := r.listStream(ctx, s); err != nil {
+			return nil, err
+		}
+		s.result = first
+	}
+	if again {
+		if err := r.reader.Read(ctx, r.log.Take); err != nil {
+			return nil, err
+		}
+	}
+	found := &verify.Report{Sink: r.sink.Name, Kind: r.sink.Kind(), Records: r.log.Records, Foreign: r.log.Foreign, Equal: true}
+	for _, s := range r.streams {
+		if len(s.result.Differences) > 0 {
+			s.result = verify.Compare(r.log, s.list).Both(s.result)
+		}
+		found.Add(s.result, s.proven, at.of(r.sink.Name, s.Stream.String()), r.Timeout)
+	}
+	return found, nil
+}
+
+// listStream lists the stream as the server has it now.
+func (r *verification) listStream(ctx context.Context, s *compared) (err error) {
+	s.list, err = r.read(ctx, s, "")
+	return err
+}
+
+func (r *verification) read(ctx context.Context, s *compared, exactly string) (*verify.List, error) {
+	list := &verify.List{Stream: s.Stream, Deletes: s.tellsDeletes()}
+	query := source.Query{Stream: s.Stream, Selection: s.Selection, Exactly: exactly}
+	version, err := r.server.List(ctx, query, func() { list.Objects = map[change.Key]verify.Listed{} }, func(rec *change.Record) error {
+		list.Objects[rec.Key] = verify.Listed{UID: rec.UID, Version: rec.ResourceVersion, Optional: rec.Withheld != "" || !s.takes(rec), Behind: len(s.Configured.Ignore) > 0}
+		return nil
+	})
+	list.Version = version
+	return list, err
+}
+
+// takes says whether the sink is told of this version, however it came to be.
+func (s *compared) takes(rec *change.Record) bool {
+	for _, op := range []change.Op{change.Added, change.Updated, change.Replaced} {
+		told := *rec
+		told.Op = op
+		if s.keepsBack(&told) {
+			return false
+		}
+	}
+	return !s.open
+}
+
+// keepsBack says whether the filter of the resource, or ops, keep the record from the sink.
+func (s *compared) keepsBack(rec *change.Record) bool {
+	for _, rules := range []*shape.Shape{s.shape, s.own} {
+		if rules != nil && !rec.Filtered {
+			rules.Apply(rec)
+		}
+	}
+	return rec.Filtered
+}
+
+// tellsDeletes says whether every delete goes to the sink. A filter looks at the last state, which nobody has any more.
+func (s *compared) tellsDeletes() bool {
+	last := &change.Record{Stream: &s.Stream, Op: change.Deleted}
+	return s.TellsDeletes() && !s.open && !s.keepsBack(last)
+}

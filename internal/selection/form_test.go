@@ -1,0 +1,56 @@
+package selection
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+)
+
+// TestI9ChangedRulesAreAnotherForm, so that what was kept before them is forgotten.
+func TestI9ChangedRulesAreAnotherForm(t *testing.T) {
+	secrets := change.Stream{Resource: change.Resource{Version: "v1", Name: "secrets", Kind: "Secret"}}
+	form := func(r config.Resource, key string) []byte {
+		form, err := FormOf(&Selected{Stream: secrets, Configured: &r}, []byte(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return form
+	}
+	if form(config.Resource{}, "k") != nil {
+		t.Error("there is a form although nothing is kept")
+	}
+	same := form(config.Resource{Before: true}, "k")
+	if len(same) == 0 || !bytes.Equal(same, form(config.Resource{Before: true, Filter: "true", Ops: []string{"added"}}, "k")) {
+		t.Error("what changes no object changes the form")
+	}
+	for name, other := range map[string][]byte{
+		"no redaction": form(config.Resource{Before: true, Redact: config.Redaction{None: true}}, "k"),
+		"a path":       form(config.Resource{Before: true, Redact: config.Redaction{Paths: []string{".x"}}}, "k"),
+		"a cut":        form(config.Resource{Before: true, Drop: []string{".x"}}, "k"),
+		"a field":      form(config.Resource{Before: true, Only: []string{".x"}}, "k"),
+		"a variable":   form(config.Resource{Before: true, RedactEnv: []string{"X"}}, "k"),
+		"a kept field": form(config.Resource{Before: true, Keep: []string{config.KeepLastApplied}}, "k"),
+		"another key":  form(config.Resource{Before: true}, "l"),
+	} {
+		if bytes.Equal(other, same) {
+			t.Errorf("%s leaves the form as it was", name)
+		}
+	}
+	if bytes.Contains(form(config.Resource{Before: true}, "planted-key"), []byte("planted-key")) {
+		t.Error("the form has the key in it")
+	}
+}
+
+func TestOldObjectNeedsBeforeAndTheErrorSaysWhere(t *testing.T) {
+	r := &config.Resource{Name: "pods", Filter: "oldObject == null"}
+	const want = `resource "pods": compile filter: it uses oldObject, but these objects are not kept: add before: true`
+	if err := CheckShape(r); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	r.Before = true
+	if err := CheckShape(r); err != nil {
+		t.Error(err)
+	}
+}
