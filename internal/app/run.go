@@ -45,7 +45,7 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	if err != nil && !selection.WasServed(ctx, p.cfg, err) {
 		return task.IgnoreStop(ctx, err)
 	}
-	stateLog, err := task.NewStateLog(p.cfg, c, p.logger)
+	stateLog, err := of.Log(p.cfg, c, p.logger)
 	if err == nil {
 		err = stateLog.Begin(ctx, of)
 	}

@@ -3,11 +3,9 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Discard removes the state's files, also where they are damaged or of a newer version and Open refuses them. The
@@ -19,30 +17,38 @@ func Discard(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(removeFiles(dir), lock.Close()); err != nil {
+	if err := errors.Join(removeFiles(vfs.Default, dir), lock.Close()); err != nil {
 		return fmt.Errorf("reset state %s: %w", dir, err)
 	}
 	return nil
 }
 
 // removeFiles removes the marker files first, so that what is left is never taken for a state.
-func removeFiles(dir string) error {
-	entries, err := os.ReadDir(dir)
+func removeFiles(fs vfs.FS, dir string) error {
+	names, err := fs.List(dir)
 	if err != nil {
 		return err
 	}
 	for _, markers := range []bool{true, false} {
-		for _, entry := range entries {
-			if strings.HasPrefix(entry.Name(), "marker.") != markers || !ofDatabase(entry.Name()) {
+		for _, name := range names {
+			if strings.HasPrefix(name, "marker.") != markers || !ofDatabase(name) {
 				continue
 			}
-			if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
+			if err := fs.Remove(fs.PathJoin(dir, name)); err != nil {
 				return err
 			}
 		}
-		if err := disk.SyncDir(dir); err != nil {
+		if err := syncDir(fs, dir); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	opened, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(opened.Sync(), opened.Close())
 }

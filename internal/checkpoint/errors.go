@@ -13,8 +13,8 @@ import (
 // ErrNoState says that a directory which was opened read-only holds no state.
 var ErrNoState = errors.New("there is no state: check the path, or start the exporter once")
 
-// ErrRestoring says that a directory holds the beginning of a state, which was being filled from a log.
-var ErrRestoring = errors.New("it was being restored from a log, and that was cut short: restore it again with exporter checkpoint restore, or remove it with exporter checkpoint reset")
+// ErrRestoring says that a directory holds what was read from a log: the beginning of a state, or a standby's copy.
+var ErrRestoring = errors.New("it holds what was read from a log, which is no state of its own: start the exporter again, show the log with exporter checkpoint show --log, or restore it with exporter checkpoint restore")
 
 // InUseError says that another process has the state open (I10).
 type InUseError struct {

@@ -12,7 +12,7 @@ const formatVersion = 1
 // The tables are told apart by a key's first byte.
 const (
 	tableFormat    = 0x01
-	tableRestoring = 0x02 // no key -> nothing, in a directory that is being filled from a log
+	tableRestoring = 0x02 // no key -> the place in a log up to which the directory has it, nothing while it is being filled
 	tableAbsent    = 'A'  // sink, terminator, stream         -> whether it returns, since when, position
 	// sink, terminator, stream, terminator, joined key, terminator, uid -> epoch of a version that is ahead, uid,
 	// resourceVersion

@@ -18,6 +18,11 @@ func Restore(ctx context.Context, dir string, opts Options) (*Restorer, error) {
 	if err := clearDir(ctx, dir, opts); err != nil {
 		return nil, err
 	}
+	return beginRestoring(ctx, dir, opts)
+}
+
+// beginRestoring makes the directory, which holds nothing of a state, one that is being filled.
+func beginRestoring(ctx context.Context, dir string, opts Options) (*Restorer, error) {
 	opts.Journal = nil
 	d, err := newDatabase(ctx, dir, opts.withDefaults())
 	if err != nil {

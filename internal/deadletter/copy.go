@@ -29,6 +29,14 @@ func (d *Dir) Read(name string) ([]byte, error) {
 	return content, err
 }
 
+// Remove removes a file. Its durability is that of what is put back there.
+func (d *Dir) Remove(name string) error {
+	if err := remove(filepath.Join(d.Dir, name)); err != nil {
+		return fmt.Errorf("remove dead letter %s in %s: %w", name, d.Dir, err)
+	}
+	return nil
+}
+
 // PutBack makes a file durable that was copied. One that is there already stays as it is.
 func (d *Dir) PutBack(name string, content []byte) error {
 	path := filepath.Join(d.Dir, name)

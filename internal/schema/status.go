@@ -31,7 +31,12 @@ func (b book) status() definition {
 			"lease":     described(name(), "namespace/name"),
 			"takeovers": described(count(), "how often this exporter has begun to lead since it started"),
 			"lastError": described(name(), "missing while the API server answers for the Lease"),
-		}, "leader", "lastError"),
+			"standby": b.fields("how it follows the log of the state, while it stands by", definition{
+				"lagSeconds":    described(seconds(), "since it had all that the log had then"),
+				"lastError":     described(name(), "missing while it can follow"),
+				"lastErrorTime": moment(),
+			}, "lastError", "lastErrorTime"),
+		}, "leader", "lastError", "standby"),
 		"discovery": b.fields("what the API server serves", definition{
 			"lastRead":      moment(),
 			"lastError":     described(name(), "of the newest attempt, or of incomplete discovery"),

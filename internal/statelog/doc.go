@@ -18,6 +18,11 @@
 // one that is missing. Until the first segment of a new chain is whole, the older chain counts; its slots are not
 // touched before.
 //
+// A standby follows the log into a copy (Follower). The copy is what the log had at a place: it takes whole units of
+// one chain, each behind the one before, together with the place. Where the log does not go on from there, the copy
+// begins anew: another chain counts, or units are gone that it lacks. A copy is never taken for a state that is newer
+// than the log.
+//
 // What is on the exporter's disk alone is not in the log: while a spool has records, the log stands still before the
 // first of them. Dead letters are rows of the log beside those of the database.
 //
@@ -35,6 +40,12 @@
 //     the whole state would hold up compactions for as long as the broker takes.
 //   - A log that could not be written to for so long that the changes do not fit into memory gets a new chain. The
 //     alternative, to note the changed rows in the state, costs every commit a second row of each.
+//   - A copy that cannot go on is emptied before it is filled. A second one beside it would take twice the disk, for
+//     takeovers in the seconds of a filling, which restore the state as without a copy.
+//   - A copy is written without a sync for each unit. What a crash takes away, the log has still, or the copy is filled
+//     anew.
+//   - A standby asks the log a few times a second. Long polls would be another way of reading for each broker, and a
+//     takeover reads what came since anyway.
 //   - The format of rows is that of package checkpoint: an older version refuses a newer log as it refuses a newer
 //     state.
 package statelog

@@ -139,10 +139,11 @@ func (l *Log) begin(ctx context.Context) (*session, error) {
 	if l.Claimed != nil {
 		seen, l.Claimed = l.Claimed.seen, nil
 	} else {
-		var err error
-		if seen, err = open(ctx, &l.Place, &claim{l.Of, l.As, l.self, l.claimed}); err != nil {
+		claimed, err := open(ctx, &l.Place, &claim{Bid{Of: l.Of, As: l.As}, l.self, l.claimed})
+		if err != nil {
 			return nil, err
 		}
+		seen = claimed.seen
 	}
 	l.claimed = true
 	s := &session{Log: l, writer: newWriter(l.Of, newChain(), seen)}
@@ -158,53 +159,4 @@ func (l *Log) begin(ctx context.Context) (*session, error) {
 func newChain() (c chain) {
 	rand.Read(c[:]) // never fails
 	return c
-}
-
-// claim is who wants to write.
-type claim struct {
-	of    Identity
-	as    Claimant
-	by    chain
-	again bool // he has written before: if somebody else did so since, he is fenced
-}
-
-// judge refuses a log that is not his to write. One without a claim was lost, and made again.
-func (c *claim) judge(seen *survey) error {
-	if err := seen.belongs(c.of); err != nil || !c.again || seen.claimer == c.by || seen.claimer == (chain{}) {
-		return err
-	}
-	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("%s: another exporter writes it now: stop one of them, or give each a log of its own with state.log", seen.place.Name)}
-}
-
-// open makes this process the writer of the log, and returns what is in it. It looks whose log it is before that.
-func open(ctx context.Context, place *Place, who *claim) (*Survey, error) {
-	seen, err := look(ctx, place)
-	if err != nil {
-		return nil, fmt.Errorf("read the log of the state, %s: %w", place.Name, err)
-	}
-	if err := errors.Join(take(ctx, seen, who), seen.Close()); err != nil {
-		return nil, err
-	}
-	return &seen.Survey, nil
-}
-
-// take makes this process the writer of a log that was looked at, and reads what came in the meantime. In Kafka nothing
-// comes behind Open; in JetStream the claim is refused where something did.
-func take(ctx context.Context, seen *survey, who *claim) error {
-	place := seen.place
-	if err := who.judge(seen); err != nil {
-		return fmt.Errorf("open the log of the state: %w", err)
-	}
-	err := place.Sink.Open(ctx, sink.Opening{})
-	if err == nil {
-		err = seen.more(ctx)
-	}
-	if err == nil {
-		said := part{of: who.of, chain: who.by, flags: claims, parts: 1, saved: time.Now(), contents: who.as.contents()}
-		_, err = place.Sink.Write(ctx, []sink.Message{place.message(&said)})
-	}
-	if err != nil {
-		return fmt.Errorf("open the log of the state, %s: %w", place.Name, err)
-	}
-	return nil
 }

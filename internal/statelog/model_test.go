@@ -20,16 +20,24 @@ var errCrash = errors.New("crash")
 
 // broker is a log in memory, of which compaction may take what a newer message of the slot replaced.
 type broker struct {
-	random   *rand.Rand
-	messages []stored
-	epoch    int
-	left     int  // messages that are taken before the next crash; negative is any number
-	lazy     bool // compaction takes some of what it may
+	random    *rand.Rand
+	messages  []stored
+	count     int      // of all messages that there ever were
+	ever      [][]byte // their values
+	epoch     int
+	left      int    // messages that are taken before the next crash; negative is any number
+	lazy      bool   // compaction takes some of what it may
+	meanwhile func() // happens after each message that is read
 }
 
 type stored struct {
 	slot  string
 	value []byte
+	at    int // among all that there ever were, from 1
+}
+
+func newBroker(random *rand.Rand, lazy bool) *broker {
+	return &broker{random: random, left: -1, lazy: lazy, meanwhile: func() {}}
 }
 
 // logSink is one writer's connection.
@@ -55,12 +63,15 @@ func (s *logSink) Write(_ context.Context, batch []sink.Message) (sink.Mark, err
 		if s.epoch != s.broker.epoch {
 			return "", &sink.PermanentError{Err: errors.New("fenced"), Fenced: true}
 		}
-		s.put(stored{m.Destination, slices.Clone(m.Value)})
+		s.put(stored{slot: m.Destination, value: slices.Clone(m.Value)})
 	}
 	return "x", nil
 }
 
 func (b *broker) put(m stored) {
+	b.count++
+	m.at = b.count
+	b.ever = append(b.ever, m.value)
 	b.messages = append(b.messages, m)
 	if b.lazy && b.random.IntN(4) > 0 {
 		return
@@ -76,20 +87,24 @@ func (b *broker) put(m stored) {
 	})
 }
 
+// logReader reads what is there when it comes to it.
 type logReader struct {
 	*broker
-	seen int
+	seen int // the message that was read last
 }
 
 func (r *logReader) Read(_ context.Context, each func(*sink.Stored) error) error {
-	all := slices.Clone(r.messages)
-	for _, m := range all[min(r.seen, len(all)):] {
+	for end := r.count; ; r.meanwhile() {
+		i := slices.IndexFunc(r.messages, func(m stored) bool { return m.at > r.seen && m.at <= end })
+		if i < 0 {
+			return nil
+		}
+		m := r.messages[i]
+		r.seen = m.at
 		if err := each(&sink.Stored{Place: "here", Value: m.value}); err != nil {
 			return err
 		}
 	}
-	r.seen = len(all)
-	return nil
 }
 
 func (r *logReader) Close() error { return nil }
@@ -115,6 +130,12 @@ type world struct {
 	session *session
 	known   int // the oldest moment that the log may have, by place in history
 	taken   int // the newest that is in it if what is written now is
+}
+
+func newWorld(t *testing.T, random *rand.Rand, lazy bool) *world {
+	w := &world{broker: newBroker(random, lazy), t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
+	w.note()
+	return w
 }
 
 // moment is the state as it was.
@@ -217,12 +238,19 @@ func (w *world) file(name string) ([]byte, error) {
 }
 
 // begin opens the log, as a new process does.
-func (w *world) begin() error {
+func (w *world) begin() error { return w.beginWith(nil) }
+
+// beginWith goes on in a log that was claimed, nil is that it was not.
+func (w *world) beginWith(claimed *Claimed) error {
 	w.queue = NewQueue()
 	w.queue.most = 400
 	w.queue.Record(nil, w.held)
+	place := w.place()
+	if claimed != nil {
+		place = claimed.place
+	}
 	l, err := New(Options{
-		Place: w.place(), Of: Identity{Cluster: "c", Instance: "i"}, Store: w, Queue: w.queue, Files: w.names, File: w.file,
+		Place: place, Claimed: claimed, Of: Identity{Cluster: "c", Instance: "i"}, Store: w, Queue: w.queue, Files: w.names, File: w.file,
 		Failed: func(error) {}, Written: func() { w.known = max(w.known, w.taken) },
 	})
 	if err != nil {
@@ -233,6 +261,21 @@ func (w *world) begin() error {
 		w.session.sized = tuning{part: 60, page: 80, since: 500}
 	}
 	return err
+}
+
+// become makes the rows the state, of which the log has everything at the place.
+func (w *world) become(rows map[string]string, place []byte) {
+	w.rows, w.files, w.logged, w.held = map[string]string{}, map[string]string{}, place, false
+	for key, value := range rows {
+		if key[0] == 'X' {
+			w.files[key[1:]] = value
+		} else {
+			w.rows[key] = value
+		}
+	}
+	w.history = append(w.history, moment{w.all(), false})
+	w.known = len(w.history) - 1
+	w.taken = w.known
 }
 
 // restored is what a new process finds in the log.
@@ -291,10 +334,7 @@ func TestI5TheLogHasAStateThatWas(t *testing.T) {
 	lives, restored, resumed := 0, 0, 0
 	for seed := range seeds {
 		random := rand.New(rand.NewPCG(uint64(seed), 1))
-		w := &world{
-			broker: &broker{random: random, left: -1, lazy: seed%2 == 0}, t: t, rows: map[string]string{}, files: map[string]string{}, known: -1,
-		}
-		w.note()
+		w := newWorld(t, random, seed%2 == 0)
 		for range 12 {
 			lives++
 			w.taken = w.known
@@ -325,16 +365,7 @@ func TestI5TheLogHasAStateThatWas(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.rows, w.files, w.logged, w.held = map[string]string{}, map[string]string{}, place, false
-				for key, value := range rows {
-					if key[0] == 'X' {
-						w.files[key[1:]] = value
-					} else {
-						w.rows[key] = value
-					}
-				}
-				w.history = append(w.history, moment{w.all(), false})
-				w.known = len(w.history) - 1
+				w.become(rows, place)
 			}
 		}
 		if n := len(w.messages); !w.lazy && n > 400 {
@@ -348,7 +379,7 @@ func TestI5TheLogHasAStateThatWas(t *testing.T) {
 
 // TestI10WhoOpensTheLogFencesTheOneBefore: an older writer can write no more.
 func TestI10WhoOpensTheLogFencesTheOneBefore(t *testing.T) {
-	w := &world{broker: &broker{random: rand.New(rand.NewPCG(1, 1)), left: -1}, t: t, rows: map[string]string{"A": "1"}, files: map[string]string{}, known: -1}
+	w := &world{broker: newBroker(rand.New(rand.NewPCG(1, 1)), false), t: t, rows: map[string]string{"A": "1"}, files: map[string]string{}, known: -1}
 	w.note()
 	if err := w.begin(); err != nil {
 		t.Fatal(err)
@@ -375,13 +406,13 @@ func TestALogOfSomebodyElseIsRefusedAndNotFenced(t *testing.T) {
 		"instance": {Identity{Cluster: "c", Instance: "other"}, "topic test is of another exporter's state (i, ours is other): give each release a log of its own with state.log"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{broker: &broker{random: rand.New(rand.NewPCG(1, 1)), left: -1}, t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
+			w := &world{broker: newBroker(rand.New(rand.NewPCG(1, 1)), false), t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
 			w.note()
 			if err := w.begin(); err != nil {
 				t.Fatal(err)
 			}
 			place := w.place()
-			_, err := open(context.Background(), &place, &claim{of: c.of})
+			_, err := open(context.Background(), &place, &claim{Bid: Bid{Of: c.of}})
 			if err == nil || !contains(err.Error(), c.want) {
 				t.Errorf("have %v, want %s", err, c.want)
 			}

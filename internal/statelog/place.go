@@ -47,42 +47,24 @@ func read(ctx context.Context, from sink.Reader, each func(*part) error) error {
 	})
 }
 
-// Claimant is who says that he writes from here on.
-type Claimant struct {
-	Member string // his state directory's id; "" is not known
-	Sinks  string // what he writes to, in words of his own; "" is not known
-}
-
-// contents are those of a claim.
-func (c *Claimant) contents() []byte { return appendText(appendText(nil, c.Member), c.Sinks) }
-
-// claimantOf is the inverse of contents. A claim of an earlier version names nobody.
-func claimantOf(contents []byte) Claimant {
-	r := reader{rest: contents}
-	c := Claimant{Member: r.text(), Sinks: r.text()}
-	if r.bad {
-		return Claimant{}
-	}
-	return c
-}
-
 // survey is what the log holds, and the reader that goes on behind it.
 type survey struct {
 	Survey
 	place  *Place
 	reader sink.Reader
+	also   func(*part) error // is given each message, too; nil is nobody
 }
 
 // Close releases the reader.
 func (s *survey) Close() error { return s.reader.Close() }
 
 // look begins to read the log.
-func look(ctx context.Context, place *Place) (*survey, error) {
+func look(ctx context.Context, place *Place, also func(*part) error) (*survey, error) {
 	reader, err := place.Reader()
 	if err != nil {
-		return nil, err
+		return nil, reading(place, err)
 	}
-	s := &survey{place: place, reader: reader}
+	s := &survey{place: place, reader: reader, also: also}
 	if err := s.more(ctx); err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}
@@ -91,7 +73,17 @@ func look(ctx context.Context, place *Place) (*survey, error) {
 
 // more reads what has come since.
 func (s *survey) more(ctx context.Context) error {
-	return read(ctx, s.reader, func(p *part) error { s.add(p); return nil })
+	err := read(ctx, s.reader, func(p *part) error {
+		s.add(p)
+		if s.also == nil {
+			return nil
+		}
+		return s.also(p)
+	})
+	if err != nil {
+		return reading(s.place, err)
+	}
+	return nil
 }
 
 // belongs refuses the log of somebody else.

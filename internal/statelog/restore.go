@@ -25,46 +25,20 @@ type Found struct {
 	place Place
 }
 
+// End is the place of one who has all of it.
+func (f *Found) End() []byte { return f.end() }
+
 // Place is where the log is, for people.
 func (f *Found) Place() string { return f.place.Name }
 
 // Look finds the newest state that the log holds, and fences nobody. It returns ErrNothing where there is none.
 func Look(ctx context.Context, place Place, of Identity) (*Found, error) {
-	seen, err := look(ctx, &place)
+	seen, err := look(ctx, &place, nil)
 	if err != nil {
-		return nil, fmt.Errorf("read the log of the state, %s: %w", place.Name, err)
+		return nil, err
 	}
 	return found(&seen.Survey, place, errors.Join(seen.belongs(of), seen.Close()))
 }
-
-// Claimed is a log of which this process is the writer. Nobody has written to it since.
-type Claimed struct {
-	place Place
-	seen  *Survey
-	by    chain
-}
-
-// Claim makes this process the writer of the log: whoever was so before can write no more, so what is found is the end.
-func Claim(ctx context.Context, place Place, of Identity, as Claimant) (*Claimed, error) {
-	by := newChain()
-	seen, err := open(ctx, &place, &claim{of: of, as: as, by: by})
-	if err != nil {
-		return nil, errors.Join(err, place.Sink.Close(ctx))
-	}
-	return &Claimed{place, seen, by}, nil
-}
-
-// Found is what the log holds. It returns ErrNothing where that is no state.
-func (c *Claimed) Found() (*Found, error) { return found(c.seen, c.place, nil) }
-
-// Before is who was the writer before.
-func (c *Claimed) Before() Claimant { return c.seen.claimant }
-
-// End is the place of one who has all that the log holds, false where nobody can go on from there.
-func (c *Claimed) End() ([]byte, bool) { return c.seen.end() }
-
-// Close gives up a log that no Log writes.
-func (c *Claimed) Close(ctx context.Context) error { return c.place.Sink.Close(ctx) }
 
 func found(seen *Survey, place Place, err error) (*Found, error) {
 	at, whole := seen.Range()
@@ -72,24 +46,33 @@ func found(seen *Survey, place Place, err error) (*Found, error) {
 		err = ErrNothing
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the log of the state, %s: %w", place.Name, err)
+		return nil, reading(&place, err)
 	}
 	return &Found{Range: at, place: place}, nil
 }
 
+func reading(place *Place, err error) error {
+	return fmt.Errorf("read the log of the state, %s: %w", place.Name, err)
+}
+
 // Into gives the state to the target, and returns the place in the log that it is of.
 func (f *Found) Into(ctx context.Context, to Target) (place []byte, err error) {
+	folded := &fold{of: f.chain, next: f.from, before: f.to + 1, apply: func(changes checkpoint.Changes, _ []byte) error { return to.Apply(changes) }}
+	return f.through(ctx, folded)
+}
+
+// through reads the log from its beginning into the fold, and returns the place up to which that has all.
+func (f *Found) through(ctx context.Context, folded *fold) (place []byte, err error) {
 	reader, err := f.place.Reader()
 	if err != nil {
 		return nil, err
 	}
-	folded := newFold(f.Range, to.Apply)
 	err = errors.Join(read(ctx, reader, folded.add), reader.Close())
-	if err == nil && !folded.isWhole() {
+	if err == nil && folded.next <= f.to {
 		err = errMoved
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the log of the state, %s: %w", f.place.Name, err)
+		return nil, reading(&f.place, err)
 	}
-	return placeOf(f.chain, f.to+1), nil
+	return placeOf(f.chain, folded.next), nil
 }

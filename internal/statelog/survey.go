@@ -50,6 +50,9 @@ type Range struct {
 	Messages int
 }
 
+// end is the place of one who has all of it.
+func (r *Range) end() []byte { return placeOf(r.chain, r.to+1) }
+
 // add takes the next message of the log.
 func (s *Survey) add(p *part) {
 	isClaim := p.flags&claims != 0
@@ -136,8 +139,3 @@ func (s *Survey) Range() (Range, bool) {
 
 // end is where a writer goes on that has the newest state, false where nobody can: another chain was begun behind it.
 func (s *Survey) end() ([]byte, bool) { return placeOf(s.now.chain, s.now.next), s.now.whole }
-
-// has says whether the part is one of the range's.
-func (r *Range) has(p *part) bool {
-	return p.flags&claims == 0 && p.chain == r.chain && p.unit >= r.from && p.unit <= r.to
-}

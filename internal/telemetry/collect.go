@@ -28,6 +28,9 @@ func (t shown) Collect(out chan<- prometheus.Metric) {
 	if t.Leadership != nil {
 		leads := t.Leadership()
 		gauge(t.gauges.leader, oneIf(leads.Leads))
+		if leads.Standby != nil {
+			gauge(t.gauges.standbyLag, leads.Standby.LagSeconds)
+		}
 		out <- prometheus.MustNewConstMetric(t.gauges.takeovers, prometheus.CounterValue, float64(leads.Takeovers))
 	}
 	now, unsaved := time.Now(), t.unsaved()

@@ -80,7 +80,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 // gauges describes what is read from the state at each collection.
 type gauges struct {
 	positionAge, history, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, sinkStopped, deadLetters *prometheus.Desc
-	streamState, sinkState, stateLogLag, signalsUp, leader, takeovers                                                           *prometheus.Desc
+	streamState, sinkState, stateLogLag, signalsUp, leader, takeovers, standbyLag                                               *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -102,6 +102,7 @@ func newGauges() gauges {
 		stateLogLag:   desc("state_log_lag_seconds", "Time since the oldest saved change was saved that the log of the state lacks, 0 if it lacks none."),
 		signalsUp:     desc("signals_up", "1 while others can ask through the sink's broker, else 0.", "sink"),
 		leader:        desc("leader", "1 while this exporter leads, 0 while it stands by."),
+		standbyLag:    desc("standby_lag_seconds", "Time since this standby had all that the log of the state had then."),
 		takeovers:     desc("takeovers_total", "How often this exporter has begun to lead."),
 		deadLetters:   desc("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", "sink"),
 	}

@@ -32,7 +32,15 @@ type Leadership struct {
 	Lease     string `json:"lease"`            // namespace/name
 	Takeovers int    `json:"takeovers"`        // how often this one has begun to lead since it started
 	// of the API server, as long as it does not answer for the Lease
-	LastError string `json:"lastError,omitempty"`
+	LastError string   `json:"lastError,omitempty"`
+	Standby   *Standby `json:"standby,omitempty"` // while this one stands by
+}
+
+// Standby is how an exporter follows the log of the state while it stands by.
+type Standby struct {
+	LagSeconds    float64   `json:"lagSeconds"` // since it had all that the log had then
+	LastError     string    `json:"lastError,omitempty"`
+	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
 }
 
 // discoveryState is what is known of the API server's discovery on /statusz.

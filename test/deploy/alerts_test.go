@@ -114,6 +114,7 @@ kubecdc_delivery_seconds_bucket{sink="out",le="+Inf"} 0+60x120
 		{"nobody leads", pair(`1x30 0x30 1x60`, `1x120`, `0x120`, `0x120`),
 			map[int][]string{33: {"KubecdcNoLeader"}, 60: {"KubecdcNoLeader"}, 62: nil, 120: nil}},
 		{"nobody leads for a moment", pair(`1x30 0x0 1x89`, `1x120`, `0x120`, `0x120`), nil},
+		{"the standby does not follow", old + of(`kubecdc_standby_lag_seconds 0x30 61x30 0x60`), map[int][]string{34: nil, 38: {"KubecdcStandbyBehind"}, 64: nil}},
 		{"the standby is gone", pair(`1x120`, `1x120`, `0x30 stale`, `0x30 stale`), map[int][]string{42: {"KubecdcNoStandby"}, 120: {"KubecdcNoStandby"}}},
 		{"they take over from each other", pair(`1x120`, `1x30 1+1x20 21x70`, `0x120`, `0x30 0+1x20 20x70`),
 			map[int][]string{40: {"KubecdcTakeovers"}, 60: {"KubecdcTakeovers"}, 90: nil, 120: nil}},

@@ -64,6 +64,20 @@ func (f *letterFiles) names() iter.Seq2[string, error] {
 	}
 }
 
+// clear removes all files: those that count are put back.
+func (f *letterFiles) clear() error {
+	for name, err := range f.names() {
+		if err != nil {
+			return err
+		}
+		sinkName, file, _ := strings.Cut(name, "/")
+		if err := f.of(sinkName).Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (f *letterFiles) read(name string) ([]byte, error) {
 	sinkName, file, _ := strings.Cut(name, "/")
 	return f.of(sinkName).Read(file)

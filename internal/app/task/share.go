@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/election"
@@ -36,6 +35,7 @@ type Member struct {
 	elected   *election.Member
 	takeovers atomic.Int64
 	leads     atomic.Bool
+	following atomic.Pointer[standby] // nil while this member leads
 }
 
 // Share leads a task whenever this member holds its Lease, and stands by otherwise, until ctx ends.
@@ -100,8 +100,13 @@ func (m *Member) takePart(ctx context.Context) (leave func()) {
 }
 
 // serveTerm stands by until this member leads, and leads until its term is over. The error is why it is.
-func (m *Member) serveTerm(ctx context.Context) error {
-	elected, resign, err := m.standBy(ctx)
+func (m *Member) serveTerm(ctx context.Context) (err error) {
+	b, err := m.prepare(ctx)
+	if err != nil {
+		return IgnoreStop(ctx, err)
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	elected, resign, err := m.standBy(ctx, b)
 	if err != nil {
 		return IgnoreStop(ctx, err)
 	}
@@ -119,20 +124,27 @@ func (m *Member) serveTerm(ctx context.Context) error {
 	defer m.leads.Store(false)
 	m.takeovers.Add(1)
 	m.Logger.Info("this exporter leads", "lease", m.task.lease.String(), "member", m.task.self())
-	err = m.Lead(running, &Term{claimant: m.claimant, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status})
+	err = m.Lead(running, &Term{claimant: m.claimant, standby: b, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status})
 	if cause := context.Cause(running); cause != nil && ctx.Err() == nil {
 		return cause
 	}
 	return err
 }
 
-// standBy answers that another member leads, until this one does.
-func (m *Member) standBy(ctx context.Context) (term context.Context, end context.CancelFunc, err error) {
-	owned, err := checkpoint.Reserve(m.Config.State.Dir)
+// prepare takes the directory, to follow the log into it.
+func (m *Member) prepare(ctx context.Context) (*standby, error) {
+	log, err := NewStateLog(m.Config, m.task.cluster, m.Logger)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, owned.Close()) }()
+	return newStandby(ctx, log, m.claimant.Member)
+}
+
+// standBy follows the log, and answers that another member leads, until this one does.
+func (m *Member) standBy(ctx context.Context, b *standby) (term context.Context, end context.CancelFunc, err error) {
+	defer b.follow(ctx)()
+	m.following.Store(b)
+	defer m.following.Store(nil)
 	hide, err := m.StandBy(ctx, m)
 	if err != nil {
 		return nil, nil, err
@@ -158,6 +170,9 @@ func (m *Member) Status() telemetry.Leadership {
 	standing := m.elected.Standing()
 	status := telemetry.Leadership{
 		Leads: m.leads.Load(), Leader: election.Host(standing.Holder), Lease: m.task.lease.String(), Takeovers: int(m.takeovers.Load()),
+	}
+	if b := m.following.Load(); b != nil {
+		status.Standby = b.status()
 	}
 	if standing.Trouble != nil {
 		status.LastError = standing.Trouble.Error()

@@ -98,7 +98,8 @@ func (l *StateLog) Begin(ctx context.Context, of *Term) error {
 		return err
 	}
 	l.logger.Info("there is no state; reading its log", "dir", l.cfg.State.Dir, "log", l.place.Name)
-	if err := l.claim(ctx); err != nil {
+	err = l.claimBy(ctx, func(ctx context.Context) (*statelog.Claimed, error) { return statelog.Claim(ctx, l.place, l.bid()) })
+	if err != nil {
 		return fmt.Errorf("restore the state in %s: %w", l.cfg.State.Dir, err)
 	}
 	return l.restore(ctx)
@@ -122,11 +123,16 @@ func (l *StateLog) restore(ctx context.Context) error {
 	return nil
 }
 
-// claim becomes the writer of the log. It waits as long as the broker does not answer: to begin without the log would
+// bid is the wish to write the log, of whatever instance of the state.
+func (l *StateLog) bid() statelog.Bid {
+	return statelog.Bid{Of: statelog.Identity{Cluster: l.cluster.Name, UID: l.cluster.UID}, As: l.as}
+}
+
+// claimBy becomes the writer of the log. It waits as long as the broker does not answer: to begin without the log would
 // be a gap. What only time mends is tried again.
-func (l *StateLog) claim(ctx context.Context) error {
+func (l *StateLog) claimBy(ctx context.Context, how func(context.Context) (*statelog.Claimed, error)) error {
 	for {
-		claimed, err := statelog.Claim(ctx, l.place, statelog.Identity{Cluster: l.cluster.Name, UID: l.cluster.UID}, l.as)
+		claimed, err := how(ctx)
 		if err == nil {
 			l.claimed = claimed
 			l.recovered()

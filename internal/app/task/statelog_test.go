@@ -71,6 +71,9 @@ func logCases() map[string]func(*testing.T, *logRig) {
 		"I10 a newer exporter fences the log":                     aNewerExporterFencesTheLog,
 		"I10 a log that is not ours is refused and goes on":       aLogThatIsNotOursIsRefused,
 		"I11 the log counts where another one has led since":      theLogCountsWhereAnotherHasLed,
+		"I11 a standby takes over with its copy":                  aStandbyTakesOverWithItsCopy,
+		"I11 a copy is never newer than the log":                  aCopyIsNeverNewerThanTheLog,
+		"I11 a standby leaves its own newer state alone":          aStandbyLeavesItsNewerStateAlone,
 		"a log that holds nothing begins anew, and a state stays": aLogThatHoldsNothingBeginsAnew,
 	}
 }
@@ -102,13 +105,36 @@ func (r *logRig) start() error { return r.startAs(nil) }
 // lead opens the state as a member does that leads.
 func (r *logRig) lead(member string) {
 	r.t.Helper()
-	r.must(r.startAs(&Term{claimant: statelog.Claimant{Member: member}, duration: 10 * time.Second, end: func(error) {}}))
+	r.leadAs(r.standBy(member))
+}
+
+// standBy opens the directory as a member does that waits to lead.
+func (r *logRig) standBy(member string) *standby {
+	r.t.Helper()
+	log, err := NewStateLog(r.cfg, r.cluster, slog.New(slog.NewTextHandler(r.t.Output(), nil)))
+	r.must(err)
+	b, err := newStandby(r.t.Context(), log, member)
+	r.must(err)
+	return b
+}
+
+// leadAs makes a member lead that has waited.
+func (r *logRig) leadAs(b *standby) {
+	r.t.Helper()
+	r.must(r.startAs(&Term{claimant: statelog.Claimant{Member: b.member}, standby: b, duration: 10 * time.Second, end: func(error) {}}))
+}
+
+// other is another exporter with the same log.
+func (r *logRig) other(version int) *logRig {
+	cfg := *r.cfg
+	cfg.State.Dir = r.t.TempDir()
+	return &logRig{t: r.t, cluster: &cluster.Cluster{Name: r.cluster.Name, UID: r.cluster.UID}, version: version, cfg: &cfg}
 }
 
 func (r *logRig) startAs(of *Term) error {
 	ctx, logger := r.t.Context(), slog.New(slog.NewTextHandler(r.t.Output(), nil))
 	var err error
-	if r.log, err = NewStateLog(r.cfg, r.cluster, logger); err != nil {
+	if r.log, err = of.Log(r.cfg, r.cluster, logger); err != nil {
 		return err
 	}
 	if err := r.log.Begin(ctx, of); err != nil {
@@ -149,6 +175,18 @@ func (r *logRig) commit(n int) {
 		r.version++
 		r.must(r.store.Commit(checkpoint.Batch{Records: []*change.Record{pod(r.version)}, Marks: map[string]sink.Mark{"bus": sink.Mark(fmt.Sprint(r.version))}}))
 	}
+}
+
+// saveUnlogged saves a change that the log never has, in the directory of a stopped exporter.
+func (r *logRig) saveUnlogged() {
+	r.t.Helper()
+	store, err := checkpoint.Open(r.t.Context(), r.cfg.State.Dir, checkpoint.Options{})
+	r.must(err)
+	_, err = store.TakeLogged()
+	r.must(err)
+	r.store = store
+	r.commit(1)
+	r.must(store.Close())
 }
 
 // awaitLogged waits until the log has everything.
@@ -240,10 +278,7 @@ func aNewerExporterFencesTheLog(t *testing.T, r *logRig) {
 	r.must(r.start())
 	r.commit(3)
 	r.awaitLogged()
-	second := &logRig{t: t, cluster: &cluster.Cluster{Name: r.cluster.Name, UID: r.cluster.UID}, version: 100}
-	cfg := *r.cfg
-	cfg.State.Dir = t.TempDir()
-	second.cfg = &cfg
+	second := r.other(100)
 	second.must(second.start())
 	second.commit(3)
 	second.awaitLogged()
@@ -277,7 +312,7 @@ func aLogThatIsNotOursIsRefused(t *testing.T, r *logRig) {
 	} {
 		place, err := LogPlace(r.cfg, r.cluster, func(string, error) {})
 		r.must(err)
-		if _, err := statelog.Claim(t.Context(), place, c.of, statelog.Claimant{}); err == nil || !statelog.IsForGood(err) || !strings.Contains(err.Error(), c.want) {
+		if _, err := statelog.Claim(t.Context(), place, statelog.Bid{Of: c.of}); err == nil || !statelog.IsForGood(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v\nwant %s", problem, err, c.want)
 		}
 	}
@@ -325,10 +360,7 @@ func theLogCountsWhereAnotherHasLed(t *testing.T, r *logRig) {
 	r.commit(3)
 	r.awaitLogged()
 	r.end()
-	second := &logRig{t: t, cluster: &cluster.Cluster{Name: r.cluster.Name, UID: r.cluster.UID}, version: 100}
-	cfg := *r.cfg
-	cfg.State.Dir = t.TempDir()
-	second.cfg = &cfg
+	second := r.other(100)
 	second.lead("b")
 	at(second, "3")
 	second.commit(3)
@@ -339,13 +371,7 @@ func theLogCountsWhereAnotherHasLed(t *testing.T, r *logRig) {
 	r.commit(2)
 	r.awaitLogged()
 	r.end()
-	store, err := checkpoint.Open(t.Context(), r.cfg.State.Dir, checkpoint.Options{}) // what the log never had
-	r.must(err)
-	_, err = store.TakeLogged()
-	r.must(err)
-	r.store = store
-	r.commit(1)
-	r.must(store.Close())
+	r.saveUnlogged()
 	r.lead("a")
 	at(r, "106")
 	r.end()

@@ -3,8 +3,11 @@ package task
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/statelog"
@@ -14,6 +17,7 @@ import (
 // Term is the time in which this member leads a task. nil is that of an exporter alone, which ends with the process.
 type Term struct {
 	claimant statelog.Claimant
+	standby  *standby                    // as what this member waited
 	duration time.Duration               // of the Lease
 	end      func(cause error)           // ends it
 	over     context.Context             // ends with it, but not with a stop of the process
@@ -22,6 +26,15 @@ type Term struct {
 
 // patience is how long the brokers may take to let this member lead.
 func (t *Term) patience() time.Duration { return max(t.duration, 10*time.Second) }
+
+// Log is the log of the state of a run, which a member that leads has followed already. It is nil where none is
+// configured.
+func (t *Term) Log(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*StateLog, error) {
+	if t == nil {
+		return NewStateLog(cfg, c, logger)
+	}
+	return t.standby.log, nil
+}
 
 // Lost ends when another member delivers what this one has not, nil is never.
 func (t *Term) Lost() context.Context {

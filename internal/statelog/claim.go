@@ -1,0 +1,101 @@
+package statelog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Bid is the wish to write a log.
+type Bid struct {
+	Of Identity // whose state it has to be
+	As Claimant
+	// Judge says why the log may not be taken from whoever said last that he writes it; nil is that it may.
+	Judge func(last Claimant) error
+}
+
+// claim is who wants to write.
+type claim struct {
+	Bid
+	by    chain
+	again bool // he has written before: if somebody else did so since, he is fenced
+}
+
+// judge refuses a log that is not his to write. One without a claim was lost, and made again.
+func (c *claim) judge(seen *survey) error {
+	err := seen.belongs(c.Of)
+	if err == nil && c.Judge != nil {
+		err = c.Judge(seen.claimant)
+	}
+	if err != nil || !c.again || seen.claimer == c.by || seen.claimer == (chain{}) {
+		return err
+	}
+	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("%s: another exporter writes it now: stop one of them, or give each a log of its own with state.log", seen.place.Name)}
+}
+
+// Claimed is a log of which this process is the writer. Nobody has written to it since.
+type Claimed struct {
+	place  Place
+	seen   *Survey
+	before Claimant
+	by     chain
+}
+
+// Claim makes this process the writer of the log: whoever was so before can write no more, so what is found is the end.
+func Claim(ctx context.Context, place Place, bid Bid) (*Claimed, error) {
+	claimed, err := open(ctx, &place, &claim{Bid: bid, by: newChain()})
+	if err != nil {
+		return nil, errors.Join(err, place.Sink.Close(ctx))
+	}
+	return claimed, nil
+}
+
+// Found is what the log holds. It returns ErrNothing where that is no state.
+func (c *Claimed) Found() (*Found, error) { return found(c.seen, c.place, nil) }
+
+// Before is who was the writer before.
+func (c *Claimed) Before() Claimant { return c.before }
+
+// End is the place of one who has all that the log holds, false where nobody can go on from there.
+func (c *Claimed) End() ([]byte, bool) { return c.seen.end() }
+
+// Close gives up a log that no Log writes.
+func (c *Claimed) Close(ctx context.Context) error { return c.place.Sink.Close(ctx) }
+
+// open makes this process the writer of the log, and returns what is in it. It looks whose log it is before that.
+func open(ctx context.Context, place *Place, who *claim) (*Claimed, error) {
+	seen, err := look(ctx, place, nil)
+	if err != nil {
+		return nil, err
+	}
+	claimed, err := take(ctx, seen, who)
+	if err := errors.Join(err, seen.Close()); err != nil {
+		return nil, err
+	}
+	return claimed, nil
+}
+
+// take makes this process the writer of a log that was looked at, and reads what came in the meantime. In Kafka nothing
+// comes behind Open; in JetStream the claim is refused where something did.
+func take(ctx context.Context, seen *survey, who *claim) (*Claimed, error) {
+	place := seen.place
+	if err := who.judge(seen); err != nil {
+		return nil, fmt.Errorf("open the log of the state: %w", err)
+	}
+	err := place.Sink.Open(ctx, sink.Opening{})
+	if err == nil {
+		err = seen.more(ctx)
+	}
+	before := seen.claimant
+	if err == nil {
+		said := part{of: who.Of, chain: who.by, flags: claims, parts: 1, saved: time.Now(), contents: who.As.contents()}
+		_, err = place.Sink.Write(ctx, []sink.Message{place.message(&said)})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the log of the state, %s: %w", place.Name, err)
+	}
+	return &Claimed{*place, &seen.Survey, before, who.by}, nil
+}

@@ -1,0 +1,167 @@
+package statelog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+// FollowOptions are what a Follower is made of.
+type FollowOptions struct {
+	Place Place
+	Of    Identity
+	Copy  Copy
+	// Keep says whether the copy's owner has something newer than the log, if that one was the last to write it. Then
+	// the copy is left alone.
+	Keep func(last Claimant) bool
+}
+
+// Copy takes what the log has. Apply without a place fills it, and is of no worth before a call with a place.
+type Copy interface {
+	Begin(ctx context.Context) error
+	Place() []byte
+	Apply(changes checkpoint.Changes, place []byte) error
+}
+
+// Follower reads a log into a copy, as a standby does. It is for one goroutine, and fences nobody before Claim.
+//
+// The copy is always what the log has up to a place: it takes whole units, each behind the one before. Where the log
+// does not go on from there, the copy begins anew: another chain counts, or units are gone that it lacks.
+type Follower struct {
+	FollowOptions
+	seen *survey // nil is that the log is to be read from its beginning
+	into *fold   // nil is that the copy has nothing that goes on
+}
+
+// NewFollower returns a follower that has read nothing yet.
+func NewFollower(o FollowOptions) *Follower { return &Follower{FollowOptions: o} }
+
+// Step reads what has come since the last one. When it returns nil, the copy has all of that.
+func (f *Follower) Step(ctx context.Context) error {
+	err := f.read(ctx)
+	if err == nil {
+		err = f.catchUp(ctx)
+	}
+	if err != nil {
+		f.Close()
+	}
+	return err
+}
+
+// Close lets go of the log. The next Step reads it from its beginning.
+func (f *Follower) Close() {
+	if f.seen != nil {
+		_ = f.seen.Close() // it only reads
+	}
+	f.seen, f.into = nil, nil
+}
+
+// read reads the log on, and applies what follows the copy's place.
+func (f *Follower) read(ctx context.Context) (err error) {
+	if f.seen != nil {
+		return f.seen.more(ctx)
+	}
+	if of, next, ok := parsePlace(f.Copy.Place()); ok {
+		f.into = &fold{of: of, next: next, apply: f.Copy.Apply}
+	}
+	f.seen, err = look(ctx, &f.FollowOptions.Place, f.add)
+	return err
+}
+
+func (f *Follower) add(p *part) error {
+	if f.into == nil {
+		return nil
+	}
+	return f.into.add(p)
+}
+
+// catchUp fills the copy anew where the log does not go on from it.
+func (f *Follower) catchUp(ctx context.Context) error {
+	if err := f.seen.belongs(f.Of); err != nil {
+		return err
+	}
+	at, whole := f.seen.Range()
+	if !whole || f.Keep(f.seen.claimant) || bytes.Equal(f.Copy.Place(), at.end()) {
+		return nil
+	}
+	if err := f.Copy.Begin(ctx); err != nil {
+		return err
+	}
+	f.into = &fold{of: at.chain, next: at.from, apply: func(changes checkpoint.Changes, _ []byte) error { return f.Copy.Apply(changes, nil) }}
+	place, err := (&Found{at, f.FollowOptions.Place}).through(ctx, f.into)
+	if err == nil {
+		err = f.Copy.Apply(nil, place)
+	}
+	f.into.apply = f.Copy.Apply
+	return err
+}
+
+// Saved is when the newest of what the log has was saved, as far as it was read; zero is that it has nothing.
+func (f *Follower) Saved() time.Time {
+	if f.seen == nil {
+		return time.Time{}
+	}
+	at, _ := f.seen.Range()
+	return at.Saved
+}
+
+// Claim makes this process the writer of the log, and gives the copy what it still lacks, if the log goes on from it.
+// It reads only what came since the last Step.
+func (f *Follower) Claim(ctx context.Context, bid Bid) (*Claimed, error) {
+	claimed, err := f.claim(ctx, bid)
+	f.Close()
+	if err != nil {
+		return nil, errors.Join(err, f.FollowOptions.Place.Sink.Close(ctx))
+	}
+	return claimed, nil
+}
+
+func (f *Follower) claim(ctx context.Context, bid Bid) (*Claimed, error) {
+	if err := f.read(ctx); err != nil {
+		return nil, err
+	}
+	who := &claim{Bid: bid, by: newChain()}
+	claimed, err := take(ctx, f.seen, who)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.hear(ctx, who.by); err != nil {
+		return nil, err
+	}
+	return claimed, nil
+}
+
+// How long a claim may take until it can be read, and how often that is tried.
+const (
+	hearing = 2 * time.Second
+	tries   = 20 * time.Millisecond
+)
+
+// hear reads until the claim comes. A reader that does not see it has been reading another log: one that was deleted
+// since, and made again. Then what was seen counts for nothing.
+func (f *Follower) hear(ctx context.Context, by chain) error {
+	for until := time.Now().Add(hearing); f.seen.claimer != by; {
+		if err := f.seen.more(ctx); err != nil {
+			return err
+		}
+		if f.seen.claimer == by {
+			break
+		}
+		if time.Now().After(until) {
+			return reading(&f.FollowOptions.Place, errOther)
+		}
+		select {
+		case <-time.After(tries):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// errOther says that what was read is not what was claimed.
+var errOther = fmt.Errorf("it was made anew while it was read: try again")
