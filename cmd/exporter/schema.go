@@ -60,10 +60,14 @@ func newSchemaShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if !cmd.Flags().Changed("as") {
+				o.As = ""
+			}
 			return schemas.Show(cmd.Context(), o, stdout(cmd))
 		},
 	}
 	d.register(cmd, schemas.Avro)
+	cmd.Flags().Lookup("as").Usage += "; of a sink with a registry, what that has"
 	return cmd
 }
 

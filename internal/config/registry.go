@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// Registry is a registry of schemas with the API of Confluent's. The sink's values are Avro then.
+// Registry is a registry of schemas with the API of Confluent's, which the sink's values have then.
 type Registry struct {
 	URL           string // addresses of one registry, comma separated
 	User          string
 	Password      Secret
 	Token         Secret // instead of the two above
 	TLS           TLS
+	As            string // one of forms
 	Subject       string // one of subjects
 	Register      *bool  // versions that the registry does not have
 	Compatibility string // one of compatibilities, of new subjects; "" leaves it to the registry
@@ -28,15 +29,24 @@ func (r *Registry) keys() []key {
 		{"password", secret(&r.Password), "The user's password."},
 		{"token", secret(&r.Token), "A bearer token, instead of user and password."},
 		{"tls", section(&r.TLS), "How the registry and the client prove who they are."},
+		{"as", firstOf(&r.As, forms()),
+			"What schemas and values are: Avro in its binary encoding, or JSON Schema and JSON."},
 		{"subject", firstOf(&r.Subject, subjects()),
 			"Names of subjects: `TOPIC-key` and `TOPIC-value`; the records' full names, such as " +
 				"`kubecdc.apps.Deployment.Envelope`; or both, `TOPIC-RECORD`."},
 		{"register", choice(&r.Register),
 			"Register schemas and new versions. Otherwise the newest registered version is used as it is."},
 		{"compatibility", word(&r.Compatibility, compatibilities()),
-			"Compatibility that a new subject gets; versions have all of them. Without it, the registry's own."},
+			"Compatibility that a new subject gets. Versions of Avro have all of them, those of JSON Schema backward ones. " +
+				"Without it, the registry's own."},
 	}
 }
+
+// forms are the values of Registry.As; the first is the default.
+func forms() []string { return []string{"avro", formJSON} }
+
+// formJSON has values of JSON.
+const formJSON = "jsonschema"
 
 // subjects are the values of Registry.Subject; the first is the default.
 func subjects() []string { return []string{"topic", subjectRecord, "topic-record"} }
@@ -65,6 +75,10 @@ func (k *checker) registry(path string, s *Sink) {
 	}
 	r := s.Kafka.Registry
 	k.registryLogin(path, r)
+	if r.As == formJSON && (strings.HasPrefix(r.Compatibility, "forward") || strings.HasPrefix(r.Compatibility, "full")) {
+		k.problem(under(path, "compatibility"), "versions of JSON Schema are not %s: an older one allows no new fields; choose one of %s",
+			r.Compatibility, join([]string{"backward", "backward_transitive", "none"}))
+	}
 	if s.Format == Formats()[0] {
 		k.problem(path, "the format cloudevents is JSON as a whole, so that nothing can come before it; choose one of %s", join(Formats()[1:]))
 	}

@@ -87,19 +87,23 @@ func noEOF(err error) error {
 	return err
 }
 
-// Document is the whole letter as one JSON value: value is the message's where that is JSON, valueBase64 where it is
-// not; a tombstone has neither.
+// Document is the whole letter as one JSON value: value is the message's where that is JSON; where it is not, as with
+// an id of a schema registry before it, valueBase64 is, and object and before are those of the record. A tombstone has
+// none of them.
 func (l *Letter) Document() ([]byte, error) {
 	document := struct {
 		*Letter
 		Body        *Body           `json:"body,omitempty"` // of the file, which this is not
 		Value       json.RawMessage `json:"value,omitempty"`
 		ValueBase64 []byte          `json:"valueBase64,omitempty"`
+		Object      json.RawMessage `json:"object,omitempty"`
+		Before      json.RawMessage `json:"before,omitempty"`
 	}{Letter: l}
-	if json.Valid(l.Value) {
+	switch {
+	case json.Valid(l.Value):
 		document.Value = l.Value
-	} else {
-		document.ValueBase64 = l.Value
+	case l.Value != nil:
+		document.ValueBase64, document.Object, document.Before = l.Value, valid(l.Object), valid(l.Before)
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -107,4 +111,12 @@ func (l *Letter) Document() ([]byte, error) {
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(document)
 	return out.Bytes(), err
+}
+
+// valid is the text where it is JSON, or else nil.
+func valid(text []byte) json.RawMessage {
+	if json.Valid(text) {
+		return text
+	}
+	return nil
 }

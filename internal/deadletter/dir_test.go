@@ -304,7 +304,7 @@ func TestDamagedLetterIsSaidAndHidesNoOther(t *testing.T) {
 
 func TestDocumentHasTheValue(t *testing.T) {
 	d := newDir(t)
-	for value, want := range map[string]string{`{"a":"<"}`: `{"a":"<"}`, "\xff": ``} {
+	for value, want := range map[string]string{`{"a":"<"}`: `{"a":"<"}`, "\xff": ``, "\x00\x00\x00\x00\x07{}": ``} {
 		msg := message(record("7"))
 		msg.Value = []byte(value)
 		l := newLetter(&d.Options, record("7"), msg, tooLarge())
@@ -319,6 +319,7 @@ func TestDocumentHasTheValue(t *testing.T) {
 			ID          string
 			Value       json.RawMessage
 			ValueBase64 []byte
+			Object      json.RawMessage
 		}
 		if err := json.Unmarshal(text, &back); err != nil || back.ID != l.ID {
 			t.Fatalf("%v in %s", err, text)
@@ -328,8 +329,8 @@ func TestDocumentHasTheValue(t *testing.T) {
 			if err := json.Compact(&compact, back.Value); err != nil || compact.String() != want {
 				t.Errorf("value is %s, want %s", back.Value, want)
 			}
-		} else if string(back.ValueBase64) != value || back.Value != nil {
-			t.Errorf("value is %q", back.ValueBase64)
+		} else if string(back.ValueBase64) != value || back.Value != nil || back.Object == nil {
+			t.Errorf("value is %q, and the object %q", back.ValueBase64, back.Object)
 		}
 	}
 }

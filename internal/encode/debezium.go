@@ -143,13 +143,17 @@ func (d debezium) appendKey(dst []byte, rec *change.Record) []byte {
 	if rec.Key.Name == "" {
 		return appendKey(dst, rec)
 	}
+	return appendRowKey(dst, rec.Key)
+}
+
+func appendRowKey(dst []byte, key change.Key) []byte {
 	dst = append(dst, `{"namespace":`...)
-	if rec.Key.Namespace == "" {
+	if key.Namespace == "" {
 		dst = append(dst, "null"...)
 	} else {
-		dst = appendString(dst, rec.Key.Namespace)
+		dst = appendString(dst, key.Namespace)
 	}
-	return append(appendString(append(dst, `,"name":`...), rec.Key.Name), '}')
+	return append(appendString(append(dst, `,"name":`...), key.Name), '}')
 }
 
 // debeziumOp is c for create, u for update, d for delete, r for what a snapshot read, and m for what is no object.

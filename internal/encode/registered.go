@@ -1,11 +1,11 @@
 package encode
 
 import (
-	"bytes"
 	"context"
 	words "encoding/binary"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -17,6 +17,7 @@ type Schema struct {
 	Key   uint32 // of the format debezium alone
 	Value uint32
 	Type  *typed.Type // of the value as JSON
+	Form  typed.Form
 }
 
 // Schemas know the schemas of resources.
@@ -32,8 +33,9 @@ var ErrNoSchema = errors.New("encode: the schema is not registered yet")
 // format).
 const magic = 0
 
-// registered puts what another format makes as JSON into Avro with an id of a registry. What has no schema is no value:
-// payloads that speak of the stream are in the header kubecdc-data, so that readers of the topic meet nothing else.
+// registered puts an id of a registry before what another format makes, in the form of the schema with the id. What has
+// no schema is no value: payloads that speak of the stream are in the header kubecdc-data, so that readers of the topic
+// meet nothing else.
 type registered struct {
 	format
 	schemas  Schemas
@@ -43,7 +45,7 @@ type registered struct {
 
 type typedEncoder struct {
 	of *typed.Type
-	*typed.Encoder
+	typed.Appender
 }
 
 func newRegistered(of format, schemas Schemas) *registered {
@@ -60,7 +62,7 @@ func (r *registered) fill(ctx context.Context, e *Encoder, msg *sink.Message, re
 		return err
 	}
 	if r.debezium {
-		msg.Key = e.take(appendTypedKey(e.buffer, schema.Key, rec))
+		msg.Key = e.take(appendTypedKey(e.buffer, schema, rec))
 	}
 	switch {
 	case len(msg.Value) == 0:
@@ -71,21 +73,23 @@ func (r *registered) fill(ctx context.Context, e *Encoder, msg *sink.Message, re
 		msg.Value = nil
 		return nil
 	}
-	value, err := r.encoder(rec, schema.Type).Append(appendID(e.buffer, schema.Value), msg.Value)
+	value, err := r.encoder(rec, schema).Append(appendID(e.buffer, schema.Value), msg.Value)
 	if err != nil {
 		return &sink.RejectedError{Reason: "invalid", Err: err}
 	}
 	msg.Value = e.take(value)
-	r.setContentType(msg)
+	if schema.Form == typed.Avro {
+		setContentType(msg)
+	}
 	return nil
 }
 
 // encoder is the one of the record's resource.
-func (r *registered) encoder(rec *change.Record, of *typed.Type) *typedEncoder {
+func (r *registered) encoder(rec *change.Record, schema *Schema) *typedEncoder {
 	name := rec.Stream.Resource.String()
 	made := r.encoders[name]
-	if made == nil || made.of != of {
-		made = &typedEncoder{of, typed.NewEncoder(of)}
+	if made == nil || made.of != schema.Type {
+		made = &typedEncoder{schema.Type, schema.Form.Encoder(schema.Type)}
 		r.encoders[name] = made
 	}
 	return made
@@ -97,23 +101,26 @@ func appendID(dst []byte, id uint32) []byte {
 
 // appendTypedKey appends the key as KeySchema has it. What speaks of the stream has a key that no object can have, as
 // its name.
-func appendTypedKey(dst []byte, id uint32, rec *change.Record) []byte {
-	dst = appendID(dst, id)
-	name := []byte(rec.Key.Name)
+func appendTypedKey(dst []byte, schema *Schema, rec *change.Record) []byte {
+	dst = appendID(dst, schema.Key)
+	key := rec.Key
+	if key.Name == "" {
+		key = change.Key{Name: string(appendKey(nil, rec))}
+	}
 	switch {
-	case len(name) == 0:
-		dst, name = append(dst, 0), appendKey(nil, rec)
-	case rec.Key.Namespace == "":
+	case schema.Form == typed.JSON:
+		return appendRowKey(dst, key)
+	case key.Namespace == "":
 		dst = append(dst, 0)
 	default:
-		dst = appendAvro(append(dst, 2), []byte(rec.Key.Namespace))
+		dst = appendAvro(append(dst, 2), key.Namespace)
 	}
-	return appendAvro(dst, name)
+	return appendAvro(dst, key.Name)
 }
 
 // appendAvro appends a string of Avro.
-func appendAvro(dst, text []byte) []byte {
-	text = bytes.ToValidUTF8(text, []byte("\ufffd"))
+func appendAvro(dst []byte, text string) []byte {
+	text = strings.ToValidUTF8(text, "\ufffd")
 	return append(words.AppendVarint(dst, int64(len(text))), text...)
 }
 
@@ -124,7 +131,7 @@ const (
 )
 
 // setContentType says what the value is, where the format says so.
-func (r *registered) setContentType(msg *sink.Message) {
+func setContentType(msg *sink.Message) {
 	for i := range msg.Headers {
 		if msg.Headers[i].Name == headerMedia {
 			msg.Headers[i].Value = mediaAvro
@@ -154,8 +161,11 @@ func SchemaID(message []byte) (id uint32, body []byte, err error) {
 	return words.BigEndian.Uint32(message[1:]), message[5:], nil
 }
 
-// ReadKey is a key of KeySchema as the format debezium has it in JSON.
+// ReadKey is a key of KeySchema as the format debezium has it in JSON. No key in Avro begins with a brace.
 func ReadKey(body []byte) ([]byte, error) {
+	if len(body) > 0 && body[0] == '{' {
+		return body, nil
+	}
 	key := struct {
 		Namespace *string `json:"namespace"`
 		Name      string  `json:"name"`

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
+
+	"github.com/kubecdc/kubecdc/internal/typed"
 )
 
 // Login is how a registry is reached.
@@ -87,10 +89,17 @@ type Version struct {
 	Schema []byte
 }
 
-// avro is the text as it is sent. References are not used.
-func avro(schema []byte) sr.Schema { return sr.Schema{Schema: string(schema), Type: sr.TypeAvro} }
+// sent is the text as it is sent. References are not used.
+func sent(schema []byte) sr.Schema {
+	made := sr.Schema{Schema: string(schema), Type: sr.TypeAvro}
+	if typed.FormOf(schema) == typed.JSON {
+		made.Type = sr.TypeJSON
+	}
+	return made
+}
 
-// Latest is the newest version of the subject, nil where there is none.
+// Latest is the newest version of the subject, nil where there is none. What form it has its text says: not every
+// registry does.
 func (c *Client) Latest(ctx context.Context, subject string) (*Version, error) {
 	found, err := c.sr.SchemaByVersion(ctx, subject, -1)
 	if isUnknown(err) {
@@ -99,20 +108,12 @@ func (c *Client) Latest(ctx context.Context, subject string) (*Version, error) {
 	if err != nil {
 		return nil, explain("read subject "+subject, err)
 	}
-	return version(found)
-}
-
-func version(found sr.SubjectSchema) (*Version, error) {
-	v := &Version{Number: found.Version, ID: uint32(found.ID), Schema: []byte(found.Schema.Schema)}
-	if found.Type != sr.TypeAvro {
-		return v, &Error{Doing: "read subject " + found.Subject, Err: fmt.Errorf("its newest version is of type %s", found.Type), Refused: true}
-	}
-	return v, nil
+	return &Version{Number: found.Version, ID: uint32(found.ID), Schema: []byte(found.Schema.Schema)}, nil
 }
 
 // Register makes the schema a version of the subject, unless it is one, and returns its id.
 func (c *Client) Register(ctx context.Context, subject string, schema []byte) (id uint32, err error) {
-	made, err := c.sr.RegisterSchema(ctx, subject, avro(schema), -1, -1)
+	made, err := c.sr.RegisterSchema(ctx, subject, sent(schema), -1, -1)
 	if err != nil {
 		return 0, explain("register a version of subject "+subject, err)
 	}
@@ -121,7 +122,7 @@ func (c *Client) Register(ctx context.Context, subject string, schema []byte) (i
 
 // Find is the id of the very schema among the versions of the subject, false where it is none.
 func (c *Client) Find(ctx context.Context, subject string, schema []byte) (id uint32, found bool, err error) {
-	v, err := c.sr.LookupSchema(ctx, subject, avro(schema))
+	v, err := c.sr.LookupSchema(ctx, subject, sent(schema))
 	if isUnknown(err) {
 		return 0, false, nil
 	}

@@ -21,6 +21,8 @@
 //     it does not answer would make each of its restarts a gap, when the API server's history ends.
 //   - The name of a record has no version of the API: an upgrade of the cluster would make all older records
 //     incompatible.
-//   - JSON Schema is not registered: with open content, which objects have, a new property is incompatible for
-//     Confluent's rules, and in closed content an object newer than its schema would have no place.
+//   - JSON Schemas are closed: nothing is allowed but what they have. In open ones, which plain objects would need, a
+//     new property is incompatible by the rules of registries. What is newer than a schema has its place in the rest,
+//     as with Avro. An older closed schema refuses a new property, so versions are compatible backward only.
+//   - What form a schema has is read from its text. Apicurio Registry does not tell it of JSON Schemas.
 package registry

@@ -16,13 +16,13 @@ const mostDecoders = 1000
 type Reader struct {
 	sink.Reader
 	client   *Client
-	decoders map[uint32]*typed.Decoder
+	decoders map[uint32]typed.Appender
 	value    []byte
 }
 
 // NewReader reads the log of the reader.
 func NewReader(of sink.Reader, client *Client) *Reader {
-	return &Reader{Reader: of, client: client, decoders: map[uint32]*typed.Decoder{}}
+	return &Reader{Reader: of, client: client, decoders: map[uint32]typed.Appender{}}
 }
 
 // Read is as in sink.Reader. It fails where the registry does not have a schema.
@@ -56,7 +56,7 @@ func (r *Reader) plain(ctx context.Context, m *sink.Stored) error {
 }
 
 // decoder is the one of the schema with the id.
-func (r *Reader) decoder(ctx context.Context, id uint32) (*typed.Decoder, error) {
+func (r *Reader) decoder(ctx context.Context, id uint32) (typed.Appender, error) {
 	if known := r.decoders[id]; known != nil {
 		return known, nil
 	}
@@ -64,13 +64,14 @@ func (r *Reader) decoder(ctx context.Context, id uint32) (*typed.Decoder, error)
 	if err != nil {
 		return nil, err
 	}
-	of, err := typed.ParseAvro(text)
+	form := typed.FormOf(text)
+	of, err := form.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("schema %d: %w", id, err)
 	}
 	if len(r.decoders) >= mostDecoders {
 		clear(r.decoders)
 	}
-	r.decoders[id] = typed.NewDecoder(of)
+	r.decoders[id] = form.Decoder(of)
 	return r.decoders[id], nil
 }

@@ -97,6 +97,13 @@ func (h *heard) SchemaWaits(_ string, why error, forGood bool)    { h.why, h.for
 func (h *heard) SchemaReplaced(string, string, uint32, time.Time) { h.replaced++ }
 func (h *heard) SchemaForgotten(string)                           {}
 
+// inEachForm runs a test as a subtest of each form.
+func inEachForm(t *testing.T, test func(t *testing.T, form typed.Form)) {
+	for _, form := range []typed.Form{typed.Avro, typed.JSON} {
+		t.Run(string(form), func(t *testing.T) { test(t, form) })
+	}
+}
+
 type rig struct {
 	*Schemas
 	t        *testing.T
@@ -105,7 +112,7 @@ type rig struct {
 	heard    *heard
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T, form typed.Form) *rig {
 	r := &rig{t: t, registry: &fake{schemas: map[string][]string{}}, types: &served{fields: []string{"a"}}, heard: &heard{}}
 	server := httptest.NewServer(r.registry)
 	t.Cleanup(server.Close)
@@ -113,7 +120,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Schemas = NewSchemas(Options{
+	r.Schemas = NewSchemas(Options{As: string(form),
 		Client: client, Types: r.types, Format: encode.FormatDebezium, Register: true, Interval: time.Second, Observer: r.heard,
 		Subjects: func(*change.Resource) (key, value string) { return "t-key", "t-value" },
 	})
@@ -133,7 +140,11 @@ func (r *rig) look() *encode.Schema {
 
 // TestARegistryThatIsAwayIsWaitedFor at the start, and not later.
 func TestARegistryThatIsAwayIsWaitedFor(t *testing.T) {
-	r := newRig(t)
+	inEachForm(t, aRegistryThatIsAwayIsWaitedFor)
+}
+
+func aRegistryThatIsAwayIsWaitedFor(t *testing.T, form typed.Form) {
+	r := newRig(t, form)
 	r.registry.away = true
 	if r.look() != nil || r.heard.why == nil || r.heard.forGood {
 		t.Fatalf("the start does not wait: %+v", r.heard)
@@ -151,8 +162,12 @@ func TestARegistryThatIsAwayIsWaitedFor(t *testing.T) {
 
 // TestARefusalHasTheRegistrysWords, and ends no stream that has a version.
 func TestARefusalHasTheRegistrysWords(t *testing.T) {
+	inEachForm(t, aRefusalHasTheRegistrysWords)
+}
+
+func aRefusalHasTheRegistrysWords(t *testing.T, form typed.Form) {
 	for _, code := range []int{401, 403, 409, 422} {
-		r := newRig(t)
+		r := newRig(t, form)
 		r.registry.refuse = code
 		if r.look() != nil || !r.heard.forGood || !strings.Contains(r.heard.why.Error(), "t-key") || !strings.Contains(r.heard.why.Error(), "field x is incompatible") {
 			t.Errorf("status %d: %v", code, r.heard.why)
@@ -168,14 +183,18 @@ func TestARefusalHasTheRegistrysWords(t *testing.T) {
 
 // TestVersionsGrow, and what a registry has is where a new process goes on.
 func TestVersionsGrow(t *testing.T) {
-	r := newRig(t)
+	inEachForm(t, versionsGrow)
+}
+
+func versionsGrow(t *testing.T, form typed.Form) {
+	r := newRig(t, form)
 	first := r.look()
 	r.types.fields = []string{"b"}
 	second := r.look()
 	if first.Value == second.Value || len(r.registry.schemas["t-value"]) != 2 || first.Key != second.Key {
 		t.Fatalf("ids are %+v and %+v of %d versions", first, second, len(r.registry.schemas["t-value"]))
 	}
-	again := newRig(t)
+	again := newRig(t, form)
 	again.registry.schemas, again.types.fields = r.registry.schemas, []string{"a"}
 	if schema := again.look(); schema.Value != second.Value || len(again.registry.schemas["t-value"]) != 2 {
 		t.Errorf("a new process has %+v", schema)
@@ -189,7 +208,11 @@ func TestVersionsGrow(t *testing.T) {
 
 // TestNothingHasAnIdOfARegistryThatWasReplaced, once that is known.
 func TestNothingHasAnIdOfARegistryThatWasReplaced(t *testing.T) {
-	r := newRig(t)
+	inEachForm(t, nothingHasAnIdOfARegistryThatWasReplaced)
+}
+
+func nothingHasAnIdOfARegistryThatWasReplaced(t *testing.T, form typed.Form) {
+	r := newRig(t, form)
 	before := *r.look()
 	r.registry.schemas, r.registry.first, r.registry.refuse = map[string][]string{}, 7, 403
 	if r.look() != nil || r.heard.replaced != 1 {
@@ -203,9 +226,21 @@ func TestNothingHasAnIdOfARegistryThatWasReplaced(t *testing.T) {
 
 // TestWhatOthersRegisteredIsLeftAlone, and told.
 func TestWhatOthersRegisteredIsLeftAlone(t *testing.T) {
-	r := newRig(t)
+	inEachForm(t, whatOthersRegisteredIsLeftAlone)
+}
+
+func whatOthersRegisteredIsLeftAlone(t *testing.T, form typed.Form) {
+	r := newRig(t, form)
 	r.registry.schemas["t-value"] = []string{`{"type":"record","name":"Other","fields":[]}`}
 	if r.look() != nil || !r.heard.forGood || !strings.Contains(r.heard.why.Error(), "not the exporter's") {
 		t.Errorf("told was %v", r.heard.why)
+	}
+	other := typed.JSON
+	if form == typed.JSON {
+		other = typed.Avro
+	}
+	r.registry.schemas["t-value"] = []string{string(other.Schema(typed.NewRecord("T", nil)))}
+	if r.look() != nil || !strings.Contains(r.heard.why.Error(), "it is "+string(other)) {
+		t.Errorf("told of the other form was %v", r.heard.why)
 	}
 }

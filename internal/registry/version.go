@@ -89,7 +89,7 @@ func (s *Schemas) compose(
 	ctx context.Context, e *entry, resource *change.Resource, of *typed.Type, typeErr error,
 ) (*encode.Schema, error) {
 	keySubject, valueSubject := s.Subjects(resource)
-	key, err := s.fixed(ctx, keySubject, encode.KeySchema(resource))
+	key, err := s.fixed(ctx, keySubject, encode.KeySchema(s.form(), resource))
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Schemas) compose(
 		}
 	}
 	e.key, e.value = key, value
-	return &encode.Schema{Key: key.id, Value: value.id, Type: valueType}, nil
+	return &encode.Schema{Key: key.id, Value: value.id, Type: valueType, Form: s.form()}, nil
 }
 
 // errOther says whose the newest version of a subject is not.
@@ -123,7 +123,10 @@ func (s *Schemas) registered(ctx context.Context, subject string) (registration,
 	if err != nil || latest == nil {
 		return registration{subject: subject}, nil, err
 	}
-	of, err := typed.ParseAvro(latest.Schema)
+	of, err := s.form().Parse(latest.Schema)
+	if is := typed.FormOf(latest.Schema); is != s.form() {
+		err = fmt.Errorf("it is %s, and kafka.registry.as is %s", is, s.form())
+	}
 	if err != nil {
 		return registration{}, nil, &Error{Doing: "read subject " + subject, Err: fmt.Errorf("%w (%w)", errOther, err), Refused: true}
 	}
@@ -135,9 +138,9 @@ var errUnregistered = errors.New("it has no version: register what `exporter sch
 
 // newest is the registration of the merged type, which has the columns of the older one, if that is registered.
 func (s *Schemas) newest(ctx context.Context, present registration, older, merged *typed.Type) (registration, error) {
-	text := merged.Avro()
+	text := s.form().Schema(merged)
 	switch {
-	case older != nil && (!s.Register || bytes.Equal(older.Avro(), text)):
+	case older != nil && (!s.Register || bytes.Equal(s.form().Schema(older), text)):
 		return present, nil
 	case !s.Register:
 		return present, &Error{Doing: "read subject " + present.subject, Err: errUnregistered, Refused: true}

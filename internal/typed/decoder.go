@@ -12,12 +12,11 @@ import (
 
 // Decoder makes objects of Avro again, of one type, one after the other. It is for one goroutine.
 type Decoder struct {
+	restorer
 	t     *Type
 	proof scan.Proof // of the rest
 	inner scan.Proof // of the rest of an object within
 	in    []byte     // what is not read yet
-	out   []byte
-	err   error
 }
 
 // NewDecoder is for what an Encoder of the same type wrote.
@@ -45,18 +44,7 @@ func (d *Decoder) Append(dst, message []byte) ([]byte, error) {
 	return d.out, nil
 }
 
-// fail keeps the first error, and ends the reading.
-func (d *Decoder) fail(format string, values ...any) {
-	if d.err == nil {
-		d.err, d.in = fmt.Errorf(format, values...), nil
-	}
-}
-
-func (d *Decoder) short() {
-	if d.err == nil {
-		d.err, d.in = errShort, nil
-	}
-}
+func (d *Decoder) short() { d.fail("%w", errShort) }
 
 // left reads the rest. It is nil where there is none.
 func (d *Decoder) left(proof *scan.Proof) *scan.Cursor {
@@ -210,8 +198,11 @@ func (d *Decoder) items() func(yield func(int) bool) {
 	}
 }
 
-// block reads how many items come next. Each takes a byte at least.
+// block reads how many items come next. Each takes a byte at least. Behind an error there are none.
 func (d *Decoder) block() int64 {
+	if d.err != nil {
+		return 0
+	}
 	n := d.long()
 	if n < 0 { // and its size in bytes
 		n = -n
@@ -256,75 +247,4 @@ func (d *Decoder) record(t *Type, left *scan.Cursor) {
 	}
 	d.others(parts, start)
 	d.out = append(d.out, '}')
-}
-
-func (d *Decoder) comma(start int) {
-	if len(d.out) > start {
-		d.out = append(d.out, ',')
-	}
-}
-
-// parts are what the rest has of one value: members in their order, of which some are taken.
-type parts struct {
-	all   []part
-	named map[string]int // where the last of a name is
-	taken int
-}
-
-type part struct {
-	key   []byte // nil where it is taken
-	value scan.Cursor
-}
-
-// members are none where there is no rest.
-func (d *Decoder) members(left *scan.Cursor) *parts {
-	if left == nil {
-		return nil
-	}
-	p := &parts{named: map[string]int{}}
-	if left.Byte() != '{' {
-		d.fail("%s is no object", RestName)
-		return nil
-	}
-	for c := inside(*left); c.Next('}'); c.Skip() {
-		key := c.Key()
-		p.named[string(scan.Text(key))] = len(p.all)
-		p.all = append(p.all, part{key, c})
-	}
-	return p
-}
-
-// take is what there is of a name, once.
-func (p *parts) take(name string) *scan.Cursor {
-	if p == nil {
-		return nil
-	}
-	i, found := p.named[name]
-	if !found || p.all[i].key == nil {
-		return nil
-	}
-	p.all[i].key = nil
-	p.taken++
-	return &p.all[i].value
-}
-
-func (p *parts) left() int {
-	if p == nil {
-		return 0
-	}
-	return len(p.all) - p.taken
-}
-
-// others writes what was not taken, as it is.
-func (d *Decoder) others(p *parts, start int) {
-	if p.left() == 0 || d.err != nil {
-		return
-	}
-	for i := range p.all {
-		if one := &p.all[i]; one.key != nil {
-			d.comma(start)
-			d.out = append(append(d.out, one.key...), ':')
-			d.out = append(d.out, one.value.Skip()...)
-		}
-	}
 }

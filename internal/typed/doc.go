@@ -1,5 +1,5 @@
-// Package typed has the types of objects, as Avro and as JSON Schema, and turns objects into Avro and back. What the
-// types do not know goes into one field of JSON text, the rest, so every object can be restored. It knows no clock, no
+// Package typed has the types of objects, as Avro and as JSON Schema, and turns objects into values of these and back.
+// What the types do not know goes into one field, the rest, so every object can be restored. It knows no clock, no
 // goroutine and no I/O.
 //
 // Decisions:
@@ -8,6 +8,8 @@
 //     may write null anywhere. What does not fit its type is null in its column, and whole in the rest. So a wrong or
 //     hostile schema costs columns and no value, and rules that hide a value hide it here, too: a typed field has
 //     nothing but what the object's bytes have (I9).
+//   - In JSON with a closed schema the same values are in their places, and in the rest, as in Avro. What a column of
+//     Avro has nearly is exact in its place.
 //   - One rest per object, the first field of its record, and not one in each record: columns within columns would have
 //     a field more each. It is an object of the same shape that has only what the types lack; of a list, the keys are
 //     indices. A field that is null in its column is whole in the rest, one that is not has a part there.

@@ -1,11 +1,6 @@
 package typed
 
-import (
-	"hash/maphash"
-	"slices"
-
-	"github.com/kubecdc/kubecdc/internal/scan"
-)
+import "github.com/kubecdc/kubecdc/internal/scan"
 
 // list writes a list, unless an element does not fit.
 func (e *Encoder) list(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool) {
@@ -84,7 +79,7 @@ type entry struct {
 func (e *Encoder) entry(dst []byte, t *Type, one entry) (all []byte, fits bool) {
 	mark, before := len(dst), e.rest.state()
 	text := scan.Text(one.key)
-	if !lossy(text) && (one.twice == nil || !one.twice[maphash.Bytes(e.seed, text)]) {
+	if !lossy(text) && !e.isTwice(one.twice, text) {
 		if dst, fits = e.element(appendText(dst, text), t, step{key: one.key}, one.at); fits || len(dst) > e.limit {
 			return dst, fits
 		}
@@ -92,22 +87,4 @@ func (e *Encoder) entry(dst []byte, t *Type, one entry) (all []byte, fits bool) 
 	e.rest.back(before)
 	e.rest.add(step{key: one.key}, one.at.Skip())
 	return dst[:mark], false
-}
-
-// count says how many members an object has, and which keys come more than once; nil is none.
-func (e *Encoder) count(c scan.Cursor) (n int, twice map[uint64]bool) {
-	e.keys = e.keys[:0]
-	for c = inside(c); c.Next('}'); c.Skip() {
-		e.keys = append(e.keys, maphash.Bytes(e.seed, scan.Text(c.Key())))
-	}
-	slices.Sort(e.keys)
-	for i := 1; i < len(e.keys); i++ {
-		if e.keys[i] == e.keys[i-1] {
-			if twice == nil {
-				twice = map[uint64]bool{}
-			}
-			twice[e.keys[i]] = true
-		}
-	}
-	return len(e.keys), twice
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash/maphash"
 	"math"
 	"slices"
 	"strconv"
@@ -15,26 +14,12 @@ import (
 
 // Encoder makes Avro of objects of one type, one after the other in the same memory. It is for one goroutine.
 type Encoder struct {
-	t     *Type
-	proof scan.Proof
-	rest  rest
-	spare rest // of an object within
-	slots []slot
+	sorter
 	limit int // of dst
-	seed  maphash.Seed
-	keys  []uint64 // of one map, hashed
 }
-
-// slot is what an object has of one field.
-type slot struct {
-	at    scan.Cursor
-	times uint8 // none, one, or more
-}
-
-const more = 2
 
 // NewEncoder is for objects of the type, a record.
-func NewEncoder(t *Type) *Encoder { return &Encoder{t: t, seed: maphash.MakeSeed()} }
+func NewEncoder(t *Type) *Encoder { return &Encoder{sorter: newSorter(t)} }
 
 // ErrNoObject is what Append says of other texts.
 var ErrNoObject = errors.New("write an object as Avro: it is no JSON object")
@@ -47,17 +32,11 @@ const (
 
 // Append appends the object in Avro's binary encoding to dst.
 func (e *Encoder) Append(dst, object []byte) ([]byte, error) {
-	e.proof.Prove(object, "")
+	c, ok := e.begin(object)
 	defer e.proof.Forget()
-	if !e.proof.Whole() {
+	if !ok {
 		return dst, ErrNoObject
 	}
-	c := e.proof.Cursor()
-	if c.Byte() != '{' {
-		return dst, ErrNoObject
-	}
-	e.rest.reset()
-	e.slots = e.slots[:0]
 	e.limit = len(dst) + growth*len(object) + grace
 	start := len(dst)
 	return e.object(append(dst, first), start, e.t, c), nil
@@ -115,69 +94,18 @@ const (
 	second = 2
 )
 
-// inside steps into an object or a list.
-func inside(c scan.Cursor) scan.Cursor {
-	c.Enter()
-	return c
-}
-
 // record writes an object; it is no record where ok is false.
 func (e *Encoder) record(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool) {
 	if c.Byte() != '{' {
 		return dst, false
 	}
-	base := len(e.slots)
-	e.slots = slices.Grow(e.slots, len(t.Fields))[:base+len(t.Fields)]
-	clear(e.slots[base:])
-	if e.find(t, c, base) {
-		e.repeated(t, c, base)
-	}
+	base := e.look(t, c)
 	ok = true
 	for i := 0; ok && i < len(t.Fields); i++ {
 		dst, ok = e.field(dst, &t.Fields[i], e.slots[base+i])
 	}
 	e.slots = e.slots[:base]
 	return dst, ok
-}
-
-// find looks up an object's members, and says whether a field comes more than once. Other members are in the rest.
-func (e *Encoder) find(t *Type, c scan.Cursor, base int) (repeated bool) {
-	for c = inside(c); c.Next('}'); {
-		key := c.Key()
-		i, known := t.field(key)
-		if !known {
-			e.rest.add(step{key: key}, c.Skip())
-			continue
-		}
-		s := &e.slots[base+i]
-		if s.times++; s.times > 1 {
-			s.times, repeated = more, true
-		}
-		s.at = c
-		c.Skip()
-	}
-	return repeated
-}
-
-// field finds the field that is written so, with its quotes.
-func (t *Type) field(key []byte) (i int, known bool) {
-	if inner := key[1 : len(key)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		i, known = t.index[string(inner)]
-		return i, known
-	}
-	i, known = t.index[string(scan.Text(key))]
-	return i, known
-}
-
-// repeated puts fields that come more than once into the rest, each time.
-func (e *Encoder) repeated(t *Type, c scan.Cursor, base int) {
-	for c = inside(c); c.Next('}'); {
-		key := c.Key()
-		i, known := t.field(key)
-		if value := c.Skip(); known && e.slots[base+i].times == more {
-			e.rest.add(step{key: key}, value)
-		}
-	}
 }
 
 // field writes one. It is not ok where the object has become too large.

@@ -21,6 +21,11 @@ func compiled(t testing.TB, of *typed.Type) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return compile(t, text)
+}
+
+func compile(t testing.TB, text []byte) *jsonschema.Schema {
+	t.Helper()
 	read, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)

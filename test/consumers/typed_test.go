@@ -38,6 +38,8 @@ sinks:
 - {name: t1, kafka: {brokers: [%[2]q], topic: "debezium.{resource}", partitions: 3, tombstones: true, registry: {url: %[3]q, compatibility: full_transitive}}, format: debezium}
 - {name: t2, kafka: {brokers: [%[2]q], topic: "object.{resource}", partitions: 3, registry: {url: %[3]q, subject: record}}, format: object}
 - {name: t3, kafka: {brokers: [%[2]q], topic: events, partitions: 3, registry: {url: %[3]q, subject: topic-record}}, format: cloudevents-binary, drop: [metadata.annotations], redact: [spec.size]}
+- {name: t4, kafka: {brokers: [%[2]q], topic: "json.debezium.{resource}", partitions: 3, registry: {url: %[3]q, as: jsonschema, compatibility: backward_transitive}}, format: debezium}
+- {name: t5, kafka: {brokers: [%[2]q], topic: "json.object.{resource}", partitions: 3, registry: {url: %[3]q, as: jsonschema, subject: topic-record}}, format: object}
 `
 
 // typedStage is a cluster, a broker and a registry.
@@ -137,6 +139,7 @@ func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
 		return err
 	})
 	s.awaitVersions(t, "debezium.widgets.example.com-value", 2)
+	s.awaitVersions(t, "json.debezium.widgets.example.com-value", 2)
 	s.w.patch(widgets, "default", "second", `{"spec":{"colour":"green"}}`)
 	s.x.settle(t)
 	s.x.process.Kill()
@@ -146,15 +149,16 @@ func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
 	s.x.settle(t)
 	want := s.w.list()
 	log := newTypedLog(t, s)
-	for _, topic := range []string{"debezium.", "object."} {
+	for _, topic := range []string{"debezium.", "object.", "json.debezium.", "json.object."} {
 		t.Run(topic, func(t *testing.T) { same(t, log.fold(t, topic), want) })
 	}
 	t.Run("events", func(t *testing.T) { log.events(t, want) })
 	t.Run("verify", func(t *testing.T) {
-		for _, name := range []string{"t1", "t2", "t3"} {
+		for _, name := range []string{"t1", "t2", "t3", "t4", "t5"} {
 			output(t, append([]string{s.x.binary, "verify", "--sink", name}, s.x.config...)...)
 		}
 	})
+	t.Run("tail", s.tails)
 	s.registry.Stop()
 	if err := s.registry.Restart(t.Context()); err != nil {
 		t.Fatal(err)
@@ -179,7 +183,20 @@ func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
 	})
 }
 
-// typedLog reads typed topics with fastavro.
+// tails checks that each topic's changes are shown as those of a topic of plain JSON.
+func (s *typedStage) tails(t *testing.T) {
+	for _, name := range []string{"t1", "t2", "t3", "t4", "t5"} {
+		command := append([]string{s.x.binary, "tail", "--sink", name, "--since", "start", "--follow=false", "--diff"}, s.x.config...)
+		text := strings.Join(output(t, command...), "\n")
+		for _, want := range []string{`spec.colour: "red" -> "green"`, "default/second", "deleted"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the tail lacks %q:\n%s", name, want, tail(text))
+			}
+		}
+	}
+}
+
+// typedLog reads typed topics with libraries of others.
 type typedLog struct {
 	*typedStage
 	python  *exec.Cmd
@@ -187,7 +204,7 @@ type typedLog struct {
 }
 
 func newTypedLog(t *testing.T, s *typedStage) *typedLog {
-	return &typedLog{s, python(t, "restore.py", fastavro), map[uint32]string{}}
+	return &typedLog{s, python(t, "restore.py", restoring()...), map[uint32]string{}}
 }
 
 // restore makes JSON of values again, nil of none.
@@ -197,7 +214,7 @@ func (l *typedLog) restore(t *testing.T, records []kafka.Record) (all [][]byte) 
 	for _, r := range records {
 		if r.Value != nil {
 			path, body := l.schema(t, r.Value)
-			fmt.Fprintf(&in, "{\"schema\":%q,\"avro\":%q}\n", path, base64.StdEncoding.EncodeToString(body))
+			fmt.Fprintf(&in, "{\"schema\":%q,\"value\":%q}\n", path, base64.StdEncoding.EncodeToString(body))
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), l.python.Path, l.python.Args[1:]...)
@@ -228,7 +245,7 @@ func (l *typedLog) schema(t *testing.T, value []byte) (path string, body []byte)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.schemas[id] = filepath.Join(t.TempDir(), fmt.Sprintf("%d.avsc", id))
+		l.schemas[id] = filepath.Join(t.TempDir(), fmt.Sprintf("%d.schema", id))
 		if err := os.WriteFile(l.schemas[id], []byte(text.Schema), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +262,7 @@ func (l *typedLog) fold(t *testing.T, prefix string) table {
 		last := map[string][]byte{}
 		for i, text := range l.restore(t, records) {
 			var envelope struct{ After json.RawMessage }
-			if prefix == "debezium." && text != nil {
+			if strings.HasSuffix(prefix, "debezium.") && text != nil {
 				if err := json.Unmarshal(text, &envelope); err != nil {
 					t.Fatal(err)
 				}

@@ -46,7 +46,7 @@ func schemasOf(s *config.Sink, c *cluster.Cluster, d *Destination, told Observer
 		return nil, err
 	}
 	return registry.NewSchemas(registry.Options{
-		Client: client, Types: objecttype.NewTypes(c, s, access), Format: s.Format, Subjects: subjects(s, d),
+		Client: client, Types: objecttype.NewTypes(c, s, access), As: r.As, Format: s.Format, Subjects: subjects(s, d),
 		Register: *r.Register, Compatibility: r.Compatibility, Interval: c.Look, Observer: schemaObserver{s.Name, told},
 	}), nil
 }

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ type Options struct {
 	Config    *config.Config
 	Resources []string     // as --resources names them; none is all
 	Sink      *config.Sink // whose rules count, too; nil is none
-	As        string
+	As        string       // "" is what a registry of the sink has, or else Avro
 }
 
 // Show writes the schema of the one resource, as the API server describes it now and the rules leave it.
@@ -119,13 +120,17 @@ func (o Options) writer(ctx context.Context) (*schemaWriter, error) {
 		return nil, err
 	}
 	w := &schemaWriter{Options: o, known: objecttype.NewSchemas(access), resources: map[string][]selection.Selected{}}
-	if o.Sink != nil && o.As == Avro {
+	if o.Sink != nil {
 		d, err := destination.Of(o.Sink, c)
 		if err != nil {
 			return nil, err
 		}
-		w.registered = d.Registry != nil
+		if d.Registry != nil && w.As == "" {
+			w.As = d.Registry.As
+		}
+		w.registered = d.Registry != nil && d.Registry.As == w.As
 	}
+	w.As = cmp.Or(w.As, Avro)
 	for _, s := range streams {
 		name := s.Stream.Resource.String()
 		w.resources[name] = append(w.resources[name], s)
@@ -140,8 +145,8 @@ func (w *schemaWriter) schema(ctx context.Context, name string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	text := of.Avro()
-	if w.As == JSON {
+	text := typed.Form(w.As).Schema(of)
+	if w.As == JSON && !w.registered {
 		if text, err = of.JSONSchema("objects of " + name); err != nil {
 			return nil, err
 		}

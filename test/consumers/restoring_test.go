@@ -18,24 +18,30 @@ import (
 	"github.com/kubecdc/kubecdc/test/objects"
 )
 
-// fastavro is the library's version of PyPI which the tests install.
-const fastavro = "fastavro==1.12.1"
+// restoring are the versions of PyPI's libraries that restore objects: fastavro's of Avro, jsonschema's of JSON.
+func restoring() []string { return []string{"fastavro==1.12.1", "jsonschema==4.25.1"} }
 
-// TestFastavroRestoresObjects of every built-in kind, and of three well-known CRDs, by nothing but their schemas.
-func TestFastavroRestoresObjects(t *testing.T) {
-	cmd := python(t, "restore.py", fastavro)
+// TestOthersLibrariesRestoreObjects of every built-in kind, and of three well-known CRDs, by nothing but their schemas.
+func TestOthersLibrariesRestoreObjects(t *testing.T) {
+	for _, form := range []typed.Form{typed.Avro, typed.JSON} {
+		t.Run(string(form), func(t *testing.T) { restoreObjects(t, form) })
+	}
+}
+
+func restoreObjects(t *testing.T, form typed.Form) {
+	cmd := python(t, "restore.py", restoring()...)
 	var in, out, stderr bytes.Buffer
 	all := typedObjects(t)
 	for i, one := range all {
-		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.avsc", i))
-		if err := os.WriteFile(path, one.of.Avro(), 0o600); err != nil {
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.schema", i))
+		if err := os.WriteFile(path, form.Schema(one.of), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		message, err := typed.NewEncoder(one.of).Append(nil, one.object)
+		message, err := form.Encoder(one.of).Append(nil, one.object)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&in, "{\"schema\":%q,\"avro\":%q}\n", path, base64.StdEncoding.EncodeToString(message))
+		fmt.Fprintf(&in, "{\"schema\":%q,\"value\":%q}\n", path, base64.StdEncoding.EncodeToString(message))
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &stderr
 	if err := child.Run(cmd); err != nil {
