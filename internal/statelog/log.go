@@ -31,6 +31,8 @@ type Options struct {
 	Written func()
 	// Pace is the least time between two units, in which commits gather; 0 is a tenth of a second.
 	Pace time.Duration
+	// Grain is how finely the log is cut; the zero value is the usual.
+	Grain Grain
 }
 
 // Store is the state of which the log is.
@@ -54,6 +56,9 @@ type Log struct {
 func New(o Options) (*Log, error) {
 	if o.Pace == 0 {
 		o.Pace = 100 * time.Millisecond
+	}
+	if o.Grain == (Grain{}) {
+		o.Grain = defaultGrain()
 	}
 	logged, err := o.Store.TakeLogged()
 	if err != nil {
@@ -147,6 +152,7 @@ func (l *Log) begin(ctx context.Context) (*session, error) {
 	}
 	l.claimed = true
 	s := &session{Log: l, writer: newWriter(l.Of, newChain(), seen)}
+	s.grain = l.Grain
 	if end, ok := seen.end(); ok && l.logged != nil && bytes.Equal(l.logged, end) {
 		s.goOn(seen)
 		s.whole = true

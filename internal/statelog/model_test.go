@@ -258,7 +258,7 @@ func (w *world) beginWith(claimed *Claimed) error {
 	}
 	w.session, err = l.begin(context.Background())
 	if err == nil {
-		w.session.sized = tuning{part: 60, page: 80, since: 500}
+		w.session.grain = Grain{Part: 60, Page: 80, Since: 500}
 	}
 	return err
 }
@@ -457,6 +457,34 @@ func TestTheLagIsThatOfTheOldestChange(t *testing.T) {
 	q.Record(checkpoint.Changes{}.Remove([]byte("A")), true)
 	if _, _, ok := q.take(false); ok {
 		t.Error("what only the disk has was taken")
+	}
+}
+
+// TestI11ALogThatLacksTheNewestIsNotWhole: a state whose log lacks a change does not note that the log has everything,
+// even in the moment of the change.
+func TestI11ALogThatLacksTheNewestIsNotWhole(t *testing.T) {
+	w := &world{broker: &broker{random: rand.New(rand.NewPCG(1, 1)), left: -1}, t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
+	w.note()
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
+	for !w.session.whole {
+		if err := w.step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Unix(1000, 0)
+	w.queue.now = func() time.Time { return now }
+	w.queue.Record(checkpoint.Changes{}.Set([]byte("A"), []byte("1")), true)
+	if err := w.session.close(); err != nil || w.logged != nil {
+		t.Errorf("the log is whole without what is held back: %q, %v", w.logged, err)
+	}
+	w.queue.Record(nil, false)
+	if err := w.step(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.session.close(); err != nil || w.logged == nil {
+		t.Errorf("the log is not whole: %v", err)
 	}
 }
 

@@ -114,6 +114,13 @@ func (q *Queue) IsHeld() bool {
 	return q.held
 }
 
+// IsBehind says whether something has changed that no reader of the log has yet.
+func (q *Queue) IsBehind() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.waiting.IsZero() || !q.unlogged.IsZero()
+}
+
 // Lag is for how long the oldest change is saved that is not in the log.
 func (q *Queue) Lag() time.Duration {
 	q.mu.Lock()

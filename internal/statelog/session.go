@@ -76,7 +76,7 @@ func (s *session) run(ctx context.Context) error {
 
 // close notes that the log has all of the state, where that is so.
 func (s *session) close() error {
-	if !s.whole || s.segment != nil || s.Queue.Lag() > 0 {
+	if !s.whole || s.segment != nil || s.Queue.IsBehind() {
 		return nil
 	}
 	return s.Store.SetLogged(s.place())
@@ -138,7 +138,7 @@ func (s *session) restart() {
 func (s *session) nextRows() (*unit, bool, error) {
 	var t taken
 	lost, ok := false, false
-	page, next, err := s.Store.Page(s.segment.from, s.sized.page, func() bool {
+	page, next, err := s.Store.Page(s.segment.from, s.grain.Page, func() bool {
 		t, lost, ok = s.Queue.take(!s.segment.began && !s.whole)
 		return ok
 	})
@@ -189,7 +189,7 @@ func (s *session) readFiles() (*filePage, error) {
 		g.names, g.stop = iter.Pull2(s.Files())
 		page.changes = page.changes.Clear(checkpoint.FileRange())
 	}
-	for len(page.changes) < s.sized.page {
+	for len(page.changes) < s.grain.Page {
 		name, err, found := g.names()
 		if page.last = !found; err != nil || !found {
 			return page, err

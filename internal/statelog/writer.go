@@ -15,19 +15,20 @@ import (
 // messageCost is what a message counts beside its bytes, since it has a slot.
 const messageCost = 1 << 10
 
-// tuning is what tests turn.
-type tuning struct {
-	part  int // bytes of a unit in one message: below the limits that brokers have by default
-	page  int // bytes of the rows of a page, about
-	since int // bytes of changes below which no segment begins
+// Grain is how finely the log is cut, in bytes.
+type Grain struct {
+	Part  int // of a unit in one message: below the limits that brokers have by default
+	Page  int // of the rows of a page, about
+	Since int // of changes below which no segment begins
 }
 
-func defaultTuning() tuning { return tuning{part: 256 << 10, page: 512 << 10, since: 4 << 20} }
+// defaultGrain is the usual one.
+func defaultGrain() Grain { return Grain{Part: 256 << 10, Page: 512 << 10, Since: 4 << 20} }
 
 // writer makes parts of units, and knows which slots may be used again. It is pure.
 type writer struct {
 	of    Identity
-	sized tuning
+	grain Grain
 	chain chain
 	unit  uint64 // the next one
 	slots uint32 // how many there are
@@ -47,7 +48,7 @@ type live struct {
 
 // newWriter writes behind what the survey has seen, in a chain of its own.
 func newWriter(of Identity, c chain, seen *Survey) *writer {
-	w := &writer{of: of, sized: defaultTuning(), chain: c, slots: seen.slots}
+	w := &writer{of: of, grain: defaultGrain(), chain: c, slots: seen.slots}
 	used := map[uint32]bool{}
 	for _, l := range seen.found().live {
 		w.live, used[l.slot] = append(w.live, live{0, l.slot}), true
@@ -69,7 +70,7 @@ func (w *writer) goOn(seen *Survey) {
 func (w *writer) renew(c chain) { w.chain, w.unit, w.pages = c, 0, 0 }
 
 // isDue says whether another segment is to begin: what came since the last one is as large as its pages.
-func (w *writer) isDue() bool { return w.since > max(w.segment, w.sized.since) }
+func (w *writer) isDue() bool { return w.since > max(w.segment, w.grain.Since) }
 
 // unit is what is written at once.
 type unit struct {
@@ -85,9 +86,9 @@ func (w *writer) cut(u *unit) []part {
 	if u.flags&opens != 0 {
 		w.opened, w.pages = w.count, 0
 	}
-	parts := make([]part, (len(contents)+w.sized.part-1)/w.sized.part)
+	parts := make([]part, (len(contents)+w.grain.Part-1)/w.grain.Part)
 	for i := range parts {
-		size := min(w.sized.part, len(contents))
+		size := min(w.grain.Part, len(contents))
 		parts[i] = part{
 			of: w.of, chain: w.chain, unit: w.unit, number: i, parts: len(parts), flags: u.flags, slot: w.take(), saved: u.saved,
 			contents: contents[:size],
