@@ -152,3 +152,32 @@ func TestI3AMarkCarriesTheDeleteOfWhatItCarries(t *testing.T) {
 		t.Errorf("the sink is to be told of %v, and it was", left)
 	}
 }
+
+// TestI3NothingIsToldBehindADeleteOfItsName: a queue that coalesces has left of an object its delete alone, and nothing
+// of the one that had the name before. To an older state the watch brings all of that (I11). A version of another
+// history says nothing.
+func TestI3NothingIsToldBehindADeleteOfItsName(t *testing.T) {
+	deleted := update(pods(), "a", 17)
+	deleted.Op = change.Deleted
+	before := update(pods(), "a", 14)
+	before.Op, before.UID = change.Added, "before"
+	ended := update(pods(), "a", 15)
+	ended.Op, ended.UID = change.Deleted, "before"
+	later := update(pods(), "a", 18)
+	later.Op, later.UID = change.Added, "later"
+	listed := found(update(pods(), "a", 14), change.Replaced, change.Resync, "14")
+	listed.UID = "before"
+	for position, want := range map[change.Position]bool{
+		{ResourceVersion: "5"}: true, {ResourceVersion: "5", Epoch: "another"}: false, change.ComparedPosition("5", "", ""): false,
+	} {
+		for _, rec := range []*change.Record{before, ended, listed} {
+			l := logOf(t, &saved{position: position}, deleted)
+			if taken, _ := l.Take(rec, &Taking{ClusterUID: clusterUID}); taken != want {
+				t.Errorf("%s of %s at %s is left out behind a delete at 17: %t; the state is at %v", rec.Op, rec.UID, rec.ResourceVersion, taken, position)
+			}
+		}
+		if taken, _ := logOf(t, &saved{position: position}, deleted).Take(later, &Taking{ClusterUID: clusterUID}); taken {
+			t.Error("what comes behind the delete is left out")
+		}
+	}
+}

@@ -89,6 +89,10 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	}
 	t := r.tails.of(stream.String())
 	unseen, err := r.isUnseen(t, id, stream)
+	closes := false
+	if err == nil {
+		closes, err = r.isInOrder(id, stream)
+	}
 	if err != nil {
 		return fmt.Errorf("find %s in the saved state: %w", id, err)
 	}
@@ -96,10 +100,24 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	if t.add(id); unseen {
 		t.unseen[id.UID] = struct{}{}
 	}
+	if closes {
+		t.close(id)
+	}
 	if delete(t.corrections, id.Key); correction { // what the log has behind a correction comes again, or is saved
 		t.corrections[id.Key] = struct{}{}
 	}
 	return nil
+}
+
+// isInOrder says whether the id is that of a delete with a version of the history that the position is of. One that a
+// reconcile told of behind another history may carry a version of that.
+func (r *Reading) isInOrder(id change.ID, stream *change.Stream) (bool, error) {
+	if id.Op != change.Deleted {
+		return false, nil
+	}
+	position, _, err := r.reader.position(id, stream)
+	here := change.Record{Stream: stream, Epoch: position.Epoch}
+	return position != (change.Position{}) && !position.UnderWay() && here.ID(r.reader.ClusterUID).Cluster == id.Cluster, err
 }
 
 // isUnseen says whether the id is that of a delete which no watch saw, and which is not saved. It has the version of

@@ -13,6 +13,7 @@ type tail struct {
 	unseen  map[string]struct{}         // of these, the uids of those that no watch saw
 	objects map[change.Key]change.Entry // what the records leave in existence
 	latest  map[change.Key]latest       // what is known of the order of an object's records
+	closed  map[change.Key]string       // the version of the key's newest delete, of those that are in that order, too
 	newest  string                      // the highest resourceVersion of the ids
 	gap     string                      // the version of the newest, where there are deletes
 	over    bool                        // the tail has the end of what compared everything behind that
@@ -37,7 +38,7 @@ func (all tails) of(stream string) *tail {
 	if all[stream] == nil {
 		all[stream] = &tail{
 			ids: map[change.ID]struct{}{}, deletes: map[string]string{}, unseen: map[string]struct{}{},
-			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{}, corrections: map[change.Key]struct{}{},
+			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{}, closed: map[change.Key]string{}, corrections: map[change.Key]struct{}{},
 			sinkOnly: newSinkOnly(),
 		}
 	}
@@ -139,20 +140,21 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 		known = latest{}
 	}
 	deleted, gone := t.deletes[id.UID] // "" where it is not
+	told := newer(newer(known.version, deleted), t.closed[rec.Key])
 	switch {
 	case !rec.Op.OfObject():
 		return false
 	case rec.Snapshot == nil && gone && change.CompareVersions(deleted, rec.ResourceVersion) >= 0:
 		return true // the delete has the version of the state before it, where no watch told of it
 	case rec.Snapshot == nil:
-		return change.CompareVersions(newer(known.version, deleted), rec.ResourceVersion) > 0
+		return change.CompareVersions(told, rec.ResourceVersion) > 0
 	case rec.Op == change.Deleted && known.uid != id.UID && change.CompareVersions(known.version, rec.ResourceVersion) > 0:
 		return true
 	case rec.Snapshot.Reason.Full() && gone:
 		return true
 	}
 	// the watch brings what is newer
-	return rec.Snapshot.Beside() && change.CompareVersions(newer(known.version, deleted), rec.Snapshot.ResourceVersion) > 0
+	return rec.Snapshot.Beside() && change.CompareVersions(told, rec.Snapshot.ResourceVersion) > 0
 }
 
 // isPassedOver says whether the record lies in the gap behind which the sink was told that its object is gone: else the
@@ -194,6 +196,10 @@ func (t *tail) add(id change.ID) {
 	}
 	t.newest = newer(t.newest, id.ResourceVersion)
 }
+
+// close notes the version of a delete among those of its key. Where a queue coalesces, or a log is compacted, the delete
+// may be all that is left of its object, and of others that had the name before.
+func (t *tail) close(id change.ID) { t.closed[id.Key] = newer(t.closed[id.Key], id.ResourceVersion) }
 
 // order notes the record's version among those of its key.
 func (t *tail) order(id change.ID) {
