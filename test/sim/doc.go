@@ -33,6 +33,15 @@
 // configured meanwhile. In many such worlds a sink leaves and returns before, or a stream is compared behind a gap
 // though the server remembers everything.
 //
+// In some worlds the exporter is a task of two or three members, each with a disk of its own, which may be lost. A life is
+// a term of one of them. It claims the log of the state, goes on from its own disk or from what the log has, as package
+// task does, and opens the sinks. The log is package statelog's, over slots whose last writer fences the others, and is
+// cut so finely that units are torn and slots are used again. Its broker is away now and then, and breaks writes in their
+// middle. The Lease is a hint: whoever has lost it may be dead, run on without knowing, or sleep, even while it takes
+// over, and wake up later, be fenced, or fence the leader, which then begins anew. What has begun does not lag here
+// either: another member follows when the log has the first position of each stream and the first mark of each sink.
+// Another history, lost records and events, and other streams are not played with it.
+//
 // Partitions that are added to a topic are not played. The contract of a sink hides them: the Kafka sink goes on with
 // those that it first wrote to (TestI3KeysStayWhenPartitionsAreAdded), and a topic that was made anew is a log that has
 // lost records.
@@ -80,6 +89,16 @@
 //
 //	what a full snapshot gave               61    deletes of what the state does not have    108
 //	what a delete is older than            137    what a gap has passed over before one      143
+//
+// With -members 100, and -without what is named:
+//
+//	fence: a member that has lost the lead may still write                    26
+//	order: a state is saved, also in the log, before the sink has the record  34
+//	disk: the log goes on while records are on the leader's disk alone        12
+//
+// With -members 100, too:
+//
+//	what a later object's delete says of its name 3394
 //
 // With -ignore 100, where half of all updates do not matter:
 //

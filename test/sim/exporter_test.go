@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -24,22 +25,23 @@ import (
 
 // exporter does what `exporter run` does.
 func (l *life) exporter() (err error) {
-	hook := errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && !l.isDead() {
-			_ = l.step("disk") // the dead write to a disk that nobody sees again
+	log := l.stateLog()
+	if err := log.takeOver(l.ctx); err != nil {
+		if isFenced(err) {
+			l.shutOut()
 		}
-		return nil
-	})
-	options := checkpoint.OnFS(errorfs.Wrap(l.fs, hook))
-	options.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
-	store, err := checkpoint.Open(l.ctx, "state", options)
-	if err != nil && l.ctx.Err() != nil {
-		return nil // told to stop before it began
+		return ignoreStop(l.ctx, err)
 	}
+	store, err := checkpoint.Open(l.ctx, "state", l.options(log.journal()))
+	if err != nil {
+		return ignoreStop(l.ctx, err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	stop, err := log.run(store)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	defer stop()
 	uid, err := l.claim(store)
 	if err != nil {
 		return err
@@ -65,7 +67,29 @@ func (l *life) exporter() (err error) {
 		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store, Images: images,
 		Reshape: func(rec *change.Record) error { return rules.today.Reshape(rec, rec.Form) },
 		MarkLag: l.world.script.markLag(), Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
+		Lost: l.lost,
 	})
+}
+
+// options are what the state is opened with.
+func (l *life) options(journal checkpoint.Journal) checkpoint.Options {
+	hook := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && !l.isDead() {
+			_ = l.step("disk") // the dead write to a disk that nobody sees again
+		}
+		return nil
+	})
+	o := checkpoint.OnFS(errorfs.Wrap(l.disk(), hook))
+	o.Logger, o.Journal = slog.New(slog.NewTextHandler(io.Discard, nil)), journal
+	return o
+}
+
+// ignoreStop is nil where the life was told to stop before it began.
+func ignoreStop(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // claim ties the state to the cluster.

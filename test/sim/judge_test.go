@@ -85,7 +85,12 @@ func (j *judge) pipelineObserver(l *life) pipeline.Observer {
 		}
 	}
 	o.Failed = func(name string, err error) { l.note("fail", "sink "+name+": "+err.Error()) }
-	o.Stopped = func(name string, err error) { l.note("fail", "sink "+name+" is stopped: "+err.Error()) }
+	o.Stopped = func(name string, err error) {
+		l.note("fail", "sink "+name+" is stopped: "+err.Error())
+		if isFenced(err) {
+			l.shutOut()
+		}
+	}
 	o.Absent = func(name string) {
 		l.note("fail", "sink "+name+" is absent")
 		j.world.mu.Lock()
@@ -127,12 +132,14 @@ func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink
 		}
 		r.committed++
 		for _, spec := range j.world.script.Sinks {
-			if !rec.Filtered && spec.Full == "block" && !l.misses(spec.Name, rec.Stream) && l.wants(spec, rec) && !j.durable(j.world.logs[spec.Name], rec) {
+			if !rec.Filtered && j.world.script.Without != withoutOrder && spec.Full == "block" && !l.misses(spec.Name, rec.Stream) && l.wants(spec, rec) && !j.durable(j.world.logs[spec.Name], rec) {
 				j.world.violateLocked("I1", "%s is saved, and sink %s does not have it", describe(rec), spec.Name)
 			}
 		}
 	}
-	maps.Copy(j.marks, marks)
+	if l.isLeader() {
+		maps.Copy(j.marks, marks)
+	}
 	l.noteLocked("saved", fmt.Sprintf("%d records, marks %v", len(batch), marks))
 }
 
@@ -141,7 +148,7 @@ func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink
 func (j *judge) tails(l *life) {
 	j.world.mu.Lock()
 	defer j.world.mu.Unlock()
-	if l.dead || l.truncated {
+	if l.dead || l.truncated || l.ousted || l.fenced || j.world.script.Without == withoutOrder {
 		return
 	}
 	for _, spec := range j.world.script.Sinks {
@@ -238,6 +245,7 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 		return
 	}
 	l.opened = true
+	l.base = map[string]*savedStream{}
 	var at []string
 	for _, name := range j.world.script.streams() {
 		found, err := readStream(store, name)
@@ -245,22 +253,26 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 			j.world.violateLocked("I5", "the state of %s cannot be read: %v", name, err)
 			return
 		}
-		arranged := l.world.previous == nil || l.world.previous.arranged
-		if arranged && !j.possible(l.world.previous, name, found) {
+		if !j.mayOpen(l, name, found) {
 			j.world.violateLocked("I5", "the state of %s is %+v, which is nothing that was saved", name, *found)
 		}
-		j.saved[name] = found
+		l.base[name] = found
 		at = append(at, name+" at "+found.position.ResourceVersion)
 	}
 	marks, err := store.Marks()
 	if err != nil {
 		j.world.violateLocked("I5", "the marks cannot be read: %v", err)
 	}
-	j.marks = marks
+	if l.isLeader() {
+		j.marks, j.saved = marks, maps.Clone(l.base)
+	}
 	for _, spec := range j.world.script.Sinks {
 		if _, known := marks[spec.Name]; !known && l.has(spec.Name) {
 			j.joined[spec.Name] = j.world.logs[spec.Name].arrived
 		}
+	}
+	if j.world.task != nil {
+		l.expectTailsLocked()
 	}
 	l.noteLocked("open", fmt.Sprintf("%s, marks %v, configured is %v", strings.Join(at, ", "), marks, l.spec.streams()))
 }
@@ -274,14 +286,18 @@ func (j *judge) arranged(l *life, store *checkpoint.Store) {
 		return
 	}
 	l.arranged = true
-	for name := range j.saved {
+	for name := range l.base {
 		found, err := readStream(store, name)
 		if err != nil {
 			j.world.violateLocked("I5", "the state of %s cannot be read: %v", name, err)
 			return
 		}
-		j.saved[name] = found
+		l.base[name] = found
 	}
+	if l.isLeader() {
+		j.saved = maps.Clone(l.base)
+	}
+	j.leads(l)
 	absences, err := store.Absences()
 	if err != nil {
 		j.world.violateLocked("I5", "the absences cannot be read: %v", err)
@@ -313,15 +329,20 @@ func (j *judge) possible(before *life, name string, found *savedStream) bool {
 	} else if before != nil && !found.position.Configured() {
 		at.position = at.position.Leave()
 	}
+	return found.isBehind(at, r.received, r.committed)
+}
+
+// isBehind says whether the state is the one before with some of the records applied, at least so many.
+func (s *savedStream) isBehind(before *savedStream, records []*change.Record, least int) bool {
 	for k := 0; ; k++ {
-		if k >= r.committed && at.position == found.position && maps.Equal(at.inventory, found.inventory) {
+		if k >= least && before.position == s.position && maps.Equal(before.inventory, s.inventory) {
 			return true
 		}
-		if k == len(r.received) {
+		if k == len(records) {
 			return false
 		}
-		if r.received[k].Seq > 0 { // it was in line
-			at.apply(r.received[k])
+		if records[k].Seq > 0 { // it was in line
+			before.apply(records[k])
 		}
 	}
 }
@@ -354,7 +375,7 @@ func (j *judge) afterLife(l *life) {
 	var left *pipeline.LeftError
 	var full *disk.FullError
 	switch {
-	case l.late(), errors.As(l.err, &left), errors.As(l.err, &full) && l.wasFull, errors.Is(l.err, errBroken):
+	case l.late(), l.fenced, errors.As(l.err, &left), errors.As(l.err, &full) && l.wasFull, errors.Is(l.err, errBroken):
 	case l.err != nil:
 		w.violateLocked("I7", "life %d ends with %v", l.number, l.err)
 	default:

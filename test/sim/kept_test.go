@@ -62,22 +62,39 @@ func (w *world) putBack() {
 	if w.kept = nil; k == nil || w.server.lostSince(k.at) {
 		return
 	}
-	w.disk, w.previous, w.judge.saved, w.judge.marks = k.disk, k.before, k.saved, k.marks
+	w.disks[0], w.previous, w.judge.saved, w.judge.marks = k.disk, k.before, k.saved, k.marks
 	for _, resource := range []string{pods, events} {
 		w.server.shown[resource] = w.server.etcd.rev // the server loses nothing of what was before either
 	}
 	for _, g := range w.logs {
-		g.ahead = g.arrived
+		g.isAhead()
 	}
 	w.life.noteLocked("back", "the state is what was put aside")
+}
+
+// isAhead notes that the state is put back: what the log has, and what is on the way to it, is of before.
+func (g *sinkLog) isAhead() { g.ahead, g.last.ahead = g.arrived, true }
+
+// cameBefore notes that the log's newest records, so many, are of a life before the sink was new, which has written
+// nothing since.
+func (j *judge) cameBefore(g *sinkLog, n int) {
+	if j.joined[g.name] == g.arrived-n {
+		j.joined[g.name] = g.arrived
+	}
 }
 
 // expectTails notes what the life finds behind the marks where the state was put back, in this life or before, also if
 // it never looks.
 func (l *life) expectTails() {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	l.expectTailsLocked()
+}
+
+func (l *life) expectTailsLocked() {
 	for name, mark := range l.world.judge.marks {
 		g := l.world.logs[name]
-		if ids, err := g.behind(mark); err == nil && g.ahead > 0 {
+		if ids, err := g.behind(mark); err == nil && (g.ahead > 0 || l.world.task != nil) {
 			l.left[name] = len(ids)
 		}
 	}

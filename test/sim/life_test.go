@@ -24,13 +24,19 @@ type life struct {
 	number   int
 	spec     lifeSpec
 	fs       *vfs.MemFS // the disk of this life; a crash leaves a clone of it to the next
+	member   int        // of a task, whose disk it has
+	restored bool       // the disk is what the log of the state had
+	fenced   bool       // another member has ended its term
 	died     chan struct{}
+	over     chan struct{} // closed when it is dead or has lost the lead
 	done     chan struct{}
 	requests chan pipeline.Request
 	broke    bool // a sink, for a while; of the world's goroutine
 	wasFull  bool // the disk, for a while; of the world's goroutine
 	cancel   context.CancelFunc
 	ctx      context.Context
+	lose     context.CancelFunc
+	lost     context.Context // ends with the term, but not with a stop
 
 	// guarded by the world's lock
 	random    *rand.Rand
@@ -41,7 +47,10 @@ type life struct {
 	opened    bool // the state, and the judge has seen it
 	arranged  bool // streams have inherited what was others', and the judge has seen it
 	stopping  bool
-	err       error // of the run
+	ousted    bool                    // it has lost the lead
+	asleep    chan struct{}           // closed when it wakes up; nil while it does not sleep
+	base      map[string]*savedStream // what the state had when it was opened
+	err       error                   // of the run
 	streams   map[string]*streamRecord
 	absent    map[string]bool                  // sinks that were so in this life, for a while
 	missed    map[checkpoint.Subscription]bool // those that were so from one stream
@@ -58,11 +67,13 @@ type served struct {
 // errDead is what all I/O of a life returns after its end.
 var errDead = &sink.PermanentError{Err: errors.New("the process is dead")}
 
-func newLife(w *world, number int, spec lifeSpec) *life {
+func newLife(w *world, number int, spec lifeSpec, member int) *life {
 	ctx, cancel := context.WithCancel(context.Background())
+	lost, lose := context.WithCancel(context.Background())
 	l := &life{
-		world: w, number: number, spec: spec, fs: w.disk, random: randomOf(w.script.Seed, number),
-		died: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
+		lost: lost, lose: lose,
+		world: w, number: number, spec: spec, fs: w.disks[member], member: member, random: randomOf(w.script.Seed, number),
+		died: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
 		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, missed: map[checkpoint.Subscription]bool{}, left: map[string]int{},
 		streams: map[string]*streamRecord{},
 	}
@@ -87,11 +98,19 @@ func (l *life) stepLocked(kind string) error {
 	if kind == "disk" && l.spec.Keep > 0 && l.counts[kind] >= l.spec.Keep {
 		l.world.keep(l)
 	}
-	if l.spec.End == kind && l.counts[kind] == l.spec.At {
-		l.dieLocked(fmt.Sprintf("crash at %s step %d", kind, l.spec.At))
-		return errDead
+	if l.spec.End == kind && l.counts[kind] >= l.spec.At && l.mayEnd() {
+		return l.endLocked(fmt.Sprintf("crash at %s step %d", kind, l.spec.At))
 	}
 	return nil
+}
+
+// end ends the life where the script says so, as a step does.
+func (l *life) end(text string) {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	if !l.dead {
+		_ = l.endLocked(text) // the life's own
+	}
 }
 
 func (l *life) die(text string) {
@@ -106,8 +125,11 @@ func (l *life) die(text string) {
 func (l *life) dieLocked(text string) {
 	l.noteLocked("crash", text)
 	l.dead, l.crashed = true, true
-	l.world.disk = l.crashDisk([]int{0, 30, 70, 100}[l.random.IntN(4)])
-	l.world.disk.TestingSetDiskUsage(room())
+	if !l.ousted {
+		close(l.over)
+	}
+	l.world.disks[l.member] = l.crashDisk([]int{0, 30, 70, 100}[l.random.IntN(4)])
+	l.world.disks[l.member].TestingSetDiskUsage(room())
 	l.fs.TestingSetDiskUsage(noRoom()) // the store needs no last flush
 	close(l.died)
 	l.cancel()
@@ -134,13 +156,19 @@ func (l *life) isDead() bool {
 	return l.dead
 }
 
+func (l *life) isOver() bool {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	return l.dead || l.ousted
+}
+
 // pause lets time pass, unless the life is over.
 func (l *life) pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-l.died:
+	case <-l.over:
 	case <-l.done:
 	}
 }
@@ -176,8 +204,8 @@ func (l *life) off() {
 	defer l.world.mu.Unlock()
 	if !l.dead {
 		l.dead = true
-		l.world.disk = l.fs.CrashClone(vfs.CrashCloneCfg{})
-		l.world.disk.TestingSetDiskUsage(room())
+		l.world.disks[l.member] = l.fs.CrashClone(vfs.CrashCloneCfg{})
+		l.world.disks[l.member].TestingSetDiskUsage(room())
 	}
 }
 
@@ -185,10 +213,10 @@ func (l *life) off() {
 func (l *life) fill(d time.Duration) {
 	l.note("do", "the disk is full for "+d.String())
 	l.wasFull = true
-	l.fs.TestingSetDiskUsage(noRoom())
+	l.disk().TestingSetDiskUsage(noRoom())
 	l.pause(d)
 	if !l.isDead() {
-		l.fs.TestingSetDiskUsage(room())
+		l.disk().TestingSetDiskUsage(room())
 	}
 }
 

@@ -32,6 +32,7 @@ type sinkLog struct {
 	lostIDs    map[string]bool // were durable, and are no more
 	rejects    bool            // takes no message that is too large
 	last       lastWords
+	owner      *life // whose opening has fenced all others, where the log has several partitions
 
 	// faults that the script has ordered, each for the next calls
 	before, after, partial, stall, openFails int
@@ -190,10 +191,12 @@ type logSink struct {
 	log     *sinkLog
 	life    *life
 	open    bool
-	inside  bool      // a call is under way
-	written bool      // a Write was called
-	end     sink.Mark // where this sink left the log
-	doubt   []string  // ids of the last batch that failed: what may be in the log behind that
+	inside  bool           // a call is under way
+	written bool           // a Write was called
+	end     sink.Mark      // where this sink left the log
+	known   bool           // a batch was written: whoever writes there now is no predecessor
+	hurried []sink.Message // that it was given, and the log does not have
+	doubt   []string       // ids of the last batch that failed: what may be in the log behind that
 }
 
 // errBroken is what only a person can mend.
@@ -239,6 +242,9 @@ const tooLarge = "7}"
 
 func (s *logSink) enter() error {
 	if err := s.life.step("sink"); err != nil {
+		return err
+	}
+	if err := s.life.awake(); err != nil {
 		return err
 	}
 	w := s.life.world
@@ -311,12 +317,16 @@ func (s *logSink) openAt(at *sink.Opening) ([]string, error) {
 		s.life.noteLocked("sink", s.log.name+" refuses for good")
 		return nil, errBroken
 	}
+	if at.Again && s.isFenced() {
+		return nil, errShutOut
+	}
 	if since, err := s.log.behind(s.end); at.Again && err == nil {
 		if i := slices.IndexFunc(since, func(id string) bool { return !slices.Contains(s.doubt, id) }); i >= 0 {
 			return nil, &sink.LateError{Err: fmt.Errorf("%s came after the log was opened", since[i])}
 		}
 	}
 	s.open, s.end, s.doubt = true, s.log.mark(), nil
+	s.takeOver(at)
 	if mark == "" {
 		return nil, nil
 	}
@@ -349,6 +359,9 @@ func (s *logSink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, e
 		return "", err
 	}
 	s.hearWords(len(batch))
+	if s.hurries() && len(batch) > 0 {
+		return s.hurry(batch)
+	}
 	return s.write(batch)
 }
 
@@ -357,6 +370,7 @@ func (s *logSink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, e
 type lastWords struct {
 	batch  []sink.Message
 	behind sink.Mark
+	ahead  bool // the state was put back since to an earlier one
 }
 
 // leaveWords leaves the batch to the network, if the life has crashed.
@@ -391,6 +405,7 @@ func (s *logSink) hearWords(messages int) {
 	if len(last.batch) == 0 || messages == 0 || s.life.dead || !s.open || last.behind != s.log.mark() {
 		return
 	}
+	before := s.log.arrived
 	for range 1 + (int(w.script.Seed)+s.log.arrived)%len(last.batch) {
 		if s.rejects(&last.batch[0]) {
 			last.batch = nil
@@ -399,6 +414,9 @@ func (s *logSink) hearWords(messages int) {
 		s.log.append(&last.batch[0])
 		s.life.noteLocked("sink", s.log.name+" takes the last words "+last.batch[0].ID)
 		last.batch = last.batch[1:]
+	}
+	if w.judge.cameBefore(s.log, s.log.arrived-before); last.ahead {
+		s.log.ahead = s.log.arrived
 	}
 	last.behind = s.log.mark()
 }
@@ -430,7 +448,10 @@ func (s *logSink) write(batch []sink.Message) (sink.Mark, error) {
 		return "", errBroken
 	case !s.open:
 		w.violateLocked("I3", "sink %s is written to while it is not open", s.log.name)
-	case s.end != s.log.mark(): // as an expected sequence tells
+	case s.isFenced():
+		s.open = false
+		return "", errShutOut
+	case s.end != s.log.mark() && w.script.Without != withoutFence: // as an expected sequence tells
 		text, err := s.fail("the log is not where this writer left it")
 		return text, &sink.LateError{Err: err}
 	case len(batch) == 0:
@@ -477,6 +498,7 @@ func (s *logSink) store(batch []sink.Message, keep int, failing string) (sink.Ma
 			return s.end, &sink.RejectedError{Index: i, Reason: "too_large", Err: errors.New("message is too large")}
 		}
 		s.log.append(&batch[i])
+		s.leavesBehind()
 		if s.life.spec.Strict && salted(string(batch[i].Value)) {
 			s.life.world.violateLocked("I9", "sink %s is given %s with what today's rules leave out", s.log.name, batch[i].ID)
 		}
@@ -485,7 +507,7 @@ func (s *logSink) store(batch []sink.Message, keep int, failing string) (sink.Ma
 	if failing != "" {
 		return s.fail(failing)
 	}
-	s.end = s.log.mark()
+	s.end, s.known = s.log.mark(), true
 	return s.end, s.life.stepLocked("sink")
 }
 
@@ -510,6 +532,9 @@ func (s *logSink) fail(text string) (sink.Mark, error) {
 
 // Close is sink.Sink's.
 func (s *logSink) Close(context.Context) error {
+	s.life.world.mu.Lock()
+	defer s.life.world.mu.Unlock()
+	s.catchUp()
 	s.open = false
 	return nil
 }
@@ -520,13 +545,13 @@ func (l *life) linger(ctx context.Context, least, most int) error {
 	d := time.Duration(least+l.random.IntN(most-least+1)) * time.Millisecond
 	l.world.mu.Unlock()
 	if d == 0 {
-		return nil
+		return l.awake()
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+		return l.awake()
 	case <-l.died:
 		return errDead
 	case <-ctx.Done():

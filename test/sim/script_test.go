@@ -11,13 +11,15 @@ import (
 // script is everything that happens to the exporter and is not its own doing. It comes from a seed, and is written and
 // read as text, so that the script of a bug outlives the generator that found it.
 type script struct {
-	Seed  uint64 // of the small choices: latencies, what of an unsynced disk survives
-	Many  int    // so many objects more are there before the first life, for an initial snapshot of many pages
-	Odd   bool   // Events are listed in the order of namespace and name, which is not that of their keys
-	Late  bool   // a sink that is away when a life begins is opened late; otherwise it is only written to late
-	Half  bool   // half of all updates do not matter, and are not told
-	Sinks []sinkSpec
-	Lives []lifeSpec
+	Seed    uint64 // of the small choices: latencies, what of an unsynced disk survives
+	Many    int    // so many objects more are there before the first life, for an initial snapshot of many pages
+	Odd     bool   // Events are listed in the order of namespace and name, which is not that of their keys
+	Late    bool   // a sink that is away when a life begins is opened late; otherwise it is only written to late
+	Half    bool   // half of all updates do not matter, and are not told
+	Members int    // so many members the task has; 0 is that the exporter is alone
+	Without string // what is taken out of that, "" is nothing
+	Sinks   []sinkSpec
+	Lives   []lifeSpec
 }
 
 // sinkSpec is one sink.
@@ -41,6 +43,10 @@ type lifeSpec struct {
 	Back    bool   // it begins with what was put aside, not with what was saved last
 	End     string // "stop", or the kind of step at which it crashes: "api", "sink", "disk", "now"
 	At      int    // the number of that step
+	Member  int    // whose term it is
+	Emptied bool   // that one's disk is lost before
+	Then    string // what becomes of a member of a task there: "" is that it is dead, "sleeps", or "on": it runs on
+	Wake    int    // after so many ms it wakes up
 	Actions []action
 }
 
@@ -77,6 +83,9 @@ func (s script) String() string {
 	if s.Half {
 		fmt.Fprintln(&b, "half")
 	}
+	if s.Members > 0 {
+		fmt.Fprintln(&b, strings.TrimSpace(fmt.Sprintf("members %d %s", s.Members, s.Without)))
+	}
 	for _, k := range s.Sinks {
 		fmt.Fprintf(&b, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t full=%s\n", k.Name, k.Partitions, k.Takes, k.Queue, k.Resync, k.Rejects, k.Full)
 	}
@@ -90,6 +99,15 @@ func (s script) String() string {
 		}
 		if l.Keep > 0 {
 			fmt.Fprintf(&b, " keep=%d", l.Keep)
+		}
+		if s.Members > 0 {
+			fmt.Fprintf(&b, " member=%d", l.Member)
+		}
+		if l.Emptied {
+			fmt.Fprint(&b, " disk=lost")
+		}
+		if l.Then != "" {
+			fmt.Fprintf(&b, " then=%s wake=%d", l.Then, l.Wake)
 		}
 		if l.Back {
 			fmt.Fprint(&b, " state=kept")
@@ -128,6 +146,9 @@ func parse(text string) (script, error) {
 			s.Late = true
 		case word == "half":
 			s.Half = true
+		case word == "members":
+			_, err = fmt.Sscanf(line, "members %d", &s.Members)
+			s.Without = strings.Join(strings.Fields(line)[2:], "")
 		case word == "sink":
 			k := sinkSpec{Full: "block"}
 			if strings.Contains(line, "full=") {
@@ -146,6 +167,13 @@ func parse(text string) (script, error) {
 			if _, keep, found := strings.Cut(line, " keep="); found && err == nil {
 				_, err = fmt.Sscanf(keep, "%d", &l.Keep)
 			}
+			if _, then, found := strings.Cut(line, " then="); found && err == nil {
+				_, err = fmt.Sscanf(then, "%s wake=%d", &l.Then, &l.Wake)
+			}
+			if _, member, found := strings.Cut(line, " member="); found && err == nil {
+				_, err = fmt.Sscanf(member, "%d", &l.Member)
+			}
+			l.Emptied = strings.Contains(line, " disk=lost")
 			l.Strict, l.Back = strings.Contains(line, " rules=strict"), strings.HasSuffix(line, " state=kept")
 			s.Lives = append(s.Lives, l)
 		case len(s.Lives) == 0:
@@ -171,7 +199,9 @@ func keys() []string { return []string{"a/x", "a-b/x", "a/y", "a.b/x"} }
 func generate(seed uint64) script {
 	g := generator{Rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 	how := configurationOf(seed)
-	g.wild = g.chance(*wildFlag) && how == ""
+	members := generator{Rand: rand.New(rand.NewPCG(seed, 14_000))}
+	isTask := members.chance(*membersFlag) && how == ""
+	g.wild = g.chance(*wildFlag) && how == "" && !isTask
 	s := script{Seed: seed, Late: generator{Rand: rand.New(rand.NewPCG(seed, 2000))}.chance(50)}
 	for i := range 1 + g.IntN(3) {
 		k := g.sink(i)
@@ -211,8 +241,11 @@ func generate(seed uint64) script {
 	}
 	s.Odd = generator{Rand: rand.New(rand.NewPCG(seed, 4000))}.chance(15)
 	s.Half = generator{Rand: rand.New(rand.NewPCG(seed, 13_000))}.chance(*ignoreFlag)
-	if back := (generator{Rand: rand.New(rand.NewPCG(seed, 12_000))}); back.chance(*backFlag) && !s.changes(pods) && !s.changes(events) {
+	if back := (generator{Rand: rand.New(rand.NewPCG(seed, 12_000))}); back.chance(*backFlag) && !s.changes(pods) && !s.changes(events) && !isTask {
 		back.putBack(&s)
+	}
+	if isTask {
+		members.takeOver(&s)
 	}
 	return s
 }

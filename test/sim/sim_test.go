@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
@@ -22,6 +23,8 @@ var (
 	wildFlag    = flag.Int("wild", 10, "in how many percent of the worlds disasters happen: another cluster, a restored etcd, a log that loses records")
 	changesFlag = flag.String("changes", changes, "which changes of the configuration there are between lives: none, those of streams, or those of namespaces as well")
 	backFlag    = flag.Int("back", 40, "in how many percent of the worlds the state is put back to an earlier one")
+	membersFlag = flag.Int("members", 20, "in how many percent of the worlds the exporter is a task of several members, of which one leads")
+	withoutFlag = flag.String("without", "", "what is taken out of a task, which must be noticed: fence, order or disk")
 	ignoreFlag  = flag.Int("ignore", 20, "in how many percent of the worlds half of all updates do not matter")
 	timesFlag   = flag.Int("times", 1, "how often -seed is played: what the goroutines do is not all the seed's")
 )
@@ -36,6 +39,7 @@ func TestMain(m *testing.M) {
 // play runs the script in a bubble of its own and returns its report, "" where nothing is violated.
 func play(t *testing.T, s script, always bool) (report string) {
 	synctest.Test(t, func(t *testing.T) {
+		s.Without = cmp.Or(s.Without, *withoutFlag)
 		w := newWorld(s)
 		if violations := w.run(); len(violations) > 0 || always {
 			report = w.report()

@@ -44,6 +44,9 @@ func (b *watchBody) Close() error {
 // Read waits for the next frame.
 func (b *watchBody) Read(p []byte) (int, error) {
 	for {
+		if err := b.life.awake(); err != nil {
+			return 0, err
+		}
 		n, changed, err := b.take(p)
 		if n > 0 || err != nil {
 			return n, err

@@ -20,11 +20,12 @@ type world struct {
 	script script
 	server *apiServer // set once
 	judge  *judge
+	task   *task // nil where the exporter is alone
 
 	mu         sync.Mutex // guards the following
 	uids       int
 	logs       map[string]*sinkLog
-	disk       *vfs.MemFS // what the next life finds
+	disks      []*vfs.MemFS // of each member, or of the exporter alone: what the next life finds
 	life       *life
 	previous   *life      // the last that opened the state and has ended
 	kept       *keptState // nil is none
@@ -41,9 +42,15 @@ type step struct {
 }
 
 func newWorld(s script) *world {
-	w := &world{script: s, logs: map[string]*sinkLog{}, disk: newDisk(), began: time.Now()}
+	w := &world{script: s, logs: map[string]*sinkLog{}, began: time.Now()}
 	for _, spec := range s.Sinks {
 		w.logs[spec.Name] = newSinkLog(spec)
+	}
+	for range max(1, s.Members) {
+		w.disks = append(w.disks, newDisk())
+	}
+	if s.Members > 0 {
+		w.task = &task{broker: &stateBroker{world: w}}
 	}
 	w.server = newAPIServer(w)
 	for i, key := range manyKeys(s.Many) {
@@ -82,11 +89,12 @@ func (w *world) failed() bool {
 
 // run plays the script and judges. It returns what is violated.
 func (w *world) run() []string {
+	defer w.retire(anyone)
 	for i, spec := range w.script.Lives {
-		w.play(i, spec)
-		for w.life.late() && !w.failed() { // it begins anew
+		w.play(i, spec, false)
+		for w.life.beginsAnew() && !w.failed() { // it begins anew
 			spec.Actions, spec.Back = nil, false
-			w.play(i, spec)
+			w.play(i, spec, true)
 		}
 		if w.failed() {
 			return w.violations
@@ -97,11 +105,11 @@ func (w *world) run() []string {
 }
 
 // play runs one life. A life that ends early leaves the rest of its actions to happen while nobody looks.
-func (w *world) play(i int, spec lifeSpec) {
+func (w *world) play(i int, spec lifeSpec, again bool) {
 	if spec.Back {
 		w.putBack()
 	}
-	l := newLife(w, i, spec)
+	l := newLife(w, i, spec, w.nextMember(spec, again))
 	l.expectTails()
 	w.life = l
 	last := i == len(w.script.Lives)-1
@@ -114,15 +122,19 @@ func (w *world) play(i int, spec lifeSpec) {
 	for _, a := range spec.Actions {
 		w.do(l, a)
 	}
+	w.retire(anyone)
 	if last {
 		w.calm(l)
 	}
 	switch {
-	case l.isDead():
+	case l.isOver():
 	case spec.End == "now":
-		l.die("crash")
+		l.end("crash")
 	default:
 		l.stop()
+	}
+	if w.leave(l) {
+		return
 	}
 	l.await()
 	l.off()
@@ -156,6 +168,9 @@ func (w *world) heal() {
 	clear(s.duplicate)
 	for _, g := range w.logs {
 		g.before, g.after, g.partial, g.stall, g.openFails, g.away, g.broken = 0, 0, 0, 0, 0, time.Time{}, time.Time{}
+	}
+	if w.task != nil {
+		w.task.broker.away, w.task.broker.failing = time.Time{}, 0
 	}
 	w.life.fs.TestingSetDiskUsage(room())
 }
@@ -193,7 +208,7 @@ func (w *world) act(l *life, a action) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l.noteLocked("do", strings.TrimSpace(fmt.Sprintf("%s %s %s %d", a.Do, a.Resource, a.Key, a.N)))
-	if !w.change(a) && !w.faultServer(a) && !w.faultSink(a) {
+	if !w.change(a) && !w.faultServer(a) && !w.faultSink(a) && !w.faultLog(a) {
 		w.violateLocked("script", "unknown action %q", a.Do)
 	}
 	w.server.wake()
@@ -320,6 +335,19 @@ func (w *world) faultSink(a action) bool {
 		g.openFails = a.N
 	case "truncate":
 		w.truncate(g, a.N)
+	default:
+		return false
+	}
+	return true
+}
+
+// faultLog does something to the log of the state.
+func (w *world) faultLog(a action) bool {
+	switch a.Do {
+	case "logaway":
+		w.task.broker.away = time.Now().Add(time.Duration(a.N) * time.Millisecond)
+	case "logfails":
+		w.task.broker.failing = a.N
 	default:
 		return false
 	}
