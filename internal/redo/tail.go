@@ -197,8 +197,8 @@ func (t *tail) add(id change.ID) {
 	t.newest = newer(t.newest, id.ResourceVersion)
 }
 
-// close notes the version of a delete among those of its key. Where a queue coalesces, or a log is compacted, the delete
-// may be all that is left of its object, and of others that had the name before.
+// close notes the version of a delete among those of its key. Where a queue coalesces, or a log is compacted, the
+// delete may be all that is left of its object, and of others that had the name before.
 func (t *tail) close(id change.ID) { t.closed[id.Key] = newer(t.closed[id.Key], id.ResourceVersion) }
 
 // order notes the record's version among those of its key.

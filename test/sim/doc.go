@@ -33,14 +33,15 @@
 // configured meanwhile. In many such worlds a sink leaves and returns before, or a stream is compared behind a gap
 // though the server remembers everything.
 //
-// In some worlds the exporter is a task of two or three members, each with a disk of its own, which may be lost. A life is
-// a term of one of them. It claims the log of the state, goes on from its own disk or from what the log has, as package
-// task does, and opens the sinks. The log is package statelog's, over slots whose last writer fences the others, and is
-// cut so finely that units are torn and slots are used again. Its broker is away now and then, and breaks writes in their
-// middle. The Lease is a hint: whoever has lost it may be dead, run on without knowing, or sleep, even while it takes
-// over, and wake up later, be fenced, or fence the leader, which then begins anew. What has begun does not lag here
-// either: another member follows when the log has the first position of each stream and the first mark of each sink.
-// Another history, lost records and events, and other streams are not played with it.
+// In some worlds the exporter is a task of two or three members, each with a disk of its own, which may be lost. A life
+// is a term of one of them. It claims the log of the state, goes on from its own disk or from what the log has, as
+// package task does, and opens the sinks. The log is package statelog's, over slots whose last writer fences the
+// others. It is cut so finely that units are torn and slots are used again; its broker is away now and then, and breaks
+// writes in their middle. The Lease is a hint: whoever has lost it may be dead, run on without knowing, or sleep, even
+// while it takes over, wake up later, and be fenced, or fence the leader, which then begins anew. What has begun does
+// not lag here either: another member follows when the log has the first position of each stream and the first mark of
+// each sink. Another history, lost records and events, other streams, and a standby's copy of the log are not played
+// with it.
 //
 // Partitions that are added to a topic are not played. The contract of a sink hides them: the Kafka sink goes on with
 // those that it first wrote to (TestI3KeysStayWhenPartitionsAreAdded), and a topic that was made anew is a log that has

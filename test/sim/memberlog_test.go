@@ -46,7 +46,7 @@ func (m *memberLog) takeOver(ctx context.Context) error {
 		return nil
 	}
 	err := m.patiently(ctx, func() (err error) {
-		m.claimed, err = statelog.Claim(ctx, m.place, m.of, m.as)
+		m.claimed, err = statelog.Claim(ctx, m.place, statelog.Bid{Of: m.of, As: m.as})
 		return err
 	})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // task is an exporter with several members, of which one leads. Each life is a term of one of them. The Lease is a hint
-// here, too: a member that has lost it may be dead, or sleep, as behind a SIGSTOP, until it wakes up and goes on, or run
-// on, since it does not know. It is dead when the next leader's life ends, or when it is to lead again.
+// here, too: a member that has lost it may be dead, or sleep, as behind a SIGSTOP, until it wakes up and goes on, or
+// run on, since it does not know. It is dead when the next leader's life ends, or when it is to lead again.
 type task struct {
 	broker *stateBroker
 	ousted []*life // that have lost the lead and are not dead; of the world's goroutine
