@@ -1,6 +1,9 @@
 package change
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // An epoch is one history of one cluster: the uid of its namespace kube-system and, in every history but the first that
 // was read, "~" and a name. An etcd that was restored gives versions again that it gave before, to other states of the
@@ -10,6 +13,19 @@ const epochSeparator = '~'
 // NewEpoch is the epoch of a history of the cluster that was found at the time, in milliseconds since 1970.
 func NewEpoch(clusterUID string, found int64) string {
 	return clusterUID + string(epochSeparator) + strconv.FormatInt(found, 36)
+}
+
+// EpochFound is when the history was found, zero for the first one of a cluster.
+func EpochFound(epoch string) time.Time {
+	at := separatorOf(epoch)
+	if at == len(epoch) {
+		return time.Time{}
+	}
+	found, err := strconv.ParseInt(epoch[at+1:], 36, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(found)
 }
 
 // ClusterOf is the part of an epoch, or of an ID's Cluster, that names the cluster.

@@ -109,8 +109,18 @@ func escapedBytes() (is [256]bool) {
 // ErrForeignID is a text that is no id of ours.
 var ErrForeignID = errors.New("not an id that kubecdc wrote")
 
-// ParseID is the inverse of ID.String. It returns ErrForeignID for any other text.
+// ParseID is the inverse of ID.String. It returns ErrForeignID for any other text, and for the id of an actor: that
+// says nothing of what a log has of an object.
 func ParseID(text string) (ID, error) {
+	id, err := ParseAnyID(text)
+	if err == nil && id.Op == Actor {
+		return ID{}, ErrForeignID
+	}
+	return id, err
+}
+
+// ParseAnyID is ParseID that also takes the id of an actor.
+func ParseAnyID(text string) (ID, error) {
 	part := strings.Split(text, "/")
 	if len(part) != 7 && len(part) != 8 {
 		return ID{}, ErrForeignID

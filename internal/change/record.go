@@ -17,6 +17,7 @@ const (
 	SnapshotBegin               // a reconcile starts
 	SnapshotEnd                 // a reconcile is complete
 	Gap                         // changes between two positions cannot be proven to be delivered
+	Actor                       // who asked for a change, as the API server's audit says
 )
 
 // String is the operation's name on the wire: "added", "snapshot.begin".
@@ -40,13 +41,15 @@ func (o Op) String() string {
 		return "snapshot.end"
 	case Gap:
 		return "gap"
+	case Actor:
+		return "actor"
 	}
 	return "unknown"
 }
 
 // ParseOp is the inverse of Op.String; it returns 0 for a name that is none.
 func ParseOp(name string) Op {
-	for op := Added; op <= Gap; op++ {
+	for op := Added; op <= Actor; op++ {
 		if op.String() == name {
 			return op
 		}
