@@ -81,7 +81,7 @@ func (t *tailer) register(cmd *cobra.Command) {
 
 func opNames() []string {
 	var names []string
-	for op := change.Added; op <= change.Gap; op++ {
+	for op := change.Added; op <= change.Actor; op++ {
 		if op != change.Bookmark {
 			names = append(names, op.String())
 		}

@@ -49,6 +49,9 @@ func lineOf(c *decode.Change) *Line {
 	if !isSecret(c.ID.Resource) { // a patch of one may have its values anywhere
 		line.Patch = c.Patch
 	}
+	if c.ID.Op == change.Actor {
+		line.Resource, line.UID = c.Of.Resource, c.Of.UID
+	}
 	return line
 }
 
@@ -66,6 +69,9 @@ func shownObject(c *decode.Change) json.RawMessage {
 
 // by names the managers that changed the object last, "" where nobody says.
 func (l *Line) by() string {
+	if l.Op == change.Actor.String() {
+		return byUser(l.Data)
+	}
 	var actors []struct{ Manager string }
 	if json.Unmarshal(l.Actor, &actors) != nil || len(actors) == 0 {
 		return ""
@@ -77,8 +83,28 @@ func (l *Line) by() string {
 	return "by " + strings.Join(managers, ", ")
 }
 
+// byUser names the user of an actor's request, and how sure that is.
+func byUser(data json.RawMessage) string {
+	var told struct {
+		Certainty    string
+		User         struct{ Username string }
+		Impersonated *struct{ Username string }
+	}
+	if json.Unmarshal(data, &told) != nil {
+		return ""
+	}
+	by := "by " + told.User.Username
+	if told.Impersonated != nil {
+		by += " as " + told.Impersonated.Username
+	}
+	return by + ", " + told.Certainty
+}
+
 // summary says what changed in short, or what a frame or a gap is about.
 func (l *Line) summary() string {
+	if l.Op == change.Actor.String() {
+		return l.by()
+	}
 	if l.UID != "" {
 		return strings.Join(shorten(l.Diff), ", ")
 	}

@@ -30,7 +30,14 @@ type Change struct {
 	Object            []byte          // the state, or the last state of a delete; nil where there is none
 	Patch             json.RawMessage // in the place of Object what has changed since version Base: a JSON Patch (RFC 6902)
 	Base              string
-	Data              []byte // what a snapshot's frame or a gap says of itself
+	Data              []byte // what a snapshot's frame, a gap or an actor says of itself
+	Of                Of     // of an actor alone
+}
+
+// Of is the object that an actor's request was about.
+type Of struct {
+	Resource string // as kubectl names it
+	UID      string
 }
 
 // Header is the part of a CloudEvents header's name before the attribute: "ce_" on Kafka, "ce-" on NATS.
@@ -40,24 +47,34 @@ const (
 	headerData  = "kubecdc-data" // of the envelope: what has no value
 )
 
-// ID reads which event the message is. It returns change.ErrForeignID for one that kubecdc did not write.
-func ID(m *sink.Stored) (change.ID, error) {
+// ID reads which change the message is. It returns change.ErrForeignID for one that kubecdc did not write, and for an
+// actor: that is no change.
+func ID(m *sink.Stored) (change.ID, error) { return change.ParseID(idText(m)) }
+
+// IsActor says whether the message tells who asked for a change.
+func IsActor(m *sink.Stored) bool {
+	id, _ := change.ParseAnyID(idText(m))
+	return id.Op == change.Actor
+}
+
+// idText is the message's id, "" where it has none.
+func idText(m *sink.Stored) string {
 	if text := m.Header(sink.HeaderID); text != "" {
-		return change.ParseID(text)
+		return text
 	}
 	var value struct {
 		ID string `json:"id"`
 	}
 	if len(m.Value) == 0 || json.Unmarshal(m.Value, &value) != nil {
-		return change.ID{}, change.ErrForeignID
+		return ""
 	}
-	return change.ParseID(value.ID)
+	return value.ID
 }
 
 // Read reads all that the message tells, whatever its format. It returns change.ErrForeignID as ID does, and another
 // error for a message of ours whose value is damaged.
 func Read(m *sink.Stored) (*Change, error) {
-	id, err := ID(m)
+	id, err := change.ParseAnyID(idText(m))
 	if err != nil {
 		return nil, err
 	}
@@ -156,6 +173,9 @@ func (c *Change) setContent(payload []byte, base string) {
 // value is what the values of all formats have, by their keys.
 type value struct {
 	SpecVersion       string          `json:"specversion"`
+	Group             string          `json:"group"`
+	Resource          string          `json:"resource"`
+	UID               string          `json:"uid"`
 	Time              string          `json:"time"`
 	Reason            string          `json:"reason"`
 	Snapshot          string          `json:"snapshot"`
@@ -210,6 +230,9 @@ func (c *Change) fromValue(text []byte) error {
 		c.FinalStateUnknown = v.FinalStateUnknown
 		c.mark(v.marks)
 		c.setContent(v.Data, v.Base)
+		if c.ID.Op == change.Actor {
+			c.Of = Of{Resource: change.Resource{Group: v.Group, Name: v.Resource}.String(), UID: v.UID}
+		}
 		return nil
 	}
 	c.Time = time.UnixMilli(v.Millis)

@@ -21,7 +21,7 @@ type Owner struct {
 
 // Judge is a sink.Judge.
 func (o *Owner) Judge(m *sink.Stored) error {
-	id, err := ID(m)
+	id, err := change.ParseAnyID(idText(m))
 	if err != nil {
 		return nil // nobody's of us
 	}

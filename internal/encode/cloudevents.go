@@ -18,6 +18,9 @@ type CloudEvents struct {
 
 // Append appends the record as one JSON object to dst. The id must be the record's change.ID as text.
 func (c CloudEvents) Append(dst, id []byte, rec *change.Record) []byte {
+	if rec.Op == change.Actor {
+		return c.appendActor(dst, id, rec)
+	}
 	dst = append(append(dst, `{"specversion":"1.0","id":"`...), id...)
 	dst = c.appendSource(append(dst, `","source":`...))
 	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')

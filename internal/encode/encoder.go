@@ -60,6 +60,9 @@ func (e *Encoder) Reset() {
 // Encode appends the record's message to dst, and the delete's tombstone where there is to be one. The messages are
 // valid until Reset. Where the format fails, dst is returned as it was, with the format's error.
 func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Record) ([]sink.Message, error) {
+	if err := takesActors(e.format, rec); err != nil {
+		return dst, err
+	}
 	before := len(dst)
 	dst = append(dst, sink.Message{Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Time: rec.Received})
 	msg := &dst[len(dst)-1]
@@ -76,7 +79,7 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 	e.texts.end(msg)
 	switch {
 	case e.options.Transport != Kafka:
-	case e.options.Key != nil && rec.Key.Name != "":
+	case e.options.Key != nil && rec.Key.Name != "" && rec.Op != change.Actor:
 		msg.Key = e.take(e.options.Key.Append(e.buffer, rec))
 	case msg.Key == nil:
 		msg.Key = e.take(appendKey(e.buffer, rec))

@@ -8,6 +8,9 @@ import "github.com/kubecdc/kubecdc/internal/change"
 // A record that speaks of its stream has a key that no object can have, "/snapshot.begin" or "shop//gap": a compacted
 // topic takes no message without one, and keeps the last of each.
 func appendKey(dst []byte, rec *change.Record) []byte {
+	if rec.Op == change.Actor {
+		return appendActorKey(dst, rec)
+	}
 	if rec.Key.Name != "" {
 		return appendJoined(dst, rec.Key.Namespace, rec.Key.Name)
 	}

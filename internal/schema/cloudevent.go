@@ -7,11 +7,13 @@ func (b book) cloudEvent() definition {
 	attributes := b.attributes()
 	attributes["finalstateunknown"] = described(definition{"const": true}, "no watch saw the delete")
 	attributes["beforeomitted"], attributes["changedcut"] = beforeOmitted(true), changedCut(true)
+	attributes["type"] = types(anyOp)
+	attributes["change"] = described(id(), "in an actor: the id of the change, where it is proven who made it")
 	attributes["data"] = definition{"type": []string{"object", "array"}}
-	d := b.fields("a record as a CloudEvent in structured mode", attributes, append(optionalAttributes(), "data")...)
+	d := b.fields("a record as a CloudEvent in structured mode", attributes, append(optionalAttributes(), "change", "data")...)
 	d["propertyNames"] = definition{"pattern": "^[a-z0-9]+$"}
 	d["allOf"] = append(b.shapes(), b.data()...)
-	d["$defs"] = definition{Object: b.object(), Patch: b.patch()}
+	d["$defs"] = definition{Object: b.object(), Patch: b.patch(), Actor: b.told()}
 	return d
 }
 
@@ -49,7 +51,7 @@ func (b book) attributes() definition {
 		"specversion":     definition{"const": "1.0"},
 		"id":              id(),
 		"source":          described(definition{"type": "string", "pattern": "^/clusters/."}, "/clusters/ and the cluster"),
-		"type":            types(anyOp),
+		"type":            types(isOfStream),
 		"subject":         described(definition{"type": "string", "pattern": "^/apis?/"}, "the path of the object, or of the stream's collection, on the API server"),
 		"time":            described(timestamp(), "when the exporter received the record"),
 		"datacontenttype": described(definition{"enum": []string{"application/json", mediaPatch}}, "the latter with base"),
@@ -82,10 +84,11 @@ func optionalAttributes() []string {
 // shapes say which attributes a record of each operation has.
 func (b book) shapes() []any {
 	object := func(op change.Op) bool { return op.OfObject() }
+	speaks := func(op change.Op) bool { return isOfStream(op) && !op.OfObject() }
 	return []any{
 		definition{"if": ofType(object), "then": definition{"required": []string{"name", "resourceversion"}}},
 		definition{
-			"if":   ofType(func(op change.Op) bool { return !op.OfObject() || op == change.Replaced || op == change.Sync }),
+			"if":   ofType(func(op change.Op) bool { return speaks(op) || op == change.Replaced || op == change.Sync }),
 			"then": definition{"required": []string{"snapshot", "reason", "resourceversion"}},
 		},
 		definition{"if": ofType(object), "then": definition{"dependentRequired": definition{"snapshot": []string{"reason"}}}},
@@ -116,11 +119,14 @@ func (b book) data() []any {
 		definition{"if": ofType(func(op change.Op) bool { return isObject(op) && op != change.Deleted }), "then": carries(definition{})},
 		definition{"dependentRequired": definition{"data": []string{"datacontenttype"}, "datacontenttype": []string{"data"}}},
 	}
+	actor := carries(definition{"$ref": "#/$defs/" + Actor})
+	actor["required"] = []string{"name", "uid", "data", "datacontenttype"}
 	only := func(op change.Op) definition { return ofType(func(o change.Op) bool { return o == op }) }
 	return append(rules,
 		definition{"if": only(change.SnapshotBegin), "then": carries(b.begin())},
 		definition{"if": only(change.SnapshotEnd), "then": carries(b.end())},
 		definition{"if": only(change.Gap), "then": carries(b.gap())},
+		definition{"if": only(change.Actor), "then": actor},
 		definition{
 			"if":   definition{"allOf": []any{only(change.Deleted), definition{"not": definition{"required": []string{"data"}}}}},
 			"then": definition{"required": []string{"finalstateunknown"}},

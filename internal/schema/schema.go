@@ -27,6 +27,7 @@ const (
 	SnapshotBegin = "snapshot.begin" // what a frame or a gap says of itself
 	SnapshotEnd   = "snapshot.end"
 	Gap           = "gap"
+	Actor         = "actor"   // who asked for a change
 	Status        = "statusz" // the document at /statusz
 )
 
@@ -61,7 +62,7 @@ func (b book) files() (map[string][]byte, error) {
 func (b book) all() map[string]definition {
 	return map[string]definition{
 		CloudEvent: b.cloudEvent(), CloudEventHeaders: b.headers(), Debezium: b.debezium(), DebeziumKey: b.debeziumKey(),
-		Object: b.object(), Patch: b.patch(), SnapshotBegin: b.begin(), SnapshotEnd: b.end(), Gap: b.gap(),
+		Object: b.object(), Patch: b.patch(), SnapshotBegin: b.begin(), SnapshotEnd: b.end(), Gap: b.gap(), Actor: b.told(),
 		Status: b.status(),
 	}
 }

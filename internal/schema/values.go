@@ -12,7 +12,7 @@ const typePrefix = "dev.kubecdc."
 // operations are those that go to sinks.
 func operations(wanted func(change.Op) bool) []string {
 	var names []string
-	for op := change.Added; op <= change.Gap; op++ {
+	for op := change.Added; op <= change.Actor; op++ {
 		if op != change.Bookmark && wanted(op) {
 			names = append(names, op.String())
 		}
@@ -21,6 +21,9 @@ func operations(wanted func(change.Op) bool) []string {
 }
 
 func anyOp(change.Op) bool { return true }
+
+// isOfStream says whether a watch or a reconcile tells of it, and not the audit.
+func isOfStream(op change.Op) bool { return op != change.Actor }
 
 // types are the operations as CloudEvents' types.
 func types(wanted func(change.Op) bool) definition {

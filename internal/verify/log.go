@@ -68,6 +68,9 @@ func (l *Log) Take(m *sink.Stored) error {
 		l.erase(m)
 		return nil
 	}
+	if err != nil && decode.IsActor(m) {
+		return nil // it says nothing of the state of an object
+	}
 	if err != nil || l.only != "" && id.Cluster != l.only {
 		l.Foreign++
 		return nil
