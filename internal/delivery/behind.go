@@ -1,6 +1,9 @@
 package delivery
 
-import "github.com/kubecdc/kubecdc/internal/redo"
+import (
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/redo"
+)
 
 // behindMark is what the listener keeps of the ids that its sink finds behind a mark.
 type behindMark struct {
@@ -40,7 +43,7 @@ func (b *behindMark) takeRetried(text string) {
 	if b.failed == nil {
 		b.failed = err
 	}
-	if ours {
+	if any, _ := change.ParseAnyID(text); ours || any.Op == change.Actor {
 		b.retried[text] = struct{}{}
 	}
 }

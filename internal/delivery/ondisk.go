@@ -60,6 +60,12 @@ func (d *onDisk) stillTaken(records []*change.Record) (taken, left []*change.Rec
 	same, present := map[*change.Stream]*change.Stream{}, d.Recovery.Streams() // most records share their streams
 	known := sync.OnceValues(d.knownStreams)
 	for _, rec := range records {
+		if rec.Op == change.Actor { // of no stream that is configured
+			if d.Actors {
+				taken = append(taken, rec)
+			}
+			continue
+		}
 		if same[rec.Stream] == nil {
 			same[rec.Stream] = redo.StreamNamed(present, rec.Stream.String())
 		}

@@ -16,6 +16,8 @@ type Sink struct {
 	Encoder Encoder
 	// Wants says whether the sink takes the stream's records; nil is all.
 	Wants func(*change.Stream) bool
+	// Actors says that the sink takes records of who asked for a change.
+	Actors bool
 	// Narrow is what the sink's own rules leave of a record, which others share; it is Filtered where they leave
 	// nothing. nil leaves it as it is.
 	Narrow func(*change.Record) *change.Record

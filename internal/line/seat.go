@@ -122,6 +122,13 @@ func (s *Seat) Leave(saved sink.Mark, streams []string) {
 	s.line.Wake()
 }
 
+// Take makes the listener miss the stream no more, of which it is owed nothing.
+func (s *Seat) Take(stream string) {
+	s.line.mu.Lock()
+	defer s.line.mu.Unlock()
+	s.line.streams.named(stream).away &^= s.of.bit()
+}
+
 // Expect notes that the stream is asked for the snapshot with which the sink comes back.
 func (s *Seat) Expect(stream string, generation uint64) {
 	s.line.mu.Lock()

@@ -36,6 +36,7 @@ func (o *owing) leaveLine(l *listener) error {
 			streams = append(streams, s.Stream.String())
 		}
 	}
+	o.leavesBeside(l)
 	l.Seat.Leave(l.SavedMark(), streams)
 	for _, rec := range l.Dismiss() {
 		rec.Replay.Done("", fmt.Errorf("sink %s is stopped: %w", l.Name, delivery.ErrLeft))
@@ -141,6 +142,7 @@ func (o *owing) departs(l *listener, batch *checkpoint.Batch, absent map[checkpo
 			delivery.MakeAbsent(batch, subscription)
 		}
 		missed = append(missed, others...)
+		o.leavesBeside(l)
 	}
 	for _, subscription := range missed {
 		l.Seat.Miss(subscription.Stream)

@@ -75,6 +75,9 @@ func (r *run) deliver(ctx context.Context) error {
 	if r.Follow != nil {
 		sources.Go(guard(func() error { return r.Follow(sourceCtx, roster) }))
 	}
+	if r.Beside != nil {
+		sources.Go(guard(func() error { return r.Beside.Run(sourceCtx, &Inlet{&r.crew}) }))
+	}
 	sources.Go(func() error { r.serveRequests(sourceCtx); return nil })
 	sources.Go(func() error { r.serveReplays(sourceCtx); return nil })
 	sources.Go(func() error { r.resyncer.run(sourceCtx); return nil })

@@ -193,6 +193,7 @@ func (b *opener) join(l *listener, opened openedSink, save func([]checkpoint.Pen
 	}
 	l.NoteSaved(l.Mark())
 	l.Rejoin()
+	b.takesBeside(l)
 	return nil
 }
 
