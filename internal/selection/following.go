@@ -49,3 +49,29 @@ func PossibleNames(resource change.Resource) []string {
 	}
 	return names
 }
+
+// ByResource finds the streams of a resource, as kubectl names it, and follows those that come and go. It may be asked
+// from any goroutine.
+func ByResource(c *Current) func(resource string) []*Selected {
+	type streams struct {
+		of         *Choice
+		byResource map[string][]*Selected
+	}
+	var known atomic.Pointer[streams]
+	return func(resource string) []*Selected {
+		now, a := c.Chosen.Load(), known.Load()
+		if a == nil || a.of != now {
+			a = &streams{now, map[string][]*Selected{}}
+			if now == nil {
+				return nil
+			}
+			for i := range now.Streams {
+				s := &now.Streams[i]
+				name := s.Stream.Resource.String()
+				a.byResource[name] = append(a.byResource[name], s)
+			}
+			known.Store(a)
+		}
+		return a.byResource[resource]
+	}
+}

@@ -27,6 +27,8 @@ type metrics struct {
 	shapeFailures  *prometheus.CounterVec
 	labelTopics    *prometheus.GaugeVec
 	signals        *prometheus.CounterVec
+	auditEvents    *prometheus.CounterVec
+	auditRefused   *prometheus.CounterVec
 
 	schemas         *prometheus.GaugeVec
 	schemasReplaced *prometheus.CounterVec
@@ -70,6 +72,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		reconciles:     counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
 		signals:        counter("signals_total", "What was asked through the sink's broker.", "sink", "result"),
 		shapeFailures:  counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
+		auditEvents:    counter("audit_events_total", "Events of the audit webhook, by what the sinks are told of them.", "outcome"),
+		auditRefused:   counter("audit_refused_total", "Requests and connections that the audit webhook refused.", "reason"),
 		corrections:    counter("corrections_total", "Differences that a full snapshot found and no watch had reported.", "resource", "op"),
 
 		schemas:         gauge("sink_schemas", "Resources whose records are written with a schema of a registry, by how that stands.", "sink", "state"),

@@ -61,6 +61,8 @@ type states struct {
 	commit    commitState
 	discovery discoveryState
 	gaps      gapStories
+	// what the audit webhook refused
+	auditRefused tally
 }
 
 // stream is what is known of a stream; of one that is forgotten, it is a state that nobody sees.

@@ -1,0 +1,45 @@
+package webhook
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// pushed notes what is pushed.
+type pushed struct{ ids []string }
+
+func (p *pushed) Push(_ context.Context, rec *change.Record) error {
+	p.ids = append(p.ids, rec.ID("u").String()+" "+rec.Sink)
+	return nil
+}
+
+func (p *pushed) Drain(context.Context, change.Stream) error { return nil }
+
+func TestABatchThatComesAgainIsPutInLineOnce(t *testing.T) {
+	line := &pushed{}
+	in := newIntake(Config{}, line)
+	stream := change.Actors()
+	rec := func(id, sink string) *change.Record {
+		return &change.Record{Stream: &stream, Op: change.Actor, Key: change.Key{Name: "a"}, UID: id, Sink: sink}
+	}
+	for range 2 {
+		if err := in.push(t.Context(), []*change.Record{rec("x", "one"), rec("x", "two"), rec("y", "one")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(line.ids) != 3 {
+		t.Errorf("pushed %q", line.ids)
+	}
+}
+
+func TestI6WhatIsRememberedIsBounded(t *testing.T) {
+	r := newRecent(2)
+	for i := range byte(5) {
+		r.add(digest{i})
+	}
+	if len(r.known) != 2 || !r.has(digest{4}) || !r.has(digest{3}) || r.has(digest{2}) {
+		t.Errorf("knows %v", r.known)
+	}
+}

@@ -1,0 +1,194 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Server receives the webhook for as long as the process lives. What comes is for the one who takes it at the time;
+// while nobody does, the answer is 503.
+type Server struct {
+	listener     net.Listener
+	certificates *Certificates
+	places       chan struct{}
+	large        chan struct{}
+	taker        atomic.Pointer[taker] // nil is nobody
+	ended        chan struct{}         // closed when the server cannot go on
+	err          error                 // why; it is set before
+}
+
+// taker is who takes what comes, until over ends.
+type taker struct {
+	*intake
+	over context.Context
+}
+
+// The reasons for which a connection or a request is refused.
+const (
+	handshake = "handshake" // no certificate, or one that nobody trusts
+	busy      = "busy"
+	malformed = "malformed"
+	late      = "late"
+	failed    = "failed"
+)
+
+// What a sender may take.
+const (
+	atOnce     = 8
+	answerTime = 25 * time.Second // the API server waits for 30
+	headTime   = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	maxHeaders = 16 << 10
+)
+
+// NewServer makes a server. Run closes the listener. The certificates are loaded.
+func NewServer(listener net.Listener, certificates *Certificates) *Server {
+	return &Server{
+		listener: listener, certificates: certificates, places: make(chan struct{}, atOnce), large: make(chan struct{}, 1),
+		ended: make(chan struct{}),
+	}
+}
+
+// Run receives until ctx ends.
+func (s *Server) Run(ctx context.Context) {
+	web := &http.Server{
+		Handler: s, ReadHeaderTimeout: headTime, ReadTimeout: answerTime, WriteTimeout: answerTime + headTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: maxHeaders, ErrorLog: log.New(refusals{s}, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	defer context.AfterFunc(ctx, func() { web.Close() })() // nobody is owed an answer: the API server sends the batch again
+	err := web.Serve(tls.NewListener(s.listener, s.certificates.Config()))
+	s.err = fmt.Errorf("receive the audit webhook on %s: %w", s.listener.Addr(), err)
+	close(s.ended)
+}
+
+// Take puts what comes in line until ctx ends, and returns when nothing of it is under way any more.
+func (s *Server) Take(ctx context.Context, config Config, line Line) (err error) {
+	over, end := context.WithCancel(ctx)
+	defer end()
+	s.taker.Store(&taker{newIntake(config, line), over})
+	select {
+	case <-ctx.Done():
+	case <-s.ended:
+		err = s.err
+	}
+	s.taker.Store(nil)
+	end()
+	for range atOnce {
+		s.places <- struct{}{}
+	}
+	for range atOnce {
+		<-s.places
+	}
+	return err
+}
+
+// observer is that of whoever takes what comes.
+func (s *Server) observer() Observer {
+	if t := s.taker.Load(); t != nil {
+		return t.Observer
+	}
+	return Observer{Event: func(string) {}, Refused: func(string, error) {}}
+}
+
+// ServeHTTP takes one batch.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		http.Error(w, "want POST of an EventList of audit.k8s.io/v1", http.StatusMethodNotAllowed)
+		return
+	}
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	default:
+		s.observer().Refused(busy, errBusy)
+		refuse(w, http.StatusTooManyRequests, errBusy)
+		return
+	}
+	t := s.taker.Load()
+	if t == nil {
+		refuse(w, http.StatusServiceUnavailable, errNobody)
+		return
+	}
+	ctx, stop := t.during(w, r)
+	defer stop()
+	code, reason, err := t.verdict(ctx, t.take(ctx, r.Body, s.takeLarge))
+	if err == nil {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	if reason != "" {
+		t.Observer.Refused(reason, err)
+	}
+	refuse(w, code, err)
+}
+
+// What a sender is told.
+var (
+	errBusy   = errors.New("too many requests at once: send it again")
+	errNobody = errors.New("this exporter takes no audit events now: send it again, perhaps another one does")
+	errLate   = errors.New("the sinks did not take the records in time: send it again")
+)
+
+// during is the request's context. It ends with the taker, too, and then nothing more is read of the body.
+func (t *taker) during(w http.ResponseWriter, r *http.Request) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+	body, done := http.NewResponseController(w), make(chan struct{})
+	unhook := context.AfterFunc(t.over, func() {
+		defer close(done)
+		cancel()
+		body.SetReadDeadline(time.Unix(1, 0)) // a connection that cannot be told so has ended
+	})
+	return ctx, func() {
+		if !unhook() {
+			<-done
+		}
+		cancel()
+	}
+}
+
+// verdict is how the outcome of a batch is answered, and why it is refused; "" is nobody's fault.
+func (t *taker) verdict(ctx context.Context, outcome error) (code int, reason string, err error) {
+	switch {
+	case outcome == nil:
+		return http.StatusOK, "", nil
+	case t.over.Err() != nil:
+		return http.StatusServiceUnavailable, "", errNobody
+	case errors.Is(outcome, errForm) || errors.Is(outcome, io.ErrUnexpectedEOF):
+		return http.StatusBadRequest, malformed, outcome
+	case ctx.Err() != nil:
+		return http.StatusServiceUnavailable, late, errLate
+	}
+	return http.StatusServiceUnavailable, failed, outcome
+}
+
+// refuse answers with an error. The next attempt may come over another connection, to whoever takes it then.
+func refuse(w http.ResponseWriter, code int, err error) {
+	w.Header().Set("Retry-After", "1")
+	w.Header().Set("Connection", "close")
+	http.Error(w, err.Error(), code)
+}
+
+func (s *Server) takeLarge(ctx context.Context) (release func(), err error) {
+	select {
+	case s.large <- struct{}{}:
+		return func() { <-s.large }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// refusals takes the lines of net/http's log: each is of a connection that came to nothing.
+type refusals struct{ *Server }
+
+func (r refusals) Write(line []byte) (int, error) {
+	r.observer().Refused(handshake, errors.New(string(line)))
+	return len(line), nil
+}

@@ -1,0 +1,17 @@
+package telemetry
+
+import "time"
+
+// AuditEvent is told what became of an event of the audit webhook.
+func (t ofSinks) AuditEvent(outcome string) { t.metrics.auditEvents.WithLabelValues(outcome).Inc() }
+
+// AuditRefused is told of a request, or of a connection, that the audit webhook refused.
+func (t ofSinks) AuditRefused(reason string, err error) {
+	t.metrics.auditRefused.WithLabelValues(reason).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.states.auditRefused.note("reason", reason, "error", err)
+	if n, example := t.states.auditRefused.take(time.Now(), false); n > 0 {
+		t.Logger.Warn("audit webhook refused; the next such line follows in a minute at the earliest", append([]any{"requests", n}, example...)...)
+	}
+}
