@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/door"
 	"github.com/kubecdc/kubecdc/internal/app/task"
@@ -41,6 +42,7 @@ type process struct {
 	progress *console.Progress
 	token    control.Token // that an operator's questions have to show
 	door     *door.Door
+	audit    *actors.Receiver // nil is none
 	memory   *memory
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/desk"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
@@ -26,6 +27,11 @@ func Run(ctx context.Context, o RunOptions) (err error) {
 	p.progress.Logger = p.logger
 	p.door = door.New(door.Options{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger})
 	defer func() { err = errors.Join(err, p.door.Close()) }()
+	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)
+	if err != nil {
+		return err
+	}
+	defer p.audit.Stop()
 	if o.Config.HA != nil {
 		return task.Share(ctx, task.Options{Access: o.Access, Config: o.Config, Logger: p.logger, Lead: p.lead, StandBy: p.standBy})
 	}
@@ -121,7 +127,7 @@ func (a *assembly) run(ctx context.Context) error {
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
 		Requests: clerk.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Lost: a.term.Lost(),
-		Follow: owing.Follow(f.RunWith(t)), Observer: a.term.Observe(pipelineObserver(t, f.Nudge)),
+		Follow: owing.Follow(f.RunWith(t)), Observer: a.term.Observe(pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")

@@ -41,6 +41,7 @@ type Config struct {
 	RedactKey Secret // of the hashes of redacted values; "" is one of the state's own
 	Discovery Discovery
 	Snapshot  Snapshot
+	Audit     *Audit // nil is none
 
 	origin origin
 }
@@ -92,6 +93,9 @@ func (c *Config) keys() []key {
 				"in several clusters. Without it, a random key in the state."},
 		{"discovery", section(&c.Discovery), "How the exporter learns what the API server serves."},
 		{"snapshot", section(&c.Snapshot), "How snapshots are read. Live changes never wait for them."},
+		{"audit", optional(&c.Audit),
+			"The API server's audit webhook is received here, and tells which user asked for a change: " +
+				"[Who changed it](audit.md)."},
 	}
 }
 
@@ -140,6 +144,10 @@ func (c *Config) check() []Problem {
 	for i := range c.Sinks {
 		k.sink(item("sinks", i), &c.Sinks[i], c.Resources)
 	}
+	for i := range c.Sinks {
+		k.actors(item("sinks", i)+".actors", &c.Sinks[i], c.Audit)
+	}
+	k.audit(c)
 	k.sinkNames(c.Sinks)
 	if c.State.Log != nil {
 		k.stateLog(c.State.Log, c.Sinks)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const keysOfSink = "deadLetter, drop, file, filter, format, kafka, name, nats, only, ops, oversize, queue, redact, resources, resync, trim, updates"
+const keysOfSink = "actors, deadLetter, drop, file, filter, format, kafka, name, nats, only, ops, oversize, queue, redact, resources, resync, trim, updates"
 
 // Each file has one problem; the message is the whole line.
 func TestOneProblem(t *testing.T) {
@@ -27,11 +27,11 @@ func TestOneProblem(t *testing.T) {
 		{"endless alias", "cluster: &a [*a]\n", "cluster (line 1): want a string, have a list"},
 		{"endless merge", "state: &a {<<: *a}\n", "state (line 1): too many aliases; an anchor may stand for itself"},
 		{"a word that is merged", "state: {<<: a}\n", "state (line 1): << wants a mapping, or a list of mappings"},
-		{"a list", "- pods\n", "line 1: want a mapping with keys of cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state, have a list"},
-		{"a word", "pods", `line 1: want a mapping with keys of cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state, have "pods"`},
+		{"a list", "- pods\n", "line 1: want a mapping with keys of audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state, have a list"},
+		{"a word", "pods", `line 1: want a mapping with keys of audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state, have "pods"`},
 
-		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state"},
-		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state"},
+		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state"},
+		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state"},
 		{"key of another kind of sink", "sinks:\n- name: a\n  pulsar: {brokers: [b]}\n", "sinks[0].pulsar (line 3): unknown key; allowed: " + keysOfSink},
 		{"case of a key", "sinks: [{File: {path: /f}}]", "sinks[0].File (line 1): unknown key; did you mean file? allowed: " + keysOfSink},
 		{"swapped letters", "state: {dri: /d}", "state.dri (line 1): unknown key; did you mean dir? allowed: dir, log"},
@@ -108,6 +108,20 @@ func TestOneProblem(t *testing.T) {
 		{"unknown key of dead letters", sinkWith("deadLetter: {path: /d}"), "sinks[0].deadLetter.path (line 4): unknown key; allowed: bytes, dir"},
 		{"directory of dead letters", sinkWith("deadLetter: {dir: \"a\\0b\"}"), "sinks[0].deadLetter.dir (line 4): a path cannot hold a zero byte"},
 		{"name of dots", "sinks: [{name: .., file: {path: /f}}]", `sinks[0].name (line 1): ".." cannot be a name, because the sink's directory has the same name; want a letter or a digit in it`},
+
+		{"users without a place to receive them", sinkWith("actors: true"), "sinks[0].actors (line 4): needs audit, which receives them; add that, or leave actors out"},
+		{"word for users", sinkWith("actors: all"), `sinks[0].actors (line 4): want true or false, have "all"`},
+		{"users whom nobody wants", audited + sinkWith("resync: 1h"), "audit (line 1): no sink takes what it receives; set actors: true on one, or leave audit out"},
+		{"users in a format of objects", audited + sinkWith("actors: true\n  format: debezium"), "sinks[0].actors (line 5): a record of format: debezium is an object, and has no place for a user; choose format: cloudevents, or leave actors out"},
+		{"users in a bucket", audited + "sinks: [{actors: true, nats: {url: 'nats://h', kv: b}}]", "sinks[0].actors (line 2): a bucket holds the present state of each object, and no users; use a stream, or leave actors out"},
+		{"audit nowhere", "audit: {tls: {cert: /c, key: /k}, clientCA: /a}\n" + sinkWith("actors: true"), "audit.listen (line 1): missing; want an address such as :9443"},
+		{"audit at a port alone", strings.Replace(audited, "':9443'", "'9443'", 1) + sinkWith("actors: true"), `audit.listen (line 1): want an address such as :9443 or 127.0.0.1:9443, have "9443"`},
+		{"audit where the status is", strings.Replace(audited, "':9443'", "'127.0.0.1:8080'", 1) + sinkWith("actors: true"), `audit.listen (line 1): "127.0.0.1:8080" is the address of listen already; give it one of its own`},
+		{"audit without a certificate", strings.Replace(audited, "cert: /c, ", "", 1) + sinkWith("actors: true"), auditTLS},
+		{"audit without a key", strings.Replace(audited, ", key: /k", "", 1) + sinkWith("actors: true"), auditTLS},
+		{"audit from anybody", strings.Replace(audited, ", clientCA: /a", "", 1) + sinkWith("actors: true"), "audit.clientCA (line 1): missing; want a file in PEM with the certificates that may have signed a sender's"},
+		{"audit with a token", strings.Replace(audited, "clientCA: /a", "clientCA: /a, token: t", 1) + sinkWith("actors: true"), "audit.token (line 1): unknown key; allowed: clientCA, listen, tls"},
+		{"word for audit", "audit: true\n" + sinkWith("resync: 1h"), "audit (line 1): want a mapping with keys of clientCA, listen, tls, have true"},
 
 		{"no destination", "sinks: [{name: a}]\n", "sinks[0] (line 1): no destination; give it one of file, kafka, nats"},
 		{"two destinations", "sinks: [{name: a, file: {path: /f}, nats: {url: 'nats://h'}}]\n", "sinks[0] (line 1): 2 destinations, file and nats; give each a sink of its own"},
@@ -220,6 +234,11 @@ func TestOneProblem(t *testing.T) {
 
 func sinkWith(yaml string) string { return "sinks:\n- name: a\n  file: {path: /f}\n  " + yaml + "\n" }
 
+// audited receives users.
+const audited = "audit: {listen: ':9443', tls: {cert: /c, key: /k}, clientCA: /a}\n"
+
+const auditTLS = "audit.tls (line 1): want cert and key, files in PEM with the certificate that the API server is shown, and with its private key"
+
 func natsWith(yaml string) string { return "sinks: [{nats: {url: 'nats://h', " + yaml + "}}]\n" }
 
 func kafkaWith(yaml string) string { return "sinks: [{kafka: {brokers: ['h:1'], " + yaml + "}}]\n" }
@@ -251,7 +270,7 @@ lisen: ':8080'
   sinks[1].queue.full (line 11): unknown value "drop"; allowed: block, spool, coalesce
   sinks[2].nats.stream (line 12): environment variable NONE is not set; set it, or write $${NONE} for the plain text
   sinks[2].nats.url (line 12): missing; want servers such as nats://host:4222
-  lisen (line 13): unknown key; did you mean listen? allowed: cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state`)
+  lisen (line 13): unknown key; did you mean listen? allowed: audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state`)
 }
 
 func TestTwoSinksWithoutName(t *testing.T) {

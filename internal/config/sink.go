@@ -17,6 +17,7 @@ type Sink struct {
 	Updates   string   // one of updates
 	Resources []string // of the configuration's resources, by their spelling; none is all
 	Queue     Queue
+	Actors    bool     // who asked for a change, as the audit webhook says
 	Resync    Duration // between two full snapshots of all that the sink takes; 0 is never
 
 	// What of that the sink leaves out, after what its resources do.
@@ -70,6 +71,9 @@ func (s *Sink) keys() []key {
 				"of CloudEvents; not in buckets and compacted topics."},
 		{"resources", list(&s.Resources),
 			"Which of the configuration's resources the sink takes, spelled as in `resources`. Without it, all."},
+		{"actors", flag(&s.Actors),
+			"Whether the sink is told which user asked for a change, of the resources that it takes: " +
+				"[Who changed it](audit.md). Needs `audit` and `format: cloudevents`."},
 		{"queue", section(&s.Queue), "The records that wait in memory for this sink."},
 		{"resync", durations(minResync).into(&s.Resync),
 			"Time between two full snapshots of everything that the sink takes, at least `1m`. Without it, never."},

@@ -30,7 +30,10 @@ func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *consol
 		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
 	}
 	running := checkState(ctx, c, cfg, &r)
-	checkListen(ctx, cfg.Listen, running, &r)
+	if running == nil {
+		checkListen(ctx, cfg.Listen, "--listen, or with listen in the configuration", &r)
+	}
+	checkAudit(ctx, cfg, running, &r)
 	checkStateLog(ctx, c, cfg, &r)
 	checkPlaces(cfg, c, &r)
 	for i := range cfg.Sinks {

@@ -94,18 +94,16 @@ func compareSaved(c *cluster.Cluster, dir string, saved checkpoint.Cluster, r *r
 	}
 }
 
-// checkListen looks whether the address is free, unless the running exporter is the one who has it.
-func checkListen(ctx context.Context, address string, running *control.Running, r *report) {
-	if running != nil {
-		return
-	}
+// checkListen looks whether the address is free, unless the running exporter is the one who has it. The remedy says how
+// to choose another one.
+func checkListen(ctx context.Context, address, remedy string, r *report) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
 		r.note(fmt.Sprintf("listen on %s: %v: the address is none of this host", address, door.Cause(err)))
 		return
 	}
 	if err != nil {
-		r.problem(fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", address, door.Cause(err)))
+		r.problem(fmt.Errorf("listen on %s: %w: choose another address with %s", address, door.Cause(err), remedy))
 		return
 	}
 	if err := listener.Close(); err != nil {

@@ -16,9 +16,15 @@ func (c *Cluster) WantedBy(s *config.Sink) func(*change.Stream) bool {
 	if len(s.Resources) == 0 {
 		return nil
 	}
-	return selection.Following(&c.Current, func(chosen *selection.Selected) bool {
+	wants := selection.Following(&c.Current, func(chosen *selection.Selected) bool {
 		return slices.ContainsFunc(chosen.Names, func(name string) bool { return slices.Contains(s.Resources, name) })
 	})
+	return func(stream *change.Stream) bool {
+		if stream.IsActors() {
+			return s.Actors
+		}
+		return wants(stream)
+	}
 }
 
 // Named are the streams with all that they may be called.

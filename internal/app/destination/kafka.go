@@ -154,6 +154,11 @@ func routed(c *cluster.Cluster, s *config.Sink, routes encode.Routes) iter.Seq2[
 				return
 			}
 		}
+		if actors := change.Actors(); s.Actors {
+			if topic, isTopic := routes.To(&actors).(*encode.Topic); isTopic {
+				yield(&actors, topic)
+			}
+		}
 	}
 }
 

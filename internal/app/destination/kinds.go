@@ -108,6 +108,7 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (delive
 		Encoder:  encode.NewEncoder(encoding),
 		Gate:     gate,
 		Wants:    c.WantedBy(s),
+		Actors:   s.Actors,
 		Queue:    fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
 		Patches:  s.Patched(),
 		Coalesce: s.Queue.Full == config.FullCoalesce,

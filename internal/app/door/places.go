@@ -31,6 +31,9 @@ type seats struct {
 	taken int
 }
 
+// Bounded is the listener with places for so many connections and no more.
+func Bounded(l net.Listener) net.Listener { return newPlaces(l) }
+
 func newPlaces(l net.Listener) *places {
 	return &places{Listener: l, here: seats{of: map[netip.Addr][]*placed{}}, away: seats{of: map[netip.Addr][]*placed{}}}
 }
