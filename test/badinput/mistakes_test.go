@@ -25,6 +25,14 @@ func with(lines string) string { return "resources: [configmaps]\n" + lines }
 // kept is one whose objects are kept.
 func kept(lines string) string { return "resources: [{resource: configmaps, before: true}]\n" + lines }
 
+// told is a sink that is told of users.
+const told = "sinks: [{name: screen, actors: true, file: {path: \"-\"}}]\n"
+
+// audited receives users at the address.
+func audited(address, more string) string {
+	return fmt.Sprintf("audit: {listen: %q, tls: {cert: tls.crt, key: tls.key}, %s}\n", address, more)
+}
+
 const screen = "sinks: [{name: screen, file: {path: \"-\"}}]\n"
 
 // writing are mistakes that the text alone shows.
@@ -41,7 +49,7 @@ func writing() []mistake {
 		{"a misspelt key", "", with("sinks: [{name: out, file: {pth: out}}]\n"),
 			"sinks[0].file.pth (line 2): unknown key; did you mean path? allowed: keep, path, rotate"},
 		{"a key in the wrong place", "", with("sinks: [{name: lake, replication: 3, kafka: {brokers: [\"x:9092\"]}}]\n"),
-			"sinks[0].replication (line 2): unknown key; allowed: deadLetter, "},
+			"sinks[0].replication (line 2): unknown key; allowed: actors, deadLetter, "},
 		{"a unit that there is not", "", with("sinks: [{name: out, file: {path: out}, queue: {bytes: 64MB}}]\n"),
 			`exporter: configuration config.yaml: sinks[0].queue.bytes (line 2): want a size such as 64Mi, have "64MB"`},
 		{"a length of time without a unit", "", with("discovery: {interval: 30}\n" + screen),
@@ -125,6 +133,24 @@ func world(d *desk, address string, bus *broker) []mistake {
 			`problem  resource "configmaps": ignore path ".data[": a [ without its ]`},
 		{"a list of ignored paths that is none", "", "resources: [{resource: configmaps, ignore: [beats]}]\n" + screen,
 			`resources[0].ignore[0] (line 1): want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is heartbeats, have "beats"`},
+		{"users whom nobody receives", "", with("sinks: [{name: out, actors: true, file: {path: out}}]\n"),
+			"sinks[0].actors (line 2): needs audit, which receives them; add that, or leave actors out"},
+		{"a word for users", "", with("sinks: [{name: out, actors: some, file: {path: out}}]\n"),
+			`sinks[0].actors (line 2): want true or false, have "some"`},
+		{"users whom no sink takes", "", with(screen + audited(":9443", "clientCA: ca.crt")),
+			"audit (line 3): no sink takes what it receives; set actors: true on one, or leave audit out"},
+		{"users in an envelope", "", with("sinks: [{name: out, actors: true, format: debezium, file: {path: out}}]\n" + audited(":9443", "clientCA: ca.crt")),
+			"sinks[0].actors (line 2): a record of format: debezium is an object, and has no place for a user; choose format: cloudevents, or leave actors out"},
+		{"audit at no port", "", with(told + audited("9443", "clientCA: ca.crt")),
+			`audit.listen (line 3): want an address such as :9443 or 127.0.0.1:9443, have "9443"`},
+		{"audit from anybody", "", with(told + audited(":9443", "")),
+			"audit.clientCA (line 3): missing; want a file in PEM with the certificates that may have signed a sender's"},
+		{"audit with a password", "", with(told + audited(":9443", "clientCA: ca.crt, password: p")),
+			"audit.password (line 3): unknown key; allowed: clientCA, listen, tls"},
+		{"audit without a certificate", "", with(told + "audit: {listen: ':9443', clientCA: ca.crt}\n"),
+			"audit.tls (line 3): want cert and key, files in PEM with the certificate that the API server is shown, and with its private key"},
+		{"audit with a file that is not there", "", with(told + audited(":9443", "clientCA: ca.crt")),
+			"problem  read audit.tls.cert tls.crt and audit.tls.key tls.key: open tls.crt: no such file or directory"},
 		{"another context", "--context staging -f config.yaml", with(screen),
 			`problem  load the kubeconfig: it has no context "staging": set --context to one of dev, limited`},
 		{"missing rights", "--context limited -f config.yaml", "resources: [serviceaccounts]\n" + screen,

@@ -19,6 +19,7 @@ func (w *world) events() map[string]func() {
 		"the exporter is stopped": w.stop,
 		"the exporter runs":       w.start,
 		"the sink differs":        w.plant,
+		"users change objects":    w.audit,
 	}
 }
 

@@ -40,6 +40,7 @@ type world struct {
 	stream     jetstream.JetStream
 	exporter   *exec.Cmd
 	log        bytes.Buffer
+	audited    string // where an audit webhook is received
 }
 
 const configuration = `cluster: dev
@@ -65,7 +66,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.nats = startNATS(t, w.path("jetstream"))
+	w.nats, w.audited = startNATS(t, w.path("jetstream")), w.free()
 	connection, err := nats.Connect(w.nats.URL(), nats.Timeout(limit))
 	if err != nil {
 		t.Fatal(err)

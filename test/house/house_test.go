@@ -32,7 +32,9 @@ func arrows() map[string][]string {
 		"internal/config":          {},
 		"internal/usage":           {},
 		"internal/signal":          {},
-		"internal/schema":          {"internal/change"},
+		"internal/audit":           {"internal/change"},
+		"internal/audit/webhook":   {"internal/audit", "internal/change", "internal/scan"},
+		"internal/schema":          {"internal/audit", "internal/change"},
 		"internal/schema/generate": {"internal/schema"},
 		"internal/scan":            {},
 		"internal/slab":            {},
@@ -102,8 +104,13 @@ func arrows() map[string][]string {
 			"internal/checkpoint", "internal/config", "internal/control", "internal/pipeline", "internal/signal",
 			"internal/telemetry",
 		},
+		"internal/app/actors": {
+			"internal/app/cluster", "internal/app/door", "internal/audit", "internal/audit/webhook", "internal/change",
+			"internal/checkpoint", "internal/config", "internal/pipeline", "internal/selection", "internal/source",
+			"internal/telemetry", "internal/usage",
+		},
 		"internal/app/check": {
-			"internal/app/cluster", "internal/app/destination", "internal/app/door", "internal/app/objecttype",
+			"internal/app/actors", "internal/app/cluster", "internal/app/destination", "internal/app/door", "internal/app/objecttype",
 			"internal/app/task", "internal/checkpoint", "internal/config", "internal/console", "internal/control",
 			"internal/disk", "internal/selection", "internal/source", "internal/statelog", "internal/transform",
 			"internal/usage",
@@ -118,7 +125,7 @@ func arrows() map[string][]string {
 			"internal/encode", "internal/selection", "internal/source", "internal/typed", "internal/usage",
 		},
 		"internal/app": {
-			"internal/app/cluster", "internal/app/desk", "internal/app/destination", "internal/app/door",
+			"internal/app/actors", "internal/app/cluster", "internal/app/desk", "internal/app/destination", "internal/app/door",
 			"internal/app/saved", "internal/app/task", "internal/change", "internal/checkpoint", "internal/config",
 			"internal/console", "internal/control", "internal/deadletter", "internal/delivery", "internal/delta",
 			"internal/line", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
@@ -158,7 +165,7 @@ func brands() map[string][]string {
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
 	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/openapi", "internal/scan", "internal/slab", "internal/transform", "internal/typed",
-		"internal/delta", "internal/chain", "internal/sink/kafka/batch", "internal/signal", "internal/usage"}
+		"internal/delta", "internal/chain", "internal/audit", "internal/sink/kafka/batch", "internal/signal", "internal/usage"}
 }
 
 // source is one parsed Go file, tests left out.
