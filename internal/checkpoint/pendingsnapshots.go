@@ -26,14 +26,24 @@ type pendingSnapshots struct{ *database }
 func pendingTables() []byte { return []byte{tablePending, tableLimited} }
 
 // PendingSnapshots are the snapshots that are owed, sorted by sink and stream.
-func (d pendingSnapshots) PendingSnapshots() (all []PendingSnapshot, err error) {
+func (d pendingSnapshots) PendingSnapshots() ([]PendingSnapshot, error) {
+	return d.that(func(is standing) bool { return is != stopped })
+}
+
+// StoppedSnapshots are those that are owed no more and were not given to their end, until they are owed again.
+func (d pendingSnapshots) StoppedSnapshots() ([]PendingSnapshot, error) {
+	return d.that(func(is standing) bool { return is == stopped })
+}
+
+// that are those of which is holds, sorted by sink and stream.
+func (d pendingSnapshots) that(holds func(standing) bool) (all []PendingSnapshot, err error) {
 	for _, table := range pendingTables() {
 		err := d.each([]byte{table}, func(key, value []byte) error {
 			pendingSnapshot, is, err := parsePending(key, value)
 			if err != nil {
 				return d.badValue("a pending snapshot", err)
 			}
-			if pendingSnapshot.Paused = is == paused; is != stopped {
+			if pendingSnapshot.Paused = is == paused; holds(is) {
 				all = append(all, pendingSnapshot)
 			}
 			return nil

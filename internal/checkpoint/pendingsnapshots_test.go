@@ -81,3 +81,25 @@ func TestI4PendingSnapshotOfAnOlderVersionIsReadAndPaid(t *testing.T) {
 		t.Error("a value that nobody wrote is read as a pending snapshot")
 	}
 }
+
+// TestI5ASnapshotThatWasStoppedIsKnown until it is owed again, or its end was under way.
+func TestI5ASnapshotThatWasStoppedIsKnown(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	asked := owe("lake", "pods", change.Requested)
+	want := func(n int) {
+		t.Helper()
+		if all, err := s.StoppedSnapshots(); err != nil || len(all) != n {
+			t.Errorf("stopped are %+v, %v; want %d", all, err, n)
+		}
+	}
+	must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{asked}}))
+	want(0)
+	must(t, s.Commit(Batch{Steered: []PendingSnapshot{asked}, Steering: Stop}))
+	must(t, s.Close())
+	s = open(t, dir)
+	want(1)
+	wantPending(t, s)
+	must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{asked}}))
+	want(0)
+}

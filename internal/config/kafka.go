@@ -24,6 +24,7 @@ type Kafka struct {
 	TLS             *TLS      // nil is in the clear
 	SASL            *SASL     // nil is no login
 	Registry        *Registry // of schemas; nil writes JSON
+	Signals         *Signals  // by which others ask; nil is none
 
 	// The following are of topics that are created.
 	Create            *bool // create what is missing
@@ -77,6 +78,9 @@ func (k *Kafka) keys() []key {
 		{"sasl", optional(&k.SASL), "A login. Without it, none."},
 		{"registry", optional(&k.Registry),
 			"A schema registry. Values are Avro then, with the schemas of the API server: [registry.md](registry.md)."},
+		{"signals", optional(&k.Signals),
+			"Others can ask for snapshots with Debezium's signals: [signals.md](signals.md). Whoever may write to the " +
+				"topic may ask. Without it, nobody can."},
 		{"create", choice(&k.Create), "Create missing topics. The keys below apply to them."},
 		{"labelTopics", or(&k.LabelTopics, counts(1, unlimited), "100"),
 			"How many topics labels in `topic` or `topics` may create. Records for further topics become dead " +
@@ -117,6 +121,9 @@ func (k *checker) kafka(path string, to *Kafka) {
 	}
 	if to.SASL != nil {
 		k.sasl(path+".sasl", to.SASL)
+	}
+	if to.Signals != nil {
+		k.signals(path+".signals", to.Signals)
 	}
 }
 

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,31 @@ func Resolve(streams []Stream, names []string) ([]string, error) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
+}
+
+// Match finds the streams that a name stands for, as Resolve does, or a regular expression of whole names, in any case.
+// It is a *RefusedError if there is none.
+func Match(streams []Stream, pattern string) ([]string, error) {
+	found, unknown := Resolve(streams, []string{pattern})
+	if unknown == nil {
+		return found, nil
+	}
+	if _, err := regexp.Compile(pattern); err != nil {
+		return nil, &RefusedError{fmt.Sprintf("%.100q is neither a resource nor a regular expression: %v", pattern, err)}
+	}
+	expression, err := regexp.Compile("(?i)^(?:" + pattern + ")$")
+	if err != nil {
+		return nil, &RefusedError{fmt.Sprintf("regular expression %.100q: %v", pattern, err)}
+	}
+	for _, stream := range streams {
+		if expression.MatchString(stream.Name) || expression.MatchString(resourceOf(stream.Name)) {
+			found = append(found, stream.Name)
+		}
+	}
+	if len(found) == 0 {
+		return nil, unknown
+	}
+	return found, nil
 }
 
 // meaning is a stream that a name may stand for.

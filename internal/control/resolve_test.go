@@ -75,3 +75,25 @@ func TestSinksByName(t *testing.T) {
 		t.Errorf("unknown sink: %v", err)
 	}
 }
+
+func TestRegularExpressionsStandForStreams(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"events":                   "events",
+		"deploy":                   "deployments.apps",
+		"EVENTS.*":                 "events events.events.k8s.io",
+		`certificates\\.[ab]\\.io`: "",
+		`certificates\.[ab]\.io`:   "certificates.a.io certificates.b.io",
+		"secrets|replica.*":        "shop/secrets blog/secrets replicasets.apps",
+		"shop/.*":                  "shop/secrets",
+		"event":                    "",
+		"certificates":             "",
+		")(":                       "",
+		"(a{1000}){1000}":          "",
+	} {
+		got, err := Match(exampleStreams(), pattern)
+		var refused *RefusedError
+		if strings.Join(got, " ") != want || (want == "") != errors.As(err, &refused) {
+			t.Errorf("%q stands for %q, %v; want %s", pattern, got, err, want)
+		}
+	}
+}

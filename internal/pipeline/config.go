@@ -82,11 +82,19 @@ type Request struct {
 	Streams []string      // names as of change.Stream.String; none is all
 	Sink    string        // "" is every sink that takes the stream
 	Limits  change.Limits // of what is listed, as an API server takes them
+	// Also are further parts of the request: all are owed, or none.
+	Also []RequestPart
 	// Heard is saved with the request, as in checkpoint.Batch.
 	Heard map[string][]byte
 	// Answer is told nil when the request is durable, so that it survives a crash, or an error that names what is
 	// unknown and what there is. It must have room for one.
 	Answer chan<- error
+}
+
+// RequestPart is what else a Request is of.
+type RequestPart struct {
+	Streams []string
+	Limits  change.Limits
 }
 
 // Replay asks a running pipeline to send a dead letter to its sink again.

@@ -57,3 +57,34 @@ func (r *rig) wantHeard(want string) {
 		r.t.Errorf("heard was %q, %v; want %q", got, err, want)
 	}
 }
+
+// TestI5AllPartsOfARequestAreOwedOrNone.
+func TestI5AllPartsOfARequestAreOwedOrNone(t *testing.T) {
+	r, requests := requestRig(t)
+	request := func(heard string, also ...RequestPart) error {
+		answer := make(chan error, 1)
+		requests <- Request{Reason: change.Requested, Streams: []string{"pods"}, Sink: "all", Also: also, Heard: map[string][]byte{"all": []byte(heard)}, Answer: answer}
+		return <-answer
+	}
+	if err := r.life(func(line *Inlet) {
+		r.push(line, update(pods(), "a", 1), update(services(), "b", 2))
+		r.drain(line, pods(), services())
+		if err := request("1", RequestPart{Streams: []string{"nodes"}}); err == nil {
+			t.Error("a part of what there is not is owed")
+		}
+		r.wantHeard("")
+		if owed, err := r.store.PendingSnapshots(); err != nil || len(owed) > 0 {
+			t.Errorf("owed are %+v, %v", owed, err)
+		}
+		if err := request("2", RequestPart{Streams: []string{"services"}, Limits: change.Limits{Name: "b"}}); err != nil {
+			t.Error(err)
+		}
+		r.wantHeard("2")
+		owed, err := r.store.PendingSnapshots()
+		if err != nil || len(owed) != 2 || owed[0].Limits != (change.Limits{}) || owed[1].Limits.Name != "b" {
+			t.Errorf("owed are %+v, %v", owed, err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}

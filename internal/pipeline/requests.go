@@ -43,28 +43,40 @@ func (o *owing) request(request *Request) error {
 	if request.Reason != change.Requested {
 		return fmt.Errorf("ask for a snapshot of reason %q: only %q can be asked for", request.Reason, change.Requested)
 	}
-	streams, err := o.chosenStreams(request.Streams)
-	if err != nil {
-		return err
-	}
 	sinks, err := o.chosenSinks(request.Sink)
 	if err != nil {
 		return err
 	}
-	var pendingSnapshots []checkpoint.PendingSnapshot
+	var all []checkpoint.PendingSnapshot
+	for _, part := range append([]RequestPart{{request.Streams, request.Limits}}, request.Also...) {
+		some, err := o.partOf(sinks, part)
+		if err != nil {
+			return err
+		}
+		all = append(all, some...)
+	}
+	return o.oweAll(&checkpoint.Batch{PendingSnapshots: all, Heard: request.Heard})
+}
+
+// partOf are the snapshots of one part of a request.
+func (o *owing) partOf(sinks []*listener, part RequestPart) (all []checkpoint.PendingSnapshot, err error) {
+	streams, err := o.chosenStreams(part.Streams)
+	if err != nil {
+		return nil, err
+	}
 	for _, l := range sinks {
-		pendingSnapshots = append(pendingSnapshots, o.pendingSnapshots(l.Name, change.Requested, func(s *change.Stream) bool {
-			return l.Takes(s) && slices.Contains(streams, s.String()) && request.Limits.Reach(s)
+		all = append(all, o.pendingSnapshots(l.Name, change.Requested, func(s *change.Stream) bool {
+			return l.Takes(s) && slices.Contains(streams, s.String()) && part.Limits.Reach(s)
 		})...)
 	}
-	for i := range pendingSnapshots {
-		pendingSnapshots[i].Limits = request.Limits
+	for i := range all {
+		all[i].Limits = part.Limits
 	}
-	if len(pendingSnapshots) == 0 {
-		return fmt.Errorf("ask for a snapshot of %s: no sink that is asked for takes it: choose others of %s",
+	if len(all) == 0 {
+		return nil, fmt.Errorf("ask for a snapshot of %s: no sink that is asked for takes it: choose others of %s",
 			strings.Join(streams, ", "), o.taken(sinks))
 	}
-	return o.oweAll(&checkpoint.Batch{PendingSnapshots: pendingSnapshots, Heard: request.Heard})
+	return all, nil
 }
 
 // chosenStreams are the named ones, or all.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 const (
@@ -16,9 +17,12 @@ const (
 	idSize = 8
 )
 
-// Book is what is remembered of those who ask through one broker. A Book is not changed: With returns the next one.
+// Book is what is remembered of those who ask through one broker. A Book is not changed: With and its like return the
+// next one.
 type Book struct {
-	IDs []byte `json:"ids,omitempty"` // hashes of the ids that were followed, oldest first
+	IDs   []byte `json:"ids,omitempty"`   // hashes of the ids that were followed, oldest first
+	Place string `json:"place,omitempty"` // in the log of what is asked, as its reader writes it
+	Tasks []Task `json:"tasks,omitempty"` // snapshots that somebody is to be told of
 }
 
 // ParseBook reads what Encode has written; nothing is an empty book.
@@ -57,6 +61,27 @@ func (b Book) With(id string) Book {
 	ids := append(bytes.Clone(b.IDs), hashOf(id)...)
 	b.IDs = ids[max(0, len(ids)-mostIDs*idSize):]
 	return b
+}
+
+// At is the book at the place.
+func (b Book) At(place string) Book {
+	b.Place = place
+	return b
+}
+
+// WithTask is the book that has the task, too.
+func (b Book) WithTask(t Task) Book {
+	b.Tasks = append(slices.Clone(b.Tasks), t)
+	return b
+}
+
+// IsFull says whether no more tasks are taken.
+func (b Book) IsFull() bool {
+	parts := 0
+	for i := range b.Tasks {
+		parts += len(b.Tasks[i].Parts)
+	}
+	return len(b.Tasks) >= MostTasks || parts >= mostParts
 }
 
 func hashOf(id string) []byte {

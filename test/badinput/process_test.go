@@ -104,8 +104,11 @@ func (r *running) get(path string) string {
 // status is what these tests read of /statusz.
 type status struct {
 	Streams map[string]struct{ State, LastError, ResourceVersion string }
-	Sinks   map[string]struct{ State, LastError string }
-	State   struct{ LastError string }
+	Sinks   map[string]struct {
+		State, LastError string
+		Asking           *struct{ Followed, Refused int }
+	}
+	State struct{ LastError string }
 }
 
 func (r *running) status() status {

@@ -88,7 +88,7 @@ func (w *world) prepare(ctx context.Context, c command) *exec.Cmd {
 		url = startNATS(w.t, w.t.TempDir()).URL()
 		text += " --listen 127.0.0.1:0"
 	}
-	text = strings.NewReplacer("nats://nats:4222", url, "http://127.0.0.1:8080", w.address(), "/var/lib/kubecdc", w.t.TempDir()).Replace(text)
+	text = strings.NewReplacer("nats://nats:4222", url, "http://127.0.0.1:8080", w.address(), "kafka:9092", w.kafka, "/var/lib/kubecdc", w.t.TempDir()).Replace(text)
 	cmd := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", text)
 	cmd.Dir = w.dir
 	cmd.Env = append(os.Environ(), "PATH="+w.tools()+":"+filepath.Dir(exporter.Path(w.t))+":"+os.Getenv("PATH"), natsVariable+"="+url, "KUBECONFIG="+w.kubeconfig, "NO_COLOR=1")

@@ -20,6 +20,7 @@ func (w *world) events() map[string]func() {
 		"the exporter runs":       w.start,
 		"the sink differs":        w.plant,
 		"users change objects":    w.audit,
+		"the lake has signals":    w.hearSignals,
 	}
 }
 

@@ -16,8 +16,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if url := os.Getenv(natsVariable); url != "" && len(os.Args) == 4 && os.Args[1] == "req" {
-		os.Exit(ask(url, os.Args[2], os.Args[3]))
+	if url := os.Getenv(natsVariable); url != "" && len(os.Args) == 5 && os.Args[1] == "nats" && os.Args[2] == "req" {
+		os.Exit(ask(url, os.Args[3], os.Args[4]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "kcat" {
+		os.Exit(kcat(os.Args[2:]))
 	}
 	testcluster.HearHangups()
 	code := shared.Main(m)

@@ -3,6 +3,7 @@ package docs
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -11,8 +12,8 @@ import (
 // natsVariable is how the command line of NATS is told of the server.
 const natsVariable = "NATS_URL"
 
-// tools is a directory with the command nats, of which the pages use "nats req SUBJECT BODY": this test's own program
-// asks instead.
+// tools is a directory with the commands nats and kcat. The pages use "nats req SUBJECT BODY", and kcat to send a file
+// and to read some messages: this test's own program does that instead.
 func (w *world) tools() string {
 	w.t.Helper()
 	self, err := os.Executable()
@@ -23,9 +24,12 @@ func (w *world) tools() string {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		w.t.Fatal(err)
 	}
-	w.write("tools/nats", fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", self))
-	if err := os.Chmod(w.path("tools/nats"), 0o700); err != nil {
-		w.t.Fatal(err)
+	for _, tool := range []string{"nats", "kcat"} {
+		name := filepath.Join("tools", tool)
+		w.write(name, fmt.Sprintf("#!/bin/sh\nexec %q %s \"$@\"\n", self, tool))
+		if err := os.Chmod(w.path(name), 0o700); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	return dir
 }

@@ -41,6 +41,8 @@ type world struct {
 	exporter   *exec.Cmd
 	log        bytes.Buffer
 	audited    string // where an audit webhook is received
+	kafka      string // address of a broker; "" before there is one
+	end        []func()
 }
 
 const configuration = `cluster: dev
@@ -48,7 +50,7 @@ resources:
   - {resource: configmaps, namespaces: [shop]}
   - {resource: deployments.apps, namespaces: [shop]}
 sinks:
-  - {name: bus, nats: {url: "%s", stream: K8S, service: {}}}
+%s  - {name: bus, nats: {url: "%s", stream: K8S, service: {}}}
   - {name: archive, file: {path: changes.ndjson}}
 state: {dir: state}
 listen: 127.0.0.1:0
@@ -79,6 +81,9 @@ func newWorld(t *testing.T) *world {
 	w.populate()
 	t.Cleanup(func() {
 		w.stop()
+		for _, end := range w.end {
+			end()
+		}
 		if t.Failed() {
 			t.Logf("the exporter said:\n%s", w.log.String())
 		}
@@ -102,7 +107,7 @@ func startNATS(t *testing.T, dir string) *embedded.Server {
 // furnish makes the directory look as the project's does, with a configuration beside.
 func (w *world) furnish() {
 	w.t.Helper()
-	w.write("config.yaml", fmt.Sprintf(configuration, w.nats.URL()))
+	w.write("config.yaml", fmt.Sprintf(configuration, "", w.nats.URL()))
 	absolute, err := filepath.Abs(root)
 	if err != nil {
 		w.t.Fatal(err)

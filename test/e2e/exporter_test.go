@@ -164,6 +164,7 @@ type statuses struct {
 
 type sinkStatus struct {
 	LastError            string
+	Asking               *struct{ LastError string }
 	OldestUnackedSeconds float64
 }
 

@@ -33,6 +33,7 @@ func TestKafka(t *testing.T) {
 		{"I2 a compacted topic is the cluster", kafkaCompacts},
 		{"I3 all kinds of sinks at once", allKindsOfSinks},
 		{"I4 what a topic does not take is kept and sent again", kafkaRefusesLargeObjects},
+		{"I5 signals are followed once, and told of to the end", kafkaHearsSignals},
 		{"I4 topics come with their definitions", kafkaFollowsDefinitions},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func arrows() map[string][]string {
 		"internal/console":         {"internal/change", "internal/control", "internal/deadletter", "internal/decode", "internal/page", "internal/sink", "internal/source", "internal/verify"},
 		"internal/config":          {},
 		"internal/usage":           {},
-		"internal/signal":          {},
+		"internal/signal":          {"internal/change"},
 		"internal/audit":           {"internal/change"},
 		"internal/audit/webhook":   {"internal/audit", "internal/change", "internal/scan"},
 		"internal/schema":          {"internal/audit", "internal/change"},
@@ -65,7 +65,7 @@ func arrows() map[string][]string {
 
 		"internal/sink/nats/service": {"internal/sink/nats/conn"},
 
-		"internal/sink/kafka":       {"internal/sink", "internal/sink/kafka/batch", "internal/sink/kafka/wire"},
+		"internal/sink/kafka":       {"internal/signal", "internal/sink", "internal/sink/kafka/batch", "internal/sink/kafka/wire"},
 		"internal/sink/kafka/batch": {},
 		"internal/sink/kafka/wire":  {"internal/sink"},
 
@@ -84,7 +84,7 @@ func arrows() map[string][]string {
 		"internal/app/destination": {
 			"internal/app/cluster", "internal/app/objecttype", "internal/change", "internal/config", "internal/control",
 			"internal/delivery", "internal/encode", "internal/fifo", "internal/registry", "internal/selection",
-			"internal/sink", "internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats",
+			"internal/signal", "internal/sink", "internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats",
 			"internal/sink/nats/service", "internal/source", "internal/statelog", "internal/transform", "internal/usage",
 		},
 		"internal/app/saved": {
@@ -320,8 +320,8 @@ func TestCommandsWriteThroughTheScreen(t *testing.T) {
 // registers them.
 func TestOneFileKnowsWhichSinksThereAre(t *testing.T) {
 	homes := []string{
-		"internal/app/destination/kinds.go", "internal/app/destination/kafka.go", "internal/app/destination/nats.go",
-		"internal/app/destination/file.go",
+		"internal/app/destination/kinds.go", "internal/app/destination/kafka.go", "internal/app/destination/kafkasignals.go",
+		"internal/app/destination/nats.go", "internal/app/destination/file.go",
 		"internal/app/dev.go", // a server of NATS is what it is about
 	}
 	for _, s := range sources(t) {

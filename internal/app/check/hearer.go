@@ -15,7 +15,11 @@ func checkHearer(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *rep
 	if err != nil || to.Hearer == nil {
 		return // what is wrong is told
 	}
-	if err := to.Hearer(destination.Desk{}).Check(ctx); err != nil {
+	h, err := to.Hearer(&destination.Desk{})
+	if err == nil {
+		err = h.Check(ctx)
+	}
+	if err != nil {
 		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
 	}
 }

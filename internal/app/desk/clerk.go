@@ -25,4 +25,5 @@ type Clerk struct {
 type Observer interface {
 	Hears(sinkName string, err error)
 	Asked(sinkName, what string, err error)
+	Noticed(sinkName, text string)
 }

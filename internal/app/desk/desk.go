@@ -38,13 +38,17 @@ func (d *desk) reread() error {
 
 // once does what has the id, unless that was done before. What is done saves with it that it is (I5).
 func (d *desk) once(id string, do func(heard map[string][]byte) error) error {
+	return d.follow(id, d.book.With(id), do)
+}
+
+// follow does what has the id, unless that was done before. What is done saves the next book with it (I5).
+func (d *desk) follow(id string, next signal.Book, do func(heard map[string][]byte) error) error {
 	switch {
 	case len(id) > signal.MaxID:
 		return &control.RefusedError{Text: fmt.Sprintf("an id of %d bytes: want %d at most", len(id), signal.MaxID)}
 	case d.book.Has(id):
 		return &control.RepeatedError{ID: id}
 	}
-	next := d.book.With(id)
 	err := do(map[string][]byte{d.sink: next.Encode()})
 	if err == nil {
 		d.book = next
@@ -53,14 +57,26 @@ func (d *desk) once(id string, do func(heard map[string][]byte) error) error {
 	return errors.Join(err, d.reread()) // it may be saved all the same
 }
 
+// save saves the next book.
+func (d *desk) save(next signal.Book) error {
+	return d.follow("", next, func(heard map[string][]byte) error {
+		return d.Store.Commit(checkpoint.Batch{Heard: heard})
+	})
+}
+
+// room says whether more may be owed.
+func (d *desk) room() error {
+	owed, err := d.Store.PendingSnapshots()
+	if err == nil && len(owed) >= mostOwed {
+		err = &control.RefusedError{Text: fmt.Sprintf("%d snapshots are owed already: ask again when some are delivered", len(owed))}
+	}
+	return err
+}
+
 // snapshot owes what is asked for.
 func (d *desk) snapshot(ctx context.Context, id string, asked control.SnapshotRequest) (answer *control.Snapshot, err error) {
-	owed, err := d.Store.PendingSnapshots()
-	if err != nil {
+	if err := d.room(); err != nil {
 		return nil, err
-	}
-	if len(owed) >= mostOwed {
-		return nil, &control.RefusedError{Text: fmt.Sprintf("%d snapshots are owed already: ask again when some are delivered", len(owed))}
 	}
 	err = d.once(id, func(heard map[string][]byte) (err error) {
 		answer, err = d.owe(ctx, asked, heard)
@@ -92,8 +108,12 @@ func (c *Clerk) Hear(ctx context.Context) (stop func(), err error) {
 		if err != nil {
 			return nil, err
 		}
+		h, err := to.Hearer(d.open())
+		if err != nil {
+			return nil, err
+		}
 		hearing[s.Name] = true
-		hearers = append(hearers, to.Hearer(d.open()))
+		hearers = append(hearers, h)
 	}
 	if err := c.forgetHeard(hearing); err != nil {
 		return nil, err

@@ -27,9 +27,14 @@ func newTestDesk(t *testing.T) *desk {
 	go func() {
 		defer close(done)
 		for request := range requests {
-			request.Answer <- c.Store.Commit(checkpoint.Batch{Heard: request.Heard, PendingSnapshots: []checkpoint.PendingSnapshot{
-				{Stream: request.Streams[0], Owed: change.Owed{Sink: "all", Reason: change.Requested, Limits: request.Limits}},
-			}})
+			batch := checkpoint.Batch{Heard: request.Heard}
+			for _, part := range append(request.Also, pipeline.RequestPart{Streams: request.Streams, Limits: request.Limits}) {
+				for _, stream := range part.Streams {
+					batch.PendingSnapshots = append(batch.PendingSnapshots,
+						checkpoint.PendingSnapshot{Stream: stream, Owed: change.Owed{Sink: "all", Reason: change.Requested, Limits: part.Limits}})
+				}
+			}
+			request.Answer <- c.Store.Commit(batch)
 		}
 	}()
 	t.Cleanup(func() {

@@ -59,10 +59,12 @@ func (d *desk) questions() map[string]question {
 }
 
 // open is the desk as those see it who ask.
-func (d *desk) open() destination.Desk {
-	open := destination.Desk{
+func (d *desk) open() *destination.Desk {
+	open := &destination.Desk{
 		Questions: map[string]func(context.Context, []byte) ([]byte, error){},
+		Signals:   func(tells bool) (destination.SignalDesk, string) { return newSignalDesk(d, tells), d.book.Place },
 		Hears:     func(err error) { d.Told.Hears(d.sink, err) },
+		Noticed:   func(text string) { d.Told.Noticed(d.sink, text) },
 	}
 	for name, ask := range d.questions() {
 		open.Questions[name] = func(ctx context.Context, text []byte) ([]byte, error) { return d.answer(ctx, name, ask, text) }

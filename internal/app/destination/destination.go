@@ -21,7 +21,7 @@ type Destination struct {
 	What     string           // the same, wherever its servers are
 	InUse    func(error) bool // says whether an error is that another process has it open; nil is never
 	// Hearer hears what others ask through the sink's broker, for the desk; nil is that nobody can
-	Hearer func(Desk) Hearer
+	Hearer func(*Desk) (Hearer, error)
 	// StateLog is the log of the state of the name at its broker; nil is that it cannot have one
 	StateLog func(name string, retry sink.RetryFunc) (statelog.Place, error)
 
@@ -34,10 +34,14 @@ type Destination struct {
 	read       func(sink.Start) (sink.Reader, error) // its log
 }
 
-// Desk answers those who ask through a sink's broker.
+// Desk answers those who ask through a sink's broker, by questions or by signals. The zero value is for a Hearer that
+// does not run.
 type Desk struct {
 	Questions map[string]func(ctx context.Context, text []byte) ([]byte, error) // by their names
-	Hears     func(error)                                                       // is told why nobody is heard, and with nil that all are
+	// Signals is who follows signals, from the place on. tells says whether somebody is told what becomes of them.
+	Signals func(tells bool) (follower SignalDesk, place string)
+	Hears   func(error)       // is told why nobody is heard, and with nil that all are
+	Noticed func(text string) // is told what a person may want to know
 }
 
 // Hearer hears what others ask through a broker.

@@ -46,11 +46,15 @@ func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) 
 		return nil, err
 	}
 	options := func(told Observer) kafka.Options { return kafkaOptions(s, c, topics, told) }
+	hearer, err := kafkaHearer(s, c, topics)
+	if err != nil {
+		return nil, err
+	}
 	return &Destination{
 		transport: encode.Kafka, routes: topics, key: key, headers: headers, tombstones: *s.Kafka.Tombstones && encode.NamesObject(s.Kafka.Key), Shared: sharesTopics(s.Kafka, c.Name),
 		What:     "topic " + strings.ReplaceAll(s.Kafka.Topic, "{cluster}", c.Name),
-		Registry: s.Kafka.Registry,
-		Places:   kafkaPlaces(s, options(Nop{})), Address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
+		Registry: s.Kafka.Registry, Hearer: hearer,
+		Places: kafkaPlaces(s, options(Nop{})), Address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
 		build: func(to Outlet) (sink.Sink, error) { return kafka.New(options(to.Told)) },
 		read: func(start sink.Start) (sink.Reader, error) {
 			reading := options(Nop{})

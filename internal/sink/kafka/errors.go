@@ -19,7 +19,9 @@ const (
 	codeOffsetOutOfRange   = 1
 	codeNoCoordinator      = 15
 	codeInvalidTopic       = 17
+	codeUnknownMember      = 25
 	codeTopicForbidden     = 29
+	codeGroupForbidden     = 30
 	codeInvalidPartitions  = 37
 	codeInvalidReplication = 38
 	codeInvalidAssignment  = 39

@@ -147,9 +147,22 @@ func (r *Reader) stretch(at slot, ends wire.Bounds) *stretch {
 
 // step hands on what one fetch brings.
 func (r *Reader) step(ctx context.Context, s *stretch, each func(*sink.Stored) error) error {
-	var result wire.FetchResult
-	what := fmt.Sprintf("read topic %s partition %d", s.topic, s.number)
-	err := r.persist(ctx, what, func(ctx context.Context) (err error) {
+	result, err := r.fetch(ctx, s)
+	before := s.offset
+	if err == nil {
+		err = r.take(s.progress, &result, func(e *batch.Entry) error { return r.hand(s.slot, before, e, each) })
+	}
+	if err == nil && s.offset == before {
+		err = fmt.Errorf("%s: %w", s, errNothingRead)
+	}
+	return err
+}
+
+func (s slot) String() string { return fmt.Sprintf("read topic %s partition %d", s.topic, s.number) }
+
+// fetch reads on in the stretch, of which there is more.
+func (r *Reader) fetch(ctx context.Context, s *stretch) (result wire.FetchResult, err error) {
+	err = r.persist(ctx, s.String(), func(ctx context.Context) (err error) {
 		result, err = r.cluster.Fetch(ctx, wire.FetchRequest{
 			Topic: s.topic, Partition: s.number, Offset: s.offset, MaxBytes: s.most, Committed: true,
 		})
@@ -158,18 +171,20 @@ func (r *Reader) step(ctx context.Context, s *stretch, each func(*sink.Stored) e
 		}
 		return err
 	})
-	before := s.offset
-	if err == nil {
-		err = r.take(s.slot, s.progress, &result, each)
-	}
-	if err == nil && s.offset == before {
-		err = fmt.Errorf("%s: %w", what, errNothingRead)
-	}
-	return err
+	return result, err
 }
 
-// take hands on what a fetch brought.
-func (r *Reader) take(at slot, p *progress, result *wire.FetchResult, each func(*sink.Stored) error) error {
+// unreadableError says that a batch cannot be read, and where to read on behind it.
+type unreadableError struct {
+	end int64
+	err error
+}
+
+func (e *unreadableError) Error() string { return e.err.Error() }
+func (e *unreadableError) Unwrap() error { return e.err }
+
+// take gives the committed records of what a fetch brought. Its error is that of each, or an *unreadableError.
+func (r *Reader) take(p *progress, result *wire.FetchResult, each func(*batch.Entry) error) error {
 	aborted := result.Aborted
 	for data := result.Records; ; {
 		b, rest, err := batch.Read(data)
@@ -189,13 +204,25 @@ func (r *Reader) take(at slot, p *progress, result *wire.FetchResult, each func(
 			delete(p.aborted, b.Producer.ID)
 		case b.Producer.Transactional && p.aborted[b.Producer.ID]:
 		default:
-			err = r.decoder.Each(b, func(e *batch.Entry) error { return r.hand(at, p.offset, e, each) })
+			err = r.read(b, each)
 		}
 		if err != nil {
 			return err
 		}
 		p.offset = b.End()
 	}
+}
+
+// read gives the records of a batch.
+func (r *Reader) read(b *batch.Batch, each func(*batch.Entry) error) (refused error) {
+	err := r.decoder.Each(b, func(e *batch.Entry) error {
+		refused = each(e)
+		return refused
+	})
+	if refused != nil || err == nil {
+		return refused
+	}
+	return &unreadableError{b.End(), err}
 }
 
 func (r *Reader) hand(at slot, from int64, e *batch.Entry, each func(*sink.Stored) error) error {

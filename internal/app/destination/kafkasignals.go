@@ -1,0 +1,60 @@
+package destination
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka"
+	"github.com/kubecdc/kubecdc/internal/usage"
+)
+
+// SignalDesk does what signals ask for.
+type SignalDesk = kafka.SignalDesk
+
+// kafkaHearer hears signals, nil where none are configured.
+func kafkaHearer(s *config.Sink, c *cluster.Cluster, routes encode.Routes) (func(*Desk) (Hearer, error), error) {
+	configured := s.Kafka.Signals
+	if configured == nil {
+		return nil, nil
+	}
+	hearing := kafka.SignalOptions{Cluster: []byte(c.Name)}
+	var err error
+	if hearing.Topic, err = signalTopic(configured.Topic, c, s, routes); err != nil {
+		return nil, usage.Errorf("kafka.signals.topic: %v", err)
+	}
+	if configured.Notifications != "" {
+		if hearing.Notifications, err = signalTopic(configured.Notifications, c, s, routes); err != nil {
+			return nil, usage.Errorf("kafka.signals.notifications: %v", err)
+		}
+	}
+	return func(d *Desk) (Hearer, error) {
+		hearing := hearing
+		hearing.Sink = kafkaOptions(s, c, routes, Nop{})
+		hearing.Group = hearing.Sink.TransactionalID
+		if d.Signals != nil {
+			hearing.Desk, hearing.Place = d.Signals(hearing.Notifications != "")
+			hearing.Heard, hearing.Sink.Notice = d.Hears, d.Noticed
+			hearing.Sink.Retry = func(_ string, err error) { d.Hears(err) }
+		}
+		return kafka.NewSignals(hearing)
+	}, nil
+}
+
+// signalTopic is the topic of the template, in which there must be no records of the sink.
+func signalTopic(template string, c *cluster.Cluster, s *config.Sink, routes encode.Routes) (string, error) {
+	made, err := encode.NewTopic(template, c.Name)
+	if err != nil {
+		return "", err
+	}
+	name := made.OfFrames(&change.Stream{})
+	for stream, topic := range routed(c, s, routes) {
+		if regexp.MustCompile("^" + topic.Pattern(stream) + "$").MatchString(name) { // of quoted parts
+			return "", fmt.Errorf("records of %s go to topic %s: choose another topic", stream, name)
+		}
+	}
+	return name, nil
+}

@@ -1,0 +1,184 @@
+package signal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// The types of signals, as Debezium has them.
+const (
+	Execute = "execute-snapshot"
+	Stop    = "stop-snapshot"
+	Pause   = "pause-snapshot"
+	Resume  = "resume-snapshot"
+	Log     = "log"
+)
+
+// What a signal may be at most (I6).
+const (
+	// MaxSize is in bytes.
+	MaxSize        = 64 << 10
+	maxCollections = 100
+	maxPattern     = 1024 // bytes
+	maxType        = 20   // characters of a wrong type that are repeated
+)
+
+// Signal is what somebody asks for. See the page "Sending signals to a Debezium connector" of Debezium's documentation.
+type Signal struct {
+	ID          string // "" is none
+	Type        string // one of the constants
+	Collections []string
+	Conditions  []Condition
+	Message     string // of a Log
+}
+
+// Condition says of one collection, or of all with "", which objects are meant.
+type Condition struct {
+	Collection string `json:"data-collection"`
+	Filter     string `json:"filter"`
+}
+
+// message is a signal as it lies in a topic.
+type message struct {
+	ID   string          `json:"id"`
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data"`
+}
+
+// data are the parameters of all types.
+type data struct {
+	Type        string      `json:"type"`
+	Collections []string    `json:"data-collections"`
+	Conditions  []Condition `json:"additional-conditions"`
+	Condition   string      `json:"additional-condition"` // of older versions: for all collections
+	Message     string      `json:"message"`
+}
+
+// Parse reads a message. Its error says what is wrong; the signal has what could be read all the same, cut short.
+func Parse(value []byte) (Signal, error) {
+	s, err := parse(value)
+	if err != nil {
+		s.ID, s.Type = s.ID[:min(len(s.ID), MaxID)], ""
+	}
+	return s, err
+}
+
+func parse(value []byte) (s Signal, err error) {
+	if len(value) > MaxSize {
+		return s, fmt.Errorf("a signal of %d bytes: want %d at most", len(value), MaxSize)
+	}
+	var m message
+	if err := json.Unmarshal(value, &m); err != nil {
+		return s, fmt.Errorf(`read the signal: %w: want JSON such as {"type":"execute-snapshot","data":{"data-collections":["pods"]}}`, err)
+	}
+	s.ID, s.Type = m.ID, m.Type
+	var d data
+	if err := parseData(m.Data, &d); err != nil {
+		return s, fmt.Errorf("read data of the signal: %w", err)
+	}
+	s.Collections, s.Conditions, s.Message = d.Collections, d.Conditions, d.Message
+	if d.Condition != "" {
+		s.Conditions = append(s.Conditions, Condition{Filter: d.Condition})
+	}
+	return s, s.check(&d)
+}
+
+// parseData takes an object, and a text that holds one, as a table of signals has it.
+func parseData(text json.RawMessage, into *data) error {
+	var inner string
+	if json.Unmarshal(text, &inner) == nil {
+		text = json.RawMessage(inner)
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	return json.Unmarshal(text, into)
+}
+
+func (s *Signal) check(d *data) error {
+	types := []string{Execute, Stop, Pause, Resume, Log}
+	long := func(text string) bool { return len(text) > maxPattern }
+	switch {
+	case len(s.ID) > MaxID:
+		return fmt.Errorf("an id of %d bytes: want %d at most", len(s.ID), MaxID)
+	case !slices.Contains(types, s.Type):
+		return fmt.Errorf("type %.*q: want one of %s", maxType, s.Type, strings.Join(types, ", "))
+	case s.Type == Execute && len(s.Collections) == 0:
+		return errors.New(`data-collections is missing: want names or regular expressions of resources, such as ["pods"], or [".*"] for all`)
+	case len(s.Collections) > maxCollections || len(s.Conditions) > maxCollections:
+		return fmt.Errorf("%d data-collections and %d additional-conditions: want %d at most of each", len(s.Collections), len(s.Conditions), maxCollections)
+	case slices.ContainsFunc(s.Collections, long):
+		return fmt.Errorf("a data-collection of more than %d bytes: want less", maxPattern)
+	case d.Type != "" && !strings.EqualFold(d.Type, "incremental") && !strings.EqualFold(d.Type, "blocking"):
+		return fmt.Errorf("type %.*q of the snapshot: want incremental, or blocking, which is given in the same way", maxType, d.Type)
+	}
+	return nil
+}
+
+// Matcher finds the streams that a data-collection stands for. It is an error if there is none.
+type Matcher func(collection string) (streams []string, err error)
+
+// Chosen are the streams that the signal names, sorted; none is that it names none.
+func (s *Signal) Chosen(match Matcher) (streams []string, err error) {
+	for _, collection := range s.Collections {
+		some, err := match(collection)
+		if err != nil {
+			return nil, err
+		}
+		streams = append(streams, some...)
+	}
+	slices.Sort(streams)
+	return slices.Compact(streams), nil
+}
+
+// Parts are the snapshots that an Execute asks for. A condition that is of none of them is an error: it may be that it
+// was meant for one.
+func (s *Signal) Parts(match Matcher) ([]Part, error) {
+	streams, err := s.Chosen(match)
+	if err != nil {
+		return nil, err
+	}
+	limits := map[string]change.Limits{}
+	for _, c := range s.Conditions {
+		meant, err := c.meant(streams, match)
+		if err != nil {
+			return nil, err
+		}
+		filter, err := ParseFilter(c.Filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, stream := range meant {
+			if known, given := limits[stream]; given && known != filter {
+				return nil, fmt.Errorf("two additional-conditions are of %s: join them with AND", stream)
+			}
+			limits[stream] = filter
+		}
+	}
+	parts := make([]Part, len(streams))
+	for i, stream := range streams {
+		parts[i] = Part{Stream: stream, Limits: limits[stream]}
+	}
+	return parts, nil
+}
+
+// meant are those of the chosen streams that the condition is of.
+func (c *Condition) meant(chosen []string, match Matcher) ([]string, error) {
+	if c.Collection == "" {
+		return chosen, nil
+	}
+	meant, err := match(c.Collection)
+	if err != nil {
+		return nil, fmt.Errorf("additional-conditions: %w", err)
+	}
+	meant = slices.DeleteFunc(meant, func(stream string) bool { return !slices.Contains(chosen, stream) })
+	if len(meant) == 0 {
+		return nil, fmt.Errorf("the additional-condition of %.100q is of no chosen data-collection: choose of %s", c.Collection, cut(strings.Join(chosen, ", ")))
+	}
+	return meant, nil
+}

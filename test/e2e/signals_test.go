@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// The topics of signals and notifications.
+const (
+	signalTopic = "sig.signals"
+	notesTopic  = "sig.notes"
+)
+
+// kafkaHearsSignals: the exporter is killed around each signal, which its sender sends again. Each snapshot is given to
+// its end, and told of to its end. Broken messages, and a topic that is made anew, keep nobody from asking. A kill
+// between a snapshot's end and its saving may repeat that end, as that of any snapshot.
+func kafkaHearsSignals(t *testing.T, c *kafka.Cluster) {
+	lake := kafkaSink{name: "lake", prefix: "sig.dev.", delivery: "idempotent",
+		more: threeReplicas + fmt.Sprintf(", signals: {topic: %s, notifications: %s}", signalTopic, notesTopic)}
+	r := newKafkaRig(t, c, lake)
+	r.exporter.args = append(r.exporter.args, "--cluster", "e2e")
+	r.writer.populate(t)
+	r.exporter.start(t)
+	r.streaming()
+	s := r.newSignaller(c)
+	s.awaitUp()
+	random := rand.New(rand.NewPCG(seed(t), 23))
+	for i := range kills(t, 6, 2) {
+		selector := fmt.Sprintf("signal=s%d", i)
+		text := fmt.Sprintf(`{"id":"signal-%d","type":"execute-snapshot","data":{"data-collections":["config.*"],"type":"INCREMENTAL",`+
+			`"additional-conditions":[{"data-collection":"configmaps","filter":"labels.signal='s%d'"}]}}`, i, i)
+		exporter, over := r.exporter.process, make(chan struct{})
+		s.send(text)
+		time.AfterFunc(time.Duration(random.Int64N(int64(1500*time.Millisecond))), func() { // any instant until it is read
+			exporter.Kill()
+			close(over)
+		})
+		<-over
+		s.send(text) // a sender that has not heard that it was sent
+		s.awaitTold(fmt.Sprintf("signal-%d", i), "COMPLETED")
+		ends := limitedEnds(t, r.topics[0])[selector]
+		if ends < 1 || ends > 2 {
+			t.Errorf("the snapshot of %s has %d ends, want 1, and another one at most for the kill", selector, ends)
+		}
+		s.send(text)
+		s.awaitTold(fmt.Sprintf("signal-%d", i), "SKIPPED")
+		if again := limitedEnds(t, r.topics[0])[selector]; again != ends {
+			t.Errorf("sent again, the snapshot of %s has %d ends, want %d", selector, again, ends)
+		}
+	}
+	s.send("{", strings.Repeat("[", 60_000), strings.Repeat("x", 900_000), `{"type":"`+strings.Repeat("y", 5000)+`"}`)
+	c.DeleteTopic(t, signalTopic)
+	c.CreateTopic(t, signalTopic, kafka.Topic{Partitions: 3})
+	s.send(`{"id":"anew","type":"execute-snapshot","data":{"data-collections":["configmaps"],"additional-condition":"labels.signal='anew'"}}`)
+	s.awaitTold("anew", "COMPLETED")
+	r.settle()
+	r.stopIdle()
+	r.judge(false)
+}
+
+// signaller sends signals, and reads what is told of them.
+type signaller struct {
+	r    *rig
+	c    *kafka.Cluster
+	tail *kafka.Tail
+	told map[string][]string // by the signal's id
+}
+
+func (r *rig) newSignaller(c *kafka.Cluster) *signaller {
+	return &signaller{r: r, c: c, tail: c.Tail(notesTopic, kafka.JudgeOptions{}), told: map[string][]string{}}
+}
+
+// awaitUp waits until the exporter has looked at the topic: what comes behind that is followed.
+func (s *signaller) awaitUp() {
+	s.r.t.Helper()
+	eventually(s.r.t, deliveryLimit, "the exporter hears signals", func() bool {
+		asking := s.r.exporter.statuses(s.r.t).Sinks["lake"].Asking
+		return asking != nil && asking.LastError == ""
+	})
+}
+
+func (s *signaller) send(values ...string) {
+	t := s.r.t
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.c.Brokers()...), kgo.DefaultProduceTopic(signalTopic), kgo.UnknownTopicRetries(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, value := range values {
+		if err := client.ProduceSync(t.Context(), &kgo.Record{Key: []byte("e2e"), Value: []byte(value)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitTold waits until the notification was sent, by whatever life of the exporter.
+func (s *signaller) awaitTold(id, kind string) {
+	s.r.t.Helper()
+	eventually(s.r.t, deliveryLimit, id+" is told "+kind, func() bool {
+		s.r.restart()
+		records, err := s.tail.Read(s.r.t.Context())
+		if err != nil {
+			s.r.t.Fatal(err)
+		}
+		for _, record := range records {
+			var n struct{ ID, Type string }
+			if err := json.Unmarshal(record.Value, &n); err != nil || string(record.Key) != "e2e" {
+				s.r.t.Fatalf("a notification is %s: %s (%v)", record.Key, record.Value, err)
+			}
+			s.told[n.ID] = append(s.told[n.ID], n.Type)
+		}
+		return slices.Contains(s.told[id], kind)
+	})
+}
