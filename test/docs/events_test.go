@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // narrow is a stream's largest message before its limit is raised.
@@ -21,6 +22,8 @@ func (w *world) events() map[string]func() {
 		"the sink differs":        w.plant,
 		"users change objects":    w.audit,
 		"the lake has signals":    w.hearSignals,
+
+		"a deployment is ready and is scaled": w.scale,
 	}
 }
 
@@ -82,6 +85,24 @@ func (w *world) plant() {
 		}
 	}
 	if _, err := w.stream.PublishMsg(w.t.Context(), forged); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// scale lets a controller report, and then somebody change what should be.
+func (w *world) scale() {
+	w.t.Helper()
+	deployments := w.client.AppsV1().Deployments("shop")
+	web, err := deployments.Get(w.t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	web.Status.Replicas, web.Status.ReadyReplicas = web.Status.Replicas+1, 1
+	if web, err = deployments.UpdateStatus(w.t.Context(), web, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	*web.Spec.Replicas++
+	if _, err := deployments.Update(w.t.Context(), web, metav1.UpdateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }
