@@ -2,8 +2,8 @@
 // did not write: the official Go SDK of CloudEvents, Flink SQL with its debezium-json, and a JSON Schema validator.
 // Each must end up with what a list of the cluster says.
 //
-// Patched streams are folded by jsonpatch, from the files and a JetStream of an exporter that is killed; E2E_KILLS is
-// how often.
+// Patched streams are folded by jsonpatch, from the files, a JetStream and a Kafka topic of an exporter that is killed;
+// E2E_KILLS is how often.
 //
 // It needs a JDK and Maven, and is skipped without; CI=true requires them.
 package consumers

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +29,7 @@ import (
 	ours "github.com/kubecdc/kubecdc/internal/schema"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 	"github.com/kubecdc/kubecdc/test/child"
+	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 	"github.com/kubecdc/kubecdc/test/validate"
 )
@@ -49,6 +51,7 @@ sinks:
 - {name: narrow, file: {path: %[1]s/narrow.ndjson}, updates: patch, filter: 'int(object.data.n) %% 3 != 0', drop: [.data.pad]}
 - {name: spooled, nats: {url: %[2]q, stream: spooled, subject: "spooled.{name}"}, format: cloudevents-binary, updates: patch, queue: {records: 64, full: spool}}
 - {name: merged, nats: {url: %[2]q, stream: merged, subject: "merged.{name}"}, updates: patch, queue: {full: coalesce}, oversize: trim, trim: [.data.pad]}
+- {name: lake, kafka: {brokers: [%[3]s], topic: lake, partitions: 1, delivery: transactional}, updates: patch}
 `
 
 // folding is the cluster, the broker that goes and comes back, and who writes.
@@ -56,6 +59,7 @@ type folding struct {
 	t       *testing.T
 	cluster *testcluster.Cluster
 	broker  *embedded.Server
+	kafka   *kafka.Cluster
 	options embedded.Options
 	maps    dynamic.ResourceInterface
 	x       *exporter
@@ -115,8 +119,9 @@ func newFolding(t *testing.T) *folding {
 	if f.options.Port, err = strconv.Atoi(address.Port()); err != nil { // it comes back there
 		t.Fatal(err)
 	}
+	f.kafka = kafka.Start(t, kafka.Options{})
 	config := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, patching, dir, f.broker.URL()), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, patching, dir, f.broker.URL(), strings.Join(f.kafka.Brokers(), ", ")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.x = &exporter{binary: binary, dir: dir, config: []string{"--kubeconfig", cluster.Kubeconfig(), "-f", config}}
@@ -226,7 +231,7 @@ func (f *folding) end() {
 	ctx, cancel := context.WithTimeout(f.t.Context(), limit)
 	defer cancel()
 	js := f.jetStream()
-	for _, stream := range []string{"whole", "file", "narrow", "spooled", "merged"} {
+	for _, stream := range []string{"whole", "file", "narrow", "spooled", "merged", "lake"} {
 		for !f.has(js, stream, "the-end") {
 			select {
 			case <-f.x.process.Exited:
@@ -242,12 +247,39 @@ func (f *folding) end() {
 
 // has says whether the stream tells of the object.
 func (f *folding) has(js nats.JetStreamContext, stream, name string) bool {
+	if stream == "lake" {
+		return slices.ContainsFunc(f.records(), func(r kafka.Record) bool { return bytes.Contains(r.Value, []byte(`"name":"`+name+`"`)) })
+	}
 	if stream != "spooled" && stream != "merged" {
 		text, err := os.ReadFile(f.path(stream))
 		return err == nil && bytes.Contains(text, []byte(`"name":"`+name+`"`))
 	}
 	_, err := js.GetLastMsg(stream, stream+"."+name)
 	return err == nil
+}
+
+// records are those of the topic, but for tombstones.
+func (f *folding) records() []kafka.Record {
+	f.t.Helper()
+	all := f.kafka.ConsumeFast(f.t, "lake", kafka.JudgeOptions{ReadCommitted: true})
+	return slices.DeleteFunc(all, func(r kafka.Record) bool { return r.Value == nil })
+}
+
+// downloadTopic writes the topic's events as lines, and holds each message against the schemas.
+func (f *folding) downloadTopic(v *validate.Validator) {
+	f.t.Helper()
+	var lines bytes.Buffer
+	for _, r := range f.records() {
+		of := validate.Message{Format: "cloudevents", Headers: map[string]string{}, Value: r.Value}
+		for _, h := range r.Headers {
+			of.Headers[h.Key] = string(h.Value)
+		}
+		check(f.t, v, of)
+		lines.Write(append(r.Value, '\n'))
+	}
+	if err := os.WriteFile(f.path("lake"), lines.Bytes(), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
 }
 
 func (f *folding) path(stream string) string { return filepath.Join(f.x.dir, stream+".ndjson") }
@@ -330,8 +362,9 @@ func (f *folding) judge(fold *exec.Cmd) {
 	}
 	f.download(v, "spooled")
 	f.download(v, "merged")
+	f.downloadTopic(v)
 	var out, stderr bytes.Buffer
-	streams := []string{"file", "narrow", "spooled", "merged"}
+	streams := []string{"file", "narrow", "spooled", "merged", "lake"}
 	for _, stream := range append([]string{"whole"}, streams...) {
 		fold.Args = append(fold.Args, f.path(stream))
 	}
