@@ -237,7 +237,7 @@ func (l *signalLog) hand(of *stretchOfSignals, e *batch.Entry, to each) error {
 	switch {
 	case e.Offset < l.earlier[of.number]:
 		m.Old = "it was read before, by an exporter whose state is not here any more: send it again with another id if it is still wanted"
-	case e.Timestamp <= of.at.Old:
+	case of.at.Old > 0 && e.Timestamp <= of.at.Old:
 		m.Old = "it was written before the topic was made anew: send it again with another id if it is still wanted"
 	}
 	if err := to(m); err != nil {
