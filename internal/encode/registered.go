@@ -41,6 +41,7 @@ type registered struct {
 	schemas  Schemas
 	debezium bool
 	encoders map[string]*typedEncoder // by resource
+	plain    []byte                   // memory of what the other format makes
 }
 
 type typedEncoder struct {
@@ -58,7 +59,7 @@ func (r *registered) fill(ctx context.Context, e *Encoder, msg *sink.Message, re
 	if schema == nil {
 		return ErrNoSchema
 	}
-	if err := r.format.fill(ctx, e, msg, rec); err != nil {
+	if err := r.fillPlain(ctx, e, msg, rec); err != nil {
 		return err
 	}
 	if r.debezium {
@@ -82,6 +83,19 @@ func (r *registered) fill(ctx context.Context, e *Encoder, msg *sink.Message, re
 		setContentType(msg)
 	}
 	return nil
+}
+
+// fillPlain lets the other format make the message. What it makes is valid until the next one: it would be the larger
+// part of a batch, and is no part of any message.
+func (r *registered) fillPlain(ctx context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
+	batch := e.buffer
+	e.buffer = r.plain[:0]
+	err := r.format.fill(ctx, e, msg, rec)
+	if r.plain = e.buffer; cap(r.plain) > maxKept {
+		r.plain = nil
+	}
+	e.buffer = batch
+	return err
 }
 
 // encoder is the one of the record's resource.

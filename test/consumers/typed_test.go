@@ -51,7 +51,7 @@ type typedStage struct {
 	w        *writer
 }
 
-func newTypedStage(t *testing.T) *typedStage {
+func newTypedStage(t *testing.T, configuration string) *typedStage {
 	t.Helper()
 	kafka.RequireReal(t)
 	if err := registry.Available(t.Context()); err != nil {
@@ -72,7 +72,7 @@ func newTypedStage(t *testing.T) *typedStage {
 		t.Fatal(err)
 	}
 	s.x = &exporter{binary: s.programs.exporter, dir: dir, config: []string{"--kubeconfig", s.cluster.Kubeconfig(), "-f", filepath.Join(dir, "config.yaml")}}
-	if err := os.WriteFile(s.x.config[3], fmt.Appendf(nil, typedConfiguration, dir, s.kafka.Brokers()[0], s.registry.URL()), 0o600); err != nil {
+	if err := os.WriteFile(s.x.config[3], fmt.Appendf(nil, configuration, dir, s.kafka.Brokers()[0], s.registry.URL()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	client, err := dynamic.NewForConfig(s.cluster.RESTConfig())
@@ -127,7 +127,7 @@ func eventually(t *testing.T, wrong func() error) {
 // TestTypedTopicsAreReadByTheirSchemas lets everything happen, a CRD change, and the registry be replaced. Each value
 // is read with nothing but the schema of its id, and what is left in the end is what the cluster has.
 func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
-	s := newTypedStage(t)
+	s := newTypedStage(t, typedConfiguration)
 	s.w.populate()
 	s.describe(t, `{"size":{"type":"integer"},"name":{"type":"string"}}`)
 	s.x.start(t)

@@ -4,6 +4,7 @@ Each line of the input is {"schema": PATH, "value": BASE64}; each line of the ou
 """
 import base64
 import datetime
+import decimal
 import io
 import json
 import sys
@@ -26,6 +27,8 @@ def dump(value):
     """JSON, with numbers as they were written."""
     if isinstance(value, Literal):
         return str(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return format(decimal.Decimal(repr(value)), "f").removesuffix(".0")  # as JSON's writers have it
     if isinstance(value, dict):
         return "{" + ",".join(json.dumps(key) + ":" + dump(one) for key, one in value.items()) + "}"
     if isinstance(value, list):
