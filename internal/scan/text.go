@@ -79,8 +79,11 @@ func unescape(dst, text []byte) (all []byte, simple bool) {
 
 // escaped is what the letter stands for behind a backslash; 0 for u, and for what cannot be there.
 func escaped(letter byte) byte {
+	if letter == '"' { // nearly all, in text within text
+		return letter
+	}
 	switch letter {
-	case '"', '\\', '/':
+	case '\\', '/':
 		return letter
 	case 'b':
 		return '\b'
