@@ -2,10 +2,10 @@ package change
 
 import "time"
 
-// Reason says why a reconcile ran.
+// Reason says why a reconcile ran, or, of Policy, why a gap stands alone.
 type Reason string
 
-// The reasons of a reconcile; Gone, Stale, Epoch, Lost and Absent come with a gap.
+// The reasons; Gone, Stale, Epoch, Lost and Absent come with a gap.
 const (
 	Initial   Reason = "initial"   // a fresh state
 	Gone      Reason = "gone"      // the API server no longer has the position (HTTP 410)

@@ -2,8 +2,8 @@
 //
 // A Tracker finds which records of a stream are delivered, Marks which places in a sink's log are safe to resume from,
 // and a Store keeps both, with the identity of the cluster and the inventory of what the sinks have, in one database
-// that changes by whole batches only (I5). Tracker and Marks are pure; package pipeline owns their lock and decides
-// when to commit.
+// that changes by whole batches only (I5). Tracker and Marks are pure; package line has their lock, and package
+// pipeline decides when to commit.
 //
 // A Store is made of parts that know one thing each: identity, streams, inventory, images, sinks, subscriptions,
 // pending snapshots, absences and spools. They read the database, and it knows none of them. A commit fills one set of

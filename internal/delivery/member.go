@@ -9,9 +9,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Member is the listener as the line sees it. The line's lock is held in every call but those for room.
+// member is the listener as the line sees it. The line's lock is held in every call but those for room.
 type member struct{ l *Listener }
 
+// Member is the listener as the line sees it.
 func (l *Listener) Member() line.Member {
 	m := member{l}
 	return line.Member{

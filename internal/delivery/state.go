@@ -1,6 +1,6 @@
 package delivery
 
-// state is where a sink is in its life. It is pure; the listener's mu guards it.
+// state is where a sink is in its life. It is pure; intake.mu guards it.
 //
 //	state    the sink                                            entered                    left
 //	opening  is being opened, or waits for another attempt       start, comeBack            join

@@ -1,5 +1,5 @@
-// Package pipeline is the shell around the pure core: it owns every goroutine of the line, its locks, and the order in
-// which things start and stop. DESIGN.md lists goroutines and locks.
+// Package pipeline is the shell around the pure core: it starts and stops the goroutines of the line, in their order.
+// The locks of the line are in packages line and delivery. DESIGN.md lists goroutines and locks.
 //
 //	source -> Line.Push -> listener (one per sink) -> Sink.Write -> Seat.Ack -> committer -> Store.Commit
 //

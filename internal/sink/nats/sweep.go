@@ -53,11 +53,8 @@ func endsFull(m sink.Message) bool {
 	if m.Op != change.SnapshotEnd.String() || m.Limited {
 		return false
 	}
-	switch change.Reason(m.Reason) {
-	case change.Initial, change.NewSink, change.Lost, change.Absent, change.Requested, change.Resync:
-		return true
-	}
-	return false
+	reason := change.Reason(m.Reason)
+	return reason == change.Initial || reason.Full()
 }
 
 // sweep puts delete markers on the keys that the snapshot did not write.
