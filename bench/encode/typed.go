@@ -39,8 +39,8 @@ func newRegistered(form typed.Form) (registered, error) {
 
 func pods() *change.Resource { return &change.Resource{Version: "v1", Name: "pods", Kind: "Pod"} }
 
-// typedContestants are Debezium's envelope with each form of schemas, and what an exporter pays that makes values of the
-// JSON and lets a library make Avro of them. The last one reads Avro with the library, and writes it again.
+// typedContestants are Debezium's envelope with each form of schemas, and what an exporter pays that makes values of
+// the JSON and lets a library make Avro of them. The last one reads Avro with the library, and writes it again.
 func typedContestants(ctx context.Context) ([]contestant, error) {
 	var all []contestant
 	for name, form := range map[string]typed.Form{"debezium_avro": typed.Avro, "debezium_jsonschema": typed.JSON} {
