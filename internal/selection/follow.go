@@ -173,13 +173,7 @@ func (f *Follower) look(ctx context.Context, roster *pipeline.Roster) time.Durat
 	}
 	f.clear(roster)
 	f.choose(catalog)
-	known := f.byName()
-	for _, s := range f.chosen.Streams {
-		f.see(s, known[s.Stream.String()], roster)
-	}
-	if f.stale {
-		f.publish()
-	}
+	f.admit(f.see(f.chosen.Streams), roster)
 	f.tell(catalog)
 	if f.doubt(ctx) {
 		return min(pause, interval)
@@ -228,23 +222,36 @@ func (f *Follower) byName() map[string]*followed {
 	return known
 }
 
-// see goes on with a stream that is served, in the version that is preferred now, or adds it where it is not known.
-func (f *Follower) see(s Selected, known *followed, roster *pipeline.Roster) {
-	if known != nil {
-		if !known.ended {
-			known.session.Serve(s.Stream.Resource.Version)
-		}
-		return
-	}
-	if err := f.join(s, roster); err != nil {
-		f.Logger.Warn("stream not added; retrying", "resource", s.Stream.String(), "error", err)
-	}
+// arrival is a stream on its way into the pipeline.
+type arrival struct {
+	*followed
+	source pipeline.Source
 }
 
-func (f *Follower) join(s Selected, roster *pipeline.Roster) error {
+// see goes on with the streams that are followed, in the version that is preferred now, and makes those that are not.
+func (f *Follower) see(served []Selected) (arrived []arrival) {
+	known := f.byName()
+	for _, s := range served {
+		before := known[s.Stream.String()]
+		switch {
+		case before == nil:
+			a, err := f.make(s)
+			if err != nil {
+				f.notAdded(&s, err)
+				continue
+			}
+			arrived = append(arrived, a)
+		case !before.ended:
+			before.session.Serve(s.Stream.Resource.Version)
+		}
+	}
+	return arrived
+}
+
+func (f *Follower) make(s Selected) (arrival, error) {
 	made, session, err := f.Build(s)
 	if err != nil {
-		return err
+		return arrival{}, err
 	}
 	session.Serve(s.Stream.Resource.Version)
 	run := made.Run
@@ -252,18 +259,35 @@ func (f *Follower) join(s Selected, roster *pipeline.Roster) error {
 		f.Telemetry.Joined(s.Stream)
 		return run(ctx, line)
 	}
-	before := f.sessions
-	f.sessions = append(f.sessions, &followed{Selected: s, session: session})
-	f.publish() // sinks are asked whether they want it
-	if err := roster.Join(made); err != nil {
-		f.sessions, f.stale = before, true
-		return err
-	}
-	return nil
+	return arrival{&followed{Selected: s, session: session}, made}, nil
 }
 
-// publish makes the streams those that sinks and operators see.
+func (f *Follower) notAdded(s *Selected, err error) {
+	f.Logger.Warn("stream not added; retrying", "resource", s.Stream.String(), "error", err)
+}
+
+// admit publishes all that have arrived at once, since sinks are asked whether they want them, and lets each join.
+func (f *Follower) admit(arrived []arrival, roster *pipeline.Roster) {
+	for _, a := range arrived {
+		f.sessions, f.stale = append(f.sessions, a.followed), true
+	}
+	f.publish()
+	refused := map[*followed]bool{}
+	for _, a := range arrived {
+		if err := roster.Join(a.source); err != nil {
+			f.notAdded(&a.Selected, err)
+			refused[a.followed], f.stale = true, true
+		}
+	}
+	f.sessions = slices.DeleteFunc(f.sessions, func(s *followed) bool { return refused[s] })
+	f.publish()
+}
+
+// publish makes the streams those that sinks and operators see, where they are others than before.
 func (f *Follower) publish() {
+	if !f.stale {
+		return
+	}
 	now := &Choice{Left: f.chosen.Left}
 	for _, s := range f.sessions {
 		now.Streams = append(now.Streams, s.Selected)

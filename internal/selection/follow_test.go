@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,6 +89,9 @@ type followRig struct {
 	over   chan struct{} // closed when gears are to be over, as a session would be that was ended
 	left   chan string
 	built  []string // streams with their versions, each time that one was made
+
+	mu    sync.Mutex       // guards wants
+	wants map[*Choice]bool // that were published when the sink was asked whether it wants a stream
 }
 
 // idle is a sink that holds whatever it is given.
@@ -129,7 +133,7 @@ func follow(t *testing.T, script *scripted, steps func(*followRig)) {
 	a := Setting{Config: cfg, Current: c, Catalog: catalog, Store: store}
 	var log bytes.Buffer
 	a.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	r := &followRig{scripted: script, log: &log, t: t, f: NewFollower(a), over: make(chan struct{}), left: make(chan string, 8)}
+	r := &followRig{scripted: script, log: &log, t: t, f: NewFollower(a), over: make(chan struct{}), left: make(chan string, 8), wants: map[*Choice]bool{}}
 	r.f.Build = r.build
 	r.run(store, steps)
 }
@@ -146,7 +150,7 @@ func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	ctx, stop := context.WithCancel(r.t.Context())
 	defer stop()
 	err = pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: "u", Sources: sources, Sinks: []delivery.Sink{{Name: "out", Target: idle{}, Queue: fifo.Limit{Bytes: 1, Records: 1}}}, Store: store, StopTimeout: time.Minute,
+		ClusterUID: "u", Sources: sources, Sinks: []delivery.Sink{{Name: "out", Target: idle{}, Wants: r.wanted, Queue: fifo.Limit{Bytes: 1, Records: 1}}}, Store: store, StopTimeout: time.Minute,
 		Follow: func(_ context.Context, roster *pipeline.Roster) error {
 			defer stop()
 			r.roster = roster
@@ -158,6 +162,14 @@ func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	if err != nil {
 		r.t.Error(err)
 	}
+}
+
+// wanted says that the sink wants every stream.
+func (r *followRig) wanted(*change.Stream) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wants[r.f.Current.Chosen.Load()] = true
+	return true
 }
 
 // build makes a stream that is over when the test says so.
@@ -304,6 +316,33 @@ func TestAResourceGoesOnInAnotherVersion(t *testing.T) {
 		}
 		if len(r.built) != 2 {
 			t.Errorf("built are %q, want each once", r.built)
+		}
+	})
+}
+
+// TestStreamsThatArriveTogetherArePublishedOnce, before any of them joins: to publish all for each would take longer
+// the more there are, squared.
+func TestStreamsThatArriveTogetherArePublishedOnce(t *testing.T) {
+	follow(t, &scripted{}, func(r *followRig) {
+		const crowd = 50
+		var streams []Selected
+		for i := range crowd {
+			resource := change.Resource{Group: "example.com", Version: "v1", Name: fmt.Sprint("gears", i)}
+			streams = append(streams, Selected{Stream: change.Stream{Resource: resource}})
+		}
+		r.look("at first", "pods")
+		arrived := r.f.see(streams)
+		again, err := r.f.make(streams[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(r.wants)
+		r.f.admit(append(arrived, again), r.roster)
+		if len(r.wants) != 1 {
+			t.Errorf("%d choices were published while the streams joined, want 1", len(r.wants))
+		}
+		if now := r.f.Current.Chosen.Load(); len(now.Streams) != crowd+1 || len(r.f.sessions) != crowd+1 {
+			t.Errorf("published are %d streams and followed %d, want %d: one joined twice", len(now.Streams), len(r.f.sessions), crowd+1)
 		}
 	})
 }
