@@ -69,10 +69,9 @@ func (t *task) sinks() (string, error) {
 // while others run has another sink, or one less; none in common is another release.
 func sameTask(ours, theirs string) error {
 	have := strings.Split(ours, "\n")
-	for _, sink := range strings.Split(theirs, "\n") {
-		if theirs == "" || slices.Contains(have, sink) {
-			return nil
-		}
+	common := func(sink string) bool { return slices.Contains(have, sink) }
+	if theirs == "" || slices.ContainsFunc(strings.Split(theirs, "\n"), common) {
+		return nil
 	}
 	return usage.Errorf("they write to %s, and this one to %s", list(theirs), list(ours))
 }
