@@ -15,23 +15,6 @@ type recorder struct {
 	spooled map[string]bool // sinks whose spools are not empty
 }
 
-// record begins to tell the journal. That the log has all of the state counts no more: what follows may change it.
-func (d *database) record() error {
-	if d.opts.Journal == nil {
-		return nil
-	}
-	r := &recorder{to: d.opts.Journal, spooled: map[string]bool{}}
-	err := d.each([]byte{tableSpooled}, func(key, value []byte) error {
-		return r.note(&one{kind: changeSet, key: key, value: value})
-	})
-	if err != nil {
-		return d.badValue("a spool", err)
-	}
-	d.recorder = r
-	r.tell(nil)
-	return nil
-}
-
 // changes are those of a batch that the journal is to be told of.
 func (r *recorder) changes(b *pebble.Batch) (Changes, error) {
 	if r == nil {

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -147,34 +146,4 @@ func spooledKey(sinkName string) []byte { return append([]byte{tableSpooled}, si
 // spoolKey is the key of a chunk, and the end of all before it.
 func spoolKey(sinkName string, part fifo.Part, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(sinkPrefix(tableSpool, sinkName), byte(part)), number)
-}
-
-// appendSpool appends an extent of a spool.
-func appendSpool(dst []byte, spool *fifo.Spool) []byte {
-	for _, e := range spool {
-		for _, n := range []uint64{e.First, e.Next, uint64(e.Bytes), uint64(e.Records)} {
-			dst = binary.AppendUvarint(dst, n)
-		}
-	}
-	return dst
-}
-
-// parseSpool is the inverse of appendSpool.
-func parseSpool(value []byte) (fifo.Spool, error) {
-	var spool fifo.Spool
-	for part := range spool {
-		var n [4]uint64
-		for i := range n {
-			width := 0
-			if n[i], width = binary.Uvarint(value); width <= 0 {
-				return fifo.Spool{}, errValue
-			}
-			value = value[width:]
-		}
-		spool[part] = fifo.Extent{First: n[0], Next: n[1], Bytes: int64(n[2]), Records: int64(n[3])}
-	}
-	if len(value) > 0 {
-		return fifo.Spool{}, errors.Join(errValue, errors.New("an extent has trailing bytes"))
-	}
-	return spool, nil
 }

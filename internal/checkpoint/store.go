@@ -44,3 +44,20 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	}
 	return s, nil
 }
+
+// record begins to tell the journal. That the log has all of the state counts no more: what follows may change it.
+func (d *database) record() error {
+	if d.opts.Journal == nil {
+		return nil
+	}
+	r := &recorder{to: d.opts.Journal, spooled: map[string]bool{}}
+	err := d.each([]byte{tableSpooled}, func(key, value []byte) error {
+		return r.note(&one{kind: changeSet, key: key, value: value})
+	})
+	if err != nil {
+		return d.badValue("a spool", err)
+	}
+	d.recorder = r
+	r.tell(nil)
+	return nil
+}

@@ -114,3 +114,14 @@ type ReplayEnd struct {
 	LeftOut string // what it was sent without, since it did not fit; "" is nothing
 	Err     error  // nil is delivered
 }
+
+// Order says what is to be done with full snapshots that are owed.
+type Order struct {
+	Do  checkpoint.Steering
+	IDs []string // as of checkpoint.PendingSnapshot.ID
+	// Heard is saved with the order, as in checkpoint.Batch.
+	Heard map[string][]byte
+	// Answer is told nil when the order is durable, or an error; an *OrderError is of an order that cannot be followed.
+	// Then nothing of it is done. It must have room for one.
+	Answer chan<- error
+}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/line"
 )
@@ -68,4 +69,17 @@ func (c *crew) closeSinks(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// due are the full snapshots that the streams were asked for in this life and that are not read yet.
+func (c *crew) due() (due []checkpoint.PendingSnapshot) {
+	for _, s := range c.sources() {
+		if s.Due == nil {
+			continue
+		}
+		for _, owed := range s.Due() {
+			due = append(due, checkpoint.PendingSnapshot{Stream: s.Stream.String(), Owed: owed})
+		}
+	}
+	return due
 }

@@ -160,3 +160,8 @@ func (o *owing) owesLost(name string) (bool, error) {
 		return d.Sink == name && d.Reason == change.Lost && slices.ContainsFunc(sources, isOf)
 	}), err
 }
+
+// isSame says whether another is the same snapshot of the same stream.
+func isSame(d checkpoint.PendingSnapshot) func(checkpoint.PendingSnapshot) bool {
+	return func(other checkpoint.PendingSnapshot) bool { return d.Stream == other.Stream && d.Same(other.Owed) }
+}

@@ -146,3 +146,7 @@ func (r *run) forget(s Source) error {
 	r.line.Forget(name)
 	return nil
 }
+
+// Due are the full snapshots that the streams were asked for in this life and that are not read yet. Resyncs are among
+// them, which are not saved.
+func (r *Roster) Due() []checkpoint.PendingSnapshot { return r.run.due() }

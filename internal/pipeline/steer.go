@@ -10,17 +10,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/line"
 )
 
-// Order says what is to be done with full snapshots that are owed.
-type Order struct {
-	Do  checkpoint.Steering
-	IDs []string // as of checkpoint.PendingSnapshot.ID
-	// Heard is saved with the order, as in checkpoint.Batch.
-	Heard map[string][]byte
-	// Answer is told nil when the order is durable, or an error; an *OrderError is of an order that cannot be followed.
-	// Then nothing of it is done. It must have room for one.
-	Answer chan<- error
-}
-
 // OrderError is an order that cannot be followed, and says why and what could be.
 type OrderError struct{ Text string }
 
@@ -56,10 +45,6 @@ func withResyncs(saved, due []checkpoint.PendingSnapshot) []checkpoint.PendingSn
 		}
 	}
 	return all
-}
-
-func isSame(d checkpoint.PendingSnapshot) func(checkpoint.PendingSnapshot) bool {
-	return func(other checkpoint.PendingSnapshot) bool { return d.Stream == other.Stream && d.Same(other.Owed) }
 }
 
 // chosenBy are those that the order names, each of which it can be followed for.

@@ -292,3 +292,17 @@ type UnwatchableError struct {
 func (e *UnwatchableError) Error() string {
 	return fmt.Sprintf("resource %q: it cannot be watched, its verbs are %s: leave it out", e.Name, strings.Join(e.Verbs, ", "))
 }
+
+// Waits says so of a resource that may be installed later.
+func (e *UnknownResourceError) Waits() string {
+	text := "the API server does not serve it yet"
+	if e.Cause != nil {
+		text = fmt.Sprintf("the API server cannot tell whether it serves it: %v", e.Cause)
+	}
+	if e.Near != "" {
+		text += "; did you mean " + e.Near + "?"
+	}
+	return text
+}
+
+func (e *UnknownResourceError) Unwrap() error { return e.Cause }

@@ -16,10 +16,10 @@ import (
 // discovery (KEP-3352), and an answer that has not changed is not sent again (RFC 9110, If-None-Match). One goroutine
 // at a time uses it.
 type Discovery struct {
-	host   string
-	client *rest.RESTClient
-	last   *Catalog             // what was told last, where two documents told all of it
-	sums   [2][sha256.Size]byte // of these documents
+	documents
+	host string
+	last *Catalog             // what was told last, where two documents told all of it
+	sums [2][sha256.Size]byte // of these documents
 }
 
 // NewDiscovery returns a Discovery that has asked nothing yet.
@@ -32,21 +32,21 @@ func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Discovery{host: config.Host, client: client}, nil
+	return &Discovery{documents: documents{client}, host: config.Host}, nil
 }
 
 // Read asks for everything. Where a part cannot be told, such as the group of an aggregated API server that is down,
 // the catalog says so; an error is that nothing was told. While nothing changes the catalog is the same one.
 func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
-	documents, err := d.ask(ctx)
+	found, err := d.ask(ctx)
 	if err != nil {
 		return nil, ExplainServerError(d.host, err)
 	}
-	sums := [2][sha256.Size]byte{sha256.Sum256(documents[0].body), sha256.Sum256(documents[1].body)}
+	sums := [2][sha256.Size]byte{sha256.Sum256(found[0].body), sha256.Sum256(found[1].body)}
 	if d.last != nil && d.sums == sums {
 		return d.last, nil
 	}
-	told, err := d.readAll(ctx, documents)
+	told, err := d.readAll(ctx, found)
 	if err != nil {
 		return nil, ExplainServerError(d.host, err)
 	}
@@ -55,7 +55,7 @@ func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
 	}
 	catalog := NewCatalog(told.groups, told.lists, told.incomplete())
 	d.last, d.sums = nil, sums
-	if documents[0].aggregated && documents[1].aggregated {
+	if found[0].aggregated && found[1].aggregated {
 		d.last = catalog
 	}
 	return catalog, nil
@@ -72,17 +72,3 @@ func (d *Discovery) IsGone(ctx context.Context, resource change.Resource) bool {
 	err := d.client.Get().AbsPath(resource.Path("")).Param("limit", "1").MaxRetries(0).Do(ctx).Error()
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) // rights are looked at before paths
 }
-
-// Waits says so of a resource that may be installed later.
-func (e *UnknownResourceError) Waits() string {
-	text := "the API server does not serve it yet"
-	if e.Cause != nil {
-		text = fmt.Sprintf("the API server cannot tell whether it serves it: %v", e.Cause)
-	}
-	if e.Near != "" {
-		text += "; did you mean " + e.Near + "?"
-	}
-	return text
-}
-
-func (e *UnknownResourceError) Unwrap() error { return e.Cause }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 )
 
 // document is the answer of /api, for the core group, or of /apis, for all others. Aggregated it names groups, versions
@@ -25,6 +26,9 @@ type document struct {
 // aggregatedVersions are the versions of aggregated discovery: the older one, of the servers 1.26 to 1.29, has the same
 // fields.
 func aggregatedVersions() []string { return []string{"v2", "v2beta1"} }
+
+// documents asks a server for its documents.
+type documents struct{ client *rest.RESTClient }
 
 // accepted is the Accept header that asks for a document.
 func accepted() string {
@@ -43,10 +47,10 @@ func isAggregated(contentType string) bool {
 
 // ask asks for the documents. A server that has no core group, such as an aggregated one that is asked by itself, has
 // an empty one of it.
-func (d *Discovery) ask(ctx context.Context) (documents [2]document, err error) {
+func (r *documents) ask(ctx context.Context) (documents [2]document, err error) {
 	for i, path := range []string{"/api", "/apis"} {
 		var contentType string
-		body, err := d.client.Get().AbsPath(path).SetHeader("Accept", accepted()).Do(ctx).ContentType(&contentType).Raw()
+		body, err := r.client.Get().AbsPath(path).SetHeader("Accept", accepted()).Do(ctx).ContentType(&contentType).Raw()
 		if err != nil && (path != "/api" || !apierrors.IsNotFound(err)) {
 			return documents, err
 		}
@@ -87,7 +91,7 @@ func (e *IncompleteError) Error() string {
 }
 
 // readAll reads the documents, and asks for those that they name.
-func (d *Discovery) readAll(ctx context.Context, documents [2]document) (*answers, error) {
+func (r *documents) readAll(ctx context.Context, documents [2]document) (*answers, error) {
 	a := &answers{failed: map[schema.GroupVersion]error{}}
 	for _, document := range documents {
 		var err error
@@ -95,7 +99,7 @@ func (d *Discovery) readAll(ctx context.Context, documents [2]document) (*answer
 		case document.aggregated:
 			err = a.addAggregated(document.body)
 		case document.body != nil:
-			err = d.readVersions(ctx, document.body, a)
+			err = r.readVersions(ctx, document.body, a)
 		}
 		if err != nil {
 			return nil, err
@@ -141,7 +145,7 @@ func resourcesOf(found []apidiscoveryv2.APIResourceDiscovery) (resources []metav
 }
 
 // readVersions reads a document that is not aggregated, and those of the versions that it names.
-func (d *Discovery) readVersions(ctx context.Context, body []byte, a *answers) error {
+func (r *documents) readVersions(ctx context.Context, body []byte, a *answers) error {
 	var named struct {
 		Versions []string           `json:"versions"` // of the core group
 		Groups   []*metav1.APIGroup `json:"groups"`
@@ -155,7 +159,7 @@ func (d *Discovery) readVersions(ctx context.Context, body []byte, a *answers) e
 	for _, group := range named.Groups {
 		a.groups = append(a.groups, group)
 		for _, version := range group.Versions {
-			d.readVersion(ctx, schema.GroupVersion{Group: group.Name, Version: version.Version}, a)
+			r.readVersion(ctx, schema.GroupVersion{Group: group.Name, Version: version.Version}, a)
 		}
 	}
 	return nil
@@ -170,13 +174,13 @@ func coreGroup(versions []string) *metav1.APIGroup {
 	return group
 }
 
-func (d *Discovery) readVersion(ctx context.Context, at schema.GroupVersion, a *answers) {
+func (r *documents) readVersion(ctx context.Context, at schema.GroupVersion, a *answers) {
 	path := "/apis/" + at.String()
 	if at.Group == "" {
 		path = "/api/" + at.Version
 	}
 	list := new(metav1.APIResourceList)
-	if err := decodeAnswer(d.client.Get().AbsPath(path).Do(ctx), list); err != nil {
+	if err := decodeAnswer(r.client.Get().AbsPath(path).Do(ctx), list); err != nil {
 		a.failed[at] = err
 		return
 	}

@@ -2,17 +2,6 @@ package telemetry
 
 import "time"
 
-// askingState is what others ask through a sink's broker, on /statusz. It is replaced, never changed.
-type askingState struct {
-	Followed      int       `json:"followed"` // since the start
-	Refused       int       `json:"refused"`
-	LastError     string    `json:"lastError,omitempty"` // why nothing can be asked
-	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
-}
-
-// isUp says whether others can ask.
-func (s *askingState) isUp() bool { return s.LastError == "" }
-
 // Hears is told that others can ask through the sink's broker, or why they cannot, each time that it is tried. The log
 // is told once of each error.
 func (t ofSinks) Hears(name string, err error) {

@@ -15,15 +15,6 @@ const (
 	schemaStopped    = "stopped"    // until a person helps
 )
 
-// schemaState is the schema of one resource in a sink with a registry.
-type schemaState struct {
-	State     string    `json:"state"`
-	Subject   string    `json:"subject,omitempty"`
-	ID        uint32    `json:"id,omitempty"`
-	LastError string    `json:"lastError,omitempty"`
-	Since     time.Time `json:"since"` // of the state
-}
-
 // schemaQuiet is how long the log is not told of further resources that wait.
 const schemaQuiet = 10 * time.Second
 

@@ -78,3 +78,23 @@ func (s *sinkState) check(name string) check {
 	}
 	return c
 }
+
+// askingState is what others ask through a sink's broker, on /statusz. It is replaced, never changed.
+type askingState struct {
+	Followed      int       `json:"followed"` // since the start
+	Refused       int       `json:"refused"`
+	LastError     string    `json:"lastError,omitempty"` // why nothing can be asked
+	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
+}
+
+// isUp says whether others can ask.
+func (s *askingState) isUp() bool { return s.LastError == "" }
+
+// schemaState is the schema of one resource in a sink with a registry.
+type schemaState struct {
+	State     string    `json:"state"`
+	Subject   string    `json:"subject,omitempty"`
+	ID        uint32    `json:"id,omitempty"`
+	LastError string    `json:"lastError,omitempty"`
+	Since     time.Time `json:"since"` // of the state
+}
