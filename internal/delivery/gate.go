@@ -7,14 +7,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Gate says of which streams the sink's format can encode records now. A stream that has to wait is not read further,
-// and the others go on. It answers at once.
-type Gate interface {
-	Admits(stream *change.Stream) bool
-	// Changed is closed when an answer may be another one than before it was asked for.
-	Changed() <-chan struct{}
-}
-
 // gateLook is how often is looked whether the sink has become one that nobody waits for.
 const gateLook = time.Second
 

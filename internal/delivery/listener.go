@@ -6,7 +6,6 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/kubecdc/kubecdc/internal/chain"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/line"
@@ -17,7 +16,8 @@ import (
 // Listener carries records from its queue to its sink. It is client-go's processorListener with a bounded queue and an
 // acknowledgement. It stands on three types, each of which knows only the one before it: what waits for the sink
 // (intake), what of that is on disk (onDisk), and what an earlier process or a failed batch has left in the sink's log
-// (past). One goroutine at a time opens or runs it.
+// (past). Beside them is what is on its way into the log (outgoing), with what makes a record fit (trimming) and what is
+// kept of one that never does (letters). One goroutine at a time opens or runs it.
 type Listener struct {
 	past
 	Index    int // among the stops
@@ -26,11 +26,10 @@ type Listener struct {
 	seldom   *backoff.ExponentialBackOff // how long a sink waits that is stopped
 	saved    atomic.Pointer[sink.Mark]   // the mark that is saved: where a crash would find the sink; nil before the first
 	known    *sink.Mark                  // the one that the sink was told is saved
-	messages []sink.Message
-	ends     []int // by record of the batch: how many messages it ends after
-	trimming trimming
-	chain    *chain.Chain // nil where updates are whole objects
-	patience patience     // with the sink
+	patience patience                    // with the sink
+	out      *outgoing                   // the batch that is written
+	trimming trimming                    // of what is too large
+	letters  letters                     // of what it will never take
 }
 
 // Config is what the listeners of a run have in common.
@@ -49,6 +48,7 @@ type Config struct {
 
 // New makes the listener of the sink, which is counted among the stops.
 func New(index int, s Sink, config *Config) *Listener {
+	out := newOutgoing(&s, config.ClusterUID)
 	return &Listener{
 		past: past{
 			onDisk: onDisk{
@@ -57,15 +57,9 @@ func New(index int, s Sink, config *Config) *Listener {
 			},
 			reader: readerOf(config.Store, config.ClusterUID), shape: config.Shape,
 		},
-		Index: index, seldom: retrySeldom(), lost: config.Lost, stops: config.Stops, chain: chainOf(&s),
+		Index: index, seldom: retrySeldom(), lost: config.Lost, stops: config.Stops, out: out,
+		trimming: trimming{out: out, trims: s.Oversize.Trims}, letters: letters{s.Name, s.DeadLetters, out, config.Observer},
 	}
-}
-
-func chainOf(s *Sink) *chain.Chain {
-	if !s.Patches {
-		return nil
-	}
-	return chain.New()
 }
 
 // takenOf are the streams that the sink takes. What its log holds of others is noted as missed.

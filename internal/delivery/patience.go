@@ -63,3 +63,6 @@ func isFenced(err error) bool {
 	var permanent *sink.PermanentError
 	return errors.As(err, &permanent) && permanent.Fenced
 }
+
+// sinkError is a failure of the sink's, which it could not mend by itself.
+type sinkError struct{ error }

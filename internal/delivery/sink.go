@@ -70,3 +70,11 @@ type Trim struct {
 	// Cut returns the object without what is at the path.
 	Cut func(object []byte) ([]byte, error)
 }
+
+// Gate says of which streams the sink's format can encode records now. A stream that has to wait is not read further,
+// and the others go on. It answers at once.
+type Gate interface {
+	Admits(stream *change.Stream) bool
+	// Changed is closed when an answer may be another one than before it was asked for.
+	Changed() <-chan struct{}
+}

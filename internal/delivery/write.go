@@ -19,14 +19,14 @@ func (l *Listener) write(ctx context.Context, batch []*change.Record) ([]*change
 		return rest, err
 	}
 	l.rest = rest
-	l.doubted()
+	l.out.doubted()
 	return rest, l.mend(ctx, failure.error)
 }
 
 // attempt makes one attempt with the batch and returns what is still to be written.
 func (l *Listener) attempt(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
-	messages, err := l.encode(ctx, batch)
-	encoded := batch[:len(l.ends)]
+	messages, err := l.out.encode(ctx, batch)
+	encoded := batch[:l.out.encoded()]
 	if err != nil && len(encoded) == 0 {
 		return l.unencoded(ctx, batch, err)
 	}
@@ -36,14 +36,14 @@ func (l *Listener) attempt(ctx context.Context, batch []*change.Record) ([]*chan
 	var rejected *sink.RejectedError
 	switch {
 	case err == nil:
-		l.written(len(encoded))
+		l.out.written(len(encoded))
 		return batch[len(encoded):], l.wrote(encoded, mark, began)
 	case errors.As(err, &rejected):
-		at := l.recordOf(rejected.Index)
+		at := l.out.recordOf(rejected.Index)
 		if at == len(encoded) {
 			return batch, &sinkError{&sink.PermanentError{Err: fmt.Errorf("message %d of %d is rejected: %w", rejected.Index, len(messages), err)}}
 		}
-		l.written(at)
+		l.out.written(at)
 		if err := l.wrote(batch[:at], mark, began); err != nil {
 			return nil, err
 		}
