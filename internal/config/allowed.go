@@ -31,19 +31,19 @@ func publishings() []string { return []string{"auto", "fast", "atomic", "ordered
 func storages() []string { return []string{"file", "memory"} }
 
 // discards are the values of NATS.Discard, what a full stream does; the first is the default.
-func discards() []string { return []string{"old", DiscardNew} }
+func discards() []string { return []string{"old", discardNew} }
 
-// DiscardNew makes a full stream take nothing, so that the sink waits for room.
-const DiscardNew = "new"
+// discardNew makes a full stream take nothing, so that the sink waits for room.
+const discardNew = "new"
 
-// Ops are the values of Resource.Ops. What a snapshot finds goes on with added or updated.
-func Ops() []string { return []string{"added", "updated", "deleted"} }
+// operations are the values of Resource.Ops. What a snapshot finds goes on with added or updated.
+func operations() []string { return []string{"added", "updated", "deleted"} }
 
 // filterFailures are the values of Resource.FilterFailure; the first is what "" means.
-func filterFailures() []string { return []string{"pass", WithholdFailed} }
+func filterFailures() []string { return []string{"pass", withholdFailed} }
 
-// WithholdFailed makes a dead letter of a record whose filter fails, and a gap record stands for it.
-const WithholdFailed = "deadletter"
+// withholdFailed makes a dead letter of a record whose filter fails, and a gap record stands for it.
+const withholdFailed = "deadletter"
 
 // keepables are the values of Resource.Keep.
 func keepables() []string { return []string{KeepManagedFields, KeepLastApplied} }
@@ -61,10 +61,10 @@ func ignoreLists() []string { return []string{IgnoreHeartbeats} }
 const IgnoreHeartbeats = "heartbeats"
 
 // deliveries are the values of Kafka.Delivery; the first is the default.
-func deliveries() []string { return []string{"idempotent", Transactional} }
+func deliveries() []string { return []string{"idempotent", transactional} }
 
-// Transactional is the delivery in which a batch is a transaction.
-const Transactional = "transactional"
+// transactional is the delivery in which a batch is a transaction.
+const transactional = "transactional"
 
 // compressions are the values of Kafka.Compression; the first is the default.
 func compressions() []string { return []string{"zstd", "snappy", "lz4", "gzip", "none"} }

@@ -7,13 +7,13 @@ import (
 
 // File is a destination on disk, or the process's standard output.
 type File struct {
-	Path   string // Stdout is standard output
+	Path   string // stdout is standard output
 	Rotate Size   // start a new file above this size; 0 never does
 	Keep   int    // rotated files to keep; 0 keeps all
 }
 
-// Stdout is the path of a File that stands for standard output.
-const Stdout = "-"
+// stdout is the path of a File that stands for standard output.
+const stdout = "-"
 
 func (f *File) keys() []key {
 	return []key{
@@ -26,11 +26,11 @@ func (f *File) keys() []key {
 func (k *checker) file(path string, f *File, format string) {
 	switch {
 	case f.Path == "":
-		k.problem(path+".path", "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", Stdout)
+		k.problem(path+".path", "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", stdout)
 	case strings.ContainsRune(f.Path, 0):
 		k.problem(path+".path", "a path cannot hold a zero byte")
 	}
-	if f.Rotate != 0 && f.Path == Stdout {
+	if f.Rotate != 0 && f.Path == stdout {
 		k.problem(path+".rotate", "standard output cannot be rotated; leave it out")
 	}
 	if f.Keep > 0 && f.Rotate == 0 {

@@ -37,8 +37,8 @@ type NATS struct {
 	History  int      // values that a key of a bucket keeps; 0 is 1
 }
 
-// DefaultStream has the cluster's name in it, so that two clusters with default settings do not write to one stream.
-const DefaultStream = "K8S_{cluster}"
+// defaultStream has the cluster's name in it, so that two clusters with default settings do not write to one stream.
+const defaultStream = "K8S_{cluster}"
 
 // JetStream's own limits.
 const (
@@ -51,7 +51,7 @@ func (n *NATS) keys() []key {
 	return []key{
 		{"url", text(&n.URL),
 			"Needed. Servers, separated by commas: `nats://`, `tls://`, `ws://` or `wss://`. It may contain a login."},
-		{"stream", orWhen(&n.Stream, texts(), DefaultStream, stream),
+		{"stream", orWhen(&n.Stream, texts(), defaultStream, stream),
 			"The stream, created if it is missing; `{cluster}` is the cluster's name. A stream `K8S`, the default of " +
 				"older versions, stays in use if it is this cluster's. Not with `kv`."},
 		{"subject", orWhen(&n.Subject, texts(), "k8s.{cluster}.{group}.{resource}.{namespace}.{name}", stream),
@@ -147,7 +147,7 @@ func (k *checker) nats(path string, n *NATS) {
 	} else {
 		k.bucket(path, n)
 	}
-	if n.Discard == DiscardNew && n.MaxBytes == 0 {
+	if n.Discard == discardNew && n.MaxBytes == 0 {
 		k.problem(path+".discard", "a stream without a limit is never full; give maxBytes, or leave it out")
 	}
 	if n.Shared && (n.KV != "" || n.Publish == "fast" || n.Publish == "atomic") {
@@ -278,3 +278,9 @@ func (n *NATS) loginKeys() []string {
 	}
 	return keys
 }
+
+// WaitsForRoom says whether a full stream takes nothing, so that the sink waits.
+func (n *NATS) WaitsForRoom() bool { return n.Discard == discardNew }
+
+// HasDefaultStream says whether nothing else is configured.
+func (n *NATS) HasDefaultStream() bool { return n.Stream == defaultStream }

@@ -54,7 +54,7 @@ func (r *Resource) keys() []key {
 			"The API server's label selector. An object that stops matching is reported as deleted."},
 		{"fieldSelector", text(&r.FieldSelector),
 			"The API server's field selector. An object that stops matching is reported as deleted."},
-		{"ops", list(&r.Ops, Ops()...),
+		{"ops", list(&r.Ops, operations()...),
 			"Operations to stream. Records of a snapshot pass with `added` or `updated`. Without it, all."},
 		{"filter", text(&r.Filter),
 			"A CEL expression over `object`, `op` and, with `before`, `oldObject`. Changes for which it is true are " +
@@ -243,3 +243,6 @@ func CheckResource(name string) error {
 func isGroup(group string) bool {
 	return consistsOf(group, lower+digits+"-.") && !slices.Contains(strings.Split(group, "."), "")
 }
+
+// WithholdsFailed says whether a record whose filter fails becomes a dead letter, for which a gap record stands.
+func (r *Resource) WithholdsFailed() bool { return r.FilterFailure == withholdFailed }

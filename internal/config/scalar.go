@@ -174,7 +174,7 @@ func durations(least Duration) scalar[Duration] {
 		bound = fmt.Sprintf("a length of time of at least %s", least)
 	}
 	return scalar[Duration]{
-		kind: "duration", want: want, bound: bound, types: []string{"string", "integer"}, parse: ParseDuration,
+		kind: "duration", want: want, bound: bound, types: []string{"string", "integer"}, parse: parseDuration,
 		// A number without a unit is 0.
 		form:  Schema{"minimum": 0, "maximum": 0, "pattern": `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+|.*\$\{.*)$`},
 		check: func(d Duration) bool { return d == 0 || d >= max(least, 0) },

@@ -77,7 +77,7 @@ func (s *Sink) keys() []key {
 		{"queue", section(&s.Queue), "The records that wait in memory for this sink."},
 		{"resync", durations(minResync).into(&s.Resync),
 			"Time between two full snapshots of everything that the sink takes, at least `1m`. Without it, never."},
-		{"ops", list(&s.Ops, Ops()...),
+		{"ops", list(&s.Ops, operations()...),
 			"Operations that the sink takes, of those that its resources stream. Without it, all. Not with `full: coalesce`."},
 		{"filter", text(&s.Filter),
 			"A CEL expression, as of a resource, over the objects as the resources' rules leave them. A record for " +
@@ -142,7 +142,7 @@ func (s *Sink) Kind() string {
 	switch given := s.destinations(); {
 	case len(given) == 0:
 		return ""
-	case given[0].kind == KindFile && s.File.Path == Stdout:
+	case given[0].kind == KindFile && s.File.Path == stdout:
 		return KindStdout
 	default:
 		return given[0].kind

@@ -13,7 +13,7 @@ const sinkForms = "file:///path/out.ndjson, - (standard output), kafka://host:90
 // parseSink reads a sink from its short form. Each may say ?name=, for two sinks of one kind; standard output is
 // -?name=out.
 func parseSink(text string) (Sink, error) {
-	if query, isStdout := strings.CutPrefix(text, Stdout); isStdout && (query == "" || query[0] == '?') {
+	if query, isStdout := strings.CutPrefix(text, stdout); isStdout && (query == "" || query[0] == '?') {
 		return parseStdoutSink(strings.TrimPrefix(query, "?"))
 	}
 	scheme, rest, found := strings.Cut(text, "://")
@@ -32,7 +32,7 @@ func parseSink(text string) (Sink, error) {
 
 func parseStdoutSink(query string) (Sink, error) {
 	values, err := parseQuery(query, "name")
-	return Sink{Name: values.Get("name"), File: &File{Path: Stdout}}, err
+	return Sink{Name: values.Get("name"), File: &File{Path: stdout}}, err
 }
 
 func parseFileSink(rest string) (Sink, error) {

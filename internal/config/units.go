@@ -62,8 +62,8 @@ func (s Size) String() string {
 // MarshalText writes the size as String does.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// ParseDuration reads a length of time as Go writes it, "10h" or "1h30m". There is none before now.
-func ParseDuration(text string) (Duration, error) {
+// parseDuration reads a length of time as Go writes it, "10h" or "1h30m". There is none before now.
+func parseDuration(text string) (Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
 		return 0, fmt.Errorf("parse duration %q: want a length of time such as 10h or 1h30m", text)

@@ -40,16 +40,16 @@ func TestDuration(t *testing.T) {
 	for text, want := range map[string]string{
 		"10h": "10h", "90m": "1h30m", "0": "0s", "61s": "1m1s", "2m": "2m", "1h5s": "1h0m5s", "100ms": "100ms", "20m": "20m", "10h10m": "10h10m",
 	} {
-		got, err := ParseDuration(text)
+		got, err := parseDuration(text)
 		if err != nil || got.String() != want {
 			t.Errorf("%s: have %s, %v, want %s", text, got, err, want)
 		}
-		if back, err := ParseDuration(want); err != nil || back != got {
+		if back, err := parseDuration(want); err != nil || back != got {
 			t.Errorf("%s: read back %s, %v", want, time.Duration(back), err)
 		}
 	}
 	for _, text := range []string{"", "10", "-1h", "7d", "1 h"} {
-		if got, err := ParseDuration(text); err == nil {
+		if got, err := parseDuration(text); err == nil {
 			t.Errorf("%q: have %s, want an error", text, got)
 		}
 	}

@@ -48,7 +48,7 @@ func rulesOf(resource change.Resource, configured *config.Resource) transform.Ru
 func ShapeOf(s *Selected, key []byte, failed func(*change.Record, error)) (func(*change.Record), error) {
 	made, err := shapeOf(s, func(configured *config.Resource) shape.Options {
 		return shape.Options{
-			Ops: configured.Ops, Filter: configured.Filter, WithholdFailed: configured.FilterFailure == config.WithholdFailed,
+			Ops: configured.Ops, Filter: configured.Filter, WithholdFailed: configured.WithholdsFailed(),
 			Before: configured.Before, Rules: rulesOf(s.Stream.Resource, configured), Key: key, Failed: failed,
 		}
 	})

@@ -156,7 +156,7 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 	options := nats.Options{
 		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Publish: n.Publish, Shared: n.Shared,
 		Storage: n.Storage, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), MaxBytes: int64(n.MaxBytes),
-		DiscardNew: n.Discard == config.DiscardNew,
+		DiscardNew: n.WaitsForRoom(),
 		Login: nats.Login{
 			CredentialsFile: n.Credentials, NkeySeedFile: n.Nkey, User: n.User, Password: n.Password.Reveal(), Token: n.Token.Reveal(),
 			TLS: natsTLS(n.TLS),
@@ -174,7 +174,7 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 	} else {
 		options.Stream, options.Subjects = encode.StreamName(n.Stream, c.Name), subjects
 	}
-	if n.Stream == config.DefaultStream {
+	if n.HasDefaultStream() {
 		options.Formerly = FormerStream
 	}
 	return options
