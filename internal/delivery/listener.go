@@ -16,8 +16,8 @@ import (
 // Listener carries records from its queue to its sink. It is client-go's processorListener with a bounded queue and an
 // acknowledgement. It stands on three types, each of which knows only the one before it: what waits for the sink
 // (intake), what of that is on disk (onDisk), and what an earlier process or a failed batch has left in the sink's log
-// (past). Beside them is what is on its way into the log (outgoing), with what makes a record fit (trimming) and what is
-// kept of one that never does (letters). One goroutine at a time opens or runs it.
+// (past). Beside them is what is on its way into the log (outgoing), with what makes a record fit (trimming) and what
+// is kept of one that never does (letters). One goroutine at a time opens or runs it.
 type Listener struct {
 	past
 	Index    int // among the stops

@@ -7,8 +7,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// trimming takes from one record after the other what makes it too large for the sink, and remembers how far it has come
-// with the present one. One goroutine uses it.
+// trimming takes from one record after the other what makes it too large for the sink, and remembers how far it has
+// come with the present one. One goroutine uses it.
 type trimming struct {
 	out      *outgoing
 	trims    []Trim
