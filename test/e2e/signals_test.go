@@ -58,6 +58,7 @@ func kafkaHearsSignals(t *testing.T, c *kafka.Cluster) {
 		}
 	}
 	s.send("{", strings.Repeat("[", 60_000), strings.Repeat("x", 900_000), `{"type":"`+strings.Repeat("y", 5000)+`"}`)
+	r.stopIdle() // it would make the topic itself
 	c.DeleteTopic(t, signalTopic)
 	c.CreateTopic(t, signalTopic, kafka.Topic{Partitions: 3})
 	s.send(`{"id":"anew","type":"execute-snapshot","data":{"data-collections":["configmaps"],"additional-condition":"labels.signal='anew'"}}`)
