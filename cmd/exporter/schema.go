@@ -21,7 +21,7 @@ With a configuration, what its rules drop is not in them, and what they redact i
   exporter schema export schemas --resources "*"`,
 	}
 	onlyCommands(cmd)
-	cmd.AddCommand(newSchemaShowCommand(), newSchemaExportCommand())
+	cmd.AddCommand(newSchemaShowCommand(), newSchemaDiffCommand(), newSchemaExportCommand())
 	return cmd
 }
 
@@ -33,11 +33,16 @@ type describer struct {
 }
 
 func (d *describer) register(cmd *cobra.Command, usual string) {
+	d.registerSource(cmd)
+	cmd.Flags().StringVar(&d.as, "as", usual, schemas.Avro+" or "+schemas.JSON)
+}
+
+// registerSource registers the flags that say whose schemas are meant.
+func (d *describer) registerSource(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVarP(&d.file, "config", "f", "", "configuration file (YAML) whose rules count (default: none)")
 	d.registerAccess(set, "kubeconfig file")
 	set.StringVar(&d.sink, "sink", "", "name of a configured sink, whose rules count, too")
-	set.StringVar(&d.as, "as", usual, schemas.Avro+" or "+schemas.JSON)
 }
 
 func newSchemaShowCommand() *cobra.Command {
@@ -49,14 +54,7 @@ func newSchemaShowCommand() *cobra.Command {
   exporter schema show certificates.cert-manager.io --as jsonschema
   exporter schema show secrets -f config.yaml --sink lake`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage.Errorf("want one RESOURCE, have %d: see %s --help", len(args), cmd.CommandPath())
-			}
-			if err := config.CheckResource(args[0]); err != nil {
-				return usage.Wrap(err)
-			}
-			d.resources = args
-			o, err := d.options()
+			o, err := d.ofOne(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -69,6 +67,49 @@ func newSchemaShowCommand() *cobra.Command {
 	d.register(cmd, schemas.Avro)
 	cmd.Flags().Lookup("as").Usage += "; of a sink with a registry, what that has"
 	return cmd
+}
+
+func newSchemaDiffCommand() *cobra.Command {
+	d := new(describer)
+	cmd := &cobra.Command{
+		Use:   "diff RESOURCE",
+		Short: "Compare what a sink's registry has with the API server",
+		Long: `diff shows how the newest version that the sink's schema registry has of a resource differs from what the API server
+describes now, and whether the registry would take a new version. Nothing is registered.
+
+  +  a run adds this column
+  -  the API server has this field no more: the column stays, and is null
+  ~  the type is another one: the column stays, and other values are in kubecdc_rest
+
+It fails where the registry would refuse the new version.`,
+		Example: `  exporter schema diff widgets.example.com -f config.yaml --sink lake`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if d.file == "" || d.sink == "" {
+				return usage.Errorf("schema diff needs --config and --sink: of which sink's registry?")
+			}
+			o, err := d.ofOne(cmd, args)
+			if err != nil {
+				return err
+			}
+			o.As = ""
+			return schemas.Diff(cmd.Context(), o, stdout(cmd))
+		},
+	}
+	d.registerSource(cmd)
+	d.as = schemas.Avro // which the registry's form takes the place of
+	return cmd
+}
+
+// ofOne are the options of a command for one resource.
+func (d *describer) ofOne(cmd *cobra.Command, args []string) (o schemas.Options, err error) {
+	if len(args) != 1 {
+		return o, usage.Errorf("want one RESOURCE, have %d: see %s --help", len(args), cmd.CommandPath())
+	}
+	if err := config.CheckResource(args[0]); err != nil {
+		return o, usage.Wrap(err)
+	}
+	d.resources = args
+	return d.options()
 }
 
 func newSchemaExportCommand() *cobra.Command {

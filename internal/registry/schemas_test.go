@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	said := struct{ Schema string }{}
 	_ = json.NewDecoder(r.Body).Decode(&said) // a question has none
 	subject := part[1]
+	if part[0] == "compatibility" {
+		subject = part[2]
+	}
 	all := f.schemas[subject]
 	answer := func(code int, body any) {
 		w.WriteHeader(code)
@@ -57,6 +61,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case f.away:
 		answer(http.StatusServiceUnavailable, map[string]any{"message": "starting"})
+	case part[0] == "compatibility":
+		answer(http.StatusOK, map[string]any{"is_compatible": f.refuse == 0, "messages": []string{"field x is incompatible"}})
 	case r.Method == http.MethodGet && len(all) > 0:
 		answer(http.StatusOK, version(len(all)-1))
 	case r.Method == http.MethodPost && len(part) == 2 && known >= 0:
@@ -242,5 +248,33 @@ func whatOthersRegisteredIsLeftAlone(t *testing.T, form typed.Form) {
 	r.registry.schemas["t-value"] = []string{string(other.Schema(typed.NewRecord("T", nil)))}
 	if r.look() != nil || !strings.Contains(r.heard.why.Error(), "it is "+string(other)) {
 		t.Errorf("told of the other form was %v", r.heard.why)
+	}
+}
+
+// TestAPlanIsWhatARunDoes, and registers nothing.
+func TestAPlanIsWhatARunDoes(t *testing.T) {
+	inEachForm(t, aPlanIsWhatARunDoes)
+}
+
+func aPlanIsWhatARunDoes(t *testing.T, form typed.Form) {
+	r := newRig(t, form)
+	plan, err := r.Plan(t.Context(), pods())
+	if err != nil || plan.Version != 0 || !plan.Adds || len(r.registry.schemas) != 0 {
+		t.Fatalf("the first plan is %+v, %v", plan, err)
+	}
+	r.look()
+	if plan, err = r.Plan(t.Context(), pods()); err != nil || plan.Version != 1 || plan.Adds || len(plan.Differences) != 0 {
+		t.Errorf("the plan of what is registered is %+v, %v", plan, err)
+	}
+	r.types.fields = []string{"b"}
+	at := map[typed.Form]string{typed.Avro: ".before", typed.JSON: ".after"}[form] // the first place of the object
+	want := []typed.Difference{{Path: at + ".a", Older: "integer"}, {Path: at + ".b", Newer: "integer"}}
+	if plan, err = r.Plan(t.Context(), pods()); err != nil || !plan.Adds || !slices.Equal(plan.Differences, want) {
+		t.Errorf("the plan of another type is %+v, %v", plan, err)
+	}
+	r.registry.refuse = http.StatusConflict
+	if plan, err = r.Plan(t.Context(), pods()); !isRefused(err) || !strings.Contains(err.Error(), "t-value") ||
+		!strings.Contains(err.Error(), "field x is incompatible") || plan == nil || len(r.registry.schemas["t-value"]) != 1 {
+		t.Errorf("the plan of what is refused is %+v, %v", plan, err)
 	}
 }

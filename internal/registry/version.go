@@ -123,14 +123,23 @@ func (s *Schemas) registered(ctx context.Context, subject string) (registration,
 	if err != nil || latest == nil {
 		return registration{subject: subject}, nil, err
 	}
-	of, err := s.form().Parse(latest.Schema)
-	if is := typed.FormOf(latest.Schema); is != s.form() {
+	of, err := s.parse(subject, latest.Schema)
+	if err != nil {
+		return registration{}, nil, err
+	}
+	return registration{subject, latest.ID, latest.Schema}, of, nil
+}
+
+// parse is the type of a registered schema, if that is the exporter's, and of this form.
+func (s *Schemas) parse(subject string, schema []byte) (*typed.Type, error) {
+	of, err := s.form().Parse(schema)
+	if is := typed.FormOf(schema); is != s.form() {
 		err = fmt.Errorf("it is %s, and kafka.registry.as is %s", is, s.form())
 	}
 	if err != nil {
-		return registration{}, nil, &Error{Doing: "read subject " + subject, Err: fmt.Errorf("%w (%w)", errOther, err), Refused: true}
+		return nil, &Error{Doing: "read subject " + subject, Err: fmt.Errorf("%w (%w)", errOther, err), Refused: true}
 	}
-	return registration{subject, latest.ID, latest.Schema}, of, nil
+	return of, nil
 }
 
 // errUnregistered says what to do where the exporter may not register.

@@ -159,6 +159,7 @@ func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
 		}
 	})
 	t.Run("tail", s.tails)
+	t.Run("diff", s.differs)
 	s.registry.Stop()
 	if err := s.registry.Restart(t.Context()); err != nil {
 		t.Fatal(err)
@@ -194,6 +195,47 @@ func (s *typedStage) tails(t *testing.T) {
 			}
 		}
 	}
+}
+
+// differs compares what is registered with the server, where a newer version is taken and where it is refused.
+func (s *typedStage) differs(t *testing.T) {
+	run := func(command ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), s.x.binary, append(command, s.x.config...)...)
+		said, err := cmd.CombinedOutput()
+		return string(said), err
+	}
+	said, err := run("schema", "diff", "widgets.example.com", "--sink", "t1")
+	for _, want := range []string{"-value, version 2", "~ before.spec.size: integer, now string", "- before.spec.name: string", "a run registers nothing"} {
+		if err != nil || !strings.Contains(said, want) {
+			t.Errorf("the difference lacks %q, %v:\n%s", want, err, said)
+		}
+	}
+	subject := "json.debezium.widgets.example.com-value"
+	for _, result := range s.schemas.SetCompatibility(t.Context(), sr.SetCompatibility{Level: sr.CompatFull}, subject) {
+		if result.Err != nil {
+			t.Fatal(result.Err)
+		}
+	}
+	s.describe(t, `{"size":{"type":"string"},"colour":{"type":"string"},"extra":{"type":"boolean"}}`)
+	eventually(t, func() error {
+		if said, err = run("schema", "diff", "widgets.example.com", "--sink", "t4"); err == nil {
+			return fmt.Errorf("an incompatible version is none: %s", said)
+		}
+		return nil
+	})
+	if !strings.Contains(said, "+ after.spec.extra: boolean") || !strings.Contains(said, subject) || !strings.Contains(said, "incompatible") {
+		t.Errorf("the refused difference is %s", said)
+	}
+	said, err = run("check")
+	if err == nil || !strings.Contains(said, "sink t4: resource widgets.example.com: ") || strings.Contains(said, "sink t5: resource") {
+		t.Errorf("check says, %v:\n%s", err, said)
+	}
+	eventually(t, func() error { // the stream goes on with the version that is known
+		if !strings.Contains(s.x.log(), subject) || !strings.Contains(s.x.log(), "409") {
+			return fmt.Errorf("the refusal is not told:\n%s", s.x.log())
+		}
+		return nil
+	})
 }
 
 // typedLog reads typed topics with libraries of others.

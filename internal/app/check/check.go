@@ -142,6 +142,7 @@ func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 	}
 	r.ok("sink " + s.Name)
 	checkHearer(ctx, s.Sink, c, r)
+	checkSchemas(ctx, s.Sink, c, r)
 	if note != "" {
 		r.note("sink " + s.Name + ": " + note)
 	}

@@ -46,16 +46,25 @@ func Show(ctx context.Context, o Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	names := slices.Sorted(maps.Keys(w.resources))
-	if len(names) != 1 {
-		return usage.Errorf("%s is %d resources: name one, or export them all", strings.Join(o.Resources, ","), len(names))
+	name, err := w.one()
+	if err != nil {
+		return err
 	}
-	text, err := w.schema(ctx, names[0])
+	text, err := w.schema(ctx, name)
 	if err != nil {
 		return err
 	}
 	_, err = out.Write(text)
 	return err
+}
+
+// one is the one resource that is asked for.
+func (w *schemaWriter) one() (string, error) {
+	names := slices.Sorted(maps.Keys(w.resources))
+	if len(names) != 1 {
+		return "", usage.Errorf("%s is %d resources: name one, or export them all", strings.Join(w.Options.Resources, ","), len(names))
+	}
+	return names[0], nil
 }
 
 // Export writes the schema of each resource into a file of the directory, and returns their names. What the
@@ -94,6 +103,7 @@ func writeSchema(dir, file string, text []byte) error {
 // schemaWriter knows the server's schemas, and the streams of each resource by its name.
 type schemaWriter struct {
 	Options
+	cluster    *cluster.Cluster
 	known      *objecttype.Schemas
 	resources  map[string][]selection.Selected
 	registered bool // the schema is that of a sink's values, and not of objects
@@ -119,7 +129,7 @@ func (o Options) writer(ctx context.Context) (*schemaWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &schemaWriter{Options: o, known: objecttype.NewSchemas(access), resources: map[string][]selection.Selected{}}
+	w := &schemaWriter{Options: o, cluster: c, known: objecttype.NewSchemas(access), resources: map[string][]selection.Selected{}}
 	if o.Sink != nil {
 		d, err := destination.Of(o.Sink, c)
 		if err != nil {

@@ -1,0 +1,46 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/selection"
+)
+
+// mostFailures bounds how often one registry is asked in vain.
+const mostFailures = 5
+
+// checkSchemas looks whether the sink's registry takes the schemas of all resources that the sink takes, and registers
+// none.
+func checkSchemas(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *report) {
+	plans, err := destination.NewPlans(s, c)
+	if plans == nil || c.Rest == nil {
+		return // what is wrong is told
+	}
+	if err != nil {
+		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
+		return
+	}
+	wants := c.WantedBy(s)
+	asked, adds, failures := map[string]bool{}, 0, 0
+	for _, one := range c.StreamsThat(func(s *selection.Selected) bool { return wants == nil || wants(&s.Stream) }) {
+		resource := one.Stream.Resource
+		if asked[resource.String()] || failures == mostFailures {
+			continue
+		}
+		asked[resource.String()] = true
+		plan, err := plans.Of(ctx, &resource)
+		if err != nil {
+			failures++
+			r.problem(fmt.Errorf("sink %s: resource %s: %w", s.Name, resource.String(), err))
+		} else if plan.Adds {
+			adds++
+		}
+	}
+	if failures == 0 && len(asked) > 0 {
+		r.ok(fmt.Sprintf("sink %s: schema registry, %d resources, %d new versions", s.Name, len(asked), adds))
+	}
+}
