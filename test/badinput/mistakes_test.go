@@ -3,6 +3,7 @@ package badinput
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -201,8 +202,9 @@ func TestTypicalMistakesAreAnswered(t *testing.T) {
 	}
 	defer used.Close()
 	bus := startBroker(t, func(o *server.Options) { o.Username, o.Password = "me", password })
-	all := append(writing(), world(d, used.Addr().String(), bus)...)
-	if c := kafka.Start(t, kafka.Options{Listeners: []kafka.Listener{kafka.TLS}}); c.Real() {
+	all := slices.Concat(writing(), registryKeys(), world(d, used.Addr().String(), bus))
+	c := kafka.Start(t, kafka.Options{Listeners: []kafka.Listener{kafka.TLS}})
+	if all = append(all, registries(t, c.Brokers()[0])...); c.Real() {
 		all = append(all, brokers(c)...)
 	}
 	for _, m := range all {
