@@ -81,6 +81,7 @@ func registries(t *testing.T, broker string) []mistake {
 		{"a subject of another form", "", of(strict(t, `{"$schema":"http://json-schema.org/draft-07/schema#"}`), ""), "it is jsonschema, and kafka.registry.as is avro"},
 		{"a version that a registry refuses", "", of(strict(t, `{"type":"record","name":"A","fields":[{"name":"kubecdc_rest","type":["null","string"]}]}`), ""),
 			begins + "look whether a new version of subject k8s.dev.configmaps-value is compatible: field size is of another type: a new version would be incompatible"},
+		{"a registry and no cluster", "--context staging -f config.yaml", of(registryThat(t, 401, ""), ""), `problem  load the kubeconfig: it has no context "staging"`},
 		{"nothing registered and register: false", "", of(registryThat(t, 404, `{"error_code":40401,"message":"no such subject"}`), ", register: false"),
 			reads + "it has no version: register what `exporter schema show` prints with --sink, or set register: true"},
 	}

@@ -16,12 +16,15 @@ const mostFailures = 5
 // checkSchemas looks whether the sink's registry takes the schemas of all resources that the sink takes, and registers
 // none.
 func checkSchemas(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *report) {
-	plans, err := destination.NewPlans(s, c)
-	if plans == nil || c.Rest == nil {
-		return // what is wrong is told
+	if c.Rest == nil {
+		return // that there is no cluster is told
 	}
+	plans, err := destination.NewPlans(s, c)
 	if err != nil {
 		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
+		return
+	}
+	if plans == nil {
 		return
 	}
 	wants := c.WantedBy(s)
