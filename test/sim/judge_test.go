@@ -245,6 +245,9 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 		return
 	}
 	l.opened = true
+	if t := j.world.task; t != nil {
+		defer t.begins(l)
+	}
 	l.base = map[string]*savedStream{}
 	var at []string
 	for _, name := range j.world.script.streams() {
@@ -320,8 +323,7 @@ func readStream(store *checkpoint.Store, name string) (*savedStream, error) {
 }
 
 // possible says whether the state is what the life before may have left.
-func (j *judge) possible(before *life, name string, found *savedStream) bool {
-	was := j.saved[name]
+func (j *judge) possible(before *life, was, found *savedStream, name string) bool {
 	at := &savedStream{position: was.position, inventory: maps.Clone(was.inventory)}
 	var r streamRecord
 	if before != nil && before.streams[name] != nil {

@@ -25,7 +25,7 @@ type life struct {
 	spec     lifeSpec
 	fs       *vfs.MemFS // the disk of this life; a crash leaves a clone of it to the next
 	member   int        // of a task, whose disk it has
-	restored bool       // the disk is what the log of the state had
+	goesOn   bool       // the state is as the leader before has left it
 	fenced   bool       // another member has ended its term
 	died     chan struct{}
 	over     chan struct{} // closed when it is dead or has lost the lead

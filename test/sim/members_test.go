@@ -18,8 +18,11 @@ type task struct {
 	ousted []*life // that have lost the lead and are not dead; of the world's goroutine
 
 	// guarded by the world's lock
-	leaders  []*life // all that opened the state, in order
-	complete bool    // the log of the state has everything that has begun
+	leaders  []*life       // all that opened the state, in order
+	last     map[int]*life // by member, the one that opened its disk's state last
+	newest   *life         // of all
+	copies   map[int]bool  // by member: its disk is what the log of the state had, and nobody has opened that yet
+	complete bool          // the log of the state has everything that has begun
 }
 
 // What a script may take out of a task, each of which must be noticed.
@@ -192,14 +195,17 @@ func (l *life) noteComplete(written bool) {
 
 // mayOpen says whether the life may find this of the stream.
 func (j *judge) mayOpen(l *life, name string, found *savedStream) bool {
-	before := j.world.previous
-	switch {
-	case !l.goesOn():
+	t, before := j.world.task, j.world.previous
+	if t != nil && t.copies[l.member] {
 		return j.mayHave(name, found)
-	case before != nil && !before.arranged:
-		return true
 	}
-	return j.possible(before, name, found)
+	was := j.saved[name]
+	if t != nil {
+		if before = t.last[l.member]; before != nil {
+			was = before.base[name]
+		}
+	}
+	return before != nil && !before.arranged || j.possible(before, was, found, name)
 }
 
 // leads notes that the life has opened the state of a task.
@@ -223,19 +229,18 @@ func (j *judge) mayHave(name string, found *savedStream) bool {
 	})
 }
 
-// goesOn says whether the life has the disk of the one before, as that left it.
-func (l *life) goesOn() bool {
-	before := l.world.previous
-	return !l.restored && (before == nil || before.member == l.member)
+// begins notes that the life has opened the state. It goes on where the one before has ended, or the state is older.
+func (t *task) begins(l *life) {
+	l.goesOn = !t.copies[l.member] && (t.newest == nil || t.newest.member == l.member)
+	t.last[l.member], t.newest, t.copies[l.member] = l, l, false
 }
 
 // replaceDisk gives the life an empty disk.
 func (l *life) replaceDisk() {
 	l.world.mu.Lock()
 	defer l.world.mu.Unlock()
-	l.restored = true
 	if !l.dead {
-		l.fs = newDisk()
+		l.fs, l.world.task.copies[l.member] = newDisk(), true
 	}
 }
 
@@ -256,7 +261,7 @@ func (s *logSink) takeOver(at *sink.Opening) {
 	if s.log.owner = s.life; at.Again {
 		return
 	}
-	if !s.life.goesOn() {
+	if !s.life.goesOn {
 		s.log.isAhead()
 	}
 	if at.Mark == "" {

@@ -50,7 +50,7 @@ func newWorld(s script) *world {
 		w.disks = append(w.disks, newDisk())
 	}
 	if s.Members > 0 {
-		w.task = &task{broker: &stateBroker{world: w}}
+		w.task = &task{broker: &stateBroker{world: w}, last: map[int]*life{}, copies: map[int]bool{}}
 	}
 	w.server = newAPIServer(w)
 	for i, key := range manyKeys(s.Many) {
