@@ -79,6 +79,9 @@ func (l *Listener) deliverPlain(ctx context.Context, batch []*change.Record) err
 	l.Recovery.With(func(r *line.Recovery) { r.Undeleted.Taken(batch) })
 	batch, err := l.skipDelivered(batch)
 	if err == nil {
+		batch, err = l.tellMissed(batch)
+	}
+	if err == nil {
 		batch, err = l.narrow(batch)
 	}
 	if err == nil {

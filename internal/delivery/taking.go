@@ -99,6 +99,24 @@ func (p *past) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
 	return fresh, p.Seat.Spare(known)
 }
 
+// tellMissed puts the deletes that an absent sink has missed before what takes the place of their objects: its return
+// may be cut short between what announces it and the deletes, and live changes go on. What it has told so it leaves out
+// when the return that follows tells it.
+func (p *past) tellMissed(batch []*change.Record) ([]*change.Record, error) {
+	var known, fresh []*change.Record
+	for _, rec := range batch {
+		var gone []change.Entry
+		told := false
+		p.Recovery.With(func(r *line.Recovery) { gone, told = r.Missed.ReplacedBy(rec), !rec.Aside && r.Missed.HasTold(rec) })
+		if fresh = p.appendGone(fresh, gone, rec, rec.Snapshot); told {
+			known = append(known, rec)
+		} else {
+			fresh = append(fresh, rec)
+		}
+	}
+	return fresh, p.Seat.Spare(known)
+}
+
 // skipRetried acknowledges the records of a failed batch that the sink's log holds, and returns the others. A bucket
 // and a compacted topic hold the newest of an object alone: what comes before that in the batch was written, too. A
 // mark that carries ids carries those of what the failed attempt has left.

@@ -181,3 +181,27 @@ func TestI3NothingIsToldBehindADeleteOfItsName(t *testing.T) {
 		}
 	}
 }
+
+// TestI4WhatTakesThePlaceOfAMissedObjectComesBehindItsDelete: a return is cut short, and a live change comes before the
+// deletes that the sink has missed. The listener tells that delete, and leaves it out later.
+func TestI4WhatTakesThePlaceOfAMissedObjectComesBehindItsDelete(t *testing.T) {
+	old := update(pods(), "a", 5)
+	entry := change.Entry{Key: old.Key, UID: "before", ResourceVersion: "5"}
+	stream := pods()
+	var missed Undeleted
+	missed.Replace(stream.String(), []change.Entry{entry})
+	if gone := missed.ReplacedBy(update(pods(), "a", 8)); len(gone) != 1 || gone[0] != entry {
+		t.Errorf("what is gone before the change is %v", gone)
+	}
+	if gone := missed.ReplacedBy(update(pods(), "b", 8)); len(gone) > 0 {
+		t.Errorf("what is gone before a change of another name is %v", gone)
+	}
+	deleted := found(update(pods(), "a", 5), change.Deleted, change.Absent, "9")
+	deleted.UID, deleted.Sink = "before", "s"
+	if missed.HasTold(deleted) {
+		t.Error("the delete is told, and nobody has told it")
+	}
+	if missed.Tells(deleted); !missed.HasTold(deleted) || len(missed.ReplacedBy(update(pods(), "a", 8))) > 0 {
+		t.Error("the delete that was told is told again")
+	}
+}

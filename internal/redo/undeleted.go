@@ -72,6 +72,25 @@ func (s *Undeleted) Of(stream string) []change.Entry {
 	return slices.Concat(slices.Collect(maps.Values(s.objects[stream]))...)
 }
 
+// ReplacedBy are the objects of which the record's has taken the place.
+func (s *Undeleted) ReplacedBy(rec *change.Record) (gone []change.Entry) {
+	if !rec.Op.OfObject() || rec.Op == change.Deleted {
+		return nil
+	}
+	for _, entry := range s.objects[rec.Stream.String()][rec.Key] {
+		if entry.UID != rec.UID {
+			gone = append(gone, entry)
+		}
+	}
+	return gone
+}
+
+// HasTold says whether the listener itself has told of the delete that is the record.
+func (s *Undeleted) HasTold(rec *change.Record) bool {
+	_, told := s.ended[rec.UID]
+	return told && rec.Op == change.Deleted && rec.Sink != ""
+}
+
 // Told forgets what a record in line tells the sink, however much later: another snapshot must not tell it once more
 // (I3).
 func (s *Undeleted) Told(rec *change.Record) {
