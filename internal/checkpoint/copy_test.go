@@ -107,9 +107,9 @@ func TestACopyIsNoStateBeforeItIsFinished(t *testing.T) {
 		kept += name + "=" + string(content)
 		return nil
 	}))
-	logged, found, err := LoggedAt(t.Context(), dir, Options{})
-	if err != nil || !found || !bytes.Equal(logged, place) || kept != "bus/1.letter=letter" {
-		t.Errorf("the finished copy is at %q, %t, %v, with %s", logged, found, err, kept)
+	led, found, err := LedAt(t.Context(), dir, Options{})
+	if err != nil || !found || !bytes.Equal(led.Logged, place) || kept != "bus/1.letter=letter" {
+		t.Errorf("the finished copy is at %q, %t, %v, with %s", led.Logged, found, err, kept)
 	}
 }
 

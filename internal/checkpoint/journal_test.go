@@ -138,14 +138,35 @@ func TestI5ARestoredStateIsTheSame(t *testing.T) {
 	if _, err := Restore(ctx, dir, Options{Logger: quiet()}); !errors.Is(err, ErrState) {
 		t.Errorf("a state is written over: %v", err)
 	}
-	restored := open(t, dir)
+	restored, _ := journaled(t, dir)
+	defer func() { must(t, restored.Close()) }()
 	if have := rowsOf(t, restored); !maps.Equal(have, want) {
 		t.Errorf("restored %q, want %q", have, want)
 	}
 	for i, want := range []string{"place", ""} {
-		if place, err := restored.TakeLogged(); err != nil || string(place) != want {
+		if place, err := restored.TakeLogged([]byte("claim")); err != nil || string(place) != want {
 			t.Errorf("%d: place %q, want %q (%v)", i, place, want, err)
 		}
+	}
+}
+
+// TestI11WhatIsWrittenWithoutALogIsNotInIt: a state that was opened without its log has changes, perhaps, that the log
+// never gets.
+func TestI11WhatIsWrittenWithoutALogIsNotInIt(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := journaled(t, dir)
+	_, err := s.TakeLogged([]byte("claim"))
+	must(t, err)
+	must(t, s.SetLogged([]byte("place")))
+	must(t, s.Close())
+	for _, want := range []string{"place", ""} {
+		led, found, err := LedAt(t.Context(), dir, Options{Logger: quiet()})
+		if err != nil || !found || string(led.Claim) != "claim" || string(led.Logged) != want {
+			t.Errorf("the directory is led at %+v, %t, %v; the log had all at %q", led, found, err, want)
+		}
+		without, err := Open(t.Context(), dir, Options{Logger: quiet()})
+		must(t, err)
+		must(t, without.Close())
 	}
 }
 

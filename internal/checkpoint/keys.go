@@ -56,6 +56,9 @@ func restoringKey() []byte { return []byte{tableRestoring} }
 
 func loggedKey() []byte { return []byte{tableLogged} }
 
+// claimedKey is that of the claim of the log with which the state was led last.
+func claimedKey() []byte { return []byte{tableLogged, 'c'} }
+
 func clusterKey() []byte { return []byte{tableCluster} }
 
 func uidKey(uid string) []byte { return append([]byte{tableUID}, uid...) }

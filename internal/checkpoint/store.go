@@ -45,10 +45,11 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// record begins to tell the journal. That the log has all of the state counts no more: what follows may change it.
+// record begins to tell the journal. Without one, that the log has all of the state counts no more: what follows may
+// change it.
 func (d *database) record() error {
 	if d.opts.Journal == nil {
-		return nil
+		return d.forgetLogged()
 	}
 	r := &recorder{to: d.opts.Journal, spooled: map[string]bool{}}
 	err := d.each([]byte{tableSpooled}, func(key, value []byte) error {

@@ -1,11 +1,14 @@
 package statelog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -28,7 +31,7 @@ type claim struct {
 func (c *claim) judge(seen *survey) error {
 	err := seen.belongs(c.Of)
 	if err == nil && c.Judge != nil {
-		err = c.Judge(seen.claimant)
+		err = c.Judge(seen.claim.Claimant)
 	}
 	if err != nil || !c.again || seen.claimer == c.by || seen.claimer == (chain{}) {
 		return err
@@ -38,10 +41,10 @@ func (c *claim) judge(seen *survey) error {
 
 // Claimed is a log of which this process is the writer. Nobody has written to it since.
 type Claimed struct {
-	place  Place
-	seen   *Survey
-	before Claimant
-	by     chain
+	place Place
+	seen  *Survey
+	said  said
+	by    chain
 }
 
 // Claim makes this process the writer of the log: whoever was so before can write no more, so what is found is the end.
@@ -56,8 +59,14 @@ func Claim(ctx context.Context, place Place, bid Bid) (*Claimed, error) {
 // Found is what the log holds. It returns ErrNothing where that is no state.
 func (c *Claimed) Found() (*Found, error) { return found(c.seen, c.place, nil) }
 
-// Before is who was the writer before.
-func (c *Claimed) Before() Claimant { return c.before }
+// IsNewest says whether a state directory has all that the log has: no other member has claimed the log since the
+// directory was led with, or the log has had all of it since. Its own member may have claimed it, and come to nothing:
+// no answer, or a process that was killed before it led. Then the directory does not say so.
+func (c *Claimed) IsNewest(led checkpoint.Led) bool {
+	end, whole := c.seen.end()
+	isLed := func(by chain) bool { return bytes.Equal(led.Claim, by[:]) }
+	return slices.ContainsFunc(c.said.earlier, isLed) || whole && bytes.Equal(led.Logged, end)
+}
 
 // End is the place of one who has all that the log holds, false where nobody can go on from there.
 func (c *Claimed) End() ([]byte, bool) { return c.seen.end() }
@@ -89,13 +98,13 @@ func take(ctx context.Context, seen *survey, who *claim) (*Claimed, error) {
 	if err == nil {
 		err = seen.more(ctx)
 	}
-	before := seen.claimant
+	claim := seen.claim.after(seen.claimer, who.As)
 	if err == nil {
-		said := part{of: who.Of, chain: who.by, flags: claims, parts: 1, saved: time.Now(), contents: who.As.contents()}
+		said := part{of: who.Of, chain: who.by, flags: claims, parts: 1, saved: time.Now(), contents: claim.contents()}
 		_, err = place.Sink.Write(ctx, []sink.Message{place.message(&said)})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the log of the state, %s: %w", place.Name, err)
 	}
-	return &Claimed{*place, &seen.Survey, before, who.by}, nil
+	return &Claimed{*place, &seen.Survey, claim, who.by}, nil
 }

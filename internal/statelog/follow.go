@@ -85,7 +85,7 @@ func (f *Follower) catchUp(ctx context.Context) error {
 		return err
 	}
 	at, whole := f.seen.Range()
-	if !whole || f.Keep(f.seen.claimant) || bytes.Equal(f.Copy.Place(), at.end()) {
+	if !whole || f.Keep(f.seen.claim.Claimant) || bytes.Equal(f.Copy.Place(), at.end()) {
 		return nil
 	}
 	if err := f.Copy.Begin(ctx); err != nil {

@@ -38,7 +38,7 @@ type Options struct {
 // Store is the state of which the log is.
 type Store interface {
 	Page(from []byte, size int, begin func() bool) (page checkpoint.Changes, next []byte, err error)
-	TakeLogged() ([]byte, error)
+	TakeLogged(claim []byte) ([]byte, error)
 	SetLogged(place []byte) error
 }
 
@@ -60,13 +60,13 @@ func New(o Options) (*Log, error) {
 	if o.Grain == (Grain{}) {
 		o.Grain = defaultGrain()
 	}
-	logged, err := o.Store.TakeLogged()
-	if err != nil {
-		return nil, fmt.Errorf("read where the log of the state stands: %w", err)
-	}
-	l := &Log{Options: o, self: newChain(), logged: logged, finish: make(chan struct{}), ended: make(chan struct{})}
+	l := &Log{Options: o, self: newChain(), finish: make(chan struct{}), ended: make(chan struct{})}
 	if o.Claimed != nil {
 		l.self, l.claimed = o.Claimed.by, true
+	}
+	var err error
+	if l.logged, err = o.Store.TakeLogged(l.self[:]); err != nil {
+		return nil, fmt.Errorf("read where the log of the state stands: %w", err)
 	}
 	return l, nil
 }

@@ -171,7 +171,7 @@ func (w *world) Page(from []byte, size int, begin func() bool) (checkpoint.Chang
 	return append(page.Clear(from, end), rows...), nil, nil
 }
 
-func (w *world) TakeLogged() ([]byte, error) {
+func (w *world) TakeLogged([]byte) ([]byte, error) {
 	place := w.logged
 	w.logged = nil
 	return place, nil
@@ -460,10 +460,43 @@ func TestTheLagIsThatOfTheOldestChange(t *testing.T) {
 	}
 }
 
+// TestI11AClaimThatCameToNothingIsNoLead: a directory is the newest as long as no other member has claimed the log
+// since it was led with. Its own member's claims may have had no answer.
+func TestI11AClaimThatCameToNothingIsNoLead(t *testing.T) {
+	w := &world{broker: newBroker(rand.New(rand.NewPCG(1, 1)), false), t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
+	claim := func(member string) *Claimed {
+		claimed, err := Claim(context.Background(), w.place(), Bid{Of: Identity{Cluster: "c"}, As: Claimant{Member: member}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return claimed
+	}
+	ours := checkpoint.Led{Claim: claim("ours").by[:]}
+	if !claim("ours").IsNewest(ours) {
+		t.Error("the directory is not the newest, and nobody else has led")
+	}
+	for range 2 * maxEarlier / 3 {
+		claim("ours")
+	}
+	if !claim("ours").IsNewest(ours) {
+		t.Error("the directory is not the newest behind claims of its own member that came to nothing")
+	}
+	claim("other's")
+	if claim("ours").IsNewest(ours) {
+		t.Error("the directory is the newest, though another member has led")
+	}
+	if claim("ours").IsNewest(ours) {
+		t.Error("the directory is the newest behind another member and a claim that came to nothing")
+	}
+	if claim("ours").IsNewest(checkpoint.Led{}) {
+		t.Error("a directory that was never led with is the newest")
+	}
+}
+
 // TestI11ALogThatLacksTheNewestIsNotWhole: a state whose log lacks a change does not note that the log has everything,
 // even in the moment of the change.
 func TestI11ALogThatLacksTheNewestIsNotWhole(t *testing.T) {
-	w := &world{broker: &broker{random: rand.New(rand.NewPCG(1, 1)), left: -1}, t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
+	w := &world{broker: newBroker(rand.New(rand.NewPCG(1, 1)), false), t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
 	w.note()
 	if err := w.begin(); err != nil {
 		t.Fatal(err)

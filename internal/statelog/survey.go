@@ -13,7 +13,7 @@ type Survey struct {
 	newest    Identity
 	seen      bool
 	claimer   chain // who said last that he writes from here on
-	claimant  Claimant
+	claim     said
 }
 
 // run is the units of one chain, without a hole, as far as they may count.
@@ -60,7 +60,7 @@ func (s *Survey) add(p *part) {
 		s.newest, s.seen = p.of, true
 	}
 	if isClaim {
-		s.claimer, s.claimant = p.chain, claimantOf(p.contents)
+		s.claimer, s.claim = p.chain, saidBy(p.contents)
 		return
 	}
 	s.slots = max(s.slots, p.slot+1)

@@ -271,7 +271,7 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 	}
 	for _, spec := range j.world.script.Sinks {
 		if _, known := marks[spec.Name]; !known && l.has(spec.Name) {
-			j.joined[spec.Name] = j.world.logs[spec.Name].arrived
+			j.joins(j.world.logs[spec.Name])
 		}
 	}
 	if j.world.task != nil {

@@ -75,13 +75,8 @@ func (w *world) putBack() {
 // isAhead notes that the state is put back: what the log has, and what is on the way to it, is of before.
 func (g *sinkLog) isAhead() { g.ahead, g.last.ahead = g.arrived, true }
 
-// cameBefore notes that the log's newest records, so many, are of a life before the sink was new, which has written
-// nothing since.
-func (j *judge) cameBefore(g *sinkLog, n int) {
-	if j.joined[g.name] == g.arrived-n {
-		j.joined[g.name] = g.arrived
-	}
-}
+// joins notes that the sink is new: what its log has, and what is on the way to it, is of before.
+func (j *judge) joins(g *sinkLog) { j.joined[g.name], g.last.foreign = g.arrived, true }
 
 // expectTails notes what the life finds behind the marks where the state was put back, in this life or before, also if
 // it never looks.

@@ -368,9 +368,10 @@ func (s *logSink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, e
 // lastWords are of a life that has crashed while it wrote them: the network still has them. They fit behind the mark
 // alone, so an open log that has fenced its writers, as a topic does, has none.
 type lastWords struct {
-	batch  []sink.Message
-	behind sink.Mark
-	ahead  bool // the state was put back since to an earlier one
+	batch   []sink.Message
+	behind  sink.Mark
+	ahead   bool // the state was put back since to an earlier one
+	foreign bool // the sink has become new since
 }
 
 // leaveWords leaves the batch to the network, if the life has crashed.
@@ -415,8 +416,11 @@ func (s *logSink) hearWords(messages int) {
 		s.life.noteLocked("sink", s.log.name+" takes the last words "+last.batch[0].ID)
 		last.batch = last.batch[1:]
 	}
-	if w.judge.cameBefore(s.log, s.log.arrived-before); last.ahead {
+	if last.ahead {
 		s.log.ahead = s.log.arrived
+	}
+	if last.foreign && w.judge.joined[s.log.name] == before { // the sink has written nothing since
+		w.judge.joined[s.log.name] = s.log.arrived
 	}
 	last.behind = s.log.mark()
 }

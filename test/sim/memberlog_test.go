@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -79,12 +78,11 @@ func (m *memberLog) patiently(ctx context.Context, try func() error) error {
 
 // isOwn says whether the member's disk has the newest state.
 func (m *memberLog) isOwn(ctx context.Context) (bool, error) {
-	logged, found, err := checkpoint.LoggedAt(ctx, "state", m.life.options(nil))
+	led, found, err := checkpoint.LedAt(ctx, "state", m.life.options(nil))
 	if err != nil || !found {
 		return false, err
 	}
-	end, _ := m.claimed.End()
-	return m.claimed.Before() == m.as || len(end) > 0 && bytes.Equal(end, logged), nil
+	return m.claimed.IsNewest(led), nil
 }
 
 // restore makes an empty disk the state that the log has.

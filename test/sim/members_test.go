@@ -265,7 +265,7 @@ func (s *logSink) takeOver(at *sink.Opening) {
 		s.log.isAhead()
 	}
 	if at.Mark == "" {
-		s.life.world.judge.joined[s.log.name] = s.log.arrived
+		s.life.world.judge.joins(s.log)
 	}
 }
 
@@ -285,7 +285,6 @@ func (s *logSink) leavesBehind() {
 	if leader := s.life.world.life; leader != s.life {
 		leader.left[s.log.name]++
 		s.log.ahead = s.log.arrived
-		s.life.world.judge.cameBefore(s.log, 1)
 	}
 }
 

@@ -182,8 +182,6 @@ func (r *logRig) saveUnlogged() {
 	r.t.Helper()
 	store, err := checkpoint.Open(r.t.Context(), r.cfg.State.Dir, checkpoint.Options{})
 	r.must(err)
-	_, err = store.TakeLogged()
-	r.must(err)
 	r.store = store
 	r.commit(1)
 	r.must(store.Close())

@@ -55,7 +55,7 @@ func (l *StateLog) goOnFromState(ctx context.Context, state *checkpoint.Copy) er
 
 // isOwn says whether the state in the directory is the newest one.
 func (l *StateLog) isOwn(ctx context.Context) (bool, error) {
-	logged, found, err := checkpoint.LoggedAt(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
+	led, found, err := checkpoint.LedAt(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
 	var damaged *checkpoint.DamagedError
 	if errors.As(err, &damaged) {
 		l.logger.Warn("the state directory is damaged; its log takes its place", "error", err)
@@ -64,8 +64,7 @@ func (l *StateLog) isOwn(ctx context.Context) (bool, error) {
 	if err != nil || !found {
 		return false, err
 	}
-	end, _ := l.claimed.End()
-	return l.claimed.Before().Member == l.as.Member || len(end) > 0 && bytes.Equal(end, logged), nil
+	return l.claimed.IsNewest(led), nil
 }
 
 // goOnFromCopy makes the copy the state, if it has all that the log has. Of a log that has lost everything, a whole
