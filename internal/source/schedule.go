@@ -35,6 +35,7 @@ func (s *schedule) add(wanted ...change.Owed) {
 		if owed.Reason.Full() {
 			s.snapshots.add(owed)
 		} else {
+			s.reconciles.dropInitial()
 			s.reconciles.add(owed)
 		}
 	}
