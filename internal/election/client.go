@@ -6,6 +6,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
@@ -55,18 +56,15 @@ func (c *client) update(ctx context.Context, to *coordinationv1.Lease) (*coordin
 	return lease, c.at(c.rest.Put()).Name(c.place.Name).Body(to).Do(ctx).Into(lease)
 }
 
-// Holder asks who holds the Lease, and since when. It is "" where nobody does.
-func Holder(ctx context.Context, config *rest.Config, place Place) (holder string, since time.Time, err error) {
+// IsHeld asks whether anybody holds the Lease who may be alive.
+func IsHeld(ctx context.Context, config *rest.Config, place Place) (bool, error) {
 	c, err := newClient(config, place)
 	if err != nil {
-		return "", since, err
+		return false, err
 	}
 	lease, err := c.get(ctx)
-	if err != nil {
-		return "", since, err
+	if apierrors.IsNotFound(err) {
+		return false, nil
 	}
-	if lease.Spec.AcquireTime != nil {
-		since = lease.Spec.AcquireTime.Time
-	}
-	return holderOf(lease), since, nil
+	return err == nil && holderOf(lease) != "" && isFresh(lease, time.Now()), err
 }

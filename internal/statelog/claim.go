@@ -16,8 +16,9 @@ import (
 type Bid struct {
 	Of Identity // whose state it has to be
 	As Claimant
-	// Judge says why the log may not be taken from whoever said last that he writes it; nil is that it may.
-	Judge func(last Claimant) error
+	// Judge says why the log may not be taken from whoever said last that he writes it, and wrote at the time last; nil
+	// is that it may.
+	Judge func(last Claimant, wrote time.Time) error
 }
 
 // claim is who wants to write.
@@ -31,7 +32,7 @@ type claim struct {
 func (c *claim) judge(seen *survey) error {
 	err := seen.belongs(c.Of)
 	if err == nil && c.Judge != nil {
-		err = c.Judge(seen.claim.Claimant)
+		err = c.Judge(seen.claim.Claimant, seen.written())
 	}
 	if err != nil || !c.again || seen.claimer == c.by || seen.claimer == (chain{}) {
 		return err

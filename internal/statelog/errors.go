@@ -25,6 +25,14 @@ func (e *ForeignError) Error() string {
 		"to go on from that log instead, remove the state of this exporter with exporter checkpoint reset", e.Place, e.Have.Instance, e.Want.Instance)
 }
 
+// LeaseError says that exporters write a log that share another Lease: two releases would fence each other in turns.
+type LeaseError struct{ Have, Want string }
+
+func (e *LeaseError) Error() string {
+	return fmt.Sprintf("state.log: exporters that share the Lease %s write to it, and this one has %s: give each release a log of its own with state.log.name, "+
+		"or let all of one release share a Lease with ha.lease; if the Lease has been renamed, stop those with the old one first", e.Have, e.Want)
+}
+
 // StrangeError says that what is configured as a log of the state holds something else.
 type StrangeError struct{ Place string }
 

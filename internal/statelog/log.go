@@ -112,7 +112,8 @@ func IsForGood(err error) bool {
 	var foreign *ForeignError
 	var newer *NewerError
 	var strange *StrangeError
-	return errors.As(err, &foreign) || errors.As(err, &newer) || errors.As(err, &strange)
+	var leased *LeaseError
+	return errors.As(err, &leased) || errors.As(err, &foreign) || errors.As(err, &newer) || errors.As(err, &strange)
 }
 
 // Finish makes Run return when everything is written, and waits for that until ctx ends. It is called when nothing

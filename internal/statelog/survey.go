@@ -14,6 +14,7 @@ type Survey struct {
 	seen      bool
 	claimer   chain // who said last that he writes from here on
 	claim     said
+	claimed   time.Time // when he said it
 }
 
 // run is the units of one chain, without a hole, as far as they may count.
@@ -60,7 +61,7 @@ func (s *Survey) add(p *part) {
 		s.newest, s.seen = p.of, true
 	}
 	if isClaim {
-		s.claimer, s.claim = p.chain, saidBy(p.contents)
+		s.claimer, s.claim, s.claimed = p.chain, saidBy(p.contents), p.saved
 		return
 	}
 	s.slots = max(s.slots, p.slot+1)
@@ -79,6 +80,14 @@ func (s *Survey) add(p *part) {
 		}
 	}
 	r.add(p)
+}
+
+// written is when somebody wrote to the log last.
+func (s *Survey) written() time.Time {
+	if s.now.saved.After(s.claimed) {
+		return s.now.saved
+	}
+	return s.claimed
 }
 
 // leave ends the present run, which counts unless a later one does.

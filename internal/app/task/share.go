@@ -124,7 +124,9 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	defer m.leads.Store(false)
 	m.takeovers.Add(1)
 	m.Logger.Info("this exporter leads", "lease", m.task.lease.String(), "member", m.task.self())
-	err = m.Lead(running, &Term{claimant: m.claimant, standby: b, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status})
+	err = m.Lead(running, &Term{
+		claimant: m.claimant, standby: b, mayClaim: m.task.mayClaim, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status,
+	})
 	if cause := context.Cause(running); cause != nil && ctx.Err() == nil {
 		return cause
 	}
@@ -137,7 +139,7 @@ func (m *Member) prepare(ctx context.Context) (*standby, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStandby(ctx, log, m.claimant.Member)
+	return newStandby(ctx, log, m.claimant)
 }
 
 // standBy follows the log, and answers that another member leads, until this one does.

@@ -19,7 +19,7 @@ type standby struct {
 	copy     *checkpoint.Copy
 	follower *statelog.Follower
 	logger   *slog.Logger
-	member   string
+	as       statelog.Claimant // this member
 
 	mu      sync.Mutex // guards the following
 	current time.Time  // when the copy had all that the log had then
@@ -36,8 +36,8 @@ const (
 )
 
 // newStandby takes the state directory.
-func newStandby(ctx context.Context, log *StateLog, member string) (*standby, error) {
-	b := &standby{log: log, logger: log.logger, member: member, current: time.Now()}
+func newStandby(ctx context.Context, log *StateLog, as statelog.Claimant) (*standby, error) {
+	b := &standby{log: log, logger: log.logger, as: as, current: time.Now()}
 	var err error
 	if b.copy, err = checkpoint.OpenCopy(ctx, log.cfg.State.Dir, checkpoint.Options{Logger: log.logger}); err != nil {
 		return nil, err
@@ -48,10 +48,11 @@ func newStandby(ctx context.Context, log *StateLog, member string) (*standby, er
 	return b, nil
 }
 
-// hasNewer says whether the directory is newer than the log: it is this member's own state, and nobody else has led
-// since. A copy never is, even where this member was the last to claim the log.
+// hasNewer says whether the directory is newer than the log: it is this member's own state, and nobody else of its task
+// has led since. A copy never is, even where this member was the last to claim the log.
 func (b *standby) hasNewer(last statelog.Claimant) bool {
-	return b.copy.IsState() && last.Member == b.member
+	isOurs := last.Lease == "" || last.Lease == b.as.Lease
+	return b.copy.IsState() && (last.Member == b.as.Member || !isOurs)
 }
 
 // follow follows the log until the returned function is called.

@@ -17,6 +17,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/election"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
@@ -74,6 +75,7 @@ func logCases() map[string]func(*testing.T, *logRig) {
 		"I11 a standby takes over with its copy":                  aStandbyTakesOverWithItsCopy,
 		"I11 a copy is never newer than the log":                  aCopyIsNeverNewerThanTheLog,
 		"I11 a standby leaves its own newer state alone":          aStandbyLeavesItsNewerStateAlone,
+		"I10 a log of exporters with another Lease is refused":    aLogWithAnotherLeaseIsRefused,
 		"a log that holds nothing begins anew, and a state stays": aLogThatHoldsNothingBeginsAnew,
 	}
 }
@@ -113,7 +115,7 @@ func (r *logRig) standBy(member string) *standby {
 	r.t.Helper()
 	log, err := NewStateLog(r.cfg, r.cluster, slog.New(slog.NewTextHandler(r.t.Output(), nil)))
 	r.must(err)
-	b, err := newStandby(r.t.Context(), log, member)
+	b, err := newStandby(r.t.Context(), log, statelog.Claimant{Member: member, Lease: "ns/" + r.cluster.Name})
 	r.must(err)
 	return b
 }
@@ -121,7 +123,8 @@ func (r *logRig) standBy(member string) *standby {
 // leadAs makes a member lead that has waited.
 func (r *logRig) leadAs(b *standby) {
 	r.t.Helper()
-	r.must(r.startAs(&Term{claimant: statelog.Claimant{Member: b.member}, standby: b, duration: 10 * time.Second, end: func(error) {}}))
+	of := &task{cluster: r.cluster, lease: election.ParsePlace(b.as.Lease)}
+	r.must(r.startAs(&Term{claimant: b.as, standby: b, mayClaim: of.mayClaim, duration: 10 * time.Second, end: func(error) {}}))
 }
 
 // other is another exporter with the same log.

@@ -24,7 +24,9 @@ func (l *StateLog) takeOver(ctx context.Context, of *Term) error {
 	l.as, l.cut = of.claimant, of.end
 	bounded, cancel := context.WithTimeoutCause(ctx, of.patience(), errCutOff)
 	defer cancel()
-	err := l.claimBy(bounded, func(ctx context.Context) (*statelog.Claimed, error) { return of.standby.follower.Claim(ctx, l.bid()) })
+	bid := l.bid()
+	bid.Judge = of.mayClaim(bounded)
+	err := l.claimBy(bounded, func(ctx context.Context) (*statelog.Claimed, error) { return of.standby.follower.Claim(ctx, bid) })
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(context.Cause(bounded), errCutOff) {
 			err = fmt.Errorf("%w within %s: %w", errCutOff, of.patience(), err)

@@ -2,10 +2,12 @@ package task
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
@@ -89,7 +91,29 @@ func list(sinks string) string {
 // claimant is as whom the task's log is claimed.
 func (t *task) claimant() (statelog.Claimant, error) {
 	sinks, err := t.sinks()
-	return statelog.Claimant{Member: t.member, Sinks: sinks}, err
+	return statelog.Claimant{Member: t.member, Sinks: sinks, Lease: t.lease.String()}, err
+}
+
+// stillness is how long nobody may have written to a log that is taken from exporters with another Lease, where the API
+// server does not say whether one of them holds that.
+const stillness = time.Minute
+
+// mayClaim says why the log may not be taken from who wrote it last. Members of one task share a Lease. Those with
+// another one are of another release, or the Lease was renamed: then nobody may hold the old one.
+func (t *task) mayClaim(ctx context.Context) func(last statelog.Claimant, wrote time.Time) error {
+	return func(last statelog.Claimant, wrote time.Time) error {
+		if last.Lease == "" || last.Lease == t.lease.String() {
+			return nil
+		}
+		held, err := election.IsHeld(ctx, t.cluster.Rest, election.ParsePlace(last.Lease))
+		if err != nil {
+			held = time.Since(wrote) < stillness
+		}
+		if !held {
+			return nil
+		}
+		return &statelog.LeaseError{Have: last.Lease, Want: t.lease.String()}
+	}
 }
 
 // self is this member's name in the Lease.

@@ -17,7 +17,8 @@ import (
 // Term is the time in which this member leads a task. nil is that of an exporter alone, which ends with the process.
 type Term struct {
 	claimant statelog.Claimant
-	standby  *standby                    // as what this member waited
+	standby  *standby // as what this member waited
+	mayClaim func(ctx context.Context) func(last statelog.Claimant, wrote time.Time) error
 	duration time.Duration               // of the Lease
 	end      func(cause error)           // ends it
 	over     context.Context             // ends with it, but not with a stop of the process
