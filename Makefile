@@ -157,6 +157,10 @@ bench-latency: ## from a write to a real API server to a JetStream consumer, bes
 bench-stall: ## how late a full snapshot makes live changes, on a real API server with 100,000 objects (eight minutes)
 	go run ./bench/stall $(ARGS)
 
+.PHONY: bench-takeover
+bench-takeover: ## how long it takes until another exporter leads, with 1,000,000 objects (ARGS="-objects 100000" for fewer)
+	go run ./bench/takeover $(ARGS)
+
 .PHONY: devcluster
 devcluster: ## a development API server in the foreground; its kubeconfig is .devcluster/kubeconfig
 	cd test/devcluster && go build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36" -o ../../bin/devcluster .

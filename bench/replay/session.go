@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
 // Counts is what a world was asked for.
@@ -24,6 +26,7 @@ type session struct {
 	newest  map[*resource]int // the versions of the last events
 	rings   map[*resource]*ring
 	isFreed bool
+	lease   *coordinationv1.Lease // nil until a client makes it
 }
 
 func newSession(world World, fixture string) *session {
@@ -112,6 +115,8 @@ func (s *session) countsNow() Counts {
 func (s *session) serve(w http.ResponseWriter, r *http.Request, path string) {
 	w.Header().Set("Content-Type", "application/json")
 	switch res := s.resources[strings.TrimSuffix(path, "/")]; {
+	case strings.HasPrefix(path, leasesPath):
+		s.serveLease(w, r)
 	case res == nil:
 		s.about(w, r, path)
 	case r.URL.Query().Has("watch"):

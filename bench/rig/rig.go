@@ -129,6 +129,9 @@ func (r *Rig) NewLine(name string) (*Line, error) {
 // Remove removes state and file.
 func (l *Line) Remove() error { return os.RemoveAll(l.dir) }
 
+// StateDir is the directory of its state.
+func (l *Line) StateDir() string { return filepath.Join(l.dir, "state") }
+
 // Follow follows the file that the exporter writes.
 func (l *Line) Follow() (*Follower, error) { return Follow(l.output()) }
 
@@ -144,7 +147,7 @@ func (l *Line) Start(w replay.World) (*harness.Exporter, error) {
 	if resources == "" {
 		resources = "pods"
 	}
-	args := []string{"--kubeconfig", kubeconfig, "--state-dir", filepath.Join(l.dir, "state"), "--listen", "127.0.0.1:0"}
+	args := []string{"--kubeconfig", kubeconfig, "--state-dir", l.StateDir(), "--listen", "127.0.0.1:0"}
 	if l.Rules == "" {
 		args = append(args, "--resources", resources)
 	}
