@@ -158,7 +158,7 @@ bench-stall: ## how late a full snapshot makes live changes, on a real API serve
 	go run ./bench/stall $(ARGS)
 
 .PHONY: bench-takeover
-bench-takeover: ## how long it takes until another exporter leads, with 1,000,000 objects (ARGS="-objects 100000" for fewer)
+bench-takeover: ## how long until another exporter leads, with 1,000,000 objects (or ARGS="-objects 100000")
 	go run ./bench/takeover $(ARGS)
 
 .PHONY: devcluster

@@ -16,6 +16,7 @@ type session struct {
 	*writer
 	whole   bool     // a reader of the chain finds a whole segment
 	segment *segment // under way; nil is none
+	last    bool     // nothing changes any more, and what is left is written
 }
 
 // segment is how far the pages of one are.
@@ -44,33 +45,51 @@ func (g *segment) end() {
 // run writes what waits, and waits for more. It returns nil when it has finished.
 func (s *session) run(ctx context.Context) error {
 	defer func() { s.segment.end() }()
-	finish, last := s.finish, false
-	for {
+	for finish := s.finish; ; {
+		if s.last {
+			s.leaveSegment()
+			finish = nil
+		}
 		wrote, err := s.step(ctx)
 		if err != nil {
 			return err
 		}
-		if wrote && s.segment != nil {
-			continue
-		}
-		if last && s.Queue.isIdle() {
+		if s.last && !(wrote && s.segment != nil) && s.Queue.isIdle() {
 			return s.close()
 		}
-		if wrote && !last {
-			select {
-			case <-time.After(s.Pace):
-			case <-finish:
-				finish, last = nil, true
-			}
-			continue
+		if err := s.await(ctx, finish, wrote); err != nil {
+			return err
 		}
-		select {
-		case <-s.Queue.wake:
-		case <-finish:
-			finish, last = nil, true
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	}
+}
+
+// await returns when another unit may be due: pages at once, changes in a while, or when there are any.
+func (s *session) await(ctx context.Context, finish <-chan struct{}, wrote bool) error {
+	var due <-chan time.Time
+	wake := s.Queue.wake
+	switch {
+	case wrote && (s.segment != nil || s.last):
+		due = time.After(0)
+	case wrote:
+		due, wake = time.After(s.Pace), nil
+	}
+	select {
+	case <-due:
+	case <-wake:
+	case <-finish:
+		s.last = true
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// leaveSegment gives up the segment under way, without which the log has everything. Whoever leads next need not wait
+// for it, and begins one of its own.
+func (s *session) leaveSegment() {
+	if s.whole {
+		s.segment.end()
+		s.segment = nil
 	}
 }
 
@@ -110,7 +129,7 @@ func (s *session) step(ctx context.Context) (wrote bool, err error) {
 
 // next is the next unit, false where there is none now.
 func (s *session) next() (*unit, bool, error) {
-	if s.segment == nil && (!s.whole || s.isDue()) {
+	if s.segment == nil && (!s.whole || s.isDue() && !s.last) {
 		s.segment = &segment{}
 	}
 	if s.segment == nil {

@@ -55,10 +55,13 @@ func (b *standby) hasNewer(last statelog.Claimant) bool {
 	return b.copy.IsState() && (last.Member == b.as.Member || !isOurs)
 }
 
+// lastStep is how long the last look at the log may take. One that is cut off has to be begun anew.
+const lastStep = 2 * time.Second
+
 // follow follows the log until the returned function is called.
 func (b *standby) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
+	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
@@ -66,13 +69,21 @@ func (b *standby) follow(ctx context.Context) (stop func()) {
 			wait := b.note(ctx, began, b.follower.Step(ctx))
 			select {
 			case <-time.After(wait):
+			case <-over:
+				return
 			case <-ctx.Done():
 			}
 		}
 	}()
 	return func() {
-		cancel()
-		<-done
+		defer cancel()
+		close(over)
+		select {
+		case <-done:
+		case <-time.After(lastStep):
+			cancel()
+			<-done
+		}
 	}
 }
 

@@ -1,0 +1,55 @@
+package statelog
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestAStopDoesNotWaitForASegment: whoever leads next would wait with it. The log has everything all the same, and the
+// next writer goes on in it.
+func TestAStopDoesNotWaitForASegment(t *testing.T) {
+	w := newWorld(t, rand.New(rand.NewPCG(1, 1)), false)
+	for i := range 500 {
+		w.rows[fmt.Sprintf("A%03d", i)] = "value"
+	}
+	w.note()
+	live := func(before func()) int {
+		t.Helper()
+		if err := w.begin(); err != nil {
+			t.Fatal(err)
+		}
+		from := w.count
+		before()
+		close(w.session.finish)
+		if err := w.session.run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if w.logged == nil {
+			t.Error("the state does not know that the log has everything")
+		}
+		return w.count - from
+	}
+	all := live(func() {}) // the first segment: without it the log has nothing
+	rest := live(func() {
+		if !w.session.whole {
+			t.Fatal("it does not go on in the log")
+		}
+		w.session.segment = &segment{}
+		if err := w.step(); err != nil {
+			t.Fatal(err)
+		}
+		w.commit()
+	})
+	if rest > all/10 {
+		t.Errorf("the stop wrote %d messages, and all pages are %d", rest, all)
+	}
+	w.held = false
+	w.judge()
+	live(func() {
+		if !w.session.whole {
+			t.Error("the next writer begins another chain")
+		}
+	})
+}
