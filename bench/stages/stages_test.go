@@ -27,7 +27,7 @@ func TestStagesAllocateWhatTheyMust(t *testing.T) {
 		}
 	}()
 	for _, one := range set.stages() {
-		const events = 20 * batchSize
+		const events = 40 * batchSize
 		got := math.Inf(1)
 		for range 3 {
 			got = min(got, testing.AllocsPerRun(1, func() { one.events(t, events) })/events)

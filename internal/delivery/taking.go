@@ -103,6 +103,9 @@ func (p *past) skipDelivered(batch []*change.Record) ([]*change.Record, error) {
 // may be cut short between what announces it and the deletes, and live changes go on. What it has told so it leaves out
 // when the return that follows tells it.
 func (p *past) tellMissed(batch []*change.Record) ([]*change.Record, error) {
+	if p.Recovery.MissesNothing() {
+		return batch, nil
+	}
 	var known, fresh []*change.Record
 	for _, rec := range batch {
 		var gone []change.Entry

@@ -35,6 +35,13 @@ func (r *Recovery) Streams() (all []*change.Stream) {
 	return all
 }
 
+// MissesNothing says whether the sink was told of all deletes that it had missed.
+func (r *Recovery) MissesNothing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Missed.Settled()
+}
+
 // Enters notes what a record tells that goes in line, however much later the sink takes it.
 func (r *Recovery) Enters(rec *change.Record, clusterUID string) {
 	r.mu.Lock()

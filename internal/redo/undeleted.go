@@ -21,6 +21,9 @@ func (s *Undeleted) Forget() { s.objects = nil }
 // None says whether there are none.
 func (s *Undeleted) None() bool { return len(s.objects) == 0 }
 
+// Settled says whether no record needs a look: there are none, and the listener itself tells of none.
+func (s *Undeleted) Settled() bool { return s.None() && len(s.ended) == 0 }
+
 // Note takes what a log says of an object, oldest first; gone is that the state knows better.
 func (s *Undeleted) Note(id change.ID, stream string, gone bool) {
 	switch {

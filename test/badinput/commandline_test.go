@@ -58,7 +58,7 @@ func TestWrongCommandLineExits2(t *testing.T) {
 			"  --output \"xml\": want text or json\n" +
 			"  --namespace: \"Shop\" cannot be a namespace; want lower case letters, digits and -\n" +
 			"  --name \"a[\": want an object's name, in which * stands for any text\n" +
-			"  --op \"made\": want added, updated, deleted, replaced, sync, snapshot.begin, snapshot.end, gap"},
+			"  --op \"made\": want added, updated, deleted, replaced, sync, snapshot.begin, snapshot.end, gap, actor"},
 		{"empty sink of tail", "tail --sink=", "--sink is empty: give the name of a configured sink, or without --config its URL"},
 		{"nothing to verify", "verify", "command line: 2 problems:\n" +
 			"  --resources is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config\n" +
@@ -109,8 +109,8 @@ sinks:
   - {name: c}
 `)
 	d.exporter("run", "-f", "config.yaml").fails(t, 2, `configuration config.yaml: 8 problems:
-  resource (line 2): unknown key; did you mean resources? allowed: cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state
-  sinks[0].fromat (line 4): unknown key; did you mean format? allowed: deadLetter, drop, file, filter, format, kafka, name, nats, only, ops, oversize, queue, redact, resources, resync, trim, updates
+  resource (line 2): unknown key; did you mean resources? allowed: audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state
+  sinks[0].fromat (line 4): unknown key; did you mean format? allowed: actors, deadLetter, drop, file, filter, format, kafka, name, nats, only, ops, oversize, queue, redact, resources, resync, trim, updates
   sinks[0].resync (line 4): want a length of time of at least 1m, have "1s"
   sinks[1].name (line 5): "a" is the name of sinks[0] already; give each sink its own
   sinks[1].nats.subject (line 8): unknown placeholder {namspace}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}

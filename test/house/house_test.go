@@ -110,7 +110,8 @@ func arrows() map[string][]string {
 			"internal/telemetry", "internal/usage",
 		},
 		"internal/app/check": {
-			"internal/app/actors", "internal/app/cluster", "internal/app/destination", "internal/app/door", "internal/app/objecttype",
+			"internal/app/actors", "internal/app/cluster", "internal/app/desk", "internal/app/destination", "internal/app/door",
+			"internal/app/objecttype",
 			"internal/app/task", "internal/checkpoint", "internal/config", "internal/console", "internal/control",
 			"internal/disk", "internal/selection", "internal/source", "internal/statelog", "internal/transform",
 			"internal/usage",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/desk"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/config"
 )
@@ -15,7 +16,7 @@ func checkHearer(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *rep
 	if err != nil || to.Hearer == nil {
 		return // what is wrong is told
 	}
-	h, err := to.Hearer(&destination.Desk{})
+	h, err := to.Hearer(desk.Shut())
 	if err == nil {
 		err = h.Check(ctx)
 	}

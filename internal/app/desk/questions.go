@@ -72,6 +72,16 @@ func (d *desk) open() *destination.Desk {
 	return open
 }
 
+// Shut is a desk at which nobody answers, for a Hearer that does not run. It has the names of all questions, which may
+// be forbidden.
+func Shut() *destination.Desk {
+	shut := &destination.Desk{Questions: map[string]func(context.Context, []byte) ([]byte, error){}}
+	for name := range (&desk{}).questions() {
+		shut.Questions[name] = nil
+	}
+	return shut
+}
+
 // answer answers a question in JSON. Who only looks is not told of.
 func (d *desk) answer(ctx context.Context, name string, ask question, text []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
