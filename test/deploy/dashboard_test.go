@@ -156,7 +156,9 @@ func checkVariable(t *testing.T, scraped, definition string) {
 }
 
 // ofMembers are the metrics of exporters that share a task. One that runs alone has none of them.
-func ofMembers() []string { return []string{"kubecdc_leader", "kubecdc_takeovers_total"} }
+func ofMembers() []string {
+	return []string{"kubecdc_leader", "kubecdc_standby_lag_seconds", "kubecdc_takeovers_total"}
+}
 
 // checkMetrics finds names in dashboard and alerts that the exporter has not.
 func checkMetrics(t *testing.T, scraped string) {
