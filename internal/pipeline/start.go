@@ -24,7 +24,6 @@ type opener struct {
 	owing
 	opening     context.Context // of the sinks that are not open yet
 	stopOpening context.CancelFunc
-	forgotten   *forgotten
 }
 
 // open begins to open all sinks at their marks, waits a little for them, and finds out what each must be given. A
@@ -51,7 +50,6 @@ func (b *opener) open(ctx context.Context) error {
 	for _, l := range b.listeners {
 		if l.IsJoined() {
 			b.resumeCorrections(l)
-			b.forgotten.look(l, b.sources())
 		}
 	}
 	return b.requestOwed(func(checkpoint.PendingSnapshot) bool { return true }) // from earlier lives, too
@@ -120,7 +118,6 @@ func (b *opener) awaitOpen(l *listener) (bool, error) {
 		return false, err
 	}
 	b.resumeCorrections(l)
-	b.forgotten.look(l, b.sources())
 	err = b.requestOwed(func(d checkpoint.PendingSnapshot) bool {
 		return d.Sink == l.Name && (back || d.Reason == change.Lost && !opened.lost) // join has asked for what is lost now
 	})
@@ -217,7 +214,6 @@ func (b *opener) prepare() error {
 	if err != nil {
 		return err
 	}
-	b.forgotten = newForgotten(b.Sources, known)
 	batch := checkpoint.Batch{Based: map[checkpoint.Subscription]change.Position{}, Resources: b.streams()}
 	var names []string
 	for _, l := range b.listeners {

@@ -37,12 +37,6 @@ func (a *agenda) dropComparison() {
 	a.due = slices.DeleteFunc(a.due, func(o change.Owed) bool { return !o.Reason.Full() })
 }
 
-// dropInitial forgets an initial snapshot that waits: what is asked for instead says more.
-func (a *agenda) dropInitial() {
-	waiting := slices.DeleteFunc(a.due[a.running:], func(o change.Owed) bool { return o.Reason == change.Initial })
-	a.due = a.due[:a.running+len(waiting)]
-}
-
 // waits says whether anything is due that does not run.
 func (a *agenda) waits() bool { return len(a.due) > a.running }
 

@@ -210,13 +210,3 @@ func TestI4AnInitialSnapshotThatCannotGoOnIsAGap(t *testing.T) {
 		}
 	}
 }
-
-// A comparison that is asked for before the stream begins takes the place of its initial snapshot, and has a gap.
-func TestI4AComparisonTakesThePlaceOfAnInitialSnapshot(t *testing.T) {
-	server := script(t, 200)
-	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(200, "", "a 150") }
-	server.prepare = func(s *Stream) { s.Request(change.Owed{Reason: change.Stale}) }
-	r := newRecorder()
-	server.start(r, change.Position{})
-	want(t, "records", r.wait(t, "snapshot.end 200 stale"), "gap 200 stale", "snapshot.begin 200 stale", "replaced a 150", "snapshot.end 200 stale")
-}

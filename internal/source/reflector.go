@@ -53,8 +53,7 @@ func reasonOf(position change.Position) change.Reason {
 	return change.Stale
 }
 
-// Request asks for full snapshots, each for one sink, or for a comparison behind a gap, which takes the place of an
-// initial snapshot that has not begun. It returns at once; a reader gives them beside the watch.
+// Request asks for full snapshots, each for one sink. It returns at once; a reader gives them beside the watch.
 func (s *Stream) Request(owed ...change.Owed) { s.schedule.add(owed...) }
 
 // Run reads until ctx ends. It starts the Reflector's goroutines and returns when they are gone.

@@ -35,7 +35,6 @@ func (s *schedule) add(wanted ...change.Owed) {
 		if owed.Reason.Full() {
 			s.snapshots.add(owed)
 		} else {
-			s.reconciles.dropInitial()
 			s.reconciles.add(owed)
 		}
 	}
