@@ -293,6 +293,8 @@ func TestVerifyAndTailReadTopicsThatLabelsChose(t *testing.T) {
 	}
 	r.label("same", "z")
 	r.start()
+	// A change that overtakes the snapshot's object is told in its place, so the moves await the snapshot.
+	r.equal("verify", "-f", r.path("config.yaml"), "--timeout", "1m")
 	for i := range 3 {
 		r.label("moves-1", []string{"b", "y", "a"}[i])
 	}
