@@ -2,8 +2,10 @@ package kafka
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -73,15 +75,31 @@ func (s *stretch) keep(m *sink.Stored) error {
 	return nil
 }
 
-// oldest is whose next message is the oldest. Of equal ones that is the one which the message before came from: a
-// tombstone follows its delete.
+// oldest is whose next message is the oldest.
 func (t *merged) oldest() *stretch {
 	oldest := t.all[0]
 	for _, s := range t.all[1:] {
-		order := s.behind[0].Time.Compare(oldest.behind[0].Time)
-		if order < 0 || order == 0 && s == t.last {
+		if t.precedes(s, oldest) {
 			oldest = s
 		}
 	}
 	return oldest
+}
+
+// precedes says whether the next message of a comes before that of b. Kafka's times are milliseconds, so an object can
+// move between topics within one: there its versions decide. Otherwise a message comes first that is from where the one
+// before was: a tombstone follows its delete.
+func (t *merged) precedes(a, b *stretch) bool {
+	one, other := a.behind[0], b.behind[0]
+	if order := one.Time.Compare(other.Time); order != 0 {
+		return order < 0
+	}
+	if bytes.Equal(one.Key, other.Key) {
+		version, otherVersion := one.Header(sink.HeaderResourceVersion), other.Header(sink.HeaderResourceVersion)
+		// Decimal numbers without leading zeros (KEP-5504).
+		if order := cmp.Or(cmp.Compare(len(version), len(otherVersion)), strings.Compare(version, otherVersion)); order != 0 {
+			return order < 0
+		}
+	}
+	return a == t.last
 }
