@@ -34,6 +34,7 @@ func TestKafka(t *testing.T) {
 		{"I3 all kinds of sinks at once", allKindsOfSinks},
 		{"I4 what a topic does not take is kept and sent again", kafkaRefusesLargeObjects},
 		{"I5 signals are followed once, and told of to the end", kafkaHearsSignals},
+		{"I5 I11 who takes over follows signals, too", kafkaLeadersHearSignals},
 		{"I4 topics come with their definitions", kafkaFollowsDefinitions},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {

@@ -24,12 +24,17 @@ type members struct {
 
 // newMembers makes the rig's exporter one of several, with JetStream as their only sink.
 func newMembers(r *rig, count int) *members {
+	return newMembersOf(r, count, fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s}}\nstate: {log: {sink: bus}}\n",
+		"nats://"+r.broker.address(), streamName))
+}
+
+// newMembersOf is newMembers with these sinks and the place of the state's log.
+func newMembersOf(r *rig, count int, config string) *members {
 	r.t.Helper()
 	m := &members{r: r}
 	for i := range count {
 		x := r.newExporter(fmt.Sprintf("member%d", i))
-		x.configure(r.t, fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s}}\nstate: {log: {sink: bus}}\nha: {lease: default/kubecdc, duration: %s}\n",
-			"nats://"+r.broker.address(), streamName, lease))
+		x.configure(r.t, config+fmt.Sprintf("ha: {lease: default/kubecdc, duration: %s}\n", lease))
 		m.all = append(m.all, x)
 	}
 	r.file, r.exporter = nil, m.all[0]

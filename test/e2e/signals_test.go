@@ -14,53 +14,34 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// The topics of signals and notifications.
-const (
-	signalTopic = "sig.signals"
-	notesTopic  = "sig.notes"
-)
-
 // kafkaHearsSignals: the exporter is killed around each signal, which its sender sends again. Each snapshot is given to
 // its end, and told of to its end. Broken messages, and a topic that is made anew, keep nobody from asking. A kill
 // between a snapshot's end and its saving may repeat that end, as that of any snapshot.
 func kafkaHearsSignals(t *testing.T, c *kafka.Cluster) {
 	lake := kafkaSink{name: "lake", prefix: "sig.dev.", delivery: "idempotent",
-		more: threeReplicas + fmt.Sprintf(", signals: {topic: %s, notifications: %s}", signalTopic, notesTopic)}
+		more: threeReplicas + ", signals: {topic: sig.signals, notifications: sig.notes}"}
 	r := newKafkaRig(t, c, lake)
 	r.exporter.args = append(r.exporter.args, "--cluster", "e2e")
 	r.writer.populate(t)
 	r.exporter.start(t)
 	r.streaming()
-	s := r.newSignaller(c)
+	s := r.newSignaller(c, "sig")
 	s.awaitUp()
 	random := rand.New(rand.NewPCG(seed(t), 23))
 	for i := range kills(t, 6, 2) {
-		selector := fmt.Sprintf("signal=s%d", i)
-		text := fmt.Sprintf(`{"id":"signal-%d","type":"execute-snapshot","data":{"data-collections":["config.*"],"type":"INCREMENTAL",`+
-			`"additional-conditions":[{"data-collection":"configmaps","filter":"labels.signal='s%d'"}]}}`, i, i)
 		exporter, over := r.exporter.process, make(chan struct{})
-		s.send(text)
+		s.send(snapshotSignal(i))
 		time.AfterFunc(time.Duration(random.Int64N(int64(1500*time.Millisecond))), func() { // any instant until it is read
 			exporter.Kill()
 			close(over)
 		})
 		<-over
-		s.send(text) // a sender that has not heard that it was sent
-		s.awaitTold(fmt.Sprintf("signal-%d", i), "COMPLETED")
-		ends := limitedEnds(t, r.topics[0])[selector]
-		if ends < 1 || ends > 2 {
-			t.Errorf("the snapshot of %s has %d ends, want 1, and another one at most for the kill", selector, ends)
-		}
-		s.send(text)
-		s.awaitTold(fmt.Sprintf("signal-%d", i), "SKIPPED")
-		if again := limitedEnds(t, r.topics[0])[selector]; again != ends {
-			t.Errorf("sent again, the snapshot of %s has %d ends, want %d", selector, again, ends)
-		}
+		s.sendAgain(i)
 	}
 	s.send("{", strings.Repeat("[", 60_000), strings.Repeat("x", 900_000), `{"type":"`+strings.Repeat("y", 5000)+`"}`)
 	r.stopIdle() // it would make the topic itself
-	c.DeleteTopic(t, signalTopic)
-	c.CreateTopic(t, signalTopic, kafka.Topic{Partitions: 3})
+	c.DeleteTopic(t, s.signals)
+	c.CreateTopic(t, s.signals, kafka.Topic{Partitions: 3})
 	s.send(`{"id":"anew","type":"execute-snapshot","data":{"data-collections":["configmaps"],"additional-condition":"labels.signal='anew'"}}`)
 	s.awaitTold("anew", "COMPLETED")
 	r.settle()
@@ -68,16 +49,79 @@ func kafkaHearsSignals(t *testing.T, c *kafka.Cluster) {
 	r.judge(false)
 }
 
-// signaller sends signals, and reads what is told of them.
-type signaller struct {
-	r    *rig
-	c    *kafka.Cluster
-	tail *kafka.Tail
-	told map[string][]string // by the signal's id
+// kafkaLeadersHearSignals: an exporter that takes over follows the signals that the leader had read, or not yet read,
+// when it was killed or stopped.
+func kafkaLeadersHearSignals(t *testing.T, c *kafka.Cluster) {
+	lake := kafkaSink{name: "lake", prefix: "hasig.dev.", delivery: "transactional",
+		more: threeReplicas + ", signals: {topic: hasig.signals, notifications: hasig.notes}"}
+	r := newWorld(t, world{})
+	r.topics = append(r.topics, followTopics(c, lake, r.names()))
+	m := newMembersOf(r, 2, lake.config(c)+"state: {log: {sink: lake, name: hasig-state}}\n")
+	for _, x := range m.all {
+		x.args = append(x.args, "--cluster", "e2e")
+	}
+	r.writer.populate(t)
+	m.start()
+	r.streaming()
+	s := r.newSignaller(c, "hasig")
+	s.awaitUp()
+	random := rand.New(rand.NewPCG(seed(t), 29))
+	faults := []func(*exporter){m.kill, m.stop}
+	for i := range kills(t, 6, 2) {
+		s.send(snapshotSignal(i))
+		time.Sleep(time.Duration(random.Int64N(int64(1500 * time.Millisecond)))) // any instant until it is read
+		before := m.lead
+		faults[i%len(faults)](before)
+		m.awaitLeader(before)
+		m.revive()
+		s.sendAgain(i)
+	}
+	r.settle()
+	r.idle()
+	for _, x := range m.all {
+		m.stop(x)
+	}
+	r.awaitTransactions(c, lake)
+	r.judge(false)
 }
 
-func (r *rig) newSignaller(c *kafka.Cluster) *signaller {
-	return &signaller{r: r, c: c, tail: c.Tail(notesTopic, kafka.JudgeOptions{}), told: map[string][]string{}}
+// snapshotSignal asks for a snapshot of the config maps that are labelled with its number.
+func snapshotSignal(i int) string {
+	return fmt.Sprintf(`{"id":"signal-%d","type":"execute-snapshot","data":{"data-collections":["config.*"],"type":"INCREMENTAL",`+
+		`"additional-conditions":[{"data-collection":"configmaps","filter":"labels.signal='s%d'"}]}}`, i, i)
+}
+
+// signaller sends signals, and reads what is told of them.
+type signaller struct {
+	r       *rig
+	c       *kafka.Cluster
+	signals string // topic
+	tail    *kafka.Tail
+	told    map[string][]string // by the signal's id
+}
+
+// newSignaller has the topics of signals and of notifications that begin with the prefix.
+func (r *rig) newSignaller(c *kafka.Cluster, prefix string) *signaller {
+	tail := c.Tail(prefix+".notes", kafka.JudgeOptions{})
+	return &signaller{r: r, c: c, signals: prefix + ".signals", tail: tail, told: map[string][]string{}}
+}
+
+// sendAgain sends signal i as one who has not heard that it was sent, before and after its snapshot has come to its
+// end. The snapshot comes once, or its end twice.
+func (s *signaller) sendAgain(i int) {
+	t, id, selector := s.r.t, fmt.Sprintf("signal-%d", i), fmt.Sprintf("signal=s%d", i)
+	t.Helper()
+	s.send(snapshotSignal(i))
+	s.awaitTold(id, "COMPLETED")
+	ends := limitedEnds(t, s.r.topics[0])[selector]
+	if ends < 1 || ends > 2 {
+		t.Errorf("the snapshot of %s has %d ends, want 1, and another one at most for the exporter's end", selector, ends)
+	}
+	s.send(snapshotSignal(i))
+	s.awaitTold(id, "SKIPPED")
+	if again := limitedEnds(t, s.r.topics[0])[selector]; again != ends {
+		t.Errorf("sent again, the snapshot of %s has %d ends, want %d", selector, again, ends)
+	}
 }
 
 // awaitUp waits until the exporter has looked at the topic: what comes behind that is followed.
@@ -92,7 +136,7 @@ func (s *signaller) awaitUp() {
 func (s *signaller) send(values ...string) {
 	t := s.r.t
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.c.Brokers()...), kgo.DefaultProduceTopic(signalTopic), kgo.UnknownTopicRetries(100))
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.c.Brokers()...), kgo.DefaultProduceTopic(s.signals), kgo.UnknownTopicRetries(100))
 	if err != nil {
 		t.Fatal(err)
 	}
