@@ -156,6 +156,6 @@ func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
 			t.Left(stream)
 			nudge() // it may be back
 		},
-		Absent: t.Absent, Committed: t.Committed, CommitFailed: t.CommitFailed,
+		Absent: t.Absent, Missed: t.Missed, Committed: t.Committed, CommitFailed: t.CommitFailed,
 	}
 }

@@ -68,10 +68,7 @@ func (p *past) noteHeld() error {
 	present := p.Recovery.Streams()
 	err := p.eachSpooled(func(rec *change.Record) {
 		if rec.Op == change.Deleted && redo.StreamNamed(present, rec.Stream.String()) != nil { // it will be told
-			held = append(held, checkpoint.Held{
-				Subscription: checkpoint.Subscription{Sink: p.Name, Stream: rec.Stream.String()},
-				Entry:        change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion},
-			})
+			held = append(held, toldOnDisk(checkpoint.Subscription{Sink: p.Name, Stream: rec.Stream.String()}, rec))
 		}
 	})
 	if err != nil {

@@ -22,9 +22,10 @@ type intake struct {
 	backlog *fifo.Backlog
 	cut     context.CancelFunc // ends run without delivering what is left; nil before it runs, and when it was called
 	state   state
-	gone    chan struct{} // closed when it leaves
-	freed   chan struct{} // closed and made anew when room was freed
-	ready   chan struct{} // buffered 1: there is something to take, or nothing more will come
+	gone    chan struct{}            // closed when it leaves
+	freed   chan struct{}            // closed and made anew when room was freed
+	ready   chan struct{}            // buffered 1: there is something to take, or nothing more will come
+	refused map[string]change.Stream // by name: those that wait for the sink's format
 }
 
 func newIntake(s Sink, observer Observer) intake {
@@ -77,7 +78,7 @@ func (i *intake) Takes(stream *change.Stream) bool { return i.Wants == nil || i.
 // reserve waits for room in the queue. It blocks while the queue is full: the watch is the back-pressure. Where the
 // sink spools, the committer makes room.
 func (i *intake) reserve(ctx context.Context, rec *change.Record) error {
-	if err := i.awaitGate(ctx, rec.Stream); err != nil {
+	if err := i.awaitAdmission(ctx, rec); err != nil {
 		return err
 	}
 	for {

@@ -136,6 +136,14 @@ func (s *Seat) Expect(stream string, generation uint64) {
 	s.line.streams.named(stream).expect(s.of.Name, generation)
 }
 
+// Gives says whether the sink is given the record, should it go in line now.
+func (s *Seat) Gives(rec *change.Record) bool {
+	own := s.line.own(rec)
+	s.line.mu.Lock()
+	defer s.line.mu.Unlock()
+	return s.line.streams.missing(rec, own)&s.of.bit() == 0
+}
+
 // Reaches says whether the sink is given the stream's records.
 func (s *Seat) Reaches(stream string) bool {
 	s.line.mu.Lock()

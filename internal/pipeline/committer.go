@@ -7,6 +7,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/line"
@@ -22,10 +23,12 @@ type committer struct {
 	attempt func(checkpoint.Batch) error
 	// leave takes a sink out of the line, which holds up others.
 	leave func(*listener) error
+	// miss lets a sink miss a stream that its format holds up.
+	miss func(*listener, change.Stream) error
 }
 
 func (o *owing) newCommitter() *committer {
-	return &committer{line: o.line, listeners: o.listeners, store: o.Store, observer: o.Observer, attempt: o.saveBatch, leave: o.leaveLine}
+	return &committer{line: o.line, listeners: o.listeners, store: o.Store, observer: o.Observer, attempt: o.saveBatch, leave: o.leaveLine, miss: o.missStream}
 }
 
 // bookmarkWait is how long a bookmark may wait to be saved together with others. Hundreds of quiet streams get one a
@@ -63,17 +66,30 @@ func (c *committer) commit(ctx context.Context) error {
 		}
 	}
 	for _, lst := range c.listeners {
-		if !lst.IsLeaving() {
-			continue
+		if err := c.part(ctx, lst); err != nil {
+			return err
 		}
-		attempt := func() error {
-			err := c.leave(lst)
+	}
+	return nil
+}
+
+// part takes the sink out of the line, or out of streams alone, where others would wait for it. It tries as long as ctx
+// lives.
+func (c *committer) part(ctx context.Context, l *listener) error {
+	attempt := func(do func() error) error {
+		return backoff.Retry(func() error {
+			err := do()
 			if err != nil && ctx.Err() == nil {
 				c.observer.CommitFailed(err)
 			}
 			return err
-		}
-		if err := backoff.Retry(attempt, backoff.WithContext(delivery.RetryForever(), ctx)); err != nil {
+		}, backoff.WithContext(delivery.RetryForever(), ctx))
+	}
+	if l.IsLeaving() {
+		return attempt(func() error { return c.leave(l) })
+	}
+	for _, stream := range l.Refused() {
+		if err := attempt(func() error { return c.miss(l, stream) }); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ type owing struct {
 	crew
 	saving sync.Mutex // held while marks are saved, and no longer than one attempt takes
 	oweMu  sync.Mutex // held while pending snapshots are noted and asked for
+	shut   shut
 }
 
 // pendingSnapshots are full snapshots for the sink of the streams that it takes.
@@ -108,6 +109,8 @@ func (o *owing) asks(d *checkpoint.PendingSnapshot, stream *change.Stream) bool 
 		return false // what is on disk for it is not compared with what it has missed
 	case d.Reason == change.Lost && !l.IsJoined():
 		return false // its log is not read yet, so that nobody knows what it lost the deletes of
+	case o.isShut(l, d, stream):
+		return false
 	}
 	if d.Reason == change.Absent {
 		l.Seat.Expect(d.Stream, d.Generation)

@@ -78,6 +78,11 @@ func (r *run) deliver(ctx context.Context) error {
 	if r.Beside != nil {
 		sources.Go(guard(func() error { return r.Beside.Run(sourceCtx, &Inlet{&r.crew}) }))
 	}
+	for _, l := range r.listeners {
+		if l.Gate != nil {
+			sources.Go(guard(func() error { return r.openGates(sourceCtx, l) }))
+		}
+	}
 	sources.Go(func() error { r.serveRequests(sourceCtx); return nil })
 	sources.Go(func() error { r.serveReplays(sourceCtx); return nil })
 	sources.Go(func() error { r.resyncer.run(sourceCtx); return nil })

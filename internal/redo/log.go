@@ -93,6 +93,14 @@ func (l *Log) Expects(stream string) bool {
 	return l.tails[stream] != nil
 }
 
+// ToCome are the ids of the stream that the log holds, and that are to come again, in no order.
+func (l *Log) ToCome(stream string) []change.ID {
+	if t := l.tails[stream]; t != nil {
+		return slices.Collect(maps.Keys(t.ids))
+	}
+	return nil
+}
+
 // Take says whether the sink has the record, and forgets it then; gone are the sink-only objects that are to be told of
 // before it. What a stream has left is forgotten when its position has passed it.
 func (l *Log) Take(rec *change.Record, now *Taking) (found bool, gone []change.Entry) {
