@@ -15,7 +15,7 @@ const (
 	Epoch     Reason = "epoch"     // another cluster, or an etcd restored to the past
 	NewSink   Reason = "newsink"   // a sink is new, or takes the stream for the first time
 	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
-	Absent    Reason = "absent"    // a sink failed for good, was not configured, or did not take the stream, for a while
+	Absent    Reason = "absent"    // a sink failed for good, was not configured, did not take the stream, or had no schema of it, for a while
 	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
 )
 

@@ -71,8 +71,8 @@ type Trim struct {
 	Cut func(object []byte) ([]byte, error)
 }
 
-// Gate says of which streams the sink's format can encode records now. A stream that has to wait is not read further,
-// and the others go on. It answers at once.
+// Gate says of which streams the sink's format can encode records now. A stream that has to wait is not read further
+// for a while, and then it goes on for the other sinks, and this one misses it. It answers at once.
 type Gate interface {
 	Admits(stream *change.Stream) bool
 	// Changed is closed when an answer may be another one than before it was asked for.

@@ -23,7 +23,9 @@ type fake struct {
 	first   int                 // of its ids
 	schemas map[string][]string // by subject
 	refuse  int                 // the status of each registration; 0 registers
+	only    string              // the subjects that are refused begin with it; "" is all
 	away    bool
+	hangs   chan struct{} // nil, or closed when it answers
 }
 
 func (f *fake) id(schema string) int {
@@ -35,6 +37,12 @@ func (f *fake) id(schema string) int {
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	hangs := f.hangs
+	f.mu.Unlock()
+	if hangs != nil {
+		<-hangs
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	part := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -67,7 +75,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(http.StatusOK, version(len(all)-1))
 	case r.Method == http.MethodPost && len(part) == 2 && known >= 0:
 		answer(http.StatusOK, version(known))
-	case r.Method == http.MethodPost && len(part) == 3 && f.refuse != 0:
+	case r.Method == http.MethodPost && len(part) == 3 && f.refuse != 0 && strings.HasPrefix(subject, f.only):
 		answer(f.refuse, map[string]any{"error_code": f.refuse, "message": "field x is incompatible"})
 	case r.Method == http.MethodPost && len(part) == 3:
 		f.schemas[subject] = append(all, said.Schema)
@@ -276,5 +284,86 @@ func aPlanIsWhatARunDoes(t *testing.T, form typed.Form) {
 	if plan, err = r.Plan(t.Context(), pods()); !isRefused(err) || !strings.Contains(err.Error(), "t-value") ||
 		!strings.Contains(err.Error(), "field x is incompatible") || plan == nil || len(r.registry.schemas["t-value"]) != 1 {
 		t.Errorf("the plan of what is refused is %+v, %v", plan, err)
+	}
+}
+
+// admitted says of which of the two resources records can be encoded.
+func (r *rig) admitted() string {
+	var all []string
+	for _, name := range []string{"pods", "services"} {
+		if r.Admits(&change.Stream{Resource: change.Resource{Version: "v1", Name: name, Kind: "Kind"}}) {
+			all = append(all, name)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// awaitAdmitted waits until records of these can be encoded, and of no others.
+func (r *rig) awaitAdmitted(want string) {
+	r.t.Helper()
+	limit := time.After(time.Minute)
+	for changed := r.Changed(); r.admitted() != want; changed = r.Changed() {
+		select {
+		case <-changed:
+		case <-limit:
+			r.t.Fatalf("admitted is %q, want %q", r.admitted(), want)
+		}
+	}
+}
+
+// TestARegistryHoldsUpNobodyButWhoeverNeedsAnID: it is slow, away, or refuses a schema. Who has a version goes on, and
+// who waits is told as soon as there is one.
+func TestARegistryHoldsUpNobodyButWhoeverNeedsAnID(t *testing.T) {
+	inEachForm(t, aRegistryHoldsUpNobody)
+}
+
+func aRegistryHoldsUpNobody(t *testing.T, form typed.Form) {
+	for what, fault := range map[string]func(f *fake){
+		"slow": func(f *fake) { f.hangs = make(chan struct{}) },
+		"away": func(f *fake) { f.away = true },
+		"401":  func(f *fake) { f.refuse, f.only = http.StatusUnauthorized, "services" },
+		"409":  func(f *fake) { f.refuse, f.only = http.StatusConflict, "services" },
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := newRig(t, form)
+			r.Subjects = func(resource *change.Resource) (key, value string) {
+				return resource.Name + "-key", resource.Name + "-value"
+			}
+			r.Of(pods())
+			r.round(t.Context())
+			r.registry.mu.Lock()
+			fault(r.registry)
+			hangs := r.registry.hangs
+			r.registry.mu.Unlock()
+			began := time.Now()
+			if got := r.admitted(); got != "pods" || time.Since(began) > time.Second {
+				t.Fatalf("admitted is %q, after %s", got, time.Since(began))
+			}
+			rounds := make(chan struct{})
+			go func() {
+				defer close(rounds)
+				r.round(t.Context())
+			}()
+			if hangs == nil {
+				<-rounds
+				if r.admitted() != "pods" || r.heard.why == nil || r.heard.forGood != (what != "away") {
+					t.Fatalf("admitted is %q, told %+v", r.admitted(), r.heard)
+				}
+			}
+			r.registry.mu.Lock()
+			r.registry.hangs, r.registry.away, r.registry.refuse = nil, false, 0
+			r.registry.mu.Unlock()
+			if hangs != nil {
+				close(hangs)
+			}
+			<-rounds
+			r.mu.Lock()
+			for _, e := range r.known {
+				e.due = time.Time{}
+			}
+			r.mu.Unlock()
+			r.round(t.Context())
+			r.awaitAdmitted("pods services")
+		})
 	}
 }
