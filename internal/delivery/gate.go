@@ -16,8 +16,9 @@ import (
 const (
 	// gateLook is how often is looked whether the sink has become one that nobody waits for.
 	gateLook = time.Second
-	// gatePatience is how long the other sinks of a stream wait for one whose format cannot encode its records. A registry
-	// that restarts is back by then. A gap, which the sink is given later, costs it more than the wait costs the others.
+	// gatePatience is how long the other sinks of a stream wait for one whose format cannot encode its records. A
+	// registry that restarts is back by then. A gap, which the sink is given later, costs it more than the wait costs
+	// the others.
 	gatePatience = 30 * time.Second
 )
 

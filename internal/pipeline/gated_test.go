@@ -89,8 +89,8 @@ func bothSinks(t *testing.T, gate *toyGate) (r *rig, typed, plain *memory) {
 	return newRig(t, gatedSink("typed", typed, gate), sinkOf("plain", plain)), typed, plain
 }
 
-// TestI4AFormatThatIsNotReadyHoldsUpItsStreamAlone: the sink's other streams go on at once, and the stream's other sinks
-// after a while. When the format is ready the sink is told of the gap, and what is gone that it had.
+// TestI4AFormatThatIsNotReadyHoldsUpItsStreamAlone: the sink's other streams go on at once, and the stream's other
+// sinks after a while. When the format is ready the sink is told of the gap, and what is gone that it had.
 func TestI4AFormatThatIsNotReadyHoldsUpItsStreamAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newToyGate(pods(), services())

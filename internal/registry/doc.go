@@ -10,10 +10,10 @@
 //   - A newer version is never waited for. An object that the known version lacks columns for is whole all the same, so
 //     records go on with it when the registry is away, or refuses the newer one. Only a resource without any version
 //     waits.
-//   - A resource without a version is not read further for half a minute (delivery.Gate). Then the sink misses it, and it
-//     goes on for the other sinks. To queue its records would fill the queue that the sink's other resources need, and to
-//     reject them would make a dead letter of each. Where no other sink takes the resource, it waits: nobody would gain
-//     by the gap.
+//   - A resource without a version is not read further for half a minute (delivery.Gate). Then the sink misses it, and
+//     it goes on for the other sinks. To queue its records would fill the queue that the sink's other resources need,
+//     and to reject them would make a dead letter of each. Where no other sink takes the resource, it waits: nobody
+//     would gain by the gap.
 //   - What is registered is the memory: nothing of it is in the state. So a start without the API server's schemas
 //     works, and several exporters with one subject add to each other's columns.
 //   - Run asks; whoever encodes is answered at once. A registry that is slow keeps nobody but those who need an id.
