@@ -125,7 +125,10 @@ func (p *pair) end() {
 type status struct {
 	HA struct {
 		Leads   bool
-		Standby *struct{ LagSeconds float64 }
+		Standby *struct {
+			Whole      bool
+			LagSeconds float64
+		}
 	}
 	State struct {
 		Log *struct{ LagSeconds float64 }
@@ -157,7 +160,7 @@ func (p *pair) settle(ctx context.Context) error {
 	return standby.exporter.Await(ctx, 10*every, func() (bool, error) {
 		one, ok := leader.status(ctx)
 		other, ok2 := standby.status(ctx)
-		return ok && ok2 && one.HA.Leads && one.State.Log != nil && one.State.Log.LagSeconds < 1 && other.HA.Standby != nil && other.HA.Standby.LagSeconds < 1, nil
+		return ok && ok2 && one.HA.Leads && one.State.Log != nil && one.State.Log.LagSeconds < 1 && other.HA.Standby != nil && other.HA.Standby.Whole && other.HA.Standby.LagSeconds < 1, nil
 	})
 }
 

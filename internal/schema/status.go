@@ -32,7 +32,8 @@ func (b book) status() definition {
 			"takeovers": described(count(), "how often this exporter has begun to lead since it started"),
 			"lastError": described(name(), "missing while the API server answers for the Lease"),
 			"standby": b.fields("how it follows the log of the state, while it stands by", definition{
-				"lagSeconds":    described(seconds(), "since it had all that the log had then"),
+				"whole":         described(definition{"type": "boolean"}, "it has had all that the log had, once since it began to wait"),
+				"lagSeconds":    described(seconds(), "since it had all that the log had then, or since it began to wait"),
 				"lastError":     described(name(), "missing while it can follow"),
 				"lastErrorTime": moment(),
 			}, "lastError", "lastErrorTime"),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -27,7 +28,8 @@ type Copy interface {
 	Apply(changes checkpoint.Changes, place []byte) error
 }
 
-// Follower reads a log into a copy, as a standby does. It is for one goroutine, and fences nobody before Claim.
+// Follower reads a log into a copy, as a standby does. It is for one goroutine, except Parts, and fences nobody before
+// Claim.
 //
 // The copy is always what the log has up to a place: it takes whole units, each behind the one before. Where the log
 // does not go on from there, the copy begins anew: another chain counts, or units are gone that it lacks.
@@ -35,6 +37,7 @@ type Follower struct {
 	FollowOptions
 	seen *survey // nil is that the log is to be read from its beginning
 	into *fold   // nil is that the copy has nothing that goes on
+	took atomic.Int64
 }
 
 // NewFollower returns a follower that has read nothing yet.
@@ -51,6 +54,9 @@ func (f *Follower) Step(ctx context.Context) error {
 	}
 	return err
 }
+
+// Parts is how many parts were read since the beginning, some of them twice. It grows as long as a Step gets on.
+func (f *Follower) Parts() int64 { return f.took.Load() }
 
 // Close lets go of the log. The next Step reads it from its beginning.
 func (f *Follower) Close() {
@@ -73,6 +79,7 @@ func (f *Follower) read(ctx context.Context) (err error) {
 }
 
 func (f *Follower) add(p *part) error {
+	f.took.Add(1)
 	if f.into == nil {
 		return nil
 	}
@@ -91,7 +98,10 @@ func (f *Follower) catchUp(ctx context.Context) error {
 	if err := f.Copy.Begin(ctx); err != nil {
 		return err
 	}
-	f.into = &fold{of: at.chain, next: at.from, apply: func(changes checkpoint.Changes, _ []byte) error { return f.Copy.Apply(changes, nil) }}
+	f.into = &fold{of: at.chain, next: at.from, apply: func(changes checkpoint.Changes, _ []byte) error {
+		f.took.Add(1)
+		return f.Copy.Apply(changes, nil)
+	}}
 	place, err := (&Found{at, f.FollowOptions.Place}).through(ctx, f.into)
 	if err == nil {
 		err = f.Copy.Apply(nil, place)

@@ -38,8 +38,9 @@ func (t shown) serveHealth(w http.ResponseWriter, _ *http.Request) {
 
 func (t shown) serveReady(w http.ResponseWriter, r *http.Request) {
 	t.mu.Lock()
-	waiting, checks := t.states.unready(), t.states.checks()
+	checks := t.checks()
 	t.mu.Unlock()
+	waiting := unready(checks)
 	if !r.URL.Query().Has("verbose") {
 		answer(w, waiting)
 		return

@@ -38,7 +38,8 @@ type Leadership struct {
 
 // Standby is how an exporter follows the log of the state while it stands by.
 type Standby struct {
-	LagSeconds    float64   `json:"lagSeconds"` // since it had all that the log had then
+	Whole         bool      `json:"whole"`      // it has had all that the log had, once since it began to wait
+	LagSeconds    float64   `json:"lagSeconds"` // since it had all that the log had then, or since it began to wait
 	LastError     string    `json:"lastError,omitempty"`
 	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
 }
@@ -90,21 +91,11 @@ func (all *states) unhealthy(now time.Time) []string {
 	return problems
 }
 
-// unready says what has not started yet, or stands still: of the streams those that were there when the process started
-// and have neither begun nor failed to. One that is forbidden or not served is on /statusz, and holds nothing up.
-func (all *states) unready() []string {
-	var missing []string
-	for _, c := range all.checks() {
-		if c.problem != "" {
-			missing = append(missing, c.problem)
-		}
-	}
-	return missing
-}
-
 func now() *time.Time { t := time.Now(); return &t }
 
-// checks are all that readiness depends on, and what of the rest a person may want to know.
+// checks are all that readiness depends on, and what of the rest a person may want to know. Of the streams, those count
+// that were there when the process started and have neither begun nor failed to. One that is forbidden or not served is
+// on /statusz, and holds nothing up.
 func (all *states) checks() []check {
 	var checks []check
 	for _, name := range slices.Sorted(maps.Keys(all.streams)) {

@@ -68,7 +68,7 @@ func (t shown) Status() Status {
 		status.Sinks[name] = shown
 	}
 	status.Problems = t.states.unhealthy(now)
-	status.Healthy, status.Ready = len(status.Problems) == 0, len(t.states.unready()) == 0
+	status.Healthy, status.Ready = len(status.Problems) == 0, len(unready(t.checks())) == 0
 	return status
 }
 
@@ -81,5 +81,5 @@ func (t shown) Settled() bool {
 			return false
 		}
 	}
-	return len(t.states.unready()) == 0
+	return len(unready(t.checks())) == 0
 }

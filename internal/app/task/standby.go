@@ -22,7 +22,8 @@ type standby struct {
 	as       statelog.Claimant // this member
 
 	mu      sync.Mutex // guards the following
-	current time.Time  // when the copy had all that the log had then
+	current time.Time  // when the copy had all that the log had then; before that, when this member began to wait
+	whole   bool       // it has had all, once
 	failure string
 	at      time.Time // of the failure
 	told    bool      // that it is behind
@@ -55,7 +56,7 @@ func (b *standby) hasNewer(last statelog.Claimant) bool {
 	return b.copy.IsState() && (last.Member == b.as.Member || !isOurs)
 }
 
-// lastStep is how long the last look at the log may take. One that is cut off has to be begun anew.
+// lastStep is how long the last look at the log may stand still. One that is cut off has to be begun anew.
 const lastStep = 2 * time.Second
 
 // follow follows the log until the returned function is called.
@@ -78,11 +79,23 @@ func (b *standby) follow(ctx context.Context) (stop func()) {
 	return func() {
 		defer cancel()
 		close(over)
+		b.awaitLast(done)
+		cancel()
+		<-done
+	}
+}
+
+// awaitLast waits for the end of the last look as long as that gets on.
+func (b *standby) awaitLast(done <-chan struct{}) {
+	for {
+		before := b.follower.Parts()
 		select {
 		case <-done:
+			return
 		case <-time.After(lastStep):
-			cancel()
-			<-done
+		}
+		if b.follower.Parts() == before {
+			return
 		}
 	}
 }
@@ -135,7 +148,7 @@ func (b *standby) fail(err error) {
 func (b *standby) caughtUp(at time.Time) {
 	b.mu.Lock()
 	told := b.told
-	b.current, b.failure, b.told = at, "", false
+	b.current, b.whole, b.failure, b.told = at, true, "", false
 	b.mu.Unlock()
 	if told {
 		b.logger.Info("this standby follows the log of the state again", "log", b.log.place.Name)
@@ -146,7 +159,7 @@ func (b *standby) caughtUp(at time.Time) {
 func (b *standby) status() *telemetry.Standby {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &telemetry.Standby{LagSeconds: time.Since(b.current).Seconds(), LastError: b.failure}
+	s := &telemetry.Standby{Whole: b.whole, LagSeconds: time.Since(b.current).Seconds(), LastError: b.failure}
 	if s.LastError != "" {
 		s.LastErrorTime = b.at
 	}
