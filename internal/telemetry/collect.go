@@ -6,8 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Describe is prometheus.Collector's.
-func (t shown) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(t, out) }
+// Describe is prometheus.Collector's. It describes nothing, since to collect reads the whole inventory once, which a
+// takeover need not wait for.
+func (t shown) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is prometheus.Collector's. It reads the inventory's size from the store where that changed in bulk.
 func (t shown) Collect(out chan<- prometheus.Metric) {
