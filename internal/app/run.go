@@ -59,8 +59,8 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	if err != nil {
 		return task.IgnoreStop(ctx, err)
 	}
-	store, err := saved.Open(ctx, p.cfg.State.Dir, checkpoint.Options{Logger: p.logger, Journal: stateLog.Journal()})
-	if err != nil {
+	store, err := openState(ctx, p.cfg.State.Dir, checkpoint.Options{Logger: p.logger, Journal: stateLog.Journal()})
+	if err != nil || store == nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
@@ -74,6 +74,12 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 		return err
 	}
 	return (&assembly{p, c, catalog, store, stateLog, of}).run(ctx)
+}
+
+// openState opens the state, nil where the exporter is stopped meanwhile: nothing was in line.
+func openState(ctx context.Context, dir string, o checkpoint.Options) (*checkpoint.Store, error) {
+	store, err := saved.Open(ctx, dir, o)
+	return store, task.IgnoreStop(ctx, err)
 }
 
 func (a *assembly) run(ctx context.Context) error {
