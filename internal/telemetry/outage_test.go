@@ -54,6 +54,42 @@ func TestAnOutageIsAStory(t *testing.T) {
 	})
 }
 
+// election is an answer that a broker at work gives.
+type election struct{}
+
+func (election) Error() string { return "the leader has changed" }
+func (election) Routine() bool { return true }
+
+// TestARoutineAnswerIsNoFailure, not before the first opening either, unless it lasts: then it is told once.
+func TestARoutineAnswerIsNoFailure(t *testing.T) {
+	for _, opened := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			telemetry := quiet()
+			if opened {
+				telemetry.Opened("bus", 0)
+			}
+			before := telemetry.Status().Sinks["bus"].State
+			telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			err := fmt.Errorf("open: %w", election{})
+			for range 4 {
+				telemetry.Retried("bus", "coordinator_not_available", err)
+				time.Sleep(time.Second)
+			}
+			if shown := telemetry.Status().Sinks["bus"]; log.Len() > 0 || shown.State != before || shown.LastError != "" {
+				t.Errorf("after four seconds it is told that the sink fails: %+v\n%s", shown, &log)
+			}
+			for range 26 {
+				telemetry.Retried("bus", "coordinator_not_available", err)
+				time.Sleep(time.Second)
+			}
+			if shown := telemetry.Status().Sinks["bus"]; strings.Count(log.String(), "\n") != 1 || shown.State != failing || shown.LastError == "" {
+				t.Errorf("after half a minute it is not told once: %+v\n%s", shown, &log)
+			}
+		})
+	}
+}
+
 // TestRoutineRetriesAreCountedOnly: an election takes a moment.
 func TestRoutineRetriesAreCountedOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

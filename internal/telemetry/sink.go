@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"errors"
 	"iter"
 	"time"
 
@@ -106,16 +107,23 @@ func (t ofSinks) Absent(name string) {
 	t.Logger.Warn("sink is absent: nothing waits for it; when it opens again, it gets a gap, the deletes that it missed, and a full snapshot", "sink", name)
 }
 
-// Retried is told of an attempt that a sink repeats by itself. It is logged where that lasts.
+// Retried is told of an attempt that a sink repeats by itself. It is logged where that lasts. A routine answer of a
+// broker that is given for a moment is only counted: the sink does not fail.
 func (t ofSinks) Retried(name, reason string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, reason).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
-	if s.LastError != err.Error() {
+	t.troubled(name, "sink retries", !s.opened && !isRoutine(err), "reason", reason, "error", err)
+	if s.LastError != err.Error() && !(isRoutine(err) && s.outage.told.IsZero()) {
 		s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
 	}
-	t.troubled(name, "sink retries", !s.opened, "reason", reason, "error", err)
+}
+
+// isRoutine says whether brokers at work give such an answer.
+func isRoutine(err error) bool {
+	var answer interface{ Routine() bool }
+	return errors.As(err, &answer) && answer.Routine()
 }
 
 // Noticed is told how a sink works, where there is a choice, and why.

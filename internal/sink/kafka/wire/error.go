@@ -18,6 +18,10 @@ type Error struct {
 // Name is Kafka's name of the code, such as "NOT_LEADER_OR_FOLLOWER".
 func (e *Error) Name() string { return rowOf(e.Code).name }
 
+// Routine says whether brokers give such an answer while they are at work: a leader moves, a transaction is still
+// ending, a coordinator is being found. Who asks again soon hears something else.
+func (e *Error) Routine() bool { return rowOf(e.Code).class == Retriable }
+
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: Kafka's error %d %s", e.Request, e.Code, e.Name())
 	if e.Message != "" {
