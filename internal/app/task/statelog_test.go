@@ -37,6 +37,8 @@ type logRig struct {
 	log     *StateLog
 	stop    func()
 	version int
+
+	written, fenced chan struct{} // hold one token when the log was written since, and when it was fenced
 }
 
 // TestI1I5I10TheLogOfTheStateInABroker runs every case in JetStream and in Kafka.
@@ -146,10 +148,36 @@ func (r *logRig) startAs(of *Term) error {
 	r.store, err = saved.Open(ctx, r.cfg.State.Dir, checkpoint.Options{Logger: logger, Journal: r.log.Journal()})
 	r.must(err)
 	r.must(r.log.Attach(r.store))
+	r.listen()
 	r.must(r.cluster.Claim(r.store, r.cfg.State.Dir, logger))
 	r.must(r.cluster.Embody(r.store))
 	r.stop = r.log.Run(ctx, statelog.Identity{Cluster: r.cluster.Name, UID: r.cluster.UID, Instance: r.cluster.Instance})
 	return nil
+}
+
+// listen has the rig told of what the log does. Nothing writes it yet.
+func (r *logRig) listen() {
+	written, cut := r.log.log.Written, r.log.cut
+	r.written, r.fenced = make(chan struct{}, 1), make(chan struct{}, 1)
+	r.log.log.Written = func() { written(); signal(r.written) }
+	r.log.cut = func(err error) { cut(err); signal(r.fenced) }
+}
+
+func signal(token chan<- struct{}) {
+	select {
+	case token <- struct{}{}:
+	default:
+	}
+}
+
+// await waits for a token.
+func (r *logRig) await(token <-chan struct{}, missing string) {
+	r.t.Helper()
+	select {
+	case <-token:
+	case <-time.After(logPatience):
+		r.t.Fatalf("%s: %+v", missing, r.log.Status()())
+	}
 }
 
 func (r *logRig) end() {
@@ -193,10 +221,8 @@ func (r *logRig) saveUnlogged() {
 // awaitLogged waits until the log has everything.
 func (r *logRig) awaitLogged() {
 	r.t.Helper()
-	for until := time.Now().Add(logPatience); r.log.queue.Lag() > 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			r.t.Fatalf("the log is behind by %s: %+v", r.log.queue.Lag(), r.log.Status()())
-		}
+	for r.log.queue.IsBehind() {
+		r.await(r.written, "the log lacks changes")
 	}
 }
 
@@ -295,10 +321,9 @@ func aNewerExporterFencesTheLog(t *testing.T, r *logRig) {
 	second.commit(3)
 	second.awaitLogged()
 	r.commit(3)
-	for until := time.Now().Add(logPatience); !r.log.Status()().Fenced; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("the older exporter is not told: %+v", r.log.Status()())
-		}
+	r.await(r.fenced, "the older exporter is not told")
+	if !r.log.Status()().Fenced {
+		t.Errorf("the status does not say that the log is fenced: %+v", r.log.Status()())
 	}
 	r.end()
 	second.end()

@@ -70,24 +70,36 @@ func (s *Server) Run(ctx context.Context) {
 }
 
 // Take puts what comes in line until ctx ends, and returns when nothing of it is under way any more.
-func (s *Server) Take(ctx context.Context, config Config, line Line) (err error) {
+func (s *Server) Take(ctx context.Context, config Config, line Line) error {
+	return s.begin(ctx, config, line)()
+}
+
+// begin puts what comes in line from now on. The returned function is the rest of Take.
+func (s *Server) begin(ctx context.Context, config Config, line Line) (wait func() error) {
 	over, end := context.WithCancel(ctx)
-	defer end()
 	s.taker.Store(&taker{newIntake(config, line), over})
-	select {
-	case <-ctx.Done():
-	case <-s.ended:
-		err = s.err
+	return func() (err error) {
+		defer end()
+		select {
+		case <-ctx.Done():
+		case <-s.ended:
+			err = s.err
+		}
+		s.taker.Store(nil)
+		end()
+		s.awaitPlaces()
+		return err
 	}
-	s.taker.Store(nil)
-	end()
+}
+
+// awaitPlaces returns when no request is under way.
+func (s *Server) awaitPlaces() {
 	for range atOnce {
 		s.places <- struct{}{}
 	}
 	for range atOnce {
 		<-s.places
 	}
-	return err
 }
 
 // observer is that of whoever takes what comes.

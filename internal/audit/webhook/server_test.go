@@ -31,7 +31,8 @@ type rig struct {
 	server  *Server
 	address string
 
-	refused chan string // reasons
+	refused chan string   // reasons
+	read    chan struct{} // holds one token when an event was read
 
 	mu     sync.Mutex
 	events []string
@@ -40,7 +41,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir(), refused: make(chan string, 1000)}
+	r := &rig{t: t, dir: t.TempDir(), refused: make(chan string, 1000), read: make(chan struct{}, 1)}
 	r.ca = authority.New(t, r.dir, "ca")
 	r.ca.Pair("server")
 	r.ca.Pair("client")
@@ -73,17 +74,25 @@ func (r *rig) taking(line Line) (stop func() error) {
 	config := Config{
 		Sinks: []Sink{{Name: "out"}}, Find: func(string, string, string) (audit.Object, bool) { return audit.Object{Stream: &stream}, true },
 		Observer: Observer{
-			Event:   func(outcome string) { r.mu.Lock(); defer r.mu.Unlock(); r.events = append(r.events, outcome) },
+			Event:   r.event,
 			Refused: func(reason string, _ error) { r.refused <- reason },
 		},
 	}
 	ctx, cancel := context.WithCancel(r.t.Context())
-	done := make(chan error, 1)
-	go func() { done <- r.server.Take(ctx, config, line) }()
-	for r.server.taker.Load() == nil { // it comes at once
-		time.Sleep(time.Millisecond)
-	}
+	done, wait := make(chan error, 1), r.server.begin(ctx, config, line)
+	go func() { done <- wait() }()
 	return func() error { cancel(); return <-done }
+}
+
+// event is the observer's.
+func (r *rig) event(outcome string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, outcome)
+	select {
+	case r.read <- struct{}{}:
+	default:
+	}
 }
 
 // client sends with the certificates of the directory; "" shows none.
@@ -246,9 +255,7 @@ func TestI7ASlowSenderDoesNotHoldTheEndUp(t *testing.T) {
 	if _, err := io.WriteString(more, listHead+created("a")+","); err != nil {
 		t.Fatal(err)
 	}
-	for len(r.server.places) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	<-r.read // of which the server has a part, then
 	began := time.Now()
 	if err := stop(); err != nil || time.Since(began) > answerTime/2 {
 		t.Errorf("the end took %s: %v", time.Since(began), err)
