@@ -27,7 +27,8 @@ func TestNoExporterRuns(t *testing.T) {
 // TestAddressThatAKilledExporterLeft is not asked: somebody else may listen there now.
 func TestAddressThatAKilledExporterLeft(t *testing.T) {
 	d := newDesk(t)
-	r := d.started("--sink", "-")
+	r := d.begun("--sink", "-")
+	eventually(t, "the first snapshot is saved", func() bool { return r.status().Streams["configmaps"].ResourceVersion != "" })
 	r.cmd.Process.Kill()
 	<-r.exited
 	if _, err := os.Stat(d.path("state/address")); err != nil {

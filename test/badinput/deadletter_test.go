@@ -39,11 +39,12 @@ sinks:
 	return d, namespace
 }
 
-// runs starts the exporter with the configuration.
+// runs starts the exporter with the configuration, and returns behind its first snapshot: an object that is made before
+// may be one of the snapshot, and not one that is added.
 func (d *desk) runs() *running {
 	d.t.Helper()
 	r := d.start(usual("-f", "config.yaml", "--log-level", "info")...)
-	r.logs("msg=watching")
+	r.logs("configmaps reason=initial")
 	return r
 }
 
