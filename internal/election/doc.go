@@ -12,6 +12,9 @@
 //     latter; then it runs again, beside the term.
 //   - A term begins only with an answer of the API server that is newer than the wish to lead. A member that was fenced
 //     while the API server was away does not fence its successor.
+//   - A holder that reaches no broker asks the others in an annotation of the Lease, and leaves it to one that answers
+//     in another. To give it up unasked would pass the Lease around for as long as a broker is away. A channel between
+//     the members would need addresses and rights, and the Lease is there.
 //   - The elector asks four times a second, so that a standby sees soon that a Lease was released. The holder writes
 //     only five times in the length of a Lease: an elector's renewals in between count as done.
 //   - Requests go over HTTP/1.1: one that times out takes its connection with it. On HTTP/2 all others of a dead

@@ -43,6 +43,8 @@ type watcher interface {
 	// saw is told of each answer, and says why the Lease is not ours to have.
 	saw(lease *coordinationv1.Lease) error
 	failed(err error)
+	// question is what a holder asks the others, "" is nothing.
+	question() string
 }
 
 // Get is resourcelock.Interface's.
@@ -79,13 +81,15 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	}
 	lease := l.lease.DeepCopy()
 	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
-	if record.HolderIdentity != "" {
-		lease.Annotations = maps.Clone(lease.Annotations)
-		if lease.Annotations == nil {
-			lease.Annotations = map[string]string{}
-		}
-		lease.Annotations[marked] = l.mark
+	lease.Annotations = maps.Clone(lease.Annotations)
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
 	}
+	question := ""
+	if record.HolderIdentity != "" {
+		lease.Annotations[marked], question = l.mark, l.told.question()
+	}
+	put(lease.Annotations, question)
 	return l.write(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) { return l.leases.update(ctx, lease) })
 }
 

@@ -39,10 +39,12 @@ type Member struct {
 	mu      sync.Mutex // guards the following
 	changed chan struct{}
 	holder  string    // as the API server said last; "" is nobody, or not known
+	since   time.Time // when it became the holder
 	known   bool      // it has said something
 	ours    time.Time // when it said last that this member holds the Lease
 	refused error     // why this member can never hold it
 	trouble trouble
+	talk    talk
 	term    context.CancelCauseFunc // ends the present one; nil is none
 	rest    time.Time               // until when it does not want to lead
 	stop    context.CancelFunc      // of the elector's present run
@@ -184,17 +186,17 @@ func (m *Member) Lead(ctx context.Context) (term context.Context, end context.Ca
 
 // Standing is how things stand for a member.
 type Standing struct {
-	Holder  string // of the Lease, as the API server said last; "" is nobody
-	Self    bool   // it is this member
-	Trouble error  // why the API server does not answer for the Lease; nil is that it does
-	Since   time.Time
+	Holder  string    // of the Lease, as the API server said last; "" is nobody
+	Since   time.Time // when it became so, by its own clock; zero is not known
+	Self    bool      // it is this member
+	Trouble error     // why the API server does not answer for the Lease; nil is that it does
 }
 
 // Standing is how things stand now.
 func (m *Member) Standing() Standing {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Standing{Holder: m.holder, Self: m.known && m.holder == m.options.Self, Trouble: m.trouble.last, Since: m.trouble.since}
+	return Standing{Holder: m.holder, Since: m.since, Self: m.known && m.holder == m.options.Self, Trouble: m.trouble.last}
 }
 
 // saw is watcher's.
@@ -216,6 +218,10 @@ func (m *Member) saw(lease *coordinationv1.Lease) error {
 	if m.holder, m.known = holder, true; holder == m.options.Self {
 		m.ours = now
 	}
+	if m.since = (time.Time{}); holder != "" && lease.Spec.AcquireTime != nil {
+		m.since = lease.Spec.AcquireTime.Time
+	}
+	m.talk.read(lease.Annotations, holder == m.options.Self, m.options.Self)
 	m.wake()
 	return err
 }

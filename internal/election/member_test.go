@@ -165,9 +165,13 @@ func TestAStandbyTakesOverWithinASecondOfARelease(t *testing.T) {
 		s := new(server)
 		first := s.join(t, "first", "bus")
 		term, _ := first.leads(t)
+		led := time.Now()
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		time.Sleep(3 * duration)
+		if since := second.Standing().Since; since.Sub(led).Abs() > time.Second {
+			t.Errorf("the first one leads since %s, want %s", since, led)
+		}
 		if err := term.Err(); err != nil || second.Standing().Holder != "first_1" {
 			t.Fatalf("the first one lost it: %v, %+v", err, second.Standing())
 		}

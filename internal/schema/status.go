@@ -28,6 +28,7 @@ func (b book) status() definition {
 		"ha": b.fields("who leads, where several exporters share a task", definition{
 			"leads":     described(definition{"type": "boolean"}, "this exporter does"),
 			"leader":    described(name(), "the host of the one that does; missing while nobody does, or it is not known"),
+			"since":     described(moment(), "when that one got the Lease, by its own clock"),
 			"lease":     described(name(), "namespace/name"),
 			"takeovers": described(count(), "how often this exporter has begun to lead since it started"),
 			"lastError": described(name(), "missing while the API server answers for the Lease"),
@@ -37,7 +38,7 @@ func (b book) status() definition {
 				"lastError":     described(name(), "missing while it can follow"),
 				"lastErrorTime": moment(),
 			}, "lastError", "lastErrorTime"),
-		}, "leader", "lastError", "standby"),
+		}, "leader", "since", "lastError", "standby"),
 		"discovery": b.fields("what the API server serves", definition{
 			"lastRead":      moment(),
 			"lastError":     described(name(), "of the newest attempt, or of incomplete discovery"),

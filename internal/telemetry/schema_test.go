@@ -21,7 +21,7 @@ func full() Status {
 	gap := &gapState{Reason: change.Policy, Stream: "pods", Sinks: []string{"bus"}, Object: "shop/web", From: "1", To: "2", Since: now, Time: now, Rejected: "too_large", Resolved: now}
 	return Status{
 		Version: "v1", Cluster: "dev", ClusterUID: "u", UptimeSeconds: 1.5, Healthy: true, Ready: true, Problems: []string{"none"},
-		HA: &Leadership{Leads: true, Leader: "kubecdc-0", Lease: "kubecdc/prod-eu1", Takeovers: 1, LastError: "down", Standby: &Standby{Whole: true, LagSeconds: 1, LastError: "down", LastErrorTime: now}},
+		HA: &Leadership{Leads: true, Leader: "kubecdc-0", Since: now, Lease: "kubecdc/prod-eu1", Takeovers: 1, LastError: "down", Standby: &Standby{Whole: true, LagSeconds: 1, LastError: "down", LastErrorTime: now}},
 		Streams: map[string]streamState{"pods": {
 			State: watching, ResourceVersion: "7", PositionAgeSeconds: 0.1, HistoryLeftSeconds: 300, Records: 1, Gaps: 1, LastGap: gap,
 			LastReconcile: &reconcileState{Reason: change.Initial, Sinks: []string{"bus"}, ResourceVersion: "7", Counts: change.Counts{Replaced: 1}, Limits: change.Limits{Namespace: "shop"}, Time: now},

@@ -126,6 +126,21 @@ func isRoutine(err error) bool {
 	return errors.As(err, &answer) && answer.Routine()
 }
 
+// FailingSince is since when no sink takes records, zero while one does.
+func (t ofSinks) FailingSince() (since time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.states.sinks {
+		if s.outage.began.IsZero() {
+			return time.Time{}
+		}
+		if s.outage.began.After(since) {
+			since = s.outage.began
+		}
+	}
+	return since
+}
+
 // Noticed is told how a sink works, where there is a choice, and why.
 func (t ofSinks) Noticed(name, text string) {
 	t.mu.Lock()

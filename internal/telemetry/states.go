@@ -27,10 +27,12 @@ type StateLog struct {
 
 // Leadership is who leads, on /statusz, where several exporters share a task.
 type Leadership struct {
-	Leads     bool   `json:"leads"`            // this one does
-	Leader    string `json:"leader,omitempty"` // the host that does; "" is nobody, or not known
-	Lease     string `json:"lease"`            // namespace/name
-	Takeovers int    `json:"takeovers"`        // how often this one has begun to lead since it started
+	Leads  bool   `json:"leads"`            // this one does
+	Leader string `json:"leader,omitempty"` // the host that does; "" is nobody, or not known
+	// when that one got the Lease, by its own clock
+	Since     time.Time `json:"since,omitzero"`
+	Lease     string    `json:"lease"`     // namespace/name
+	Takeovers int       `json:"takeovers"` // how often this one has begun to lead since it started
 	// of the API server, as long as it does not answer for the Lease
 	LastError string   `json:"lastError,omitempty"`
 	Standby   *Standby `json:"standby,omitempty"` // while this one stands by

@@ -35,6 +35,7 @@ type Member struct {
 	elected   *election.Member
 	takeovers atomic.Int64
 	leads     atomic.Bool
+	restraint restraint
 	following atomic.Pointer[standby] // nil while this member leads
 }
 
@@ -126,6 +127,7 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	m.Logger.Info("this exporter leads", "lease", m.task.lease.String(), "member", m.task.self())
 	err = m.Lead(running, &Term{
 		claimant: m.claimant, standby: b, mayClaim: m.task.mayClaim, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status,
+		cutOff: &cutOff{elector: m.elected, look: m.look, duration: time.Duration(m.Config.HA.Duration), logger: m.Logger},
 	})
 	if cause := context.Cause(running); cause != nil && ctx.Err() == nil {
 		return cause
@@ -139,8 +141,15 @@ func (m *Member) prepare(ctx context.Context) (*standby, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStandby(ctx, log, m.claimant)
+	b, err := newStandby(ctx, log, m.claimant)
+	if err == nil {
+		b.answers = &respondent{elected: m.elected, look: m.look, restraint: &m.restraint, logger: m.Logger}
+	}
+	return b, err
 }
+
+// look looks at the brokers of the task.
+func (m *Member) look(ctx context.Context) outlook { return look(ctx, m.Config, m.task.cluster) }
 
 // standBy follows the log, and answers that another member leads, until this one does.
 func (m *Member) standBy(ctx context.Context, b *standby) (term context.Context, end context.CancelFunc, err error) {
@@ -162,7 +171,8 @@ func (m *Member) Cluster() *cluster.Cluster { return m.task.cluster }
 func (m *Member) Elsewhere() string {
 	leader := "no exporter leads now: ask again"
 	if status := m.Status(); status.Leader != "" {
-		leader = fmt.Sprintf("%s leads: run the command there", status.Leader)
+		leader = fmt.Sprintf("%s leads since %s: run the command there (in a cluster, kubectl exec -n %s %s -- exporter ...)",
+			status.Leader, status.Since.UTC().Format(time.RFC3339), m.task.lease.Namespace, status.Leader)
 	}
 	return fmt.Sprintf("this exporter stands by, and %s (exporter checkpoint show --log shows the state from anywhere)", leader)
 }
@@ -172,6 +182,9 @@ func (m *Member) Status() telemetry.Leadership {
 	standing := m.elected.Standing()
 	status := telemetry.Leadership{
 		Leads: m.leads.Load(), Leader: election.Host(standing.Holder), Lease: m.task.lease.String(), Takeovers: int(m.takeovers.Load()),
+	}
+	if status.Leader != "" {
+		status.Since = standing.Since.UTC()
 	}
 	if b := m.following.Load(); b != nil {
 		status.Standby = b.status()
@@ -188,7 +201,8 @@ func (m *Member) goesOn(err error) bool {
 	switch {
 	case errors.As(err, &other):
 		m.Logger.Info("another exporter leads; this one stands by", "lease", m.task.lease.String(), "leader", election.Host(other.Holder))
-	case errors.Is(err, errCutOff):
+	case errors.Is(err, errCutOff), errors.Is(err, errUnreachable):
+		m.restraint.resigned(time.Now())
 		m.Logger.Warn("this exporter gives up the Lease, since another may reach the brokers", "lease", m.task.lease.String(), "error", err)
 		m.elected.Resign(time.Duration(m.Config.HA.Duration))
 	case isFenced(err):

@@ -20,6 +20,7 @@ type standby struct {
 	follower *statelog.Follower
 	logger   *slog.Logger
 	as       statelog.Claimant // this member
+	answers  *respondent       // nil is that it answers nobody
 
 	mu      sync.Mutex // guards the following
 	current time.Time  // when the copy had all that the log had then; before that, when this member began to wait
@@ -67,7 +68,11 @@ func (b *standby) follow(ctx context.Context) (stop func()) {
 		defer close(done)
 		for ctx.Err() == nil {
 			began := time.Now()
-			wait := b.note(ctx, began, b.follower.Step(ctx))
+			err := b.follower.Step(ctx)
+			wait := b.note(ctx, began, err)
+			if err == nil && b.answers != nil {
+				b.answers.respond(ctx)
+			}
 			select {
 			case <-time.After(wait):
 			case <-over:

@@ -249,6 +249,13 @@ func (l *StateLog) note(err error, now bool) {
 	}
 }
 
+// failing is since when the log cannot be written; zero is that it can.
+func (l *StateLog) failing() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
 // recovered notes that the log is written.
 func (l *StateLog) recovered() {
 	l.mu.Lock()

@@ -23,6 +23,7 @@ type Term struct {
 	end      func(cause error)           // ends it
 	over     context.Context             // ends with it, but not with a stop of the process
 	status   func() telemetry.Leadership // who leads
+	cutOff   *cutOff
 }
 
 // patience is how long the brokers may take to let this member lead.
@@ -58,6 +59,35 @@ func (t *Term) Observe(o pipeline.Observer) pipeline.Observer {
 		}
 	}
 	return o
+}
+
+// Watch ends the term where this member reaches no broker and another one does, until the returned stop. sinks is since
+// when no sink takes records, zero while one does.
+func (t *Term) Watch(ctx context.Context, log *StateLog, sinks func() time.Time) (stop func()) {
+	if t == nil {
+		return func() {}
+	}
+	t.cutOff.failing = func() time.Time { return earlier(sinks(), log.failing()) }
+	watching, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if why := t.cutOff.watch(watching); why != nil {
+			t.end(why)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// earlier is the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // isFenced says whether another exporter has taken over what this one wrote to.

@@ -300,6 +300,17 @@ function showLeft(left) {
   keyed($("leftRows"), names, () => element("li"), (item, name) => setText(item, name + ": " + left[name]));
 }
 
+// showLeader says who leads, where several exporters share a task.
+function showLeader(ha) {
+  $("leads").hidden = !ha;
+  if (!ha) return;
+  const when = ha.leader && ha.since ? ", since " + clock(ha.since) + " on " + new Date(ha.since).toLocaleDateString() : "";
+  const leads = ha.leads ? "This exporter leads" : "This exporter stands by; " + (ha.leader ? ha.leader + " leads" : "nobody leads");
+  const b = ha.standby;
+  const behind = !b ? "" : b.lastError ? ". It cannot follow the log of the state: " + b.lastError : b.whole ? ". It follows the log of the state, " + span(b.lagSeconds) + " behind" : ". It reads the log of the state for the first time";
+  setText($("leads"), leads + when + behind + ". Lease " + ha.lease + (ha.lastError ? ": the API server does not answer for it: " + ha.lastError : "") + ".");
+}
+
 // ---- events
 
 function showStatus(message) {
@@ -308,6 +319,7 @@ function showStatus(message) {
   setText($("version"), "kubecdc exporter " + (s.version || ""));
   document.title = (s.cluster ? s.cluster + " – " : "") + "kubecdc exporter";
   setText($("uptime"), "running for " + span(s.uptimeSeconds));
+  showLeader(s.ha);
   showHealth(s);
   showRate(s);
   showTiles(s);

@@ -1,0 +1,185 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/election"
+)
+
+// errUnreachable says that this leader reaches no broker that it needs, and another member does.
+var errUnreachable = errors.New("this exporter does not reach its brokers")
+
+// outlook is what a look at the brokers of a task came to: why each cannot be used, nil where it can.
+type outlook struct {
+	log   error
+	sinks []error
+}
+
+// isCutOff says whether a leader can do nothing: neither a sink nor the log can be written.
+func (o *outlook) isCutOff() bool {
+	failed := 0
+	for _, err := range o.sinks {
+		if err != nil {
+			failed++
+		}
+	}
+	return o.log != nil || failed == len(o.sinks)
+}
+
+// isClear says whether everything can be used.
+func (o *outlook) isClear() bool { return errors.Join(append(o.sinks, o.log)...) == nil }
+
+// checker is a sink that can look at its destination without changing it.
+type checker interface {
+	Check(ctx context.Context) (note string, err error)
+}
+
+// lookTime is how long one look at a broker may take.
+const lookTime = 5 * time.Second
+
+// look looks at the brokers with connections of its own, and changes nothing. A leader and a standby look at the same,
+// so what one of them finds and the other does not is between it and the brokers.
+func look(ctx context.Context, cfg *config.Config, c *cluster.Cluster) outlook {
+	nobody := func(string, error) {}
+	place, err := LogPlace(cfg, c, nobody)
+	o := outlook{log: err}
+	if err == nil {
+		o.log = lookAt(ctx, place.Sink)
+	}
+	for i := range cfg.Sinks {
+		built, err := destination.Build(&cfg.Sinks[i], c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
+		if err == nil {
+			err = lookAt(ctx, built.Target)
+		}
+		o.sinks = append(o.sinks, err)
+	}
+	return o
+}
+
+func lookAt(ctx context.Context, at any) error {
+	target, ok := at.(checker)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	_, err := target.Check(ctx)
+	return err
+}
+
+// elector is how a leader asks the other members.
+type elector interface {
+	Ask(ctx context.Context) (by string, err error)
+}
+
+// cutOff notices that a leader reaches no broker, and lets another member lead that does. With nobody who says so it
+// stays: a change of leaders would mend nothing.
+type cutOff struct {
+	elector  elector
+	look     func(ctx context.Context) outlook
+	failing  func() time.Time // since when nothing can be written; zero is that it can
+	duration time.Duration    // of the Lease, and how long that has to last
+	logger   *slog.Logger
+}
+
+// questions are how long a leader waits between two questions: longer each time, for as long as nothing can be written.
+func (c *cutOff) questions() backoff.BackOff {
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(c.duration), backoff.WithMaxInterval(5*time.Minute),
+		backoff.WithRandomizationFactor(0), backoff.WithMaxElapsedTime(0))
+}
+
+// watch returns why another member should lead, or nil when ctx ends.
+func (c *cutOff) watch(ctx context.Context) error {
+	wait, between := c.questions(), c.duration/5
+	for pause := between; ; {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+		since := c.failing()
+		if pause = between; since.IsZero() || time.Since(since) < c.duration {
+			wait.Reset()
+			continue
+		}
+		if by := c.ask(ctx); by != "" {
+			return fmt.Errorf("%w for %s, and %s does", errUnreachable, time.Since(since).Round(time.Second), election.Host(by))
+		}
+		pause = wait.NextBackOff()
+	}
+}
+
+// ask returns which member reaches the brokers while this one does not, "" where none says so.
+func (c *cutOff) ask(ctx context.Context) string {
+	if now := c.look(ctx); !now.isCutOff() || ctx.Err() != nil {
+		return ""
+	}
+	c.logger.Warn("this exporter leads and does not reach its brokers; it asks the others whether they do")
+	bounded, cancel := context.WithTimeout(ctx, c.duration+4*lookTime)
+	defer cancel()
+	by, err := c.elector.Ask(bounded)
+	if err != nil {
+		return ""
+	}
+	if now := c.look(ctx); !now.isCutOff() {
+		return ""
+	}
+	return by
+}
+
+// restraint keeps members that give the Lease to each other from doing so again and again: who gave it up answers
+// nobody for a while, which doubles each time, and is forgotten when an hour has passed without.
+type restraint struct {
+	until  time.Time
+	length time.Duration
+}
+
+// resigned notes that this member has given up the Lease.
+func (r *restraint) resigned(now time.Time) {
+	const first, most, forgotten = time.Minute, 32 * time.Minute, time.Hour
+	if now.Sub(r.until) > forgotten {
+		r.length = 0
+	}
+	r.length = min(max(2*r.length, first), most)
+	r.until = now.Add(r.length)
+}
+
+// mayAnswer says whether this member may say that it reaches the brokers.
+func (r *restraint) mayAnswer(now time.Time) bool { return !now.Before(r.until) }
+
+// respondent answers a leader that asks.
+type respondent struct {
+	elected   *election.Member
+	look      func(ctx context.Context) outlook
+	restraint *restraint
+	logger    *slog.Logger
+	last      string // question that was looked into
+}
+
+// respond answers the leader's question where this member reaches all brokers. It has read the log just now. Each
+// question is looked into once.
+func (r *respondent) respond(ctx context.Context) {
+	question := r.elected.Question()
+	if question == "" || question == r.last || !r.restraint.mayAnswer(time.Now()) {
+		return
+	}
+	r.last = question
+	if now := r.look(ctx); !now.isClear() {
+		return
+	}
+	if err := r.elected.Answer(ctx, question); err != nil {
+		r.logger.Warn("the leader does not reach its brokers, and cannot be told that this exporter does", "error", err)
+		return
+	}
+	r.logger.Info("the leader does not reach its brokers; this exporter does, and has said so")
+}
