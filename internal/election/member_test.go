@@ -162,10 +162,9 @@ func (c *candidate) leads(t *testing.T) (context.Context, time.Duration) {
 
 func TestAStandbyTakesOverWithinASecondOfARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
+		s, led := new(server), time.Now()
 		first := s.join(t, "first", "bus")
 		term, _ := first.leads(t)
-		led := time.Now()
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		time.Sleep(3 * duration)

@@ -19,7 +19,8 @@ import (
 // errUnreachable says that this leader reaches no broker that it needs, and another member does.
 var errUnreachable = errors.New("this exporter does not reach its brokers")
 
-// outlook is what a look at the brokers of a task came to: why each cannot be used, nil where it can.
+// outlook is what a look at the brokers of a task came to: why each cannot be used, nil where it can. Without the log
+// the sinks were not looked at.
 type outlook struct {
 	log   error
 	sinks []error
@@ -55,6 +56,9 @@ func look(ctx context.Context, cfg *config.Config, c *cluster.Cluster) outlook {
 	o := outlook{log: err}
 	if err == nil {
 		o.log = lookAt(ctx, place.Sink)
+	}
+	if o.log != nil {
+		return o // nobody can lead without it
 	}
 	for i := range cfg.Sinks {
 		built, err := destination.Build(&cfg.Sinks[i], c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
@@ -131,7 +135,7 @@ func (c *cutOff) ask(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	if now := c.look(ctx); !now.isCutOff() {
+	if c.failing().IsZero() {
 		return ""
 	}
 	return by
