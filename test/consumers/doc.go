@@ -5,8 +5,9 @@
 // Patched streams are folded by jsonpatch, from the files, a JetStream and a Kafka topic of an exporter that is killed;
 // E2E_KILLS is how often.
 //
-// Typed topics are read by fastavro, jsonschema and, with E2E_FLINK_AVRO=1, Flink SQL, by nothing but the schemas of a
-// registry. In one test a CRD changes meanwhile; E2E_SCHEMA_CHANGES is how often.
+// Typed topics are read by fastavro, jsonschema, Flink SQL with E2E_FLINK_AVRO=1, and Apicurio's deserialiser with
+// E2E_APICURIO=1, by nothing but the schemas of a registry. In one test a CRD changes meanwhile; E2E_SCHEMA_CHANGES is
+// how often.
 //
 // It needs a JDK and Maven, and is skipped without; CI=true requires them.
 package consumers

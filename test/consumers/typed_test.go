@@ -2,6 +2,7 @@ package consumers
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -147,8 +148,9 @@ func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
 	s.x.start(t)
 	s.x.reconciles(t, "gone", len(resources()))
 	s.x.settle(t)
-	want := s.w.list()
 	log := newTypedLog(t, s)
+	t.Run("deadletter", log.letters)
+	want := s.w.list()
 	for _, topic := range []string{"debezium.", "object.", "json.debezium.", "json.object."} {
 		t.Run(topic, func(t *testing.T) { same(t, log.fold(t, topic), want) })
 	}
@@ -163,6 +165,9 @@ func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
 	if os.Getenv("E2E_FLINK_AVRO") != "" {
 		t.Run("flink debezium-avro-confluent", func(t *testing.T) { s.flinkReads(t, "debezium-avro-confluent", "debezium."+configMaps, want) })
 		t.Run("flink avro-confluent", func(t *testing.T) { s.flinkReads(t, "avro-confluent", "object."+configMaps, want) })
+	}
+	if os.Getenv("E2E_APICURIO") != "" {
+		t.Run("apicurio", func(t *testing.T) { log.apicurioReads(t, want) })
 	}
 	s.registry.Stop()
 	if err := s.registry.Restart(t.Context()); err != nil {
@@ -208,6 +213,7 @@ func (s *typedStage) differs(t *testing.T) {
 		said, err := cmd.CombinedOutput()
 		return string(said), err
 	}
+	s.shows(t, run)
 	said, err := run("schema", "diff", "widgets.example.com", "--sink", "t1")
 	for _, want := range []string{"-value, version 2", "~ before.spec.size: integer, now string", "- before.spec.name: string", "a run registers nothing"} {
 		if err != nil || !strings.Contains(said, want) {
@@ -242,25 +248,66 @@ func (s *typedStage) differs(t *testing.T) {
 	})
 }
 
+// shows prints what would be registered, in both forms, and writes the schemas of objects as files.
+func (s *typedStage) shows(t *testing.T, run func(...string) (string, error)) {
+	for _, c := range []struct{ sink, want string }{{"t1", `"kubecdc.example.com.Widget.Envelope"`}, {"t4", `"after"`}} {
+		said, err := run("schema", "show", "widgets.example.com", "--sink", c.sink)
+		if err != nil || !strings.Contains(said, c.want) || !strings.Contains(said, `"colour"`) {
+			t.Errorf("the schema of sink %s lacks %s, %v:\n%s", c.sink, c.want, err, said)
+		}
+	}
+	dir := t.TempDir()
+	if said, err := run("schema", "export", dir); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "widgets.example.com.json")); err != nil || !strings.Contains(string(text), `"colour"`) {
+		t.Errorf("the exported schema is %s, %v", text, err)
+	}
+}
+
 // typedLog reads typed topics with libraries of others.
 type typedLog struct {
 	*typedStage
 	python  *exec.Cmd
-	schemas map[uint32]string // files
+	dir     string
+	schemas map[uint32]string // files of the directory
 }
 
 func newTypedLog(t *testing.T, s *typedStage) *typedLog {
-	return &typedLog{s, python(t, "restore.py", restoring()...), map[uint32]string{}}
+	return &typedLog{s, python(t, "restore.py", restoring()...), t.TempDir(), map[uint32]string{}}
 }
 
-// restore makes JSON of values again, nil of none.
+// typedValue is a value without its id, and the file of its schema, "" where it is none.
+type typedValue struct {
+	schema string
+	body   []byte
+}
+
+// values are those of the records.
+func (l *typedLog) values(t *testing.T, records []kafka.Record) (all []typedValue) {
+	t.Helper()
+	for _, r := range records {
+		var value typedValue
+		if r.Value != nil {
+			value.schema, value.body = l.schema(t, r.Value)
+		}
+		all = append(all, value)
+	}
+	return all
+}
+
+// restore makes JSON of the records' values again, nil of none.
 func (l *typedLog) restore(t *testing.T, records []kafka.Record) (all [][]byte) {
 	t.Helper()
+	return l.restoreValues(t, l.values(t, records))
+}
+
+func (l *typedLog) restoreValues(t *testing.T, values []typedValue) (all [][]byte) {
+	t.Helper()
 	var in, out, stderr bytes.Buffer
-	for _, r := range records {
-		if r.Value != nil {
-			path, body := l.schema(t, r.Value)
-			fmt.Fprintf(&in, "{\"schema\":%q,\"value\":%q}\n", path, base64.StdEncoding.EncodeToString(body))
+	for _, v := range values {
+		if v.schema != "" {
+			fmt.Fprintf(&in, "{\"schema\":%q,\"value\":%q}\n", v.schema, base64.StdEncoding.EncodeToString(v.body))
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), l.python.Path, l.python.Args[1:]...)
@@ -269,8 +316,8 @@ func (l *typedLog) restore(t *testing.T, records []kafka.Record) (all [][]byte) 
 		t.Fatalf("%v: %s", err, tail(stderr.String()))
 	}
 	lines := bytes.Split(out.Bytes(), []byte("\n"))
-	for _, r := range records {
-		if r.Value == nil {
+	for _, v := range values {
+		if v.schema == "" {
 			all = append(all, nil)
 			continue
 		}
@@ -291,7 +338,7 @@ func (l *typedLog) schema(t *testing.T, value []byte) (path string, body []byte)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.schemas[id] = filepath.Join(t.TempDir(), fmt.Sprintf("%d.schema", id))
+		l.schemas[id] = filepath.Join(l.dir, fmt.Sprintf("%d.schema", id))
 		if err := os.WriteFile(l.schemas[id], []byte(text.Schema), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -302,11 +349,20 @@ func (l *typedLog) schema(t *testing.T, value []byte) (path string, body []byte)
 // fold is what the topics leave in the end.
 func (l *typedLog) fold(t *testing.T, prefix string) table {
 	t.Helper()
+	return l.foldOf(t, prefix, func(topic string) ([]kafka.Record, []typedValue) {
+		records := l.kafka.ConsumeFast(t, topic, kafka.JudgeOptions{})
+		return records, l.values(t, records)
+	})
+}
+
+// foldOf is fold of what read makes of each topic.
+func (l *typedLog) foldOf(t *testing.T, prefix string, read func(topic string) ([]kafka.Record, []typedValue)) table {
+	t.Helper()
 	all := table{}
 	for resource := range resources() {
-		records := l.kafka.ConsumeFast(t, prefix+resource, kafka.JudgeOptions{})
+		records, values := read(prefix + resource)
 		last := map[string][]byte{}
-		for i, text := range l.restore(t, records) {
+		for i, text := range l.restoreValues(t, values) {
 			var envelope struct{ After json.RawMessage }
 			if strings.HasSuffix(prefix, "debezium.") && text != nil {
 				if err := json.Unmarshal(text, &envelope); err != nil {
@@ -363,4 +419,42 @@ func (l *typedLog) events(t *testing.T, want table) {
 			t.Errorf("the state of %s is not among the events", k)
 		}
 	}
+}
+
+// letters lets a topic refuse an object as too large, and sends the dead letter again when the topic takes it. What is
+// there then is read by its schema, and is the object.
+func (l *typedLog) letters(t *testing.T) {
+	const topic, name = "object." + configMaps, "large"
+	l.kafka.AlterTopicConfig(t, topic, map[string]string{"max.message.bytes": "65536"})
+	random := make([]byte, 128<<10)
+	if _, err := rand.Read(random); err != nil {
+		t.Fatal(err)
+	}
+	l.w.create(configMaps, "default", name, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","data":{"random":%q}}`, base64.StdEncoding.EncodeToString(random)))
+	command := func(action string) string {
+		return strings.Join(output(t, l.x.binary, "deadletter", action, "--sink", "t2", "--state-dir", filepath.Join(l.x.dir, "state")), "\n")
+	}
+	eventually(t, func() error {
+		if said := command("list"); !strings.Contains(said, name) {
+			return fmt.Errorf("there is no letter: %s\n%s", said, l.x.log())
+		}
+		return nil
+	})
+	if said := command("show"); !strings.Contains(said, `"random"`) {
+		t.Errorf("the letter shows no object: %.1000s", said)
+	}
+	l.kafka.AlterTopicConfig(t, topic, map[string]string{"max.message.bytes": "1048588"})
+	if said := command("replay"); strings.Count(said, "delivered") != 1 {
+		t.Fatalf("the replay says %s\n%s", said, l.x.log())
+	}
+	var found []kafka.Record
+	for _, r := range l.kafka.ConsumeFast(t, topic, kafka.JudgeOptions{}) {
+		if string(r.Key) == "default/"+name && r.Value != nil {
+			found = append(found, r)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("the object is there %d times", len(found))
+	}
+	same(t, table{name: comparable(t, l.restore(t, found)[0])}, table{name: l.w.list()[key(configMaps, "default", name)]})
 }

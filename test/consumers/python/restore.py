@@ -46,8 +46,31 @@ def meant(schema):
     return schema[1] if isinstance(schema, list) else schema
 
 
+PRIMITIVE = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
+
+
+def full(schema, namespace):
+    """The schema with each name in full: others' writers leave out the namespace that a name is in."""
+    if isinstance(schema, list):
+        return [full(one, namespace) for one in schema]
+    if isinstance(schema, str):
+        return schema if schema in PRIMITIVE or "." in schema or not namespace else namespace + "." + schema
+    schema = dict(schema)
+    if schema["type"] == "record":
+        namespace = schema.pop("namespace", namespace)
+        if "." not in schema["name"] and namespace:
+            schema["name"] = namespace + "." + schema["name"]
+        namespace = schema["name"].rpartition(".")[0]
+        schema["fields"] = [{**field, "type": full(field["type"], namespace)} for field in schema["fields"]]
+    for inner in ("items", "values"):
+        if inner in schema:
+            schema[inner] = full(schema[inner], namespace)
+    return schema
+
+
 class Reader:
     def __init__(self, schema):
+        schema = full(schema, "")
         self.named = {}
         self.schema = schema
         self.parsed = fastavro.parse_schema(schema)
