@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -25,7 +26,7 @@ const (
 	rounds    = 3       // of which the median counts
 	span      = "300ms" // of one; the shortest are of hundreds of events
 	batchSize = 450     // messages between two resets of the encoder
-	faster    = 4       // how many times than through the values of a library Avro has to be, at least
+	faster    = 4       // how many times than the round trip, and than a library's encoding, Avro has to be, at least
 	cluster   = "bench"
 	uid       = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
 )
@@ -56,7 +57,13 @@ func run(ctx context.Context) ([]harness.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(figures(all), beside...), harness.AtLeast(beside[0].Name, beside[0].Value, faster)
+	made := append(figures(all), beside...)
+	for _, f := range made {
+		if f.Name == "encode.debezium_avro_times_faster" || f.Name == beside[0].Name {
+			err = errors.Join(err, harness.AtLeast(f.Name, f.Value, faster))
+		}
+	}
+	return made, err
 }
 
 // contestant makes messages of events in its way.
@@ -146,7 +153,8 @@ func event(object []byte) change.Record {
 	}
 }
 
-// roundTrip is the way through Go's maps.
+// roundTrip is the round trip that every format is compared with: json.Unmarshal of the Pod, and json.Marshal of what
+// that makes.
 func roundTrip(b testing.TB, n int) {
 	object := pod()
 	for range n {
@@ -171,7 +179,7 @@ func figures(all []contestant) []harness.Figure {
 			for i, cost := range c.costs {
 				ratios = append(ratios, all[0].costs[i]/cost)
 			}
-			figures = append(figures, harness.Figure{Name: name + "times_faster", Value: harness.Median(ratios), Unit: "times"})
+			figures = append(figures, harness.Figure{Name: name + "times_faster", Value: harness.Median(ratios), Unit: "times faster than encode.roundtrip"})
 		}
 		figures = append(figures, harness.Figure{Name: name + "allocs_per_event", Value: harness.Median(c.allocs), Unit: "allocs"})
 	}

@@ -79,7 +79,8 @@ func (e *Encoder) whole(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool
 
 // insertText puts the second branch of a union with null, a text, in the place of one byte.
 func insertText(dst []byte, at int, text []byte) []byte {
-	head := appendLong([]byte{second}, int64(len(text)))
+	var room [1 + binary.MaxVarintLen64]byte
+	head := appendLong(append(room[:0], second), int64(len(text)))
 	size, more := len(dst), len(head)-1+len(text)
 	dst = slices.Grow(dst, more)[:size+more]
 	copy(dst[at+1+more:], dst[at+1:size])
