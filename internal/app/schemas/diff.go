@@ -14,11 +14,7 @@ import (
 // Diff writes how the schema of the one resource that is registered for the sink differs from what the API server
 // describes now. It changes nothing. The error has the registry's words where it would refuse a new version.
 func Diff(ctx context.Context, o Options, out io.Writer) error {
-	w, err := o.writer(ctx)
-	if err != nil {
-		return err
-	}
-	name, err := w.one()
+	w, name, err := o.one(ctx)
 	if err != nil {
 		return err
 	}

@@ -42,11 +42,7 @@ type Options struct {
 
 // Show writes the schema of the one resource, as the API server describes it now and the rules leave it.
 func Show(ctx context.Context, o Options, out io.Writer) error {
-	w, err := o.writer(ctx)
-	if err != nil {
-		return err
-	}
-	name, err := w.one()
+	w, name, err := o.one(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,13 +54,17 @@ func Show(ctx context.Context, o Options, out io.Writer) error {
 	return err
 }
 
-// one is the one resource that is asked for.
-func (w *schemaWriter) one() (string, error) {
+// one is a writer for the one resource that is asked for, and that.
+func (o Options) one(ctx context.Context) (*schemaWriter, string, error) {
+	w, err := o.writer(ctx)
+	if err != nil {
+		return nil, "", err
+	}
 	names := slices.Sorted(maps.Keys(w.resources))
 	if len(names) != 1 {
-		return "", usage.Errorf("%s is %d resources: name one, or export them all", strings.Join(w.Options.Resources, ","), len(names))
+		return nil, "", usage.Errorf("%s is %d resources: name one, or export them all", strings.Join(w.Options.Resources, ","), len(names))
 	}
-	return names[0], nil
+	return w, names[0], nil
 }
 
 // Export writes the schema of each resource into a file of the directory, and returns their names. What the
