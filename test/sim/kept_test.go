@@ -54,12 +54,13 @@ func (g *sinkLog) hasAll(mark sink.Mark) bool {
 	return err == nil
 }
 
-// putBack makes the state what was put aside: the sinks' logs, and the cluster, are further on (I11).
+// putBack makes the state what was put aside: the sinks' logs, and the cluster, are further on (I11). It is not one
+// from before a sink that the lives since had more.
 func (w *world) putBack() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := w.kept
-	if w.kept = nil; k == nil || w.server.lostSince(k.at) {
+	if w.kept = nil; k == nil || w.server.lostSince(k.at) || w.hasBegunSince(k.marks) {
 		return
 	}
 	w.disks[0], w.previous, w.judge.saved, w.judge.marks = k.disk, k.before, k.saved, k.marks
@@ -70,6 +71,16 @@ func (w *world) putBack() {
 		g.isAhead()
 	}
 	w.life.noteLocked("back", "the state is what was put aside")
+}
+
+// hasBegunSince says whether a sink that these marks do not know has written, or is about to.
+func (w *world) hasBegunSince(marks map[string]sink.Mark) bool {
+	for name, g := range w.logs {
+		if marks[name] == "" && g.arrived+len(g.last.batch) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // isAhead notes that the state is put back: what the log has, and what is on the way to it, is of before.
