@@ -81,6 +81,39 @@ func (p *past) noteHeld() error {
 		}
 		held = held[n:]
 	}
+	return p.recallBeforeDisk(present)
+}
+
+// recallBeforeDisk finds out what the sink has missed of each stream where records of a return that was cut short are
+// on disk. What the log holds, as a killed process' last words, may have come behind that return, which does not tell
+// of its end: so that is told before what takes its place (tellMissed), and not when the sink returns once more. An
+// object of which something is on disk is another matter: its end lies behind that.
+func (p *past) recallBeforeDisk(streams []*change.Stream) error {
+	if !query(&p.intake, (*fifo.Backlog).Behind) {
+		return nil
+	}
+	type object struct{ stream, uid string }
+	missed := map[object]change.Entry{}
+	for _, s := range streams {
+		entries, err := p.store.Missed(checkpoint.Subscription{Sink: p.Name, Stream: s.String()}, p.clusterUID)
+		if err != nil {
+			return fmt.Errorf("read what sink %s has missed of %s: %w", p.Name, s, err)
+		}
+		for _, entry := range entries {
+			missed[object{s.String(), entry.UID}] = entry
+		}
+	}
+	if len(missed) == 0 {
+		return nil
+	}
+	if err := p.eachSpooled(func(rec *change.Record) { delete(missed, object{rec.Stream.String(), rec.UID}) }); err != nil {
+		return err
+	}
+	p.Recovery.With(func(r *line.Recovery) {
+		for of, entry := range missed {
+			r.Missed.Recall(of.stream, entry)
+		}
+	})
 	return nil
 }
 

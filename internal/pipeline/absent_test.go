@@ -341,3 +341,41 @@ func TestI4ASinkThatReturnsIsGivenStreamsThatCameMeanwhile(t *testing.T) {
 		t.Errorf("asked for %s, and the sink has %s", requests, lake.short())
 	}
 }
+
+// What a killed process said last may come into the log behind a return that was cut short, and lies on disk: that does
+// not tell of its end. It is told before the object that has its place, and not once more with the next return.
+func TestI3I4WhatCameBehindAReturnOnDiskEndsBeforeWhatTakesItsPlace(t *testing.T) {
+	lake := &memory{}
+	r := newRig(t, spooling("lake", lake, 2), sinkOf("other", &memory{}))
+	both := r.config.Sinks
+	pod := func(op change.Op, uid string, version int) *change.Record {
+		rec := update(pods(), "x", version)
+		rec.Op, rec.UID = op, uid
+		return rec
+	}
+	r.live(both, func(line *Inlet) { r.push(line, update(pods(), "a", 5)); r.drain(line, pods()) })
+	r.live(both[1:], func(line *Inlet) {
+		r.push(line, pod(change.Added, "first", 6), pod(change.Deleted, "first", 7))
+		r.drain(line, pods())
+	})
+	lake.hang()
+	r.live(both, func(line *Inlet) {
+		gap := found(update(pods(), "", 8), change.Gap, change.Absent, "8")
+		gap.Sink, gap.Key, gap.UID, gap.Snapshot.Generation = "lake", change.Key{}, "", r.generation("lake", pods())
+		r.drain(line, pods())
+		r.push(line, gap, update(pods(), "a", 9), pod(change.Added, "second", 10), pod(change.Deleted, "second", 11), pod(change.Added, "third", 12))
+		r.drain(line, pods()) // to disk
+	})
+	lake.fault = nil
+	lake.append([]sink.Message{{ID: pod(change.Added, "first", 6).ID(clusterUID).String()}})
+	r.live(both, func(line *Inlet) {
+		r.await("what is on disk", func() bool { return strings.HasSuffix(lake.short(), "x/12/added") })
+		r.comeback(line, "lake")
+		r.await("the end of the return", func() bool { return strings.HasSuffix(lake.short(), "snapshot.end") })
+	})
+	const want = "a/5/updated x/6/added /8/gap a/9/updated x/6/deleted x/10/added x/11/deleted x/12/added " +
+		"/90/gap /90/snapshot.begin /90/snapshot.end"
+	if got := lake.short(); got != want {
+		t.Errorf("the sink has %s, want %s", got, want)
+	}
+}

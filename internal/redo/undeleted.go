@@ -39,9 +39,14 @@ func (s *Undeleted) Note(id change.ID, stream string, gone bool) {
 func (s *Undeleted) Replace(stream string, entries []change.Entry) {
 	delete(s.objects, stream)
 	for _, entry := range entries {
-		if _, ended := s.ended[entry.UID]; !ended {
-			s.add(stream, entry)
-		}
+		s.Recall(stream, entry)
+	}
+}
+
+// Recall makes the entry one of the stream's, unless the listener itself has told of its end.
+func (s *Undeleted) Recall(stream string, entry change.Entry) {
+	if _, ended := s.ended[entry.UID]; !ended {
+		s.add(stream, entry)
 	}
 }
 
