@@ -11,10 +11,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// errUnsigned says that the right to write was taken, and that whoever took it has not shown that it lives.
-var errUnsigned = errors.New("a request has taken the transactional id, and nobody uses it: either the request came late, " +
-	"or another exporter is starting, or the transaction timed out")
-
 // claim takes the right to write when the sink is opened, also from whoever took it and is silent. It is only for Open,
 // which finds what others have written meanwhile.
 type claim struct {

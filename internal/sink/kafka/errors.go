@@ -12,6 +12,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
+// errUnsigned says that the right to write was taken, and that whoever took it has not shown that it lives.
+var errUnsigned = errors.New("a request has taken the transactional id, and nobody uses it: either the request came late, " +
+	"or another exporter is starting, or the transaction timed out")
+
 // The codes of Kafka's errors (org.apache.kafka.common.protocol.Errors) that mean something else here than
 // wire.Classify can know.
 const (

@@ -15,6 +15,30 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
+// SignalDesk does what signals ask for. One goroutine calls it.
+type SignalDesk interface {
+	// Follow does what the message asks for, or refuses it for good. What it does it saves together with the place
+	// behind the message. After an error the message is not taken, and is given again after a pause.
+	Follow(ctx context.Context, m *signal.Message) error
+	// Tell sends what is to be told, and takes as told what was sent without an error.
+	Tell(ctx context.Context, send func(values [][]byte) error) error
+	// Save saves the place, behind which nothing was done.
+	Save(place string) error
+}
+
+// SignalOptions configures Signals. All but Notifications are needed.
+type SignalOptions struct {
+	Sink          Options // of the sink; its Retry is told why the brokers cannot be talked to
+	Topic         string
+	Notifications string // the topic in which it is told what becomes of signals; "" is none
+	Cluster       []byte // the key of notifications
+	// Group is the group of consumers as which the brokers keep how far the signals were read. It belongs to one state.
+	Group string
+	Place string // that was saved; "" is none
+	Desk  SignalDesk
+	Heard func(error) // is told after each look that signals can be read, or why not
+}
+
 // signalBatch is the most bytes that a batch of signals may hold when decompressed (I6).
 const signalBatch = 16 << 20
 

@@ -58,11 +58,11 @@ func (c *Cluster) Fetch(ctx context.Context, request FetchRequest) (FetchResult,
 	return result, err
 }
 
-func (c *Cluster) talkFetch(rw io.ReadWriter, version int16, request *FetchRequest) (protocol.Message, error) {
+func (l *link) talkFetch(rw io.ReadWriter, version int16, request *FetchRequest) (protocol.Message, error) {
 	if version < fetchVersion {
 		return nil, &Error{Code: codeUnsupportedVersion, Request: request.String(), Message: fmt.Sprintf("the broker has version %d of Fetch, %d is needed", version, fetchVersion)}
 	}
-	serial := c.serial.Add(1)
+	serial := l.serial.Add(1)
 	most := int32(min(request.MaxBytes, maxFrame/2))
 	if most <= 0 {
 		most = 1 << 20
@@ -71,7 +71,7 @@ func (c *Cluster) talkFetch(rw io.ReadWriter, version int16, request *FetchReque
 	if request.Committed {
 		isolation = 1
 	}
-	out := header(protocol.Fetch, fetchVersion, serial, c.options.ClientID).
+	out := header(protocol.Fetch, fetchVersion, serial, l.options.ClientID).
 		int32(-1).          // replica: a client
 		int32(0).int32(0).  // wait for nothing
 		int32(most).        // of the answer

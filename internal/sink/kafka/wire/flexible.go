@@ -8,9 +8,9 @@ import (
 
 // talkFlexible sends a request of a flexible version (KIP-482) that kafka-go does not know. Where the broker does not
 // know it either, it returns the answer to ApiVersions instead.
-func (c *Cluster) talkFlexible(rw io.ReadWriter, api protocol.ApiKey, version int16, question output) (protocol.Message, error) {
-	serial := c.serial.Add(1)
-	out := header(protocol.ApiVersions, 0, serial, c.options.ClientID)
+func (l *link) talkFlexible(rw io.ReadWriter, api protocol.ApiKey, version int16, question output) (protocol.Message, error) {
+	serial := l.serial.Add(1)
+	out := header(protocol.ApiVersions, 0, serial, l.options.ClientID)
 	out.finish(0)
 	if _, err := rw.Write(out); err != nil {
 		return nil, err
@@ -19,8 +19,8 @@ func (c *Cluster) talkFlexible(rw io.ReadWriter, api protocol.ApiKey, version in
 	if err != nil || !knows(versions.(*frame).body, api, version) {
 		return versions, err
 	}
-	serial = c.serial.Add(1)
-	out = append(header(api, version, serial, c.options.ClientID).int8(0), question...) // no tags
+	serial = l.serial.Add(1)
+	out = append(header(api, version, serial, l.options.ClientID).int8(0), question...) // no tags
 	out.finish(0)
 	if _, err := rw.Write(out); err != nil {
 		return nil, err

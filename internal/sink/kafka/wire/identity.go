@@ -37,13 +37,13 @@ func (c *Cluster) Identity(ctx context.Context, topic string) (Identity, error) 
 	return readIdentity(message.body, topic)
 }
 
-func (c *Cluster) talkIdentity(rw io.ReadWriter, topic string) (protocol.Message, error) {
+func (l *link) talkIdentity(rw io.ReadWriter, topic string) (protocol.Message, error) {
 	question := output(nil).
 		int8(2).int64(0).int64(0). // one topic, without an id
 		compact(topic).int8(0).    // no tags
 		// do not create it, nothing of the cluster, what the user may do, no tags
 		int8(0).int8(0).int8(1).int8(0)
-	return c.talkFlexible(rw, protocol.Metadata, identityVersion, question)
+	return l.talkFlexible(rw, protocol.Metadata, identityVersion, question)
 }
 
 // readIdentity reads an answer of Metadata, version 10, about one topic.

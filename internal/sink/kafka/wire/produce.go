@@ -48,15 +48,15 @@ func (c *Cluster) Produce(ctx context.Context, request ProduceRequest) (ProduceR
 	return result, err
 }
 
-func (c *Cluster) talkProduce(rw io.ReadWriter, version int16, request *ProduceRequest) (protocol.Message, error) {
+func (l *link) talkProduce(rw io.ReadWriter, version int16, request *ProduceRequest) (protocol.Message, error) {
 	if version < 3 { // KIP-98: record batches of format 2, transactional ids
 		return nil, &Error{Code: codeUnsupportedVersion, Request: request.String(), Message: "the broker does not know record batches"}
 	}
-	serial := c.serial.Add(1)
-	head := header(protocol.Produce, version, serial, c.options.ClientID).
+	serial := l.serial.Add(1)
+	head := header(protocol.Produce, version, serial, l.options.ClientID).
 		nullable(request.TransactionalID).
 		int16(-1). // acks: all
-		int32(int32((c.options.Timeout / 2).Milliseconds())).
+		int32(int32((l.options.Timeout / 2).Milliseconds())).
 		int32(1).text(request.Topic).
 		int32(1).int32(request.Partition).
 		int32(int32(len(request.Batch)))
