@@ -27,7 +27,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	set.StringVarP(&f.file, "config", "f", "", "configuration file (YAML)")
 	f.registerAccess(set, "kubeconfig file")
 	set.StringSliceVar(&f.config.Resources, "resources", nil, `resources as kubectl names them: pods,deployments.apps,"*.cert-manager.io"`)
-	set.StringArrayVar(&f.config.Sinks, "sink", nil, "destination, can be repeated: file:///path/out.ndjson, - (stdout), kafka://host:9092[,host:9092][?topic=NAME], nats://host:4222[?stream=NAME]; ?name=NAME behind each names it")
+	set.StringArrayVar(&f.config.Sinks, "sink", nil, "destination, can be repeated: file:///path/out.ndjson, - (stdout), kafka://host:9092[,host:9092][?topic=NAME], nats://host:4222[?stream=NAME]; ?name=NAME after each names it")
 	set.StringVar(&f.config.Format, "format", "", "message format: "+strings.Join(config.Formats(), ", "))
 	set.StringVar(&f.config.StateDir, "state-dir", "", "directory of the saved state")
 	set.StringVar(&f.config.Listen, "listen", "", "address of /metrics, /healthz, /readyz and /statusz and, on this host only, of exporter snapshot and inventory")

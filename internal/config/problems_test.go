@@ -165,7 +165,7 @@ func TestOneProblem(t *testing.T) {
 		{"URL of another scheme", "sinks: [{nats: {url: 'nats://h,http://i'}}]\n", `sinks[0].nats.url (line 1): want each server to begin with one of nats://, tls://, ws://, wss://; have "nats://h,http://i"`},
 		{"URL without a host", "sinks: [{nats: {url: 'nats://:4222'}}]\n", `sinks[0].nats.url (line 1): want servers such as nats://host:4222, in user and password special characters as %XX; have "nats://:4222"`},
 		{"URL with a bad port", "sinks: [{nats: {url: 'nats://u:p@h:x'}}]\n", `sinks[0].nats.url (line 1): want servers such as nats://host:4222, in user and password special characters as %XX; have "nats://***@h:x"`},
-		{"URL with a stream", "sinks: [{nats: {url: 'nats://h?stream=a'}}]\n", `sinks[0].nats.url (line 1): want nothing behind a server's port; stream and name have keys of their own; have "nats://h?stream=a"`},
+		{"URL with a stream", "sinks: [{nats: {url: 'nats://h?stream=a'}}]\n", `sinks[0].nats.url (line 1): want nothing after a server's port; stream and name have keys of their own; have "nats://h?stream=a"`},
 		{"URL with two logins", "sinks: [{nats: {url: 'nats://a:b@h,nats://c:d@i'}}]\n", "sinks[0].nats.url (line 1): servers have different logins; one sink logs in one way"},
 		{"login in URL and keys", "sinks: [{nats: {url: 'nats://a:b@h', token: c}}]\n", "sinks[0].nats.url (line 1): a login here and in token; leave one out"},
 		{"stream", natsWith("stream: a.b"), `sinks[0].nats.stream (line 1): "a.b" cannot be a stream; leave out white space and any of .*>/\`},

@@ -38,7 +38,7 @@ func parseServer(text string) (*url.URL, error) {
 	case !slices.Contains(schemes(), server.Scheme):
 		return nil, fmt.Errorf("want each server to begin with one of %s://", strings.Join(schemes(), "://, "))
 	case strings.Trim(server.Path, "/") != "" || server.RawQuery != "" || server.Fragment != "":
-		return nil, errors.New("want nothing behind a server's port; stream and name have keys of their own")
+		return nil, errors.New("want nothing after a server's port; stream and name have keys of their own")
 	}
 	return server, nil
 }

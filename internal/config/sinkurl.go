@@ -42,7 +42,7 @@ func parseFileSink(rest string) (Sink, error) {
 		return Sink{}, err
 	}
 	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
-		return Sink{}, errors.New("want the whole path of a file behind three slashes, as in file:///path/out.ndjson")
+		return Sink{}, errors.New("want the whole path of a file after three slashes, as in file:///path/out.ndjson")
 	}
 	if path, err = url.PathUnescape(path); err != nil {
 		return Sink{}, errors.New("want %25 for a % in a path")
@@ -89,14 +89,14 @@ func parseQuery(query string, allowed ...string) (url.Values, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		// The text may hold a password with a ? in it.
-		return nil, errors.New("want special characters as %XX behind the ?")
+		return nil, errors.New("want special characters as %XX after the ?")
 	}
 	for key, given := range values {
 		if !slices.Contains(allowed, key) {
-			return nil, fmt.Errorf("unknown parameter behind the ?; allowed: %s", join(allowed))
+			return nil, fmt.Errorf("unknown parameter after the ?; allowed: %s", join(allowed))
 		}
 		if len(given) > 1 {
-			return nil, fmt.Errorf("%s is given %d times behind the ?; leave one", key, len(given))
+			return nil, fmt.Errorf("%s is given %d times after the ?; leave one", key, len(given))
 		}
 	}
 	return values, nil

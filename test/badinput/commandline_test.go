@@ -31,7 +31,7 @@ func TestWrongCommandLineExits2(t *testing.T) {
 			"  --log-format: unknown value \"yaml\"; allowed: text, json\n" +
 			"  --listen: want an address such as :8080 or 127.0.0.1:8080, have \"8080\"\n" +
 			"  --resources: \"Pods\" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *"},
-		{"parameter of standard output", "run --resources pods --sink -?nmae=x", "command line: --sink -?nmae=x: unknown parameter behind the ?; allowed: name"},
+		{"parameter of standard output", "run --resources pods --sink -?nmae=x", "command line: --sink -?nmae=x: unknown parameter after the ?; allowed: name"},
 		{"sinks of one name", "run --resources pods --sink file:///a?name=out --sink file:///b?name=out", `configuration: sinks[1].name: "out" is the name of sinks[0] already; give each sink its own`},
 		{"configuration missing", "run -f nope.yaml", "configuration nope.yaml: read the file: no such file or directory; correct the path that --config gives, or the rights of the file"},
 		{"configuration is a directory", "check -f .", "configuration .: read the file: is a directory; correct the path that --config gives, or the rights of the file"},
@@ -82,9 +82,9 @@ func TestWrongSinkURLExits2(t *testing.T) {
 	for _, c := range []struct{ name, sink, want string }{
 		{"no URL", "bus", "--sink bus: want " + forms},
 		{"unknown kind", "pulsar://h:9092", `--sink pulsar://h:9092: this build has no sink of kind "pulsar"; want ` + forms},
-		{"relative file", "file://out.ndjson", "--sink file://out.ndjson: want the whole path of a file behind three slashes, as in file:///path/out.ndjson"},
+		{"relative file", "file://out.ndjson", "--sink file://out.ndjson: want the whole path of a file after three slashes, as in file:///path/out.ndjson"},
 		{"port", "nats://me:" + password + "@h:port", "--sink nats://***@h:port: want servers such as nats://host:4222, in user and password special characters as %XX"},
-		{"parameter", "nats://me:" + password + "@h?subject=x", "--sink nats://***@h?subject=x: unknown parameter behind the ?; allowed: name, stream"},
+		{"parameter", "nats://me:" + password + "@h?subject=x", "--sink nats://***@h?subject=x: unknown parameter after the ?; allowed: name, stream"},
 		{"stream", "nats://h?stream=a.b", `--sink nats://h?stream=a.b: "a.b" cannot be a stream; leave out white space and any of .*>/\`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -75,7 +75,7 @@ func (r *right) withoutFence(err error) {
 	}
 	r.unfenced = true
 	r.tell("unfenced", fmt.Errorf("%w: until then a second exporter on the same topics is not kept out, and what a slow broker still holds of a killed one "+
-		"may come late, behind newer states of the same objects", err))
+		"may come late, after newer states of the same objects", err))
 }
 
 // renew asks for the right to write again. Where nobody answers, writing goes on: to the partitions the epoch is as

@@ -9,7 +9,7 @@ import (
 
 var (
 	errShort    = errors.New("it ends within a field")
-	errTrailing = errors.New("there is more behind its records")
+	errTrailing = errors.New("there is more after its records")
 )
 
 // Batch is a batch as it lies in a log. It points into the bytes that it was read from.
