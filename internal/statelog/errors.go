@@ -2,14 +2,6 @@ package statelog
 
 import "fmt"
 
-// NewerError says that a log was written in a form that this version does not know.
-type NewerError struct{ Version int }
-
-func (e *NewerError) Error() string {
-	return fmt.Sprintf("it was written by a newer version of exporter (form %d, this one knows %d): use that version, or give this exporter a log of its own with state.log",
-		e.Version, version)
-}
-
 // ForeignError says that a log is another cluster's, or another exporter's of the same cluster.
 type ForeignError struct {
 	Place      string // of the message that says so

@@ -3,7 +3,6 @@ package statelog
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
@@ -160,10 +159,4 @@ func (l *Log) begin(ctx context.Context) (*session, error) {
 		l.Queue.logged()
 	}
 	return s, nil
-}
-
-// newChain is one that no other is like.
-func newChain() (c chain) {
-	rand.Read(c[:]) // never fails
-	return c
 }

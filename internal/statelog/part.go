@@ -1,8 +1,10 @@
 package statelog
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"time"
 )
@@ -20,6 +22,14 @@ const (
 	claims             // it only says who writes from here on
 )
 
+// NewerError says that a log was written in a form that this version does not know.
+type NewerError struct{ Version int }
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("it was written by a newer version of exporter (form %d, this one knows %d): use that version, or give this exporter a log of its own with state.log",
+		e.Version, version)
+}
+
 // Identity says whose state a log is.
 type Identity struct {
 	Cluster  string // the name
@@ -29,6 +39,24 @@ type Identity struct {
 
 // chain tells the units of one writer from all others.
 type chain [8]byte
+
+// newChain is one that no other is like.
+func newChain() (c chain) {
+	rand.Read(c[:]) // never fails
+	return c
+}
+
+// placeOf is the place in a chain before its unit next, as the state notes it.
+func placeOf(c chain, next uint64) []byte { return binary.BigEndian.AppendUint64(c[:], next) }
+
+// parsePlace is the inverse of placeOf, false where the text is no place.
+func parsePlace(place []byte) (c chain, next uint64, ok bool) {
+	if len(place) != len(c)+8 {
+		return c, 0, false
+	}
+	copy(c[:], place)
+	return c, binary.BigEndian.Uint64(place[len(c):]), true
+}
 
 // part is one message of the log.
 type part struct {

@@ -1,7 +1,6 @@
 package statelog
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -125,17 +124,6 @@ func (w *writer) closed() {
 
 // place is where the log ends, as the state notes it.
 func (w *writer) place() []byte { return placeOf(w.chain, w.unit) }
-
-func placeOf(c chain, next uint64) []byte { return binary.BigEndian.AppendUint64(c[:], next) }
-
-// parsePlace is the inverse of placeOf, false where the text is no place.
-func parsePlace(place []byte) (c chain, next uint64, ok bool) {
-	if len(place) != len(c)+8 {
-		return c, 0, false
-	}
-	copy(c[:], place)
-	return c, binary.BigEndian.Uint64(place[len(c):]), true
-}
 
 // maxUnit is more bytes than the changes of a unit have: what waits, a page, and the largest row or file.
 const maxUnit = 64 << 20
