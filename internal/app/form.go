@@ -101,6 +101,9 @@ func (f *forms) make(s *selection.Selected, own []transform.Rules) *shape.Today 
 		return nil
 	}
 	today, err := selection.TodayOf(&known, f.key, own...)
+	if err == nil {
+		err = selection.AddInvolved(today, &known, f.cfg)
+	}
 	if err != nil { // no start gets so far
 		return nil
 	}
@@ -140,12 +143,12 @@ func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode fu
 	rec := l.Record(clusterUID)
 	form := f.ofSink(l.Sink)(rec.Stream)
 	if err := f.reshapeFor(l.Sink, rec); err != nil {
-		l.Value, l.Object, l.Before, l.Form, l.Actor, l.Changed = nil, nil, nil, form, nil, nil
+		l.Value, l.Object, l.Before, l.Form, l.Actor, l.Involved, l.Changed = nil, nil, nil, form, nil, nil, nil
 		l.Error = fmt.Sprintf("%s (its content was cut and redacted by rules other than today's, and is withheld: %v)", l.Error, err)
 		return
 	}
 	l.Value, l.Object, l.Before, l.Form = nil, rec.Object, rec.Before, form
-	l.Actor, l.Changed, l.ChangedCut = rec.Actor, rec.Changed, rec.ChangedCut
+	l.Actor, l.Involved, l.Changed, l.ChangedCut = rec.Actor, rec.Involved, rec.Changed, rec.ChangedCut
 	if messages, err := encode(rec); err == nil {
 		l.Value = messages[0].Value
 	}

@@ -71,7 +71,7 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 		return pipeline.Source{}, nil, err
 	}
 	name := wanted.Stream.String()
-	form, err := selection.FormOf(wanted, m.key)
+	form, err := selection.FormOf(wanted, m.key, a.cfg)
 	if err != nil {
 		return pipeline.Source{}, nil, err
 	}
@@ -88,7 +88,7 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	session := source.NewSession(source.Config{
 		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Inventory: a.store, ClusterUID: a.cluster.UID,
 		Meet: a.cluster.Meet(a.store), Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Rate: m.rate, Images: selection.ImagesOf(wanted, m.images),
-		Ignore: ignore, BeforeHidden: !wanted.Configured.Before,
+		Ignore: ignore, BeforeHidden: !wanted.Configured.Before, Involve: selection.InvolveOf(wanted, &a.cluster.Current, m.images),
 	}, func() (source.Saved, error) { return selection.SavedOf(a.store, name, a.hasSink) })
 	return a.memory.of(selection.SourceOf(wanted.Stream, session, shape)), session, nil
 }

@@ -18,7 +18,7 @@ const namedByHash = "%sha256-"
 func NoteOf(rec *Record, reason, letter string) *Record {
 	note := *rec
 	note.Op, note.Object, note.Before, note.Withheld, note.FinalStateUnknown = Gap, nil, nil, "", false
-	note.Actor, note.Changed, note.ChangedCut, note.Patch, note.Base = nil, nil, false, nil, ""
+	note.Actor, note.Involved, note.Changed, note.ChangedCut, note.Patch, note.Base = nil, nil, nil, false, nil, ""
 	note.Key, note.UID = boundedKey(rec.Key, MaxNamed), bounded(rec.UID, MaxNamed)
 	note.ResourceVersion = bounded(rec.ResourceVersion, MaxNamed)
 	note.Marks = &Marks{Rejected: reason, Letter: letter}

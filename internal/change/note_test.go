@@ -6,11 +6,11 @@ import "testing"
 func TestI4ANoteSaysNothingOfWhatItStandsFor(t *testing.T) {
 	rec := &Record{
 		Stream: pods(), Op: Deleted, Key: Key{Name: "web"}, UID: "u-1", ResourceVersion: "7", Object: []byte(`{}`), Before: []byte(`{}`),
-		FinalStateUnknown: true, Patch: []byte(`[]`), Base: "6", Changed: []byte(`[]`), ChangedCut: true, Actor: []byte(`[]`),
+		FinalStateUnknown: true, Patch: []byte(`[]`), Base: "6", Changed: []byte(`[]`), ChangedCut: true, Actor: []byte(`[]`), Involved: []byte(`{}`),
 	}
 	note := NoteOf(rec, "too_large", "letter")
 	if note.Op != Gap || note.Object != nil || note.Before != nil || note.FinalStateUnknown || note.Patch != nil || note.Base != "" ||
-		note.Changed != nil || note.ChangedCut || note.Actor != nil {
+		note.Changed != nil || note.ChangedCut || note.Actor != nil || note.Involved != nil {
 		t.Errorf("the note is %+v", note)
 	}
 	if note.Key != rec.Key || note.UID != rec.UID || note.Snapshot.Reason != Policy || note.Marks.Letter != "letter" {

@@ -90,6 +90,9 @@ type Record struct {
 	// Actor are the field managers that changed the object last, a list of JSON; nil where that is not asked for, or
 	// not known.
 	Actor []byte
+	// Involved is what is known of the object that an Event is about, an object of JSON as package involved makes it;
+	// nil where that is not asked for.
+	Involved []byte
 	// Received is when the exporter read the record.
 	Received time.Time
 	// FinalStateUnknown marks a delete that no watch saw (cache.DeletedFinalStateUnknown).
@@ -134,7 +137,9 @@ const Unreadable = "unreadable"
 const overhead = 384
 
 // Size is the memory in bytes that the record holds while it is queued.
-func (r *Record) Size() int { return overhead + len(r.Object) + len(r.Before) + len(r.Actor) }
+func (r *Record) Size() int {
+	return overhead + len(r.Object) + len(r.Before) + len(r.Actor) + len(r.Involved)
+}
 
 // Keeps says what is kept of the object after the record, nil for nothing; false leaves what was. What no sink was
 // given is not kept, and a record for one sink says nothing of the others.

@@ -24,6 +24,7 @@ const (
 	isWithheld
 	hasActor
 	isBeside
+	hasInvolved
 )
 
 // shared is what the records of a chunk have in common.
@@ -70,6 +71,9 @@ func (w *chunkWriter) record(rec *change.Record) {
 	if rec.Actor != nil {
 		w.body = appendText(w.body, rec.Actor)
 	}
+	if rec.Involved != nil {
+		w.body = appendText(w.body, rec.Involved)
+	}
 }
 
 func flagsOf(rec *change.Record) (flags uint64) {
@@ -89,6 +93,7 @@ func flagsOf(rec *change.Record) (flags uint64) {
 	set(isWithheld, rec.Withheld != "")
 	set(hasActor, rec.Actor != nil)
 	set(isBeside, rec.Beside)
+	set(hasInvolved, rec.Involved != nil)
 	return flags
 }
 

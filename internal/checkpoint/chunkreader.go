@@ -57,6 +57,9 @@ func (r *chunkReader) record() *change.Record {
 	if flags&hasActor != 0 {
 		rec.Actor = r.bytes()
 	}
+	if flags&hasInvolved != 0 {
+		rec.Involved = r.bytes()
+	}
 	return rec
 }
 

@@ -36,6 +36,9 @@ func discards() []string { return []string{"old", discardNew} }
 // discardNew makes a full stream take nothing, so that the sink waits for room.
 const discardNew = "new"
 
+// involvables are the values of Resource.Involved, by their names in an object's metadata.
+func involvables() []string { return []string{"labels", "ownerReferences"} }
+
 // operations are the values of Resource.Ops. What a snapshot finds goes on with added or updated.
 func operations() []string { return []string{"added", "updated", "deleted"} }
 

@@ -148,6 +148,7 @@ func (c *Config) check() []Problem {
 		k.actors(item("sinks", i)+".actors", &c.Sinks[i], c.Audit)
 	}
 	k.audit(c)
+	k.involved(c)
 	k.sinkNames(c.Sinks)
 	if c.State.Log != nil {
 		k.stateLog(c.State.Log, c.Sinks)

@@ -147,6 +147,9 @@ func (e *entriesChecker) beside(r, last *Resource) {
 	if r.Actor != last.Actor {
 		e.problem(last, ".actor", "has another one in %s; %s", e.path(r), same)
 	}
+	if !slices.Equal(slices.Sorted(slices.Values(r.Involved)), slices.Sorted(slices.Values(last.Involved))) {
+		e.problem(last, ".involved", "has another one in %s; %s", e.path(r), same)
+	}
 	if !slices.Equal(slices.Sorted(slices.Values(r.Ignore)), slices.Sorted(slices.Values(last.Ignore))) {
 		e.problem(last, ".ignore", "has another one in %s; %s", e.path(r), same)
 	}

@@ -50,7 +50,9 @@ func TestSeveralEntriesOfAResource(t *testing.T) {
 			wantError(t, err, "configuration c.yaml: "+c.want)
 		})
 	}
-	_, err := Parse("c.yaml", []byte(`resources: ["*", {resource: "*", namespaces: [a]}]`), testEnv)
+	_, err := Parse("c.yaml", []byte("resources:\n- {resource: pods, before: true}\n- {resource: ev, namespaces: [a], involved: [labels]}\n- ev\n"), testEnv)
+	wantError(t, err, "configuration c.yaml: resources[2].involved (line 4): ev has another one in resources[1]; all entries of a resource have the same; write it alike")
+	_, err = Parse("c.yaml", []byte(`resources: ["*", {resource: "*", namespaces: [a]}]`), testEnv)
 	wantError(t, err, "configuration c.yaml: resources[1] (line 1): * is named already in resources[0]; a wildcard has one entry, a single resource may have several")
 }
 

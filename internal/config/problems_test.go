@@ -40,7 +40,7 @@ func TestOneProblem(t *testing.T) {
 		{"mapping as a key", "log: {{a: b}: c}", `log."a mapping" (line 1): unknown key; allowed: format, level`},
 		{"null as a key", "log: {~: c}", `log.null (line 1): unknown key; allowed: format, level`},
 		{"key given twice", "cluster: a\nlisten: ':1'\ncluster: b\n", "cluster (line 3): key given twice, first on line 1; leave one out"},
-		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: actor, before, changes, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource"},
+		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: actor, before, changes, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, involved, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource"},
 
 		{"number for a string", "cluster: 7\n", "cluster (line 1): want a string, have 7; put it in quotes"},
 		{"boolean for a string", "cluster: no\n", "cluster (line 1): want a string, have no; put it in quotes"},
@@ -150,6 +150,15 @@ func TestOneProblem(t *testing.T) {
 		{"a header over two lines", natsWith("headers: {a: \"x\\ny\"}"), "sinks[0].nats.headers.a (line 1): control characters cannot be part of a header; leave them out"},
 		{"an unknown placeholder in a header", natsWith("headers: {a: '{uid}'}"), "sinks[0].nats.headers.a (line 1): unknown placeholder {uid}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
 		{"changes of what is not kept", "resources: [{resource: nodes, changes: true}]", `resources[0].changes (line 1): what was before is not kept, so nobody knows what changed; add before: true, or leave it out`},
+		{"what an object that is no Event is about", "resources: [{resource: pods, before: true, involved: [labels]}]", "resources[0].involved (line 1): an object of pods is about no other one; leave it out, or put it at events"},
+		{"events of knative", "resources: [{resource: events.knative.dev, before: true, involved: [labels]}]", "resources[0].involved (line 1): an object of events.knative.dev is about no other one; leave it out, or put it at events"},
+		{"events about what is not kept", "resources:\n- pods\n- {resource: events, before: true, involved: [labels]}", "resources[1].involved (line 3): no object is kept that an Event could be about; add before: true to its resource, such as pods, or leave it out"},
+		{"another field of what events are about", "resources: [{resource: pods, before: true}, {resource: events, involved: [annotations]}]", `resources[1].involved[0] (line 1): unknown value "annotations"; allowed: labels, ownerReferences`},
+		{"a word for what events are about", "resources: [{resource: events, involved: labels}]", `resources[0].involved (line 1): want a list, have "labels"`},
+		{"events about what the sink does not take", involvedWith("resources: [events.events.k8s.io]"), "sinks[0].resources (line 5): its events would tell it of pods, which it does not take; add pods, or leave involved out of the events"},
+		{"any events about what the sink does not take", involvedWith("resources: ['*']"), "sinks[0].resources (line 5): its events would tell it of pods, which it does not take; add pods, or leave involved out of the events"},
+		{"events about what the sink's filter leaves out", involvedWith("filter: 'true'"), "sinks[0].filter (line 5): its events would tell it of objects that the filter leaves out; put the filter at the resources, or leave involved out of the events"},
+		{"events about what the sink is not told of", involvedWith("ops: [added, deleted]"), "sinks[0].ops (line 5): its events would tell it of objects that it is not told of; add added and updated, or leave involved out of the events"},
 		{"no boolean", "resources: [{resource: nodes, actor: user}]", `resources[0].actor (line 1): want true or false, have "user"`},
 		{"something ignored that is no path", "resources: [{resource: nodes, ignore: [heartbeats, heartbeat]}]", `resources[0].ignore[1] (line 1): want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is heartbeats, have "heartbeat"`},
 		{"failure of no filter", "resources: [{resource: pods, filterFailure: deadletter}]", "resources[0].filterFailure (line 1): there is no filter that could fail; add filter, or leave it out"},
@@ -234,6 +243,11 @@ func TestOneProblem(t *testing.T) {
 
 func sinkWith(yaml string) string { return "sinks:\n- name: a\n  file: {path: /f}\n  " + yaml + "\n" }
 
+// involvedWith has events that tell a sink, of which this is a key, of Pods.
+func involvedWith(yaml string) string {
+	return "resources:\n- {resource: pods, before: true}\n- {resource: events.events.k8s.io, involved: [labels]}\n- '*'\nsinks: [{file: {path: /f}, " + yaml + "}]\n"
+}
+
 // audited receives users.
 const audited = "audit: {listen: ':9443', tls: {cert: /c, key: /k}, clientCA: /a}\n"
 
@@ -262,7 +276,7 @@ lisen: ':8080'
 	wantError(t, err, `configuration c.yaml: 11 problems:
   cluster (line 1): want a string, have 7; put it in quotes
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
-  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: actor, before, changes, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource
+  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: actor, before, changes, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, involved, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource
   sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOfSink+`
   sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, headers, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, service, shared, storage, stream, subject, subjects, tls, token, url, user
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}

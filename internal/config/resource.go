@@ -29,6 +29,7 @@ type Resource struct {
 	Before        bool      // keep each object, so that the next record says how it was
 	Changes       bool      // records say what differs from that
 	Actor         bool      // records say who changed the object last
+	Involved      []string  // of involvables: what records of Events say of the object that they are about
 	Ignore        []string  // paths, and names of IgnoreLists: an update that differs in nothing else is not told
 	Keep          []string  // of keepables, what is left in although it is cut by default
 	Only          []string  // paths of what is left in; none is all
@@ -70,6 +71,9 @@ func (r *Resource) keys() []key {
 			"Records say by JSON Pointers what has changed ([what that means](resources.md#what-changed)). Needs `before`."},
 		{"actor", flag(&r.Actor),
 			"Records name the field managers that changed the object last ([what that means](resources.md#who-changed-it))."},
+		{"involved", list(&r.Involved, involvables()...),
+			"Only for Events: what records say of the object that the Event is about, as it was told last ([what that " +
+				"means](resources.md#events-with-labels)). Needs `before` in the resources of such objects."},
 		{"ignore", list(&r.Ignore),
 			"Paths, and the name `heartbeats`. An update that differs in nothing else from what was told last is not " +
 				"told ([what that means](resources.md#updates-that-do-not-matter)). Objects are kept for it as with `before`."},

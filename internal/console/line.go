@@ -32,9 +32,10 @@ type Line struct {
 	Replayed          string          `json:"replayed,omitempty"`
 	Changed           json.RawMessage `json:"changed,omitempty"` // pointers of what differs
 	ChangedCut        bool            `json:"changedCut,omitempty"`
-	Actor             json.RawMessage `json:"actor,omitempty"`  // the newest entries of managedFields
-	Object            json.RawMessage `json:"object,omitempty"` // of a Secret what people are shown
-	Patch             json.RawMessage `json:"patch,omitempty"`  // what changed since version Base, in the place of object; none of a Secret
+	Actor             json.RawMessage `json:"actor,omitempty"`    // the newest entries of managedFields
+	Involved          json.RawMessage `json:"involved,omitempty"` // what is known of the object that an Event is about
+	Object            json.RawMessage `json:"object,omitempty"`   // of a Secret what people are shown
+	Patch             json.RawMessage `json:"patch,omitempty"`    // what changed since version Base, in the place of object; none of a Secret
 	Base              string          `json:"base,omitempty"`
 	Data              json.RawMessage `json:"data,omitempty"` // what a snapshot's begin and end and a gap say of themselves
 }
@@ -43,7 +44,7 @@ func lineOf(c *decode.Change) *Line {
 	line := &Line{
 		ID: c.ID.String(), Snapshot: c.Snapshot, FinalStateUnknown: c.FinalStateUnknown, Object: shownObject(c), Data: c.Data, Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
 		UID: c.ID.UID, ResourceVersion: c.ID.ResourceVersion, Reason: string(c.Reason),
-		Trimmed: c.Trimmed, BeforeOmitted: c.BeforeOmitted, Replayed: string(c.Replayed), Actor: c.Actor, Changed: c.Changed, ChangedCut: c.ChangedCut,
+		Trimmed: c.Trimmed, BeforeOmitted: c.BeforeOmitted, Replayed: string(c.Replayed), Actor: c.Actor, Involved: c.Involved, Changed: c.Changed, ChangedCut: c.ChangedCut,
 		Base: c.Base,
 	}
 	if !isSecret(c.ID.Resource) { // a patch of one may have its values anywhere

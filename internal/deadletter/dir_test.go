@@ -114,6 +114,7 @@ func TestI4NothingOfARecordIsLost(t *testing.T) {
 		"of a snapshot":    snapshot,
 		"beside one": func(rec *change.Record, _ *sink.Message) {
 			rec.Op, rec.Beside, rec.Actor = change.Updated, true, []byte(`[{"manager":"m"}]`)
+			rec.Involved = []byte(`{"labels":{"app":"web"}}`)
 		},
 		"of another cluster": func(rec *change.Record, _ *sink.Message) { rec.Epoch = "eeeeeeee-1111" },
 	} {

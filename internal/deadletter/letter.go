@@ -39,6 +39,7 @@ type Letter struct {
 	Beside            bool      `json:"beside,omitzero"` // as the record's
 	// The record's, of the same names.
 	Actor      json.RawMessage `json:"actor,omitempty"`
+	Involved   json.RawMessage `json:"involved,omitempty"`
 	Changed    json.RawMessage `json:"changed,omitempty"`
 	ChangedCut bool            `json:"changedCut,omitzero"`
 	Snapshot   *Snapshot       `json:"snapshot,omitempty"`
@@ -96,7 +97,7 @@ func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink
 		Event: msg.ID, Cluster: o.Cluster, ClusterUID: clusterUID, Stream: rec.Stream.String(), Namespaced: rec.Stream.Namespace,
 		Group: res.Group, Version: res.Version, Resource: res.Name, Kind: res.Kind, ClusterScoped: res.ClusterScoped,
 		Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Op: rec.Op.String(),
-		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown, Beside: rec.Beside, Actor: rec.Actor, Changed: rec.Changed, ChangedCut: rec.ChangedCut,
+		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown, Beside: rec.Beside, Actor: rec.Actor, Involved: rec.Involved, Changed: rec.Changed, ChangedCut: rec.ChangedCut,
 		Destination: msg.Destination, Key: msg.Key, Value: msg.Value, Object: rec.Object, Before: rec.Before,
 	}
 	if o.Form != nil {
@@ -133,7 +134,7 @@ func (l *Letter) Record(clusterUID string) *change.Record {
 			Namespace: l.Namespaced,
 		},
 		Op: change.ParseOp(l.Op), Key: l.key(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object, Before: l.Before,
-		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Beside: l.Beside, Actor: l.Actor, Changed: l.Changed, ChangedCut: l.ChangedCut, Sink: l.Sink, Form: l.Form,
+		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Beside: l.Beside, Actor: l.Actor, Involved: l.Involved, Changed: l.Changed, ChangedCut: l.ChangedCut, Sink: l.Sink, Form: l.Form,
 	}
 	if l.ClusterUID != clusterUID {
 		rec.Epoch = l.ClusterUID

@@ -27,6 +27,7 @@ type Change struct {
 	Changed           json.RawMessage // pointers of what differs, a list; nil where it does not say
 	ChangedCut        bool            // there are more
 	Actor             json.RawMessage // who changed the object last, a list; nil where it does not say
+	Involved          json.RawMessage // what is known of the object that an Event is about; nil where it does not say
 	Object            []byte          // the state, or the last state of a delete; nil where there is none
 	Patch             json.RawMessage // in the place of Object what has changed since version Base: a JSON Patch (RFC 6902)
 	Base              string
@@ -105,6 +106,7 @@ func (c *Change) fromHeaders(m *sink.Stored, prefix string) {
 	c.setAttributes(m.Header(prefix+"time"), m.Header(prefix+"reason"), m.Header(prefix+"snapshot"))
 	c.FinalStateUnknown = m.Header(prefix+"finalstateunknown") == "true"
 	c.Actor = listOf([]byte(plain(m.Header(prefix + "actor"))))
+	c.Involved = objectOf([]byte(plain(m.Header(prefix + "involved"))))
 	c.Changed = listOf([]byte(plain(m.Header(prefix + "changed"))))
 	c.ChangedCut = m.Header(prefix+"changedcut") == "true"
 	c.setContent(m.Value, m.Header(prefix+"base"))
@@ -130,13 +132,27 @@ func plain(value string) string {
 
 // listOf is a list, or one within a text, nil where it is none.
 func listOf(value json.RawMessage) json.RawMessage {
+	var list []json.RawMessage
+	if value = unquoted(value); json.Unmarshal(value, &list) != nil || list == nil {
+		return nil
+	}
+	return value
+}
+
+// objectOf is an object, or one within a text, nil where it is none.
+func objectOf(value json.RawMessage) json.RawMessage {
+	var object map[string]json.RawMessage
+	if value = unquoted(value); json.Unmarshal(value, &object) != nil || object == nil {
+		return nil
+	}
+	return value
+}
+
+// unquoted is the value, or what is in the text that it is.
+func unquoted(value json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
-		value = json.RawMessage(text)
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(value, &list) != nil || list == nil {
-		return nil
+		return json.RawMessage(text)
 	}
 	return value
 }
@@ -183,6 +199,7 @@ type value struct {
 	Data              json.RawMessage `json:"data"`
 	Base              string          `json:"base"`
 	Actor             json.RawMessage `json:"actor"`
+	Involved          json.RawMessage `json:"involved"`
 	Changed           json.RawMessage `json:"changed"`
 	ChangedCut        bool            `json:"changedcut"`
 	marks
@@ -224,7 +241,7 @@ func (c *Change) fromValue(text []byte) error {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return fmt.Errorf("its value has another form: %w", err)
 	}
-	c.Actor, c.Changed, c.ChangedCut = listOf(v.Actor), listOf(v.Changed), v.ChangedCut
+	c.Actor, c.Involved, c.Changed, c.ChangedCut = listOf(v.Actor), objectOf(v.Involved), listOf(v.Changed), v.ChangedCut
 	if event {
 		c.setAttributes(v.Time, v.Reason, v.Snapshot)
 		c.FinalStateUnknown = v.FinalStateUnknown

@@ -93,7 +93,7 @@ func (d *onDisk) shapeAgain(rec *change.Record) {
 	if d.reshape == nil || !rec.Op.OfObject() || rec.Object == nil && rec.Before == nil || d.reshape(rec) == nil {
 		return
 	}
-	rec.Object, rec.Before = nil, nil
+	rec.Object, rec.Before, rec.Involved = nil, nil, nil
 	if rec.Op != change.Deleted {
 		rec.Withheld = WithheldByForm
 	}

@@ -28,7 +28,7 @@ func attributes() []string {
 	return []string{
 		"specversion", "id", "source", "type", "subject", "time", "cluster", "group", "version", "resource",
 		"namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason",
-		"base", "before", "changed", "changedcut", "actor", "trimmed", "beforeomitted", "replayed",
+		"base", "before", "changed", "changedcut", "actor", "involved", "trimmed", "beforeomitted", "replayed",
 	}
 }
 
@@ -106,6 +106,7 @@ func (h headers) attributes(rec *change.Record) {
 		h.add("changedcut", strconv.FormatBool(true))
 	}
 	h.optional("actor", string(rec.Actor))
+	h.optional("involved", string(rec.Involved))
 	if rec.Marks != nil {
 		h.optional("trimmed", rec.Marks.Trimmed)
 		if rec.Marks.BeforeOmitted {

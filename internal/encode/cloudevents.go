@@ -65,6 +65,9 @@ func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
 	if rec.Actor != nil {
 		dst = appendString(append(dst, `,"actor":`...), string(rec.Actor))
 	}
+	if rec.Involved != nil {
+		dst = appendString(append(dst, `,"involved":`...), string(rec.Involved))
+	}
 	return appendMarks(dst, rec)
 }
 

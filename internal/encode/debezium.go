@@ -12,8 +12,8 @@ import (
 //
 //	{"before":..,"after":..,"source":{..},"op":"c|u|d|r","ts_ms":..,"id":..}
 //
-// id is ours, and so are changed and actor: readers pass over fields that they do not know. A file's tail is read back
-// by the id.
+// id is ours, and so are changed, actor and involved: readers pass over fields that they do not know. A file's tail is
+// read back by the id.
 //
 // Readers of changelogs want a before with every u and d. Of an update it is the object as it was delivered last, of a
 // delete the final state that the watch sent, or else the object as it was delivered last. Where that is not kept,
@@ -75,6 +75,9 @@ func (d debezium) append(dst, id []byte, rec *change.Record) []byte {
 	}
 	if rec.Actor != nil {
 		dst = append(append(dst, `,"actor":`...), rec.Actor...)
+	}
+	if rec.Involved != nil {
+		dst = append(append(dst, `,"involved":`...), rec.Involved...)
 	}
 	return append(append(append(dst, `,"id":"`...), id...), `"}`...)
 }

@@ -26,6 +26,10 @@ func clusterRoles() *change.Stream {
 	}}
 }
 
+func events() *change.Stream {
+	return &change.Stream{Resource: change.Resource{Version: "v1", Name: "events", Kind: "Event"}}
+}
+
 func received() time.Time {
 	return time.Date(2026, 11, 21, 3, 33, 14, 123456789, time.FixedZone("CET", 3600))
 }
@@ -104,6 +108,9 @@ func records() map[string]*change.Record {
 			Changed: []byte(`["/spec/n","/spec/x"]`)},
 		"actor": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object, Actor: []byte(
 			`[{"manager":"kubectl \u003cé","operation":"Update","time":"2026-11-21T02:33:14Z"},{"manager":"kubelet","operation":"Update","subresource":"status","time":"2026-11-21T02:33:14Z"}]`)},
+		"involved": {Stream: events(), Op: change.Added, Key: change.Key{Namespace: "shop", Name: "web-1.17f"}, UID: "u-3", ResourceVersion: "123458",
+			Object:   []byte(`{"kind":"Event","apiVersion":"v1","metadata":{"name":"web-1.17f","namespace":"shop"},"involvedObject":{"kind":"Pod","namespace":"shop","name":"web-1","uid":"u-4"},"reason":"BackOff"}`),
+			Involved: []byte(`{"resourceVersion":"123400","labels":{"app":"web \u003cé"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"u-5"}]}`)},
 		"updated-before": {Stream: deployments(), Op: change.Updated, Key: web, UID: "u-1", ResourceVersion: "123456", Object: object, Before: before},
 		"deleted-before": {Stream: deployments(), Op: change.Deleted, Key: web, UID: "u-1", ResourceVersion: "123457", Object: object, Before: before},
 		"gone-before": {Stream: deployments(), Op: change.Deleted, Key: web, UID: "u-1", ResourceVersion: "99", Before: before,

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/involved"
 	"github.com/kubecdc/kubecdc/internal/typed"
 )
 
@@ -47,13 +48,17 @@ func ValueType(format string, resource *change.Resource, object *typed.Type) *ty
 		return value
 	}
 	value.Rest = true
-	return typed.NewRecord(recordName(resource, recordEnvelope), []typed.Field{
+	fields = []typed.Field{
 		{JSON: "before", Type: value}, {JSON: "after", Type: value}, {JSON: "source", Type: sourceType()},
 		{JSON: "op", Type: typed.Of(typed.String)}, {JSON: "ts_ms", Type: typed.Of(typed.Long)},
 		{JSON: "changed", Type: &typed.Type{Kind: typed.List, Elem: typed.Of(typed.String)}},
 		{JSON: "changedcut", Type: typed.Of(typed.Bool)}, {JSON: "actor", Type: typed.Of(typed.Text)},
 		{JSON: "id", Type: typed.Of(typed.String)},
-	})
+	}
+	if involved.IsEvents(resource) {
+		fields = append(fields, typed.Field{JSON: "involved", Type: typed.Of(typed.Text)})
+	}
+	return typed.NewRecord(recordName(resource, recordEnvelope), fields)
 }
 
 // sourceType is that of the envelope's source.

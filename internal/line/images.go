@@ -26,7 +26,8 @@ func NewImages(store Objects) *Images {
 }
 
 // Last is the object of the key as the records in line leave it, or else as the state has it; false where none is kept.
-// It is to be asked by the goroutine that pushes the stream's records.
+// The goroutine that pushes the stream's records is told the newest. For another one the answer may lack what is pushed
+// meanwhile.
 func (m *Images) Last(stream string, key change.Key) (change.Image, bool, error) {
 	m.mu.Lock()
 	rec := m.pending[stream][key]

@@ -71,6 +71,7 @@ func (b book) attributes() definition {
 		"before":          described(name(), "in an update, if it is kept: the object as it was delivered last, as JSON text, since attributes are scalars"),
 		"changed":         described(name(), "if it is asked for: JSON Pointers of what differs from before, a list as JSON text"),
 		"actor":           described(name(), "if it is asked for: the newest entries of managedFields, a list as JSON text of objects with manager, operation, subresource and time"),
+		"involved":        described(name(), "in an Event, if it is asked for: what is known of the object that it is about, an object as JSON text with resourceVersion, labels and ownerReferences, or with unknown"),
 	}
 }
 
@@ -78,7 +79,7 @@ func (b book) attributes() definition {
 const mediaPatch = "application/json-patch+json"
 
 func optionalAttributes() []string {
-	return []string{"datacontenttype", "base", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "changed", "changedcut", "actor", "trimmed", "beforeomitted", "replayed"}
+	return []string{"datacontenttype", "base", "namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason", "before", "changed", "changedcut", "actor", "involved", "trimmed", "beforeomitted", "replayed"}
 }
 
 // shapes say which attributes a record of each operation has.

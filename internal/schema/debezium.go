@@ -15,8 +15,9 @@ func (b book) debezium() definition {
 			definition{"type": "array", "items": definition{"type": "string"}}, "JSON Pointers of what differs from before; missing if that is not asked for"),
 		"changedcut": changedCut(true),
 		"actor":      b.actor(),
+		"involved":   b.involved(),
 		"id":         id(),
-	}, "message", "changed", "changedcut", "actor")
+	}, "message", "changed", "changedcut", "actor", "involved")
 	d["allOf"] = []any{
 		ifOp(b.row(null, anObject()), "c", "r"), ifOp(b.row(anObject(), anObject()), "u"), ifOp(b.row(anObject(), null), "d"),
 		ifOp(definition{

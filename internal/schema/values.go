@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/involved"
 )
 
 // typePrefix comes before the operation in the CloudEvents attribute "type".
@@ -86,6 +87,20 @@ func (b book) actor() definition {
 		"manager": name(), "operation": described(name(), "Apply or Update"), "subresource": name(), "time": moment(),
 	}, "operation", "subresource")
 	return described(listOf(entry), "the newest entries of managedFields; missing if that is not asked for")
+}
+
+// involved is what is known of the object that an Event is about.
+func (b book) involved() definition {
+	text := definition{"type": "string"}
+	owner := b.fields("an owner, as Kubernetes has it (metav1.OwnerReference)", definition{
+		"apiVersion": text, "kind": text, "name": text, "uid": text, "controller": definition{"type": "boolean"}, "blockOwnerDeletion": definition{"type": "boolean"},
+	}, "apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+	d := b.fields("in an Event, if it is asked for: what is known of the object that it is about", definition{
+		"resourceVersion": described(version(), "the version of that object that was told last"),
+		"labels":          mapOf(text), "ownerReferences": definition{"type": "array", "items": owner},
+		"unknown": described(definition{"enum": involved.Unknowns()}, "why nothing is known of it"),
+	}, "resourceVersion", "labels", "ownerReferences", "unknown")
+	return d
 }
 
 // trimmed, beforeOmitted and replayed are what was done to the record for one sink.

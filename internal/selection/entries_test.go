@@ -95,7 +95,7 @@ func TestI9KeptObjectsAreOfAllEntries(t *testing.T) {
 			resources[i].Before = true
 		}
 		of(resources)
-		made, err := FormOf(&chosenOf(t, resources).Streams[0], []byte("k"))
+		made, err := FormOf(&chosenOf(t, resources).Streams[0], []byte("k"), &config.Config{Resources: resources})
 		if err != nil {
 			t.Fatal(err)
 		}

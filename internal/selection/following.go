@@ -53,25 +53,29 @@ func PossibleNames(resource change.Resource) []string {
 // ByResource finds the streams of a resource, as kubectl names it, and follows those that come and go. It may be asked
 // from any goroutine.
 func ByResource(c *Current) func(resource string) []*Selected {
+	return by(c, func(s *Selected) string { return s.Stream.Resource.String() })
+}
+
+// by finds the streams of which the key is true, and follows those that come and go.
+func by[K comparable](c *Current, keyOf func(*Selected) K) func(K) []*Selected {
 	type streams struct {
-		of         *Choice
-		byResource map[string][]*Selected
+		of    *Choice
+		byKey map[K][]*Selected
 	}
 	var known atomic.Pointer[streams]
-	return func(resource string) []*Selected {
+	return func(key K) []*Selected {
 		now, a := c.Chosen.Load(), known.Load()
 		if a == nil || a.of != now {
-			a = &streams{now, map[string][]*Selected{}}
+			a = &streams{now, map[K][]*Selected{}}
 			if now == nil {
 				return nil
 			}
 			for i := range now.Streams {
 				s := &now.Streams[i]
-				name := s.Stream.Resource.String()
-				a.byResource[name] = append(a.byResource[name], s)
+				a.byKey[keyOf(s)] = append(a.byKey[keyOf(s)], s)
 			}
 			known.Store(a)
 		}
-		return a.byResource[resource]
+		return a.byKey[key]
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestI9ChangedRulesAreAnotherForm(t *testing.T) {
 	secrets := change.Stream{Resource: change.Resource{Version: "v1", Name: "secrets", Kind: "Secret"}}
 	form := func(r config.Resource, key string) []byte {
-		form, err := FormOf(&Selected{Stream: secrets, Configured: &r}, []byte(key))
+		form, err := FormOf(&Selected{Stream: secrets, Configured: &r}, []byte(key), &config.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,8 +58,9 @@ func ShapeOf(s *Selected, key []byte, failed func(*change.Record, error)) (func(
 	return made.Apply, nil
 }
 
-// FormOf tells apart what is cut and redacted before an object is kept; nil where none is.
-func FormOf(s *Selected, key []byte) ([]byte, error) {
+// FormOf tells apart what is cut and redacted before an object is kept; nil where none is. Where Events tell of kept
+// objects, it also tells apart which objects are: one that is no longer chosen must not come through an Event (I9).
+func FormOf(s *Selected, key []byte, c *config.Config) ([]byte, error) {
 	if !s.keeps() {
 		return nil, nil
 	}
@@ -67,7 +68,11 @@ func FormOf(s *Selected, key []byte) ([]byte, error) {
 	for _, configured := range s.Special {
 		all = append(all, selects(configured), rulesOf(s.Stream.Resource, configured))
 	}
-	text, err := json.Marshal(append(all, rulesOf(s.Stream.Resource, s.Configured), KeepOf(s.Configured), key))
+	all = append(all, rulesOf(s.Stream.Resource, s.Configured), KeepOf(s.Configured), key)
+	if toldByEvents(c.Resources) {
+		all = append(all, choices(s.Entries(), c.Sinks))
+	}
+	text, err := json.Marshal(all)
 	if err != nil {
 		return nil, fmt.Errorf("describe what is cut and redacted of %s: %w", s.Stream, err)
 	}
@@ -84,7 +89,7 @@ func ImagesOf(s *Selected, images *line.Images) source.Images {
 }
 
 // keeps says whether the stream's objects are kept.
-func (s *Selected) keeps() bool { return s.Configured.Before || len(s.Configured.Ignore) > 0 }
+func (s *Selected) keeps() bool { return s.Configured.IsKept() }
 
 // KeepOf is what is kept of what is cut otherwise while objects are read.
 func KeepOf(configured *config.Resource) source.Keep {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/involved"
 )
 
 // Narrowed is the record as the Options of one sink leave it, which see only what those of its resource have left. The
@@ -23,6 +24,9 @@ func (s *Shape) Narrowed(rec *change.Record) *change.Record {
 	if rec.Before != nil {
 		narrowed.Before = s.cut(rec, rec.Before, nil)
 	}
+	narrowed.Involved = involved.Narrow(&rec.Stream.Resource, narrowed.Object, rec.Involved, func(object []byte) ([]byte, error) {
+		return s.rules.Apply(nil, object)
+	})
 	return &narrowed
 }
 

@@ -126,7 +126,7 @@ func (s *Shape) Apply(rec *change.Record) {
 
 // withdraw leaves of a record what the position needs.
 func withdraw(rec *change.Record) {
-	rec.Filtered, rec.Object, rec.Before, rec.Actor = true, nil, nil, nil
+	rec.Filtered, rec.Object, rec.Before, rec.Actor, rec.Involved = true, nil, nil, nil, nil
 }
 
 // WithheldByFilter is why a record is withheld whose filter failed.

@@ -21,7 +21,9 @@ type Today struct {
 	Changes bool
 	// Actors says that records may name who changed the object.
 	Actors bool
-	rules  []part // one after the other
+	// Involved says that records of Events may tell of the object that they are about.
+	Involved bool
+	rules    []part // one after the other
 }
 
 // part are rules of some of the objects.
@@ -63,6 +65,12 @@ func NewTodayOf(entries []Entry, key []byte, sinks ...transform.Rules) (*Today, 
 	return t, nil
 }
 
+// Involving adds to the form by which rules Events tell of the objects that they are about.
+func (t *Today) Involving(rules []byte) {
+	_, key, _ := strings.Cut(t.Form, ".")
+	t.Involved, t.Form = true, digest(append(rules, t.Form...))+"."+key
+}
+
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:12])
@@ -73,6 +81,9 @@ func digest(text []byte) string {
 func (t *Today) Reshape(rec *change.Record, form string) error {
 	if !t.Actors {
 		rec.Actor = nil
+	}
+	if !t.Involved || form != t.Form {
+		rec.Involved = nil
 	}
 	if !t.Changes || form != t.Form { // a pointer may name what is cut now (I9)
 		rec.Changed, rec.ChangedCut = nil, false

@@ -27,6 +27,8 @@ type Config struct {
 	BeforeHidden bool
 	// Ignore, where set, says of an update in its shape, with its Before, that it need not be told. Like Shape.
 	Ignore func(rec *change.Record) bool
+	// Involve, where set, adds to a record in its shape what is known of the object that it is about.
+	Involve func(rec *change.Record) error
 	// Shape, where set, decides what of each record goes on: it may mark it as filtered, and replace its Object, which
 	// otherwise it leaves as it is. It keeps nothing of that. One goroutine at a time calls it.
 	Shape func(rec *change.Record)

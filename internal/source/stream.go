@@ -92,6 +92,12 @@ func (s *Stream) shape(rec *change.Record) error {
 		s.loan.shaped(rec)
 	}
 	s.ignore(rec)
+	if s.Involve == nil {
+		return nil
+	}
+	if err := s.Involve(rec); err != nil {
+		return fmt.Errorf("look up what %s is about: %w", rec.Key, err)
+	}
 	return nil
 }
 

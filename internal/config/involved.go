@@ -1,0 +1,71 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// IsKept says whether the entry's objects are kept as they were told last.
+func (r *Resource) IsKept() bool { return r.Before || len(r.Ignore) > 0 }
+
+// isEvents says whether the name stands for Events, as kubectl takes it: events, ev, events.events.k8s.io.
+func isEvents(name string) bool {
+	plural, group, _ := strings.Cut(name, ".")
+	if !slices.Contains([]string{"events", "event", "ev"}, plural) {
+		return false
+	}
+	return group == "" || group == "v1" || group == "events.k8s.io" || strings.HasSuffix(group, ".events.k8s.io")
+}
+
+// Involvable are the entries of whose objects an Event may tell: those that are kept.
+func Involvable(resources []Resource) (involvable []*Resource) {
+	for i := range resources {
+		if r := &resources[i]; r.IsKept() && !isEvents(r.Name) {
+			involvable = append(involvable, r)
+		}
+	}
+	return involvable
+}
+
+// involved checks that something is known of what Events are about, and that no Event tells a sink of an object that
+// the sink may not see.
+func (k *checker) involved(c *Config) {
+	kept := Involvable(c.Resources)
+	for i := range c.Resources {
+		r, path := &c.Resources[i], item("resources", i)+".involved"
+		switch {
+		case len(r.Involved) == 0:
+			continue
+		case !isEvents(r.Name):
+			k.problem(path, "an object of %s is about no other one; leave it out, or put it at events", shorten(r.Name))
+			continue
+		case len(kept) == 0:
+			k.problem(path, "no object is kept that an Event could be about; add before: true to its resource, such as pods, or leave it out")
+		}
+		for j := range c.Sinks {
+			k.toldOfInvolved(item("sinks", j), &c.Sinks[j], r, kept)
+		}
+	}
+}
+
+// toldOfInvolved checks a sink that takes the Events. It must take the objects of all kept entries, each as its entry
+// leaves it: a sink's cuts apply to what an Event tells, too, but nobody knows whether a filter would have let the
+// object pass that an Event is about.
+func (k *checker) toldOfInvolved(path string, s *Sink, events *Resource, kept []*Resource) {
+	takes := func(name string) bool { return len(s.Resources) == 0 || slices.Contains(s.Resources, name) }
+	if !takes(events.Name) && !slices.ContainsFunc(s.Resources, isWildcard) {
+		return
+	}
+	const orLeave = ", or leave involved out of the events"
+	for _, r := range kept {
+		if !takes(r.Name) {
+			k.problem(path+".resources", "its events would tell it of %s, which it does not take; add %s%s", shorten(r.Name), shorten(r.Name), orLeave)
+		}
+	}
+	if s.Filter != "" {
+		k.problem(path+".filter", "its events would tell it of objects that the filter leaves out; put the filter at the resources%s", orLeave)
+	}
+	if len(s.Ops) > 0 && !(slices.Contains(s.Ops, "added") && slices.Contains(s.Ops, "updated")) {
+		k.problem(path+".ops", "its events would tell it of objects that it is not told of; add added and updated%s", orLeave)
+	}
+}

@@ -1,0 +1,142 @@
+package involved
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/scan"
+)
+
+// Unknown is why nothing is known of the object.
+type Unknown string
+
+// The reasons, as records have them.
+const (
+	Unnamed        Unknown = "unnamed"        // the Event names no object, as far as it is told
+	NotStreamed    Unknown = "notstreamed"    // objects of the kind are not kept
+	OtherNamespace Unknown = "othernamespace" // an Event of this namespace may not tell of it
+	Absent         Unknown = "absent"         // it was not told, or it is gone
+	OtherUID       Unknown = "otheruid"       // the object of the name is another one
+	TooLarge       Unknown = "toolarge"       // more than maxKnown bytes
+)
+
+// Unknowns are all reasons.
+func Unknowns() []Unknown {
+	return []Unknown{Unnamed, NotStreamed, OtherNamespace, Absent, OtherUID, TooLarge}
+}
+
+// json is the reason as a record has it.
+func (u Unknown) json() []byte { return []byte(unknownIs + `"` + string(u) + `"}`) }
+
+const unknownIs = `{"unknown":`
+
+// maxKnown is how many bytes of an object's metadata are told with an Event.
+const maxKnown = 16 << 10
+
+// Objects are those that are kept as they were told last; *line.Images are.
+type Objects interface {
+	Last(stream string, key change.Key) (change.Image, bool, error)
+}
+
+// Finder finds what Events are about. It may be used from any goroutine if its parts may.
+type Finder struct {
+	Objects Objects
+	// Streams are those of the kind whose objects are kept.
+	Streams func(Kind) []*change.Stream
+	Fields  []string // names in the metadata, each once
+}
+
+// Find is what is known of the object that the record's Event is about, an object of JSON: its resourceVersion and what
+// is asked for of its metadata, or {"unknown":REASON}. It is nil where the record has no Event.
+func (f *Finder) Find(rec *change.Record) ([]byte, error) {
+	if !rec.Op.OfObject() || rec.Object == nil || rec.Filtered || rec.Withheld != "" {
+		return nil, nil
+	}
+	ref, named := referenceOf(&rec.Stream.Resource, rec.Object)
+	if !named {
+		return Unnamed.json(), nil
+	}
+	stream, unknown := f.streamOf(&ref, rec.Key.Namespace)
+	if unknown != "" {
+		return unknown.json(), nil
+	}
+	image, found, err := f.Objects.Last(stream.String(), ref.key)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return Absent.json(), nil
+	case image.UID != ref.uid:
+		return OtherUID.json(), nil
+	}
+	return f.known(image.Object), nil
+}
+
+// streamOf is the stream that has the object, if an Event in the namespace may tell of it.
+func (f *Finder) streamOf(ref *reference, namespace string) (*change.Stream, Unknown) {
+	streams := f.Streams(ref.Kind)
+	if len(streams) == 0 {
+		return nil, NotStreamed
+	}
+	if streams[0].Resource.ClusterScoped {
+		if ref.key.Namespace != "" || namespace != "default" {
+			return nil, OtherNamespace
+		}
+		return streams[0], ""
+	}
+	if ref.key.Namespace != namespace || namespace == "" {
+		return nil, OtherNamespace
+	}
+	at := slices.IndexFunc(streams, func(s *change.Stream) bool { return s.Namespace == "" || s.Namespace == namespace })
+	if at < 0 {
+		return nil, NotStreamed
+	}
+	return streams[at], ""
+}
+
+// known is what is asked for of the object's metadata.
+func (f *Finder) known(object []byte) []byte {
+	var proof scan.Proof
+	proof.Prove(object, "")
+	var out []byte
+	for _, name := range append([]string{"resourceVersion"}, f.Fields...) {
+		value := proof.Find("metadata", name)
+		if len(value) == 0 {
+			continue
+		}
+		if len(out)+len(value) > maxKnown {
+			return TooLarge.json()
+		}
+		out = append(append(append(append(out, `,"`...), name...), `":`...), value...)
+	}
+	if out == nil {
+		return []byte("{}")
+	}
+	out[0] = '{'
+	return append(out, '}')
+}
+
+// Narrow is what a record with the event may carry for one sink, whose rules have made the event of another one: rules
+// are those of the sink, for an object that has metadata alone. What cannot be narrowed is not told (I9).
+func Narrow(events *change.Resource, event, known []byte, rules func(object []byte) ([]byte, error)) []byte {
+	if known == nil {
+		return nil
+	}
+	if _, named := referenceOf(events, event); !named {
+		return Unnamed.json()
+	}
+	if bytes.HasPrefix(known, []byte(unknownIs)) {
+		return known
+	}
+	object, err := rules(slices.Concat([]byte(`{"metadata":`), known, []byte{'}'}))
+	if err != nil {
+		return nil
+	}
+	var proof scan.Proof
+	proof.Prove(object, "")
+	if left := proof.Find("metadata"); len(left) > 0 && left[0] == '{' {
+		return bytes.Clone(left)
+	}
+	return []byte("{}")
+}
