@@ -31,6 +31,7 @@ type event struct {
 	Before            string          `json:"before"`
 	Changed           string          `json:"changed"`
 	Actor             string          `json:"actor"`
+	Involved          string          `json:"involved"`
 	Time              time.Time       `json:"time"`
 	Data              json.RawMessage `json:"data"`
 
