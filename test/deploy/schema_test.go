@@ -76,6 +76,14 @@ func TestBadValuesAreRefusedByTheirNames(t *testing.T) {
 			"config.sinks[0].nats.shared: a stream that others write to keeps nobody out: give the sink a stream of its own, or set replicas to 1"},
 		{"two replicas and one volume", twoReplicas + "persistence: {existingClaim: mine}", "persistence.existingClaim: two exporters have a state each, without a volume"},
 		{"two replicas and a spool that is larger than their share of the node", twoReplicas + "persistence: {size: 512Mi}", "persistence.size: 512Mi is less than the spools may take, which is 1Gi for config.sinks[0].queue.spool"},
+		{"audit on the pod's own loopback", "config: {audit: {listen: '127.0.0.1:9443'}}\naudit: {secret: a}", "at '/config/audit/listen': '127.0.0.1:9443' does not match pattern"},
+		{"audit without an address", "config: {audit: {clientCA: /a}}", "at '/config/audit': missing property 'listen'"},
+		{"audit without certificates", "config: {audit: {listen: ':9443'}}", "audit.secret: the audit webhook needs certificates: name a Secret with tls.crt, tls.key and ca.crt, or set"},
+		{"audit with a part of its certificates", "config: {audit: {listen: ':9443', clientCA: /a, tls: {cert: /b}}}", "audit.secret: the audit webhook needs certificates"},
+		{"audit's certificates for nothing", "audit: {secret: kubecdc-audit}", "audit.secret: nothing receives the audit webhook: set config.audit.listen"},
+		{"audit on the port of the metrics", "config: {audit: {listen: ':8080'}}\naudit: {secret: a}", "config.audit.listen: port 8080 is that of config.listen: choose another one"},
+		{"audit's certificates twice", "config: {audit: {listen: ':9443'}}\naudit: {secret: a}\nfiles: [{path: /etc/kubecdc/audit/, secret: a}]", "files[0].path: audit.secret is mounted at /etc/kubecdc/audit"},
+		{"audit's address", "audit: {clusterIP: kubecdc.example.org}", "at '/audit/clusterIP': 'kubecdc.example.org' does not match pattern"},
 		{"group unknown", "config: {resources: [certificates]}", `config.resources[0]: "certificates" is none of Kubernetes' own resources: write it with its group, as in certificates.cert-manager.io`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -91,10 +91,34 @@ deadNodeSeconds: null
 config: {sinks: [{name: out, file: {path: /var/lib/kubecdc/out.ndjson}}]}
 `
 
+// audited receives the audit webhook at a fixed address, with the certificates of a Secret.
+const audited = `
+config:
+  audit: {listen: ":9443"}
+  sinks: [{name: bus, actors: true, nats: {url: "nats://nats.nats:4222"}}]
+audit: {secret: kubecdc-audit, port: 443, annotations: {a: b}}
+networkPolicy:
+  enabled: true
+  from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
+  auditFrom: [{ipBlock: {cidr: 10.1.0.0/24}}]
+`
+
+// auditedPair is a leader and a standby, of which either may get the webhook's requests. Its certificates are named by
+// the configuration.
+const auditedPair = `
+replicas: 2
+config:
+  audit: {listen: "0.0.0.0:9443", tls: {cert: /etc/pki/audit/a.crt, key: /etc/pki/audit/a.key}, clientCA: /etc/pki/audit/b.crt}
+  sinks: [{name: bus, actors: true, nats: {url: "nats://nats.nats:4222"}}]
+  state: {log: {sink: bus}}
+files: [{path: /etc/pki/audit, secret: pki}]
+audit: {clusterIP: 10.0.0.90}
+`
+
 func valueSets() map[string]string {
 	return map[string]string{
 		"own claim": ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption,
-		"two replicas": twoReplicas,
+		"two replicas": twoReplicas, "audited": audited, "two replicas, audited": auditedPair,
 	}
 }
 

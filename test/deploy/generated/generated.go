@@ -68,8 +68,12 @@ func configSchema() config.Schema {
 	for _, list := range []string{"resources", "sinks"} {
 		keys[list].(config.Schema)["minItems"] = 1
 	}
-	// Probes and Prometheus come from outside of the pod, to a port that the manifests name.
-	keys["listen"].(config.Schema)["pattern"] = `^(0\.0\.0\.0|\[::\])?:[1-9][0-9]{0,4}$`
+	// Probes, Prometheus and the API server come from outside of the pod, to ports that the manifests name.
+	const anywhere = `^(0\.0\.0\.0|\[::\])?:[1-9][0-9]{0,4}$`
+	keys["listen"].(config.Schema)["pattern"] = anywhere
+	audit := keys["audit"].(config.Schema)
+	audit["required"] = []string{"listen"}
+	audit["properties"].(config.Schema)["listen"].(config.Schema)["pattern"] = anywhere
 	state := keys["state"].(config.Schema)
 	state["required"] = []string{"dir"}
 	state["properties"].(config.Schema)["dir"].(config.Schema)["pattern"] = "^/.+"

@@ -19,6 +19,29 @@ What the schema cannot say. Each message names the value, and what to change.
   {{- include "kubecdc.checkResize" . -}}
 {{- end -}}
 {{- include "kubecdc.checkLease" . -}}
+{{- include "kubecdc.checkAudit" . -}}
+{{- end -}}
+
+{{- /* The audit webhook has certificates, and a port of its own. */ -}}
+{{- define "kubecdc.checkAudit" -}}
+{{- $port := include "kubecdc.auditPort" . -}}
+{{- if and .Values.audit.secret (not $port) -}}
+  {{- fail "audit.secret: nothing receives the audit webhook: set config.audit.listen, such as \":9443\", or leave audit.secret out (docs/audit.md)" -}}
+{{- end -}}
+{{- if $port -}}
+  {{- $tls := default dict .Values.config.audit.tls -}}
+  {{- if not (or .Values.audit.secret (and $tls.cert $tls.key .Values.config.audit.clientCA)) -}}
+    {{- fail "audit.secret: the audit webhook needs certificates: name a Secret with tls.crt, tls.key and ca.crt, or set config.audit.tls and config.audit.clientCA to paths below one of files (docs/audit.md)" -}}
+  {{- end -}}
+  {{- if eq $port (include "kubecdc.port" .) -}}
+    {{- fail (printf "config.audit.listen: port %s is that of config.listen: choose another one" $port) -}}
+  {{- end -}}
+{{- end -}}
+{{- range $i, $file := .Values.files -}}
+  {{- if and $.Values.audit.secret (eq (trimSuffix "/" $file.path) (include "kubecdc.auditDir" $)) -}}
+    {{- fail (printf "files[%d].path: audit.secret is mounted at %s: leave one of them out" $i (include "kubecdc.auditDir" $)) -}}
+  {{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* Two exporters have nothing in common but the log of the state, and sinks that keep out whoever led before. */ -}}

@@ -48,6 +48,25 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- .Values.config.listen | splitList ":" | last -}}
 {{- end -}}
 
+{{- /* The port of config.audit.listen; "" is none. */ -}}
+{{- define "kubecdc.auditPort" -}}
+{{- dig "listen" "" (default dict .Values.config.audit) | splitList ":" | last -}}
+{{- end -}}
+
+{{- /* Where the Secret of the audit webhook is mounted. */ -}}
+{{- define "kubecdc.auditDir" -}}/etc/kubecdc/audit{{- end -}}
+
+{{- /* The configuration's audit, as JSON. The files of the Secret are those that it does not name itself. */ -}}
+{{- define "kubecdc.audit" -}}
+{{- $audit := deepCopy .Values.config.audit -}}
+{{- if .Values.audit.secret -}}
+{{- $dir := include "kubecdc.auditDir" . -}}
+{{- $tls := dict "cert" (printf "%s/tls.crt" $dir) "key" (printf "%s/tls.key" $dir) -}}
+{{- $audit = mergeOverwrite (dict "tls" $tls "clientCA" (printf "%s/ca.crt" $dir)) $audit -}}
+{{- end -}}
+{{- toJson $audit -}}
+{{- end -}}
+
 {{- /* Whether there are two exporters, of which one leads. */ -}}
 {{- define "kubecdc.pair" -}}
 {{- gt (int .Values.replicas) 1 -}}
@@ -60,9 +79,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{- /* The exporter's configuration, which names the lease that the role is for. */ -}}
+{{- /* The exporter's configuration, which names the lease that the role is for, and the files of audit.secret. */ -}}
 {{- define "kubecdc.config" -}}
 {{- $config := .Values.config -}}
+{{- if $config.audit -}}
+{{- $config = set (deepCopy $config) "audit" (include "kubecdc.audit" . | fromJson) -}}
+{{- end -}}
 {{- with include "kubecdc.lease" . -}}
 {{- $config = set (deepCopy $config) "ha" (set (deepCopy (default dict $config.ha)) "lease" .) -}}
 {{- end -}}

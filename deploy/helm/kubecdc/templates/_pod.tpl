@@ -60,6 +60,9 @@ spec:
       {{- end }}
       ports:
         - {name: http, containerPort: {{ include "kubecdc.port" . }}, protocol: TCP}
+        {{- with include "kubecdc.auditPort" . }}
+        - {name: audit, containerPort: {{ . }}, protocol: TCP}
+        {{- end }}
       # Before it serves, the exporter asks the API server what there is, and opens its state.
       startupProbe:
         httpGet: {path: /healthz, port: http}
@@ -83,6 +86,9 @@ spec:
       volumeMounts:
         - {name: state, mountPath: {{ .Values.config.state.dir | quote }}}
         - {name: config, mountPath: /etc/kubecdc/config, readOnly: true}
+        {{- if .Values.audit.secret }}
+        - {name: audit, mountPath: {{ include "kubecdc.auditDir" . }}, readOnly: true}
+        {{- end }}
         {{- range $i, $file := .Values.files }}
         - {name: files-{{ $i }}, mountPath: {{ $file.path | quote }}, readOnly: true}
         {{- end }}
@@ -99,6 +105,11 @@ spec:
     {{- end }}
     - name: config
       configMap: {name: {{ include "kubecdc.fullname" . }}}
+    {{- with .Values.audit.secret }}
+    # Renewed certificates are read for the next connection, so they do not start the pod anew.
+    - name: audit
+      secret: {secretName: {{ . | quote }}, defaultMode: 0440}
+    {{- end }}
     {{- range $i, $file := .Values.files }}
     - name: files-{{ $i }}
       {{- if $file.secret }}
