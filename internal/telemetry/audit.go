@@ -2,6 +2,17 @@ package telemetry
 
 import "time"
 
+// AuditExpected makes the series of the audit webhook, at 0: a webhook of which nothing comes would have none, and an
+// alert could not tell it from one that is not configured.
+func (t ofSinks) AuditExpected(outcomes, reasons []string) {
+	for _, outcome := range outcomes {
+		t.metrics.auditEvents.WithLabelValues(outcome)
+	}
+	for _, reason := range reasons {
+		t.metrics.auditRefused.WithLabelValues(reason)
+	}
+}
+
 // AuditEvent is told what became of an event of the audit webhook.
 func (t ofSinks) AuditEvent(outcome string) { t.metrics.auditEvents.WithLabelValues(outcome).Inc() }
 

@@ -129,9 +129,38 @@ kubecdc_inventory_objects{resource="pods"} 0x120
 kubecdc_inventory_objects{resource="services"} 9x120
 kubecdc_position_age_seconds{resource="services"} 1x120
 `), map[int][]string{30: {"KubecdcStreamNotStarted"}, 120: {"KubecdcStreamNotStarted"}}},
+		{"the audit webhook is refused", old + of(`kubecdc_audit_refused_total{reason="handshake"} 0x30 0+1x30 30x60`),
+			map[int][]string{32: nil, 45: {"KubecdcAuditRefused"}, 60: {"KubecdcAuditRefused"}, 75: nil, 120: nil}},
+		{"the audit webhook is refused for a moment", old + of(`kubecdc_audit_refused_total{reason="busy"} 0x30 3x90`), nil},
+		{"audit events stop", old + audits(`0+60x120`, `0+5x20 100x100`), map[int][]string{80: nil, 95: {"KubecdcAuditSilent"}, 120: {"KubecdcAuditSilent"}}},
+		{"audit events never come", old + audits(`0+60x120`, `0x120`), map[int][]string{60: nil, 65: {"KubecdcAuditSilent"}, 120: {"KubecdcAuditSilent"}}},
+		{"audit events come again", old + audits(`0+60x120`, `0x80 0+5x40`), map[int][]string{65: {"KubecdcAuditSilent"}, 80: {"KubecdcAuditSilent"}, 85: nil, 120: nil}},
+		{"nothing changes, and no audit event comes", old + audits(`60x120`, `5x120`), nil},
+		{"what changes now and then is no silence", old + audits(`0x50 9x50 18x20`, `0x120`), nil},
+		{"no audit webhook is configured", old + of(`kubecdc_source_records_total{resource="pods",op="updated"} 0+60x120`), nil},
+		{"what policies leave out changes", old + of(`
+kubecdc_source_records_total{resource="leases.coordination.k8s.io",op="updated"} 0+60x120
+kubecdc_source_records_total{resource="events",op="added"} 0+60x120
+kubecdc_audit_events_total{outcome="proven"} 0x120
+`), nil},
+		{"audit events come to the one that leads", pair(`0x120`, `1x120`, `1x120`, `1x120`) + `
+kubecdc_source_records_total{job="kubecdc",instance="a",resource="pods",op="updated"} 60x120
+kubecdc_audit_events_total{job="kubecdc",instance="a",outcome="proven"} 9x120
+kubecdc_source_records_total{job="kubecdc",instance="b",resource="pods",op="updated"} 0+60x120
+kubecdc_audit_events_total{job="kubecdc",instance="b",outcome="likely"} 0+9x120
+`, nil},
 		{"the exporter crashes", strings.Replace(old, "-86400x120", "0 300x10 900x10 1500x10 2100x10 2700x60", 1), map[int][]string{45: {"KubecdcRestarts"}, 58: {"KubecdcRestarts"}}},
 		{"the exporter is updated", strings.Replace(old, "-86400x120", "0x30 1800x30 3600x60", 1), nil},
 	}
+}
+
+// audits is an exporter with an audit webhook: how many changes have come, and how many events.
+func audits(changes, events string) string {
+	return fmt.Sprintf(`
+kubecdc_source_records_total{job="kubecdc",instance="a",resource="pods",op="updated"} %s
+kubecdc_audit_events_total{job="kubecdc",instance="a",outcome="proven"} 0x120
+kubecdc_audit_events_total{job="kubecdc",instance="a",outcome="ignored"} %s
+`, changes, events)
 }
 
 // pair are two exporters that share a Lease: whether each leads, and how often it has begun to.

@@ -31,6 +31,7 @@ func (r *Receiver) Beside(of *Task) *pipeline.Beside {
 	taken := webhook.Config{
 		Sinks: of.sinks(), Find: of.stream(), Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused},
 	}
+	of.Telemetry.AuditExpected(webhook.Outcomes(), webhook.Reasons())
 	run := func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }
 	return &pipeline.Beside{Stream: change.Actors(), Run: run}
 }

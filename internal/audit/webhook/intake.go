@@ -123,6 +123,14 @@ func (i *intake) records(e *audit.Event) (records []*change.Record) {
 	return records
 }
 
+// Outcomes are all that an Observer may be told of an event.
+func Outcomes() []string {
+	return []string{
+		string(audit.Proven), string(audit.Likely), string(audit.Possible),
+		string(audit.Unchanged), string(audit.Ignored), string(audit.Unknown), notStreamed,
+	}
+}
+
 // notStreamed is the outcome of an event of an object that no sink is told of.
 const notStreamed = "notstreamed"
 

@@ -40,6 +40,9 @@ const (
 	failed    = "failed"
 )
 
+// Reasons are all that an Observer may be told of a refusal.
+func Reasons() []string { return []string{handshake, busy, malformed, late, failed} }
+
 // What a sender may take.
 const (
 	atOnce     = 8

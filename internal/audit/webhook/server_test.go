@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,7 +76,7 @@ func (r *rig) taking(line Line) (stop func() error) {
 		Sinks: []Sink{{Name: "out"}}, Find: func(string, string, string) (audit.Object, bool) { return audit.Object{Stream: &stream}, true },
 		Observer: Observer{
 			Event:   r.event,
-			Refused: func(reason string, _ error) { r.refused <- reason },
+			Refused: r.refusal,
 		},
 	}
 	ctx, cancel := context.WithCancel(r.t.Context())
@@ -84,8 +85,19 @@ func (r *rig) taking(line Line) (stop func() error) {
 	return func() error { cancel(); return <-done }
 }
 
+// refusal is the observer's.
+func (r *rig) refusal(reason string, _ error) {
+	if !slices.Contains(Reasons(), reason) {
+		r.t.Errorf("%q is no reason that is known", reason)
+	}
+	r.refused <- reason
+}
+
 // event is the observer's.
 func (r *rig) event(outcome string) {
+	if !slices.Contains(Outcomes(), outcome) {
+		r.t.Errorf("%q is no outcome that is known", outcome)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, outcome)
