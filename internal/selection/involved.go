@@ -28,10 +28,11 @@ func (s *Selected) involves() bool {
 	return len(s.Configured.Involved) > 0 && involved.IsEvents(&s.Stream.Resource)
 }
 
-// keptStreams are those of a kind whose objects are kept.
+// keptStreams are those of a kind whose objects are kept, without Events, as in config.Involvable: nothing would hold
+// what Events tell of each other to the rules of today (I9).
 func keptStreams(c *Current) func(involved.Kind) []*change.Stream {
 	all := by(c, func(s *Selected) involved.Kind {
-		if s.Configured == nil || !s.keeps() {
+		if s.Configured == nil || !s.keeps() || involved.IsEvents(&s.Stream.Resource) {
 			return involved.Kind{}
 		}
 		return involved.Kind{Group: s.Stream.Resource.Group, Kind: s.Stream.Resource.Kind}

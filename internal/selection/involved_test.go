@@ -46,6 +46,10 @@ func TestI9OnlyKeptStreamsAreAsked(t *testing.T) {
 	if got := tell("Node", ""); got != `{"unknown":"notstreamed"}` {
 		t.Errorf("of a Node, which is not kept: %s", got)
 	}
+	current.Chosen.Store(&Choice{Streams: []Selected{*eventsStream(&config.Resource{Name: "events", Before: true})}})
+	if got := tell("Event", "default"); got != `{"unknown":"notstreamed"}` || len(images.asked) != 1 {
+		t.Errorf("of an Event: %s", got)
+	}
 	current.Chosen.Store(&Choice{})
 	if got := tell("Pod", "default"); got != `{"unknown":"notstreamed"}` || len(images.asked) != 1 {
 		t.Errorf("of a Pod that is not streamed any more: %s", got)
