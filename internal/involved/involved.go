@@ -14,16 +14,17 @@ type Unknown string
 // The reasons, as records have them.
 const (
 	Unnamed        Unknown = "unnamed"        // the Event names no object, as far as it is told
-	NotStreamed    Unknown = "notstreamed"    // objects of the kind are not kept
+	NotStreamed    Unknown = "notstreamed"    // objects of the kind are not kept, or are Events
 	OtherNamespace Unknown = "othernamespace" // an Event of this namespace may not tell of it
 	Absent         Unknown = "absent"         // it was not told, or it is gone
 	OtherUID       Unknown = "otheruid"       // the object of the name is another one
 	TooLarge       Unknown = "toolarge"       // more than maxKnown bytes
+	Unreadable     Unknown = "unreadable"     // what is kept of it is no JSON, or a sink's rules fail for it
 )
 
 // Unknowns are all reasons.
 func Unknowns() []Unknown {
-	return []Unknown{Unnamed, NotStreamed, OtherNamespace, Absent, OtherUID, TooLarge}
+	return []Unknown{Unnamed, NotStreamed, OtherNamespace, Absent, OtherUID, TooLarge, Unreadable}
 }
 
 // json is the reason as a record has it.
@@ -99,6 +100,9 @@ func (f *Finder) streamOf(ref *reference, namespace string) (*change.Stream, Unk
 func (f *Finder) known(object []byte) []byte {
 	var proof scan.Proof
 	proof.Prove(object, "")
+	if !proof.Whole() {
+		return Unreadable.json()
+	}
 	var out []byte
 	for _, name := range append([]string{"resourceVersion"}, f.Fields...) {
 		value := proof.Find("metadata", name)
@@ -118,7 +122,7 @@ func (f *Finder) known(object []byte) []byte {
 }
 
 // Narrow is what a record with the event may carry for one sink, whose rules have made the event of another one: rules
-// are those of the sink, for an object that has metadata alone. What cannot be narrowed is not told (I9).
+// are those of the sink, for an object that has metadata alone. What cannot be narrowed is unreadable (I9).
 func Narrow(events *change.Resource, event, known []byte, rules func(object []byte) ([]byte, error)) []byte {
 	if known == nil {
 		return nil
@@ -131,7 +135,7 @@ func Narrow(events *change.Resource, event, known []byte, rules func(object []by
 	}
 	object, err := rules(slices.Concat([]byte(`{"metadata":`), known, []byte{'}'}))
 	if err != nil {
-		return nil
+		return Unreadable.json()
 	}
 	var proof scan.Proof
 	proof.Prove(object, "")

@@ -92,7 +92,7 @@ func TestI9AnEventTellsOfTheObjectThatItIsAboutAndOfNoOther(t *testing.T) {
 		"a reference that is none":    {`[{"kind":"Pod"}]`, unknown(Unnamed)},
 		"names that are none":         {`{"kind":"Pod","apiVersion":"v1","namespace":"shop","name":7,"uid":["u-1"]}`, unknown(Unnamed)},
 		"an escaped reference":        {`{"kin\u0064":"P\u006fd","apiVersion":"v1","namespace":"shop","name":"we\u0062","uid":"u-1"}`, `{"resourceVersion":"7","labels":{"app":"web","a\"}":"b"},"ownerReferences":` + owners + `}`},
-		"an object that is no JSON":   {ref("v1", "Pod", "shop", "odd", "u-7"), `{}`},
+		"an object that is no JSON":   {ref("v1", "Pod", "shop", "odd", "u-7"), unknown(Unreadable)},
 		"an Event that is no JSON":    {`{`, unknown(Unnamed)},
 	} {
 		got, err := finder().Find(event(c.reference))
@@ -173,7 +173,7 @@ func TestI9ASinksRulesComeAfterWhatIsKnown(t *testing.T) {
 		"no rules for it":       {string(named), known, cut("x"), known},
 		"labels are cut":        {string(named), known, cut("labels"), `{"resourceVersion":"7"}`},
 		"all is cut":            {string(named), known, func([]byte) ([]byte, error) { return []byte(`{}`), nil }, `{}`},
-		"rules that fail":       {string(named), known, func([]byte) ([]byte, error) { return nil, errors.New("no") }, ``},
+		"rules that fail":       {string(named), known, func([]byte) ([]byte, error) { return nil, errors.New("no") }, unknown(Unreadable)},
 		"the reference is cut":  {`{"reason":"x"}`, known, cut("x"), unknown(Unnamed)},
 		"the name is a hash":    {strings.Replace(string(named), `"web"`, `7`, 1), known, cut("x"), unknown(Unnamed)},
 		"nothing is known":      {string(named), unknown(Absent), cut("unknown"), unknown(Absent)},
@@ -194,7 +194,7 @@ func TestReasonsAreAll(t *testing.T) {
 	seen := map[Unknown]bool{}
 	for _, reference := range []string{
 		`{}`, ref("v1", "Secret", "shop", "s", "u"), ref("v1", "Node", "", "n-1", "u"), ref("v1", "Pod", "shop", "gone", "u"), ref("v1", "Pod", "shop", "web", "u"),
-		ref("apps/v1", "Deployment", "shop", "huge", "u-5"),
+		ref("apps/v1", "Deployment", "shop", "huge", "u-5"), ref("v1", "Pod", "shop", "odd", "u-7"),
 	} {
 		got, err := finder().Find(event(reference))
 		var said struct{ Unknown Unknown }

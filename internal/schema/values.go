@@ -91,16 +91,15 @@ func (b book) actor() definition {
 
 // involved is what is known of the object that an Event is about.
 func (b book) involved() definition {
-	text := definition{"type": "string"}
+	text, flag := definition{"type": "string"}, definition{"type": []string{"boolean", "string"}} // a hash is a string
 	owner := b.fields("an owner, as Kubernetes has it (metav1.OwnerReference)", definition{
-		"apiVersion": text, "kind": text, "name": text, "uid": text, "controller": definition{"type": "boolean"}, "blockOwnerDeletion": definition{"type": "boolean"},
+		"apiVersion": text, "kind": text, "name": text, "uid": text, "controller": flag, "blockOwnerDeletion": flag,
 	}, "apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
-	d := b.fields("in an Event, if it is asked for: what is known of the object that it is about", definition{
+	return b.fields("in an Event, if it is asked for: what is known of the object that it is about", definition{
 		"resourceVersion": described(version(), "the version of that object that was told last"),
 		"labels":          mapOf(text), "ownerReferences": definition{"type": "array", "items": owner},
 		"unknown": described(definition{"enum": involved.Unknowns()}, "why nothing is known of it"),
 	}, "resourceVersion", "labels", "ownerReferences", "unknown")
-	return d
 }
 
 // trimmed, beforeOmitted and replayed are what was done to the record for one sink.
