@@ -26,6 +26,11 @@ func with(lines string) string { return "resources: [configmaps]\n" + lines }
 // kept is one whose objects are kept.
 func kept(lines string) string { return "resources: [{resource: configmaps, before: true}]\n" + lines }
 
+// about has Events that tell a sink of config maps.
+func about(involved, sink string) string {
+	return fmt.Sprintf("resources: [{resource: configmaps, before: true},\n  {resource: events, involved: %s}]\nsinks: [{name: out, %s}]\n", involved, sink)
+}
+
 // told is a sink that is told of users.
 const told = "sinks: [{name: screen, actors: true, file: {path: \"-\"}}]\n"
 
@@ -81,6 +86,16 @@ func writing() []mistake {
 			"exporter: configuration config.yaml: sinks[0].trim (line 2): needs oversize: trim; set that, or leave it out"},
 		{"a sink for a resource that nobody reads", "", with("sinks: [{name: out, resources: [pods], file: {path: out}}]\n"),
 			`exporter: configuration config.yaml: sinks[0].resources[0] (line 2): "pods" is not watched; write it as in resources: configmaps`},
+		{"another field of what Events are about", "", about("[annotations]", "file: {path: out}"),
+			`exporter: configuration config.yaml: resources[1].involved[0] (line 2): unknown value "annotations"; allowed: labels, ownerReferences`},
+		{"what an object that is no Event is about", "", "resources: [{resource: configmaps, before: true, involved: [labels]}]\n" + screen,
+			"exporter: configuration config.yaml: resources[0].involved (line 1): an object of configmaps is about no other one; leave it out, or put it at events"},
+		{"Events about what is not kept", "", "resources: [configmaps, {resource: events, involved: [labels]}]\n" + screen,
+			"exporter: configuration config.yaml: resources[1].involved (line 1): no object is kept that an Event could be about; add before: true to its resource, such as pods, or leave it out"},
+		{"Events about what the sink does not take", "", about("[labels]", "resources: [events], file: {path: out}"),
+			"exporter: configuration config.yaml: sinks[0].resources (line 3): its events would tell it of configmaps, which it does not take; add configmaps, or leave involved out of the events"},
+		{"Events about what the sink's filter leaves out", "", about("[labels]", "filter: 'true', file: {path: out}"),
+			"exporter: configuration config.yaml: sinks[0].filter (line 3): its events would tell it of objects that the filter leaves out; put the filter at the resources, or leave involved out of the events"},
 	}
 }
 
