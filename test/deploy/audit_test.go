@@ -106,8 +106,8 @@ func TestTheConfigurationsOwnCertificatesWin(t *testing.T) {
 	}
 }
 
-// TestI11TheWebhookFindsWhoeverLeads: a standby refuses a batch, so the next attempt must be able to go elsewhere, and a
-// leader with a stopped sink, which is not ready, must be found.
+// TestI11TheWebhookFindsWhoeverLeads: a standby refuses a batch, so the next attempt must be able to go elsewhere, and
+// a leader with a stopped sink, which is not ready, must be found.
 func TestI11TheWebhookFindsWhoeverLeads(t *testing.T) {
 	service := into[corev1.Service](t, named(render(t, "x", auditedPair), "Service", "kubecdc-audit")).Spec
 	if service.SessionAffinity != corev1.ServiceAffinityNone || !service.PublishNotReadyAddresses || service.ClusterIP != "10.0.0.90" {

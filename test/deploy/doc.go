@@ -11,6 +11,10 @@
 //     log of the state. A StatefulSet of two was refused: it does not replace a pod on a node that is dead.
 //   - Two replicas are on two nodes by a constraint that the scheduler must keep. It leaves out nodes that are dead, so
 //     that a cluster of two nodes, or of one, has both pods all the same.
+//   - The Service of the audit webhook is one of its own, with an address, and leads to each pod, ready or not. To lead
+//     to ready ones alone was refused: a leader with a stopped sink is not ready, and all batches would go to a
+//     standby, which takes none. To mark the leader by a label was refused, too: the exporter would need a right to
+//     change pods.
 //   - release makes what a version consists of: another program that wants libraries which the exporter does not.
 //   - Roles are made from the configuration, in the chart, by the names that kubectl takes; a test asks the API server
 //     whether each means the same there. A role for "*" can read Secrets, which RBAC cannot leave out, so it has to be

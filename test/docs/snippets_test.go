@@ -131,11 +131,24 @@ func wrongValues(t *testing.T, over map[string]any) string {
 	if err := schema.Validate(values); err != nil {
 		return err.Error()
 	}
+	nameFiles(values)
 	text, err := yaml.Marshal(values["config"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	return wrongConfig(string(text))
+}
+
+// nameFiles names the files of audit.secret in the configuration, as the chart does.
+func nameFiles(values map[string]any) {
+	audit, configured := values["config"].(map[string]any)["audit"].(map[string]any)
+	if secret := values["audit"].(map[string]any)["secret"]; !configured || secret == "" {
+		return
+	}
+	const dir = "/etc/kubecdc/audit/"
+	files := map[string]any{"tls": map[string]any{"cert": dir + "tls.crt", "key": dir + "tls.key"}, "clientCA": dir + "ca.crt"}
+	lay(files, audit)
+	lay(audit, files)
 }
 
 // lay puts values over others: mappings key by key, everything else whole.
