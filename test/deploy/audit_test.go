@@ -110,7 +110,7 @@ func TestTheConfigurationsOwnCertificatesWin(t *testing.T) {
 // a leader with a stopped sink, which is not ready, must be found.
 func TestI11TheWebhookFindsWhoeverLeads(t *testing.T) {
 	service := into[corev1.Service](t, named(render(t, "x", auditedPair), "Service", "kubecdc-audit")).Spec
-	if service.SessionAffinity != corev1.ServiceAffinityNone || !service.PublishNotReadyAddresses || service.ClusterIP != "10.0.0.90" {
+	if service.SessionAffinity != corev1.ServiceAffinityNone || !service.PublishNotReadyAddresses || service.ClusterIP != "10.96.0.90" {
 		t.Errorf("the Service is %+v", service)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/prometheus/util/teststorage"
 
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/test/authority"
 	"github.com/kubecdc/kubecdc/test/deploy/generated"
 )
 
@@ -240,15 +241,18 @@ func scrapeTroubled(t *testing.T) (before, after string) {
 	dir := t.TempDir()
 	out, state := filepath.Join(dir, "out.ndjson"), filepath.Join(dir, "state")
 	path := filepath.Join(dir, "config.yaml")
+	ca := authority.New(t, dir, "ca")
+	cert, key := ca.Pair("exporter")
 	write(t, path, fmt.Sprintf(`
 resources:
   - {resource: configmaps, filter: 'object.data.absent != "x"'}
   - serviceaccounts
 sinks:
-  - {name: out, file: {path: %q}}
+  - {name: out, file: {path: %q}, actors: true}
   - {name: bus, nats: {url: "nats://127.0.0.1:%d"}}
 state: {dir: %q, log: {sink: bus}}
-`, out, port, state))
+audit: {listen: "127.0.0.1:0", tls: {cert: %q, key: %q}, clientCA: %q}
+`, out, port, state, cert, key, ca.File))
 	args := []string{"-f", path, "--kubeconfig", shared.Get(t).Kubeconfig()}
 
 	// What happens to an account while no watch looks, and the position is moved over it, is drift.

@@ -112,7 +112,7 @@ config:
   sinks: [{name: bus, actors: true, nats: {url: "nats://nats.nats:4222"}}]
   state: {log: {sink: bus}}
 files: [{path: /etc/pki/audit, secret: pki}]
-audit: {clusterIP: 10.0.0.90}
+audit: {clusterIP: 10.96.0.90}
 `
 
 func valueSets() map[string]string {
