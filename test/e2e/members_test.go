@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -133,9 +134,19 @@ func (m *members) kill(x *exporter) { x.process.Kill() }
 // pause stops the member's world.
 func (m *members) pause(x *exporter) { x.signal(m.r.t, syscall.SIGSTOP) }
 
+// listens says whether the exporter answers connections. One that has just been started dies of a signal to stop.
+func (x *exporter) listens() bool {
+	conn, err := net.Dial("tcp4", x.listen)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
+}
+
 // stop stops the member as a rolling update does.
 func (m *members) stop(x *exporter) {
 	m.r.t.Helper()
+	eventually(m.r.t, patience, "the member listens", x.listens)
 	if code, _, err := x.process.terminate(stopLimit); err != nil || code != 0 {
 		m.r.t.Fatalf("the exporter ended with code %d, %v:\n%s", code, err, x.lastLines(m.r.t))
 	}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -186,16 +185,10 @@ func (p *pair) awaitIn(sink *follower, what string, wanted func(*event) bool) {
 // its successor. If it is stopped just then, it leaves the rest to its successor, and says so with its exit code.
 var excuses = regexp.MustCompile(`came after it was opened: an earlier exporter had sent it|another exporter (writes to the stream|has taken it over)`)
 
-// quit asks the member to end, which it must do well. A program that has just been started cannot hear it yet.
+// quit asks the member to end, which it must do well.
 func (p *pair) quit(m *member) {
 	p.t.Helper()
-	p.eventually("the member answers", func() bool {
-		conn, err := net.Dial("tcp4", m.listen)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	})
+	p.eventually("the member listens", m.listens)
 	code, _, err := m.process.terminate(stopLimit)
 	if err != nil || code != 0 && !excuses.MatchString(m.lastLines(p.t)) {
 		p.t.Fatalf("%s ended with code %d, %v\n%s", filepath.Base(m.state), code, err, m.lastLines(p.t))
