@@ -3,6 +3,7 @@ package scan
 import (
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,6 +136,31 @@ func TestTextIsWhatEncodingJSONReads(t *testing.T) {
 		}
 		if got := AppendText([]byte("before"), []byte(token)); string(got) != "before"+want {
 			t.Errorf("%s behind something is %q, want %q", token, got, want)
+		}
+	}
+}
+
+// TestEscapesLieAnywhereInAWord has strings of several words, of escaped quotes and of all else that can stand beside
+// them, which end anywhere or not at all.
+func TestEscapesLieAnywhereInAWord(t *testing.T) {
+	alphabets := [][]string{
+		{`\"`, "a", "b", ":", "0", ","},
+		{`\"`, `\"`, `\"`, `\\`, `\n`, "a", "é"},
+		{`\"`, "a", "b", "c", `\`, `"`, "\x01", "\x7f", "\xff", "\xa2\xdc", `\u0041`, `\/`, `\x`},
+		{`\"`, `\\\"`, `\\`, "\\"},
+	}
+	rnd := rand.New(rand.NewPCG(7, 8))
+	for range 60_000 {
+		alphabet := alphabets[rnd.IntN(len(alphabets))]
+		token := []byte(`"`)
+		for range rnd.IntN(50) {
+			token = append(token, alphabet[rnd.IntN(len(alphabet))]...)
+		}
+		token = append(token, `"`...)
+		check(t, token)
+		var want string
+		if json.Unmarshal(token, &want) == nil && string(AppendText([]byte("x"), token)) != "x"+want {
+			t.Fatalf("%q is %q, want %q", token, AppendText(nil, token), want)
 		}
 	}
 }

@@ -35,8 +35,8 @@ func str(p []byte, i int) int {
 		if p[i] == '"' {
 			return i + 1
 		}
-		if i+1 < len(p) && p[i] == '\\' && (p[i+1] == '"' || p[i+1] == '\\') { // nearly all, in text within text
-			i += 2
+		if i+1 < len(p) && p[i] == '\\' && p[i+1] == '"' { // text within text
+			i = max(i+2, skipInner(p, i))
 			continue
 		}
 		if i = escape(p, i); i < 0 {
@@ -44,6 +44,24 @@ func str(p []byte, i int) int {
 		}
 	}
 	return strTail(p, i)
+}
+
+// skipInner steps over words of text within text, which has a backslash in nearly every word: to look for the next one
+// would stop at each. It stops before a word that has the string's end in it, a control character, or another escape
+// than that of a quote. Neither the byte at i nor that at the result is escaped.
+func skipInner(p []byte, i int) int {
+	escape := uint64(0) // 1 where a backslash before i escapes the byte at i
+	for ; i <= len(p)-wordBytes; i += wordBytes {
+		low, other := lanes(binary.LittleEndian.Uint64(p[i : i+wordBytes]))
+		slash := equal(low, backslashes) &^ other
+		quote := equal(low, quotes) &^ other
+		control := ^(low + printable) &^ other
+		if escaped := slash<<8 | escape<<7; escaped^quote|control != 0 {
+			break
+		}
+		escape = slash >> 63
+	}
+	return i - int(escape)
 }
 
 // strTail is str within the last bytes of the text.

@@ -47,25 +47,16 @@ func AppendText(dst, token []byte) []byte {
 	return append(dst, text...)
 }
 
-// unescape appends the text, unless it is no UTF-8, or there is another escape in it than those of one letter. It
-// writes whole words, of which what is behind a backslash is written again.
+// unescape appends the text, unless it is no UTF-8, or there is another escape in it than those of one letter.
 func unescape(dst, text []byte) (all []byte, simple bool) {
-	n, i, other := len(dst), 0, uint64(0)
+	start, n, i := len(dst), len(dst), 0
 	dst = slices.Grow(dst, len(text)+wordBytes)
 	dst = dst[:n+len(text)+wordBytes]
-	for i < len(text) {
-		if i <= len(text)-wordBytes {
-			word := binary.LittleEndian.Uint64(text[i : i+wordBytes])
-			binary.LittleEndian.PutUint64(dst[n:n+wordBytes], word)
-			other |= word
-			found := (tops - (word&^tops ^ backslashes)) & tops &^ word
-			stop := bits.TrailingZeros64(found) / 8 // of none, the whole word
-			if n, i = n+stop, i+stop; found == 0 {
-				continue
-			}
+	for {
+		if n, i = unescapeWords(dst, text, n, i); i == len(text) {
+			return dst[:n], utf8.Valid(dst[start:n])
 		}
 		dst[n] = text[i]
-		other |= uint64(text[i])
 		if text[i] == '\\' {
 			if i++; i == len(text) || escaped(text[i]) == 0 {
 				return nil, false
@@ -74,7 +65,36 @@ func unescape(dst, text []byte) (all []byte, simple bool) {
 		}
 		n, i = n+1, i+1
 	}
-	return dst[:n], other&tops == 0 || utf8.Valid(text)
+}
+
+// unescapeWords writes the words of the text from i on to dst at n, without the backslash before each quote. It stops
+// in a word with another escape, and before the text's last bytes. It returns how far it came, in both; the byte that
+// is read next is not escaped.
+func unescapeWords(dst, text []byte, n, i int) (written, read int) {
+	escape := uint64(0) // 1 where a backslash before i escapes the byte at i
+	for ; i <= len(text)-wordBytes; i += wordBytes {
+		word := binary.LittleEndian.Uint64(text[i : i+wordBytes])
+		low, other := lanes(word)
+		slash := equal(low, backslashes) &^ other
+		if escaped := slash<<8 | escape<<7; escaped&^(equal(low, quotes)&^other) != 0 {
+			if escape == 0 { // up to the first backslash
+				binary.LittleEndian.PutUint64(dst[n:n+wordBytes], word)
+				n, i = n+bits.TrailingZeros64(slash)/8, i+bits.TrailingZeros64(slash)/8
+			}
+			break
+		}
+		escape = slash >> 63
+		stay := wordBytes - bits.OnesCount64(slash)
+		for slash != 0 { // the last one first
+			from := bits.Len64(slash) - 8
+			before := uint64(1)<<from - 1
+			word = word&before | word>>8&^before
+			slash &= before
+		}
+		binary.LittleEndian.PutUint64(dst[n:n+wordBytes], word)
+		n += stay
+	}
+	return n, i - int(escape)
 }
 
 // escaped is what the letter stands for behind a backslash; 0 for u, and for what cannot be there.
