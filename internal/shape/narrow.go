@@ -8,8 +8,8 @@ import (
 )
 
 // Narrowed is the record as the Options of one sink leave it, which see only what those of its resource have left. The
-// record, which other sinks share, stays as it is. Its id, key and
-// version are those of the change, whatever the sink leaves out (I8).
+// record, which other sinks share, stays as it is. Its id, key and version are those of the change, whatever the sink
+// leaves out (I8).
 func (s *Shape) Narrowed(rec *change.Record) *change.Record {
 	if !rec.Op.OfObject() {
 		return rec
