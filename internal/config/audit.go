@@ -1,7 +1,5 @@
 package config
 
-import "slices"
-
 // Audit is where the API server's audit webhook is received.
 type Audit struct {
 	Listen   string // address
@@ -31,39 +29,20 @@ func (t *ServerTLS) keys() []key {
 	}
 }
 
-// audit checks who is told of the users, and by what.
-func (k *checker) audit(c *Config) {
-	if c.Audit == nil {
-		return
-	}
+// check checks the address, which is not the one of listen, and the certificates.
+func (a *Audit) check(k *checker, listen string) {
 	switch {
-	case c.Audit.Listen == "":
+	case a.Listen == "":
 		k.problem("audit.listen", "missing; want an address such as :9443")
-	case !isListenAddress(c.Audit.Listen):
-		k.problem("audit.listen", "want an address such as :9443 or 127.0.0.1:9443, have %q", shorten(c.Audit.Listen))
-	case c.Audit.Listen == c.Listen && c.Listen != "127.0.0.1:0":
-		k.problem("audit.listen", "%q is the address of listen already; give it one of its own", shorten(c.Audit.Listen))
+	case !isListenAddress(a.Listen):
+		k.problem("audit.listen", "want an address such as :9443 or 127.0.0.1:9443, have %q", shorten(a.Listen))
+	case a.Listen == listen && listen != "127.0.0.1:0":
+		k.problem("audit.listen", "%q is the address of listen already; give it one of its own", shorten(a.Listen))
 	}
-	if tls := c.Audit.TLS; tls.Cert == "" || tls.Key == "" {
+	if a.TLS.Cert == "" || a.TLS.Key == "" {
 		k.problem("audit.tls", "want cert and key, files in PEM with the certificate that the API server is shown, and with its private key")
 	}
-	if c.Audit.ClientCA == "" {
+	if a.ClientCA == "" {
 		k.problem("audit.clientCA", "missing; want a file in PEM with the certificates that may have signed a sender's")
-	}
-	if told := slices.ContainsFunc(c.Sinks, func(s Sink) bool { return s.Actors }); !told && len(c.Sinks) > 0 {
-		k.problem("audit", "no sink takes what it receives; set actors: true on one, or leave audit out")
-	}
-}
-
-// actors checks that the sink can be told of the users.
-func (k *checker) actors(path string, s *Sink, audit *Audit) {
-	switch {
-	case !s.Actors:
-	case audit == nil:
-		k.problem(path, "needs audit, which receives them; add that, or leave actors out")
-	case s.Format != "" && s.Format != Formats()[0]:
-		k.problem(path, "a record of format: %s is an object, and has no place for a user; choose format: %s, or leave actors out", shorten(s.Format), Formats()[0])
-	case s.NATS != nil && s.NATS.KV != "":
-		k.problem(path, "a bucket holds the present state of each object, and no users; use a stream, or leave actors out")
 	}
 }

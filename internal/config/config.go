@@ -20,8 +20,6 @@ package config
 
 import (
 	"encoding/json"
-	"net"
-	"strconv"
 	"strings"
 	"time"
 
@@ -139,33 +137,34 @@ func (c *Config) check() []Problem {
 	if !isListenAddress(c.Listen) {
 		k.problem("listen", "want an address such as :8080 or 127.0.0.1:8080, have %q", shorten(c.Listen))
 	}
-	k.resources(c.Resources)
-	k.entries(c.Resources)
-	for i := range c.Sinks {
-		k.sink(item("sinks", i), &c.Sinks[i], c.Resources)
-	}
-	for i := range c.Sinks {
-		k.actors(item("sinks", i)+".actors", &c.Sinks[i], c.Audit)
-	}
-	k.audit(c)
-	k.involved(c)
-	k.sinkNames(c.Sinks)
+	c.checkResources(k)
+	c.checkSinks(k)
 	if c.State.Log != nil {
-		k.stateLog(c.State.Log, c.Sinks)
+		c.State.Log.check(k, c.Sinks)
 	}
 	if c.HA != nil {
-		k.ha(c)
+		c.HA.check(k, c.State.Log, c.Sinks)
 	}
 	return k.found
 }
 
-func isListenAddress(address string) bool {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
+func (c *Config) checkResources(k *checker) {
+	for i := range c.Resources {
+		c.Resources[i].check(k, item("resources", i))
 	}
-	_, err = strconv.ParseUint(port, 10, 16)
-	return err == nil
+	checkEntries(k, c.Resources)
+}
+
+func (c *Config) checkSinks(k *checker) {
+	for i := range c.Sinks {
+		c.Sinks[i].check(k, item("sinks", i), c.Resources)
+	}
+	checkNames(k, c.Sinks)
+	if c.Audit != nil {
+		c.Audit.check(k, c.Listen)
+	}
+	checkActors(k, c.Audit, c.Sinks)
+	checkInvolved(k, c.Resources, c.Sinks)
 }
 
 // Default fills in what is not set. Parse and Overlay have called it; calling it again changes nothing.

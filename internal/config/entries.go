@@ -46,8 +46,8 @@ func (r *Resource) TakesNamespace(namespace string) bool {
 	return slices.Contains(r.Namespaces, namespace)
 }
 
-// entries checks what several entries of one resource say.
-func (k *checker) entries(resources []Resource) {
+// checkEntries checks what several entries of one resource say.
+func checkEntries(k *checker, resources []Resource) {
 	for i := range resources {
 		all := EntriesOf(resources, resources[i].Name)
 		if all[0] != &resources[i] || len(all) == 1 {

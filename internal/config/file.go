@@ -23,7 +23,8 @@ func (f *File) keys() []key {
 	}
 }
 
-func (k *checker) file(path string, f *File, format string) {
+// check checks the file, and that its lines can have the format.
+func (f *File) check(k *checker, path, format string) {
 	switch {
 	case f.Path == "":
 		k.problem(path+".path", "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", stdout)

@@ -28,12 +28,12 @@ func (h *HA) keys() []key {
 	}
 }
 
-// ha checks what several exporters need that share a task.
-func (k *checker) ha(c *Config) {
-	if c.State.Log == nil {
+// check checks what several exporters need that share a task.
+func (h *HA) check(k *checker, stateLog *StateLog, sinks []Sink) {
+	if stateLog == nil {
 		k.problem("ha", "needs state.log: a standby goes on from there; name the sink whose broker is to have the log, such as state: {log: {sink: bus}}")
 	}
-	for i, s := range c.Sinks {
+	for i, s := range sinks {
 		switch {
 		case s.File != nil:
 			k.problem(item("sinks", i)+".file", "sink %q cannot be used with ha: a file keeps no second exporter out, so one that wakes up late would write "+
@@ -43,12 +43,12 @@ func (k *checker) ha(c *Config) {
 				"give it a stream of its own, or leave out ha", shorten(s.Name))
 		}
 	}
-	if d := time.Duration(c.HA.Duration); d > time.Duration(maxLease) || d%time.Second != 0 {
-		k.problem("ha.duration", "%s is not possible; want whole seconds, from %s to %s", c.HA.Duration, minLease, maxLease)
+	if d := time.Duration(h.Duration); d > time.Duration(maxLease) || d%time.Second != 0 {
+		k.problem("ha.duration", "%s is not possible; want whole seconds, from %s to %s", h.Duration, minLease, maxLease)
 	}
-	if c.HA.Lease != "" && !isLease(c.HA.Lease) {
+	if h.Lease != "" && !isLease(h.Lease) {
 		k.problem("ha.lease", "%q is no Lease; want namespace/name, such as kubecdc/prod-eu1: a namespace of at most 63 lower case letters, digits and -, "+
-			"and a name of at most 253, also with dots", shorten(c.HA.Lease))
+			"and a name of at most 253, also with dots", shorten(h.Lease))
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 // ourHeaders are what names of the exporter's own headers, and of the servers', begin with.
 func ourHeaders() []string { return []string{"kubecdc-", "ce_", "ce-", "nats-", "kv-", "content-type"} }
 
-// headers checks templates of headers by their names.
-func (k *checker) headers(path string, headers map[string]string) {
+// checkHeaders checks templates of headers by their names.
+func checkHeaders(k *checker, path string, headers map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		at := under(path, name)
 		if !consistsOf(name, lower+upper+digits+"-_.") {

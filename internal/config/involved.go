@@ -27,37 +27,47 @@ func Involvable(resources []Resource) (involvable []*Resource) {
 	return involvable
 }
 
-// involved checks that something is known of what Events are about, and that no Event tells a sink of an object that
-// the sink may not see.
-func (k *checker) involved(c *Config) {
-	kept := Involvable(c.Resources)
-	for i := range c.Resources {
-		r, path := &c.Resources[i], item("resources", i)+".involved"
-		switch {
-		case len(r.Involved) == 0:
-			continue
-		case !isEvents(r.Name):
-			k.problem(path, "an object of %s is about no other one; leave it out, or put it at events", shorten(r.Name))
-			continue
-		case len(kept) == 0:
-			k.problem(path, "no object is kept that an Event could be about; add before: true to its resource, such as pods, or leave it out")
-		}
-		for j := range c.Sinks {
-			k.toldOfInvolved(item("sinks", j), &c.Sinks[j], r, kept)
+// checkInvolved checks that something is known of what Events are about, and that no Event tells a sink of an object
+// that the sink may not see.
+func checkInvolved(k *checker, resources []Resource, sinks []Sink) {
+	known := &involvedChecker{k, Involvable(resources)}
+	for i := range resources {
+		if len(resources[i].Involved) > 0 && known.entry(item("resources", i)+".involved", &resources[i]) {
+			for j := range sinks {
+				known.sink(item("sinks", j), &sinks[j], &resources[i])
+			}
 		}
 	}
 }
 
-// toldOfInvolved checks a sink that takes the Events. It must take the objects of all kept entries, each as its entry
-// leaves it: a sink's cuts apply to what an Event tells, too, but nobody knows whether a filter would have let the
-// object pass that an Event is about.
-func (k *checker) toldOfInvolved(path string, s *Sink, events *Resource, kept []*Resource) {
+// involvedChecker checks what Events tell of the objects that they are about.
+type involvedChecker struct {
+	*checker
+	kept []*Resource // the entries of these objects
+}
+
+// entry says whether the entry is one of Events.
+func (k *involvedChecker) entry(path string, r *Resource) bool {
+	switch {
+	case !isEvents(r.Name):
+		k.problem(path, "an object of %s is about no other one; leave it out, or put it at events", shorten(r.Name))
+		return false
+	case len(k.kept) == 0:
+		k.problem(path, "no object is kept that an Event could be about; add before: true to its resource, such as pods, or leave it out")
+	}
+	return true
+}
+
+// sink checks a sink that takes the Events. It must take the objects of all kept entries, each as its entry leaves it:
+// a sink's cuts apply to what an Event tells, too, but nobody knows whether a filter would have let the object pass
+// that an Event is about.
+func (k *involvedChecker) sink(path string, s *Sink, events *Resource) {
 	takes := func(name string) bool { return len(s.Resources) == 0 || slices.Contains(s.Resources, name) }
 	if !takes(events.Name) && !slices.ContainsFunc(s.Resources, isWildcard) {
 		return
 	}
 	const orLeave = ", or leave involved out of the events"
-	for _, r := range kept {
+	for _, r := range k.kept {
 		if !takes(r.Name) {
 			k.problem(path+".resources", "its events would tell it of %s, which it does not take; add %s%s", shorten(r.Name), shorten(r.Name), orLeave)
 		}

@@ -40,65 +40,65 @@ type Kafka struct {
 
 // TopicSettings are the settings of topics that are created, by Kafka's names, beside those that have keys of their own
 // in sinks.
-func (k *Kafka) TopicSettings() map[string]string {
-	settings := maps.Clone(k.TopicConfig)
-	if k.MinInsyncReplicas > 0 {
+func (to *Kafka) TopicSettings() map[string]string {
+	settings := maps.Clone(to.TopicConfig)
+	if to.MinInsyncReplicas > 0 {
 		if settings == nil {
 			settings = map[string]string{}
 		}
-		settings["min.insync.replicas"] = strconv.Itoa(k.MinInsyncReplicas)
+		settings["min.insync.replicas"] = strconv.Itoa(to.MinInsyncReplicas)
 	}
 	return settings
 }
 
-func (k *Kafka) keys() []key {
+func (to *Kafka) keys() []key {
 	return []key{
-		{"brokers", list(&k.Brokers), "Needed. Some of the brokers, each `host:port`; the others are found."},
-		{"topic", textOr(&k.Topic, "k8s.{cluster}.{resource}"),
+		{"brokers", list(&to.Brokers), "Needed. Some of the brokers, each `host:port`; the others are found."},
+		{"topic", textOr(&to.Topic, "k8s.{cluster}.{resource}"),
 			"Template of topics, with {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind} and " +
 				"{label:KEY}. A label is refused in a compacted topic."},
-		{"topics", dictionary(&k.Topics),
+		{"topics", dictionary(&to.Topics),
 			"Other templates for some resources, spelled as in `resources`."},
-		{"key", text(&k.Key),
+		{"key", text(&to.Key),
 			"Template of an object's key, with the placeholders of topics that never change for an object: no label and " +
 				"no {version}. Objects with one key share a partition. In a compacted topic, and in the format `object`, " +
 				"it has {namespace}/{name} in it. Without it, `namespace/name`. Not with the format `debezium`."},
-		{"headers", dictionary(&k.Headers),
+		{"headers", dictionary(&to.Headers),
 			"Headers of every message: templates by name, with the placeholders of topics, labels too."},
-		{"delivery", firstOf(&k.Delivery, deliveries()),
+		{"delivery", firstOf(&to.Delivery, deliveries()),
 			"How records become durable once: by the producer's sequence numbers, or by one transaction per batch " +
 				"(readers set `isolation.level=read_committed`)."},
-		{"compression", firstOf(&k.Compression, compressions()), "Codec of record batches."},
-		{"transactionalId", text(&k.TransactionalID),
+		{"compression", firstOf(&to.Compression, compressions()), "Codec of record batches."},
+		{"transactionalId", text(&to.TransactionalID),
 			"An exporter that starts with the same id fences the older one, with both values of `delivery`. Without " +
 				"it, `kubecdc-CLUSTER-SINK`."},
-		{"tombstones", choice(&k.Tombstones),
+		{"tombstones", choice(&to.Tombstones),
 			"Write a record without a value after each delete, so that a compacted topic forgets the object."},
-		{"tls", optional(&k.TLS), "TLS. `tls: {}` trusts the system's authorities. Without it, no encryption."},
-		{"sasl", optional(&k.SASL), "A login. Without it, none."},
-		{"registry", optional(&k.Registry),
+		{"tls", optional(&to.TLS), "TLS. `tls: {}` trusts the system's authorities. Without it, no encryption."},
+		{"sasl", optional(&to.SASL), "A login. Without it, none."},
+		{"registry", optional(&to.Registry),
 			"A schema registry. Values are Avro then, with the schemas of the API server: [registry.md](registry.md)."},
-		{"signals", optional(&k.Signals),
+		{"signals", optional(&to.Signals),
 			"Others can ask for snapshots with Debezium's signals: [signals.md](signals.md). Whoever may write to the " +
 				"topic may ask. Without it, nobody can."},
-		{"create", choice(&k.Create), "Create missing topics. The keys below apply to them."},
-		{"labelTopics", or(&k.LabelTopics, counts(1, unlimited), "100"),
+		{"create", choice(&to.Create), "Create missing topics. The keys below apply to them."},
+		{"labelTopics", or(&to.LabelTopics, counts(1, unlimited), "100"),
 			"How many topics labels in `topic` or `topics` may create. Records for further topics become dead " +
 				"letters."},
-		{"partitions", counts(1, unlimited).into(&k.Partitions),
+		{"partitions", counts(1, unlimited).into(&to.Partitions),
 			"Partitions of a created topic. Without it, the broker's default."},
-		{"replication", counts(1, unlimited).into(&k.Replication),
+		{"replication", counts(1, unlimited).into(&to.Replication),
 			"Replicas of a created topic. Without it, the broker's default."},
-		{"minInsyncReplicas", counts(1, unlimited).into(&k.MinInsyncReplicas),
+		{"minInsyncReplicas", counts(1, unlimited).into(&to.MinInsyncReplicas),
 			"How many replicas must have a record before it is acknowledged. Without it, the broker's default."},
-		{"cleanup", firstOf(&k.Cleanup, cleanups()), "`cleanup.policy` of a created topic."},
-		{"retention", durations(0).into(&k.Retention),
+		{"cleanup", firstOf(&to.Cleanup, cleanups()), "`cleanup.policy` of a created topic."},
+		{"retention", durations(0).into(&to.Retention),
 			"How long a created topic keeps records. Without it, the broker's default."},
-		{"topicConfig", dictionary(&k.TopicConfig), "More settings of a created topic, by Kafka's names."},
+		{"topicConfig", dictionary(&to.TopicConfig), "More settings of a created topic, by Kafka's names."},
 	}
 }
 
-func (k *checker) kafka(path string, to *Kafka) {
+func (to *Kafka) check(k *checker, path string) {
 	if len(to.Brokers) == 0 {
 		k.problem(path+".brokers", "missing; want brokers such as [kafka-0:9092, kafka-1:9092]")
 	}
@@ -107,12 +107,12 @@ func (k *checker) kafka(path string, to *Kafka) {
 			k.problem(item(path+".brokers", i), "want host:port, have %q", shorten(withoutLogin(broker)))
 		}
 	}
-	k.topic(path+".topic", to.Topic, to)
+	to.checkTemplate(k, path+".topic", to.Topic)
 	for _, name := range slices.Sorted(maps.Keys(to.Topics)) {
-		k.topic(under(path+".topics", name), to.Topics[name], to)
+		to.checkTemplate(k, under(path+".topics", name), to.Topics[name])
 	}
-	k.objectKey(path+".key", to)
-	k.headers(path+".headers", to.Headers)
+	to.checkKey(k, path+".key")
+	checkHeaders(k, path+".headers", to.Headers)
 	if to.TLS != nil && to.TLS.isHalf() {
 		k.problem(path+".tls", "cert and key go together; give both or neither")
 	}
@@ -120,15 +120,18 @@ func (k *checker) kafka(path string, to *Kafka) {
 		k.problem(path+".minInsyncReplicas", "%d of %d replicas can never be in sync; lower it, or raise replication", to.MinInsyncReplicas, to.Replication)
 	}
 	if to.SASL != nil {
-		k.sasl(path+".sasl", to.SASL)
+		to.SASL.check(k, path+".sasl")
+	}
+	if to.Registry != nil {
+		to.Registry.check(k, path+".registry")
 	}
 	if to.Signals != nil {
-		k.signals(path+".signals", to.Signals)
+		to.Signals.check(k, path+".signals")
 	}
 }
 
-// topic checks a template. In a compacted topic an object whose label changes would stay for ever as it was.
-func (k *checker) topic(path, template string, to *Kafka) {
+// checkTemplate checks a template of topics. In a compacted topic an object whose label changes would stay for ever as it was.
+func (to *Kafka) checkTemplate(k *checker, path, template string) {
 	if err := checkTopic(template); err != nil {
 		k.problem(path, "%v", err)
 		return
@@ -139,13 +142,13 @@ func (k *checker) topic(path, template string, to *Kafka) {
 }
 
 // compacted says whether topics are made that keep the last record of each key.
-func (k *Kafka) compacted() bool {
-	return strings.Contains(k.Cleanup, "compact") || strings.Contains(k.TopicConfig["cleanup.policy"], "compact")
+func (to *Kafka) compacted() bool {
+	return strings.Contains(to.Cleanup, "compact") || strings.Contains(to.TopicConfig["cleanup.policy"], "compact")
 }
 
-// objectKey checks a template of keys: all records of an object must have one, which in a compacted topic no other
+// checkKey checks a template of keys: all records of an object must have one, which in a compacted topic no other
 // object has.
-func (k *checker) objectKey(path string, to *Kafka) {
+func (to *Kafka) checkKey(k *checker, path string) {
 	if to.Key == "" {
 		return
 	}
@@ -164,13 +167,13 @@ func (k *checker) objectKey(path string, to *Kafka) {
 	}
 }
 
-// keyOfFormat checks that the format goes with keys of a template.
-func (k *checker) keyOfFormat(path string, s *Sink) {
+// checkFormat checks that the sink's format goes with keys of a template.
+func (to *Kafka) checkFormat(k *checker, path, format string) {
 	switch {
-	case s.Kafka == nil || s.Kafka.Key == "":
-	case s.Format == formatDebezium:
+	case to.Key == "":
+	case format == formatDebezium:
 		k.problem(path, "the format debezium has keys of its own; leave it out, or choose another format")
-	case s.Format == formatObject && !strings.Contains(s.Kafka.Key, objectName):
+	case format == formatObject && !strings.Contains(to.Key, objectName):
 		k.problem(path, "in the format object the key alone says what a delete deletes; have %s in it, or choose another format", objectName)
 	}
 }

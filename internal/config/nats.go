@@ -130,8 +130,8 @@ func (t *NATSTLS) keys() []key {
 // isHalf says whether one of certificate and key is missing.
 func (t *TLS) isHalf() bool { return (t.Cert == "") != (t.Key == "") }
 
-func (k *checker) nats(path string, n *NATS) {
-	k.headers(path+".headers", n.Headers)
+func (n *NATS) check(k *checker, path string) {
+	checkHeaders(k, path+".headers", n.Headers)
 	for name := range n.Headers {
 		if strings.EqualFold(name, "Status") || strings.EqualFold(name, "Description") {
 			k.problem(under(path+".headers", name), "clients of NATS take such a header for the server's own; choose another name")
@@ -143,9 +143,9 @@ func (k *checker) nats(path string, n *NATS) {
 		k.problem(path+".url", "%v; have %q", err, withoutLogin(n.URL))
 	}
 	if n.KV == "" {
-		k.stream(path, n)
+		n.checkStream(k, path)
 	} else {
-		k.bucket(path, n)
+		n.checkBucket(k, path)
 	}
 	if n.Discard == discardNew && n.MaxBytes == 0 {
 		k.problem(path+".discard", "a stream without a limit is never full; give maxBytes, or leave it out")
@@ -154,15 +154,15 @@ func (k *checker) nats(path string, n *NATS) {
 		k.problem(path+".shared", "goes with a stream and publish ordered or auto only")
 	}
 	if n.Service != nil {
-		k.service(path+".service.subject", n.Service.Subject)
+		n.Service.check(k, path+".service.subject")
 	}
 	if n.TLS.isHalf() {
 		k.problem(path+".tls", "cert and key go together; give both or neither")
 	}
-	k.login(path, n)
+	n.checkLogin(k, path)
 }
 
-func (k *checker) stream(path string, n *NATS) {
+func (n *NATS) checkStream(k *checker, path string) {
 	if !isStream(n.Stream) {
 		k.problem(path+".stream", "%q cannot be a stream; leave out white space and any of .*>/\\", shorten(n.Stream))
 	}
@@ -179,19 +179,19 @@ func (k *checker) stream(path string, n *NATS) {
 	}
 }
 
-// service checks the subject that questions are below.
-func (k *checker) service(path, subject string) {
-	literal := strings.ReplaceAll(subject, "{cluster}", "x")
+// check checks the subject that questions are below.
+func (s *NATSService) check(k *checker, path string) {
+	literal := strings.ReplaceAll(s.Subject, "{cluster}", "x")
 	if strings.ContainsAny(literal, "{}") {
-		k.problem(path, "%q: the only placeholder here is {cluster}", shorten(subject))
+		k.problem(path, "%q: the only placeholder here is {cluster}", shorten(s.Subject))
 	} else if err := checkSubject(literal); err != nil {
 		k.problem(path, "%v", err)
 	} else if strings.HasPrefix(literal, "$") {
-		k.problem(path, "%q begins with $, which is the server's own; choose another subject", shorten(subject))
+		k.problem(path, "%q begins with $, which is the server's own; choose another subject", shorten(s.Subject))
 	}
 }
 
-func (k *checker) bucket(path string, n *NATS) {
+func (n *NATS) checkBucket(k *checker, path string) {
 	if !consistsOf(n.KV, lower+upper+digits+"-_") {
 		k.problem(path+".kv", "%q cannot be a bucket; want letters, digits and any of -_", shorten(n.KV))
 	}
@@ -209,7 +209,7 @@ func (k *checker) bucket(path string, n *NATS) {
 	}
 }
 
-func (k *checker) login(path string, n *NATS) {
+func (n *NATS) checkLogin(k *checker, path string) {
 	if keys := n.loginKeys(); len(keys) > 1 && !n.hasJWT() {
 		k.problem(path, "%d ways to log in, %s; leave all but one out", len(keys), strings.Join(keys, ", "))
 	}

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -68,32 +66,16 @@ func (r *Registry) URLs() []string {
 	return all
 }
 
-// registry checks how schemas are registered, and that the sink's values can have one.
-func (k *checker) registry(path string, s *Sink) {
-	if s.Kafka == nil || s.Kafka.Registry == nil {
-		return
-	}
-	r := s.Kafka.Registry
-	k.registryLogin(path, r)
+// check checks how the registry is asked, and what of a subject it can be told.
+func (r *Registry) check(k *checker, path string) {
+	r.checkLogin(k, path)
 	if r.As == formJSON && (strings.HasPrefix(r.Compatibility, "forward") || strings.HasPrefix(r.Compatibility, "full")) {
 		k.problem(under(path, "compatibility"), "versions of JSON Schema are not %s: an older one allows no new fields; choose one of %s",
 			r.Compatibility, join([]string{"backward", "backward_transitive", "none"}))
 	}
-	if s.Format == Formats()[0] {
-		k.problem(path, "the format cloudevents is JSON as a whole, so that nothing can come before it; choose one of %s", join(Formats()[1:]))
-	}
-	if oneOf(r.Subject, subjects()) != nil || r.Subject == subjectRecord {
-		return
-	}
-	k.subjectOf(under(path, "subject"), r, s, "topic", s.Kafka.Topic)
-	for _, name := range slices.Sorted(maps.Keys(s.Kafka.Topics)) {
-		if isWildcard(name) || hasVarying(s.Kafka.Topics[name]) {
-			k.subjectOf(under(path, "subject"), r, s, under("topics", name), s.Kafka.Topics[name])
-		}
-	}
 }
 
-func (k *checker) registryLogin(path string, r *Registry) {
+func (r *Registry) checkLogin(k *checker, path string) {
 	if r.URL == "" {
 		k.problem(under(path, "url"), "missing; want an address such as http://registry:8081")
 	}
@@ -116,23 +98,4 @@ func (k *checker) registryLogin(path string, r *Registry) {
 	if r.TLS.isHalf() {
 		k.problem(under(path, "tls"), "cert and key go together; give both or neither")
 	}
-}
-
-// subjectOf checks that a subject named after a topic has one schema, and that data do not make subjects.
-func (k *checker) subjectOf(path string, r *Registry, s *Sink, key, template string) {
-	if checkTopic(template) != nil {
-		return // which is a problem already
-	}
-	one := len(s.Resources) == 1 && !isWildcard(s.Resources[0])
-	switch {
-	case hasVarying(template):
-		k.problem(path, "%q, and objects choose topics by kafka.%s %q; choose %s, or leave out {namespace}, {name} and labels there", r.Subject, key, shorten(template), subjectRecord)
-	case r.Subject == subjects()[0] && !one && !strings.Contains(template, "{resource}"):
-		k.problem(path, "%q, and the objects of several resources share a topic by kafka.%s %q; choose %s or topic-record, or have {resource} in it", r.Subject, key, shorten(template), subjectRecord)
-	}
-}
-
-// hasVarying says whether objects of one resource may go to several topics.
-func hasVarying(template string) bool {
-	return hasLabel(template) || strings.Contains(template, "{namespace}") || strings.Contains(template, "{name}")
 }

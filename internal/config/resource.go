@@ -153,25 +153,22 @@ func redaction(target *Redaction) value {
 	}
 }
 
-func (k *checker) resources(resources []Resource) {
-	for i := range resources {
-		r, path := &resources[i], item("resources", i)
-		if err := CheckResource(r.Name); err != nil {
-			k.problem(path, "%v", err)
-		}
-		if r.FilterFailure != "" && r.Filter == "" {
-			k.problem(path+".filterFailure", "there is no filter that could fail; add filter, or leave it out")
-		}
-		k.namespaces(path+".namespaces", r.Namespaces)
-		if r.Changes && !r.Before {
-			k.problem(path+".changes", "what was before is not kept, so nobody knows what changed; add before: true, or leave it out")
-		}
-		k.ignored(path+".ignore", r.Ignore)
-		k.exclusions(path, r)
+func (r *Resource) check(k *checker, path string) {
+	if err := CheckResource(r.Name); err != nil {
+		k.problem(path, "%v", err)
 	}
+	if r.FilterFailure != "" && r.Filter == "" {
+		k.problem(path+".filterFailure", "there is no filter that could fail; add filter, or leave it out")
+	}
+	checkNamespaces(k, path+".namespaces", r.Namespaces)
+	if r.Changes && !r.Before {
+		k.problem(path+".changes", "what was before is not kept, so nobody knows what changed; add before: true, or leave it out")
+	}
+	r.checkIgnore(k, path+".ignore")
+	r.checkExclusions(k, path)
 }
 
-func (k *checker) namespaces(path string, namespaces []string) {
+func checkNamespaces(k *checker, path string, namespaces []string) {
 	for j, namespace := range namespaces {
 		if err := CheckNamespace(namespace); err != nil {
 			k.problem(item(path, j), "%v", err)
@@ -179,9 +176,9 @@ func (k *checker) namespaces(path string, namespaces []string) {
 	}
 }
 
-// ignored takes paths, which are for others to parse, and names of lists.
-func (k *checker) ignored(path string, ignored []string) {
-	for j, text := range ignored {
+// checkIgnore takes paths, which are for others to parse, and names of lists.
+func (r *Resource) checkIgnore(k *checker, path string) {
+	for j, text := range r.Ignore {
 		if !isIgnoreList(text) && !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "$") {
 			k.problem(item(path, j), "want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is %s, have %q",
 				strings.Join(ignoreLists(), " or "), shorten(text))
@@ -192,9 +189,9 @@ func (k *checker) ignored(path string, ignored []string) {
 // isIgnoreList says whether the text is the name of a list of paths.
 func isIgnoreList(text string) bool { return slices.Contains(ignoreLists(), text) }
 
-// exclusions finds what leaves nothing out, or cannot be known to.
-func (k *checker) exclusions(path string, r *Resource) {
-	k.namespaces(path+".excludeNamespaces", r.ExcludeNamespaces)
+// checkExclusions finds what leaves nothing out, or cannot be known to.
+func (r *Resource) checkExclusions(k *checker, path string) {
+	checkNamespaces(k, path+".excludeNamespaces", r.ExcludeNamespaces)
 	if len(r.Namespaces) > 0 && len(r.ExcludeNamespaces) > 0 {
 		k.problem(path+".excludeNamespaces", "namespaces are chosen already; leave one of the two out")
 	}

@@ -48,8 +48,8 @@ func (o *OAuth) keys() []key {
 	}
 }
 
-// sasl checks that the login has what its mechanism needs, and nothing that another one needs.
-func (k *checker) sasl(path string, s *SASL) {
+// check checks that the login has what its mechanism needs, and nothing that another one needs.
+func (s *SASL) check(k *checker, path string) {
 	if s.Mechanism == "" {
 		k.oneOf(path+".mechanism", "", mechanisms())
 	}
@@ -77,11 +77,11 @@ func (k *checker) sasl(path string, s *SASL) {
 		k.problem(path+".passwordFile", "a password here and in password; leave one out")
 	}
 	if s.OAuth != nil && token {
-		k.oauth(path+".oauth", s.OAuth)
+		s.OAuth.check(k, path+".oauth")
 	}
 }
 
-func (k *checker) oauth(path string, o *OAuth) {
+func (o *OAuth) check(k *checker, path string) {
 	for _, f := range []struct {
 		key   string
 		given bool

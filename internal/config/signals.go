@@ -17,19 +17,19 @@ func (s *Signals) keys() []key {
 	}
 }
 
-func (k *checker) signals(path string, s *Signals) {
-	k.fixedTopic(under(path, "topic"), s.Topic)
+func (s *Signals) check(k *checker, path string) {
+	checkFixedTopic(k, under(path, "topic"), s.Topic)
 	if s.Notifications == "" {
 		return
 	}
-	k.fixedTopic(under(path, "notifications"), s.Notifications)
+	checkFixedTopic(k, under(path, "notifications"), s.Notifications)
 	if s.Notifications == s.Topic {
 		k.problem(under(path, "notifications"), "is the topic of the signals, and each notification would be read as one; choose another topic")
 	}
 }
 
-// fixedTopic checks the name of a topic that no record chooses.
-func (k *checker) fixedTopic(path, name string) {
+// checkFixedTopic checks the name of a topic that no record chooses.
+func checkFixedTopic(k *checker, path, name string) {
 	literal := strings.ReplaceAll(name, "{cluster}", "x")
 	if strings.ContainsAny(literal, "{}") {
 		k.problem(path, "%q: the only placeholder here is {cluster}", shorten(name))

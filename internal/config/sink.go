@@ -1,9 +1,7 @@
 package config
 
 import (
-	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -156,130 +154,12 @@ type destination struct {
 	check func(k *checker, path string)
 }
 
-// destinations are those that are given. Nothing else in this package lists them, but keys, routed and parseSink.
+// destinations are those that are given. Nothing else in this package lists them, but keys, checkRouted and parseSink.
 func (s *Sink) destinations() []destination {
 	all := []destination{
-		{kind: KindKafka, given: s.Kafka != nil, check: func(k *checker, path string) { k.kafka(path, s.Kafka) }},
-		{kind: KindNATS, given: s.NATS != nil, check: func(k *checker, path string) { k.nats(path, s.NATS) }},
-		{kind: KindFile, given: s.File != nil, check: func(k *checker, path string) { k.file(path, s.File, s.Format) }},
+		{kind: KindKafka, given: s.Kafka != nil, check: s.Kafka.check},
+		{kind: KindNATS, given: s.NATS != nil, check: s.NATS.check},
+		{kind: KindFile, given: s.File != nil, check: func(k *checker, path string) { s.File.check(k, path, s.Format) }},
 	}
 	return slices.DeleteFunc(all, func(d destination) bool { return !d.given })
-}
-
-// nameSinks gives a sink its kind's name where it is the only one of its kind without a name. A second one would have
-// to take its place in the list as its name, and then lose its saved position when the list is reordered.
-func nameSinks(sinks []Sink) {
-	nameless := namelessKinds(sinks)
-	for i := range sinks {
-		s := &sinks[i]
-		if s.Name == "" && nameless[s.Kind()] == 1 {
-			s.Name = s.Kind()
-		}
-	}
-}
-
-func namelessKinds(sinks []Sink) map[string]int {
-	count := make(map[string]int)
-	for i := range sinks {
-		if sinks[i].Name == "" {
-			count[sinks[i].Kind()]++
-		}
-	}
-	return count
-}
-
-func (k *checker) sink(path string, s *Sink, resources []Resource) {
-	if s.Name != "" && !consistsOf(s.Name, lower+upper+digits+"-_.") {
-		k.problem(path+".name", "%q cannot be a name; want letters, digits and any of -_.", shorten(s.Name))
-	}
-	if s.Name != "" && strings.Trim(s.Name, ".") == "" {
-		k.problem(path+".name", "%q cannot be a name, because the sink's directory has the same name; want a letter or a digit in it", shorten(s.Name))
-	}
-	var kinds []string
-	for _, d := range s.destinations() {
-		d.check(k, under(path, d.kind))
-		kinds = append(kinds, d.kind)
-	}
-	slices.Sort(kinds)
-	switch len(kinds) {
-	case 0:
-		k.problem(path, "no destination; give it one of file, kafka, nats")
-	case 1:
-	default:
-		k.problem(path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
-	}
-	if s.Queue.Spool != 0 && !s.Queue.spools() {
-		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", FullSpool, FullCoalesce)
-	}
-	k.keyOfFormat(path+".kafka.key", s)
-	k.registry(path+".kafka.registry", s)
-	if len(s.Ops) > 0 && s.Queue.Full == FullCoalesce {
-		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", FullCoalesce, FullBlock, FullSpool)
-	}
-	k.rejected(path, s)
-	k.wanted(path+".resources", s.Resources, resources)
-	k.routed(path, s, resources)
-	k.updates(path+".updates", s, resources)
-}
-
-// rejected checks what becomes of records that the sink will never take.
-func (k *checker) rejected(path string, s *Sink) {
-	if len(s.Trim) > 0 && s.Oversize != OversizeTrim {
-		k.problem(path+".trim", "needs oversize: trim; set that, or leave it out")
-	}
-	if strings.ContainsRune(s.DeadLetter.Dir, 0) {
-		k.problem(path+".deadLetter.dir", "a path cannot hold a zero byte")
-	}
-}
-
-// wanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what is.
-func (k *checker) wanted(path string, names []string, resources []Resource) {
-	if len(resources) == 0 {
-		return
-	}
-	watched := make(map[string]bool)
-	for _, r := range resources {
-		watched[r.Name] = true
-	}
-	for i, name := range names {
-		if !watched[name] {
-			k.problem(item(path, i), "%q is not watched; write it as in resources: %s", shorten(name), join(slices.Collect(maps.Keys(watched))))
-		}
-	}
-}
-
-// routed checks that templates are for what is watched.
-func (k *checker) routed(path string, s *Sink, resources []Resource) {
-	templates, key := map[string]string(nil), ""
-	switch {
-	case s.Kafka != nil:
-		templates, key = s.Kafka.Topics, path+".kafka.topics"
-	case s.NATS != nil:
-		templates, key = s.NATS.Subjects, path+".nats.subjects"
-	}
-	for _, name := range slices.Sorted(maps.Keys(templates)) {
-		watched := func(r Resource) bool { return r.Name == name }
-		if len(resources) > 0 && !slices.ContainsFunc(resources, watched) {
-			k.problem(under(key, name), "%q is not watched; write it as in resources", shorten(name))
-		}
-	}
-}
-
-// sinkNames checks that each sink has a name of its own: positions and metrics are kept by it.
-func (k *checker) sinkNames(sinks []Sink) {
-	nameless := namelessKinds(sinks)
-	first := make(map[string]string)
-	for i := range sinks {
-		s, path := &sinks[i], item("sinks", i)
-		switch before := first[s.Name]; {
-		case s.Name == "" && s.Kind() != "":
-			k.problem(path+".name", "missing; %d sinks of kind %s have none, give each a name", nameless[s.Kind()], s.Kind())
-		case s.Name == "":
-			// It has no destination either, and gets a name with one.
-		case before != "":
-			k.problem(path+".name", "%q is the name of %s already; give each sink its own", shorten(s.Name), before)
-		default:
-			first[s.Name] = path
-		}
-	}
 }

@@ -21,8 +21,8 @@ func (l *StateLog) keys() []key {
 	}
 }
 
-// stateLog checks where the saved state is to go.
-func (k *checker) stateLog(l *StateLog, sinks []Sink) {
+// check checks where the saved state is to go.
+func (l *StateLog) check(k *checker, sinks []Sink) {
 	at := slices.IndexFunc(sinks, func(s Sink) bool { return s.Name != "" && s.Name == l.Sink })
 	switch {
 	case l.Sink == "":

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// updates checks that patches can be made, and that who reads them can fold them.
-func (k *checker) updates(path string, s *Sink, resources []Resource) {
+// checkUpdates checks that patches can be made, and that who reads them can fold them.
+func (s *Sink) checkUpdates(k *checker, path string, resources []Resource) {
 	if s.Updates != UpdatesPatch {
 		return
 	}
-	k.unfoldable(path, s)
+	s.checkFoldable(k, path)
 	for i := range resources {
 		r := &resources[i]
 		taken := len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name) || slices.ContainsFunc(s.Resources, isWildcard)
@@ -21,8 +21,8 @@ func (k *checker) updates(path string, s *Sink, resources []Resource) {
 	}
 }
 
-// unfoldable finds where a patch would be of no use: who reads it could not know the object that it changes.
-func (k *checker) unfoldable(path string, s *Sink) {
+// checkFoldable finds where a patch would be of no use: who reads it could not know the object that it changes.
+func (s *Sink) checkFoldable(k *checker, path string) {
 	switch {
 	case s.Format == formatDebezium:
 		k.problem(path, "readers of the format debezium fold no patches; choose the format cloudevents or cloudevents-binary, or updates: %s", UpdatesWhole)

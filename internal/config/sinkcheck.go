@@ -1,0 +1,87 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// check checks a sink by itself and beside the resources, of which flags may still bring some.
+func (s *Sink) check(k *checker, path string, resources []Resource) {
+	if s.Name != "" && !consistsOf(s.Name, lower+upper+digits+"-_.") {
+		k.problem(path+".name", "%q cannot be a name; want letters, digits and any of -_.", shorten(s.Name))
+	}
+	if s.Name != "" && strings.Trim(s.Name, ".") == "" {
+		k.problem(path+".name", "%q cannot be a name, because the sink's directory has the same name; want a letter or a digit in it", shorten(s.Name))
+	}
+	var kinds []string
+	for _, d := range s.destinations() {
+		d.check(k, under(path, d.kind))
+		kinds = append(kinds, d.kind)
+	}
+	slices.Sort(kinds)
+	switch len(kinds) {
+	case 0:
+		k.problem(path, "no destination; give it one of file, kafka, nats")
+	case 1:
+	default:
+		k.problem(path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
+	}
+	if s.Queue.Spool != 0 && !s.Queue.spools() {
+		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", FullSpool, FullCoalesce)
+	}
+	if s.Kafka != nil {
+		s.Kafka.checkFormat(k, path+".kafka.key", s.Format)
+		s.checkSchemas(k, path+".kafka.registry")
+	}
+	if len(s.Ops) > 0 && s.Queue.Full == FullCoalesce {
+		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", FullCoalesce, FullBlock, FullSpool)
+	}
+	s.checkRejected(k, path)
+	s.checkWanted(k, path+".resources", resources)
+	s.checkRouted(k, path, resources)
+	s.checkUpdates(k, path+".updates", resources)
+}
+
+// checkRejected checks what becomes of records that the sink will never take.
+func (s *Sink) checkRejected(k *checker, path string) {
+	if len(s.Trim) > 0 && s.Oversize != OversizeTrim {
+		k.problem(path+".trim", "needs oversize: trim; set that, or leave it out")
+	}
+	if strings.ContainsRune(s.DeadLetter.Dir, 0) {
+		k.problem(path+".deadLetter.dir", "a path cannot hold a zero byte")
+	}
+}
+
+// checkWanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what is.
+func (s *Sink) checkWanted(k *checker, path string, resources []Resource) {
+	if len(resources) == 0 {
+		return
+	}
+	watched := make(map[string]bool)
+	for _, r := range resources {
+		watched[r.Name] = true
+	}
+	for i, name := range s.Resources {
+		if !watched[name] {
+			k.problem(item(path, i), "%q is not watched; write it as in resources: %s", shorten(name), join(slices.Collect(maps.Keys(watched))))
+		}
+	}
+}
+
+// checkRouted checks that templates are for what is watched.
+func (s *Sink) checkRouted(k *checker, path string, resources []Resource) {
+	templates, key := map[string]string(nil), ""
+	switch {
+	case s.Kafka != nil:
+		templates, key = s.Kafka.Topics, path+".kafka.topics"
+	case s.NATS != nil:
+		templates, key = s.NATS.Subjects, path+".nats.subjects"
+	}
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		watched := func(r Resource) bool { return r.Name == name }
+		if len(resources) > 0 && !slices.ContainsFunc(resources, watched) {
+			k.problem(under(key, name), "%q is not watched; write it as in resources", shorten(name))
+		}
+	}
+}
