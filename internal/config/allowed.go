@@ -13,12 +13,12 @@ const (
 )
 
 // updates are the values of Sink.Updates, what an update says; the first is the default.
-func updates() []string { return []string{UpdatesWhole, UpdatesPatch} }
+func updates() []string { return []string{updatesWhole, updatesPatch} }
 
 // What an update says.
 const (
-	UpdatesWhole = "whole" // the object
-	UpdatesPatch = "patch" // what changed since a version that the sink has, where that is certain
+	updatesWhole = "whole" // the object
+	updatesPatch = "patch" // what changed since a version that the sink has, where that is certain
 )
 
 // LineFormats are those that can be told apart in a file, which has values alone.
@@ -77,35 +77,35 @@ func cleanups() []string { return []string{"delete", "compact", "compact,delete"
 
 // mechanisms are the values of SASL.Mechanism.
 func mechanisms() []string {
-	return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAuthBearer, MSKIAM}
+	return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", oauthBearer, mskIAM}
 }
 
 // The mechanisms that log in without a user and a password.
 const (
-	OAuthBearer = "OAUTHBEARER"
-	MSKIAM      = "AWS_MSK_IAM"
+	oauthBearer = "OAUTHBEARER"
+	mskIAM      = "AWS_MSK_IAM"
 )
 
 // fullPolicies are the values of Queue.Full, what a full queue does; the first is the default.
-func fullPolicies() []string { return []string{FullBlock, FullSpool, FullCoalesce} }
+func fullPolicies() []string { return []string{fullBlock, fullSpool, fullCoalesce} }
 
 // What a full queue does.
 const (
-	FullBlock = "block" // reading waits for the sink
-	FullSpool = "spool" // what it does not hold goes to disk, up to Queue.Spool
+	fullBlock = "block" // reading waits for the sink
+	fullSpool = "spool" // what it does not hold goes to disk, up to Queue.Spool
 	// it holds the newest record of each object alone, full or not, and those go to disk, up to Queue.Spool
-	FullCoalesce = "coalesce"
+	fullCoalesce = "coalesce"
 )
 
 // oversizePolicies are the values of Sink.Oversize, what becomes of a record that is too large; the first is the
 // default.
-func oversizePolicies() []string { return []string{OversizeDeadLetter, OversizeTrim, OversizeReject} }
+func oversizePolicies() []string { return []string{oversizeDeadLetter, oversizeTrim, oversizeReject} }
 
 // What becomes of a record that is too large for its sink.
 const (
-	OversizeDeadLetter = "deadletter" // it is kept aside, and a gap record stands for it
-	OversizeTrim       = "trim"       // it is cut until it fits; where it does not, it is kept aside
-	OversizeReject     = "reject"     // the sink stops
+	oversizeDeadLetter = "deadletter" // it is kept aside, and a gap record stands for it
+	oversizeTrim       = "trim"       // it is cut until it fits; where it does not, it is kept aside
+	oversizeReject     = "reject"     // the sink stops
 )
 
 // LogLevels are the values of Log.Level.

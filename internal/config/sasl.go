@@ -56,7 +56,7 @@ func (s *SASL) check(k *checker, path string) {
 	if oneOf(s.Mechanism, mechanisms()) != nil {
 		return
 	}
-	token, region := s.Mechanism == OAuthBearer, s.Mechanism == MSKIAM
+	token, region := s.Mechanism == oauthBearer, s.Mechanism == mskIAM
 	for _, f := range []struct {
 		key                    string
 		given, known, optional bool

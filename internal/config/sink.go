@@ -27,7 +27,7 @@ type Sink struct {
 
 	// What the sink will never take.
 	Oversize   string     // one of oversizePolicies
-	Trim       []string   // paths that OversizeTrim cuts, after what it cuts by itself
+	Trim       []string   // paths that oversizeTrim cuts, after what it cuts by itself
 	DeadLetter DeadLetter // where it is kept
 }
 
@@ -42,7 +42,7 @@ type Queue struct {
 	Bytes   Size
 	Records int
 	Full    string // one of fullPolicies
-	Spool   Size   // on disk, about, where Full is FullSpool or FullCoalesce; reading waits above it
+	Spool   Size   // on disk, about, where Full is fullSpool or fullCoalesce; reading waits above it
 }
 
 const (
@@ -125,7 +125,16 @@ func (q *Queue) keys() []key {
 	}
 }
 
-func (q *Queue) spools() bool { return q.Full == FullSpool || q.Full == FullCoalesce }
+func (q *Queue) spools() bool { return q.Full == fullSpool || q.Coalesces() }
+
+// Coalesces says whether the queue holds the newest record of each object alone.
+func (q *Queue) Coalesces() bool { return q.Full == fullCoalesce }
+
+// Rejects says whether the sink stops at a record that is too large.
+func (s *Sink) Rejects() bool { return s.Oversize == oversizeReject }
+
+// Trims says whether a record that is too large is cut until it fits.
+func (s *Sink) Trims() bool { return s.Oversize == oversizeTrim }
 
 // Kinds of Sink.
 const (

@@ -28,14 +28,14 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 		k.problem(path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
 	}
 	if s.Queue.Spool != 0 && !s.Queue.spools() {
-		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", FullSpool, FullCoalesce)
+		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", fullSpool, fullCoalesce)
 	}
 	if s.Kafka != nil {
 		s.Kafka.checkFormat(k, path+".kafka.key", s.Format)
 		s.checkSchemas(k, path+".kafka.registry")
 	}
-	if len(s.Ops) > 0 && s.Queue.Full == FullCoalesce {
-		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", FullCoalesce, FullBlock, FullSpool)
+	if len(s.Ops) > 0 && s.Queue.Coalesces() {
+		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", fullCoalesce, fullBlock, fullSpool)
 	}
 	s.checkRejected(k, path)
 	s.checkWanted(k, path+".resources", resources)
@@ -45,7 +45,7 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 
 // checkRejected checks what becomes of records that the sink will never take.
 func (s *Sink) checkRejected(k *checker, path string) {
-	if len(s.Trim) > 0 && s.Oversize != OversizeTrim {
+	if len(s.Trim) > 0 && !s.Trims() {
 		k.problem(path+".trim", "needs oversize: trim; set that, or leave it out")
 	}
 	if strings.ContainsRune(s.DeadLetter.Dir, 0) {

@@ -7,7 +7,7 @@ import (
 
 // checkUpdates checks that patches can be made, and that who reads them can fold them.
 func (s *Sink) checkUpdates(k *checker, path string, resources []Resource) {
-	if s.Updates != UpdatesPatch {
+	if !s.Patched() {
 		return
 	}
 	s.checkFoldable(k, path)
@@ -16,7 +16,7 @@ func (s *Sink) checkUpdates(k *checker, path string, resources []Resource) {
 		taken := len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name) || slices.ContainsFunc(s.Resources, isWildcard)
 		if taken && !r.Before {
 			k.problem(path, "a patch is made of the object before, which is not kept of %s (%s); add before: true there, or choose updates: %s",
-				shorten(r.Name), item("resources", i), UpdatesWhole)
+				shorten(r.Name), item("resources", i), updatesWhole)
 		}
 	}
 }
@@ -25,17 +25,17 @@ func (s *Sink) checkUpdates(k *checker, path string, resources []Resource) {
 func (s *Sink) checkFoldable(k *checker, path string) {
 	switch {
 	case s.Format == formatDebezium:
-		k.problem(path, "readers of the format debezium fold no patches; choose the format cloudevents or cloudevents-binary, or updates: %s", UpdatesWhole)
+		k.problem(path, "readers of the format debezium fold no patches; choose the format cloudevents or cloudevents-binary, or updates: %s", updatesWhole)
 	case s.Format == formatObject:
-		k.problem(path, "nothing in the format object would tell a patch from an object; choose the format cloudevents or cloudevents-binary, or updates: %s", UpdatesWhole)
+		k.problem(path, "nothing in the format object would tell a patch from an object; choose the format cloudevents or cloudevents-binary, or updates: %s", updatesWhole)
 	case s.NATS != nil && s.NATS.KV != "":
-		k.problem(path, "a bucket keeps the last value of each object, which would be a patch of what is gone; use a stream, or updates: %s", UpdatesWhole)
+		k.problem(path, "a bucket keeps the last value of each object, which would be a patch of what is gone; use a stream, or updates: %s", updatesWhole)
 	case s.Kafka != nil && s.Kafka.Registry != nil:
-		k.problem(path, "a value with a schema is a whole object, and no patch; leave kafka.registry out, or choose updates: %s", UpdatesWhole)
+		k.problem(path, "a value with a schema is a whole object, and no patch; leave kafka.registry out, or choose updates: %s", updatesWhole)
 	case s.Kafka != nil && s.Kafka.compacted():
-		k.problem(path, "a compacted topic keeps the last record of each object, which would be a patch of what is gone; use cleanup: delete, or updates: %s", UpdatesWhole)
+		k.problem(path, "a compacted topic keeps the last record of each object, which would be a patch of what is gone; use cleanup: delete, or updates: %s", updatesWhole)
 	case slices.ContainsFunc(s.templates(), hasLabel):
-		k.problem(path, "a label can change, and a patch would be in another place than the object that it changes; leave the label out of topics and subjects, or choose updates: %s", UpdatesWhole)
+		k.problem(path, "a label can change, and a patch would be in another place than the object that it changes; leave the label out of topics and subjects, or choose updates: %s", updatesWhole)
 	}
 }
 
@@ -51,4 +51,4 @@ func (s *Sink) templates() []string {
 }
 
 // Patched says whether updates go out as patches.
-func (s *Sink) Patched() bool { return s.Updates == UpdatesPatch }
+func (s *Sink) Patched() bool { return s.Updates == updatesPatch }

@@ -111,7 +111,7 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (delive
 		Actors:   s.Actors,
 		Queue:    fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
 		Patches:  s.Patched(),
-		Coalesce: s.Queue.Full == config.FullCoalesce,
+		Coalesce: s.Queue.Coalesces(),
 		Spool:    int64(s.Queue.Spool),
 		Resync:   time.Duration(s.Resync),
 		Oversize: oversize,

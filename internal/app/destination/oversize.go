@@ -11,8 +11,8 @@ import (
 
 // oversizeOf is what becomes of a record that is too large for the sink.
 func oversizeOf(s *config.Sink) (delivery.Oversize, error) {
-	o := delivery.Oversize{Reject: s.Oversize == config.OversizeReject}
-	if s.Oversize != config.OversizeTrim {
+	o := delivery.Oversize{Reject: s.Rejects()}
+	if !s.Trims() {
 		return o, nil
 	}
 	paths := append([]string{".metadata.managedFields", ".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}, s.Trim...)
