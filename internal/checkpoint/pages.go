@@ -2,8 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"context"
-	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -52,57 +50,4 @@ func (d *database) iterate(from, to []byte, begin func() bool) (*pebble.Iterator
 		return nil, d.failed("read", err)
 	}
 	return iterator, nil
-}
-
-// TakeLogged returns the place in a log of the state that had all of the state when it was closed, and forgets it: what
-// is written next may not be there. It is nil where the log may lack something. It notes the claim of the log with
-// which the state is led from now on.
-func (d *database) TakeLogged(claim []byte) ([]byte, error) {
-	place, _, err := d.get(loggedKey())
-	if err != nil {
-		return nil, err
-	}
-	return place, d.write(func(b *rows) error {
-		b.remove(loggedKey())
-		b.set(claimedKey(), claim)
-		return nil
-	})
-}
-
-// forgetLogged forgets the place in a log of the state that has all of it.
-func (d *database) forgetLogged() error {
-	_, found, err := d.get(loggedKey())
-	if err != nil || !found || d.opts.ReadOnly {
-		return err
-	}
-	return d.write(func(b *rows) error {
-		b.remove(loggedKey())
-		return nil
-	})
-}
-
-// SetLogged notes that the log of the state has all of it at the place.
-func (d *database) SetLogged(place []byte) error { return d.set(loggedKey(), place) }
-
-// Led is how a state directory stands to the log of the state.
-type Led struct {
-	Claim  []byte // of the log, with which the state was led last; nil is not known
-	Logged []byte // the place that had all of the state when it was closed; nil where the log may lack something
-}
-
-// LedAt is how a directory stands to the log of the state. It is false where the directory holds no state, or one that
-// is being restored.
-func LedAt(ctx context.Context, dir string, opts Options) (led Led, found bool, err error) {
-	opts.ReadOnly, opts.Journal = true, nil
-	store, err := Open(ctx, dir, opts)
-	if errors.Is(err, ErrNoState) || errors.Is(err, ErrRestoring) {
-		return led, false, nil
-	}
-	if err != nil {
-		return led, false, err
-	}
-	if led.Claim, _, err = store.get(claimedKey()); err == nil {
-		led.Logged, _, err = store.get(loggedKey())
-	}
-	return led, err == nil, errors.Join(err, store.Close())
 }

@@ -1,0 +1,29 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+)
+
+// Led is how a state directory stands to the log of the state.
+type Led struct {
+	Claim  []byte // of the log, with which the state was led last; nil is not known
+	Logged []byte // the place that had all of the state when it was closed; nil where the log may lack something
+}
+
+// LedAt is how a directory stands to the log of the state. It is false where the directory holds no state, or one that
+// is being restored.
+func LedAt(ctx context.Context, dir string, opts Options) (led Led, found bool, err error) {
+	opts.ReadOnly, opts.Journal = true, nil
+	store, err := Open(ctx, dir, opts)
+	if errors.Is(err, ErrNoState) || errors.Is(err, ErrRestoring) {
+		return led, false, nil
+	}
+	if err != nil {
+		return led, false, err
+	}
+	if led.Claim, _, err = store.get(claimedKey()); err == nil {
+		led.Logged, _, err = store.get(loggedKey())
+	}
+	return led, err == nil, errors.Join(err, store.Close())
+}
