@@ -1,6 +1,9 @@
 package statelog
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // ForeignError says that a log is another cluster's, or another exporter's of the same cluster.
 type ForeignError struct {
@@ -30,4 +33,13 @@ type StrangeError struct{ Place string }
 
 func (e *StrangeError) Error() string {
 	return e.Place + " is no message of a log of the state: name another topic or bucket with state.log"
+}
+
+// IsForGood says whether the log is not ours to write, whatever is tried.
+func IsForGood(err error) bool {
+	var foreign *ForeignError
+	var newer *NewerError
+	var strange *StrangeError
+	var leased *LeaseError
+	return errors.As(err, &leased) || errors.As(err, &foreign) || errors.As(err, &newer) || errors.As(err, &strange)
 }

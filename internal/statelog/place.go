@@ -3,6 +3,7 @@ package statelog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -92,4 +93,8 @@ func (s *survey) belongs(to Identity) error {
 		return nil
 	}
 	return &ForeignError{Place: s.place.Name, Have: s.newest, Want: to}
+}
+
+func reading(place *Place, err error) error {
+	return fmt.Errorf("read the log of the state, %s: %w", place.Name, err)
 }

@@ -3,7 +3,6 @@ package statelog
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
@@ -49,10 +48,6 @@ func found(seen *Survey, place Place, err error) (*Found, error) {
 		return nil, reading(&place, err)
 	}
 	return &Found{Range: at, place: place}, nil
-}
-
-func reading(place *Place, err error) error {
-	return fmt.Errorf("read the log of the state, %s: %w", place.Name, err)
 }
 
 // Into gives the state to the target, and returns the place in the log that it is of.
