@@ -2,114 +2,11 @@ package kafka
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"time"
 
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
-
-// right is the right to write, which goes with the transactional id.
-type right struct {
-	*brokers
-	known    *known
-	producer wire.Producer
-	owner    wire.Producer // as which the sink had the transactional id last; NoProducer is that it never had
-	sign     time.Duration // the transaction timeout that says who it is
-	renewed  time.Time     // when it got it last
-	owned    bool          // the producer is the owner
-	inTx     bool          // a transaction may be open
-	unfenced bool          // it was told that there is no fence
-}
-
-// enroll gets a producer id, and with it the right to write, which whoever had it before loses. In transactional
-// delivery that ends the transaction that a crash left open. In idempotent delivery the partitions have yet to hear of
-// it (fence). Where Kafka does not let idempotent delivery have the right, it goes on without.
-func (r *right) enroll(ctx context.Context) error {
-	if r.options.TransactionalID == "" {
-		return r.enrollAnonymous(ctx)
-	}
-	verb := "open transactional id " + r.options.TransactionalID
-	began, taking := r.now(), &claim{right: r}
-	err := r.persist(ctx, verb, func(ctx context.Context) error {
-		err := taking.attempt(ctx)
-		if wire.Code(err) == codeNoCoordinator && r.options.Delivery == Idempotent && r.now().Sub(began) > r.tuning.coordinator {
-			return &sink.PermanentError{Err: wire.Explain(err)}
-		}
-		return err
-	})
-	var permanent *sink.PermanentError
-	if !errors.As(err, &permanent) || r.options.Delivery == Transactional || wire.Classify(err) == wire.Fenced {
-		return err
-	}
-	r.withoutFence(err)
-	return r.enrollAnonymous(ctx)
-}
-
-func (r *right) enrollAnonymous(ctx context.Context) error {
-	return r.persist(ctx, "get a producer id", func(ctx context.Context) error {
-		producer, err := r.cluster.InitProducer(ctx, "", 0, wire.NoProducer())
-		if err == nil {
-			r.owned = false
-			r.begin(producer)
-		}
-		return err
-	})
-}
-
-// begin counts sequences anew, as each epoch does.
-func (r *right) begin(producer wire.Producer) {
-	r.producer, r.inTx = producer, false
-	for p := range r.known.partitions() {
-		p.sequence, p.frozen = 0, nil
-	}
-}
-
-// withoutFence tells once that nobody is kept out.
-func (r *right) withoutFence(err error) {
-	if r.unfenced {
-		return
-	}
-	r.unfenced = true
-	r.tell("unfenced", fmt.Errorf("%w: until then a second exporter on the same topics is not kept out, and what a slow broker still holds of a killed one "+
-		"may come late, after newer states of the same objects", err))
-}
-
-// renew asks for the right to write again. Where nobody answers, writing goes on: to the partitions the epoch is as
-// good as before.
-func (r *right) renew(ctx context.Context) error {
-	err := r.lingering(ctx, r.keep)
-	switch {
-	case err == nil, ctx.Err() != nil, decided(err):
-		return err
-	case wire.Classify(err) == wire.Fatal:
-		r.withoutFence(wire.Explain(err))
-	default:
-		r.again(err)
-	}
-	r.renewed = r.now().Add(time.Minute - r.tuning.renewal)
-	return nil
-}
-
-func (r *right) tx() wire.Tx {
-	return wire.Tx{TransactionalID: r.options.TransactionalID, Producer: r.producer}
-}
-
-// abort ends the transaction that a failed Write left open, so that readers do not wait for its timeout. If its commit
-// is decided already, the coordinator refuses that, which is as well.
-func (r *right) abort(ctx context.Context) error {
-	if !r.inTx {
-		return nil
-	}
-	err := r.cluster.EndTransaction(ctx, r.tx(), false)
-	if err != nil && wire.Classify(err) != wire.Retriable {
-		return nil
-	}
-	return err
-}
 
 // hold sees to it, before something is written, that nobody else can write: not to topics that are new here, and not
 // because the coordinator has forgotten who has the right.

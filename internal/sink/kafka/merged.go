@@ -13,27 +13,18 @@ import (
 // leastFetch is how many bytes are read of a partition at once at least, however many are read together.
 const leastFetch = 32 << 10
 
-// stretch is what one Read takes of a partition.
-type stretch struct {
-	slot
-	*progress
-	end    int64
-	most   int            // bytes of a fetch
-	behind []*sink.Stored // fetched, and not handed on yet; only where partitions are read together
-}
-
 // merged hands on what partitions have by the times of the records, so that what an object went on with in another
 // topic comes behind what it was before. The order within a partition stays.
 type merged struct {
-	*Reader
+	*fetcher
 	all  []*stretch // those that have more
 	last *stretch   // which the message before came from
 }
 
-func (r *Reader) readTogether(ctx context.Context, topics []string, each func(*sink.Stored) error) error {
-	t := merged{Reader: r}
+func (f *fetcher) readTogether(ctx context.Context, topics []string, each func(*sink.Stored) error) error {
+	t := merged{fetcher: f}
 	for _, name := range topics {
-		some, err := r.stretches(ctx, name)
+		some, err := f.stretches(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -58,30 +58,6 @@ func furnished(b *brokers, encoders *encoders) *Sink {
 	}
 }
 
-// Open is as in sink.Sink.
-func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
-	want, err := parseMark(at.Mark)
-	if err != nil {
-		return err
-	}
-	s.opened = false
-	if err := s.connect(); err != nil {
-		return err
-	}
-	if err := s.reach(ctx); err != nil {
-		return err
-	}
-	if err := s.sender.settle(ctx); err != nil {
-		return err
-	}
-	err = s.surveyAgain(ctx, want, at.Behind)
-	var lost *sink.LostError
-	if err == nil || errors.As(err, &lost) {
-		s.opened = true
-	}
-	return err
-}
-
 // Write is as in sink.Sink. Any error but a rejection closes the sink.
 func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, error) {
 	if !s.opened {

@@ -107,3 +107,27 @@ func (s *Sink) compare(found []*topic, want *mark) error {
 	}
 	return nil
 }
+
+// Open is as in sink.Sink.
+func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
+	want, err := parseMark(at.Mark)
+	if err != nil {
+		return err
+	}
+	s.opened = false
+	if err := s.connect(); err != nil {
+		return err
+	}
+	if err := s.reach(ctx); err != nil {
+		return err
+	}
+	if err := s.sender.settle(ctx); err != nil {
+		return err
+	}
+	err = s.surveyAgain(ctx, want, at.Behind)
+	var lost *sink.LostError
+	if err == nil || errors.As(err, &lost) {
+		s.opened = true
+	}
+	return err
+}
