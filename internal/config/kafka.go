@@ -130,7 +130,8 @@ func (to *Kafka) check(k *checker, path string) {
 	}
 }
 
-// checkTemplate checks a template of topics. In a compacted topic an object whose label changes would stay for ever as it was.
+// checkTemplate checks a template of topics. In a compacted topic an object whose label changes would stay for ever as
+// it was.
 func (to *Kafka) checkTemplate(k *checker, path, template string) {
 	if err := checkTopic(template); err != nil {
 		k.problem(path, "%v", err)

@@ -53,7 +53,8 @@ func (s *Sink) checkRejected(k *checker, path string) {
 	}
 }
 
-// checkWanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what is.
+// checkWanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what
+// is.
 func (s *Sink) checkWanted(k *checker, path string, resources []Resource) {
 	if len(resources) == 0 {
 		return
