@@ -26,6 +26,7 @@ type past struct {
 	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds behind the mark
 	unread       []checkpoint.Held   // what the log holds behind the mark of streams that are not configured
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
+	unreadFirst  []*change.Record    // those among them of streams that are not configured
 	opened       bool                // in this process
 	retried      map[string]struct{} // ids of the batch that failed, and that the log holds all the same
 	given, rest  []*change.Record    // the batch under way, and what of it the sink does not have; nil between batches
@@ -154,7 +155,7 @@ func (p *past) firstReading(spooled []*change.Record) (*behindMark, error) {
 	if p.is(state.lacks) {
 		behind.held = newHeldReading(&p.reader, p.Name, p.Recovery.Streams())
 	}
-	behind.unread, err = newUnreadReading(&p.onDisk, &p.reader)
+	behind.unread, err = newUnreadReading(&p.onDisk, &p.reader, p.unreadFirst)
 	return behind, err
 }
 
@@ -178,7 +179,7 @@ func (p *past) remember(behind *behindMark) {
 		p.retried = behind.retried
 		return
 	}
-	p.opened, p.spooledFirst = true, nil
+	p.opened, p.spooledFirst, p.unreadFirst = true, nil, nil
 	if behind.held != nil {
 		p.heldBehind = behind.held.all
 	}
@@ -247,6 +248,6 @@ func (p *past) LoadSpool() error {
 // firstSpooled reads the first batch on disk that is not delivered: a process may have written it without noting that.
 func (p *past) firstSpooled(extent fifo.Spool) (err error) {
 	p.use(func(b *fifo.Backlog) { extent = b.Undelivered(extent) })
-	p.spooledFirst, _, err = p.readSpool(&extent)
+	p.spooledFirst, p.unreadFirst, err = p.readSpool(&extent)
 	return err
 }

@@ -18,10 +18,12 @@ type unreadReading struct {
 	*heldReading
 	present []*change.Stream
 	misses  map[string]bool // the streams that the sink is absent from: what is saved is not what it was told
+	spooled map[change.ID]bool
 }
 
-// newUnreadReading begins one. It is nil where the state knows no such streams.
-func newUnreadReading(d *onDisk, reader *redo.Reader) (*unreadReading, error) {
+// newUnreadReading begins one. It is nil where the state knows no such streams. The spooled are saved, and noted when
+// they are left out of what comes from disk: what the log has of them must be known then.
+func newUnreadReading(d *onDisk, reader *redo.Reader, spooled []*change.Record) (*unreadReading, error) {
 	present := d.Recovery.Streams()
 	names, err := d.store.Streams()
 	if err != nil {
@@ -44,8 +46,12 @@ func newUnreadReading(d *onDisk, reader *redo.Reader) (*unreadReading, error) {
 		return nil, nil
 	}
 	mostNarrowFirst(streams)
+	ids := map[change.ID]bool{}
+	for _, rec := range spooled {
+		ids[rec.ID(d.clusterUID)] = true
+	}
 	misses, err := d.absences()
-	return &unreadReading{newHeldReading(reader, d.Name, streams), present, misses}, err
+	return &unreadReading{newHeldReading(reader, d.Name, streams), present, misses, ids}, err
 }
 
 // take takes the next id. One that another stream has taken over is for that.
@@ -62,7 +68,7 @@ func (r *unreadReading) take(text string) {
 		return
 	}
 	_, known := r.at[heldObject{stream.String(), id.Key, id.UID}]
-	if known || !settled || r.misses[stream.String()] {
+	if known || !settled || r.spooled[id] || r.misses[stream.String()] {
 		r.add(&id, stream)
 	}
 }

@@ -198,6 +198,30 @@ func TestI4I9WhatIsOnDiskOfAStreamThatIsNotConfiguredIsMissed(t *testing.T) {
 	}
 }
 
+// TestI3WhatIsOnDiskAndInTheLogOfAStreamThatIsNotConfiguredIsToldOnce: a crash came between the write of what was on
+// disk and the note of that. The sink has the delete, and is not told of it once more when the stream is back.
+func TestI3WhatIsOnDiskAndInTheLogOfAStreamThatIsNotConfiguredIsToldOnce(t *testing.T) {
+	target, waits := &memory{}, []*change.Record{update(pods(), "b", 2), update(pods(), "c", 3), went("a", 4), update(pods(), "b", 5)}
+	r := onDisk(t, target, append(waits, update(pods(), "c", 6))...)
+	for _, rec := range waits {
+		target.log = append(target.log, idOf(rec))
+	}
+	r.with(configMaps(), func(line *Inlet) {
+		r.push(line, update(services(), "x", 10))
+		r.await("what comes behind the disk", func() bool { return strings.HasSuffix(target.short(), "x/10/updated") })
+	})
+	if err := r.life(func(line *Inlet) {
+		r.comeback(line, "s")
+		r.await("its end", func() bool { return strings.HasSuffix(target.short(), "snapshot.end") })
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "a/1/updated b/2/updated c/3/updated a/4/deleted b/5/updated x/10/updated /90/gap /90/snapshot.begin /90/snapshot.end"
+	if got := target.short(); got != want {
+		t.Errorf("the sink has %s, want %s", got, want)
+	}
+}
+
 // TestI3WhatIsOnDiskIsTheHeirs: a stream of the object's namespace has taken its place.
 func TestI3WhatIsOnDiskIsTheHeirs(t *testing.T) {
 	target := &memory{}
