@@ -79,12 +79,21 @@ func (d *onDisk) stillTaken(records []*change.Record) (taken, left []*change.Rec
 		case now == nil:
 			left = append(left, rec)
 		case d.Takes(asked):
-			rec.Stream = now
+			moveTo(now, rec)
 			d.shapeAgain(rec)
 			taken = append(taken, rec)
 		}
 	}
 	return taken, left, nil
+}
+
+// moveTo makes the record one of the stream. The position of one namespace tells nothing of the others: it must not
+// pass what the log holds of those.
+func moveTo(now *change.Stream, rec *change.Record) {
+	if now.Namespace == "" && rec.Stream.Namespace != "" {
+		rec.Position = change.Position{}
+	}
+	rec.Stream = now
 }
 
 // shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -301,6 +302,43 @@ func TestI3ALogIsTheHeirs(t *testing.T) {
 	})
 	if want := "a/1/updated a/2/updated b/3/updated a/4/updated"; target.short() != want || r.requested() != "" {
 		t.Errorf("the sink has %s, want %s; asked for %q", target.short(), want, r.requested())
+	}
+}
+
+// TestI4WhatIsOnDiskOfOneNamespaceTellsNothingOfTheOthers: a crash left an object of one namespace in the log of a sink,
+// for which records of another namespace are on disk. These are further on. The stream of all takes over from both, and
+// is to tell whether the object is gone: what comes from disk does not pass it.
+func TestI4WhatIsOnDiskOfOneNamespaceTellsNothingOfTheOthers(t *testing.T) {
+	n, m, target := pods(), pods(), &memory{}
+	n.Namespace, m.Namespace = "n", "m"
+	r := newRig(t, spooling("s", target, 2), sinkOf("fast", &memory{}))
+	both := r.config.Sources
+	parts := slices.Clone(both)
+	parts[0].Stream, parts[1].Stream = n, m
+	r.config.Sources = parts
+	if err := r.life(func(line *Inlet) {
+		r.push(line, update(n, "a", 1))
+		r.drain(line, n)
+		target.hang()
+		for version := 51; version < 56; version++ {
+			rec := update(m, "x", version)
+			rec.Key.Namespace = "m"
+			r.push(line, rec)
+		}
+		r.drain(line, m)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	target.fault, r.config.Sources = nil, both
+	target.log = append(target.log, idOf(update(n, "only", 3)))
+	r.inherit(pods())
+	if err := r.life(func(line *Inlet) {
+		r.await("what is on disk", func() bool { return strings.HasSuffix(target.short(), "x/55/updated") })
+		if got := line.SinkOnly(pods()); len(got) != 1 || got[0].Key.Name != "only" {
+			t.Errorf("the sink-only objects are %+v, want the one in the log", got)
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 
