@@ -305,9 +305,9 @@ func TestI3ALogIsTheHeirs(t *testing.T) {
 	}
 }
 
-// TestI4WhatIsOnDiskOfOneNamespaceTellsNothingOfTheOthers: a crash left an object of one namespace in the log of a sink,
-// for which records of another namespace are on disk. These are further on. The stream of all takes over from both, and
-// is to tell whether the object is gone: what comes from disk does not pass it.
+// TestI4WhatIsOnDiskOfOneNamespaceTellsNothingOfTheOthers: a crash left an object of one namespace in the log of a
+// sink, for which records of another namespace are on disk. These are further on. The stream of all takes over from
+// both, and is to tell whether the object is gone: what comes from disk does not pass it.
 func TestI4WhatIsOnDiskOfOneNamespaceTellsNothingOfTheOthers(t *testing.T) {
 	n, m, target := pods(), pods(), &memory{}
 	n.Namespace, m.Namespace = "n", "m"
