@@ -39,9 +39,10 @@ func (l *Line) Advance() []*Batch {
 // caller holds mu.
 func (l *Line) advanceMark(s *seat, batches []*Batch) {
 	disk, last := s.Disk.State(), batches[len(batches)-1]
+	frontier := l.streams.frontier(s.bit(), l.number.Last()+1)
 	if !disk.Behind { // what is on disk is still to be compared
 		s.Recovery.With(func(r *Recovery) {
-			r.Log.DropOver()
+			r.Log.DropOver(frontier)
 			for _, b := range batches {
 				r.Log.Pass(b.Records)
 			}
@@ -51,7 +52,6 @@ func (l *Line) advanceMark(s *seat, batches []*Batch) {
 	if s.Recovery.IsOver() && !disk.Taken {
 		s.resume.release()
 	}
-	frontier := l.streams.frontier(s.bit(), l.number.Last()+1)
 	if mark, ok := s.resume.next(frontier); ok {
 		s.mark(mark, last)
 		s.resume.plain = mark

@@ -130,7 +130,7 @@ func (l *Log) Take(rec *change.Record, now *Taking) (found bool, gone []change.E
 	case rec.Op == change.SnapshotEnd && rec.Snapshot.Reason.Full() && rec.Snapshot.Limits == change.Limits{} && !now.Old:
 		clear(t.corrections) // it has compared everything, and what is left is no difference any more
 	case rec.Op == change.Deleted:
-		t.sinkOnly.told(&id, t.objects[id.Key].UID == id.UID)
+		t.sinkOnly.told(&id, rec.Seq, t.objects[id.Key].UID == id.UID)
 		t.gone(id) // also if the attempt that tells it is repeated
 	case rec.Op.OfObject() && !found:
 		delete(t.deletes, id.UID) // it is written now, and may be deleted once more
@@ -200,7 +200,7 @@ func (l *Log) Enters(rec *change.Record, clusterUID string) {
 	case rec.Op == change.SnapshotEnd:
 		clear(t.sinkOnly.asked)
 	case rec.Op == change.Deleted && (ended || object.UID == rec.UID):
-		t.sinkOnly.inLine[rec.UID] = struct{}{}
+		t.sinkOnly.inLine[rec.UID] = rec.Seq
 	case found && rec.Op.OfObject() && t.isKnownBy(rec, &object, clusterUID):
 		t.sinkOnly.known[object.UID] = struct{}{}
 	}
@@ -209,7 +209,7 @@ func (l *Log) Enters(rec *change.Record, clusterUID string) {
 // Leaves notes that the delete will not come: the queue has left it out.
 func (l *Log) Leaves(rec *change.Record) {
 	if t := l.tails[rec.Stream.String()]; t != nil && rec.Op == change.Deleted {
-		delete(t.sinkOnly.inLine, rec.UID)
+		t.sinkOnly.leaves(rec.UID, rec.Seq)
 	}
 }
 
@@ -231,10 +231,11 @@ func (l *Log) drop(stream string, behind bool) {
 	clear(t.corrections)
 }
 
-// DropOver forgets what may not come a second time any more: nothing is on disk.
-func (l *Log) DropOver() {
+// DropOver forgets what may not come a second time any more: nothing is on disk, and all that is in line has the Seq of
+// the frontier or a higher one.
+func (l *Log) DropOver(frontier uint64) {
 	for stream, t := range l.tails {
-		if t.sinkOnly.over {
+		if t.sinkOnly.passed(frontier); t.sinkOnly.over {
 			l.drop(stream, false)
 		}
 	}

@@ -69,6 +69,7 @@ func TestI4DeleteOfTheNextObjectProvesThatTheSinkOnlyObjectIsGone(t *testing.T) 
 // comes first tells, and the other does not; a queue that leaves the second delete out ends the wait as well.
 func TestI3SinkOnlyObjectThatTwoTellOfIsToldOnce(t *testing.T) {
 	unseen, end, over := unseenC(), endAt(20), endAt(30)
+	unseen.Seq = 5
 	for _, how := range []string{"asked", "in line", "on disk", "left out", "never told"} {
 		t.Run(how, func(t *testing.T) {
 			withSinkOnly(t, func(d *Log) {
@@ -97,7 +98,7 @@ func TestI3SinkOnlyObjectThatTwoTellOfIsToldOnce(t *testing.T) {
 					d.Enters(over, clusterUID)
 				}
 				if how != "on disk" {
-					d.DropOver()
+					d.DropOver(5)
 				}
 				if waits := how != "left out" && how != "never told"; waits == d.Empty() {
 					t.Fatalf("the tail is forgotten: %t", d.Empty())
@@ -105,12 +106,54 @@ func TestI3SinkOnlyObjectThatTwoTellOfIsToldOnce(t *testing.T) {
 				if found, _ := d.Take(unseen, &Taking{ClusterUID: clusterUID}); found == (how == "left out" || how == "never told") {
 					t.Errorf("the second delete is skipped: %t", found)
 				}
-				if d.DropOver(); !d.Empty() {
+				if d.DropOver(6); !d.Empty() {
 					t.Error("the tail is kept behind the second delete")
 				}
 			})
 		})
 	}
+}
+
+// A delete that went in line before the log was read, or that an earlier process put on disk, is not known to be there.
+// So a reconcile asks for its object, and the second delete is in line when the sink takes the first.
+func TestI3SinkOnlyObjectWhoseDeleteWasInLineUnseenIsToldOnce(t *testing.T) {
+	for how, seq := range map[string]uint64{"in memory": 3, "on disk": 0} {
+		t.Run(how, func(t *testing.T) {
+			withSinkOnly(t, func(d *Log) {
+				first, second := update(pods(), "c", 9), unseenC()
+				first.Op, first.Seq, second.Seq = change.Deleted, seq, 7
+				d.Ask("pods")
+				d.Enters(second, clusterUID)
+				d.Enters(endAt(30), clusterUID)
+				if found, _ := d.Take(first, &Taking{ClusterUID: clusterUID, Behind: seq == 0}); found {
+					t.Error("the log is said to have the delete")
+				}
+				d.Take(endAt(20), &Taking{ClusterUID: clusterUID, Behind: seq == 0})
+				d.DropOver(7)
+				if found, _ := d.Take(second, &Taking{ClusterUID: clusterUID}); !found {
+					t.Error("the delete is told twice")
+				}
+				if d.DropOver(8); !d.Empty() {
+					t.Error("the tail is kept behind the second delete")
+				}
+			})
+		})
+	}
+}
+
+// A delete that was noted when it went in line, and went to disk from there, is the only one.
+func TestI3SinkOnlyObjectWhoseOnlyDeleteComesFromDiskIsForgottenBehindIt(t *testing.T) {
+	withSinkOnly(t, func(d *Log) {
+		only := unseenC()
+		only.Seq = 7
+		d.Enters(only, clusterUID)
+		fromDisk := unseenC()
+		d.Take(fromDisk, &Taking{ClusterUID: clusterUID, Behind: true})
+		d.Take(endAt(20), &Taking{ClusterUID: clusterUID, Behind: true})
+		if d.DropOver(8); !d.Empty() {
+			t.Error("the tail is kept for a delete that has come")
+		}
+	})
 }
 
 // The delete that was in line before the sink was open tells of a sink-only object first, and a reconcile that asked

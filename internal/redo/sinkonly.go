@@ -16,22 +16,35 @@ type sinkOnly struct {
 	asked map[string]struct{} // uids that a reconcile under way was given
 	// uids under whose keys something is in line, so that no reconcile needs to be given them
 	known  map[string]struct{}
-	inLine map[string]struct{} // uids whose deletes are in line
+	inLine map[string]uint64   // by uid whose delete is in line: the Seq of the newest
 	ended  map[string]struct{} // uids of which the sink was told
 	frame  *change.Snapshot    // of the reconcile whose records the sink takes
 	over   bool                // the tail is of use for what ended only
 }
 
 func newSinkOnly() sinkOnly {
-	return sinkOnly{asked: map[string]struct{}{}, known: map[string]struct{}{}, inLine: map[string]struct{}{}, ended: map[string]struct{}{}}
+	return sinkOnly{asked: map[string]struct{}{}, known: map[string]struct{}{}, inLine: map[string]uint64{}, ended: map[string]struct{}{}}
 }
 
-// told notes that the sink takes a delete, whether it is of a sink-only object.
-func (g *sinkOnly) told(id *change.ID, sinkOnly bool) {
-	delete(g.inLine, id.UID)
+// told notes that the sink takes a delete, whether it is of a sink-only object. Another one of the same object may be
+// in line behind it: what went in line before the log was read was not looked at, and what is on disk has no Seq.
+func (g *sinkOnly) told(id *change.ID, seq uint64, sinkOnly bool) {
+	g.leaves(id.UID, seq)
 	if delete(g.ended, id.UID); sinkOnly {
 		g.ended[id.UID] = struct{}{}
 	}
+}
+
+// leaves notes that the delete with the Seq is in line no more.
+func (g *sinkOnly) leaves(uid string, seq uint64) {
+	if g.inLine[uid] == seq {
+		delete(g.inLine, uid)
+	}
+}
+
+// passed notes that the sink was given all deletes before the frontier, also those that went to disk.
+func (g *sinkOnly) passed(frontier uint64) {
+	maps.DeleteFunc(g.inLine, func(_ string, seq uint64) bool { return seq < frontier })
 }
 
 // expects says whether the delete of a sink-only object that the sink was told of may come again: behind is that
