@@ -117,7 +117,7 @@ func (l *Log) Take(rec *change.Record, now *Taking) (found bool, gone []change.E
 		return false, nil
 	}
 	id := rec.ID(now.ClusterUID)
-	found = t.take(rec, id) || t.takeNote(rec, id) || t.isOlder(rec, id) || t.isPassedOver(rec, l.shuffled)
+	found = t.take(rec, id) || t.takeNote(rec, id) || t.isOlder(rec, id) || t.isPassedOver(rec, id, l.shuffled)
 	if found && rec.Snapshot != nil {
 		delete(t.corrections, id.Key)
 	}
@@ -220,7 +220,7 @@ func (l *Log) drop(stream string, behind bool) {
 		delete(l.tails, stream)
 		return
 	}
-	maps.DeleteFunc(t.deletes, func(uid, _ string) bool {
+	maps.DeleteFunc(t.deletes, func(uid string, _ dated) bool {
 		_, ended := t.sinkOnly.ended[uid]
 		return !ended
 	})

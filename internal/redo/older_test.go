@@ -205,3 +205,25 @@ func TestI4WhatTakesThePlaceOfAMissedObjectComesBehindItsDelete(t *testing.T) {
 		t.Error("the delete that was told is told again")
 	}
 }
+
+// TestI4AnObjectThatAnotherHistoryHasAgainIsTold: the log has its delete, and the etcd was restored to before that. In
+// its own history the delete is later than each of the records.
+func TestI4AnObjectThatAnotherHistoryHasAgainIsTold(t *testing.T) {
+	state := &saved{position: change.Position{ResourceVersion: "3"}}
+	gone := update(pods(), "a", 28)
+	gone.Op = change.Deleted
+	synced := synced("a", 21)
+	synced.Snapshot.ResourceVersion = "24"
+	listed := found(update(pods(), "a", 21), change.Replaced, change.Gone, "24")
+	for name, again := range map[string]*change.Record{"sync": synced, "replaced": listed, "updated": update(pods(), "a", 25)} {
+		for _, epoch := range []string{"", change.NewEpoch(clusterUID, 7)} {
+			l := logOf(t, state, update(pods(), "a", 20), gone, update(pods(), "b", 29))
+			rec := *again
+			rec.Epoch = epoch
+			found, _ := l.Take(&rec, &Taking{ClusterUID: clusterUID})
+			if want := epoch == ""; found != want {
+				t.Errorf("%s of epoch %q is said to be in the log: %t", name, epoch, found)
+			}
+		}
+	}
+}

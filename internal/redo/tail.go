@@ -9,17 +9,29 @@ import (
 // tail is one stream's part.
 type tail struct {
 	ids     map[change.ID]struct{}
-	deletes map[string]string           // by uid: the resourceVersion
+	deletes map[string]dated            // by uid
 	unseen  map[string]struct{}         // of these, the uids of those that no watch saw
 	objects map[change.Key]change.Entry // what the records leave in existence
 	latest  map[change.Key]latest       // what is known of the order of an object's records
-	closed  map[change.Key]string       // the version of the key's newest delete, of those that are in that order, too
+	closed  map[change.Key]dated        // the key's newest delete, of those that are in that order, too
 	newest  string                      // the highest resourceVersion of the ids
 	gap     string                      // the version of the newest, where there are deletes
 	over    bool                        // the tail has the end of what compared everything behind that
 
 	corrections map[change.Key]struct{} // what a full snapshot found, and comes again by nothing else
 	sinkOnly    sinkOnly                // what becomes of the objects
+}
+
+// dated is a resourceVersion of one history of a cluster, whose name is that in ids. It says nothing of another one: an
+// etcd that was restored has objects again whose deletes the sink was told.
+type dated struct{ cluster, version string }
+
+// in is the version, "" where it is one of another history.
+func (d dated) in(cluster string) string {
+	if d.cluster != cluster {
+		return ""
+	}
+	return d.version
 }
 
 // latest is the highest resourceVersion that the tail holds of one key, less those of deletes: a delete that a
@@ -37,8 +49,8 @@ type tails map[string]*tail
 func (all tails) of(stream string) *tail {
 	if all[stream] == nil {
 		all[stream] = &tail{
-			ids: map[change.ID]struct{}{}, deletes: map[string]string{}, unseen: map[string]struct{}{},
-			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{}, closed: map[change.Key]string{}, corrections: map[change.Key]struct{}{},
+			ids: map[change.ID]struct{}{}, deletes: map[string]dated{}, unseen: map[string]struct{}{},
+			objects: map[change.Key]change.Entry{}, latest: map[change.Key]latest{}, closed: map[change.Key]dated{}, corrections: map[change.Key]struct{}{},
 			sinkOnly: newSinkOnly(),
 		}
 	}
@@ -86,7 +98,8 @@ func (t *tail) await(frames framed) (ids []string) {
 	t.gap, t.over = frames.gap.version, frames.end.text != ""
 	t.newest = newer(t.newest, newer(frames.begin.version, t.gap))
 	for uid := range t.unseen {
-		t.deletes[uid] = newer(t.deletes[uid], t.gap)
+		deleted := t.deletes[uid]
+		t.deletes[uid] = dated{deleted.cluster, newer(deleted.version, t.gap)}
 	}
 	all := []string{frames.begin.text, frames.gap.text, frames.end.text}
 	return slices.DeleteFunc(all, func(id string) bool { return id == "" })
@@ -139,8 +152,9 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	if known.cluster != id.Cluster {
 		known = latest{}
 	}
-	deleted, gone := t.deletes[id.UID] // "" where it is not
-	told := newer(newer(known.version, deleted), t.closed[rec.Key])
+	deleted := t.deletes[id.UID].in(id.Cluster)
+	gone := deleted != ""
+	told := newer(newer(known.version, deleted), t.closed[rec.Key].in(id.Cluster))
 	switch {
 	case !rec.Op.OfObject():
 		return false
@@ -161,15 +175,14 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 // watch would tell that the object is there again before it tells of a change. The delete may be one that no watch saw,
 // with a version that the sink was never told. In a shuffled queue the change may be all that is left of both. Then
 // the end of the comparison proves it: what was there would have been told.
-func (t *tail) isPassedOver(rec *change.Record, shuffled bool) bool {
-	_, gone := t.deletes[rec.UID]
-	return gone && rec.Op == change.Updated && rec.Snapshot == nil && (t.over || !shuffled) &&
+func (t *tail) isPassedOver(rec *change.Record, id change.ID, shuffled bool) bool {
+	return t.deletes[rec.UID].in(id.Cluster) != "" && rec.Op == change.Updated && rec.Snapshot == nil && (t.over || !shuffled) &&
 		change.CompareVersions(rec.ResourceVersion, t.gap) <= 0
 }
 
 // gone notes that the sink was told of the delete.
 func (t *tail) gone(id change.ID) {
-	t.deletes[id.UID] = newer(t.deletes[id.UID], id.ResourceVersion)
+	t.deletes[id.UID] = dated{id.Cluster, newer(t.deletes[id.UID].in(id.Cluster), id.ResourceVersion)}
 	if t.objects[id.Key].UID == id.UID {
 		delete(t.objects, id.Key)
 	}
@@ -199,7 +212,9 @@ func (t *tail) add(id change.ID) {
 
 // close notes the version of a delete among those of its key. Where a queue coalesces, or a log is compacted, the
 // delete may be all that is left of its object, and of others that had the name before.
-func (t *tail) close(id change.ID) { t.closed[id.Key] = newer(t.closed[id.Key], id.ResourceVersion) }
+func (t *tail) close(id change.ID) {
+	t.closed[id.Key] = dated{id.Cluster, newer(t.closed[id.Key].in(id.Cluster), id.ResourceVersion)}
+}
 
 // order notes the record's version among those of its key.
 func (t *tail) order(id change.ID) {
@@ -290,7 +305,7 @@ func (t *tail) endSinkOnly(rec *change.Record, id change.ID, left []change.Entry
 		gone = append(gone, object)
 	}
 	for _, entry := range gone {
-		id := change.ID{Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion}
+		id := change.ID{Cluster: id.Cluster, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion}
 		t.sinkOnly.ended[entry.UID] = struct{}{}
 		t.gone(id)
 	}
