@@ -46,9 +46,6 @@ func (i *intake) awaitGate(ctx context.Context, stream *change.Stream, excused f
 // awaitAdmission is awaitGate for a record that goes in line. When patience ends, the sink is one that refuses the
 // stream, and the committer decides whether the others go on without it.
 func (i *intake) awaitAdmission(ctx context.Context, rec *change.Record) error {
-	if i.Gate == nil {
-		return nil
-	}
 	began := time.Now()
 	return i.awaitGate(ctx, rec.Stream, func() bool {
 		if !i.Seat.Gives(rec) {

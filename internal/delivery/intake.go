@@ -78,9 +78,6 @@ func (i *intake) Takes(stream *change.Stream) bool { return i.Wants == nil || i.
 // reserve waits for room in the queue. It blocks while the queue is full: the watch is the back-pressure. Where the
 // sink spools, the committer makes room.
 func (i *intake) reserve(ctx context.Context, rec *change.Record) error {
-	if err := i.awaitAdmission(ctx, rec); err != nil {
-		return err
-	}
 	for {
 		reserved, freed, spills := i.tryReserve(rec)
 		if reserved {

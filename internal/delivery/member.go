@@ -18,7 +18,16 @@ func (l *Listener) Member() line.Member {
 	return line.Member{
 		Name: l.Name, Wants: l.Wants, Room: l.Sink.Queue, Coalesce: l.Coalesce, Recovery: &l.Recovery,
 		Queue: m, Disk: m, Patience: m, Delivered: m.delivered, Below: l.below,
+		Admit: m.admission(),
 	}
+}
+
+// admission waits for the sink's format, nil where that need not be waited for.
+func (m member) admission() func(context.Context, *change.Record) error {
+	if m.l.Gate == nil {
+		return nil
+	}
+	return m.l.awaitAdmission
 }
 
 // Reserve waits for room in the queue.

@@ -65,6 +65,9 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	}
 	own := l.own(rec)
 	wanted := l.wanted(rec, own)
+	if err := admit(ctx, l.seats, rec, wanted); err != nil {
+		return err
+	}
 	if err := l.await(ctx, func() bool { return l.window.reserve(rec, l.isStuck) }); err != nil {
 		return err
 	}

@@ -131,6 +131,36 @@ func TestI4AFormatThatIsNotReadyHoldsUpItsStreamAlone(t *testing.T) {
 	})
 }
 
+// TestI6ARecordThatWaitsForAFormatTakesNoRoomInOtherQueues: another stream needs the last place there.
+func TestI6ARecordThatWaitsForAFormatTakesNoRoomInOtherQueues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := newToyGate(services())
+		typed, plain := &memory{}, &memory{}
+		narrow := sinkOf("plain", plain)
+		narrow.Queue.Records = 1
+		r := newRig(t, narrow, gatedSink("typed", typed, gate))
+		r.live(r.config.Sinks, func(line *Inlet) {
+			pushed := make(chan error)
+			go func() { pushed <- line.Push(t.Context(), added("a", 5)) }()
+			synctest.Wait()
+			began := time.Now()
+			r.push(line, update(services(), "x", 7))
+			r.drain(line, services())
+			if waited := time.Since(began); waited > time.Second {
+				t.Errorf("another stream waits %s", waited)
+			}
+			gate.admit(pods(), true)
+			if err := <-pushed; err != nil {
+				t.Error(err)
+			}
+			r.drain(line, pods())
+		})
+		if want := "x/7/updated a/5/added"; typed.short() != want || plain.short() != want {
+			t.Errorf("the sinks have %s and %s, want %s", typed.short(), plain.short(), want)
+		}
+	})
+}
+
 // TestI4AFormatThatIsReadySoonMissesNothing: a gap costs more than the wait.
 func TestI4AFormatThatIsReadySoonMissesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
