@@ -51,7 +51,14 @@ func (p *past) RecallMissed(stream string) error {
 	if err != nil {
 		return fmt.Errorf("read what sink %s has missed of %s: %w", p.Name, stream, err)
 	}
-	p.Recovery.With(func(r *line.Recovery) { r.Missed.Replace(stream, entries) })
+	behind, generation := p.IsBehind(), p.Seat.Returns(stream)
+	p.Recovery.With(func(r *line.Recovery) {
+		if behind {
+			r.Missed.Await(stream, entries, generation)
+		} else {
+			r.Missed.Replace(stream, entries)
+		}
+	})
 	return nil
 }
 

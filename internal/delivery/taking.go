@@ -110,7 +110,10 @@ func (p *past) tellMissed(batch []*change.Record) ([]*change.Record, error) {
 	for _, rec := range batch {
 		var gone []change.Entry
 		told := false
-		p.Recovery.With(func(r *line.Recovery) { gone, told = r.Missed.ReplacedBy(rec), !rec.Aside && r.Missed.HasTold(rec) })
+		p.Recovery.With(func(r *line.Recovery) {
+			r.Missed.Returned(rec)
+			gone, told = r.Missed.ReplacedBy(rec), !rec.Aside && r.Missed.HasTold(rec)
+		})
 		if fresh = p.appendGone(fresh, gone, rec, rec.Snapshot); told {
 			known = append(known, rec)
 		} else {

@@ -1,6 +1,8 @@
 package line
 
 import (
+	"math"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -134,6 +136,17 @@ func (s *Seat) Expect(stream string, generation uint64) {
 	s.line.mu.Lock()
 	defer s.line.mu.Unlock()
 	s.line.streams.named(stream).expect(s.of.Name, generation)
+}
+
+// Returns is the generation of the snapshot with which the sink comes back to the stream, or one above all where it was
+// not asked for.
+func (s *Seat) Returns(stream string) (generation uint64) {
+	s.line.mu.Lock()
+	defer s.line.mu.Unlock()
+	if generation, asked := s.line.streams.named(stream).returns[s.of.Name]; asked {
+		return generation
+	}
+	return math.MaxUint64
 }
 
 // Gives says whether the sink is given the record, should it go in line now.

@@ -277,3 +277,37 @@ func TestI4AFormatThatIsLostWhileItsSinkReturnsIsMissedAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestI3WhatASinkMissesIsToldBehindWhatItHasOnDisk: the name of the object that is gone had belonged to another one
+// before, whose records the sink is still to take when its format is ready again.
+func TestI3WhatASinkMissesIsToldBehindWhatItHasOnDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := newToyGate(pods(), services())
+		typed, plain := &memory{}, &memory{}
+		slow := gatedSink("typed", typed, gate)
+		slow.Queue.Bytes, slow.Queue.Records, slow.Spool = 16<<20, 2, 16<<20
+		r := newRig(t, slow, sinkOf("plain", plain))
+		large := update(services(), "x", 3)
+		large.Object = []byte(`"` + strings.Repeat("x", 4<<20) + `"`) // a batch of its own
+		before, gone := added("b", 6), went("b", 7)
+		before.UID, gone.UID = "older", "older"
+		r.live(r.config.Sinks, func(line *Inlet) {
+			release := typed.hang()
+			defer release()
+			r.push(line, large, before, gone, added("b", 8))
+			r.drain(line, pods(), services())
+			gate.admit(pods(), false)
+			r.push(line, went("b", 9))
+			r.drain(line, pods())
+			gate.admit(pods(), true)
+			r.awaitRequest("pods absent typed")
+			r.drain(line, pods()) // what it has missed is known then
+			release()
+			r.await("what is on disk", func() bool { return strings.HasSuffix(typed.short(), "b/8/added") })
+			r.comeback(line, "typed")
+		})
+		if want := "x/3/updated b/6/added b/7/deleted b/8/added /90/gap /90/snapshot.begin b/8/deleted /90/snapshot.end"; typed.short() != want {
+			t.Errorf("the sink has %s, want %s", typed.short(), want)
+		}
+	})
+}

@@ -13,6 +13,14 @@ import (
 type Undeleted struct {
 	objects map[string]map[change.Key][]change.Entry // by stream, none that is empty; several of one key may be missed
 	ended   map[string]struct{}                      // uids of which the listener itself tells, and the state does not know
+	awaits  map[string]awaited                       // by stream, of a sink that returns while records are on disk for it
+}
+
+// awaited is the return of a sink that is not given its gap yet. What the sink takes until then is from before it missed
+// the stream, so that it takes the place of none of the objects: those were there later.
+type awaited struct {
+	generation uint64 // of the return
+	uids       map[string]struct{}
 }
 
 // Forget forgets the objects.
@@ -40,6 +48,37 @@ func (s *Undeleted) Replace(stream string, entries []change.Entry) {
 	delete(s.objects, stream)
 	for _, entry := range entries {
 		s.Recall(stream, entry)
+	}
+}
+
+// Await is Replace for a return that is behind records on disk. What was recalled before is known to be older than those.
+func (s *Undeleted) Await(stream string, entries []change.Entry, generation uint64) {
+	before, now := s.awaits[stream].uids, awaited{generation, map[string]struct{}{}}
+	known := map[string]struct{}{}
+	for _, entry := range s.Of(stream) {
+		known[entry.UID] = struct{}{}
+	}
+	for _, entry := range entries {
+		_, isKnown := known[entry.UID]
+		if _, waits := before[entry.UID]; waits || !isKnown {
+			now.uids[entry.UID] = struct{}{}
+		}
+	}
+	if s.awaits == nil {
+		s.awaits = map[string]awaited{}
+	}
+	s.awaits[stream] = now
+	s.Replace(stream, entries)
+}
+
+// Returned notes that the sink takes the record, which may be the gap of a return.
+func (s *Undeleted) Returned(rec *change.Record) {
+	if rec.Op != change.Gap || rec.Sink == "" || rec.Snapshot == nil || rec.Snapshot.Reason != change.Absent {
+		return
+	}
+	stream := rec.Stream.String()
+	if at, awaits := s.awaits[stream]; awaits && at.generation <= rec.Snapshot.Generation {
+		delete(s.awaits, stream)
 	}
 }
 
@@ -85,8 +124,9 @@ func (s *Undeleted) ReplacedBy(rec *change.Record) (gone []change.Entry) {
 	if !rec.Op.OfObject() || rec.Op == change.Deleted {
 		return nil
 	}
-	for _, entry := range s.objects[rec.Stream.String()][rec.Key] {
-		if entry.UID != rec.UID {
+	stream := rec.Stream.String()
+	for _, entry := range s.objects[stream][rec.Key] {
+		if _, awaits := s.awaits[stream].uids[entry.UID]; entry.UID != rec.UID && !awaits {
 			gone = append(gone, entry)
 		}
 	}
