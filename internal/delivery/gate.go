@@ -85,6 +85,9 @@ func (i *intake) Admits(stream *change.Stream) bool { return i.Gate == nil || i.
 // sink's log and its disk hold of the stream and the state does not know, and then in the line.
 func (p *past) MissStream(stream *change.Stream, batch *checkpoint.Batch) error {
 	subscription := checkpoint.Subscription{Sink: p.Name, Stream: stream.String()}
+	if !p.compared.Load() && !p.IsAway() {
+		p.BeginAbsent(false) // NoteBehind notes what the log holds, when it is read
+	}
 	held := newHeldReading(&p.reader, p.Name, nil)
 	for _, id := range p.toCome(subscription.Stream) {
 		held.add(&id, stream)

@@ -152,7 +152,7 @@ func (p *past) firstReading(spooled []*change.Record) (*behindMark, error) {
 		return nil, err
 	}
 	behind.log = p.reader.Read(p.Recovery.Streams(), spooled)
-	if p.is(state.lacks) {
+	if p.is(state.lacks) || p.Gate != nil { // which may come to miss a stream while its log is read
 		behind.held = newHeldReading(&p.reader, p.Name, p.Recovery.Streams())
 	}
 	behind.unread, err = newUnreadReading(&p.onDisk, &p.reader, p.unreadFirst)

@@ -311,3 +311,29 @@ func TestI3WhatASinkMissesIsToldBehindWhatItHasOnDisk(t *testing.T) {
 		}
 	})
 }
+
+// TestI3I4ASinkThatMissesAStreamBeforeItsLogIsReadIsToldWhatTheLogHas: a crash kept from being saved what the log holds,
+// and the sink is not open when the others have waited for its format.
+func TestI3I4ASinkThatMissesAStreamBeforeItsLogIsReadIsToldWhatTheLogHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := newToyGate(pods())
+		r, typed, _ := bothSinks(t, gate)
+		r.live(r.config.Sinks, func(line *Inlet) { r.push(line, added("a", 5)); r.drain(line, pods()) })
+		target := &late{may: make(chan struct{})}
+		target.log = append(typed.log, idOf(added("b", 6)))
+		r.config.Sinks[0].Target, r.config.OpenGrace = target, time.Millisecond
+		gate.admit(pods(), false)
+		r.live(r.config.Sinks, func(line *Inlet) {
+			r.push(line, added("b", 6), went("b", 8))
+			r.drain(line, pods())
+			close(target.may)
+			r.await("the open sink", func() bool { return line.crew.listeners[0].IsJoined() })
+			gate.admit(pods(), true)
+			r.awaitRequest("pods absent typed")
+			r.comeback(line, "typed")
+		})
+		if want := "a/5/added b/6/added /90/gap /90/snapshot.begin b/6/deleted /90/snapshot.end"; target.short() != want {
+			t.Errorf("the sink has %s, want %s", target.short(), want)
+		}
+	})
+}
