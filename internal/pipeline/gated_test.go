@@ -305,6 +305,7 @@ func TestI3WhatASinkMissesIsToldBehindWhatItHasOnDisk(t *testing.T) {
 			release()
 			r.await("what is on disk", func() bool { return strings.HasSuffix(typed.short(), "b/8/added") })
 			r.comeback(line, "typed")
+			r.await("the end of the return", func() bool { return strings.HasSuffix(typed.short(), "/90/snapshot.end") })
 		})
 		if want := "x/3/updated b/6/added b/7/deleted b/8/added /90/gap /90/snapshot.begin b/8/deleted /90/snapshot.end"; typed.short() != want {
 			t.Errorf("the sink has %s, want %s", typed.short(), want)
