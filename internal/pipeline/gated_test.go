@@ -338,3 +338,37 @@ func TestI3I4ASinkThatMissesAStreamBeforeItsLogIsReadIsToldWhatTheLogHas(t *test
 		}
 	})
 }
+
+// TestI3ADeleteThatIsOnDiskWhenItsStreamIsMissedIsToldOnce: a crash kept from being saved that the log has the object,
+// and its delete waits on disk.
+func TestI3ADeleteThatIsOnDiskWhenItsStreamIsMissedIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := newToyGate(pods(), services())
+		typed, plain := &memory{}, &memory{}
+		slow := gatedSink("typed", typed, gate)
+		slow.Queue.Bytes, slow.Queue.Records, slow.Spool = 16<<20, 2, 16<<20
+		r := newRig(t, slow, sinkOf("plain", plain))
+		r.live(r.config.Sinks, func(line *Inlet) { r.push(line, added("a", 5)); r.drain(line, pods()) })
+		typed.log = append(typed.log, idOf(added("b", 6)))
+		large := update(services(), "x", 3)
+		large.Object = []byte(`"` + strings.Repeat("x", 4<<20) + `"`) // a batch of its own
+		r.live(r.config.Sinks, func(line *Inlet) {
+			release := typed.hang()
+			defer release()
+			r.push(line, large, added("b", 6), went("b", 8))
+			r.drain(line, pods(), services())
+			gate.admit(pods(), false)
+			r.push(line, added("c", 9))
+			r.drain(line, pods())
+			gate.admit(pods(), true)
+			r.awaitRequest("pods absent typed")
+			release()
+			r.await("what is on disk", func() bool { return strings.HasSuffix(typed.short(), "b/8/deleted") })
+			r.comeback(line, "typed")
+			r.await("the end of the return", func() bool { return strings.HasSuffix(typed.short(), "/90/snapshot.end") })
+		})
+		if want := "a/5/added b/6/added x/3/updated b/8/deleted /90/gap /90/snapshot.begin /90/snapshot.end"; typed.short() != want {
+			t.Errorf("the sink has %s, want %s", typed.short(), want)
+		}
+	})
+}
