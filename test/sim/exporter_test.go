@@ -146,13 +146,13 @@ func (l *life) sinks(uid string) []delivery.Sink {
 		if !l.has(spec.Name) {
 			continue
 		}
-		all = append(all, delivery.Sink{
+		all = append(all, l.behindGate(delivery.Sink{
 			Name: spec.Name, Target: newLogSink(l.world.logs[spec.Name], l),
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
 			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },
 			Resync:  time.Duration(spec.Resync) * time.Second,
 			Queue:   fifo.Limit{Bytes: 1 << 20, Records: spec.Queue}, Coalesce: spec.coalesces(), Spool: spec.spool(),
-		})
+		}))
 	}
 	return all
 }

@@ -97,6 +97,11 @@ func (j *judge) pipelineObserver(l *life) pipeline.Observer {
 		defer j.world.mu.Unlock()
 		l.absent[name] = true
 	}
+	o.Missed = func(name string, stream change.Stream) {
+		j.world.mu.Lock()
+		defer j.world.mu.Unlock()
+		j.missesStream(l, name, stream)
+	}
 	o.CommitFailed = func(err error) { l.note("fail", "commit: "+err.Error()) }
 	return o
 }

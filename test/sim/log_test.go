@@ -32,6 +32,8 @@ type sinkLog struct {
 	lostIDs    map[string]bool // were durable, and are no more
 	rejects    bool            // takes no message that is too large
 	last       lastWords
+	registry   *registry
+	troubled   bool  // some fault was ordered
 	owner      *life // whose opening has fenced all others, where the log has several partitions
 
 	// faults that the script has ordered, each for the next calls
@@ -40,8 +42,8 @@ type sinkLog struct {
 	broken                                   time.Time // until then everything fails as only a person can mend it
 }
 
-func newSinkLog(spec sinkSpec) *sinkLog {
-	return &sinkLog{name: spec.Name, partitions: make([][]message, spec.Partitions), lostIDs: map[string]bool{}, rejects: spec.Rejects}
+func newSinkLog(w *world, spec sinkSpec) *sinkLog {
+	return &sinkLog{name: spec.Name, registry: newRegistry(w), partitions: make([][]message, spec.Partitions), lostIDs: map[string]bool{}, rejects: spec.Rejects}
 }
 
 // all are the log's messages in the order of their arrival.

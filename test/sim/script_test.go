@@ -244,6 +244,9 @@ func generate(seed uint64) script {
 	if back := (generator{Rand: rand.New(rand.NewPCG(seed, 12_000))}); back.chance(*backFlag) && !s.changes(pods) && !s.changes(events) && !isTask {
 		back.putBack(&s)
 	}
+	if gates := (generator{Rand: rand.New(rand.NewPCG(seed, 15_000))}); gates.chance(*gatesFlag) {
+		gates.gates(&s)
+	}
 	if isTask {
 		members.takeOver(&s)
 	}

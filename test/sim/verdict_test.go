@@ -170,7 +170,11 @@ func (v *verdict) narrow(key string, records []told) {
 
 // compared is the revision of the first reconcile for all sinks that a sink met before a snapshot of its own, which is
 // given beside the watch: from there on it was told everything. Where it began before the sink was new, it has no gap.
+// A new sink whose format had no schema of the stream begins with the gap with which it returns.
 func (v *verdict) compared() (rev int) {
+	if len(v.frames) > 0 && v.frames[0].op == "gap" && v.frames[0].reason == "absent" && v.judge.world.script.isGated(v.spec.Name) {
+		return v.frames[0].from
+	}
 	first := math.MaxInt
 	for i, t := range v.frames {
 		meets := t.op == "gap" && t.reason == "gone" || i == 0 && t.op == "snapshot.begin" && v.goesOn(&t)

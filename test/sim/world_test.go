@@ -44,7 +44,7 @@ type step struct {
 func newWorld(s script) *world {
 	w := &world{script: s, logs: map[string]*sinkLog{}, began: time.Now()}
 	for _, spec := range s.Sinks {
-		w.logs[spec.Name] = newSinkLog(spec)
+		w.logs[spec.Name] = newSinkLog(w, spec)
 	}
 	for range max(1, s.Members) {
 		w.disks = append(w.disks, newDisk())
@@ -155,7 +155,8 @@ func (w *world) calm(l *life) {
 	}
 	w.mu.Unlock()
 	l.pause(4 * time.Minute)
-	if l.broke { // it is tried again every ten minutes
+	if l.broke || slices.ContainsFunc(w.script.Sinks, func(k sinkSpec) bool { return w.script.isGated(k.Name) }) {
+		// what is stopped is tried again every ten minutes, and a snapshot waits a minute for a sink with each page
 		l.pause(15 * time.Minute)
 	}
 }
@@ -167,6 +168,7 @@ func (w *world) heal() {
 	clear(s.drop)
 	clear(s.duplicate)
 	for _, g := range w.logs {
+		g.registry.heal()
 		g.before, g.after, g.partial, g.stall, g.openFails, g.away, g.broken = 0, 0, 0, 0, 0, time.Time{}, time.Time{}
 	}
 	if w.task != nil {
@@ -182,11 +184,13 @@ func (w *world) do(l *life, a action) {
 		l.pause(time.Duration(a.N) * time.Millisecond)
 		if a.N >= 5000 {
 			w.judge.tails(l)
+			w.judge.waits(l)
 		}
 		return
 	case "settle":
 		l.pause(time.Minute)
 		w.judge.tails(l)
+		w.judge.waits(l)
 		return
 	case "full":
 		l.fill(time.Duration(a.N) * time.Millisecond)
@@ -318,6 +322,9 @@ func (w *world) faultSink(a action) bool {
 		return false
 	}
 	switch a.Do {
+	case "shut":
+		g.registry.lose(a.Resource, time.Duration(a.N)*time.Millisecond)
+		return true
 	case "before":
 		g.before = a.N
 	case "after":
@@ -338,6 +345,7 @@ func (w *world) faultSink(a action) bool {
 	default:
 		return false
 	}
+	g.troubled = true
 	return true
 }
 
