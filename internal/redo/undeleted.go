@@ -51,7 +51,8 @@ func (s *Undeleted) Replace(stream string, entries []change.Entry) {
 	}
 }
 
-// Await is Replace for a return that is behind records on disk. What was recalled before is known to be older than those.
+// Await is Replace for a return that is behind records on disk. What was recalled before is known to be older than they
+// are.
 func (s *Undeleted) Await(stream string, entries []change.Entry, generation uint64) {
 	before, now := s.awaits[stream].uids, awaited{generation, map[string]struct{}{}}
 	known := map[string]struct{}{}

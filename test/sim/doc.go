@@ -121,6 +121,6 @@
 // the watch, that a page is compared beside one watch, and the delete of an object whose name another has got. Not
 // noticed in 1,000 with -back 100: that a log with a delete waits for the watch to pass the snapshot, which testdata
 // holds, and what a full snapshot gave of what is on disk or was told before, which tests of internal/redo hold. Not
-// noticed in 1,000 with -gates 100, and held by tests of internal/pipeline: of a missed stream, the deletes on disk, and
-// what a log has that is read later.
+// noticed in 1,000 with -gates 100, and held by tests of internal/pipeline: the deletes of a missed stream that are on
+// disk, and what a log has that is read later.
 package sim
