@@ -16,8 +16,8 @@ type Undeleted struct {
 	awaits  map[string]awaited                       // by stream, of a sink that returns while records are on disk for it
 }
 
-// awaited is the return of a sink that is not given its gap yet. What the sink takes until then is from before it missed
-// the stream, so that it takes the place of none of the objects: those were there later.
+// awaited is the return of a sink that is not given its gap yet. What the sink takes until then is from before it
+// missed the stream. It takes the place of none of the objects: those were there later.
 type awaited struct {
 	generation uint64 // of the return
 	uids       map[string]struct{}
