@@ -313,8 +313,8 @@ func TestI3WhatASinkMissesIsToldBehindWhatItHasOnDisk(t *testing.T) {
 	})
 }
 
-// TestI3I4ASinkThatMissesAStreamBeforeItsLogIsReadIsToldWhatTheLogHas: a crash kept what the log holds from being saved.
-// The sink is not open when the others have waited for its format.
+// TestI3I4ASinkThatMissesAStreamBeforeItsLogIsReadIsToldWhatTheLogHas: a crash kept what the log holds
+// from being saved. The sink is not open when the others have waited for its format.
 func TestI3I4ASinkThatMissesAStreamBeforeItsLogIsReadIsToldWhatTheLogHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newToyGate(pods())
