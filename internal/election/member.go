@@ -275,3 +275,24 @@ func (m *Member) recovered() {
 	}
 	m.trouble = trouble{}
 }
+
+// AwaitOther asks the API server until another member holds the Lease, and returns its name. found is false where
+// nobody else does before ctx ends, or where the API server does not say.
+func (m *Member) AwaitOther(ctx context.Context) (holder string, found bool) {
+	for ctx.Err() == nil {
+		bounded, cancel := context.WithTimeout(ctx, m.lock.timeout)
+		lease, err := m.options.leases.get(bounded)
+		cancel()
+		if err == nil {
+			holder = holderOf(lease)
+		}
+		if err == nil && holder != "" && holder != m.options.Self && isFresh(lease, time.Now()) {
+			return holder, true
+		}
+		select {
+		case <-time.After(retry):
+		case <-ctx.Done():
+		}
+	}
+	return "", false
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -181,16 +180,12 @@ func (p *pair) awaitIn(sink *follower, what string, wanted func(*event) bool) {
 	})
 }
 
-// excuses are what a leader says whose messages meet another's: the last ones of its predecessor, or the first ones of
-// its successor. If it is stopped just then, it leaves the rest to its successor, and says so with its exit code.
-var excuses = regexp.MustCompile(`came after it was opened: an earlier exporter had sent it|another exporter (writes to the stream|has taken it over)`)
-
 // quit asks the member to end, which it must do well.
 func (p *pair) quit(m *member) {
 	p.t.Helper()
 	p.eventually("the member listens", m.listens)
 	code, _, err := m.process.terminate(stopLimit)
-	if err != nil || code != 0 && !excuses.MatchString(m.lastLines(p.t)) {
+	if err != nil || code != 0 {
 		p.t.Fatalf("%s ended with code %d, %v\n%s", filepath.Base(m.state), code, err, m.lastLines(p.t))
 	}
 	m.process = nil

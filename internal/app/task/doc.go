@@ -7,6 +7,9 @@
 //     not decide who writes: a paused leader finds out late, and the brokers refuse it before that (I10).
 //   - The log of the state counts for more than the state directory, unless nobody else has led since (takeover.go). A
 //     rule that compared times would trust the clocks of two hosts.
+//   - A member that is stopped just when it is fenced gives the Lease back, asks who holds it, and ends well if another
+//     member does. An exit code of 1 would say that something was left undone; the next leader does it. It waits half
+//     of the Lease's length for a standby to take over, so that a rolling update is not held up where there is none.
 //   - A member stands by with its directory reserved and its address served. A process that only waited would look dead
 //     to probes, and commands would find no answer.
 package task

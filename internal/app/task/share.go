@@ -45,11 +45,16 @@ func Share(ctx context.Context, o Options) error {
 	if err != nil {
 		return IgnoreStop(ctx, err)
 	}
-	defer m.takePart(ctx)()
+	leave := m.takePart(ctx)
+	defer leave()
 	for wait := delivery.RetryForever(); ; {
 		began := time.Now()
 		err := m.serveTerm(ctx)
-		if ctx.Err() != nil || !m.goesOn(err) {
+		if ctx.Err() != nil {
+			leave()
+			return m.stopped(ctx, err)
+		}
+		if !m.goesOn(err) {
 			return err
 		}
 		if time.Since(began) > time.Minute {
@@ -86,7 +91,8 @@ func join(ctx context.Context, o Options) (*Member, error) {
 	return m, err
 }
 
-// takePart takes part in the election until the returned function is called, which gives the Lease back.
+// takePart takes part in the election until the returned function is called, which gives the Lease back. A second call
+// does nothing.
 func (m *Member) takePart(ctx context.Context) (leave func()) {
 	electing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -112,13 +118,17 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 		return IgnoreStop(ctx, err)
 	}
 	defer resign()
-	running, end := context.WithCancelCause(elected)
-	defer end(nil)
-	over, lose := context.WithCancel(context.WithoutCancel(ctx))
-	defer lose()
-	defer context.AfterFunc(running, func() {
-		if ctx.Err() == nil {
-			lose()
+	running, cut := context.WithCancelCause(elected)
+	defer cut(nil)
+	over, lose := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer lose(nil)
+	end := func(cause error) {
+		lose(cause)
+		cut(cause)
+	}
+	defer context.AfterFunc(elected, func() {
+		if cause := context.Cause(elected); !errors.Is(cause, context.Cause(ctx)) {
+			lose(cause)
 		}
 	})()
 	m.leads.Store(true)
@@ -129,10 +139,14 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 		claimant: m.claimant, standby: b, mayClaim: m.task.mayClaim, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status,
 		cutOff: &cutOff{elector: m.elected, look: m.look, duration: time.Duration(m.Config.HA.Duration), logger: m.Logger},
 	})
-	if cause := context.Cause(running); cause != nil && ctx.Err() == nil {
+	switch cause := context.Cause(over); {
+	case cause == nil, err == nil && ctx.Err() != nil:
+		return err
+	case ctx.Err() == nil:
 		return cause
+	default:
+		return errors.Join(cause, err)
 	}
-	return err
 }
 
 // prepare takes the directory, to follow the log into it.

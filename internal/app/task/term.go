@@ -21,7 +21,7 @@ type Term struct {
 	mayClaim func(ctx context.Context) func(last statelog.Claimant, wrote time.Time) error
 	duration time.Duration               // of the Lease
 	end      func(cause error)           // ends it
-	over     context.Context             // ends with it, but not with a stop of the process
+	over     context.Context             // ends with it, also while the process stops, but not with the stop itself
 	status   func() telemetry.Leadership // who leads
 	cutOff   *cutOff
 }

@@ -1,0 +1,66 @@
+package task
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/election"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// stopped is what a stop came to. A member that was fenced meanwhile, or that met the last words of the leader before,
+// leaves what it could not deliver to the next leader. If there is one, nothing is wrong.
+func (m *Member) stopped(ctx context.Context, err error) error {
+	if !isOvertaken(err) {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(m.Config.HA.Duration)/2)
+	defer cancel()
+	leader, found := m.elected.AwaitOther(bounded)
+	if !found {
+		return err
+	}
+	m.Logger.Info("exporter stopped; what it did not deliver, another one does, which leads now",
+		"lease", m.task.lease.String(), "leader", election.Host(leader), "error", err)
+	return nil
+}
+
+// isOvertaken says whether other exporters explain all of the error: what ended the term, and what was left in the
+// queues since then.
+func isOvertaken(err error) bool {
+	overtaken := false
+	return all(err, func(part error) (explained bool) {
+		switch e := part.(type) {
+		default:
+			explained = part == errUnreachable
+		case *sink.PermanentError:
+			explained = e.Fenced
+		case *sink.LateError, *election.OtherLeadsError:
+			explained = true
+		case *pipeline.LeftError:
+			return true
+		}
+		overtaken = overtaken || explained
+		return explained
+	}) && overtaken
+}
+
+// all says whether each of the errors that are joined in err has a cause that holds.
+func all(err error, holds func(error) bool) bool {
+	if err == nil || holds(err) {
+		return err != nil
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return all(e.Unwrap(), holds)
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			if !all(part, holds) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
