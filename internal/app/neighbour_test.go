@@ -205,29 +205,45 @@ func (n *neighbour) liveOnce() error {
 	n.waiting, n.stopped, n.rejected, n.moved = map[string]int{}, map[string]error{}, map[change.ID]error{}, make(chan struct{}, 1)
 	ctx, cancel := context.WithTimeout(n.t.Context(), 5*time.Minute)
 	defer cancel()
+	c := &cluster.Cluster{Name: n.cluster, UID: n.uid}
+	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: neighbourStream, Names: []string{"pods"}}}})
+	return runLine(ctx, stage{cluster: c, dir: n.dir, sinks: n.sinks}, func(store *checkpoint.Store) pipeline.Config {
+		return pipeline.Config{
+			StopTimeout: 5 * time.Minute, Observer: n.observer(),
+			Sources: []pipeline.Source{{Stream: neighbourStream, Run: n.run(store, cancel), Request: func(...change.Owed) {}}},
+		}
+	})
+}
+
+// stage is where a line runs whose sources are played.
+type stage struct {
+	cluster *cluster.Cluster
+	dir     string // of the state
+	sinks   string // of the configuration
+}
+
+// runLine runs the real line with the real sinks and state until ctx ends.
+func runLine(ctx context.Context, on stage, with func(*checkpoint.Store) pipeline.Config) error {
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
-	cfg, err := config.Parse("config.yaml", fmt.Appendf(nil, "resources: [pods]\nsinks:\n%s", n.sinks), os.LookupEnv)
+	cfg, err := config.Parse("config.yaml", fmt.Appendf(nil, "resources: [pods]\nsinks:\n%s", on.sinks), os.LookupEnv)
 	if err != nil {
 		return err
 	}
-	store, err := checkpoint.Open(ctx, n.dir, checkpoint.Options{Logger: logger})
+	store, err := checkpoint.Open(ctx, on.dir, checkpoint.Options{Logger: logger})
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	c := &cluster.Cluster{Name: n.cluster, UID: n.uid}
-	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: neighbourStream, Names: []string{"pods"}}}})
-	if err := errors.Join(c.Claim(store, n.dir, logger), c.Recall(store), c.Embody(store)); err != nil {
+	c := on.cluster
+	if err := errors.Join(c.Claim(store, on.dir, logger), c.Recall(store), c.Embody(store)); err != nil {
 		return err
 	}
-	sinks, err := destination.BuildAll(cfg, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
-	if err != nil {
+	p := with(store)
+	p.ClusterUID, p.Store = c.UID, store
+	if p.Sinks, err = destination.BuildAll(cfg, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}}); err != nil {
 		return err
 	}
-	return pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: n.uid, Sinks: sinks, Store: store, StopTimeout: 5 * time.Minute, Observer: n.observer(),
-		Sources: []pipeline.Source{{Stream: neighbourStream, Run: n.run(store, cancel), Request: func(...change.Owed) {}}},
-	})
+	return pipeline.Run(ctx, p)
 }
 
 // file is beside the state.
