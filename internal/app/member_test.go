@@ -42,7 +42,8 @@ func chronicle(kind, length int) (records []*change.Record) {
 		}
 		name := fmt.Sprintf("%c%d", stream.Resource.Name[0], object)
 		records = append(records, &change.Record{
-			Stream: &stream, Op: op, Key: change.Key{Namespace: "shop", Name: name}, UID: fmt.Sprintf("%s-%d", name, lives[object]), ResourceVersion: version,
+			Stream: &stream, Op: op, Key: change.Key{Namespace: "shop", Name: name}, UID: fmt.Sprintf("%s-%d", name, lives[object]),
+			ResourceVersion: version,
 			Object:   fmt.Appendf(nil, `{"kind":%q,"metadata":{"name":%q,"namespace":"shop","resourceVersion":%q}}`, stream.Resource.Kind, name, version),
 			Received: time.Now(), Position: change.Position{ResourceVersion: version, Complete: true},
 		})
@@ -188,8 +189,8 @@ func (m *member) show(records [2]int) {
 	})
 }
 
-// tell shows one more record of each of the kinds, one after the other, and returns when all are delivered. told is what
-// was shown.
+// tell shows one more record of each of the kinds, one after the other, and returns when all are delivered. told is
+// what was shown.
 func (m *member) tell(told *[2]int, kinds ...int) {
 	m.t.Helper()
 	for _, kind := range kinds {

@@ -8,8 +8,13 @@
 //   - The log of the state counts for more than the state directory, unless nobody else has led since (takeover.go). A
 //     rule that compared times would trust the clocks of two hosts.
 //   - A member that is stopped just when it is fenced gives the Lease back, asks who holds it, and ends well if another
-//     member does. An exit code of 1 would say that something was left undone; the next leader does it. It waits half
-//     of the Lease's length for a standby to take over, so that a rolling update is not held up where there is none.
+//     member does. An exit code of 1 would say that something was left undone; the next leader does it. It waits for
+//     a standby to take over as long as a Lease lasts.
 //   - A member stands by with its directory reserved and its address served. A process that only waited would look dead
 //     to probes, and commands would find no answer.
+//   - A command that is run beside a standby is told who leads, and is not passed on. Patroni and Vault pass such a
+//     request to the leader, over a port that other hosts reach and with certificates for it. A leader answers over
+//     loopback alone, to those who can read its directory (package control). With an address in the Lease, who may
+//     write the Lease would choose where an operator's questions and token go. kubectl exec has the cluster's own
+//     rights for that.
 package task

@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -180,16 +179,6 @@ func (m *Member) standBy(ctx context.Context, b *standby) (term context.Context,
 
 // Cluster is the one whose task it is.
 func (m *Member) Cluster() *cluster.Cluster { return m.task.cluster }
-
-// Elsewhere says where to ask what only a leader knows.
-func (m *Member) Elsewhere() string {
-	leader := "no exporter leads now: ask again"
-	if status := m.Status(); status.Leader != "" {
-		leader = fmt.Sprintf("%s leads since %s: run the command there (in a cluster, kubectl exec -n %s %s -- exporter ...)",
-			status.Leader, status.Since.UTC().Format(time.RFC3339), m.task.lease.Namespace, status.Leader)
-	}
-	return fmt.Sprintf("this exporter stands by, and %s (exporter checkpoint show --log shows the state from anywhere)", leader)
-}
 
 // Status is who leads.
 func (m *Member) Status() telemetry.Leadership {

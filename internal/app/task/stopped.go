@@ -15,7 +15,7 @@ func (m *Member) stopped(ctx context.Context, err error) error {
 	if !isOvertaken(err) {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(m.Config.HA.Duration)/2)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(m.Config.HA.Duration))
 	defer cancel()
 	leader, found := m.elected.AwaitOther(bounded)
 	if !found {

@@ -152,6 +152,7 @@ func TestI7I10AStopLeavesTheRestToWhoLeads(t *testing.T) {
 		"out of time, without any other cause": {err: left, overtaken: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := newVillage(t)
 			v.waits = c.standby
 			err := v.share(server.URL(), func(*Term) error {
