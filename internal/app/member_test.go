@@ -44,8 +44,8 @@ func chronicle(kind, length int) (records []*change.Record) {
 		records = append(records, &change.Record{
 			Stream: &stream, Op: op, Key: change.Key{Namespace: "shop", Name: name}, UID: fmt.Sprintf("%s-%d", name, lives[object]),
 			ResourceVersion: version,
-			Object:   fmt.Appendf(nil, `{"kind":%q,"metadata":{"name":%q,"namespace":"shop","resourceVersion":%q}}`, stream.Resource.Kind, name, version),
-			Received: time.Now(), Position: change.Position{ResourceVersion: version, Complete: true},
+			Object:          fmt.Appendf(nil, `{"kind":%q,"metadata":{"name":%q,"namespace":"shop","resourceVersion":%q}}`, stream.Resource.Kind, name, version),
+			Received:        time.Now(), Position: change.Position{ResourceVersion: version, Complete: true},
 		})
 	}
 	return records

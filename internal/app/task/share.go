@@ -125,11 +125,12 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 		lose(cause)
 		cut(cause)
 	}
-	defer context.AfterFunc(elected, func() {
-		if cause := context.Cause(elected); !errors.Is(cause, context.Cause(ctx)) {
+	lost := func() {
+		if cause := context.Cause(elected); cause != nil && !errors.Is(cause, context.Cause(ctx)) {
 			lose(cause)
 		}
-	})()
+	}
+	defer context.AfterFunc(elected, lost)()
 	m.leads.Store(true)
 	defer m.leads.Store(false)
 	m.takeovers.Add(1)
@@ -138,6 +139,7 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 		claimant: m.claimant, standby: b, mayClaim: m.task.mayClaim, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status,
 		cutOff: &cutOff{elector: m.elected, look: m.look, duration: time.Duration(m.Config.HA.Duration), logger: m.Logger},
 	})
+	lost() // the other call may come later
 	switch cause := context.Cause(over); {
 	case cause == nil, err == nil && ctx.Err() != nil:
 		return err

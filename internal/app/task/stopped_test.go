@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,8 +31,9 @@ type village struct {
 	access cluster.Access
 	waits  bool // the other member takes the Lease when it is released
 
-	mu    sync.Mutex
-	lease *coordinationv1.Lease // nil before one is made
+	mu      sync.Mutex
+	lease   *coordinationv1.Lease // nil before one is made
+	version int                   // of it
 }
 
 func newVillage(t *testing.T) *village {
@@ -63,17 +65,21 @@ func (v *village) serveLease(w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r.Method != http.MethodGet {
-		v.lease = new(coordinationv1.Lease)
-		if err := json.NewDecoder(r.Body).Decode(v.lease); err != nil {
+		written := new(coordinationv1.Lease)
+		if err := json.NewDecoder(r.Body).Decode(written); err != nil {
 			v.t.Error(err)
 		}
+		if v.lease != nil && written.ResourceVersion != v.lease.ResourceVersion {
+			refuse(w, http.StatusConflict, "Conflict")
+			return
+		}
+		v.store(written)
 		if isReleased := *v.lease.Spec.HolderIdentity == ""; isReleased && v.waits {
 			v.take()
 		}
 	}
 	if v.lease == nil {
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		refuse(w, http.StatusNotFound, "NotFound")
 		return
 	}
 	v.lease.APIVersion, v.lease.Kind = "coordination.k8s.io/v1", "Lease"
@@ -82,10 +88,23 @@ func (v *village) serveLease(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func refuse(w http.ResponseWriter, code int, reason string) {
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code)
+}
+
+// store makes it the newest version of the Lease. The caller holds mu.
+func (v *village) store(lease *coordinationv1.Lease) {
+	v.version++
+	v.lease = lease
+	v.lease.ResourceVersion = strconv.Itoa(v.version)
+}
+
 // take gives the Lease to the other member. The caller holds mu.
 func (v *village) take() {
 	other, length := "other_1", int32(2)
 	v.lease.Spec.HolderIdentity, v.lease.Spec.LeaseDurationSeconds = &other, &length
+	v.store(v.lease)
 }
 
 // overtake gives the Lease to the other member.
@@ -98,6 +117,23 @@ func (v *village) overtake() {
 // share shares a task as a member that is asked to stop while it leads. lead is what it does from then on.
 func (v *village) share(broker string, lead func(of *Term) error) error {
 	v.t.Helper()
+	led := false
+	ctx, stop := context.WithTimeout(v.t.Context(), logPatience)
+	defer stop()
+	err := Share(ctx, v.options(broker, func(_ context.Context, of *Term) error {
+		led = true
+		stop()
+		return lead(of)
+	}))
+	if !led {
+		v.t.Fatalf("it never led: %v", err)
+	}
+	return err
+}
+
+// options are those of a member that leads as lead does.
+func (v *village) options(broker string, lead func(ctx context.Context, of *Term) error) Options {
+	v.t.Helper()
 	text := fmt.Sprintf("cluster: a\nresources: [pods]\nsinks: [{name: bus, nats: {url: %q}}]\nstate: {dir: %q, log: {sink: bus}}\nha: {lease: ns/a, duration: 2s}\n",
 		broker, v.t.TempDir())
 	cfg, err := config.Parse("config.yaml", []byte(text), os.LookupEnv)
@@ -107,22 +143,10 @@ func (v *village) share(broker string, lead func(of *Term) error) error {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(v.t.Context(), logPatience)
-	defer stop()
-	led := false
-	err = Share(ctx, Options{
-		Access: v.access, Config: cfg, Logger: slog.New(slog.NewTextHandler(v.t.Output(), nil)),
+	return Options{
+		Access: v.access, Config: cfg, Logger: slog.New(slog.NewTextHandler(v.t.Output(), nil)), Lead: lead,
 		StandBy: func(context.Context, *Member) (func(), error) { return func() {}, nil },
-		Lead: func(_ context.Context, of *Term) error {
-			led = true
-			stop()
-			return lead(of)
-		},
-	})
-	if !led {
-		v.t.Fatalf("it never led: %v", err)
 	}
-	return err
 }
 
 // TestI7I10AStopLeavesTheRestToWhoLeads: a member that is stopped just when it is fenced has done well if another one
@@ -182,4 +206,33 @@ func TestI7I10AStopLeavesTheRestToWhoLeads(t *testing.T) {
 			t.Errorf("the stop came to %v", err)
 		}
 	})
+}
+
+// TestI10AMemberThatLosesTheLeaseStandsBy, however soon it has noticed: it does not end.
+func TestI10AMemberThatLosesTheLeaseStandsBy(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	for range 10 { // it is a race who is told first
+		v := newVillage(t)
+		ctx, stop := context.WithTimeout(t.Context(), logPatience)
+		o := v.options(server.URL(), func(ctx context.Context, _ *Term) error {
+			v.overtake()
+			<-ctx.Done()
+			return nil
+		})
+		terms := 0
+		o.StandBy = func(context.Context, *Member) (func(), error) {
+			if terms++; terms == 2 {
+				stop()
+			}
+			return func() {}, nil
+		}
+		if err := Share(ctx, o); err != nil || terms != 2 {
+			t.Errorf("it ended with %v after standing by %d times", err, terms)
+		}
+		stop()
+	}
 }
