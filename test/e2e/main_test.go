@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"flag"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -22,9 +24,24 @@ func TestMain(m *testing.M) {
 	}
 	testcluster.HearHangups()
 	klog.SetLogger(logr.Discard()) // client-go tells of each connection that a killed server leaves
+	beParallel()
 	code := m.Run()
 	built.Remove()
 	os.Exit(code)
+}
+
+// beParallel lets one more test run than there are cores, unless the command line says how many: each waits for Leases
+// and servers half of the time.
+func beParallel() {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if said {
+		return
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1)); err != nil {
+		panic(err) // the testing package has no such flag any more
+	}
 }
 
 // seed is what the test's random choices come from.
