@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pace gives so many turns a second until ctx ends. One that nobody takes delays those behind it.
+// Pace gives so many turns a second until ctx ends. One that nobody takes delays those after it.
 func Pace(ctx context.Context, rate int, turns chan<- int) {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()

@@ -23,7 +23,7 @@ func UsageOf(pid int) (Usage, error) {
 	if err != nil {
 		return Usage{}, fmt.Errorf("read what process %d used: %w", pid, err)
 	}
-	// The name, in parentheses, may hold anything. The 12th and 13th field behind it are the times.
+	// The name, in parentheses, may hold anything. The 12th and 13th field after it are the times.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	var user, system int64
 	if len(fields) < 13 {

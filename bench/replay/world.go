@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// World is what a client finds behind an Address: which objects there are, and what happens to them. Worlds are made by
+// World is what a client finds after an Address: which objects there are, and what happens to them. Worlds are made by
 // naming them, and each counts for itself what it was asked. In a world Pods exist and, if it has Kinds, custom
 // resources of one group; all that is said of objects and events is said of each resource.
 type World struct {

@@ -128,7 +128,7 @@ func (c *course) flood(ctx context.Context) (err error) {
 	return nil
 }
 
-// bare appends the same bytes to a file, with a sync behind each batch, and nothing else.
+// bare appends the same bytes to a file, with a sync after each batch, and nothing else.
 func (c *course) bare(ctx context.Context) error {
 	var m harness.Measured
 	spec := appendSpec{Path: filepath.Join(c.rig.Dir, "bare"), Bytes: c.bytes, Events: c.events}

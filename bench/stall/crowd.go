@@ -22,7 +22,7 @@ import (
 // hands is how many writes may be under way.
 const hands = 32
 
-// The objects that nobody changes are in one namespace, and those that are changed in one behind it: the list comes to
+// The objects that nobody changes are in one namespace, and those that are changed in one after it: the list comes to
 // them last.
 const (
 	still = "default"

@@ -113,7 +113,7 @@ func (t *trial) awaitMessages(ctx context.Context, stream string, least int) err
 	})
 }
 
-// run measures during the initial snapshot, without a snapshot, during one that the second sink was asked for, behind a
+// run measures during the initial snapshot, without a snapshot, during one that the second sink was asked for, after a
 // restart of the API server, and while the exporter is killed.
 func (t *trial) run(ctx context.Context) ([]harness.Figure, error) {
 	initial, err := t.during(ctx, func() error { return t.awaitInitial(ctx) })

@@ -19,7 +19,7 @@ type stream struct {
 
 	mu    sync.Mutex // guards the following
 	since time.Time
-	first time.Time // when the first message came behind since; zero is none yet
+	first time.Time // when the first message came after since; zero is none yet
 }
 
 func (s *stream) connect() (err error) {
@@ -83,7 +83,7 @@ func (s *stream) note(at time.Time) {
 	}
 }
 
-// await begins to wait for the first message behind a time.
+// await begins to wait for the first message after a time.
 func (s *stream) await(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

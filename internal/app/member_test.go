@@ -128,7 +128,7 @@ func (m *member) lifeOf(store *checkpoint.Store) pipeline.Config {
 	return p
 }
 
-// watch pushes what the API server shows behind the saved position.
+// watch pushes what the API server shows after the saved position.
 func (m *member) watch(ctx context.Context, kind int, store *checkpoint.Store, line *pipeline.Inlet) error {
 	stream := kinds()[kind]
 	position, _, err := store.Position(stream.String())

@@ -64,7 +64,7 @@ func (p kafkaPlan) apart() bool {
 }
 
 // blind says that two clusters cannot see each other before both have written: Kafka writes nothing on a condition.
-// Their first records may meet in a topic, and nothing behind them.
+// Their first records may meet in a topic, and nothing after them.
 func (p kafkaPlan) blind() bool {
 	return p.atOnce && !p.transactional && (p.ids == "own" || p.ids == "" && !p.same)
 }

@@ -34,7 +34,7 @@ func narrow(sinks []delivery.Sink, cfg *config.Config, forms *forms, failed func
 	return usage.Several("sinks", errs...)
 }
 
-// saysChanges makes records say what changed, as far as the sink sees it (I9), behind the sink's rules; nil is none.
+// saysChanges makes records say what changed, as far as the sink sees it (I9), after the sink's rules; nil is none.
 func saysChanges(rules func(*change.Record) *change.Record, asks func(*change.Stream) bool) func(*change.Record) *change.Record {
 	var d delta.Delta // of the one goroutine that has the sink
 	return func(rec *change.Record) *change.Record {

@@ -35,7 +35,7 @@
 //     sink's log is not taken to tell of a change.
 //   - An apply at a resourceVersion is a precondition like any other (measured). An audit event does not say which kind
 //     of patch it was, so that could not be told apart.
-//   - Behind an etcd that was restored, and until the stream notices that, an actor may name a change of the history
+//   - After an etcd that was restored, and until the stream notices that, an actor may name a change of the history
 //     before, since versions come again. A stream notices it within seconds, and batches mostly come later. What was
 //     completed before it noticed is possible at most.
 //   - Nothing of a body is kept but name, namespace, uid and resourceVersion (I9).

@@ -62,7 +62,7 @@ func Parse(text []byte) (*Event, error) {
 	return e, nil
 }
 
-// query is what stands behind the "?" of the request. It is nil where that cannot be read.
+// query is what stands after the "?" of the request. It is nil where that cannot be read.
 func (e *Event) query() url.Values {
 	_, text, _ := strings.Cut(e.RequestURI, "?")
 	query, err := url.ParseQuery(text)

@@ -44,7 +44,7 @@ func (c *Chain) Begin() {
 	c.batch.steps, c.batch.blank, c.batch.patch = c.batch.steps[:0], false, c.batch.patch[:0]
 }
 
-// Next is the record as it is to go out behind those before it in the batch: itself, or a copy that is a patch. The
+// Next is the record as it is to go out after those before it in the batch: itself, or a copy that is a patch. The
 // patch is valid until Begin.
 func (c *Chain) Next(rec *change.Record) *change.Record {
 	step := c.step(rec)

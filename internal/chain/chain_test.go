@@ -191,7 +191,7 @@ func TestI3PatchesFoldWhateverBecomesOfTheRecordsBetween(t *testing.T) {
 	}
 }
 
-// TestAPatchIsOfWhatWasToldLast says of each record behind one that was told whether it goes out as a patch.
+// TestAPatchIsOfWhatWasToldLast says of each record after one that was told whether it goes out as a patch.
 func TestAPatchIsOfWhatWasToldLast(t *testing.T) {
 	object := func(version, value string) []byte {
 		return fmt.Appendf(nil, `{"metadata":{"uid":"u","resourceVersion":%q},"spec":{"a":%q,"b":"what stays as it is in all of them"}}`, version, value)

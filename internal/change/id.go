@@ -71,7 +71,7 @@ func (id ID) Append(dst []byte) []byte {
 	return id.appendInResource(append(append(dst, '/'), id.Resource...))
 }
 
-// appendInResource appends what comes behind the resource.
+// appendInResource appends what comes after the resource.
 func (id ID) appendInResource(dst []byte) []byte {
 	dst = appendEscaped(append(dst, '/'), id.Key.Namespace)
 	dst = appendEscaped(append(dst, '/'), id.Key.Name)

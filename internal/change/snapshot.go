@@ -77,7 +77,7 @@ type Snapshot struct {
 	// Limits say which objects it is of, where it is not of all.
 	Limits Limits `json:",omitzero"`
 	// Ordered says that a delivered Sync record proves its sink to have all objects up to the record's key, so that an
-	// interrupted snapshot can go on behind it.
+	// interrupted snapshot can go on after it.
 	Ordered bool
 	// Unserved says that the resource is not served any more: no watch goes on beside the run.
 	Unserved bool `json:",omitzero"`

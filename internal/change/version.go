@@ -86,7 +86,7 @@ func InitialPosition(version, epoch, selector string) Position {
 	return Position{ResourceVersion: version, Complete: true, Epoch: epoch, Selector: initial + selector}
 }
 
-// ComparedPosition is that of a stream whose objects are compared behind a gap. It is InitialPosition otherwise.
+// ComparedPosition is that of a stream whose objects are compared after a gap. It is InitialPosition otherwise.
 func ComparedPosition(version, epoch, selector string) Position {
 	return Position{ResourceVersion: version, Complete: true, Epoch: epoch, Selector: compared + selector}
 }

@@ -18,7 +18,7 @@ type absenceBook struct {
 type streamAbsences struct {
 	name  string
 	all   []*Absence                  // by place in the saved ones; nil is one that has ended
-	fresh map[string]bool             // joined keys, behind the sink and a terminator: whether the sink never had the object
+	fresh map[string]bool             // joined keys, after the sink and a terminator: whether the sink never had the object
 	now   map[change.Key]change.Entry // the objects that the batch has changed, without a uid where they are gone
 }
 

@@ -13,7 +13,7 @@ import (
 // else would remember that it has those objects. It costs what existed when it left, at most, whatever is made and
 // deleted meanwhile.
 //
-// It ends with the stream's full snapshot of reason absent: the sink misses nothing behind the gap of that, and
+// It ends with the stream's full snapshot of reason absent: the sink misses nothing after the gap of that, and
 // everything that it has missed was told when the first object of the snapshot, or its end, is delivered.
 //
 // A sink that had a stream only in part, when Inherit made that whole, is absent from it without a subscription, and
@@ -29,7 +29,7 @@ type Absence struct {
 // InPart says whether the sink had the stream only in part, and nobody has begun to read it since.
 func (a *Absence) InPart() bool { return a.Since.IsZero() }
 
-// Held is what a sink's log holds of one object behind the mark, when the sink comes back: whether it exists there.
+// Held is what a sink's log holds of one object after the mark, when the sink comes back: whether it exists there.
 type Held struct {
 	Subscription
 	Entry  change.Entry

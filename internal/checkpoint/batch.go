@@ -29,7 +29,7 @@ type Batch struct {
 	// Left are the subscriptions that sinks have no longer, with their pending snapshots and what they miss. Taken are
 	// those that they have from now on.
 	Left, Taken []Subscription
-	// Absent are the sinks that miss streams from the records behind this batch on, or from From, where that is set and
+	// Absent are the sinks that miss streams from the records after this batch on, or from From, where that is set and
 	// older. Returning is not read.
 	Absent []Absence
 	// Held is what the logs hold of sinks that come back.

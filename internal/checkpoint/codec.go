@@ -68,7 +68,7 @@ func (c *codec) giveBack(in *room) {
 	}
 }
 
-// whole is the chunk's text, of records that are written behind the headRoom of body.
+// whole is the chunk's text, of records that are written after the headRoom of body.
 func (w *chunkWriter) whole() ([]byte, error) {
 	shared, err := json.Marshal(w.shared)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/disk"
 )
 
-// numberedChanges are those behind which a log's place is n.
+// numberedChanges are those after which a log's place is n.
 func numberedChanges(n int) (changes Changes, place []byte) {
 	text := []byte(strconv.Itoa(n))
 	return Changes{}.Set(markKey("first"), text).Set(markKey("second"), text), text

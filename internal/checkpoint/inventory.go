@@ -42,7 +42,7 @@ type Filter struct {
 	behind string // a joined key, where not "": a range, too
 }
 
-// Scan yields the stream's entries whose joined keys are behind the given one, "" for all, as of the moment the loop
+// Scan yields the stream's entries whose joined keys are after the given one, "" for all, as of the moment the loop
 // begins, in the bytewise order of those keys. After an error it yields nothing more. The loop may take its time, may
 // write, and may break.
 func (i inventory) Scan(stream, behind string) iter.Seq2[change.Entry, error] {

@@ -123,7 +123,7 @@ func inventoryStream(key []byte) (string, bool) {
 	return string(name), true
 }
 
-// after is the first key behind all that begin with the prefix, which ends with a byte below 0xff.
+// after is the first key after all that begin with the prefix, which ends with a byte below 0xff.
 func after(prefix []byte) []byte {
 	end := bytes.Clone(prefix)
 	end[len(end)-1]++

@@ -20,7 +20,7 @@ func manifest(t *testing.T) []byte {
 	return file.Bytes()
 }
 
-// TestI5CutManifestIsNoDamage: a crash can cut the file anywhere, or leave zeros behind the cut.
+// TestI5CutManifestIsNoDamage: a crash can cut the file anywhere, or leave zeros after the cut.
 func TestI5CutManifestIsNoDamage(t *testing.T) {
 	file := manifest(t)
 	for cut := 0; cut <= len(file); cut += 1 + cut/100 {

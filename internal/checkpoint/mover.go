@@ -44,7 +44,7 @@ func (m *mover) objects(sinks []string) error {
 			return nil
 		})
 	}
-	// What sinks miss goes behind the objects: a crash in between leaves a stream that has objects, and so is found.
+	// What sinks miss goes after the objects: a crash in between leaves a stream that has objects, and so is found.
 	err = errors.Join(err, m.move(inventoryPrefix(m.from), inventoryPrefix(m.to), isNewer))
 	for _, name := range sinks {
 		for _, table := range lackTables() {

@@ -176,7 +176,7 @@ func (c *Config) Default() {
 // MarshalJSON shows the configuration with the file's keys, and none of its secrets.
 func (c *Config) MarshalJSON() ([]byte, error) { return json.Marshal(show(c.keys())) }
 
-// Keys are all keys of a configuration, those of a section behind the section that it stands in.
+// Keys are all keys of a configuration, those of a section after the section that it stands in.
 func Keys() []Key { return describe("", new(Config).keys()) }
 
 // JSONSchema describes a configuration to tools that check one before the exporter does. It refuses nothing that Parse

@@ -20,7 +20,7 @@ type Kafka struct {
 	Compression string            // one of compressions
 	// TransactionalID has the right to write, which the newest exporter with it has; "" is made of cluster and sink.
 	TransactionalID string
-	Tombstones      *bool     // a message without a value behind each delete
+	Tombstones      *bool     // a message without a value after each delete
 	TLS             *TLS      // nil is in the clear
 	SASL            *SASL     // nil is no login
 	Registry        *Registry // of schemas; nil writes JSON

@@ -18,7 +18,7 @@ type key struct {
 // keyed is a mapping whose keys are known.
 type keyed interface{ keys() []key }
 
-// value is what stands behind a key. A function that is nil does nothing.
+// value is what stands after a key. A function that is nil does nothing.
 type value struct {
 	kind     string   // what a user writes: "size", "list of strings"
 	allowed  []string // nil is any

@@ -34,7 +34,7 @@ func (d *decoder) follow(path string, n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// fields are the keys of a mapping and, behind them, those that it merges (<<) and does not have itself.
+// fields are the keys of a mapping and, after them, those that it merges (<<) and does not have itself.
 func (d *decoder) fields(path string, n *yaml.Node) []field {
 	var own, merged []field
 	for i := 0; i+1 < len(n.Content); i += 2 {

@@ -69,7 +69,7 @@ func (l *Log) take(m *sink.Stored) error {
 		l.Printer.Note("%v", err)
 		return nil
 	case c.ID.Op == change.Deleted && m.Value == nil && m.Key != nil && c.Object == nil && l.last == c.ID:
-		return nil // the tombstone behind a delete
+		return nil // the tombstone after a delete
 	}
 	l.last = c.ID
 	line := lineOf(c)

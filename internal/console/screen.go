@@ -116,5 +116,5 @@ func (g grid) row(cells ...any) {
 	fmt.Fprintln(g, strings.Join(texts, "\t"))
 }
 
-// gap leaves a line free, behind which columns are measured anew.
+// gap leaves a line free, after which columns are measured anew.
 func (g grid) gap() { fmt.Fprintln(g) }

@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// encode returns the file's two parts: the first line, and what comes behind it.
+// encode returns the file's two parts: the first line, and what comes after it.
 func (l *Letter) encode() (line []byte, body [][]byte, err error) {
 	l.Body = Body{Value: length(l.Value), Object: length(l.Object), Before: len(l.Before)}
 	body = append(body, l.Value)
@@ -45,7 +45,7 @@ func sum(parts ...[]byte) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// readHead reads the first line, and leaves r behind it.
+// readHead reads the first line, and leaves r after it.
 func readHead(r *bufio.Reader) (*Letter, error) {
 	line, err := r.ReadBytes('\n')
 	if err != nil {

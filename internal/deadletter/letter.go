@@ -70,11 +70,11 @@ type Header struct {
 	Value string `json:"value"`
 }
 
-// Body says where in the bytes behind the first line value, object and the object before are. A length of -1 is one
+// Body says where in the bytes after the first line value, object and the object before are. A length of -1 is one
 // that is nil.
 type Body struct {
 	Value    int    `json:"value"`            // bytes, from the first one on
-	ObjectAt int    `json:"objectAt"`         // within the value, or behind it
+	ObjectAt int    `json:"objectAt"`         // within the value, or after it
 	Object   int    `json:"object"`           // bytes
 	Before   int    `json:"before,omitempty"` // bytes, the last ones
 	Sum      string `json:"sum"`              // SHA-256 of all of them, hexadecimal

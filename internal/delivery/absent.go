@@ -62,10 +62,10 @@ func (p *past) RecallMissed(stream string) error {
 	return nil
 }
 
-// NoteBehind notes what the log holds behind the mark and the state must know, before the mark moves.
+// NoteBehind notes what the log holds after the mark and the state must know, before the mark moves.
 func (p *past) NoteBehind() error { return errors.Join(p.noteHeld(), p.noteUnread()) }
 
-// noteHeld takes a sink that was absent back: what its log holds behind the mark, and what is on disk for it, is noted.
+// noteHeld takes a sink that was absent back: what its log holds after the mark, and what is on disk for it, is noted.
 func (p *past) noteHeld() error {
 	held := p.heldBehind
 	p.heldBehind = nil
@@ -92,9 +92,9 @@ func (p *past) noteHeld() error {
 }
 
 // recallBeforeDisk finds out what the sink has missed of each stream where records of a return that was cut short are
-// on disk. What the log holds, as a killed process' last words, may have come behind that return, which does not tell
+// on disk. What the log holds, as a killed process' last words, may have come after that return, which does not tell
 // of its end: so that is told before what takes its place (tellMissed), and not when the sink returns once more. An
-// object of which something is on disk is another matter: its end lies behind that.
+// object of which something is on disk is another matter: its end lies after that.
 func (p *past) recallBeforeDisk(streams []*change.Stream) error {
 	if !query(&p.intake, (*fifo.Backlog).Behind) {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
-// behindMark is what the listener keeps of the ids that its sink finds behind a mark.
+// behindMark is what the listener keeps of the ids that its sink finds after a mark.
 type behindMark struct {
 	count   int
 	log     *redo.Reading   // of the first opening, and where the log lost something

@@ -44,7 +44,7 @@ func (l *Listener) ended(err error) error {
 }
 
 // deliver brings the whole batch into the sink, whatever it takes. A replay goes alone: what it is worth is decided
-// when all before it is written, and nothing behind it.
+// when all before it is written, and nothing after it.
 func (l *Listener) deliver(ctx context.Context, batch []*change.Record) error {
 	for len(batch) > 0 {
 		n := untilReplay(batch)

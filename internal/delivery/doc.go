@@ -5,11 +5,11 @@
 //
 // # The sink's log after a crash
 //
-// A sink is opened at its mark and gives the ids behind it, the tail, one by one. A tail may be long: others write to
+// A sink is opened at its mark and gives the ids after it, the tail, one by one. A tail may be long: others write to
 // a shared log, and a mark may hang back while records wait on disk. So it is folded while it is read, and what is
 // saved or another cluster's leaves nothing in memory (package redo, I6). The listener skips those records when the
 // watch or a reconcile brings them again, and the mark stays until the tail is passed. Nothing older than what the log
-// holds of an object is written behind it, since a log may be compacted.
+// holds of an object is written after it, since a log may be compacted.
 //
 // In one run a log is read as an earlier process' once, and what was compared with it stays compared. So that reading
 // has to be whole: a sink whose Open cannot keep out what a killed process had sent says so when it comes

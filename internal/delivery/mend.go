@@ -120,7 +120,7 @@ func (l *Listener) reopen(ctx context.Context) error {
 
 // makeGood is the answer to a log that lost records while running. The saved mark stays, if the log still reaches it.
 // If it does not, it goes back to the log's end: were it to stay, the log could grow to it again, and a crash would
-// find nothing behind it. It never goes forward, since what lies between may not be saved.
+// find nothing after it. It never goes forward, since what lies between may not be saved.
 func (l *Listener) makeGood(ctx context.Context) error {
 	end, saved := l.mark, l.SavedMark()
 	left, err := l.openSaved(ctx, saved, func() (*behindMark, error) { return l.firstReading(nil) })

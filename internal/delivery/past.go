@@ -23,8 +23,8 @@ type past struct {
 	plain        sink.Mark           // of the opening: the newest that carries nothing
 	reader       redo.Reader         // of ids in the log
 	based        fifo.Spool          // what was on disk when the positions were saved that the log is compared with
-	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds behind the mark
-	unread       []checkpoint.Held   // what the log holds behind the mark of streams that are not configured
+	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds after the mark
+	unread       []checkpoint.Held   // what the log holds after the mark of streams that are not configured
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
 	unreadFirst  []*change.Record    // those among them of streams that are not configured
 	opened       bool                // in this process
@@ -34,7 +34,7 @@ type past struct {
 	compared     atomic.Bool         // what the log holds is known
 }
 
-// open opens the sink at the mark and remembers what its log holds behind it. A sink without a mark gets one before its
+// open opens the sink at the mark and remembers what its log holds after it. A sink without a mark gets one before its
 // first record, so that a crash after that record finds it. After a *sink.LostError the sink is open.
 func (p *past) open(ctx context.Context, mark sink.Mark) error {
 	left, err := p.openAs(ctx, mark)
@@ -75,7 +75,7 @@ type remains struct {
 }
 
 // openSaved opens the sink at its saved mark, which may carry ids. Where the log has lost it, not all that it carries
-// is still there; but what lies behind the plain mark is, as far as the log reaches that. The error is a
+// is still there; but what lies after the plain mark is, as far as the log reaches that. The error is a
 // *sink.LostError then, too.
 func (p *past) openSaved(ctx context.Context, saved sink.Mark, begin beginning) (remains, error) {
 	carried, err := p.store.Carried(p.Name)
@@ -110,7 +110,7 @@ func (p *past) readAgain(ctx context.Context, mark sink.Mark) (*behindMark, erro
 	return p.openAt(ctx, sink.Opening{Mark: mark, Again: true}, p.reading, nil)
 }
 
-// read opens the sink at the mark, and folds what the mark carries and what the log holds behind it. After a
+// read opens the sink at the mark, and folds what the mark carries and what the log holds after it. After a
 // *sink.LostError that is nothing.
 func (p *past) read(ctx context.Context, mark sink.Mark, begin beginning, carried []string) (*behindMark, error) {
 	return p.openAt(ctx, sink.Opening{Mark: mark}, begin, carried)

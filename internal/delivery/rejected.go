@@ -109,7 +109,7 @@ func refusal(sinkName string, rec *change.Record, rejected *sink.RejectedError) 
 }
 
 // marked sees to what the durable records of the batch are beside ordinary ones. It is called before their mark counts:
-// so a crash before it leaves a replayed event behind the saved mark, where open finds it.
+// so a crash before it leaves a replayed event after the saved mark, where open finds it.
 func (l *Listener) marked(batch []*change.Record) {
 	for _, rec := range batch {
 		if rec.Marks.LeftOut() != "" {

@@ -53,7 +53,7 @@ func (l *Listener) deliverReplay(ctx context.Context, rec *change.Record) error 
 	}
 }
 
-// admit returns the record with the mark of what it is worth now. Something newer than the letter that waits behind it
+// admit returns the record with the mark of what it is worth now. Something newer than the letter that waits after it
 // counts, too.
 func (l *Listener) admit(rec *change.Record) (*change.Record, error) {
 	now, err := l.superseded(rec)

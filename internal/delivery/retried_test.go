@@ -42,7 +42,7 @@ func listenerOfALog(t *testing.T, records ...*change.Record) *Listener {
 	return l
 }
 
-// A delete of what the log alone had is written, and the write fails all the same. A mark behind it carries it with the
+// A delete of what the log alone had is written, and the write fails all the same. A mark after it carries it with the
 // object: else the object would be there again after a crash, and its delete told twice.
 func TestI3WhatAFailedWriteHasLeftIsCarried(t *testing.T) {
 	made, gone := update(pods(), "a", 5), update(pods(), "a", 5)

@@ -8,11 +8,11 @@ import (
 )
 
 // A stream that is not configured any more may come back. Until then nobody reads it, and the marks go on. So what a
-// sink's log holds of it behind the mark, and what of it is on disk, is noted as that of a sink which is absent from
+// sink's log holds of it after the mark, and what of it is on disk, is noted as that of a sink which is absent from
 // this stream alone: when the stream is back, the sink is given a gap, what it has missed of deletes, and a full
 // snapshot (I4). To a sink that does not take a stream any more, the stream is one that is not configured.
 
-// unreadReading is what a log holds behind the mark, and the saved state does not know, of streams that are not
+// unreadReading is what a log holds after the mark, and the saved state does not know, of streams that are not
 // configured.
 type unreadReading struct {
 	*heldReading

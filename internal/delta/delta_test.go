@@ -152,7 +152,7 @@ func TestI6WhateverSomebodyWritesIsBounded(t *testing.T) {
 	}
 }
 
-// TestCutSaysThatThereIsMore: a pointer that is too long is left out, and shorter ones behind it are not.
+// TestCutSaysThatThereIsMore: a pointer that is too long is left out, and shorter ones after it are not.
 func TestCutSaysThatThereIsMore(t *testing.T) {
 	var d Delta
 	long := strings.Repeat("k", 5000)

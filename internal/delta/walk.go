@@ -37,7 +37,7 @@ type walk struct {
 	over  bool
 	path  []byte
 	depth int
-	parts []part // of all that is being looked into, each behind that of its container
+	parts []part // of all that is being looked into, each after that of its container
 }
 
 func (w *walk) begin(to taker) {

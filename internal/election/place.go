@@ -23,7 +23,7 @@ func ParsePlace(text string) Place {
 const maxLabel = 63
 
 // NameFor is the name of the Lease of a cluster's exporters. A cluster's name that cannot be a part of it as it is gets
-// a hash behind it, so that no two have the same one.
+// a hash after it, so that no two have the same one.
 func NameFor(cluster string) string {
 	name := "kubecdc-" + strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -26,7 +26,7 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// FuzzString holds the strings against the library's, behind whatever stood before.
+// FuzzString holds the strings against the library's, after whatever stood before.
 func FuzzString(f *testing.F) {
 	for _, s := range []string{"", "web", "té", "a\"b\\c\n", "\x7f", "\xff\xfe", strings.Repeat("x", 300)} {
 		f.Add("before", s)
@@ -90,7 +90,7 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// TestPlainIsWhatEachByteSays has every byte at every place of a word, before it and behind it, and then pairs of bytes
+// TestPlainIsWhatEachByteSays has every byte at every place of a word, before it and after it, and then pairs of bytes
 // side by side, of which none may hide the other.
 func TestPlainIsWhatEachByteSays(t *testing.T) {
 	check := func(text []byte) {

@@ -12,7 +12,7 @@ const typePrefix = "dev.kubecdc."
 
 // CloudEvents encodes records as CloudEvents 1.0 in structured JSON mode, one object without a newline.
 type CloudEvents struct {
-	// Cluster is the name in attribute cluster and, behind /clusters/, in source.
+	// Cluster is the name in attribute cluster and, after /clusters/, in source.
 	Cluster string
 }
 

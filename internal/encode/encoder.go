@@ -15,7 +15,7 @@ type Options struct {
 	Format      string // one of the formats; "" is FormatCloudEvents
 	Transport   Transport
 	Destination Destination // nil where the sink has one place only
-	// Tombstones puts a message without a value behind each delete, so that a compacted log forgets the object. It
+	// Tombstones puts a message without a value after each delete, so that a compacted log forgets the object. It
 	// has the delete's id and key.
 	Tombstones bool
 	Key        *Text    // of the messages of objects, on Kafka; nil is the format's

@@ -11,7 +11,7 @@ func appendString(dst []byte, s string) []byte {
 	return endString(append(append(dst, '"'), s...), start)
 }
 
-// endString makes what is behind the quote at dst[start] a JSON string. Nearly all names are plain ASCII and stay as
+// endString makes what is after the quote at dst[start] a JSON string. Nearly all names are plain ASCII and stay as
 // they are; the rest takes the library's way.
 func endString(dst []byte, start int) []byte {
 	if isPlain(dst[start+1:]) {

@@ -167,7 +167,7 @@ func withoutContentType(headers []sink.Header) []sink.Header {
 // ErrNotRegistered says that a message has no id of a registry.
 var ErrNotRegistered = errors.New("it begins with no id of a schema registry")
 
-// SchemaID is the id that a key or a value begins with, and what comes behind it.
+// SchemaID is the id that a key or a value begins with, and what comes after it.
 func SchemaID(message []byte) (id uint32, body []byte, err error) {
 	if len(message) < 5 || message[0] != magic {
 		return 0, nil, ErrNotRegistered

@@ -232,7 +232,7 @@ func (b *Backlog) Spill(rec *change.Record) (back bool) {
 }
 
 // Chunks are what the records since the last call that spill are on disk. Between a record's leaving the queue and this
-// call nothing is taken from memory: the record behind it is not the next one (I3).
+// call nothing is taken from memory: the record after it is not the next one (I3).
 func (b *Backlog) Chunks() []Chunk {
 	if b.trigger.merges {
 		b.spool.coming.sort()

@@ -360,7 +360,7 @@ func optionsOf(seed uint64) Options {
 }
 
 // FuzzI3ABacklogLosesAndDoublesNothing through any order of its uses, and through crashes: what is in memory comes
-// behind what is on disk, a position passes nothing that is not durable, and the log is what was told.
+// after what is on disk, a position passes nothing that is not durable, and the log is what was told.
 func FuzzI3ABacklogLosesAndDoublesNothing(f *testing.F) {
 	f.Add(uint64(0x41), []byte{0, 0, 4, 0, 0, 1, 0, 2, 0, 3, 10, 0, 8, 0, 9, 0, 11, 0})
 	f.Fuzz(func(t *testing.T, seed uint64, script []byte) {
@@ -523,7 +523,7 @@ func TestI3ADeadLetterHasNoFormOnDisk(t *testing.T) {
 }
 
 // TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk: between a record's leaving the queue and the number of its
-// chunk, the record behind it is not the next one.
+// chunk, the record after it is not the next one.
 func TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk(t *testing.T) {
 	b := spilling(false)
 	records := put(t, b, of(change.Updated, "a", "1"), of(change.Updated, "b", "2"))

@@ -1,6 +1,6 @@
 // Package fifo orders records and holds what a sink does not have. It plays the part of client-go's RealFIFO and of
 // processorListener's pendingNotifications (tools/cache, the_real_fifo.go and shared_informer.go), with a bound and a
-// disk behind it.
+// disk after it.
 //
 // It is pure: no clock, no goroutine, no lock, no I/O. Time comes in with the records or as an argument. Whoever owns a
 // Backlog holds a lock around each use of it, writes the chunks that it gives, and tells it what was written and read.
@@ -15,7 +15,7 @@
 //
 // A queue goes to disk in the batches that save its positions, until the spool is empty again. What the sink is being
 // given goes to disk, too, ahead of the others: after a crash it is the first to be read, and is looked up in the
-// sink's log. The removal of a chunk is saved with the mark behind its records, or before it.
+// sink's log. The removal of a chunk is saved with the mark after its records, or before it.
 //
 // A coalescing queue merges in memory until its spill is triggered: it is full, its oldest record is half a minute old,
 // or others have waited for it. A record on disk counts as one that the sink may have: nothing merges with it, and its

@@ -16,7 +16,7 @@ type flight struct {
 
 // reading is what was read from disk.
 type reading struct {
-	cursor [2]uint64 // behind it
+	cursor [2]uint64 // after it
 	amount amount    // of Main
 	old    bool      // some of it was saved by an earlier process
 }

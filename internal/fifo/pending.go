@@ -31,7 +31,7 @@ func objectOf(rec *change.Record) object { return object{*rec.Stream, rec.Key} }
 // merges says whether the record supersedes, and is superseded. A dead letter that is sent again goes out as it is.
 func merges(rec *change.Record) bool { return rec.Op.OfObject() && rec.Replay == nil }
 
-// waiting are the places of an object's records: a delete, and behind it what the object is now; 0 is none.
+// waiting are the places of an object's records: a delete, and after it what the object is now; 0 is none.
 type waiting struct{ deleted, current uint64 }
 
 // push queues the record in the place of what it supersedes.
@@ -70,7 +70,7 @@ func (p *pending) pushCurrent(r *ring, rec *change.Record, at waiting) (waiting,
 	return waiting{at.deleted, rec.Seq}, nil
 }
 
-// pushDelete queues a delete. Behind another one it is left out, with what lies between: nobody was given the object
+// pushDelete queues a delete. After another one it is left out, with what lies between: nobody was given the object
 // that it is about, but for a record that is for this sink alone: such an object only this sink was given. Of two of
 // the same object the one that knows the final state is kept.
 func (p *pending) pushDelete(r *ring, rec *change.Record, at waiting, again bool) (waiting, []*change.Record) {

@@ -249,7 +249,7 @@ func (c *course) run(script []byte) {
 		c.step(script[i], script[i+1])
 	}
 	c.pop(1 << 20)
-	c.pop(1 << 20) // behind what was on disk
+	c.pop(1 << 20) // after what was on disk
 	for seq, state := range c.state {
 		if state == "queued" || state == "spilled" {
 			c.t.Fatalf("record %d is neither popped nor merged", seq)

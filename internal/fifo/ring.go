@@ -21,7 +21,7 @@ type place struct {
 	rec   *change.Record // nil where it was taken out
 }
 
-// append puts the record, whose room is taken, behind all others.
+// append puts the record, whose room is taken, after all others.
 func (r *ring) append(rec *change.Record) {
 	if r.length == len(r.places) {
 		r.grow()

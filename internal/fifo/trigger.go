@@ -4,7 +4,7 @@ package fifo
 // for it. A queue that keeps everything goes there until the disk is empty again.
 //
 // One that coalesces keeps in memory what waits, where it merges. On a trigger what is in it then goes to disk, in the
-// batches that save its positions, and what comes later merges in memory again, behind it. A record that has left for
+// batches that save its positions, and what comes later merges in memory again, after it. A record that has left for
 // disk is one that the sink may have (I3): what comes later of its object supersedes nothing, and a delete of it is
 // told. What was merged away before is acknowledged, and its successor is on disk, or in line with its position not
 // saved.

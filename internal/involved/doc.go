@@ -9,7 +9,7 @@
 //     many the API server is sent.
 //   - Another stream's goroutine pushes the object's records, so the answer may lack what is on its way now. An
 //     Event does not wait for its object: whoever writes Events would choose how long.
-//   - The answer is made when the Event is read, and travels with it: behind an outage of a sink the object may be
+//   - The answer is made when the Event is read, and travels with it: after an outage of a sink the object may be
 //     gone. It is no part of the id (I8). An Event that is read again after a crash has the id that it had, and may
 //     carry newer metadata.
 //   - Who may create an Event may name any object in it. An object in a namespace is told by Events of that namespace

@@ -9,7 +9,7 @@ import (
 )
 
 // defaultMarkLag is how many records a mark may lag. A mark that carries ids costs as many bytes as they have,
-// compressed, so it is not saved with every batch; and what lies behind a mark is read at the next start.
+// compressed, so it is not saved with every batch; and what lies after a mark is read at the next start.
 const defaultMarkLag = 4096
 
 // maxCarried is how many bytes of ids a mark carries at most (I6), far more than those of all records that the line's

@@ -26,7 +26,7 @@ type Member struct {
 	Admit    func(ctx context.Context, rec *change.Record) error
 	Patience Patience
 	// Delivered notes that the sink holds the batch. It returns those of it that are not on disk, and whether the mark
-	// behind the batch may count: what is on disk is given again after a crash, until all that was taken with it is
+	// after the batch may count: what is on disk is given again after a crash, until all that was taken with it is
 	// delivered. The line's lock is held.
 	Delivered func(batch []*change.Record) (tracked []*change.Record, counts bool)
 }

@@ -7,7 +7,7 @@ import (
 
 // resumePoint says which mark of one sink may be saved: where a crash would resume in its log. It is pure; the line's
 // mu guards it. What the sink wrote is held back while anything may come again that lies before it, is released with
-// the Seq behind which nothing is left to save, and counts when all before that Seq is saved.
+// the Seq after which nothing is left to save, and counts when all before that Seq is saved.
 type resumePoint struct {
 	held     heldMark
 	compared uint64           // the highest Seq that may be in the log before the marks, or clears what is there
@@ -26,7 +26,7 @@ type heldMark struct {
 	mark sink.Mark // "" is none
 }
 
-// wrote notes records up to seq, and with a mark, that the log stands there behind them.
+// wrote notes records up to seq, and with a mark, that the log stands there after them.
 func (p *resumePoint) wrote(seq uint64, mark sink.Mark) {
 	if p.held.seq = max(p.held.seq, seq); mark != "" {
 		p.held.mark = mark

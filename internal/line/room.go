@@ -20,7 +20,7 @@ func windowLimit(members []Member) fifo.Limit {
 }
 
 // aheadOfSinks is how many bytes that are not saved yet a snapshot leaves to the line while the sinks take them: its
-// list can be read again, and what it has read further only takes memory, however large the queues are. Behind a sink
+// list can be read again, and what it has read further only takes memory, however large the queues are. After a sink
 // that takes nothing it goes on up to the queues' limits, for the others' sake.
 const aheadOfSinks = 4 << 20
 

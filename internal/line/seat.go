@@ -52,7 +52,7 @@ func (s *Seat) settle(batch []*change.Record, mark sink.Mark, how answer) error 
 }
 
 // keepTold notes for the next batch what the listener itself has told, where the sink may miss the stream or did so
-// until now: nobody tells it once more. What the log holds behind the mark is read again, so this is saved with the
+// until now: nobody tells it once more. What the log holds after the mark is read again, so this is saved with the
 // mark. The caller holds mu.
 func (s *Seat) keepTold(batch []*change.Record) {
 	if !s.line.anyAway.Load() {

@@ -72,7 +72,7 @@ type reader struct {
 	seq     uint64
 }
 
-// tell tells of the changes first: behind the first status, a reader has heard of all that were before it.
+// tell tells of the changes first: after the first status, a reader has heard of all that were before it.
 func (r *reader) tell(status bool) error {
 	if err := r.tellChanges(); err != nil || !status {
 		return err

@@ -57,7 +57,7 @@ func (r *ring) add(rec *change.Record) {
 	s.text = append(s.text, rec.ResourceVersion...)
 }
 
-// after returns the changes behind the Seq, oldest first, and how many are forgotten already.
+// after returns the changes after the Seq, oldest first, and how many are forgotten already.
 func (r *ring) after(seq uint64) (changes []Change, missed uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -231,7 +231,7 @@ func TestI4ASinkThatReturnsIsToldWhatItsLogAloneHas(t *testing.T) {
 	}
 }
 
-// What the log of a sink that comes back holds may be deleted for all behind its gap: it is told so once.
+// What the log of a sink that comes back holds may be deleted for all after its gap: it is told so once.
 func TestI3ASinkThatReturnsIsToldADeleteOnce(t *testing.T) {
 	lake := &memory{}
 	r := newRig(t, sinkOf("lake", lake), sinkOf("other", &memory{}))
@@ -342,7 +342,7 @@ func TestI4ASinkThatReturnsIsGivenStreamsThatCameMeanwhile(t *testing.T) {
 	}
 }
 
-// What a killed process said last may come into the log behind a return that was cut short, and lies on disk: that does
+// What a killed process said last may come into the log after a return that was cut short, and lies on disk: that does
 // not tell of its end. It is told before the object that has its place, and not once more with the next return.
 func TestI3I4WhatCameBehindAReturnOnDiskEndsBeforeWhatTakesItsPlace(t *testing.T) {
 	lake := &memory{}

@@ -68,7 +68,7 @@ func TestI1ActorsWaitOnDiskForASinkThatSpools(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow.fault = nil
-	for range 2 { // and not once more in the life behind that
+	for range 2 { // and not once more in the life after that
 		if err := r.life(func(line *Inlet) {
 			r.await("the actors", func() bool { return slow.actors() == strings.Join(want, " ") })
 			streams, err := r.store.Streams()
@@ -116,7 +116,7 @@ func TestI1I4ASinkThatIsLetGoMissesActors(t *testing.T) {
 	})
 }
 
-// I3: of a batch that failed behind a part of it, that part is not written again.
+// I3: of a batch that failed after a part of it, that part is not written again.
 func TestI3ActorsOfABatchThatFailedAreWrittenOnce(t *testing.T) {
 	target, failed := &memory{}, false
 	target.fault = func(_ context.Context, batch []sink.Message) error {

@@ -47,7 +47,7 @@ func madeAt(name string, version int) *change.Record {
 	return rec
 }
 
-// news is what the watch tells behind version 5.
+// news is what the watch tells after version 5.
 func news() []*change.Record {
 	all := []*change.Record{madeAt("made", 6), madeAt("gone", 7), went("gone", 8)}
 	for v := 9; v < 20; v++ {

@@ -69,7 +69,7 @@ func TestI3OlderRecordIsNotWrittenBehindANewerOneOfACompactedLog(t *testing.T) {
 	}
 }
 
-// What a reconcile put into the log lies behind a gap. If the server can continue the old position after all, the
+// What a reconcile put into the log lies after a gap. If the server can continue the old position after all, the
 // states between come again: written now, they would take the object back.
 func TestI3NothingOlderIsWrittenBehindWhatAReconcileFound(t *testing.T) {
 	target := &memory{}
@@ -140,7 +140,7 @@ func TestI4EpochIsWrittenBehindWhateverTheLogHolds(t *testing.T) {
 	}
 }
 
-// A crash came behind a correction of a resync. No watch brings it again, and the next resync is far.
+// A crash came after a correction of a resync. No watch brings it again, and the next resync is far.
 func TestI3CorrectionThatWasNotSavedIsLookedForAgain(t *testing.T) {
 	for interrupted, want := range map[bool]string{false: "pods resync s", true: ""} {
 		target := &memory{}

@@ -25,7 +25,7 @@ func (f toyFormat) Encode(ctx context.Context, dst []sink.Message, rec *change.R
 	return f.Encoder.Encode(ctx, dst, rec)
 }
 
-// A format that fails holds the record back, and all behind it, until it works: what comes before is delivered, and
+// A format that fails holds the record back, and all after it, until it works: what comes before is delivered, and
 // everything once.
 func TestI3AFormatThatFailsIsTriedAgain(t *testing.T) {
 	fault, entered, open := gate()

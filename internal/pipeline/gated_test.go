@@ -83,7 +83,7 @@ func added(name string, version int) *change.Record {
 	return rec
 }
 
-// bothSinks is a rig with a sink behind the gate and one that has none.
+// bothSinks is a rig with a sink after the gate and one that has none.
 func bothSinks(t *testing.T, gate *toyGate) (r *rig, typed, plain *memory) {
 	typed, plain = &memory{}, &memory{}
 	return newRig(t, gatedSink("typed", typed, gate), sinkOf("plain", plain)), typed, plain

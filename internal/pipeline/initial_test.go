@@ -38,7 +38,7 @@ func endOfInitial() *change.Record {
 }
 
 // TestI3AnInitialSnapshotThatGoesOnWritesNothingBehindNewer: it lists at a version that the sink's log is ahead of.
-// What the log has is not written again, by the snapshot or behind it, and nothing older is.
+// What the log has is not written again, by the snapshot or after it, and nothing older is.
 func TestI3AnInitialSnapshotThatGoesOnWritesNothingBehindNewer(t *testing.T) {
 	target := &memory{}
 	r := begun(t, target, listed("a", 3), update(pods(), "b", 9), gone(pods(), "c", 8), update(pods(), "d", 10))

@@ -10,7 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// vast is a sink whose log holds more behind its mark than anybody should keep: records of others, and such as are
+// vast is a sink whose log holds more after its mark than anybody should keep: records of others, and such as are
 // saved.
 type vast struct {
 	memory
@@ -42,7 +42,7 @@ func inUse() uint64 {
 	return stats.HeapAlloc
 }
 
-// Of what a log holds behind the mark, only what the state does not know is kept: an outage may have left any number
+// Of what a log holds after the mark, only what the state does not know is kept: an outage may have left any number
 // of records there, ours from disk under one mark, and those of others who write there, too.
 func TestI6OfALogNothingIsKeptThatIsSaved(t *testing.T) {
 	v := &vast{records: 100_000}

@@ -286,7 +286,7 @@ func TestI3StreamThatIsNotConfiguredDoesNotContinueWhereItWas(t *testing.T) {
 	}
 }
 
-// TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection: a mark may lie far behind the positions, and the log after it then
+// TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection: a mark may lie far after the positions, and the log after it then
 // holds what a reconcile found of an object whose delete is saved by now. Nothing is left to be looked for again.
 func TestI4WhatWasFoundAndIsGoneSinceIsNoCorrection(t *testing.T) {
 	target := &memory{}

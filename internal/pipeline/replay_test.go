@@ -44,7 +44,7 @@ func TestReplayDeliversOnceTheLimitIsRaised(t *testing.T) {
 	}
 }
 
-// I3: what is older does not land behind what is newer, wherever the newer one is on its way.
+// I3: what is older does not land after what is newer, wherever the newer one is on its way.
 func TestI3ASupersededLetterIsKeptUnlessForced(t *testing.T) {
 	gone := update(pods(), "huge", 3)
 	gone.Op = change.Deleted
@@ -130,7 +130,7 @@ func TestLetterOfADeleteIsCurrentWhileThereIsNone(t *testing.T) {
 	p.expect("huge/2/gap huge/2/deleted", "")
 }
 
-// A crash behind the delivery and before the letter is removed: the sink's log says that it was delivered.
+// A crash after the delivery and before the letter is removed: the sink's log says that it was delivered.
 func TestACrashRepeatsNoReplay(t *testing.T) {
 	for name, arm := range map[string]func(*narrow){
 		"before it is written": func(n *narrow) { n.before = once("updated") },
@@ -209,7 +209,7 @@ func failing(inner func(*sink.Message) error) func(*sink.Message) error {
 	}
 }
 
-// The write of the letter's delete fails, though the log has it. A mark behind that carries it with the object, of
+// The write of the letter's delete fails, though the log has it. A mark after that carries it with the object, of
 // which the state knows nothing: else a crash would make the object one that is there.
 func TestI3AReplayThatAFailedWriteHasLeftIsCarried(t *testing.T) {
 	p := newPost(t)

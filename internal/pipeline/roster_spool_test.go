@@ -49,7 +49,7 @@ func departed(t *testing.T, target *memory, then func(r *rig, line *Inlet)) *rig
 }
 
 // TestI4WhatAStreamToldBeforeItLeftIsGivenFromDisk to a sink that was away meanwhile: in the same life, in the next
-// one, and once where the process dies behind the write.
+// one, and once where the process dies after the write.
 func TestI4WhatAStreamToldBeforeItLeftIsGivenFromDisk(t *testing.T) {
 	t.Run("same life", func(t *testing.T) {
 		target := &memory{}

@@ -105,7 +105,7 @@ func TestI4LateSinkIsToldOfSinkOnlyObjectsByTheRecordsOfAReconcileThatDidNotKnow
 	}
 }
 
-// The reconcile is on disk when the process is killed, and behind it another one that tells of a sink-only object
+// The reconcile is on disk when the process is killed, and after it another one that tells of a sink-only object
 // itself. The next process opens the sink in time, and nobody asks any more.
 func TestI4SinkOnlyObjectsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T) {
 	for _, policy := range []string{"spool", "coalesce"} {
@@ -133,7 +133,7 @@ func TestI4SinkOnlyObjectsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T)
 	}
 }
 
-// The write that has the deletes fails behind the first of them, and then between a batch and its acknowledgement. Each
+// The write that has the deletes fails after the first of them, and then between a batch and its acknowledgement. Each
 // is told once.
 func TestI3DeletesOfSinkOnlyObjectsSurviveAFailedWriteOnce(t *testing.T) {
 	for kept := range 6 {
@@ -196,7 +196,7 @@ func TestDeletesOfSinkOnlyObjectsAreShapedAsOthers(t *testing.T) {
 }
 
 // An object that is there at the end of a reconcile is none that is gone: the state has it, it is in line though no
-// sink wants it, or what comes behind the reconcile, on disk as well, tells how it ended.
+// sink wants it, or what comes after the reconcile, on disk as well, tells how it ended.
 func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
 	for _, policy := range []string{"block", "spool", "coalesce"} {
 		for _, then := range []string{"", "updated", "deleted"} {
@@ -268,7 +268,7 @@ func TestI3WhatIsInLineOfASinkOnlyObjectIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// The delete of a comparison went in line before the log was read, behind a batch that the sink is slow to take.
+// The delete of a comparison went in line before the log was read, after a batch that the sink is slow to take.
 // Meanwhile a snapshot asks for its object. The sink hears of one of the two deletes.
 func TestI3DeleteThatWasInLineBeforeTheLogWasReadIsToldOnce(t *testing.T) {
 	r, target := withSinkOnly(t, "block")

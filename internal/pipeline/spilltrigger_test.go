@@ -64,7 +64,7 @@ func (r *rig) hung(line *Inlet, target *memory, rec *change.Record) (release fun
 	return open
 }
 
-// TestI3AFullCoalescingQueueGoesToDiskMerged: the position moves on, what comes later merges in memory behind it, and
+// TestI3AFullCoalescingQueueGoesToDiskMerged: the position moves on, what comes later merges in memory after it, and
 // of no object a record overtakes an older one.
 func TestI3AFullCoalescingQueueGoesToDiskMerged(t *testing.T) {
 	slow := &memory{}

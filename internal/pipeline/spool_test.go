@@ -73,7 +73,7 @@ func TestI1PositionMovesOnWhileASinkThatSpoolsHangs(t *testing.T) {
 	}
 }
 
-// The process dies behind the write of what it read from disk: the state still holds it.
+// The process dies after the write of what it read from disk: the state still holds it.
 func TestI3WhatWasDrainedBeforeACrashIsNotWrittenAgain(t *testing.T) {
 	target := &late{may: make(chan struct{})}
 	r := newRig(t, spooling("s", target, 4))

@@ -15,7 +15,7 @@ type OrderError struct{ Text string }
 
 func (e *OrderError) Error() string { return e.Text }
 
-// steer follows the order. What is saved comes first: a crash behind it finds nothing to read, or what is to be read.
+// steer follows the order. What is saved comes first: a crash after it finds nothing to read, or what is to be read.
 func (o *owing) steer(order *Order) error {
 	o.oweMu.Lock()
 	defer o.oweMu.Unlock()

@@ -13,7 +13,7 @@ import (
 
 // A crash left records in the log of a sink that opens late in the lives that follow. They come again before that and
 // go to disk, and the position stands still meanwhile: they share its version, or a full snapshot found them. So the
-// inventory is behind them when the log is read, and the sink is given them from disk all the same.
+// inventory is after them when the log is read, and the sink is given them from disk all the same.
 func TestI3WhatWentToDiskWhileThePositionStoodStillIsNotWrittenAgain(t *testing.T) {
 	for what, of := range map[string]func(name string, version int) *change.Record{
 		"sharing a version": func(name string, _ int) *change.Record { return deleted(name, 9) },
@@ -108,7 +108,7 @@ func TestI6WhatWasOnDiskBeforeKeepsNothingOfWhatIsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	target.fault = nil
-	target.log = append(target.log, idOf(deleted("a", 4))) // behind the mark, and saved
+	target.log = append(target.log, idOf(deleted("a", 4))) // after the mark, and saved
 	if err := r.life(func(*Inlet) {
 		r.await("the last", func() bool { return strings.HasSuffix(target.short(), "x/19/updated") })
 	}); err != nil {

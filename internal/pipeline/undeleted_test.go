@@ -159,7 +159,7 @@ func (l *lateRecaller) Open(ctx context.Context, at sink.Opening) error {
 	return l.recaller.Open(ctx, at)
 }
 
-// TestI3AnObjectWhoseDeleteIsOnDiskIsNotUndeleted: another delete would come behind that one.
+// TestI3AnObjectWhoseDeleteIsOnDiskIsNotUndeleted: another delete would come after that one.
 func TestI3AnObjectWhoseDeleteIsOnDiskIsNotUndeleted(t *testing.T) {
 	target := &recaller{memory: &memory{}}
 	r := newRig(t, spooling("s", target, 2))

@@ -62,7 +62,7 @@ func TestI4RejectedMessageIsItsRecord(t *testing.T) {
 }
 
 // A bucket holds the newest record of an object alone. What of a failed batch was written before it does not come again
-// behind it: an object that is gone would be back.
+// after it: an object that is gone would be back.
 func TestI3NothingOfAFailedBatchComesBehindItsNewerRecord(t *testing.T) {
 	target, hold, failed := &memory{}, make(chan struct{}), false
 	target.fault = func(_ context.Context, batch []sink.Message) error {

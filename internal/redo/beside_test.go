@@ -7,7 +7,7 @@ import (
 )
 
 // TestI3ADeleteThatAComparisonFindsIsNotToldBehindWhatCameLater: the object left the selection in the gap, and entered
-// it again behind the version of the list. The log has that, and the watch brings it again. Of a resource that is not
+// it again after the version of the list. The log has that, and the watch brings it again. Of a resource that is not
 // served any more no watch brings anything.
 func TestI3ADeleteThatAComparisonFindsIsNotToldBehindWhatCameLater(t *testing.T) {
 	for _, unserved := range []bool{false, true} {
@@ -23,7 +23,7 @@ func TestI3ADeleteThatAComparisonFindsIsNotToldBehindWhatCameLater(t *testing.T)
 }
 
 // TestI4ASnapshotBesideTheWatchSettlesNothingThatIsNotSaved: a crash came before the object was saved, which the watch
-// told and a full snapshot gave behind it. Its delete would never be told otherwise.
+// told and a full snapshot gave after it. Its delete would never be told otherwise.
 func TestI4ASnapshotBesideTheWatchSettlesNothingThatIsNotSaved(t *testing.T) {
 	told, given := update(pods(), "a", 5), found(update(pods(), "a", 5), change.Sync, change.Resync, "5")
 	key := told.Key

@@ -8,6 +8,6 @@
 //	Log        is what is left: tails by stream, which records take from, pass or end
 //	tail       is one stream's: ids, deletes, the objects that they leave in existence
 //	sinkOnly   is what becomes of those objects
-//	foundIDs   are what was found in the log and may come again: a mark that lies behind them carries them
+//	foundIDs   are what was found in the log and may come again: a mark that lies after them carries them
 //	Undeleted  are objects whose deletes a log has lost, or a sink has missed
 package redo

@@ -8,7 +8,7 @@ import (
 )
 
 // foundIDs are what a sink's log held when it was opened and the saved state did not know, and what of the same objects
-// was written since: together they are what a mark carries that lies behind them. Records that were saved meanwhile are
+// was written since: together they are what a mark carries that lies after them. Records that were saved meanwhile are
 // among them, since what was found means something else without them: the delete of a sink-only object changes nothing
 // in the inventory. Its size is that of what was found. The zero value is ready for use.
 type foundIDs struct {

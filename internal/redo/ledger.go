@@ -74,7 +74,7 @@ func (l Ledger) Settled(id change.ID, stream *change.Stream) (bool, error) {
 	return l.isKnown(id, stream)
 }
 
-// isKnown says whether the inventory is that behind the record, and nothing of that comes from disk. A full snapshot
+// isKnown says whether the inventory is that after the record, and nothing of that comes from disk. A full snapshot
 // may have given what the state has not come to, to a sink that was absent when it was told, and the state is one from
 // before (I11). Then it comes again, though not as a sync.
 func (l Ledger) isKnown(id change.ID, stream *change.Stream) (bool, error) {
@@ -82,7 +82,7 @@ func (l Ledger) isKnown(id change.ID, stream *change.Stream) (bool, error) {
 	if _, based := l.ReplayBase[stream.String()]; err != nil || !known || !based {
 		return known, err
 	}
-	replays, err := l.Replays() // behind the look at the inventory, which may have moved on by now
+	replays, err := l.Replays() // after the look at the inventory, which may have moved on by now
 	return !replays, err
 }
 
@@ -94,8 +94,8 @@ func (l Ledger) isBehind(note change.ID, stream *change.Stream) (bool, error) {
 	return found && change.CompareVersions(entry.ResourceVersion, note.ResourceVersion) < 0, err
 }
 
-// knows says whether the inventory is that behind the record. Where it has something newer of an object that the log
-// says is deleted, it is not: what came behind the delete says so in the log, too, and else the state is older (I11).
+// knows says whether the inventory is that after the record. Where it has something newer of an object that the log
+// says is deleted, it is not: what came after the delete says so in the log, too, and else the state is older (I11).
 func (l Ledger) knows(id change.ID, stream *change.Stream) (bool, error) {
 	entry, found, err := l.State.Lookup(stream.String(), id.Key)
 	if id.Op == change.Deleted {

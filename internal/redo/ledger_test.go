@@ -83,7 +83,7 @@ func TestI3ACorrectionIsLookedForBehindAPositionThatMovedOn(t *testing.T) {
 	}
 }
 
-// TestI3TheNoteOfACorrectionComesAgain where the inventory is behind it, and only there: what a watch told is saved.
+// TestI3TheNoteOfACorrectionComesAgain where the inventory is after it, and only there: what a watch told is saved.
 func TestI3TheNoteOfACorrectionComesAgain(t *testing.T) {
 	rec, stream := found(update(pods(), "a", 3), change.Replaced, change.Resync, "9"), pods()
 	for version, want := range map[string]bool{"2": true, "3": false, "4": false} {

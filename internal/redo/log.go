@@ -14,7 +14,7 @@ import (
 // any newer mark.
 //
 // A log may be compacted, so that of an object only the newest record is left, and an older one may come again.
-// Whatever is older than what the log holds of the same object is never written behind it (I3).
+// Whatever is older than what the log holds of the same object is never written after it (I3).
 type Log struct {
 	shuffled bool
 	streams  []*change.Stream       // those that there are now
@@ -186,7 +186,7 @@ func (l *Log) Ask(stream string) []change.Entry {
 }
 
 // Enters notes what the record, which goes in line, tells of sink-only objects. The sink may take a delete much later,
-// or from disk, and another reconcile must not tell it once more, perhaps behind the object that came next (I3).
+// or from disk, and another reconcile must not tell it once more, perhaps after the object that came next (I3).
 func (l *Log) Enters(rec *change.Record, clusterUID string) {
 	if len(l.tails) == 0 {
 		return // nearly always, and a stream's name would be made for each record

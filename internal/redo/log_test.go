@@ -242,7 +242,7 @@ func TestI3WhatWentToDiskWithinAReconcileComesAgain(t *testing.T) {
 	}
 }
 
-// What the watch brought behind a reconcile may take the place of what that had found. The reconcile is known all the
+// What the watch brought after a reconcile may take the place of what that had found. The reconcile is known all the
 // same.
 func TestI4SinkOnlyObjectBeforeAMergedRecordIsOfTheReconcile(t *testing.T) {
 	withSinkOnly(t, func(d *Log) {

@@ -51,7 +51,7 @@ func (s *saved) Lookup(_ string, key change.Key) (change.Entry, bool, error) {
 	return entry, found, nil
 }
 
-// logOf is what a log leaves that holds the records behind the mark.
+// logOf is what a log leaves that holds the records after the mark.
 func logOf(t *testing.T, state State, records ...*change.Record) *Log {
 	t.Helper()
 	var ids []string
@@ -66,7 +66,7 @@ func logOfIDs(t *testing.T, state State, ids ...string) *Log {
 	return readLog(t, Ledger{State: state}, nil, ids...)
 }
 
-// readLog is what a log leaves that holds the ids behind the mark, while the records are on disk.
+// readLog is what a log leaves that holds the ids after the mark, while the records are on disk.
 func readLog(t *testing.T, ledger Ledger, spooled []*change.Record, ids ...string) *Log {
 	t.Helper()
 	l := NewLog([]change.Stream{pods()}, false)

@@ -24,7 +24,7 @@ func TestI11ASnapshotTellsOfWhatTheStateHasNotComeTo(t *testing.T) {
 		want bool
 	}{
 		{update(pods(), "a", 28), true},
-		{update(pods(), "b", 29), true}, // behind the log's version it would lead back in time
+		{update(pods(), "b", 29), true}, // after the log's version it would lead back in time
 		{update(pods(), "b", 32), true},
 		{update(pods(), "b", 33), false},
 	} {
@@ -79,7 +79,7 @@ func TestI11ADeleteThatNoWatchSawIsToldOnce(t *testing.T) {
 		}
 		other := update(pods(), "b", 8)
 		other.Position.Complete = true
-		l.Take(other, &Taking{ClusterUID: clusterUID}) // behind the version that the delete has
+		l.Take(other, &Taking{ClusterUID: clusterUID}) // after the version that the delete has
 	}
 	if l.Take(update(pods(), "b", 15), &Taking{ClusterUID: clusterUID}); !l.Empty() {
 		t.Error("behind the snapshot the log is not forgotten")
@@ -99,9 +99,9 @@ func TestI11ADeleteOfWhatTheStateDoesNotHaveIsNotSaved(t *testing.T) {
 	}
 }
 
-// TestI11WhatAnUnseenDeletePassedOverIsNotToldBehindIt: a stream was compared behind a gap though the server remembers
+// TestI11WhatAnUnseenDeletePassedOverIsNotToldBehindIt: a stream was compared after a gap though the server remembers
 // everything, and an object was gone. To an older state the watch brings the states of it that the sink was not told,
-// and the delete. What comes behind the gap is another matter: an object can enter a selection again. A mark that goes
+// and the delete. What comes after the gap is another matter: an object can enter a selection again. A mark that goes
 // on carries what tells that.
 func TestI11WhatAnUnseenDeletePassedOverIsNotToldBehindIt(t *testing.T) {
 	frame := func(op change.Op) *change.Record {

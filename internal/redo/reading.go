@@ -7,7 +7,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// What a sink's log holds behind a mark may be long: others may write there, too. So it is folded while it is read, and
+// What a sink's log holds after a mark may be long: others may write there, too. So it is folded while it is read, and
 // what is kept of it is what the saved state does not know (I6).
 
 // Reader reads ids as those of a cluster, and compares them with the saved state.
@@ -103,14 +103,14 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	if closes {
 		t.close(id)
 	}
-	if delete(t.corrections, id.Key); correction { // what the log has behind a correction comes again, or is saved
+	if delete(t.corrections, id.Key); correction { // what the log has after a correction comes again, or is saved
 		t.corrections[id.Key] = struct{}{}
 	}
 	return nil
 }
 
 // isInOrder says whether the id is that of a delete with a version of the history that the position is of. One that a
-// reconcile told of behind another history may carry a version of that.
+// reconcile told of after another history may carry a version of that.
 func (r *Reading) isInOrder(id change.ID, stream *change.Stream) (bool, error) {
 	if id.Op != change.Deleted {
 		return false, nil
@@ -227,7 +227,7 @@ func (s *spooledIDs) again() map[change.ID]struct{} {
 	return again
 }
 
-// Gone says whether the saved state is behind the record, and does not have its object. What lies behind the position
+// Gone says whether the saved state is after the record, and does not have its object. What lies after the position
 // comes again. What a comparison that is under way has not come to may be gone, or not: the list of the snapshot that
 // the sink is owed tells.
 func (r *Reader) Gone(id change.ID, stream string) (bool, error) {

@@ -27,7 +27,7 @@ func newSinkOnly() sinkOnly {
 }
 
 // told notes that the sink takes a delete, whether it is of a sink-only object. Another one of the same object may be
-// in line behind it: what went in line before the log was read was not looked at, and what is on disk has no Seq.
+// in line after it: what went in line before the log was read was not looked at, and what is on disk has no Seq.
 func (g *sinkOnly) told(id *change.ID, seq uint64, sinkOnly bool) {
 	g.leaves(id.UID, seq)
 	if delete(g.ended, id.UID); sinkOnly {

@@ -16,7 +16,7 @@ type tail struct {
 	closed  map[change.Key]dated        // the key's newest delete, of those that are in that order, too
 	newest  string                      // the highest resourceVersion of the ids
 	gap     string                      // the version of the newest, where there are deletes
-	over    bool                        // the tail has the end of what compared everything behind that
+	over    bool                        // the tail has the end of what compared everything after that
 
 	corrections map[change.Key]struct{} // what a full snapshot found, and comes again by nothing else
 	sinkOnly    sinkOnly                // what becomes of the objects
@@ -83,7 +83,7 @@ func (all tails) settle(id change.ID, stream *change.Stream) bool {
 
 // await makes tails that have told of deletes wait for the versions of the snapshots. One that no watch saw has the
 // version of the state before it: the watch may bring it, up to the snapshot's version, where the state is older (I11).
-// Behind a gap it may bring more states of the object before that, which the sink was not told. It returns the ids of
+// After a gap it may bring more states of the object before that, which the sink was not told. It returns the ids of
 // the frames that say so: they are not saved either.
 func (all tails) await(frames frames) (ids []string) {
 	for stream, t := range all {
@@ -123,7 +123,7 @@ func (t *tail) isNoted(id change.ID) bool {
 }
 
 // isPassed says whether nothing of the tail comes again after the record. A position that is complete at the tail's
-// newest version is behind it, too. Corrections come again from a full snapshot alone, beside the watch.
+// newest version is after it, too. Corrections come again from a full snapshot alone, beside the watch.
 func (t *tail) isPassed(rec *change.Record) bool {
 	if len(t.corrections) > 0 || rec.Position.UnderWay() || rec.Snapshot != nil && rec.Snapshot.Reason.Full() {
 		return false // what the position says is still to come, or it is that from before
@@ -131,7 +131,7 @@ func (t *tail) isPassed(rec *change.Record) bool {
 	return t.isBelow(rec.Position)
 }
 
-// isBelow says whether the position is behind all that the tail tells.
+// isBelow says whether the position is after all that the tail tells.
 func (t *tail) isBelow(position change.Position) bool {
 	order := change.CompareVersions(position.ResourceVersion, t.newest)
 	return order > 0 || order == 0 && position.Complete
@@ -145,7 +145,7 @@ func (t *tail) isCompared(rec *change.Record) bool {
 
 // isOlder says whether the log holds something newer of the record's object than the record. What a watch sends is
 // delivered then, or lies in the gap that a reconcile has announced there. What a list at an exact version found would
-// be false behind a later record, and so would the delete of an object behind the one that took its place: the log was
+// be false after a later record, and so would the delete of an object after the one that took its place: the log was
 // compacted since, or no watch told of that delete.
 func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	known := t.latest[rec.Key]
@@ -171,7 +171,7 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	return rec.Snapshot.Beside() && change.CompareVersions(told, rec.Snapshot.ResourceVersion) > 0
 }
 
-// isPassedOver says whether the record lies in the gap behind which the sink was told that its object is gone: else the
+// isPassedOver says whether the record lies in the gap after which the sink was told that its object is gone: else the
 // watch would tell that the object is there again before it tells of a change. The delete may be one that no watch saw,
 // with a version that the sink was never told. In a shuffled queue the change may be all that is left of both. Then
 // the end of the comparison proves it: what was there would have been told.

@@ -7,7 +7,7 @@ import (
 )
 
 // TestI3AMissedObjectIsNotReplacedByWhatWasThereBefore: until the gap of its return the sink takes what is from before
-// it missed the stream. Behind the gap a live change may come before the deletes of the return.
+// it missed the stream. After the gap a live change may come before the deletes of the return.
 func TestI3AMissedObjectIsNotReplacedByWhatWasThereBefore(t *testing.T) {
 	entry := func(uid string) change.Entry {
 		return change.Entry{Key: anotherB(1).Key, UID: uid, ResourceVersion: "8"}

@@ -7,7 +7,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// comparedAt20 is what a log holds of a comparison behind a gap, which finds that a is gone, whose version is 7.
+// comparedAt20 is what a log holds of a comparison after a gap, which finds that a is gone, whose version is 7.
 func comparedAt20() (ids []string) {
 	for _, op := range []change.Op{change.Gap, change.SnapshotBegin, change.Deleted} {
 		rec := found(update(pods(), "a", 7), op, change.Stale, "20")
@@ -21,7 +21,7 @@ func comparedAt20() (ids []string) {
 
 // TestI11AnUnseenDeleteIsKnownThoughTheStateHasMovedOn: the state was put back, and what the watch brought again went
 // to disk, to another object of the name or to none, before the log was read. So the inventory tells nothing of the
-// object. What the gap has passed over comes from disk, and is not told behind the delete.
+// object. What the gap has passed over comes from disk, and is not told after the delete.
 func TestI11AnUnseenDeleteIsKnownThoughTheStateHasMovedOn(t *testing.T) {
 	first, stream := update(pods(), "a", 7), pods()
 	another := map[change.Key]change.Entry{first.Key: {Key: first.Key, UID: "another", ResourceVersion: "18"}}
@@ -65,7 +65,7 @@ func TestI11ADeleteBehindTheNoteOfItsObjectIsNotSaved(t *testing.T) {
 }
 
 // TestI11ADeleteOfWhatTheStateHasNewerIsNotSaved: the log ends with a delete that no watch saw, and the watch has
-// brought again, up to the position, what the object was in between. The delete comes behind that. Of what entered a
+// brought again, up to the position, what the object was in between. The delete comes after that. Of what entered a
 // selection again the log says so.
 func TestI11ADeleteOfWhatTheStateHasNewerIsNotSaved(t *testing.T) {
 	newer := update(pods(), "a", 11)

@@ -17,7 +17,7 @@
 //   - What is registered is the memory: nothing of it is in the state. So a start without the API server's schemas
 //     works, and several exporters with one subject add to each other's columns.
 //   - Run asks; whoever encodes is answered at once. A registry that is slow keeps nobody but those who need an id.
-//   - That the registry has an id for the very schema is confirmed every 30 seconds, and sooner behind a failure. One
+//   - That the registry has an id for the very schema is confirmed every 30 seconds, and sooner after a failure. One
 //     that was replaced is noticed then, and nothing goes out until the schema is registered again. What was written
 //     since the last confirmation may have an id of the old registry; that is told. To wait for the registry as soon as
 //     it does not answer would make each of its restarts a gap, when the API server's history ends.

@@ -12,7 +12,7 @@ import (
 
 // Types tell of the API server's types.
 type Types interface {
-	// Of is the type of the resource's objects behind the rules, nil where the server describes none. The stamp is
+	// Of is the type of the resource's objects after the rules, nil where the server describes none. The stamp is
 	// another one where the type may be another one; with the stamp of before, the type is not made. An error says that
 	// the server does not tell now.
 	Of(ctx context.Context, resource change.Resource, before string) (of *typed.Type, stamp string, err error)

@@ -26,7 +26,7 @@ type Balance struct {
 	escape uint64 // 1 after a backslash that escapes the byte to come, else 0
 }
 
-// Enter starts behind an opening bracket.
+// Enter starts after an opening bracket.
 func (b *Balance) Enter() { *b = Balance{depth: 1} }
 
 // Skip goes on with p and returns the length of what of it belongs to the value, or -1 if the end is not in p.
@@ -63,7 +63,7 @@ func (b *Balance) skipWords(p []byte) int {
 		if slash&escaped != 0 {
 			break
 		}
-		// Behind an odd number of quotes is the inside of a string.
+		// After an odd number of quotes is the inside of a string.
 		count := sums(equal(low, quotes) &^ other &^ escaped)
 		inside := (count^quoted)<<7 | other
 		closed := sums(equal(low|lowerCase, closers)&^inside) >> 56

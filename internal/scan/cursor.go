@@ -27,7 +27,7 @@ func (c *Cursor) Enter() {
 	c.at, c.place, c.fresh = space(c.proof.text, c.at+1), c.place+1, true
 }
 
-// Next says whether there is one more member in the container, which the bracket closes, and steps to it. Behind the
+// Next says whether there is one more member in the container, which the bracket closes, and steps to it. After the
 // last one it steps out. Each member must be stepped over before the next one.
 func (c *Cursor) Next(bracket byte) bool {
 	text := c.proof.text
@@ -39,7 +39,7 @@ func (c *Cursor) Next(bracket byte) bool {
 		return false
 	}
 	if !c.fresh {
-		c.at = space(text, c.at+1) // behind a comma
+		c.at = space(text, c.at+1) // after a comma
 	}
 	c.fresh = false
 	return true

@@ -4,7 +4,7 @@
 // Decisions:
 //
 //   - An object that rules look at is checked to the last comma. What reads a watch checks less
-//     (internal/source/frame): behind an object's metadata not even its brackets. A rule that trusted the server's
+//     (internal/source/frame): after an object's metadata not even its brackets. A rule that trusted the server's
 //     brackets would find its paths elsewhere than a reader does, if it is wrong, and a Secret's value would leave
 //     (I9). The proof costs 7 us for 12 KiB, a fifth of encoding/json's, since strings are looked at by words of eight
 //     bytes.

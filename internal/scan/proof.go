@@ -13,7 +13,7 @@ type Proof struct {
 	huge    bool // a number is too large for a float64
 }
 
-// place is where one is, and the number of the first that starts behind it.
+// place is where one is, and the number of the first that starts after it.
 type place struct{ start, end, next uint32 }
 
 // Prove looks at the whole text. What is a value under the key, of letters only, is remembered if it is an object or a

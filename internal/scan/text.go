@@ -97,7 +97,7 @@ func unescapeWords(dst, text []byte, n, i int) (written, read int) {
 	return n, i - int(escape)
 }
 
-// escaped is what the letter stands for behind a backslash; 0 for u, and for what cannot be there.
+// escaped is what the letter stands for after a backslash; 0 for u, and for what cannot be there.
 func escaped(letter byte) byte {
 	if letter == '"' { // nearly all, in text within text
 		return letter

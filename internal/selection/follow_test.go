@@ -190,7 +190,7 @@ func (r *followRig) build(s Selected) (pipeline.Source, *source.Session, error) 
 	}, source.NewSession(source.Config{}, nil), nil
 }
 
-// look lets the follower ask once, and wants what it then knows: streams, "!" behind one that ended, "?" for each
+// look lets the follower ask once, and wants what it then knows: streams, "!" after one that ended, "?" for each
 // catalog in a row that lacks it.
 func (r *followRig) look(step, want string) {
 	r.t.Helper()

@@ -14,6 +14,6 @@
 //     snapshot of more than was asked for is worse than none.
 //   - A signal is for the sink whose topic it is in, as a connector's is for the connector. So whoever may write to one
 //     broker can load no other.
-//   - Notifications of a snapshot are sent at least once: the book is saved behind them. Refusals are told once at most
+//   - Notifications of a snapshot are sent at least once: the book is saved after them. Refusals are told once at most
 //     after a crash; the log has them, too.
 package signal

@@ -77,7 +77,7 @@ func (p *parser) mean(column, operator string, values []string) {
 	}
 }
 
-// cutFold is the text behind the prefix, in whatever case that is written.
+// cutFold is the text after the prefix, in whatever case that is written.
 func cutFold(text, prefix string) (rest string, found bool) {
 	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
 		return text, false

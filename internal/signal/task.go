@@ -37,7 +37,7 @@ type State struct {
 	Listed  bool // Objects are all of them
 }
 
-// Advance is the task behind what is to be told now, and whether it is over. state says how a part stands.
+// Advance is the task after what is to be told now, and whether it is over. state says how a part stands.
 func (t Task) Advance(state func(*Part) State) (next Task, told []Notification, over bool) {
 	t.Parts = slices.Clone(t.Parts)
 	if t.Told == "" {

@@ -12,7 +12,7 @@ import (
 type Sink interface {
 	// Open connects, creates what is missing where it is allowed to, and gives the ids of the messages that the sink's
 	// own log holds after the mark to at.Behind, oldest first among those of one key. They were delivered before a
-	// crash could record it, and will not be written again. Behind a mark may lie any number of messages, so none of
+	// crash could record it, and will not be written again. After a mark may lie any number of messages, so none of
 	// them is kept (I6). After an error, what was given counts for nothing.
 	//
 	// Open on a sink that is open closes it first. It blocks and retries what the transport can mend for as long as
@@ -55,7 +55,7 @@ type Opening struct {
 	Again bool
 }
 
-// Tail is called whenever Open begins to read what lies behind the mark, and returns what takes the ids from there on,
+// Tail is called whenever Open begins to read what lies after the mark, and returns what takes the ids from there on,
 // one at a time. What it has taken before counts for nothing then.
 type Tail func() (found func(id string))
 
@@ -68,7 +68,7 @@ type Recaller interface {
 
 // Keeper is a Sink that removes old parts of its log by itself.
 type Keeper interface {
-	// Keep says which mark is saved. What lies behind it is asked for at the next start, so the sink must not remove
+	// Keep says which mark is saved. What lies after it is asked for at the next start, so the sink must not remove
 	// it before it is told of another. It is called like Write.
 	Keep(saved Mark)
 }

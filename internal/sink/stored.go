@@ -28,13 +28,13 @@ func (s *Stored) Header(name string) string {
 
 // Start says where a reader begins. The zero value is the beginning of the log.
 type Start struct {
-	End   bool      // behind what is there
+	End   bool      // after what is there
 	Since time.Time // with what the log took then, where it knows; zero is everything
 }
 
 // Reader reads a log as a consumer does, and changes nothing. It is for one goroutine at a time.
 type Reader interface {
-	// Read hands each message on that the log holds behind what was read before, up to the end that the log has while
+	// Read hands each message on that the log holds after what was read before, up to the end that the log has while
 	// Read runs, and returns. Within one key the order is the log's. An error of each ends it and is returned as it is.
 	Read(ctx context.Context, each func(*Stored) error) error
 	// Close releases everything.

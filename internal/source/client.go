@@ -129,7 +129,7 @@ func (s Selection) within(l change.Limits) Selection {
 	return s
 }
 
-// clusterUID is the uid of namespace kube-system, which is the cluster's, as of a question behind since.
+// clusterUID is the uid of namespace kube-system, which is the cluster's, as of a question after since.
 func (c *Client) clusterUID(ctx context.Context, since time.Time) (string, error) {
 	return c.uid.get(ctx, freshness{since, c.maxAge}, func(ctx context.Context) (string, error) {
 		return readClusterUID(ctx, c.rest.Get().MaxRetries(0))

@@ -144,7 +144,7 @@ func TestI3I4TheWatchOvertakesASnapshot(t *testing.T) {
 	}
 }
 
-// TestI4APageIsComparedBesideOneWatch: behind another one the server may have another history.
+// TestI4APageIsComparedBesideOneWatch: after another one the server may have another history.
 func TestI4APageIsComparedBesideOneWatch(t *testing.T) {
 	server := script(t, 100)
 	asked, reopened := make(chan struct{}), make(chan struct{})

@@ -6,12 +6,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// A comparison is a snapshot for all sinks: the initial one, or the one behind a gap of reason gone or stale. It begins
+// A comparison is a snapshot for all sinks: the initial one, or the one after a gap of reason gone or stale. It begins
 // while no watch is open: the line is drained, the gap is told, and the position becomes the server's present version,
 // marked as being compared; where the server has just started, the oldest version that it has (remnant.go). From there
 // the watch goes on, and moves the marked position. The reader compares page after page beside it (pages.go), and takes
 // the mark off at the end. So an interrupted comparison is gone on with at the position that was saved, and no change
-// behind the first begin is missing (I4).
+// after the first begin is missing (I4).
 
 // compareAll begins a comparison. Where another history is due, it has nothing to compare with.
 func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
@@ -32,7 +32,7 @@ func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
 	}
 	if !s.goesOn {
 		s.cursor.restart(position)
-		s.proof = proof{} // it is behind the gap
+		s.proof = proof{} // it is after the gap
 	}
 	s.goesOn, r.announced = false, true
 	s.schedule.compare(owed)

@@ -77,7 +77,7 @@ type Inventory interface {
 	Lookup(stream string, key change.Key) (change.Entry, bool, error)
 	// Ended says whether the delete of the object at the version was delivered, of a stream that is being compared.
 	Ended(stream, version, uid string) (bool, error)
-	// Scan yields the stream's entries behind a joined key, "" for all, in the order of those keys, as of one instant.
+	// Scan yields the stream's entries after a joined key, "" for all, in the order of those keys, as of one instant.
 	Scan(stream, behind string) iter.Seq2[change.Entry, error]
 }
 

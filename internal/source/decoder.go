@@ -79,7 +79,7 @@ func (d *decoder) take(f *frame.Frame) (first bool) {
 
 func (d *decoder) push(f *frame.Frame) error {
 	s := d.stream
-	// it moves the position in line, behind the records before it
+	// it moves the position in line, after the records before it
 	if s.silence.bookmarked = s.silence.bookmarked || f.Type == frame.Bookmark; f.Type == frame.Bookmark {
 		version := f.Object.ResourceVersion
 		if !change.IsVersion(version) {

@@ -31,12 +31,12 @@
 // the mark is saved (mark.go), and what was told since is remembered (recent.go). judge.go says what follows. An object
 // that the sinks have and that is not listed is a suspect until the watch has passed the version of the list: if it has
 // not told of a delete by then, nobody will (compare.go). What the watch finds in the place of an object whose delete
-// lies in a gap is told behind that delete.
+// lies in a gap is told after that delete.
 //
-// What is newer than the watch's position is left to the watch, and the snapshot ends behind it. A snapshot goes on
-// behind every failure with the page that failed, and behind a list that the server has forgotten at a newer version.
-// A page counts only if one watch was open all the while: behind another, the server may speak of another history. A
-// reconcile ends the reader, and the snapshot begins anew behind it.
+// What is newer than the watch's position is left to the watch, and the snapshot ends after it. A snapshot goes on
+// after every failure with the page that failed, and after a list that the server has forgotten at a newer version.
+// A page counts only if one watch was open all the while: after another, the server may speak of another history. A
+// reconcile ends the reader, and the snapshot begins anew after it.
 //
 // The line is drained, with the watch waiting, before a gap: from there on the position is another, or a sink must be
 // told first what it has missed, or its log has lost. And before drift is told: after a crash the position says which
@@ -81,7 +81,7 @@
 //   - Kind and apiVersion are added to list items of built-in types, which lack them, so that an object looks the same
 //     from list and watch.
 //   - A full snapshot is ahead of its sinks by what they take in 25 ms, measured, and not by a number of bytes: live
-//     changes wait behind it that long, whatever the sink.
+//     changes wait after it that long, whatever the sink.
 //   - A snapshot remembers deletes since its list, and other changes since the mark before the last. All that a sink
 //     could be told of an object would be needed otherwise, or a list of each object anew. Where even that is too much
 //     and no list succeeds, the watch waits for the sinks once, and all is forgotten.
@@ -106,7 +106,7 @@
 //   - A Gate lets sixteen streams begin at once, each until its watch is open, for five seconds at most: a list that
 //     waits for a stuck sink must not hold up the streams of other sinks. Built-in resources go first, then streams
 //     with a position. A limit of requests a second alone made every stream wait for the last one.
-//   - Streams share the answer to the question for the uid (shared.go). An answer serves whose request began behind the
+//   - Streams share the answer to the question for the uid (shared.go). An answer serves whose request began after the
 //     stream's last watch and last failure, and a second ago at most: so it proves as much as one of its own. Where the
 //     server stands each stream asks itself, once: resources may be in other etcds, whose versions cannot be compared.
 package source

@@ -202,7 +202,7 @@ func TestI4CrashLoopOfASnapshotForOneSinkEnds(t *testing.T) {
 	}
 }
 
-// A server whose lists have no order: where a snapshot came to says nothing of what is behind it.
+// A server whose lists have no order: where a snapshot came to says nothing of what is after it.
 func TestI4SnapshotOfAnUnsortedListBeginsAnew(t *testing.T) {
 	server := script(t, 100)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "b 20", "a 10") }

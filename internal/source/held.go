@@ -48,7 +48,7 @@ func (h *held) mayBeLast(i int, parts []*part) bool {
 	return false
 }
 
-// isFollowed says whether the part's sink gets a record behind the one at i.
+// isFollowed says whether the part's sink gets a record after the one at i.
 func (h *held) isFollowed(i int, p *part) bool {
 	for _, later := range h.records[i+1:] {
 		if !later.Filtered && isFor(later, p) {

@@ -64,7 +64,7 @@ func TestI3LastRecordIsEachSinksOwn(t *testing.T) {
 	}
 }
 
-// A snapshot goes on behind a page that fails, and repeats nothing.
+// A snapshot goes on after a page that fails, and repeats nothing.
 func TestI4SnapshotGoesOnBehindAFailure(t *testing.T) {
 	server := script(t, 300)
 	failed := false
@@ -113,7 +113,7 @@ func TestI6WhatIsHeldBackIsBounded(t *testing.T) {
 	}
 }
 
-// TestI3ARecordIsHeldBackWhileItMayBeASinksLast: each line says how many go in line behind a record, and which of those
+// TestI3ARecordIsHeldBackWhileItMayBeASinksLast: each line says how many go in line after a record, and which of those
 // that are left are last in the end.
 func TestI3ARecordIsHeldBackWhileItMayBeASinksLast(t *testing.T) {
 	lake, bus := &part{owed: change.Owed{Sink: "lake"}}, &part{owed: change.Owed{Sink: "bus"}}

@@ -28,7 +28,7 @@ func TestI4TheVersionOfAnInitialSnapshotIsSavedFirst(t *testing.T) {
 	}
 }
 
-// An interrupted initial snapshot goes on at its own version, behind what was delivered of it, and the watch begins
+// An interrupted initial snapshot goes on at its own version, after what was delivered of it, and the watch begins
 // there.
 func TestI4AnInterruptedInitialSnapshotGoesOnAtItsVersion(t *testing.T) {
 	server := script(t, 200)
@@ -72,7 +72,7 @@ func TestI3I4TheWatchGoesOnBesideTheInitialSnapshot(t *testing.T) {
 	}
 }
 
-// What is left of a comparison behind a gap goes on in another life, from where the watch came, without another gap.
+// What is left of a comparison after a gap goes on in another life, from where the watch came, without another gap.
 func TestI4AnInterruptedComparisonGoesOnWithoutAnotherGap(t *testing.T) {
 	server := script(t, 300)
 	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(250, "", "a 10", "b 220") }
@@ -193,7 +193,7 @@ func TestI4AnInitialSnapshotThatIsForgottenIsAGap(t *testing.T) {
 	}
 }
 
-// An interrupted initial snapshot is compared, behind a gap, where it cannot go on: of another selection, another
+// An interrupted initial snapshot is compared, after a gap, where it cannot go on: of another selection, another
 // cluster, a server in the past, and where no version was saved.
 func TestI4AnInitialSnapshotThatCannotGoOnIsAGap(t *testing.T) {
 	other, restored := begunAt("100"), begunAt("300")

@@ -10,7 +10,7 @@ import (
 )
 
 // TestI3WhatRulesLeaveLasts: the objects of a watch are read into the same memory where there are rules, and yet each
-// record has its own, behind all others.
+// record has its own, after all others.
 func TestI3WhatRulesLeaveLasts(t *testing.T) {
 	server := script(t, 200)
 	var frames, lines []string

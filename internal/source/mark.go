@@ -2,7 +2,7 @@ package source
 
 import "context"
 
-// mark is a point behind which all is delivered and saved at some time, while the watch goes on. The zero value is no
+// mark is a point after which all is delivered and saved at some time, while the watch goes on. The zero value is no
 // mark.
 type mark struct {
 	stop  context.CancelFunc

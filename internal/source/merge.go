@@ -23,13 +23,13 @@ type merge struct {
 	stop    func()
 	entry   change.Entry // the first that no listed key has reached
 	more    bool         // entry is one
-	behind  string       // the joined key behind which the scan begins
+	behind  string       // the joined key after which the scan begins
 	last    []byte       // the joined key listed last
 	started bool
 	joined  []byte // reused for keys that are looked at
 
 	blind   bool // what the list does not have is not known
-	unknown bool // something was listed behind last of which nobody knows what it is
+	unknown bool // something was listed after last of which nobody knows what it is
 
 	listed map[string]struct{} // the joined keys, only where the list is unsorted
 }
@@ -49,7 +49,7 @@ func newMerge(inventory Inventory, stream string, unsorted bool) *merge {
 // close ends the scan.
 func (m *merge) close() { m.stop() }
 
-// restart begins another scan, of the inventory as it is now behind the key that was listed last, "" for the first.
+// restart begins another scan, of the inventory as it is now after the key that was listed last, "" for the first.
 func (m *merge) restart(behind string) {
 	m.stop()
 	m.started, m.more, m.stop = false, false, func() {}

@@ -58,7 +58,7 @@ func (r *run) emitPassed(ctx context.Context) error {
 	return nil
 }
 
-// isRange says whether the list goes on at a key behind the last one, as a server says that reads a range of etcd's
+// isRange says whether the list goes on at a key after the last one, as a server says that reads a range of etcd's
 // keys (k8s.io/apiserver, pkg/storage/continue.go). A token of another form proves nothing.
 func isRange(token string, stream *change.Stream, last []byte) bool {
 	text, err := base64.RawURLEncoding.DecodeString(token)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A snapshot goes ahead of its sinks as far as they take in about maxWait: live changes wait behind it for that long.
+// A snapshot goes ahead of its sinks as far as they take in about maxWait: live changes wait after it for that long.
 const (
 	leastAhead = 64 << 10
 	mostAhead  = 2 << 20

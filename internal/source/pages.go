@@ -41,7 +41,7 @@ func (r *reading) begin(ctx context.Context) (step, error) {
 	if err := r.run.begin(ctx); err != nil {
 		return nil, err
 	}
-	return r.prepare, r.release(ctx) // of what is undeleted nothing is held back: what the watch tells comes behind it
+	return r.prepare, r.release(ctx) // of what is undeleted nothing is held back: what the watch tells comes after it
 }
 
 // prepare returns when the inventory has all that was told before the begin. Before an initial snapshot that is so: a
@@ -138,7 +138,7 @@ func (r *reading) checkCluster(ctx context.Context) error {
 	return errOtherCluster
 }
 
-// listAgain makes the list go on at a newer version, where the server has forgotten its own: behind the page before, if
+// listAgain makes the list go on at a newer version, where the server has forgotten its own: after the page before, if
 // the server says how, or from the beginning. The rule holds for pages of any version.
 func (r *reading) listAgain(ctx context.Context, why error) error {
 	floods, err := r.countFloods(ctx)

@@ -6,14 +6,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// firstPage is the limit of the first page of a full snapshot, whose progress counts only behind it.
+// firstPage is the limit of the first page of a full snapshot, whose progress counts only after it.
 const firstPage = 16
 
-// place is where in its list a snapshot is: it goes on behind every failure with the page that failed. It is pure.
+// place is where in its list a snapshot is: it goes on after every failure with the page that failed. It is pure.
 type place struct {
 	at       page
 	list     string // the version that the page has at least
-	start    string // the joined key behind which the page begins, "" for the first page
+	start    string // the joined key after which the page begins, "" for the first page
 	done     string // the joined key that was compared last
 	begun    bool   // a part of the page was compared
 	repeated repetition
@@ -32,7 +32,7 @@ func (p *place) read() {
 	p.begun = true
 }
 
-// turn goes to the page of the token, behind one that took so long, and says whether there is one.
+// turn goes to the page of the token, after one that took so long, and says whether there is one.
 func (p *place) turn(token string, took time.Duration) (more bool) {
 	p.begun, p.start = false, p.done
 	p.at.token, p.at.limit = token, nextLimit(p.at.limit, took)
@@ -49,13 +49,13 @@ func (p *place) renew(version, token string) {
 	}
 }
 
-// hasPassed says whether a list that is sorted is behind the key.
+// hasPassed says whether a list that is sorted is after the key.
 func (p *place) hasPassed(key change.Key) bool { return key.String() <= p.done }
 
 // slowPage is how long a page may take before the next ones become smaller: an API server ends a list after a minute.
 const slowPage = 15 * time.Second
 
-// nextLimit is the limit of the page behind one that took so long. It grows where a page of four times the size would
+// nextLimit is the limit of the page after one that took so long. It grows where a page of four times the size would
 // not be slow either.
 func nextLimit(limit int, took time.Duration) int {
 	switch {
@@ -70,7 +70,7 @@ func nextLimit(limit int, took time.Duration) int {
 // repetition is what a page that is read again repeats: the keys up to the last one that was compared.
 type repetition struct {
 	upTo string // the joined key, "" where nothing is repeated
-	last string // the one before, at first that behind which the page begins
+	last string // the one before, at first that after which the page begins
 }
 
 // has says whether the joined key was compared before; listed are those that were, where the list is not sorted.

@@ -8,7 +8,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// comparedUpTo is the place behind the keys of n, the last of which is on a page of its own.
+// comparedUpTo is the place after the keys of n, the last of which is on a page of its own.
 func comparedUpTo(keys ...string) place {
 	p := placeAt("100", firstPage)
 	for i, key := range keys {

@@ -12,7 +12,7 @@ import (
 
 // Watches of core Events get no bookmarks, since the API server does not cache them, so the position of a quiet stream
 // would stay until the server has forgotten it. It moves by two proofs together: a watch was silent from its begin to
-// its orderly end, and a list behind it is what the inventory has. The silence alone might be that of an API server
+// its orderly end, and a list after it is what the inventory has. The silence alone might be that of an API server
 // that is cut off from etcd, the list alone does not show what was made and deleted. Then it is the version that the
 // server had when the watch began.
 

@@ -9,7 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// reading is a snapshot beside the watch. Each page of its list is read behind a mark: what was told before the
+// reading is a snapshot beside the watch. Each page of its list is read after a mark: what was told before the
 // mark is in the inventory, and what was told since is remembered (recent). So it is known of each object what was told
 // last, and nothing need be drained or stopped.
 type reading struct {
@@ -45,7 +45,7 @@ func (r *reading) reached(version string) bool {
 	return r.cursor.reached(version) || r.silent
 }
 
-// hasPassed says whether the list is behind the key.
+// hasPassed says whether the list is after the key.
 func (r *reading) hasPassed(key change.Key) bool {
 	return r.inventory.listed == nil && r.place.hasPassed(key)
 }

@@ -57,7 +57,7 @@ func (s *Stream) reconcileOnce(ctx context.Context, owed change.Owed) error {
 		return err
 	}
 	// That the inventory is not true of the position any more is saved before any difference is told: the next life
-	// might continue at the position, behind differences that it does not know of (I3), and once a restored server has
+	// might continue at the position, after differences that it does not know of (I3), and once a restored server has
 	// overtaken the position nobody can tell its history from the old one (I4).
 	if err := s.drain(ctx); err != nil {
 		return err

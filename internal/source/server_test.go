@@ -113,7 +113,7 @@ type watchWriter struct {
 	told *recorder
 }
 
-// behind returns when the line was told, or when the client ends the watch.
+// after returns when the line was told, or when the client ends the watch.
 func (w *watchWriter) behind(line string) {
 	w.flush()
 	w.told.has(w.ctx, line)

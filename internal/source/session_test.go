@@ -103,7 +103,7 @@ func quiet(t *testing.T) *apiServer {
 	}
 }
 
-// TestI3ASessionGoesOnInAnotherVersion where it was: it lists nothing, and opens its watch behind what is saved.
+// TestI3ASessionGoesOnInAnotherVersion where it was: it lists nothing, and opens its watch after what is saved.
 func TestI3ASessionGoesOnInAnotherVersion(t *testing.T) {
 	r := newRecorder()
 	s := startSession(t, quiet(t), r)
@@ -126,7 +126,7 @@ func TestI3ASessionGoesOnInAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestI4AResourceThatIsGone: all that the sinks have of it is deleted, behind a gap, and then the session is over.
+// TestI4AResourceThatIsGone: all that the sinks have of it is deleted, after a gap, and then the session is over.
 func TestI4AResourceThatIsGone(t *testing.T) {
 	r := newRecorder()
 	s := startSession(t, quiet(t), r)

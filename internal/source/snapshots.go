@@ -26,7 +26,7 @@ func (s *Stream) readSnapshots(ctx context.Context) {
 	}
 }
 
-// giveSnapshot gives one snapshot. It goes on behind failures, without another begin, until one ends, which is within
+// giveSnapshot gives one snapshot. It goes on after failures, without another begin, until one ends, which is within
 // ctx, or its list turns out not to be sorted.
 func (s *Stream) giveSnapshot(ctx, one context.Context, due []change.Owed) error {
 	r, step, err := s.newReading(ctx, due)

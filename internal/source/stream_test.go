@@ -247,7 +247,7 @@ func TestSnapshotForOneSinkIsExactlyAtThePosition(t *testing.T) {
 }
 
 // A list goes on at the newest version where the server has forgotten that of the position. What is newer than the
-// position is the watch's to tell, and the snapshot ends behind it.
+// position is the watch's to tell, and the snapshot ends after it.
 func TestI4SnapshotWhoseVersionIsForgottenGoesOnAtANewerOne(t *testing.T) {
 	server := script(t, 300)
 	server.list = func(q url.Values) (int, string) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// trust is what a server's answers are worth behind the end of a watch, and behind a failure: another one may answer
+// trust is what a server's answers are worth after the end of a watch, and after a failure: another one may answer
 // from then on. It is for any goroutine. The zero value trusts.
 type trust struct {
 	suspect atomic.Bool               // something failed since the proof was asked for

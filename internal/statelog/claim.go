@@ -89,7 +89,7 @@ func open(ctx context.Context, place *Place, who *claim) (*Claimed, error) {
 }
 
 // take makes this process the writer of a log that was looked at, and reads what came in the meantime. In Kafka nothing
-// comes behind Open; in JetStream the claim is refused where something did.
+// comes after Open; in JetStream the claim is refused where something did.
 func take(ctx context.Context, seen *survey, who *claim) (*Claimed, error) {
 	place := seen.place
 	if err := who.judge(seen); err != nil {

@@ -16,7 +16,7 @@ type said struct {
 // maxEarlier is how many earlier claims a claim names.
 const maxEarlier = 32
 
-// after is the claim of who claims behind this one, which had the chain.
+// after is the claim of who claims after this one, which had the chain.
 func (s *said) after(by chain, who Claimant) said {
 	if who.Member != s.Member || by == (chain{}) {
 		return said{Claimant: who}

@@ -2,7 +2,7 @@
 // that has lost its directory goes on from there.
 //
 // The log is made of units. A unit is what some commits have changed, all of each (I5), and perhaps a page: all rows of
-// a range of keys, as they are behind those changes. A segment is the pages of all keys, one after the other, with the
+// a range of keys, as they are after those changes. A segment is the pages of all keys, one after the other, with the
 // changes between them: whoever applies all units from a segment's first page on has the state as of the last unit,
 // since a page replaces its range and everything later is in order. When the changes since a segment are as large as
 // its pages, the next one begins, between them. When that one is whole, what is before it is not needed any more: the
@@ -14,12 +14,12 @@
 //
 // A chain is the units of one writer, counted without a hole. A new chain begins where the writer does not know that
 // the log has everything before, with a segment. So the log's state is that of the newest whole segment, with the units
-// behind it up to the first one of which a part is missing (Survey): a torn unit is never applied, nor anything behind
+// after it up to the first one of which a part is missing (Survey): a torn unit is never applied, nor anything after
 // one that is missing. Until the first segment of a new chain is whole, the older chain counts; its slots are not
 // touched before.
 //
 // A standby follows the log into a copy (Follower). The copy is what the log had at a place: it takes whole units of
-// one chain, each behind the one before, together with the place. Where the log does not go on from there, the copy
+// one chain, each after the one before, together with the place. Where the log does not go on from there, the copy
 // begins anew: another chain counts, or units are gone that it lacks. A copy is never taken for a state that is newer
 // than the log.
 //

@@ -31,7 +31,7 @@ type Copy interface {
 // Follower reads a log into a copy, as a standby does. It is for one goroutine, except Parts, and fences nobody before
 // Claim.
 //
-// The copy is always what the log has up to a place: it takes whole units, each behind the one before. Where the log
+// The copy is always what the log has up to a place: it takes whole units, each after the one before. Where the log
 // does not go on from there, the copy begins anew: another chain counts, or units are gone that it lacks.
 type Follower struct {
 	FollowOptions

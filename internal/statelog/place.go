@@ -48,7 +48,7 @@ func read(ctx context.Context, from sink.Reader, each func(*part) error) error {
 	})
 }
 
-// survey is what the log holds, and the reader that goes on behind it.
+// survey is what the log holds, and the reader that goes on after it.
 type survey struct {
 	Survey
 	place  *Place

@@ -153,7 +153,7 @@ func (s *session) restart() {
 	s.whole, s.segment = false, &segment{}
 }
 
-// nextRows is a unit with a page of rows. The page is as of behind the changes.
+// nextRows is a unit with a page of rows. The page is as of after the changes.
 func (s *session) nextRows() (*unit, bool, error) {
 	var t taken
 	lost, ok := false, false

@@ -146,5 +146,5 @@ func (s *Survey) Range() (Range, bool) {
 	return Range{chain: r.chain, from: r.from, to: r.next - 1, Saved: r.saved, Of: s.newest, Bytes: r.bytes(), Messages: len(r.live)}, r.whole
 }
 
-// end is where a writer goes on that has the newest state, false where nobody can: another chain was begun behind it.
+// end is where a writer goes on that has the newest state, false where nobody can: another chain was begun after it.
 func (s *Survey) end() ([]byte, bool) { return placeOf(s.now.chain, s.now.next), s.now.whole }

@@ -45,7 +45,7 @@ type live struct {
 	slot uint32
 }
 
-// newWriter writes behind what the survey has seen, in a chain of its own.
+// newWriter writes after what the survey has seen, in a chain of its own.
 func newWriter(of Identity, c chain, seen *Survey) *writer {
 	w := &writer{of: of, grain: defaultGrain(), chain: c, slots: seen.slots}
 	used := map[uint32]bool{}

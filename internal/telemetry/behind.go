@@ -3,7 +3,7 @@ package telemetry
 import "time"
 
 // A sink that does not fail may still take fewer records than arrive. slow is how old its oldest record is then, and
-// how long that lasts until the log is told: a record that another sink has held up is old when it comes. Behind an
+// how long that lasts until the log is told: a record that another sink has held up is old when it comes. After an
 // outage, what waited has as much time as that took.
 const slow = time.Minute
 

@@ -18,7 +18,7 @@ type snapshotState struct {
 	expected int // objects in the inventory when it began, unknownCount where nobody had counted them
 }
 
-// listed is the state behind another page. A server that has selectors does not say how many objects remain: then they
+// listed is the state after another page. A server that has selectors does not say how many objects remain: then they
 // are expected to be as many as there were.
 func (s *snapshotState) listed(n int, remaining int64) *snapshotState {
 	next := *s

@@ -51,7 +51,7 @@ func isAway(s stage, seconds int) {
 }
 
 // holdsUp is such an outage, in which two quiet streams wait for the sink, and then none for so many seconds, up to the
-// first batch behind it.
+// first batch after it.
 func holdsUp(s stage, none int) {
 	began := time.Now()
 	s.Follow(func() map[string]time.Time { return map[string]time.Time{"pods": began, "nodes": began} })

@@ -30,7 +30,7 @@ type streamState struct {
 	sign      time.Time      // of life
 	confirmed time.Time      // when the saved position was the server's newest
 	objects   int            // in the inventory, or unknownCount
-	given     *snapshotState // read to its end, and behind it no other has begun
+	given     *snapshotState // read to its end, and after it no other has begun
 	pace      pace
 	partial   bool // it is of a part of its resource
 	uncached  bool // by the API server

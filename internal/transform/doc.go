@@ -13,7 +13,7 @@
 //   - The paths of all rules are one tree, and a value has a set of its nodes. To make one node of each set was
 //     refused: paths with wildcards can have more sets than there is memory.
 //   - A worker has the memory of its last object, and who applies rules keeps workers: this package knows no pool.
-//   - Whether a variable is hidden may be written behind its value, and the value may hold variables. So all within the
+//   - Whether a variable is hidden may be written after its value, and the value may hold variables. So all within the
 //     outermost env are noted before it is written: to look ahead in each would cost the square of their depth, and
 //     whoever writes objects chooses that.
 package transform

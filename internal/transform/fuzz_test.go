@@ -192,7 +192,7 @@ func TestI9NoSpellingEvadesOnly(t *testing.T) {
 	}
 }
 
-// TestI6VariablesWithinVariablesAreLookedAtOnce has a name behind a value that holds the next one, a thousand times.
+// TestI6VariablesWithinVariablesAreLookedAtOnce has a name after a value that holds the next one, a thousand times.
 func TestI6VariablesWithinVariablesAreLookedAtOnce(t *testing.T) {
 	const depth = 1000
 	made, err := New(Rules{Env: []string{"P"}}, []byte(key))

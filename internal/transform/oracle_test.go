@@ -82,7 +82,7 @@ func (n *plainNode) child(p part) *plainNode {
 }
 
 // plainRewriter reads one valid JSON text and writes what is left of it. Its methods read the value at at, and leave at
-// behind it.
+// after it.
 type plainRewriter struct {
 	*plain
 	in  []byte
@@ -293,7 +293,7 @@ func (r *plainRewriter) skipWord() {
 	}
 }
 
-// punctuation passes one character and the white space behind it.
+// punctuation passes one character and the white space after it.
 func (r *plainRewriter) punctuation() {
 	r.at++
 	r.space()

@@ -66,7 +66,7 @@ func parsePart(text string) (p part, rest string, err error) {
 	return part{field: name}, rest, nil
 }
 
-// parseBracket takes what stands behind a [.
+// parseBracket takes what stands after a [.
 func parseBracket(text string) (p part, rest string, err error) {
 	if quote := text[:min(1, len(text))]; quote == "'" || quote == `"` {
 		name, rest, closed := strings.Cut(text[1:], quote+"]")

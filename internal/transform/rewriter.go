@@ -18,7 +18,7 @@ type rewriter struct {
 	in, out   []byte
 	copied    int        // up to where in is written, or left out
 	watch     int        // of what the proof watched, those that start before the cursor
-	nodes     []*node    // of the scopes above, each behind that of its container
+	nodes     []*node    // of the scopes above, each after that of its container
 	variables []variable // of the outermost env
 	next      int        // of the variables
 	foreseen  int        // up to where variables are known

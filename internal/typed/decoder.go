@@ -198,7 +198,7 @@ func (d *Decoder) items() func(yield func(int) bool) {
 	}
 }
 
-// block reads how many items come next. Each takes a byte at least. Behind an error there are none.
+// block reads how many items come next. Each takes a byte at least. After an error there are none.
 func (d *Decoder) block() int64 {
 	if d.err != nil {
 		return 0

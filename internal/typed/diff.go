@@ -8,7 +8,7 @@ type Difference struct {
 	Older, Newer string // what it is in each, "" where one lacks it
 }
 
-// Diff is where two types differ, in the order of the older one, and behind that what only the newer one has. Of
+// Diff is where two types differ, in the order of the older one, and after that what only the newer one has. Of
 // records that come at several places, the first place is told.
 func Diff(older, newer *Type) []Difference {
 	d := differ{told: map[[2]*Type]bool{}}

@@ -119,7 +119,7 @@ func TestI4KeysOfBracesStayTheirs(t *testing.T) {
 	}
 }
 
-// TestTimesAreExact, whatever is behind the second.
+// TestTimesAreExact, whatever is after the second.
 func TestTimesAreExact(t *testing.T) {
 	moment := definition{"type": "string", "format": "date-time"}
 	c := newCodec(t, typeIn(t, definition{

@@ -1,7 +1,7 @@
 package typed
 
 // Merge is a type that has the columns of both. Those of the older one stay as they are, with their names and their
-// types, whether the newer one has them or not; those that only the newer one has come behind them. So each version of
+// types, whether the newer one has them or not; those that only the newer one has come after them. So each version of
 // a schema can be read with every other one: a field that one of them lacks is null. A value of another type than that
 // of its column is in the rest.
 //

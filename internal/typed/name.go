@@ -11,7 +11,7 @@ import (
 const maxRecordName = 128
 
 // nameFields gives each field its name in Avro. A name that Avro allows stays. Another has its characters replaced, and
-// a hash behind it where that is another field's name.
+// a hash after it where that is another field's name.
 func nameFields(fields []Field) { nameBeside(nil, fields) }
 
 // nameBeside is nameFields for fields that come to others, which keep their names.
@@ -97,7 +97,7 @@ func short(name string) string {
 // Names gives each record a name of its own.
 type Names map[string]bool
 
-// Take is the name, with a number behind it where it is taken.
+// Take is the name, with a number after it where it is taken.
 func (n Names) Take(name string) string {
 	free := name
 	for i := 2; n[free]; i++ {

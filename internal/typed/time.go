@@ -33,7 +33,7 @@ func isTime(text []byte, digits int) bool {
 	return at.UnmarshalText(text) == nil && bytes.IndexByte(text, ',') < 0 // which package time allows
 }
 
-// canonical reads a time in UTC with as many digits behind the second, as servers write it.
+// canonical reads a time in UTC with as many digits after the second, as servers write it.
 func canonical(text []byte, digits int) (micros int64, ok bool) {
 	n := len(layout)
 	want := n + 1
@@ -84,7 +84,7 @@ func decimal(text []byte) (n int, ok bool) {
 	return n, true
 }
 
-// appendTime appends a time with as many digits behind the second.
+// appendTime appends a time with as many digits after the second.
 func appendTime(dst []byte, micros int64, digits int) []byte {
 	at := time.UnixMicro(micros).UTC()
 	if digits == 0 {

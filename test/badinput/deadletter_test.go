@@ -39,7 +39,7 @@ sinks:
 	return d, namespace
 }
 
-// runs starts the exporter with the configuration, and returns behind its first snapshot: an object that is made before
+// runs starts the exporter with the configuration, and returns after its first snapshot: an object that is made before
 // may be one of the snapshot, and not one that is added.
 func (d *desk) runs() *running {
 	d.t.Helper()

@@ -36,7 +36,7 @@ func (d *desk) lakeFails(t *testing.T, check []string, run string) {
 
 // failsSoonOrLate checks a run that ends by its one sink's error. A broker on a busy machine may answer when objects
 // are read already: then, and only then, the same error is logged, once and before, and what stays undelivered is told
-// behind it.
+// after it.
 func (r result) failsSoonOrLate(t *testing.T, sink, message string) {
 	t.Helper()
 	logged := `time=\S+ level=ERROR msg="sink stopped, the others continue; fix the cause: ` +
@@ -135,7 +135,7 @@ func (d *desk) topicsRefused(t *testing.T, brokers []string) {
 	}
 }
 
-// largeRecord: a gap record stands in the place of the object, between those before and behind it.
+// largeRecord: a gap record stands in the place of the object, between those before and after it.
 func (d *desk) largeRecord(t *testing.T, c *kafka.Cluster) {
 	c.CreateTopic(t, "narrow", kafka.Topic{Config: map[string]string{"max.message.bytes": "4000"}})
 	d.kafkaConfig(c.Brokers(), ", topic: narrow, compression: none")

@@ -18,7 +18,7 @@ func (d *desk) started(args ...string) *running {
 	return r
 }
 
-// begun starts an exporter that has no state, and returns behind its first snapshot.
+// begun starts an exporter that has no state, and returns after its first snapshot.
 func (d *desk) begun(args ...string) *running {
 	d.t.Helper()
 	r := d.started(args...)

@@ -386,7 +386,7 @@ func (l *typedLog) foldOf(t *testing.T, prefix string, read func(topic string) (
 	return all
 }
 
-// events checks that the topic of all resources has the objects behind the sink's rules.
+// events checks that the topic of all resources has the objects after the sink's rules.
 func (l *typedLog) events(t *testing.T, want table) {
 	records := l.kafka.ConsumeFast(t, "events", kafka.JudgeOptions{})
 	found := map[string]bool{}

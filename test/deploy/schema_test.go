@@ -105,7 +105,7 @@ func TestI10TheChartNeedsTheClustersName(t *testing.T) {
 }
 
 // TestExampleConfigurationPassesThroughUnchanged: each key that the exporter knows is one that the chart takes, and
-// means the same behind it.
+// means the same after it.
 func TestExampleConfigurationPassesThroughUnchanged(t *testing.T) {
 	// in a pod
 	example := strings.Replace(read(t, "deploy", "config.example.yaml"), "listen: 127.0.0.1:8080", `listen: ":8080"`, 1)

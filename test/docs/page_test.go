@@ -19,7 +19,7 @@ const root = "../.."
 //	<!-- before: EVENT -->    what happens before it, one of world.events
 //	<!-- exits N -->          its exit code, if it is not 0
 //	<!-- until: TEXT -->      the last command goes on for ever; it is interrupted when it has said TEXT
-//	<!-- file: NAME -->       it is kept in a file of that name, for the commands behind it
+//	<!-- file: NAME -->       it is kept in a file of that name, for the commands after it
 //	<!-- golden: PATH -->     it is this message of the encoder's tests
 type block struct {
 	line     int // of the page
@@ -91,7 +91,7 @@ type command struct {
 	output []string
 }
 
-// commands are those of a block: behind "$ " in console, with all that a quote or a backslash carries on; all of it in
+// commands are those of a block: after "$ " in console, with all that a quote or a backslash carries on; all of it in
 // sh.
 func (b *block) commands() []command {
 	if b.language != "console" {

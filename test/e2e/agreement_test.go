@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// disagreement is what one sink has of the watch and another has not, behind what a reconcile covers in either.
+// disagreement is what one sink has of the watch and another has not, after what a reconcile covers in either.
 func disagreement(a, b *judge) []string {
 	var found []string
 	for resource := range a.courses {

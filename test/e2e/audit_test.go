@@ -191,7 +191,7 @@ func (w *auditWorld) settle() {
 		}
 		return true
 	})
-	// An answer of 200 says that actors are in the file; changes are when what comes behind them is.
+	// An answer of 200 says that actors are in the file; changes are when what comes after them is.
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	end := map[string]any{"name": "end"}
 	w.make(core("configmaps"), auditNamespace, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": end})

@@ -178,7 +178,7 @@ func (im *image) fits(states []string, killed bool) bool {
 // isStandIn says whether before has the object's identity alone. The API server gives every object a time.
 func (im *image) isStandIn() bool { return !bytes.Contains(im.before, []byte("creationTimestamp")) }
 
-// checkSnapshots wants a last record of the reconcile behind the gap of each resource, and nothing of it behind that.
+// checkSnapshots wants a last record of the reconcile after the gap of each resource, and nothing of it after that.
 // The watch goes on beside it.
 func (r *rig) checkSnapshots(images []image) {
 	r.t.Helper()

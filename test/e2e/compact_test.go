@@ -13,7 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// kafkaCompacts: what compaction leaves of the topics is what a list of the cluster has, and an exporter goes on behind
+// kafkaCompacts: what compaction leaves of the topics is what a list of the cluster has, and an exporter goes on after
 // it.
 func kafkaCompacts(t *testing.T, c *kafka.Cluster) {
 	settings := kafka.CompactedQuickly()

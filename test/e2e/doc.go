@@ -3,7 +3,7 @@
 //
 // The writer remembers every version that the API server gave it. The judge reads the sinks by itself, sharing no code
 // with the exporter, and compares: per object every version once and in order, nothing missing outside an announced
-// gap, every delete once, and in the end the same uids, versions and bodies as a list. Behind a restored etcd and in
+// gap, every delete once, and in the end the same uids, versions and bodies as a list. After a restored etcd and in
 // another cluster it begins anew, with what the sink has of the history before. TestJudgeFindsWhatIsWrong proves that
 // the judge sees what it should.
 //

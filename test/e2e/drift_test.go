@@ -16,7 +16,7 @@ func TestI4AResyncFindsWhatTheWatchLost(t *testing.T) {
 	r.exporter.start(t)
 	r.streaming()
 	lost := r.loseFrames()
-	r.await(r.writer.finish(t)...) // behind which the position is
+	r.await(r.writer.finish(t)...) // after which the position is
 	for _, sink := range r.sinks() {
 		for op, uid := range lost {
 			sink.await(t, r.exporter, "the correction of "+op, func(e *event) bool {

@@ -121,7 +121,7 @@ func parseVersion(text string) uint64 {
 	return n
 }
 
-// readLines returns the events of the file from the byte offset on, and the offset behind the last whole line.
+// readLines returns the events of the file from the byte offset on, and the offset after the last whole line.
 func readLines(path string, offset int64, line int) ([]event, int64, error) {
 	text, err := readFrom(path, offset)
 	if err != nil {
@@ -143,7 +143,7 @@ func readLines(path string, offset int64, line int) ([]event, int64, error) {
 	}
 }
 
-// readFrom returns what is behind the offset; a file that is not there is empty.
+// readFrom returns what is after the offset; a file that is not there is empty.
 func readFrom(path string, offset int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if os.IsNotExist(err) {

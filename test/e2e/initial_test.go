@@ -10,7 +10,7 @@ import (
 
 // TestI4NoChangeBehindTheFirstBeginIsMissing: kills and orderly stops interrupt the initial snapshot of thousands of
 // ConfigMaps, which are changed, deleted and made again meanwhile, and the API server forgets a list that takes long.
-// A watch of the test's own knows every version behind the first begin: each arrives once, in order, and nothing is a
+// A watch of the test's own knows every version after the first begin: each arrives once, in order, and nothing is a
 // gap. E2E_KILLS is how many interruptions there are, E2E_OBJECTS how many ConfigMaps, E2E_COMPACT how many
 // milliseconds a list lives, and E2E_SLOW how many bytes a second the NATS server takes, where it is slow.
 func TestI4NoChangeBehindTheFirstBeginIsMissing(t *testing.T) {
@@ -83,7 +83,7 @@ func (r *rig) many(n int) {
 	r.writer.stir()
 }
 
-// startAndWait returns at some moment behind the first event of a life.
+// startAndWait returns at some moment after the first event of a life.
 func (r *rig) startAndWait(random *rand.Rand) {
 	r.t.Helper()
 	before := len(r.file.all(r.t))

@@ -65,7 +65,7 @@ func (r *rig) writeUntaken(cause string) {
 	}
 }
 
-// expectUnsaved wants saved positions from least on, before all that the file has behind its first events (I1).
+// expectUnsaved wants saved positions from least on, before all that the file has after its first events (I1).
 func (r *rig) expectUnsaved(begun int, least uint64) {
 	r.t.Helper()
 	first := map[string]uint64{}

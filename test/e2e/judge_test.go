@@ -20,7 +20,7 @@ type judge struct {
 	drift     bool            // the sinks may ask for resyncs, which may correct what no watch told of
 	inherited map[string]told // what the sink had of the history before, by uid
 
-	// begunAnew is for logs that get a whole snapshot behind what they have: they lost their end, or another exporter
+	// begunAnew is for logs that get a whole snapshot after what they have: they lost their end, or another exporter
 	// took them over. States come a second time then, and what the first snapshot of another exporter does not name is
 	// gone: it knows nothing of deletes.
 	begunAnew bool
@@ -298,7 +298,7 @@ func (j *judge) state() map[string]told {
 	return state
 }
 
-// forgotten says whether another exporter's first snapshot begins behind the object's last event.
+// forgotten says whether another exporter's first snapshot begins after the object's last event.
 func (j *judge) forgotten(events []told) bool {
 	if !j.begunAnew || len(events) == 0 {
 		return false

@@ -18,7 +18,7 @@ type seat struct {
 	partitions int // of the topic
 	offset     int64
 	key        string
-	tombstones int // behind the event
+	tombstones int // after the event
 }
 
 // followTopics reads the sink's topics as read_committed sees them, with a client and a decoder that are none of the

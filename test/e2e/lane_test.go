@@ -66,7 +66,7 @@ func (c *course) lane(e *event) error {
 }
 
 // fromGap leaves out what a log that was made again has of a resource before the gap that says so: the batch that met
-// the new log, which came twice, and what waited behind it.
+// the new log, which came twice, and what waited after it.
 func fromGap(events []event) []event {
 	first := map[string]*event{}
 	for i := range events {

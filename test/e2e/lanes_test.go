@@ -30,7 +30,7 @@ func (t *trial) scatter() {
 func TestJudgeOfPartitions(t *testing.T) {
 	right := newTrial()
 	right.scatter()
-	last := right.events[3] // the end of the snapshot may be read behind everything else
+	last := right.events[3] // the end of the snapshot may be read after everything else
 	right.events = append(append(right.events[:3:3], right.events[4:]...), last)
 	if faults := right.faults(); faults != "" {
 		t.Error(faults)

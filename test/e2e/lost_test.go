@@ -56,7 +56,7 @@ func kafkaLosesData(t *testing.T, c *kafka.Cluster) {
 	r.expectLost(r.judge(true), 1, 1)
 }
 
-// awaitMended returns when each of the sinks has a whole snapshot of each resource behind what it lost.
+// awaitMended returns when each of the sinks has a whole snapshot of each resource after what it lost.
 func (r *rig) awaitMended(sinks []*follower) {
 	r.t.Helper()
 	for _, resource := range r.names() {

@@ -73,7 +73,7 @@ func watchMirror(t *testing.T, log *streamLog) *mirrored {
 	var done sync.WaitGroup
 	done.Go(func() {
 		for entry := range watcher.Updates() {
-			if entry != nil { // nil stands behind what was there at the begin
+			if entry != nil { // nil stands after what was there at the begin
 				m.note(entry)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// TestContinueTokensNameTheRange: kube-apiserver's token says behind which key the list goes on, which proves the order
+// TestContinueTokensNameTheRange: kube-apiserver's token says after which key the list goes on, which proves the order
 // of the list to the exporter: of all namespaces, of one, of custom resources, and at an exact version.
 func TestContinueTokensNameTheRange(t *testing.T) {
 	t.Parallel()

@@ -23,8 +23,8 @@ func kafkaTwoExportersAreOne(t *testing.T, c *kafka.Cluster) {
 // What the sinks have in the end is what one exporter would have written that nothing ever happened to: every change
 // once, in order, and no gap.
 //
-// E2E_FAULTS is how many faults there are, instead of the usual number; each takes some seconds. E2E_CHANGES is how many
-// changes are made meanwhile at least.
+// E2E_FAULTS is how many faults there are, instead of the usual number; each takes some seconds. E2E_CHANGES is how
+// many changes are made meanwhile at least.
 func undergo(t *testing.T, c *kafka.Cluster, logSink string, usual int) {
 	many := number(t, "E2E_FAULTS", usual)
 	if many == 0 {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// stretch is what a gap says may be missing of a stream in one sink: what is above from, up to and with to. Behind it
+// stretch is what a gap says may be missing of a stream in one sink: what is above from, up to and with to. After it
 // the sink has everything that the selector of the life selects, up to the next one. The first snapshot of a stream is
 // one, too: what is before it was never promised.
 type stretch struct {

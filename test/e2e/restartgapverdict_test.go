@@ -8,7 +8,7 @@ import (
 )
 
 // gapTrial is what a sink was told in two lives of an object that is relabelled with each version. The first life
-// selects everything, and the second app=web, behind a gap from 4 to 6.
+// selects everything, and the second app=web, after a gap from 4 to 6.
 func gapTrial() *restartTrial {
 	h := &history{resource: "configmaps", key: "shop/a", uid: "u1", born: true}
 	for n, app := range []string{"web", "db", "web", "job", "web", "web", "db", "db", "web"} {

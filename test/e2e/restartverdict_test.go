@@ -113,7 +113,7 @@ func TestRestartJudgeKnowsWhatWaitedOnDisk(t *testing.T) {
 	if faults := waited.faults(); faults != "" {
 		t.Error(faults)
 	}
-	early := newRestartTrial() // a new sink, whose snapshot begins behind the delete
+	early := newRestartTrial() // a new sink, whose snapshot begins after the delete
 	early.events[0].Type, early.cluster[0].version = "dev.kubecdc.deleted", "8"
 	early.events = append(early.events, event{Type: "dev.kubecdc.snapshot.begin", Resource: "configmaps", Reason: "newsink", place: len(early.events) + 1, Data: json.RawMessage(`{"reason":"newsink","resourceVersion":"8"}`)})
 	if faults := early.faults(); strings.Contains(faults, "never told") {

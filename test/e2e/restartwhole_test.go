@@ -7,7 +7,7 @@ type frameOf struct {
 	whole           bool // from here on the sink has everything of the stream
 }
 
-// findFrames notes the frames by which a sink is whole, or not any more. Behind a gap it is not before all is compared,
+// findFrames notes the frames by which a sink is whole, or not any more. After a gap it is not before all is compared,
 // and then it is what it was before.
 func (j *restartJudge) findFrames(events []event) {
 	whole := map[string]bool{} // by stream, whether the sink lacks nothing but what a comparison brings

@@ -193,7 +193,7 @@ func (r *rig) settle() {
 }
 
 // streaming returns when all sinks have everything, and it is the watch that goes on: the first object may be in the
-// middle of a snapshot, the second is behind it.
+// middle of a snapshot, the second is after it.
 func (r *rig) streaming() {
 	r.t.Helper()
 	r.await(r.writer.finish(r.t)...)

@@ -124,7 +124,7 @@ func (s *signaller) sendAgain(i int) {
 	}
 }
 
-// awaitUp waits until the exporter has looked at the topic: what comes behind that is followed.
+// awaitUp waits until the exporter has looked at the topic: what comes after that is followed.
 func (s *signaller) awaitUp() {
 	s.r.t.Helper()
 	eventually(s.r.t, deliveryLimit, "the exporter hears signals", func() bool {

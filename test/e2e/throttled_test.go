@@ -15,7 +15,7 @@ import (
 )
 
 // kafkaThrottles: a quota makes the brokers read slowly, everything is changed twice, the exporter is killed in the
-// middle, and everything is changed again. What the brokers find later of the killed one must not come behind what its
+// middle, and everything is changed again. What the brokers find later of the killed one must not come after what its
 // successor wrote: a compacted topic would keep it.
 func kafkaThrottles(t *testing.T, c *kafka.Cluster) {
 	const clientID = "kubecdc"

@@ -127,7 +127,7 @@ func TestJudgeAcceptsWhatIsRight(t *testing.T) {
 	if faults := goesOn.faults(); faults != "" {
 		t.Error(faults)
 	}
-	overtaken := newTrial() // by the watch, before the snapshot behind the gap came to the object
+	overtaken := newTrial() // by the watch, before the snapshot after the gap came to the object
 	overtaken.gone(func() { overtaken.tell("replaced", "u2", 13, "gone") }, func() { overtaken.tell("updated", "u1", 15, "") })
 	overtaken.events = slices.Delete(overtaken.events, len(overtaken.events)-2, len(overtaken.events)-1)
 	if faults := overtaken.faults(); faults != "" {

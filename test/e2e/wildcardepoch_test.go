@@ -83,7 +83,7 @@ func TestI4AnotherClusterBehindAWildcard(t *testing.T) {
 	}
 }
 
-// ofNewCluster says whether each stream goes on behind a gap of another epoch, but for those that the new cluster does
+// ofNewCluster says whether each stream goes on after a gap of another epoch, but for those that the new cluster does
 // not define, which are over, or came later.
 func ofNewCluster(p page, late bool) bool {
 	if _, found := p.Streams["cogs.gadgets.example.com"]; found || len(p.Streams) < 20 {

@@ -42,7 +42,7 @@ sinks:
 			"metadata": map[string]any{"name": name, "labels": labels, "annotations": map[string]any{"cut": p.value(), "stays": "here"}},
 		})
 	}
-	r.await(secret("first", map[string]any{"team": "a"})) // what comes now is behind the snapshot
+	r.await(secret("first", map[string]any{"team": "a"})) // what comes now is after the snapshot
 	failing := secret("failing", map[string]any{"other": "x"})
 	passing := secret("passing", map[string]any{"team": "a"})
 	r.await(passing)

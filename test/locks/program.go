@@ -57,7 +57,7 @@ func connect(built *ssa.Program) *program {
 	return p
 }
 
-// lockOf names the lock behind the value by package, type and field: "pipeline.Line.mu". One that is no field has the
+// lockOf names the lock after the value by package, type and field: "pipeline.Line.mu". One that is no field has the
 // name of its variable.
 func lockOf(v ssa.Value) string {
 	switch v := v.(type) {

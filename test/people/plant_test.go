@@ -16,7 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// found is one record of a sink, and the way to put one behind it.
+// found is one record of a sink, and the way to put one after it.
 type found struct {
 	id    string
 	key   string // the Kafka key, or the subject

@@ -3,14 +3,14 @@
 //
 // What is real is the whole line: source.Session, and in it client-go's Reflector, pipeline.Run, checkpoint.Store on
 // Pebble, encode.Encoder. The exporter puts them together as package app does. What is simulated is what lies around
-// it, in a testing/synctest bubble with a clock of its own: the API server (a model of etcd behind an
+// it, in a testing/synctest bubble with a clock of its own: the API server (a model of etcd after an
 // http.RoundTripper: pages, watches, bookmarks, 410 in both forms, broken bodies, events that the server loses or sends
 // twice, deletes that share a revision, compactions, restarts), the sinks' logs (plain ones and partitioned ones, with
 // every fault that the contract allows, and with what a killed life had sent and comes late), and the disk, which loses
 // what was not synced.
 //
 // Some worlds have an initial snapshot of many pages, which is interrupted again and again while its objects change: no
-// change behind its first begin is missing without a gap. Some have a server that lists by namespace and name. In some
+// change after its first begin is missing without a gap. Some have a server that lists by namespace and name. In some
 // the server comes to prefer another version of a resource, in which the exporter then goes on.
 //
 // In some worlds full snapshots of many pages are asked for while the objects change, the server forgets the version of
@@ -34,7 +34,7 @@
 // does not lag: the state is not one from before the first position of a stream, the first mark of a sink or an epoch,
 // since that alone says what was there before. Nor is it one from before a log lost records, which has grown over the
 // older mark since, or the server an event, of which a full snapshot may tell once more; and no other streams are
-// configured meanwhile. In many such worlds a sink leaves and returns before, or a stream is compared behind a gap
+// configured meanwhile. In many such worlds a sink leaves and returns before, or a stream is compared after a gap
 // though the server remembers everything.
 //
 // In some worlds the exporter is a task of two or three members, each with a disk of its own, which may be lost. A life
@@ -72,7 +72,7 @@
 //	uid change detection                     2    sink-only objects                       23
 //	the gap record                           1    positions and inventory in one batch     1
 //	the order of a spool's two parts         1    the version of an initial snapshot       8
-//	the gap where that is forgotten         10    the tail behind its end                  4
+//	the gap where that is forgotten         10    the tail after its end                  4
 //	what supersedes it                     432    the proof of a list's order             74
 //	marks that carry ids                   133    what an absent sink misses              18
 //	what its log has when it returns       421    draining before another version       72
@@ -117,7 +117,7 @@
 //
 //	none is ignored beside a snapshot      313    nor what a comparison finds             2604
 //
-// Not noticed in 2,000 seeds, and held by tests of internal/source alone: that a snapshot ends behind what it left to
+// Not noticed in 2,000 seeds, and held by tests of internal/source alone: that a snapshot ends after what it left to
 // the watch, that a page is compared beside one watch, and the delete of an object whose name another has got. Not
 // noticed in 1,000 with -back 100: that a log with a delete waits for the watch to pass the snapshot, which testdata
 // holds, and what a full snapshot gave of what is on disk or was told before, which tests of internal/redo hold. Not

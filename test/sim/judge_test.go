@@ -192,9 +192,9 @@ func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 	case (rec.Op == change.Deleted || full) && g.hasDelete(rec.UID), g.toldAhead(rec):
 		return true
 	case exact && g.hasNewer(rec, rec.Snapshot.ResourceVersion), rec.Snapshot == nil && g.hasNewer(rec, rec.ResourceVersion):
-		return true // behind that it would be false
+		return true // after that it would be false
 	case rec.Op == change.Deleted && rec.FinalStateUnknown && g.hasSuccessor(rec):
-		return true // behind that it would be false
+		return true // after that it would be false
 	}
 	note := *rec
 	note.Op, note.Snapshot = change.Gap, nil

@@ -89,7 +89,7 @@ func (g *sinkLog) isAhead() { g.ahead, g.last.ahead = g.arrived, true }
 // joins notes that the sink is new: what its log has, and what is on the way to it, is of before.
 func (j *judge) joins(g *sinkLog) { j.joined[g.name], g.last.foreign = g.arrived, true }
 
-// expectTails notes what the life finds behind the marks where the state was put back, in this life or before, also if
+// expectTails notes what the life finds after the marks where the state was put back, in this life or before, also if
 // it never looks.
 func (l *life) expectTails() {
 	l.world.mu.Lock()
@@ -106,7 +106,7 @@ func (l *life) expectTailsLocked() {
 	}
 }
 
-// lostSince says whether the server has lost an event behind the positions. What a full snapshot found of it comes from
+// lostSince says whether the server has lost an event after the positions. What a full snapshot found of it comes from
 // the watch again, as far as an older state knows.
 func (s *apiServer) lostSince(positions map[string]string) bool {
 	for stream, position := range positions {
@@ -121,7 +121,7 @@ func (s *apiServer) lostSince(positions map[string]string) bool {
 }
 
 // putBack makes the state of a life one from before: from the first instant of some lives at which everything has
-// begun. In some such lives enough happens behind that. It chooses by a source of its own.
+// begun. In some such lives enough happens after that. It chooses by a source of its own.
 func (g generator) putBack(s *script) {
 	back := 1 + g.IntN(len(s.Lives)-1)
 	first := g.IntN(back)

@@ -54,7 +54,7 @@ type life struct {
 	streams   map[string]*streamRecord
 	absent    map[string]bool                  // sinks that were so in this life, for a while
 	missed    map[checkpoint.Subscription]bool // those that were so from one stream
-	left      map[string]int                   // by sink: how many records an earlier life left behind the mark
+	left      map[string]int                   // by sink: how many records an earlier life left after the mark
 	sessions  []served
 }
 
@@ -195,7 +195,7 @@ func (l *life) await() {
 	}
 }
 
-// late says whether the life has ended by itself, since last words of an earlier one came behind its Open.
+// late says whether the life has ended by itself, since last words of an earlier one came after its Open.
 func (l *life) late() bool { return !l.crashed && delivery.IsLate(l.err) }
 
 // off is the power failure that may follow an orderly stop, too.

@@ -170,7 +170,7 @@ func (g *sinkLog) mark() sink.Mark {
 	return sink.Mark(strings.Join(offsets, ","))
 }
 
-// behind are the ids after the mark, in the order of their arrival within each partition.
+// after are the ids after the mark, in the order of their arrival within each partition.
 func (g *sinkLog) behind(mark sink.Mark) ([]string, error) {
 	var ids []string
 	for p, text := range strings.Split(string(mark), ",") {
@@ -198,7 +198,7 @@ type logSink struct {
 	end     sink.Mark      // where this sink left the log
 	known   bool           // a batch was written: whoever writes there now is no predecessor
 	hurried []sink.Message // that it was given, and the log does not have
-	doubt   []string       // ids of the last batch that failed: what may be in the log behind that
+	doubt   []string       // ids of the last batch that failed: what may be in the log after that
 }
 
 // errBroken is what only a person can mend.
@@ -367,7 +367,7 @@ func (s *logSink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, e
 	return s.write(batch)
 }
 
-// lastWords are of a life that has crashed while it wrote them: the network still has them. They fit behind the mark
+// lastWords are of a life that has crashed while it wrote them: the network still has them. They fit after the mark
 // alone, so an open log that has fenced its writers, as a topic does, has none.
 type lastWords struct {
 	batch   []sink.Message

@@ -11,7 +11,7 @@ import (
 )
 
 // task is an exporter with several members, of which one leads. Each life is a term of one of them. The Lease is a hint
-// here, too: a member that has lost it may be dead, or sleep, as behind a SIGSTOP, until it wakes up and goes on, or
+// here, too: a member that has lost it may be dead, or sleep, as after a SIGSTOP, until it wakes up and goes on, or
 // run on, since it does not know. It is dead when the next leader's life ends, or when it is to lead again.
 type task struct {
 	broker *stateBroker
@@ -280,7 +280,7 @@ func (s *logSink) isFenced() bool {
 	return s.known && s.end != s.log.mark() && s.log.owner != s.life
 }
 
-// leavesBehind notes that the leader may find one more record behind its mark, if a member wrote it that is not.
+// leavesBehind notes that the leader may find one more record after its mark, if a member wrote it that is not.
 func (s *logSink) leavesBehind() {
 	if leader := s.life.world.life; leader != s.life {
 		leader.left[s.log.name]++

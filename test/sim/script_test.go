@@ -30,7 +30,7 @@ type sinkSpec struct {
 	Queue      int    // records
 	Resync     int    // seconds; 0 is never
 	Rejects    bool
-	Full       string // what its full queue does: "block", "spool" or "coalesce", and behind a slash how many bytes it may have on disk
+	Full       string // what its full queue does: "block", "spool" or "coalesce", and after a slash how many bytes it may have on disk
 }
 
 // lifeSpec is one life of the exporter: what happens while it runs and, after a crash, while it does not.

@@ -215,7 +215,7 @@ func (v *verdict) announced() {
 	}
 }
 
-// goesOn says whether the begin is that of a comparison which began before, behind a gap. Its end may be there, too,
+// goesOn says whether the begin is that of a comparison which began before, after a gap. Its end may be there, too,
 // where that was not saved; and it may have begun for a stream that the present one has inherited. A sink that was new
 // or absent meanwhile is given a snapshot of its own, or had heard nothing of the stream. That no gap is missing, the
 // objects' records say.
@@ -230,7 +230,7 @@ func (v *verdict) goesOn(t *told) bool {
 		if !related || f.order >= t.order {
 			continue
 		}
-		if slices.Contains(comparison, f.reason) { // it goes on behind a crash, until its end
+		if slices.Contains(comparison, f.reason) { // it goes on after a crash, until its end
 			joined = !heard && f.op == "snapshot.begin" || joined && f.op != "snapshot.end"
 		}
 		heard = true
@@ -252,7 +252,7 @@ func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 			if (v.coalesces() || v.damaged() || v.owed(&t) || v.noted[t.uid]) && (deleted || t.uid != last.uid) {
 				// the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
 				if v.coalesces() && !deleted && v.neverDeleted(history, last.uid) {
-					deleted, holds = true, false // of the object behind it, which was merged away: whoever folds by key knows
+					deleted, holds = true, false // of the object after it, which was merged away: whoever folds by key knows
 				}
 				continue
 			}

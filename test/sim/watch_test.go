@@ -25,7 +25,7 @@ type watchBody struct {
 	closed   bool
 }
 
-// end ends the watch behind what is pending; the caller holds the world's lock.
+// end ends the watch after what is pending; the caller holds the world's lock.
 func (b *watchBody) end(clean bool) { b.ended, b.clean = true, clean }
 
 // Close is called by the client.

@@ -75,7 +75,7 @@ func TestI5AQuestionIsFollowedOnce(t *testing.T) {
 	}
 }
 
-// TestI5WhatFailedAndIsSavedAllTheSameIsKnown: the pipeline may say that something failed behind the commit.
+// TestI5WhatFailedAndIsSavedAllTheSameIsKnown: the pipeline may say that something failed after the commit.
 func TestI5WhatFailedAndIsSavedAllTheSameIsKnown(t *testing.T) {
 	d := newTestDesk(t)
 	err := d.once("one", func(heard map[string][]byte) error {

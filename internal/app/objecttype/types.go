@@ -103,7 +103,7 @@ func (d *documents) document(ctx context.Context, resource change.Resource, hash
 	return document, nil
 }
 
-// BehindRules is the type of the objects of the streams, which are of one resource, behind the rules, also of the sink;
+// BehindRules is the type of the objects of the streams, which are of one resource, after the rules, also of the sink;
 // nil is none. The type is nil where the server does not describe the kind.
 func BehindRules(document *openapi.Document, resource change.Resource, streams []selection.Selected, s *config.Sink) (*typed.Type, error) {
 	rules, managedFields := selection.CommonRules(streams)

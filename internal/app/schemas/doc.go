@@ -1,3 +1,3 @@
-// Package schemas writes the schemas of resources, as Avro or as JSON Schema: those of the objects behind the rules, or
+// Package schemas writes the schemas of resources, as Avro or as JSON Schema: those of the objects after the rules, or
 // of the values that a sink with a registry gets.
 package schemas

@@ -168,7 +168,7 @@ func (w *schemaWriter) schema(ctx context.Context, name string) ([]byte, error) 
 	return append(indented.Bytes(), '\n'), nil
 }
 
-// typeOf is the type of the streams' objects, which are of one resource, behind the rules.
+// typeOf is the type of the streams' objects, which are of one resource, after the rules.
 func (w *schemaWriter) typeOf(ctx context.Context, streams []selection.Selected) (*typed.Type, error) {
 	resource := streams[0].Stream.Resource
 	document := w.known.Of(ctx, resource)

@@ -11,7 +11,7 @@ import (
 const readTooEarly = "a sink's log was read too early; everything begins anew where it is saved"
 
 // Alone leads without asking anybody, again and again. Where a sink's log was read too early, since an earlier
-// exporter's last words came behind that, the line stops and begins anew: as after a crash, but the process stays.
+// exporter's last words came after that, the line stops and begins anew: as after a crash, but the process stays.
 func Alone(ctx context.Context, logger *slog.Logger, lead func(context.Context, *Term) error) error {
 	for wait := delivery.RetryForever(); ; {
 		err := lead(ctx, nil)

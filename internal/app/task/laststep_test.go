@@ -18,7 +18,7 @@ type slowLog struct {
 	sink.Sink
 	message  []byte
 	messages int
-	stands   bool  // behind the last one
+	stands   bool  // after the last one
 	over     error // of the context with which it was read
 }
 

@@ -30,7 +30,7 @@ type standby struct {
 	told    bool      // that it is behind
 }
 
-// How long a standby waits between two looks at the log, behind an error, and behind one that only a person can mend.
+// How long a standby waits between two looks at the log, after an error, and after one that only a person can mend.
 const (
 	standbyPace    = 250 * time.Millisecond
 	standbyAgain   = 2 * time.Second

@@ -276,7 +276,7 @@ func aLostDirectoryIsRestored(t *testing.T, r *logRig) {
 }
 
 // whatIsOnDiskAloneDoesNotMoveTheLog: while a spool has records, the log stands before the first of them, also
-// where other records are saved behind it, and when the exporter ends. Once nothing is spooled, the log has everything.
+// where other records are saved after it, and when the exporter ends. Once nothing is spooled, the log has everything.
 func whatIsOnDiskAloneDoesNotMoveTheLog(t *testing.T, r *logRig) {
 	r.must(r.start())
 	r.commit(3)

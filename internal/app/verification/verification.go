@@ -116,7 +116,7 @@ func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
 			return nil, err
 		}
 	}
-	deadline := time.Now() // set behind the first read, which may take long
+	deadline := time.Now() // set after the first read, which may take long
 	for first := true; ; first = false {
 		at, err := exporterProgressOf(ctx, r.Client, r.StateDir, r.uid)
 		if err != nil {

@@ -87,7 +87,7 @@ func (f *framer) head() error {
 	return errForm
 }
 
-// end reads what is behind the events.
+// end reads what is after the events.
 func (f *framer) end() error {
 	if c, err := f.next(); err != nil || c != '}' {
 		return errors.Join(errForm, err)
@@ -108,7 +108,7 @@ func (f *framer) next() (byte, error) {
 	}
 }
 
-// one reads an event behind its first bracket, and gives it to take.
+// one reads an event after its first bracket, and gives it to take.
 func (f *framer) one(ctx context.Context, take func([]byte) error) error {
 	var inside scan.Balance
 	inside.Enter()

@@ -7,7 +7,7 @@ import (
 )
 
 // chunk is how many bytes go into one write call, and a line more: so few are in the processor's cache still when the
-// kernel copies them, and a batch costs no memory of its own size. Behind every call that takes long, Go's monitor of
+// kernel copies them, and a batch costs no memory of its own size. After every call that takes long, Go's monitor of
 // blocked threads wakes some fifty times; with a quarter of the size that cost a tenth of all CPU time of a snapshot.
 const chunk = 512 << 10
 
@@ -37,7 +37,7 @@ func (a *active) endLine() error {
 	return a.tryAppend("\n", nil)
 }
 
-// tryAppend writes the head and the batch's lines behind what is durable, and takes back what it cannot finish. A
+// tryAppend writes the head and the batch's lines after what is durable, and takes back what it cannot finish. A
 // failed fsync is no different: the kernel may have dropped the pages and would call the next fsync a success, so they
 // are written anew.
 func (a *active) tryAppend(head string, batch []sink.Message) error {
@@ -101,7 +101,7 @@ func (a *active) cut() error {
 }
 
 // settle makes what was read back durable: the process that wrote it may have died before its fsync, and the ids
-// count as acknowledged once Open returned them (I1). If that fails, nothing behind the mark can be trusted, and all
+// count as acknowledged once Open returned them (I1). If that fails, nothing after the mark can be trusted, and all
 // of it is cut, to be delivered again.
 func (a *active) settle(trusted int64) error {
 	err := a.file.Sync()

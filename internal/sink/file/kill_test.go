@@ -165,7 +165,7 @@ func readAcks(answers *json.Decoder) []ack {
 	}
 }
 
-// checkFound is the heart of the redo log: what is found behind the mark is what comes next, without a hole, and all
+// checkFound is the heart of the redo log: what is found after the mark is what comes next, without a hole, and all
 // that was acknowledged is there.
 func checkFound(t *testing.T, found []string, from, acked int) {
 	t.Helper()

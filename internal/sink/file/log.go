@@ -28,7 +28,7 @@ var (
 )
 
 // Open is sink.Sink's. The last line is cut off if a crash left it without its newline or, after a failure of power,
-// with zeros in it: it lies behind the mark and was never acknowledged. Where no mark is found, nothing is known of
+// with zeros in it: it lies after the mark and was never acknowledged. Where no mark is found, nothing is known of
 // the file's lines, and an unfinished one is only ended.
 func (l *Log) Open(ctx context.Context, at sink.Opening) error {
 	_ = l.release()

@@ -21,7 +21,7 @@ type Options struct {
 	// "dir/changes.ndjson" is then renamed to "dir/changes-20261121T023314.123456789Z.ndjson".
 	MaxBytes int64
 	// Keep is how many renamed files are left, 0 for all. A file younger than a minute stays in any case, and so does
-	// what lies behind the saved mark (see sink.Keeper).
+	// what lies after the saved mark (see sink.Keeper).
 	Keep int
 	// Stdout is written to if Path is Stdout; nil is os.Stdout.
 	Stdout io.Writer

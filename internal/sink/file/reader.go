@@ -139,7 +139,7 @@ func (r *Reader) open(path string) error {
 	return old.Close()
 }
 
-// lines hands on the whole lines behind the offset. What has no newline yet is read again the next time: a failed write
+// lines hands on the whole lines after the offset. What has no newline yet is read again the next time: a failed write
 // is cut off again by the sink.
 func (r *Reader) lines(ctx context.Context, each func(*sink.Stored) error) error {
 	return eachLine(io.NewSectionReader(r.file, r.offset, 1<<62), func(line []byte) error {

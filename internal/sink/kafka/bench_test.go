@@ -40,7 +40,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen reads what is behind a mark: ten batches of 12 KiB messages.
+// BenchmarkOpen reads what is after a mark: ten batches of 12 KiB messages.
 func BenchmarkOpen(b *testing.B) {
 	cluster := broker.Get(b)
 	s, topic := benchSink(b, cluster, Options{Compression: "zstd", Delivery: Idempotent})

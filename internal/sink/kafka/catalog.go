@@ -205,7 +205,7 @@ func (c *catalog) raised(ctx context.Context, t *topic) bool {
 
 // keep takes as many of the topic's partitions as it was written with from the start, as the mark says, or what this
 // sink knows of it. Were keys spread over partitions that were added later, an object would go on in another one,
-// behind its older states for nobody, and its tombstones would not reach them. Nothing is kept of a topic that was made
+// after its older states for nobody, and its tombstones would not reach them. Nothing is kept of a topic that was made
 // again.
 func (c *catalog) keep(t *topic, want *mark) {
 	n := 0

@@ -6,7 +6,7 @@
 // (KIP-98).
 //
 // A Write is sorted by partition, and each partition's messages are cut into batches; many partitions are sent at once.
-// The topics are the sink's log: a mark is an offset per partition, and Open reads what lies behind it. Open also
+// The topics are the sink's log: a mark is an offset per partition, and Open reads what lies after it. Open also
 // settles what an earlier Write of this process left in doubt, gets a producer id and makes sure of the topics. In
 // transactional delivery each Write is a transaction.
 //
@@ -27,7 +27,7 @@
 //     a moment that somebody else chooses.
 //   - What data chose cannot end the sink (chosen): records of a topic that cannot be written to are dead letters.
 //     Labels make a bounded number of topics.
-//   - Logs are searched for another cluster's records before anybody is fenced (inspector): behind the mark, or at both
+//   - Logs are searched for another cluster's records before anybody is fenced (inspector): after the mark, or at both
 //     ends without one. Reading whole logs would take as long as they are.
 //   - What others write beside the sink is looked at, too (inspectOthers): an acknowledged offset above the expected
 //     one shows it. Two clusters that begin at the same moment both saw an empty topic. A claim before the first record
@@ -36,7 +36,7 @@
 //     would put the notes of them into the other's topic.
 //   - The sink is told its topics beforehand, so that every mark has all of them. Finding out with the first record
 //     would lose sight of it if a crash comes before the next mark.
-//   - What only the broker can refuse is rejected one Write later. Nothing may be written behind a rejected message,
+//   - What only the broker can refuse is rejected one Write later. Nothing may be written after a rejected message,
 //     and partitions do not wait for each other. So the refusal is remembered, the sink is opened again, and the next
 //     Write rejects the message before it sends anything.
 //   - Messages of one id share a batch: a delete and its tombstone are in the log both or not at all.
@@ -46,7 +46,7 @@
 //     stops before a stranger's open transaction. Open first waits until the leader's own end is replicated (LogEnds).
 //   - Idempotent delivery is fenced by an empty, aborted transaction (fence.go). Its markers make every partition know
 //     the new epoch, so a late batch of a killed process and an older exporter are refused. A transaction per batch
-//     would do the same for some round trips each. Tails are read behind the fence.
+//     would do the same for some round trips each. Tails are read after the fence.
 //   - A request for a producer id takes the right also when a broker finds it in a socket after its sender has died, or
 //     has asked again (measured: Kafka 3.9 and 4.1). An epoch does not tell that from another exporter. The coordinator
 //     keeps the transaction timeout of the last request (KIP-664), so that is the sign (claim): who asks uses a common
@@ -60,7 +60,7 @@
 //   - A Write without an answer for an hour is opened again, far below the day after which brokers forget producers.
 //   - What compression does not make smaller goes uncompressed, so a batch that is cut by its uncompressed size fits.
 //   - Signals are read from a place that the state has, without joining a group: a rebalance would be a second idea of
-//     who leads. The group's offset is committed behind each save all the same. It tells an earlier state that was put
+//     who leads. The group's offset is committed after each save all the same. It tells an earlier state that was put
 //     back, which would follow again what lies between. A topic is known by its id (KIP-516), since one that is made
 //     anew has other signals at the same offsets; what is as old as what was read of the one before is refused.
 //   - The topic of signals is looked at once a second, over connections of its own. A long fetch would save requests,

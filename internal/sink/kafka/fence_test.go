@@ -23,7 +23,7 @@ import (
 
 // TestI3NothingOfADeadExporterComesLate: a request lies in a socket, as that of a stopped or throttled broker, while
 // the process that sent it dies. Its successor reads the log, and writes newer states of the same objects. Before that
-// or behind it the broker finds the request.
+// or after it the broker finds the request.
 func TestI3NothingOfADeadExporterComesLate(t *testing.T) {
 	kafkatest.RequireReal(t)
 	cluster := broker.Get(t)

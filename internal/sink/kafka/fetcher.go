@@ -111,7 +111,7 @@ func (f *fetcher) fetch(ctx context.Context, s *stretch) (result wire.FetchResul
 	return result, err
 }
 
-// unreadableError says that a batch cannot be read, and where to read on behind it.
+// unreadableError says that a batch cannot be read, and where to read on after it.
 type unreadableError struct {
 	end int64
 	err error

@@ -24,7 +24,7 @@ type inspector struct {
 // lastRecords is how far before its end a log is looked into. Markers and batches that compaction emptied count.
 const lastRecords = 200
 
-// inspect looks for records of another cluster in topics that are about to be written to: behind the mark, or, where it
+// inspect looks for records of another cluster in topics that are about to be written to: after the mark, or, where it
 // does not have the topic, at both ends of each partition. It returns the topics without those that data chose and that
 // are not ours to write to.
 func (i *inspector) inspect(ctx context.Context, topics []*topic, want *mark) ([]*topic, error) {

@@ -14,7 +14,7 @@ import (
 const leastFetch = 32 << 10
 
 // merged hands on what partitions have by the times of the records, so that what an object went on with in another
-// topic comes behind what it was before. The order within a partition stays.
+// topic comes after what it was before. The order within a partition stays.
 type merged struct {
 	*fetcher
 	all  []*stretch // those that have more

@@ -134,7 +134,7 @@ func (o *Options) spec(name string) wire.TopicSpec {
 	}
 }
 
-// markers is how many a Write leaves behind what it has written into a partition.
+// markers is how many a Write leaves after what it has written into a partition.
 func (o *Options) markers() int64 {
 	if o.Delivery == Transactional {
 		return 1

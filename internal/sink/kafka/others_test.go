@@ -169,7 +169,7 @@ func TestTopicsThatDataChoseAreReadByTheTimesOfTheirRecords(t *testing.T) {
 	for i := range 60 {
 		m := message(options.Topics[2-i%3], "moves", fmt.Sprint("id-", i))
 		m.Time = began.Add(time.Duration(i/2) * time.Second)
-		if i%2 == 1 { // behind a delete
+		if i%2 == 1 { // after a delete
 			m.Destination, m.Value = written[i-1].Destination, nil
 		}
 		written = append(written, m)

@@ -72,7 +72,7 @@ type planner struct {
 const endsSnapshot = "snapshot.end"
 
 // plan sorts the messages by partition. It finds what would be rejected before anything is sent, since partitions do
-// not wait for each other, and nothing behind a rejected message may be written.
+// not wait for each other, and nothing after a rejected message may be written.
 func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sink.RejectedError, error) {
 	p := plan{messages: messages}
 	s.turn++

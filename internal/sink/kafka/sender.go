@@ -49,7 +49,7 @@ func (s *sender) transmit(ctx context.Context, p *partition, transactionalID str
 	return err
 }
 
-// acknowledge moves the partition on. A batch can only be behind those before it: if it is not, the log is another one
+// acknowledge moves the partition on. A batch can only be after those before it: if it is not, the log is another one
 // than the one that had them (I4).
 func (s *sender) acknowledge(p *partition, offset int64) error {
 	f := p.frozen
@@ -96,7 +96,7 @@ func (s *sender) loses(p *partition, have string) error {
 }
 
 // settle makes durable what an earlier Write left in doubt, under the same sequence. What comes late of its requests
-// is then a second copy, which the broker knows; were it left alone, it would come behind what Open reads.
+// is then a second copy, which the broker knows; were it left alone, it would come after what Open reads.
 func (s *sender) settle(ctx context.Context) error {
 	if s.options.Delivery == Transactional {
 		return nil // a new epoch refuses what comes late

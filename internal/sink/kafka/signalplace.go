@@ -68,7 +68,7 @@ func (p signalPlace) arrive(at *found) signalPlace {
 	return next
 }
 
-// behind is the place behind one more message.
+// behind is the place after one more message.
 func (p signalPlace) behind(number int32, offset, time int64) signalPlace {
 	p.Next = maps.Clone(p.Next)
 	p.Next[number], p.Time = offset+1, max(p.Time, time)

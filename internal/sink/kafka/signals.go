@@ -18,11 +18,11 @@ import (
 // SignalDesk does what signals ask for. One goroutine calls it.
 type SignalDesk interface {
 	// Follow does what the message asks for, or refuses it for good. What it does it saves together with the place
-	// behind the message. After an error the message is not taken, and is given again after a pause.
+	// after the message. After an error the message is not taken, and is given again after a pause.
 	Follow(ctx context.Context, m *signal.Message) error
 	// Tell sends what is to be told, and takes as told what was sent without an error.
 	Tell(ctx context.Context, send func(values [][]byte) error) error
-	// Save saves the place, behind which nothing was done.
+	// Save saves the place, after which nothing was done.
 	Save(place string) error
 }
 
@@ -45,8 +45,8 @@ const signalBatch = 16 << 20
 // signalLog reads a topic of signals from a place that its caller saves. It is for one goroutine.
 //
 // A saved place may be older than what was done: somebody has put an earlier state back, or it comes from a log that
-// was behind. So the place is also committed as the offset of a group, behind each save. What is before that offset and
-// behind the saved place was read by a life that the state does not know of. It is old.
+// was behind. So the place is also committed as the offset of a group, after each save. What is before that offset and
+// after the saved place was read by a life that the state does not know of. It is old.
 type signalLog struct {
 	*Reader
 	of        *SignalOptions
@@ -82,8 +82,8 @@ const signalRetention = 7 * 24 * time.Hour
 // each is given a message. After an error it has not taken it, and is given it again.
 type each func(*signal.Message) error
 
-// read hands on what lies behind the place, and returns the place behind what was taken. At "" nothing is handed on:
-// the place is behind what is there. It asks as long as the brokers do not answer.
+// read hands on what lies after the place, and returns the place after what was taken. At "" nothing is handed on:
+// the place is after what is there. It asks as long as the brokers do not answer.
 func (l *signalLog) read(ctx context.Context, place string, to each) (string, error) {
 	at, err := parseSignalPlace(place)
 	if err != nil {
@@ -232,7 +232,7 @@ func (l *signalLog) fetchSoon(ctx context.Context, s *stretch) (wire.FetchResult
 	return l.fetch(ctx, s)
 }
 
-// passOver goes on behind a batch that cannot be read, which is told. Other errors remain.
+// passOver goes on after a batch that cannot be read, which is told. Other errors remain.
 func (l *signalLog) passOver(of *stretchOfSignals, err error, to each) error {
 	var unreadable *unreadableError
 	if !errors.As(err, &unreadable) {

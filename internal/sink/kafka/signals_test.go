@@ -120,7 +120,7 @@ func (r *signalsRig) put(records ...*kgo.Record) {
 	}
 }
 
-// TestI5SignalsAreTakenOnce: what is there before the first look is not taken. What comes behind a saved place is taken
+// TestI5SignalsAreTakenOnce: what is there before the first look is not taken. What comes after a saved place is taken
 // by the life that follows. What the desk does not take is given again.
 func TestI5SignalsAreTakenOnce(t *testing.T) {
 	r := newSignalsRig(t)

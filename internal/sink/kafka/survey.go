@@ -21,8 +21,8 @@ func (s *Sink) surveyAgain(ctx context.Context, want *mark, behind sink.Tail) (e
 }
 
 // survey makes sure of all topics, compares them with the mark, takes the right to write to them, and gives the ids
-// of what lies behind the mark. What was lost is looked for before the fence, which makes the logs longer; the tails
-// are read behind it, when they are final. Where something was lost, the fence waits for the first record, so that the
+// of what lies after the mark. What was lost is looked for before the fence, which makes the logs longer; the tails
+// are read after it, when they are final. Where something was lost, the fence waits for the first record, so that the
 // next life would find the same.
 func (s *Sink) survey(ctx context.Context, want *mark, behind sink.Tail) error {
 	found, err := s.catalog.examineAll(ctx, want)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// tails reads what the topics hold behind a mark, or all that they hold.
+// tails reads what the topics hold after a mark, or all that they hold.
 type tails struct {
 	*brokers
 	known  *known
@@ -22,7 +22,7 @@ type tails struct {
 	unread atomic.Bool // it was told that reading is not permitted
 }
 
-// delivered gives the ids behind the mark, from all partitions.
+// delivered gives the ids after the mark, from all partitions.
 func (t *tails) delivered(ctx context.Context, want *mark, found func(id string)) error {
 	var mu sync.Mutex // guards found
 	each := func(id string) error {
@@ -60,7 +60,7 @@ func (t *tails) unreadable(err error) {
 	t.tell("read_denied", fmt.Errorf("%w: allow READ on the topic: after a crash, records may come twice, with the same id", err))
 }
 
-// tail reads what one partition holds behind a mark.
+// tail reads what one partition holds after a mark.
 //
 // It reads all that is replicated and decides about transactions by their markers, which follow them in the log. A
 // reader of committed records would stop before the first open transaction, also a stranger's, and miss what is behind
@@ -129,7 +129,7 @@ func (t *tail) step(data []byte) error {
 		if err := t.take(b); err != nil {
 			return err
 		}
-		t.from = b.End() // also behind a batch without records
+		t.from = b.End() // also after a batch without records
 	}
 	if t.from == before {
 		return errNothingRead

@@ -56,7 +56,7 @@ func (p *partition) String() string {
 // span is offsets of a partition.
 type span struct{ from, to int64 }
 
-// strange notes what is in the partition behind what the sink knew of it, and that it has not written. So many markers
+// strange notes what is in the partition after what the sink knew of it, and that it has not written. So many markers
 // are expected there.
 func (p *partition) strange(from, to, markers int64) {
 	if to-from <= markers {

@@ -140,7 +140,7 @@ func leaveOpen(t *testing.T, s *Sink, messages []sink.Message) {
 	s.opened = false
 }
 
-// TestStrangersTransactionHidesNothing: our records behind a transaction that somebody else leaves open are found.
+// TestStrangersTransactionHidesNothing: our records after a transaction that somebody else leaves open are found.
 func TestStrangersTransactionHidesNothing(t *testing.T) {
 	cluster := broker.Get(t)
 	options := transactional(t, cluster, 1)

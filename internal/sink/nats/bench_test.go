@@ -29,7 +29,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen reads what is behind a mark: one batch of 12 KiB messages.
+// BenchmarkOpen reads what is after a mark: one batch of 12 KiB messages.
 func BenchmarkOpen(b *testing.B) {
 	server := startServer(b, nil)
 	s := openSink(b, server.options())

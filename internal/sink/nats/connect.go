@@ -29,8 +29,8 @@ type session struct {
 
 // left is how the last Open or Write left the stream.
 type left struct {
-	place mark           // behind what is known to be stored
-	doubt []sink.Message // what may be stored behind that
+	place mark           // after what is known to be stored
+	doubt []sink.Message // what may be stored after that
 }
 
 func (s *session) connect(ctx context.Context) (*conn.Conn, error) {
@@ -148,7 +148,7 @@ func (s *session) withoutJetStream(err error) bool {
 	return missing && !enabled && !s.opened && s.conn.NC.IsConnected() && s.conn.NC.ConnectedClusterName() == ""
 }
 
-// stored moves the sink's place on behind messages that were acknowledged.
+// stored moves the sink's place on after messages that were acknowledged.
 func (s *session) stored(n int) {
 	if !s.stream.shared {
 		s.stream.place.Seq += uint64(n)

@@ -10,7 +10,7 @@
 //
 // Decisions:
 //
-//   - Expected sequences instead of message ids: a refused or lost message refuses all behind it, and a second or late
+//   - Expected sequences instead of message ids: a refused or lost message refuses all after it, and a second or late
 //     copy is refused. Order and uniqueness need no memory in the server.
 //   - Fast ingest (ADR-50) where server and stream allow it, with the expected sequence on every message. ADR-50 asks
 //     for it on a batch's first message only; then another writer's messages slip in, and a new leader may skip one of
@@ -24,7 +24,7 @@
 //   - Open does not fence. Nothing moves the end of a stream but a message, and consumers would see that. So a killed
 //     exporter's last words are stored until a message of ours is acknowledged. They follow what Open has read without
 //     a hole, since each fits in one place only, and are no more than may be under way: more is another exporter's.
-//     Found in place of ours they are a sink.LateError, whenever that is; equal to ours they are as good. Behind a
+//     Found in place of ours they are a sink.LateError, whenever that is; equal to ours they are as good. After a
 //     message of ours the server refuses them, but for servers without batches: there the second message under way may
 //     fit behind our first, and is taken for another exporter's.
 //   - A shared stream has ids and single acknowledgements: without expected sequences a batch's acknowledgement proves
@@ -42,6 +42,6 @@
 //     ones. Frames use the stream's key with - for a name. A gap for a rejected object takes the object's key, since an
 //     old value there would be wrong. Keys from before a lost log get a delete marker at the end of the first full
 //     snapshot.
-//   - Another cluster's records stop the sink, at the start, in check and behind its mark (sink.Judge): under one name
+//   - Another cluster's records stop the sink, at the start, in check and after its mark (sink.Judge): under one name
 //     each exporter would delete the other's objects for consumers.
 package nats

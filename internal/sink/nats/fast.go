@@ -32,7 +32,7 @@ const (
 //
 // ADR-50 asks for an expected sequence on the first message only; ours is on every one. Without it, the server would
 // take a batch's messages between another writer's, and a leader that could not propose one message to its followers
-// would go on with the next. So a second writer is noticed at the very message that it came before, and nothing behind
+// would go on with the next. So a second writer is noticed at the very message that it came before, and nothing after
 // that one is stored: the first message needs to be alone no more than any other (I3, I10). A leader that changes goes
 // on with the batch where its own log ends; what got lost with the old one is the gap that ends it.
 type fastBatch struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// held is what a stream held when it was looked at. A purge behind which something was written shows in nothing else:
+// held is what a stream held when it was looked at. A purge after which something was written shows in nothing else:
 // the sequences go on.
 type held struct {
 	Gone uint64    `json:"gone"`           // messages that were stored once, and were not there any more
@@ -47,7 +47,7 @@ func (h *held) agesIn(info *jetstream.StreamInfo) bool {
 // view is how a stream is now, to be compared with what it held.
 type view struct {
 	info   *jetstream.StreamInfo
-	unread uint64 // messages behind the mark that are gone: nothing says that they were delivered
+	unread uint64 // messages after the mark that are gone: nothing says that they were delivered
 	shared bool   // others may take away what is theirs
 }
 

@@ -69,7 +69,7 @@ func (s *testServer) awaitStored(n int) {
 }
 
 // TestI3LastWordsOfAKilledExporter come when the next one has opened its log: before its first message, which is in
-// another order, they are told, and nothing is written behind them. Who begins anew finds them.
+// another order, they are told, and nothing is written after them. Who begins anew finds them.
 func TestI3LastWordsOfAKilledExporter(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t, nil)
@@ -114,7 +114,7 @@ func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
 	})
 }
 
-// TestI3LastWordsWhileTheSinkIsAway: they come behind a Write that failed for another reason. Who opens the same sink
+// TestI3LastWordsWhileTheSinkIsAway: they come after a Write that failed for another reason. Who opens the same sink
 // again does not read its log as one that it knows nothing of, and is told.
 func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
@@ -154,7 +154,7 @@ func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 }
 
 // TestI3LastWordsThatAreOursToo: the next exporter writes the same records in the same order. Those that came late are
-// not written again, and what comes behind them is no other exporter's.
+// not written again, and what comes after them is no other exporter's.
 func TestI3LastWordsThatAreOursToo(t *testing.T) {
 	s := startServer(t, nil)
 	maker := newMaker()

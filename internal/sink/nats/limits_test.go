@@ -138,7 +138,7 @@ func TestI4FullStreamWaits(t *testing.T) {
 		options.MaxBytes, options.DiscardNew = 64<<10, true
 		options.Retry = func(reason string, _ error) {
 			if reason != "limits" {
-				return // the messages behind the first refused one
+				return // the messages after the first refused one
 			}
 			full++
 			stream, err := js.Stream(ctx, testStream)

@@ -111,7 +111,7 @@ func (e *envelope) set(name, value string) {
 	e.Headers = append(e.Headers, sink.Header{Name: name, Value: oneLine(value)})
 }
 
-// oneLine is the value with spaces instead of line breaks, behind which another header would begin. The client library
+// oneLine is the value with spaces instead of line breaks, after which another header would begin. The client library
 // does the same.
 func oneLine(value string) string {
 	if strings.IndexByte(value, '\r') < 0 && strings.IndexByte(value, '\n') < 0 {

@@ -221,7 +221,7 @@ func TestOutboxAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestI3SocketThatTakesNothing: of a message that went half the rest is never sent, and nothing is sent behind it.
+// TestI3SocketThatTakesNothing: of a message that went half the rest is never sent, and nothing is sent after it.
 func TestI3SocketThatTakesNothing(t *testing.T) {
 	s := startServer(t, nil)
 	network := startProxy(t, s.inner.Addr().String())

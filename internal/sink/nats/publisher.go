@@ -107,7 +107,7 @@ func (r *refusal) Error() string {
 func (r *refusal) Unwrap() error { return r.err }
 
 // classify turns a refusal into the contract's error, if another attempt would be refused, too. Only the first message
-// of an attempt decides: the ones behind it are refused because of it, and none of them is under way yet, to be stored
+// of an attempt decides: the ones after it are refused because of it, and none of them is under way yet, to be stored
 // when the caller has gone on without the message.
 func (p *publisher) classify(err error) error {
 	var refused *refusal

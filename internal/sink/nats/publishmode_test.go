@@ -160,7 +160,7 @@ func TestI3AnswersOfABatch(t *testing.T) {
 	}
 }
 
-// TestI10SecondWriterInsideABatch is noticed at the message that it came before, and nothing behind that one is stored.
+// TestI10SecondWriterInsideABatch is noticed at the message that it came before, and nothing after that one is stored.
 func TestI10SecondWriterInsideABatch(t *testing.T) {
 	s := startServer(t, nil)
 	open := openSink(t, s.options())

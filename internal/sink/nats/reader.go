@@ -162,7 +162,7 @@ func (r *Reader) next(ctx context.Context, patience time.Duration) (jetstream.Ms
 	}
 }
 
-// more says whether the stream has messages behind the one that was read last. What the reader's own consumer says of
+// more says whether the stream has messages after the one that was read last. What the reader's own consumer says of
 // itself leaves out what is on its way, so a new one is asked.
 func (r *Reader) more(ctx context.Context) (bool, error) {
 	config := jetstream.ConsumerConfig{

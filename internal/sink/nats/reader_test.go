@@ -63,7 +63,7 @@ func awaitSent(t *testing.T, stream jetstream.Stream, sequence uint64) {
 	t.Fatalf("no consumer was sent sequence %d", sequence)
 }
 
-// A message says how many came behind it when it was sent, and a reader may look at it much later.
+// A message says how many came after it when it was sent, and a reader may look at it much later.
 func TestReaderReadsToTheEndThatIsThereNow(t *testing.T) {
 	s := startServer(t, nil)
 	stream := s.createStream()

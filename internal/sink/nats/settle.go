@@ -64,7 +64,7 @@ func (p *publisher) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
 }
 
 // quiet fails unless the stream's end stays where it is. Where the last message is gone, a later one may have replaced
-// it, which proves everything; and if none did, what is not proven is sent again behind the end, where a copy that is
+// it, which proves everything; and if none did, what is not proven is sent again after the end, where a copy that is
 // still on its way would be taken for somebody else's.
 func (p *publisher) quiet(ctx context.Context, last uint64) error {
 	for _, after := range [...]time.Duration{0, p.session.tuning.quiet} {
@@ -82,7 +82,7 @@ func (p *publisher) quiet(ctx context.Context, last uint64) error {
 
 // prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a consumer
 // took it, is proven by a later one at its own place; where nothing proves it, it is sent again with the same id (I4).
-// What was stored behind as many as were sent is somebody else's, though it is gone, and Open finds out whose: a bucket
+// What was stored after as many as were sent is somebody else's, though it is gone, and Open finds out whose: a bucket
 // keeps the newest of a key alone. The error is a *strangerError.
 func prefix(entries []entry, rest []sink.Message) (int, error) {
 	proven := 0
@@ -146,7 +146,7 @@ func (i *inspector) onlyOurs(ctx context.Context, since *left) error {
 }
 
 // hearOut returns where the stream ends when nothing more comes into it: a slow network brings last words bit by bit,
-// and each that came behind the next Open would be late again. It waits only so long.
+// and each that came after the next Open would be late again. It waits only so long.
 func (p *publisher) hearOut(ctx context.Context, last uint64) uint64 {
 	for range hearing {
 		pause(ctx, p.session.tuning.quiet, nil)

@@ -102,7 +102,7 @@ func (s *Sink) attempt(ctx context.Context, want *mark, at *sink.Opening) error 
 	return s.inspector.onlyOurs(ctx, &s.left)
 }
 
-// resume finds what the stream holds behind the mark. Where it lost what was before that, the sink begins anew.
+// resume finds what the stream holds after the mark. Where it lost what was before that, the sink begins anew.
 func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mark, found func(id string)) error {
 	place := &s.stream.place
 	lost := func(err error) error {

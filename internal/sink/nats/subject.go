@@ -41,7 +41,7 @@ func validSubject(text string) bool {
 const (
 	maxControlLine = 4096
 	lineOfConsumer = 1024
-	lineOfBatch    = 128 // a reply behind our inbox, and sizes
+	lineOfBatch    = 128 // a reply after our inbox, and sizes
 )
 
 // maxSubject is how long a subject may be where replies go to the inbox.

@@ -68,7 +68,7 @@ func (s *session) tail(ctx context.Context, last uint64, limit int) ([]entry, er
 	return s.between(ctx, place, min(last, place+uint64(limit)))
 }
 
-// between reads what is stored behind one sequence up to another.
+// between reads what is stored after one sequence up to another.
 func (s *session) between(ctx context.Context, place, last uint64) ([]entry, error) {
 	var entries []entry
 	total := int(last - place)

@@ -15,7 +15,7 @@ type watch struct {
 }
 
 // look compares the stream with what it held, now and then. Where that fails, what follows finds out why. A bucket is
-// looked at before and behind each write, since new keys would stand for the ones that somebody took away, and a shared
+// looked at before and after each write, since new keys would stand for the ones that somebody took away, and a shared
 // stream also before the first write, since another cluster's exporter may have begun at the same time.
 func (w *watch) look(ctx context.Context, writes bool) error {
 	due := time.Since(w.looked) >= w.tuning.look || writes && (w.options.KV != "" || w.options.Shared && !w.stream.confirmed)
@@ -38,7 +38,7 @@ func (w *watch) look(ctx context.Context, writes bool) error {
 	return w.inspector.inspect(ctx, info)
 }
 
-// count notes how many keys a bucket has behind a write. Where that fails, fewer are known.
+// count notes how many keys a bucket has after a write. Where that fails, fewer are known.
 func (w *watch) count(ctx context.Context) {
 	if w.options.KV == "" || !w.conn.NC.IsConnected() || ctx.Err() != nil {
 		return

@@ -138,7 +138,7 @@ func (i *inspector) delivered(ctx context.Context, want *mark, found func(id str
 	return gone, nil
 }
 
-// isOurs says whether the message behind the mark is one that this sink has written. What nobody of us has written, and
+// isOurs says whether the message after the mark is one that this sink has written. What nobody of us has written, and
 // another cluster's in a stream that is not shared, is an error.
 func (i *inspector) isOurs(ctx context.Context, e *entry, want *mark) (bool, error) {
 	_, notOurs := change.ParseID(e.id)

@@ -86,7 +86,7 @@ func TestI10AnotherClustersStreamIsRefused(t *testing.T) {
 	}
 }
 
-// TestI4AnotherClustersRecordsAreNotOurs: behind the mark lie records of another cluster, of another subject and of
+// TestI4AnotherClustersRecordsAreNotOurs: after the mark lie records of another cluster, of another subject and of
 // another writer. A stream of our own has none of another cluster's; of what is not ours nothing is returned.
 func TestI4AnotherClustersRecordsAreNotOurs(t *testing.T) {
 	s := startServer(t, nil)
@@ -111,7 +111,7 @@ func TestI4AnotherClustersRecordsAreNotOurs(t *testing.T) {
 	}
 }
 
-// TestI3SharedStreamOfAnOlderVersion: a mark of an older version names no writer, and what lies behind it has bare ids.
+// TestI3SharedStreamOfAnOlderVersion: a mark of an older version names no writer, and what lies after it has bare ids.
 func TestI3SharedStreamOfAnOlderVersion(t *testing.T) {
 	s := startServer(t, nil)
 	options := judged(s.options(), true)

@@ -55,7 +55,7 @@ func (m *Maker) Tombstone() sink.Message {
 	return made
 }
 
-// Pairs makes n records of two messages, the second one without a value, with a single message behind each.
+// Pairs makes n records of two messages, the second one without a value, with a single message after each.
 func (m *Maker) Pairs(n int) []sink.Message {
 	var batch []sink.Message
 	for range n {

@@ -6,7 +6,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Open opens the sink and returns the ids that it finds behind the mark.
+// Open opens the sink and returns the ids that it finds after the mark.
 func Open(ctx context.Context, s sink.Sink, mark sink.Mark) (ids []string, err error) {
 	err = s.Open(ctx, sink.Opening{Mark: mark, Behind: Collect(&ids)})
 	if err != nil {

@@ -104,7 +104,7 @@ func (c *cursor) entries(place *span) {
 	c.pos = place.end
 }
 
-// opensKey says whether p begins, behind braces that close, with a comma, a quote and a letter. Were that within a
+// opensKey says whether p begins, after braces that close, with a comma, a quote and a letter. Were that within a
 // string, the quote, which no backslash escapes, would end it; but in compact JSON a string is never followed by a
 // letter.
 func opensKey(p []byte) bool {

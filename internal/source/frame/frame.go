@@ -6,7 +6,7 @@
 // slow path that goes through encoding/json, and the result is the same.
 //
 // The fast scan checks that quotes and brackets are balanced in what it steps over, and not what is between them.
-// Behind the metadata of a frame's object it checks only that the frame ends with two braces: a frame has a type and an
+// After the metadata of a frame's object it checks only that the frame ends with two braces: a frame has a type and an
 // object and nothing else, an object its metadata once, and a line one frame. An API server writes valid JSON, and a
 // frame that was cut off has no newline and is never scanned. For bytes that are not JSON, or for a frame with more in
 // it, the answer is an error or an object that is no JSON either, and never a panic. The slow path refuses what

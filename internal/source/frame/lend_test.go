@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLentObjectsAreTheSame as those that last, and so do their names, and what is kept of them, behind all others.
+// TestLentObjectsAreTheSame as those that last, and so do their names, and what is kept of them, after all others.
 func TestLentObjectsAreTheSame(t *testing.T) {
 	text, _ := stream()
 	for i, pad := range []int{0, 1, keepWindow - 100, keepWindow, 3 * keepWindow, 10} {

@@ -230,7 +230,7 @@ func TestListsAreNotHeld(t *testing.T) {
 	}
 }
 
-// TestI4WhatIsTooLargeEndsNoList: it is told of by its names, and the items behind it come.
+// TestI4WhatIsTooLargeEndsNoList: it is told of by its names, and the items after it come.
 func TestI4WhatIsTooLargeEndsNoList(t *testing.T) {
 	page := fmt.Sprintf(`{"items":[{"a":%q},{"metadata":{"name":"b","namespace":"n","uid":"u","resourceVersion":"7"},"a":%q},{"metadata":{"name":"c"}}]}`,
 		longText, strings.Repeat(longText, 3))
@@ -280,7 +280,7 @@ func TestAllocationsOfLists(t *testing.T) {
 }
 
 // TestItemsAreTheSameHoweverTheyCome holds the one pass against the two that find an item's end first, which are left
-// where an item is not held whole: large items behind small ones, in pieces.
+// where an item is not held whole: large items after small ones, in pieces.
 func TestItemsAreTheSameHoweverTheyCome(t *testing.T) {
 	for _, object := range []func(i int) string{pod, small, func(i int) string { return strings.Repeat(" ", i) + "{" + small(i)[1:] }} {
 		var list []string

@@ -40,7 +40,7 @@ type scanner struct {
 }
 
 // fast marks the object that starts at start, and says whether it is sure. Where its end is known, 0 if not, what is
-// behind its metadata is stepped over without a look.
+// after its metadata is stepped over without a look.
 func (s *scanner) fast(data []byte, start, end int) bool {
 	m := &s.marks
 	*m = marks{cuts: m.cuts[:0]}
@@ -124,7 +124,7 @@ func (s *scanner) cut(c *cursor, keep bool) {
 	}
 }
 
-// object copies what is marked in data, with front behind the opening brace.
+// object copies what is marked in data, with front after the opening brace.
 func (s *scanner) object(data, front []byte) (Object, error) {
 	m := &s.marks
 	if err := m.meta.check(data); err != nil {
@@ -166,7 +166,7 @@ func isOther(data []byte, place span) bool {
 
 func isNull(value []byte) bool { return string(value) == "null" }
 
-// splice copies the object, less the cuts, with front behind its opening brace.
+// splice copies the object, less the cuts, with front after its opening brace.
 func (s *scanner) splice(data, front []byte) []byte {
 	m := &s.marks
 	size := m.self.end - m.self.start + len(front)

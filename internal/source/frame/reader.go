@@ -23,7 +23,7 @@ func NewReader(r io.Reader, opts Options) *Reader {
 // Next blocks until there is another frame. At the end of the watch it returns io.EOF; when the watch ends inside a
 // line, io.ErrUnexpectedEOF, and the line is dropped. These stay. A frame that cannot be read has Object.Err set; where
 // not even its type and its object's name can be told, the error is a *SyntaxError or ErrTooLarge, and the next call
-// goes on behind it.
+// goes on after it.
 func (r *Reader) Next() (Frame, error) {
 	if r.err != nil {
 		return Frame{}, r.err

@@ -128,7 +128,7 @@ func TestReaderThatGivesNothing(t *testing.T) {
 	}
 }
 
-// TestI4WhatCannotBeReadEndsNoWatch: it is an error where nobody knows whose it is, and what comes behind it is read.
+// TestI4WhatCannotBeReadEndsNoWatch: it is an error where nobody knows whose it is, and what comes after it is read.
 func TestI4WhatCannotBeReadEndsNoWatch(t *testing.T) {
 	const named = `{"type":"MODIFIED","object":{"secret":"s3cr3t","metadata":{"uid":"u","n\u0061me":"b","resourceVersion":"7"},"x":tru}`
 	text := watchLine(Added, `{}`) + `{"type":"ADDED","object":{"secret":"s3cr3t","x":tru}` + "\n" + watchLine(Added, `{}`) + named + "\n" + watchLine(Added, `{}`)
@@ -179,7 +179,7 @@ func checkTrue(t *testing.T, text, place string, err error) {
 	}
 }
 
-// TestI4WhatIsTooLargeEndsNoWatch: it is told of by its names, and the frames behind it come.
+// TestI4WhatIsTooLargeEndsNoWatch: it is told of by its names, and the frames after it come.
 func TestI4WhatIsTooLargeEndsNoWatch(t *testing.T) {
 	small := watchLine(Added, `{"metadata":{"name":"a"}}`)
 	large := watchLine(Modified, `{"metadata":{"name":"b","namespace":"n","uid":"u","resourceVersion":"7"},"data":"`+strings.Repeat("x", 20_000)+`"}`)

@@ -247,7 +247,7 @@ func TestXerialFraming(t *testing.T) {
 	}
 }
 
-// FuzzRead feeds the reader with anything, also under a right checksum, so that what is behind it is reached.
+// FuzzRead feeds the reader with anything, also under a right checksum, so that what is after it is reached.
 func FuzzRead(f *testing.F) {
 	for codec := None; codec <= Zstd; codec++ {
 		f.Add(encode(f, codec, oddRecords(5), Producer{ID: 1}), false)

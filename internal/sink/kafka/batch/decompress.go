@@ -89,7 +89,7 @@ func (d *decompressor) unzstd(src []byte) ([]byte, error) {
 }
 
 // xerial is the magic of the framing that Java's producers and kafka-go put around snappy's blocks. Two version numbers
-// follow it, and then the blocks, each behind its size.
+// follow it, and then the blocks, each after its size.
 func xerial() []byte { return []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0} }
 
 func (d *decompressor) unsnap(src []byte) ([]byte, error) {

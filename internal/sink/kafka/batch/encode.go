@@ -43,7 +43,7 @@ func (e *Encoder) Size() int { return max(len(e.buf), HeaderSize) }
 // Reset drops what was added.
 func (e *Encoder) Reset() { e.buf, e.count = e.buf[:0], 0 }
 
-// Add puts a record behind those of the batch. It copies all that the record points at.
+// Add puts a record after those of the batch. It copies all that the record points at.
 func (e *Encoder) Add(r *Record) {
 	if e.count == 0 {
 		e.buf = append(e.buf[:0], make([]byte, HeaderSize)...)
@@ -105,7 +105,7 @@ func (e *Encoder) seal(b []byte, codec Codec, p Producer) {
 	be.PutUint32(b[atCRC:], checksum(b[atAttributes:]))
 }
 
-// bodySize is the size of a record behind its length.
+// bodySize is the size of a record after its length.
 func bodySize(r *Record, timeDelta, offsetDelta int64) int {
 	n := 1 + varintSize(timeDelta) + varintSize(offsetDelta) + bytesSize(r.Key) + bytesSize(r.Value) + varintSize(int64(len(r.Headers)))
 	for i := range r.Headers {

@@ -44,7 +44,7 @@ func (c *Cluster) Bounds(ctx context.Context, topic string, partitions []int32, 
 	return bounds, nil
 }
 
-// LogEnds asks the leaders of the partitions where their own logs end: also behind what is not replicated yet, and so
+// LogEnds asks the leaders of the partitions where their own logs end: also after what is not replicated yet, and so
 // is not in the Bounds.
 func (c *Cluster) LogEnds(ctx context.Context, topic string, partitions []int32) (map[int32]int64, error) {
 	all := make(map[int32]int64, len(partitions))

@@ -72,7 +72,7 @@ func (s *socket) send(parts *net.Buffers, within time.Duration) error {
 	return err
 }
 
-// setSending gives the socket the deadline of a send, or behind it the one that the library has set last.
+// setSending gives the socket the deadline of a send, or after it the one that the library has set last.
 func (s *socket) setSending(sending bool, deadline time.Time) error {
 	s.deadlines.Lock()
 	defer s.deadlines.Unlock()

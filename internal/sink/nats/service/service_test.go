@@ -221,7 +221,7 @@ func TestI6FewQuestionsWait(t *testing.T) {
 	if err := nc.FlushTimeout(limit); err != nil {
 		t.Fatal(err)
 	}
-	// The server hands on in order, so what is behind the flood shows that the flood has come.
+	// The server hands on in order, so what is after the flood shows that the flood has come.
 	if _, err := nc.Request("$SRV.PING.kubecdc", nil, limit); err != nil {
 		t.Fatal(err)
 	}
