@@ -6,6 +6,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/statelog"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -21,7 +22,7 @@ func ExitCode(err error) int {
 	var problems *config.Problems
 	var newer *checkpoint.NewerError
 	var refused *control.RefusedError
-	if usage.Is(err) || errors.As(err, &problems) || errors.As(err, &newer) || errors.As(err, &refused) {
+	if usage.Is(err) || errors.As(err, &problems) || errors.As(err, &newer) || errors.As(err, &refused) || statelog.IsForGood(err) {
 		return ExitUsage
 	}
 	return exitFailed

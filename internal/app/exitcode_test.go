@@ -10,6 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/statelog"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -25,6 +26,7 @@ func TestExitCodeTellsWhatToChange(t *testing.T) {
 		{"usage", fmt.Errorf("run: %w", usage.Wrap(errTest)), ExitUsage},
 		{"configuration", fmt.Errorf("load: %w", &config.Problems{}), ExitUsage},
 		{"newer state", &checkpoint.NewerError{}, ExitUsage},
+		{"a log of another cluster", fmt.Errorf("take over: %w", &statelog.ForeignError{}), ExitUsage},
 		{"what a running exporter refuses", fmt.Errorf("ask: %w", &control.RefusedError{}), ExitUsage},
 		{"no running exporter", &control.NotRunningError{}, exitFailed},
 		{"one of several", usage.Several("resources", errTest, usage.Wrap(errTest)), ExitUsage},

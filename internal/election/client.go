@@ -56,6 +56,22 @@ func (c *client) update(ctx context.Context, to *coordinationv1.Lease) (*coordin
 	return lease, c.at(c.rest.Put()).Name(c.place.Name).Body(to).Do(ctx).Into(lease)
 }
 
+// CheckHolder says why another one's Lease is not to be shared: a *ForeignError of what judge says of its mark.
+func CheckHolder(ctx context.Context, config *rest.Config, place Place, judge func(theirs string) error) error {
+	c, err := newClient(config, place)
+	if err != nil {
+		return err
+	}
+	lease, err := c.get(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return judged(lease, place, judge)
+}
+
 // IsHeld asks whether anybody holds the Lease who may be alive.
 func IsHeld(ctx context.Context, config *rest.Config, place Place) (bool, error) {
 	c, err := newClient(config, place)

@@ -149,3 +149,24 @@ func holderOf(lease *coordinationv1.Lease) string {
 	}
 	return *lease.Spec.HolderIdentity
 }
+
+// judged is a *ForeignError if somebody may hold the Lease whose mark the judge refuses.
+func judged(lease *coordinationv1.Lease, place Place, judge func(theirs string) error) error {
+	holder := holderOf(lease)
+	if holder == "" || !isFresh(lease, time.Now()) {
+		return nil
+	}
+	if err := judge(lease.Annotations[marked]); err != nil {
+		return &ForeignError{Place: place, Holder: holder, Err: err}
+	}
+	return nil
+}
+
+// isFresh says whether the Lease's holder may be alive. Clocks of hosts differ.
+func isFresh(lease *coordinationv1.Lease, now time.Time) bool {
+	const skew = time.Minute
+	if lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
+		return true
+	}
+	return now.Sub(lease.Spec.RenewTime.Time) < time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second+skew
+}

@@ -210,9 +210,9 @@ func (m *Member) saw(lease *coordinationv1.Lease) error {
 		m.term = nil
 	}
 	var err error
-	if holder != "" && holder != m.options.Self && isFresh(lease, now) {
-		if err = m.options.Judge(lease.Annotations[marked]); err != nil {
-			m.refused = &ForeignError{Place: m.options.Place, Holder: holder, Err: err}
+	if holder != m.options.Self {
+		if err = judged(lease, m.options.Place, m.options.Judge); err != nil {
+			m.refused = err
 		}
 	}
 	if m.holder, m.known = holder, true; holder == m.options.Self {
@@ -224,15 +224,6 @@ func (m *Member) saw(lease *coordinationv1.Lease) error {
 	m.talk.read(lease.Annotations, holder == m.options.Self, m.options.Self)
 	m.wake()
 	return err
-}
-
-// isFresh says whether the Lease's holder may be alive. Clocks of hosts differ.
-func isFresh(lease *coordinationv1.Lease, now time.Time) bool {
-	const skew = time.Minute
-	if lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
-		return true
-	}
-	return now.Sub(lease.Spec.RenewTime.Time) < time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second+skew
 }
 
 // wake tells those who wait. The caller holds mu.

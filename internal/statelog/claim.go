@@ -37,7 +37,7 @@ func (c *claim) judge(seen *survey) error {
 	if err != nil || !c.again || seen.claimer == c.by || seen.claimer == (chain{}) {
 		return err
 	}
-	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("%s: another exporter writes it now: stop one of them, or give each a log of its own with state.log", seen.place.Name)}
+	return &sink.PermanentError{Fenced: true, Err: errors.New("another exporter writes it now: stop one of them, or give each a log of its own with state.log.name")}
 }
 
 // Claimed is a log of which this process is the writer. Nobody has written to it since.
@@ -92,10 +92,10 @@ func open(ctx context.Context, place *Place, who *claim) (*Claimed, error) {
 // comes after Open; in JetStream the claim is refused where something did.
 func take(ctx context.Context, seen *survey, who *claim) (*Claimed, error) {
 	place := seen.place
-	if err := who.judge(seen); err != nil {
-		return nil, fmt.Errorf("open the log of the state: %w", err)
+	err := who.judge(seen)
+	if err == nil {
+		err = place.Sink.Open(ctx, sink.Opening{})
 	}
-	err := place.Sink.Open(ctx, sink.Opening{})
 	if err == nil {
 		err = seen.more(ctx)
 	}

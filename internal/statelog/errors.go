@@ -6,25 +6,22 @@ import (
 )
 
 // ForeignError says that a log is another cluster's, or another exporter's of the same cluster.
-type ForeignError struct {
-	Place      string // of the message that says so
-	Have, Want Identity
-}
+type ForeignError struct{ Have, Want Identity }
 
 func (e *ForeignError) Error() string {
 	if e.Have.Cluster != e.Want.Cluster {
-		return fmt.Sprintf("%s is of cluster %q (uid %s), and ours is %q: give each cluster a log of its own with state.log, or correct the key cluster",
-			e.Place, e.Have.Cluster, e.Have.UID, e.Want.Cluster)
+		return fmt.Sprintf("it is of cluster %q (uid %s), and ours is %q: give each cluster a log of its own with state.log.name, or correct the key cluster",
+			e.Have.Cluster, e.Have.UID, e.Want.Cluster)
 	}
-	return fmt.Sprintf("%s is of another exporter's state (%s, ours is %s): give each release a log of its own with state.log; "+
-		"to go on from that log instead, remove the state of this exporter with exporter checkpoint reset", e.Place, e.Have.Instance, e.Want.Instance)
+	return fmt.Sprintf("it is of another exporter's state (%s, ours is %s): give each release a log of its own with state.log.name; "+
+		"to go on from that log instead, remove the state of this exporter with exporter checkpoint reset", e.Have.Instance, e.Want.Instance)
 }
 
 // LeaseError says that exporters write a log that share another Lease: two releases would fence each other in turns.
 type LeaseError struct{ Have, Want string }
 
 func (e *LeaseError) Error() string {
-	return fmt.Sprintf("state.log: exporters that share the Lease %s write to it, and this one has %s: give each release a log of its own with state.log.name, "+
+	return fmt.Sprintf("exporters that share the Lease %s write to it, and this one has %s: give each release a log of its own with state.log.name, "+
 		"or let all of one release share a Lease with ha.lease; if the Lease has been renamed, stop those with the old one first", e.Have, e.Want)
 }
 

@@ -108,7 +108,7 @@ func (s *standby) rest() {
 		s.w.t.Fatalf("nobody writes, and the standby cannot read: %v", err)
 	}
 	s.judge()
-	found, err := Look(context.Background(), s.w.place(), Identity{Cluster: "c"})
+	found, err := Look(context.Background(), s.w.place(), Bid{Of: Identity{Cluster: "c"}})
 	if err == nil && !bytes.Equal(found.end(), s.Place()) {
 		s.w.t.Fatalf("the log ends at %x, and the copy at %x", found.end(), s.Place())
 	}

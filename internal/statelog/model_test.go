@@ -280,7 +280,7 @@ func (w *world) become(rows map[string]string, place []byte) {
 
 // restored is what a new process finds in the log.
 func (w *world) restored() (map[string]string, []byte, error) {
-	found, err := Look(context.Background(), w.place(), Identity{Cluster: "c"})
+	found, err := Look(context.Background(), w.place(), Bid{Of: Identity{Cluster: "c"}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -402,8 +402,8 @@ func TestALogOfSomebodyElseIsRefusedAndNotFenced(t *testing.T) {
 		of   Identity
 		want string
 	}{
-		"cluster":  {Identity{Cluster: "other", UID: "u"}, `topic test is of cluster "c" (uid ), and ours is "other": give each cluster a log of its own with state.log`},
-		"instance": {Identity{Cluster: "c", Instance: "other"}, "topic test is of another exporter's state (i, ours is other): give each release a log of its own with state.log"},
+		"cluster":  {Identity{Cluster: "other", UID: "u"}, `topic test: it is of cluster "c" (uid ), and ours is "other": give each cluster a log of its own with state.log.name`},
+		"instance": {Identity{Cluster: "c", Instance: "other"}, "topic test: it is of another exporter's state (i, ours is other): give each release a log of its own with state.log.name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{broker: newBroker(rand.New(rand.NewPCG(1, 1)), false), t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
@@ -427,7 +427,7 @@ func TestALogOfANewerVersionIsRefused(t *testing.T) {
 	value := (&part{parts: 1}).encode()
 	value[len(magic)] = version + 1
 	_, err := parsePart(value)
-	if want := "it was written by a newer version of exporter (form 2, this one knows 1): use that version, or give this exporter a log of its own with state.log"; err == nil || err.Error() != want {
+	if want := "it was written by a newer version of exporter (form 2, this one knows 1): use that version, or give this exporter a log of its own with state.log.name"; err == nil || err.Error() != want {
 		t.Errorf("have %v, want %s", err, want)
 	}
 }

@@ -26,7 +26,7 @@ const (
 type NewerError struct{ Version int }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("it was written by a newer version of exporter (form %d, this one knows %d): use that version, or give this exporter a log of its own with state.log",
+	return fmt.Sprintf("it was written by a newer version of exporter (form %d, this one knows %d): use that version, or give this exporter a log of its own with state.log.name",
 		e.Version, version)
 }
 

@@ -92,7 +92,7 @@ func (s *survey) belongs(to Identity) error {
 	if !s.seen || s.newest.Cluster == to.Cluster && (to.Instance == "" || s.newest.Instance == to.Instance) {
 		return nil
 	}
-	return &ForeignError{Place: s.place.Name, Have: s.newest, Want: to}
+	return &ForeignError{Have: s.newest, Want: to}
 }
 
 func reading(place *Place, err error) error {

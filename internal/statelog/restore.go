@@ -30,13 +30,14 @@ func (f *Found) End() []byte { return f.end() }
 // Place is where the log is, for people.
 func (f *Found) Place() string { return f.place.Name }
 
-// Look finds the newest state that the log holds, and fences nobody. It returns ErrNothing where there is none.
-func Look(ctx context.Context, place Place, of Identity) (*Found, error) {
+// Look finds the newest state that the log holds, and fences nobody. It returns ErrNothing where there is none, and why
+// the log would be refused to the bid.
+func Look(ctx context.Context, place Place, bid Bid) (*Found, error) {
 	seen, err := look(ctx, &place, nil)
 	if err != nil {
 		return nil, err
 	}
-	return found(&seen.Survey, place, errors.Join(seen.belongs(of), seen.Close()))
+	return found(&seen.Survey, place, errors.Join((&claim{Bid: bid}).judge(seen), seen.Close()))
 }
 
 func found(seen *Survey, place Place, err error) (*Found, error) {

@@ -141,6 +141,10 @@ func world(d *desk, address string, bus *broker) []mistake {
 			"sinks[0].updates (line 2): a compacted topic keeps the last record of each object, which would be a patch of what is gone; use cleanup: delete, or updates: whole"},
 		{"patches that labels lead elsewhere", "", kept("sinks: [{kafka: {brokers: ['127.0.0.1:1'], topic: 'k.{label:team}'}, updates: patch}]\n"),
 			"sinks[0].updates (line 2): a label can change, and a patch would be in another place than the object that it changes; leave the label out of topics and subjects, or choose updates: whole"},
+		{"a file that several exporters would write", "", with("sinks: [{name: bus, nats: {url: 'nats://127.0.0.1:1'}}, {name: out, file: {path: out}}]\n" +
+			"state: {log: {sink: bus}}\nha: {lease: a/b}\n"),
+			`sinks[1].file (line 2): sink "out" cannot be used with ha: a file keeps no second exporter out, so one that wakes up late would write into it, ` +
+				"and another host does not have it; use a sink in kafka or nats, or leave out ha"},
 		{"a word for who", "", "resources: [{resource: configmaps, actor: user}]\n" + screen,
 			`resources[0].actor (line 1): want true or false, have "user"`},
 		{"an ignored path that no object has", "", "resources: [{resource: configmaps, ignore: [.dta]}]\n" + screen,

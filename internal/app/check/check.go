@@ -24,7 +24,7 @@ func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *consol
 	r.ok("configuration")
 	c, err := cluster.Find(to, cfg)
 	if err == nil {
-		checkCluster(ctx, to, c, cfg, &r)
+		checkCluster(ctx, &checkedTask{to, cfg, c}, &r)
 	} else {
 		r.problem(err)
 		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
@@ -34,7 +34,7 @@ func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *consol
 		checkListen(ctx, cfg.Listen, "--listen, or with listen in the configuration", &r)
 	}
 	checkAudit(ctx, cfg, running, &r)
-	checkStateLog(ctx, c, cfg, &r)
+	checkStateLog(ctx, &checkedTask{to, cfg, c}, &r)
 	checkPlaces(cfg, c, &r)
 	for i := range cfg.Sinks {
 		if err := selection.CheckSinkRules(cfg, &cfg.Sinks[i]); err != nil {
@@ -45,7 +45,8 @@ func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *consol
 	return errors.Join(r.err(), out.End())
 }
 
-func checkCluster(ctx context.Context, to cluster.Access, c *cluster.Cluster, cfg *config.Config, r *report) {
+func checkCluster(ctx context.Context, of *checkedTask, r *report) {
+	c, cfg := of.cluster, of.cfg
 	if err := c.Identify(ctx); err != nil {
 		r.problem(err)
 		return
@@ -67,7 +68,7 @@ func checkCluster(ctx context.Context, to cluster.Access, c *cluster.Cluster, cf
 		checkStream(ctx, access, &s, r)
 	}
 	checkPaths(ctx, access, c, cfg, r)
-	checkLease(ctx, access, &checkedLease{to, cfg, c.Name}, r)
+	checkLease(ctx, access, of, r)
 	noteLeftOut(c.Chosen.Load(), cfg, r)
 }
 

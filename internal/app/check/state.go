@@ -28,7 +28,7 @@ func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *
 	case !errors.As(err, &stopped):
 		r.note("state " + dir + ": " + err.Error())
 	default:
-		checkSaved(ctx, c, dir, r)
+		checkSaved(ctx, c, &cfg.State, r)
 	}
 	return nil
 }
@@ -48,13 +48,17 @@ func checkRunning(ctx context.Context, c *cluster.Cluster, client *control.Clien
 }
 
 // checkSaved reads the state of a stopped exporter.
-func checkSaved(ctx context.Context, c *cluster.Cluster, dir string, r *report) {
+func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r *report) {
+	dir := state.Dir
 	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
-	if errors.Is(err, checkpoint.ErrNoState) {
+	switch {
+	case errors.Is(err, checkpoint.ErrNoState):
 		checkNoState(dir, r)
 		return
-	}
-	if err != nil {
+	case errors.Is(err, checkpoint.ErrRestoring) && state.Log != nil:
+		r.ok("state " + dir + ", a copy of the log of the state, from which the next start goes on")
+		return
+	case err != nil:
 		r.problem(err)
 		return
 	}

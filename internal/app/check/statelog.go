@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/task"
-	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/statelog"
 )
 
 // checkStateLog looks at the log of the state, and changes nothing.
-func checkStateLog(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *report) {
+func checkStateLog(ctx context.Context, of *checkedTask, r *report) {
+	c, cfg := of.cluster, of.cfg
 	if cfg.State.Log == nil {
 		return
 	}
@@ -30,7 +29,7 @@ func checkStateLog(ctx context.Context, c *cluster.Cluster, cfg *config.Config, 
 			return
 		}
 	}
-	found, err := statelog.Look(ctx, place, statelog.Identity{Cluster: c.Name, UID: c.UID, Instance: c.Instance})
+	found, err := statelog.Look(ctx, place, of.bid(ctx))
 	switch {
 	case errors.Is(err, statelog.ErrNothing):
 		r.ok("log of the state, " + place.Name + ", which the first start fills")
@@ -41,4 +40,16 @@ func checkStateLog(ctx context.Context, c *cluster.Cluster, cfg *config.Config, 
 	default:
 		r.ok(fmt.Sprintf("log of the state, %s, saved %s", place.Name, found.Saved.UTC().Format(time.RFC3339)))
 	}
+}
+
+// bid is the wish to write the log. Whose Lease it is says the API server.
+func (of *checkedTask) bid(ctx context.Context) statelog.Bid {
+	bid := statelog.Bid{Of: statelog.Identity{Cluster: of.cluster.Name, UID: of.cluster.UID, Instance: of.cluster.Instance}}
+	if of.cfg.HA == nil || of.cluster.UID == "" {
+		return bid
+	}
+	if lease, err := task.Lease(of.to, of.cfg, of.cluster.Name); err == nil { // what is wrong with it was said
+		bid.Judge = task.JudgeOf(ctx, of.cluster, lease)
+	}
+	return bid
 }

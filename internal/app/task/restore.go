@@ -83,5 +83,5 @@ func findLogged(ctx context.Context, to cluster.Access, cfg *config.Config) (*st
 	if err != nil {
 		return nil, err
 	}
-	return statelog.Look(ctx, place, statelog.Identity{Cluster: c.Name})
+	return statelog.Look(ctx, place, statelog.Bid{Of: statelog.Identity{Cluster: c.Name}})
 }

@@ -16,7 +16,7 @@ import (
 func (b *standby) awaitCopy(t *testing.T) []byte {
 	t.Helper()
 	for until := time.Now().Add(logPatience); ; {
-		found, err := statelog.Look(t.Context(), b.log.place, statelog.Identity{Cluster: b.log.cluster.Name})
+		found, err := statelog.Look(t.Context(), b.log.place, statelog.Bid{Of: statelog.Identity{Cluster: b.log.cluster.Name}})
 		if err == nil && bytes.Equal(found.End(), b.copy.Place()) {
 			return found.End()
 		}

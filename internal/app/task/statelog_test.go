@@ -344,8 +344,8 @@ func aLogThatIsNotOursIsRefused(t *testing.T, r *logRig) {
 		of   statelog.Identity
 		want string
 	}{
-		"another cluster": {statelog.Identity{Cluster: "b"}, name + ` (state.log) is of cluster "` + r.cluster.Name + `" (uid 0b6f3c1e-8a4d), and ours is "b": give each cluster a log of its own with state.log`},
-		"another release": {statelog.Identity{Cluster: r.cluster.Name, Instance: "b"}, name + " (state.log) is of another exporter's state (" + r.cluster.Instance + ", ours is b): give each release a log of its own with state.log"},
+		"another cluster": {statelog.Identity{Cluster: "b"}, name + ` (state.log): it is of cluster "` + r.cluster.Name + `" (uid 0b6f3c1e-8a4d), and ours is "b": give each cluster a log of its own with state.log`},
+		"another release": {statelog.Identity{Cluster: r.cluster.Name, Instance: "b"}, name + " (state.log): it is of another exporter's state (" + r.cluster.Instance + ", ours is b): give each release a log of its own with state.log"},
 	} {
 		place, err := LogPlace(r.cfg, r.cluster, func(string, error) {})
 		r.must(err)

@@ -51,6 +51,20 @@ func Lease(to cluster.Access, cfg *config.Config, cluster string) (election.Plac
 	return election.Place{Namespace: namespace, Name: election.NameFor(cluster)}, err
 }
 
+// CheckHolder says why those who hold the Lease now could not share it with the configuration's exporters.
+func CheckHolder(ctx context.Context, cfg *config.Config, c *cluster.Cluster, lease election.Place) error {
+	ours, err := (&task{cfg: cfg, cluster: c}).sinks()
+	if err != nil {
+		return err
+	}
+	return election.CheckHolder(ctx, c.Rest, lease, func(theirs string) error { return sameTask(ours, theirs) })
+}
+
+// JudgeOf judges who wrote a log for those who share the Lease.
+func JudgeOf(ctx context.Context, c *cluster.Cluster, lease election.Place) func(last statelog.Claimant, wrote time.Time) error {
+	return (&task{cluster: c, lease: lease}).mayClaim(ctx)
+}
+
 // sinks says what the task writes to, each sink on a line of its own, wherever its servers are. Another task has other
 // sinks.
 func (t *task) sinks() (string, error) {
