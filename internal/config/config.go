@@ -1,21 +1,3 @@
-// Package config reads what a user wants from a YAML file and from flags. It is strict: a key that nobody reads, a
-// value of the wrong type and a template that cannot be filled in are problems, and all of them are reported at once,
-// each with its path and line in the file. It knows no broker and no API server: whether a file exists, a host answers
-// or a resource is served is for others to find out.
-//
-// A program calls Load, then Overlay with its flags, then Validate:
-//
-//	cfg, err := config.Load(path, os.LookupEnv)
-//	...
-//	err = config.Overlay(cfg, flags)
-//	...
-//	err = cfg.Validate()
-//
-// Each of the three errors is a *Problems. Without a file, start from new(Config).
-//
-// Each type has a method keys: the one declaration of each key, with its type, default, allowed values and sentence.
-// Keys and JSONSchema hand them on to the reference and to the chart. Struct tags were refused: a sentence and a
-// condition have no good place in one.
 package config
 
 import (

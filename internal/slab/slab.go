@@ -1,6 +1,3 @@
-// Package slab hands out memory for objects by carving up larger pieces: a piece of its own for each object costs a
-// third of the throughput. Nothing is ever taken back; the garbage collector frees a piece when its last object is
-// gone.
 package slab
 
 // The first slab of a stream is small, since most streams are quiet; the next ones grow to a size at which making one

@@ -1,0 +1,2 @@
+// Package reference makes docs/configuration.md from the keys of internal/config.
+package reference
