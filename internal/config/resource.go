@@ -70,7 +70,7 @@ func (r *Resource) keys() []key {
 		{"changes", flag(&r.Changes),
 			"Records say by JSON Pointers what has changed ([what that means](resources.md#what-changed)). Needs `before`."},
 		{"actor", flag(&r.Actor),
-			"Records name the field managers that changed the object last ([what that means](resources.md#who-changed-it))."},
+			"Records name the field managers that changed the object last ([what that means](resources.md#field-managers))."},
 		{"involved", list(&r.Involved, involvables()...),
 			"Only for Events: what records say of the object that the Event is about, as it was told last ([what that " +
 				"means](resources.md#events-with-labels)). Needs `before` in the resources of such objects."},
