@@ -167,7 +167,7 @@ func brands() map[string][]string {
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
 	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/openapi", "internal/scan", "internal/slab", "internal/transform", "internal/typed",
-		"internal/delta", "internal/chain", "internal/audit", "internal/sink/kafka/batch", "internal/signal", "internal/usage"}
+		"internal/delta", "internal/chain", "internal/involved", "internal/audit", "internal/sink/kafka/batch", "internal/signal", "internal/usage"}
 }
 
 // source is one parsed Go file, tests left out.
