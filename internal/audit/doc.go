@@ -1,5 +1,5 @@
-// Package audit makes of an audit event of the API server (audit.k8s.io/v1) who made which state of which object. It is
-// pure: it knows no clock, no goroutine and no I/O.
+// Package audit derives from an audit event of the API server (audit.k8s.io/v1) which user made which object state. It
+// is pure: it knows no clock, no goroutine and no I/O.
 //
 // # What an event proves
 //

@@ -1,7 +1,7 @@
 // Package delivery brings records to one sink: a Listener takes them from its backlog, encodes and writes them, and
 // answers for them in line. It opens the sink, also again after an error, and finds out at each opening what of the
 // records the sink's log holds. One goroutine at a time opens or runs a listener; the line and the committer use its
-// backlog under intake.mu. In which state of its life a sink is says the table in state.go.
+// backlog under intake.mu. The table in state.go lists a sink's states.
 //
 // # The sink's log after a crash
 //

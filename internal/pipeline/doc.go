@@ -3,9 +3,11 @@
 //
 //	source -> Line.Push -> listener (one per sink) -> Sink.Write -> Seat.Ack -> committer -> Store.Commit
 //
-// A record is handed to every listener that wants it. It counts as delivered when all of them have acknowledged it
-// (I1), and is saved when all records before it in its stream are (I2). Records stay in memory until they are saved;
-// the window (package line) bounds them, so a state that cannot be saved stops the line (I6).
+// A record is handed to every listener that wants it. Each of them answers for it: its sink has the record, or the
+// record goes to the sink's spool in the batch that saves the position, or a newer record of the object is in line and
+// unanswered, or the sink is recorded as absent (I1). A position is saved when every record before it in its stream has
+// all its answers (I2). Records stay in memory until they are saved; the window (package line) bounds them, so a state
+// that cannot be saved stops the line (I6).
 //
 // # Full snapshots
 //
@@ -16,7 +18,8 @@
 //
 // # Sinks that are late, stopped or absent
 //
-// A sink that is not open after five seconds holds up nobody: its queue fills as its policy says. A sink that fails for
+// A sink that is not open after five seconds does not delay the start: its queue fills, and a full queue does what
+// queue.full says. A sink that fails for
 // good stops alone and is opened again after one to ten minutes (package delivery). A stopped sink that others wait for
 // leaves the line (absent.go): an Absence per stream is saved, the trackers excuse it, and its queue is emptied. From
 // then on each commit notes the deletes that it misses. When it is open again, every stream gives it a gap, those

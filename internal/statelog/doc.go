@@ -1,5 +1,6 @@
-// Package statelog keeps the saved state also in a broker: every saved batch, in order and a little later. An exporter
-// that has lost its directory goes on from there.
+// Package statelog keeps the saved state also in a broker, in order and a little later, so that an exporter that has
+// lost its directory goes on from there. Batches that are saved while the broker is busy are merged into one unit. If
+// more than 8 MiB of changes wait, they are dropped, and a new chain begins with a full copy (queue.go).
 //
 // The log is made of units. A unit is what some commits have changed, all of each (I5), and perhaps a page: all rows of
 // a range of keys, as they are after those changes. A segment is the pages of all keys, one after the other, with the

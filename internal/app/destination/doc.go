@@ -1,5 +1,5 @@
-// Package destination says of each kind of sinks how a configured one is built, read back, routed and told from others.
-// Beside package config, which has their keys, it is the only package that knows which kinds there are.
+// Package destination defines how each kind of sink is built, read back, routed and distinguished from others. Apart
+// from package config, which has their keys, it is the only package that knows which kinds there are.
 //
 // Decisions:
 //

@@ -1,5 +1,5 @@
-// Package task is what one exporter at a time does: all streams, the Lease that says who leads, the log of their state,
-// and the identities that they have in brokers.
+// Package task runs leadership: the Lease, the log of the state, takeover, and standing by. A task is what one exporter
+// at a time does: all streams, with that log and the identities that they have in brokers.
 //
 // Decisions:
 //
