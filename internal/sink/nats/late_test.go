@@ -41,13 +41,7 @@ func dying(t *testing.T, s *testServer, options Options, batch []sink.Message) (
 	if _, err := killed.Write(ctx, batch); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a Write that nobody answers: %v", err)
 	}
-	return mark, func() {
-		before := s.inner.NumClients()
-		network.release()
-		for ctx := within(t); s.inner.NumClients() >= before && ctx.Err() == nil; {
-			pause(ctx, time.Millisecond, nil)
-		}
-	}
+	return mark, func() { network.release(t) }
 }
 
 // underWay is how many messages of a batch are sent before the first of them is acknowledged.

@@ -2,7 +2,10 @@ package nats
 
 import (
 	"bytes"
+	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,13 +18,13 @@ type proxy struct {
 	wait     sync.WaitGroup
 
 	mu      sync.Mutex
-	moved   *sync.Cond // stalled or ended changed
+	moved   *sync.Cond // stalled, ended or what is on hold changed
 	stalled bool
 	ended   bool
 	open    map[net.Conn]bool
-	gate    chan struct{}
-	held    map[net.Conn]chan struct{} // the gate of both ends of connections on hold
-	late    []byte                     // what came on one of them last, and all before it
+	gate    chan struct{}           // closed when what is on hold may go
+	letGo   func()                  // closes gate, once
+	held    map[*net.TCPConn][]byte // what came on connections on hold, which they are until their end
 }
 
 func startProxy(t testing.TB, target string) *proxy {
@@ -30,7 +33,11 @@ func startProxy(t testing.TB, target string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: listener, target: target, open: map[net.Conn]bool{}, held: map[net.Conn]chan struct{}{}}
+	p := &proxy{
+		listener: listener, target: target, open: map[net.Conn]bool{},
+		gate: make(chan struct{}), held: map[*net.TCPConn][]byte{},
+	}
+	p.letGo = sync.OnceFunc(func() { close(p.gate) })
 	p.moved = sync.NewCond(&p.mu)
 	p.wait.Go(p.accept)
 	t.Cleanup(p.close)
@@ -53,77 +60,98 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.open[client], p.open[server] = true, true
 		p.mu.Unlock()
-		p.wait.Go(func() { p.copy(server, client) })
-		p.wait.Go(func() { p.copy(client, server) })
+		p.wait.Go(func() { p.join(client.(*net.TCPConn), server.(*net.TCPConn)) })
 	}
 }
 
-func (p *proxy) copy(to, from net.Conn) {
-	defer p.drop(to)
-	defer p.drop(from)
-	var late []byte // what came on a connection on hold
+// join passes on what comes from either end. Both are closed when one has ended, or if they are on hold, when both have.
+func (p *proxy) join(client, server *net.TCPConn) {
+	var both sync.WaitGroup
+	both.Go(func() { p.copy(server, client) })
+	both.Go(func() { p.copy(client, server) })
+	both.Wait()
+	p.drop(client, server)
+}
+
+func (p *proxy) copy(to, from *net.TCPConn) {
 	buffer := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buffer)
-		hold := p.holds(from)
+		gate := p.keep(from, buffer[:n])
 		switch {
-		case hold != nil:
-			late = append(late, buffer[:n]...)
-			p.note(late)
-			if err != nil && len(late) > 0 {
-				<-hold
-				_, _ = to.Write(late)
-			}
+		case gate != nil && err != nil:
+			<-gate
+			p.bring(to, from)
+			return
+		case gate != nil:
+			continue
 		case err == nil && p.mayPass():
 			_, err = to.Write(buffer[:n])
 		}
-		if err != nil || hold == nil && !p.mayPass() {
+		if err != nil || !p.mayPass() {
+			from.Close()
+			to.Close()
 			return
 		}
 	}
 }
 
-func (p *proxy) holds(conn net.Conn) chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.held[conn]
-}
-
-// hold keeps what is sent on the connections that exist now. On release it arrives, whether its sender is still there
-// or not.
+// hold keeps what is sent on the connections that exist now. It arrives when it is released and its sender is gone,
+// whichever is first.
 func (p *proxy) hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.gate = make(chan struct{})
 	for conn := range p.open {
-		p.held[conn] = p.gate
+		p.held[conn.(*net.TCPConn)] = []byte{}
 	}
 }
 
-func (p *proxy) note(late []byte) {
+// keep is the gate of what was sent, nil if it is not on hold.
+func (p *proxy) keep(from *net.TCPConn, sent []byte) chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.late = late
+	if p.held[from] == nil {
+		return nil
+	}
+	p.held[from] = append(p.held[from], sent...)
 	p.moved.Broadcast()
+	return p.gate
+}
+
+// bring sends what was on hold. The receiver is to read all of it before it notices that nobody is there any more.
+func (p *proxy) bring(to, from *net.TCPConn) {
+	p.mu.Lock()
+	late := p.held[from]
+	p.mu.Unlock()
+	_, _ = to.Write(late)
+	_ = to.CloseWrite()
 }
 
 // awaitHeld returns when a connection on hold has the text.
 func (p *proxy) awaitHeld(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !bytes.Contains(p.late, []byte(text)) && !p.ended {
+	has := func(late []byte) bool { return bytes.Contains(late, []byte(text)) }
+	for !slices.ContainsFunc(slices.Collect(maps.Values(p.held)), has) && !p.ended {
 		p.moved.Wait()
 	}
 }
 
-func (p *proxy) release() {
+// release lets go what is on hold, and returns when the server has read all of it, and closed the connections.
+func (p *proxy) release(t *testing.T) {
+	t.Helper()
+	p.letGo()
+	for ctx := within(t); p.holds(); pause(ctx, time.Millisecond, nil) {
+		if ctx.Err() != nil {
+			t.Fatal("the server did not read what was on hold to its end, or who sent it is still there")
+		}
+	}
+}
+
+func (p *proxy) holds() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.gate != nil {
-		close(p.gate)
-		p.gate = nil
-		clear(p.held)
-	}
+	return len(p.held) > 0
 }
 
 func (p *proxy) mayPass() bool {
@@ -135,14 +163,14 @@ func (p *proxy) mayPass() bool {
 	return !p.ended
 }
 
-func (p *proxy) drop(conn net.Conn) {
+func (p *proxy) drop(ends ...*net.TCPConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.held[conn] != nil {
-		return // the other direction still needs it
+	for _, conn := range ends {
+		conn.Close()
+		delete(p.open, conn)
+		delete(p.held, conn)
 	}
-	conn.Close()
-	delete(p.open, conn)
 }
 
 // cut resets all connections.
@@ -184,11 +212,54 @@ func (p *proxy) set(stalled bool) {
 
 func (p *proxy) close() {
 	p.listener.Close()
-	p.release()
+	p.letGo()
 	p.mu.Lock()
 	p.ended = true
 	p.moved.Broadcast()
 	p.mu.Unlock()
 	p.cut()
 	p.wait.Wait()
+}
+
+// TestProxyBringsWhatWasOnHold, also when it is released before the end of its sender, and when the other end has sent
+// something meanwhile.
+func TestProxyBringsWhatWasOnHold(t *testing.T) {
+	target, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	p := startProxy(t, target.Addr().String())
+	client, err := net.Dial("tcp", p.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := target.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	send := func(from net.Conn, text string) {
+		if _, err := from.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(client, "early ")
+	if _, err := io.ReadFull(server, make([]byte, len("early "))); err != nil {
+		t.Fatal(err)
+	}
+	p.hold()
+	send(client, "late")
+	p.awaitHeld("late")
+	send(server, "PING")
+	p.awaitHeld("PING")
+	p.awaitHeld("late")
+	p.letGo()
+	client.Close()
+	if got, err := io.ReadAll(server); err != nil || string(got) != "late" {
+		t.Fatalf("the server got %q, %v", got, err)
+	}
+	server.Close()
+	p.release(t)
 }
