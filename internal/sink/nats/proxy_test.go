@@ -64,7 +64,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// join passes on what comes from either end. Both are closed when one has ended, or if they are on hold, when both have.
+// join passes on what comes from either end. Both are closed when one has ended; on hold, when both have.
 func (p *proxy) join(client, server *net.TCPConn) {
 	var both sync.WaitGroup
 	both.Go(func() { p.copy(server, client) })
