@@ -14,9 +14,9 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// kafkaThrottles: a quota makes the brokers read slowly, everything is changed twice, the exporter is killed in the
-// middle, and everything is changed again. What the brokers find later of the killed one must not come after what its
-// successor wrote: a compacted topic would keep it.
+// kafkaThrottles: a quota makes the brokers read slowly, everything is changed until both sinks have waited twice, the
+// exporter is killed in the middle, and everything is changed again. What the brokers find later of the killed one must
+// not come after what its successor wrote: a compacted topic would keep it.
 func kafkaThrottles(t *testing.T, c *kafka.Cluster) {
 	const clientID = "kubecdc"
 	defer c.SetProducerQuota(t, clientID, 0)
@@ -29,17 +29,8 @@ func kafkaThrottles(t *testing.T, c *kafka.Cluster) {
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...)
 	c.SetProducerQuota(t, clientID, 2000)
-	throttled := map[string]float64{}
-	for round := range 2 {
-		many.change(fmt.Sprintf("throttled-%d", round))
-		for _, sink := range []string{plain.name, whole.name} {
-			series := fmt.Sprintf(`kubecdc_sink_retries_total{reason="throttled",sink=%q}`, sink)
-			before := throttled[sink]
-			eventually(t, deliveryLimit, "sink "+sink+" is throttled", func() bool {
-				throttled[sink] = r.exporter.metric(t, series)
-				return throttled[sink] > before
-			})
-		}
+	for range 2 {
+		many.changeUntilThrottled(plain.name, whole.name)
 	}
 	<-time.After(time.Second) // the moment of the kill: something is on its way
 	r.exporter.process.Kill()
@@ -62,6 +53,8 @@ type objects struct {
 	t *testing.T
 	r *rig
 	n int
+
+	round int // of changes under a quota
 }
 
 // change makes them, or gives each another value.
@@ -78,6 +71,33 @@ func (o *objects) change(value string) {
 			o.t.Fatal(err)
 		}
 	}
+}
+
+// changeUntilThrottled changes them until a quota has made each of the sinks wait. Only who is about to send one more
+// request waits, so one round of changes may be too few.
+func (o *objects) changeUntilThrottled(sinks ...string) {
+	o.t.Helper()
+	before := o.throttled(sinks)
+	eventually(o.t, deliveryLimit, "each sink is throttled", func() bool {
+		o.round++
+		o.change(fmt.Sprintf("throttled-%d", o.round))
+		for i, now := range o.throttled(sinks) {
+			if now <= before[i] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// throttled is how often each of the sinks has waited for a quota.
+func (o *objects) throttled(sinks []string) []float64 {
+	o.t.Helper()
+	counts := make([]float64, len(sinks))
+	for i, sink := range sinks {
+		counts[i] = o.r.exporter.metric(o.t, fmt.Sprintf(`kubecdc_sink_retries_total{reason="throttled",sink=%q}`, sink))
+	}
+	return counts
 }
 
 // uncompressible is some text that takes half of its length when it is compressed.
