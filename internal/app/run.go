@@ -128,7 +128,7 @@ func (a *assembly) run(ctx context.Context) error {
 	}
 	defer stopHearing()
 	defer a.stateLog.Run(ctx, statelog.Identity{Cluster: a.cluster.Name, UID: a.cluster.UID, Instance: a.cluster.Instance})()
-	defer destination.RunSchemas(ctx, sinks)()
+	defer destination.RunGates(ctx, sinks)()
 	defer a.term.Watch(ctx, a.stateLog, t.FailingSince)()
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{

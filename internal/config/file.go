@@ -23,6 +23,9 @@ func (f *File) keys() []key {
 	}
 }
 
+// routes are none: all lines are in one file.
+func (f *File) routes() routes { return routes{} }
+
 // check checks the file, and that its lines can have the format.
 func (f *File) check(k *checker, path, format string) {
 	switch {

@@ -130,6 +130,9 @@ func (t *NATSTLS) keys() []key {
 // isHalf says whether one of certificate and key is missing.
 func (t *TLS) isHalf() bool { return (t.Cert == "") != (t.Key == "") }
 
+// routes are the templates of subjects.
+func (n *NATS) routes() routes { return routes{key: "subjects", own: n.Subjects, common: n.Subject} }
+
 func (n *NATS) check(k *checker, path string) {
 	checkHeaders(k, path+".headers", n.Headers)
 	for name := range n.Headers {

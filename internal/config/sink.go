@@ -158,17 +158,25 @@ func (s *Sink) Kind() string {
 
 // destination is one that a sink has.
 type destination struct {
-	kind  string // its key
-	given bool
-	check func(k *checker, path string)
+	kind   string // its key
+	given  bool
+	check  func(k *checker, path string)
+	routes func() routes
 }
 
-// destinations are those that are given. Nothing else in this package lists them, but keys, checkRouted and parseSink.
+// routes are the templates of the places that a destination writes to. The zero value is one place without a template.
+type routes struct {
+	key    string            // of own
+	own    map[string]string // of resources, by their spelling
+	common string            // of all others
+}
+
+// destinations are those that are given. Nothing else in this package lists them, but keys and parseSink.
 func (s *Sink) destinations() []destination {
 	all := []destination{
-		{kind: KindKafka, given: s.Kafka != nil, check: s.Kafka.check},
-		{kind: KindNATS, given: s.NATS != nil, check: s.NATS.check},
-		{kind: KindFile, given: s.File != nil, check: func(k *checker, path string) { s.File.check(k, path, s.Format) }},
+		{kind: KindKafka, given: s.Kafka != nil, check: s.checkKafka, routes: s.Kafka.routes},
+		{kind: KindNATS, given: s.NATS != nil, check: s.NATS.check, routes: s.NATS.routes},
+		{kind: KindFile, given: s.File != nil, check: func(k *checker, path string) { s.File.check(k, path, s.Format) }, routes: s.File.routes},
 	}
 	return slices.DeleteFunc(all, func(d destination) bool { return !d.given })
 }

@@ -30,10 +30,6 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	if s.Queue.Spool != 0 && !s.Queue.spools() {
 		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", fullSpool, fullCoalesce)
 	}
-	if s.Kafka != nil {
-		s.Kafka.checkFormat(k, path+".kafka.key", s.Format)
-		s.checkSchemas(k, path+".kafka.registry")
-	}
 	if len(s.Ops) > 0 && s.Queue.Coalesces() {
 		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", fullCoalesce, fullBlock, fullSpool)
 	}
@@ -72,17 +68,13 @@ func (s *Sink) checkWanted(k *checker, path string, resources []Resource) {
 
 // checkRouted checks that templates are for what is watched.
 func (s *Sink) checkRouted(k *checker, path string, resources []Resource) {
-	templates, key := map[string]string(nil), ""
-	switch {
-	case s.Kafka != nil:
-		templates, key = s.Kafka.Topics, path+".kafka.topics"
-	case s.NATS != nil:
-		templates, key = s.NATS.Subjects, path+".nats.subjects"
-	}
-	for _, name := range slices.Sorted(maps.Keys(templates)) {
-		watched := func(r Resource) bool { return r.Name == name }
-		if len(resources) > 0 && !slices.ContainsFunc(resources, watched) {
-			k.problem(under(key, name), "%q is not watched; write it as in resources", shorten(name))
+	for _, d := range s.destinations() {
+		r := d.routes()
+		for _, name := range slices.Sorted(maps.Keys(r.own)) {
+			watched := func(r Resource) bool { return r.Name == name }
+			if len(resources) > 0 && !slices.ContainsFunc(resources, watched) {
+				k.problem(under(path+"."+d.kind+"."+r.key, name), "%q is not watched; write it as in resources", shorten(name))
+			}
 		}
 	}
 }

@@ -40,14 +40,15 @@ func (s *Sink) checkFoldable(k *checker, path string) {
 }
 
 // templates are those of the sink's topics or subjects.
-func (s *Sink) templates() []string {
-	switch {
-	case s.Kafka != nil:
-		return append(slices.Collect(maps.Values(s.Kafka.Topics)), s.Kafka.Topic)
-	case s.NATS != nil:
-		return append(slices.Collect(maps.Values(s.NATS.Subjects)), s.NATS.Subject)
+func (s *Sink) templates() (all []string) {
+	for _, d := range s.destinations() {
+		r := d.routes()
+		all = slices.AppendSeq(all, maps.Values(r.own))
+		if r.common != "" {
+			all = append(all, r.common)
+		}
 	}
-	return nil
+	return all
 }
 
 // Patched says whether updates go out as patches.

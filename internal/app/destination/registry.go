@@ -1,15 +1,12 @@
 package destination
 
 import (
-	"context"
-	"sync"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/objecttype"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/registry"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -70,18 +67,3 @@ func (o schemaObserver) SchemaReplaced(resource, subject string, id uint32, conf
 }
 
 func (o schemaObserver) SchemaForgotten(resource string) { o.told.SchemaForgotten(o.sink, resource) }
-
-// RunSchemas sees to the sinks' schemas until the returned stop, which waits.
-func RunSchemas(ctx context.Context, sinks []delivery.Sink) (stop func()) {
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is queued at the end is delivered, too
-	var all sync.WaitGroup
-	for i := range sinks {
-		if schemas, some := sinks[i].Gate.(*registry.Schemas); some {
-			all.Go(func() { schemas.Run(running) })
-		}
-	}
-	return func() {
-		cancel()
-		all.Wait()
-	}
-}

@@ -1,0 +1,29 @@
+package destination
+
+import (
+	"context"
+	"sync"
+
+	"github.com/kubecdc/kubecdc/internal/delivery"
+)
+
+// runner is a sink's gate that has to do something for its answers.
+type runner interface {
+	// Run does it until ctx ends.
+	Run(ctx context.Context)
+}
+
+// RunGates runs the sinks' gates that have something to do until the returned stop, which waits.
+func RunGates(ctx context.Context, sinks []delivery.Sink) (stop func()) {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is queued at the end is delivered, too
+	var all sync.WaitGroup
+	for i := range sinks {
+		if gate, runs := sinks[i].Gate.(runner); runs {
+			all.Go(func() { gate.Run(running) })
+		}
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
