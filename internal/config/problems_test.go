@@ -5,7 +5,14 @@ import (
 	"testing"
 )
 
-const keysOfSink = "actors, deadLetter, drop, file, filter, format, kafka, name, nats, only, ops, oversize, queue, redact, resources, resync, trim, updates"
+// keysOf are the names of a section's keys, as problems list them.
+func keysOf(of keyed) string {
+	var names []string
+	for _, k := range of.keys() {
+		names = append(names, k.name)
+	}
+	return join(names)
+}
 
 // Each file has one problem; the message is the whole line.
 func TestOneProblem(t *testing.T) {
@@ -27,20 +34,20 @@ func TestOneProblem(t *testing.T) {
 		{"endless alias", "cluster: &a [*a]\n", "cluster (line 1): want a string, have a list"},
 		{"endless merge", "state: &a {<<: *a}\n", "state (line 1): too many aliases; an anchor may stand for itself"},
 		{"a word that is merged", "state: {<<: a}\n", "state (line 1): << wants a mapping, or a list of mappings"},
-		{"a list", "- pods\n", "line 1: want a mapping with keys of audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state, have a list"},
-		{"a word", "pods", `line 1: want a mapping with keys of audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state, have "pods"`},
+		{"a list", "- pods\n", "line 1: want a mapping with keys of " + keysOf(&Config{}) + ", have a list"},
+		{"a word", "pods", `line 1: want a mapping with keys of ` + keysOf(&Config{}) + `, have "pods"`},
 
-		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state"},
-		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state"},
-		{"key of another kind of sink", "sinks:\n- name: a\n  pulsar: {brokers: [b]}\n", "sinks[0].pulsar (line 3): unknown key; allowed: " + keysOfSink},
-		{"case of a key", "sinks: [{File: {path: /f}}]", "sinks[0].File (line 1): unknown key; did you mean file? allowed: " + keysOfSink},
+		{"unknown key", "cluser: a\n", "cluser (line 1): unknown key; did you mean cluster? allowed: " + keysOf(&Config{})},
+		{"unknown key, nothing near", "pods: a\n", "pods (line 1): unknown key; allowed: " + keysOf(&Config{})},
+		{"key of another kind of sink", "sinks:\n- name: a\n  pulsar: {brokers: [b]}\n", "sinks[0].pulsar (line 3): unknown key; allowed: " + keysOf(&Sink{})},
+		{"case of a key", "sinks: [{File: {path: /f}}]", "sinks[0].File (line 1): unknown key; did you mean file? allowed: " + keysOf(&Sink{})},
 		{"swapped letters", "state: {dri: /d}", "state.dri (line 1): unknown key; did you mean dir? allowed: dir, log"},
 		{"odd key", "state: {'a.b c': /d}", `state."a.b c" (line 1): unknown key; allowed: dir, log`},
 		{"number as a key", "log: {1: a}", "log.1 (line 1): unknown key; allowed: format, level"},
 		{"mapping as a key", "log: {{a: b}: c}", `log."a mapping" (line 1): unknown key; allowed: format, level`},
 		{"null as a key", "log: {~: c}", `log.null (line 1): unknown key; allowed: format, level`},
 		{"key given twice", "cluster: a\nlisten: ':1'\ncluster: b\n", "cluster (line 3): key given twice, first on line 1; leave one out"},
-		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: actor, before, changes, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, involved, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource"},
+		{"unknown key in a resource", "resources: [{resource: pods, namespace: a}]", "resources[0].namespace (line 1): unknown key; did you mean namespaces? allowed: " + keysOf(&Resource{})},
 
 		{"number for a string", "cluster: 7\n", "cluster (line 1): want a string, have 7; put it in quotes"},
 		{"boolean for a string", "cluster: no\n", "cluster (line 1): want a string, have no; put it in quotes"},
@@ -48,8 +55,8 @@ func TestOneProblem(t *testing.T) {
 		{"number for a secret", "sinks: [{nats: {url: 'nats://h', user: u, password: 7}}]", "sinks[0].nats.password (line 1): want a string; put it in quotes"},
 		{"string for a list", "resources: pods\n", `resources (line 1): want a list, have "pods"`},
 		{"mapping for a list", "sinks: {name: a}\n", "sinks (line 1): want a list, have a mapping"},
-		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of ` + keysOfSink + `, have "bus"`},
-		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of credentials, discard, domain, headers, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, service, shared, storage, stream, subject, subjects, tls, token, url, user, have "nats://h"`},
+		{"string for a mapping", "sinks: [bus]\n", `sinks[0] (line 1): want a mapping with keys of ` + keysOf(&Sink{}) + `, have "bus"`},
+		{"string for a destination", "sinks: [{nats: 'nats://h'}]\n", `sinks[0].nats (line 1): want a mapping with keys of ` + keysOf(&NATS{}) + `, have "nats://h"`},
 		{"list for a resource", "resources: [[pods]]\n", "resources[0] (line 1): want a resource such as pods or {resource: pods, namespaces: [shop]}, have a list"},
 		{"number for a resource", "resources:\n- pods\n- 5\n", "resources[1] (line 3): want a string, have 5; put it in quotes"},
 		{"number for a resource's name", "resources: [{resource: 5}]\n", "resources[0].resource (line 1): want a string, have 5; put it in quotes"},
@@ -276,15 +283,15 @@ lisen: ':8080'
 	wantError(t, err, `configuration c.yaml: 11 problems:
   cluster (line 1): want a string, have 7; put it in quotes
   resources[0] (line 3): "Pods" cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *
-  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: actor, before, changes, drop, exclude, excludeNamespaces, fieldSelector, filter, filterFailure, ignore, involved, keep, labelSelector, namespaces, only, ops, redact, redactEnv, required, resource
-  sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOfSink+`
-  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: credentials, discard, domain, headers, history, kv, maxAge, maxBytes, nkey, password, publish, replicas, service, shared, storage, stream, subject, subjects, tls, token, url, user
+  resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: `+keysOf(&Resource{})+`
+  sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOf(&Sink{})+`
+  sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: `+keysOf(&NATS{})+`
   sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}
   sinks[1].queue.bytes (line 10): want a size such as 64Mi, have true
   sinks[1].queue.full (line 11): unknown value "drop"; allowed: block, spool, coalesce
   sinks[2].nats.stream (line 12): environment variable NONE is not set; set it, or write $${NONE} for the plain text
   sinks[2].nats.url (line 12): missing; want servers such as nats://host:4222
-  lisen (line 13): unknown key; did you mean listen? allowed: audit, cluster, discovery, ha, listen, log, redactKey, resources, sinks, snapshot, state`)
+  lisen (line 13): unknown key; did you mean listen? allowed: `+keysOf(&Config{}))
 }
 
 func TestTwoSinksWithoutName(t *testing.T) {
