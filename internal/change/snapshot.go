@@ -19,6 +19,11 @@ const (
 	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
 )
 
+// Reasons are all of them.
+func Reasons() []Reason {
+	return []Reason{Initial, Gone, Stale, Resync, Requested, Epoch, NewSink, Lost, Absent, Policy}
+}
+
 // Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
 func (r Reason) Gap() bool { return r == Gone || r == Stale || r == Epoch || r == Lost || r == Absent }
 

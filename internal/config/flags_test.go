@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -119,7 +120,7 @@ func TestAllFlagProblems(t *testing.T) {
 	})
 	wantError(t, err, `command line: 6 problems:
   --sink kafka://***@h: want brokers such as kafka://host:9092,host:9092; put a login into a configuration file
-  --format: unknown value "avro"; allowed: cloudevents, cloudevents-binary, debezium, object
+  --format: unknown value "avro"; allowed: `+strings.Join(Formats(), ", ")+`
   --log-level: unknown value "loud"; allowed: debug, info, warn, error
   --log-format: unknown value "xml"; allowed: text, json
   --listen: want an address such as :8080 or 127.0.0.1:8080, have "8080"

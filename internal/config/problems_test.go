@@ -135,7 +135,7 @@ func TestOneProblem(t *testing.T) {
 		{"sink's name", "sinks: [{name: a b, file: {path: /f}}]\n", `sinks[0].name (line 1): "a b" cannot be a name; want letters, digits and any of -_.`},
 		{"name twice", "sinks:\n- {name: a, file: {path: /f}}\n- {name: a, file: {path: /g}}\n", `sinks[1].name (line 3): "a" is the name of sinks[0] already; give each sink its own`},
 		{"kind's name taken", "sinks:\n- {name: file, nats: {url: 'nats://h'}}\n- {file: {path: /g}}\n", `sinks[1].name (line 3): "file" is the name of sinks[0] already; give each sink its own`},
-		{"format", sinkWith("format: avro"), `sinks[0].format (line 4): unknown value "avro"; allowed: cloudevents, cloudevents-binary, debezium, object`},
+		{"format", sinkWith("format: avro"), `sinks[0].format (line 4): unknown value "avro"; allowed: ` + strings.Join(Formats(), ", ")},
 		{"format without headers", sinkWith("format: object"), "sinks[0].format (line 4): object needs headers, which a file does not have; allowed here: cloudevents, debezium"},
 		{"policy", sinkWith("queue: {full: drop}"), `sinks[0].queue.full (line 4): unknown value "drop"; allowed: block, spool, coalesce`},
 		{"resync too often", sinkWith("resync: 30s"), `sinks[0].resync (line 4): want a length of time of at least 1m, have "30s"`},

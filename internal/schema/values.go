@@ -37,10 +37,7 @@ func types(wanted func(change.Op) bool) definition {
 
 // reasons are those of reconciles; policy is a gap's alone.
 func reasons(wanted func(change.Reason) bool) definition {
-	all := []change.Reason{
-		change.Initial, change.Gone, change.Stale, change.Resync, change.Requested, change.Epoch, change.NewSink, change.Lost, change.Absent, change.Policy,
-	}
-	return definition{"enum": slices.DeleteFunc(all, func(r change.Reason) bool { return !wanted(r) })}
+	return definition{"enum": slices.DeleteFunc(change.Reasons(), func(r change.Reason) bool { return !wanted(r) })}
 }
 
 // version is a resourceVersion. Consumers compare it within one resource only, and for equality (KEP-5504: it is a
