@@ -154,8 +154,7 @@ func TestI3AMarkCarriesTheDeleteOfWhatItCarries(t *testing.T) {
 }
 
 // TestI3NothingIsToldBehindADeleteOfItsName: a queue that coalesces has left of an object its delete alone, and nothing
-// of the one that had the name before. To an older state the watch brings all of that (I11). A version of another
-// history says nothing.
+// of the one that had the name before. To an older state the watch brings all of that (I11), also beside a comparison.
 func TestI3NothingIsToldBehindADeleteOfItsName(t *testing.T) {
 	deleted := update(pods(), "a", 17)
 	deleted.Op = change.Deleted
@@ -167,17 +166,40 @@ func TestI3NothingIsToldBehindADeleteOfItsName(t *testing.T) {
 	later.Op, later.UID = change.Added, "later"
 	listed := found(update(pods(), "a", 14), change.Replaced, change.Resync, "14")
 	listed.UID = "before"
-	for position, want := range map[change.Position]bool{
-		{ResourceVersion: "5"}: true, {ResourceVersion: "5", Epoch: "another"}: false, change.ComparedPosition("5", "", ""): false,
-	} {
+	for _, position := range []change.Position{{ResourceVersion: "5"}, change.ComparedPosition("5", "", "")} {
 		for _, rec := range []*change.Record{before, ended, listed} {
 			l := logOf(t, &saved{position: position}, deleted)
-			if taken, _ := l.Take(rec, &Taking{ClusterUID: clusterUID}); taken != want {
-				t.Errorf("%s of %s at %s is left out behind a delete at 17: %t; the state is at %v", rec.Op, rec.UID, rec.ResourceVersion, taken, position)
+			if taken, _ := l.Take(rec, &Taking{ClusterUID: clusterUID}); !taken {
+				t.Errorf("%s of %s at %s is told behind a delete at 17; the state is at %v", rec.Op, rec.UID, rec.ResourceVersion, position)
 			}
 		}
 		if taken, _ := logOf(t, &saved{position: position}, deleted).Take(later, &Taking{ClusterUID: clusterUID}); taken {
 			t.Error("what comes behind the delete is left out")
+		}
+	}
+}
+
+// TestI4ANameIsTakenInAnotherHistoryAfterADeleteOfTheFormerOne: a cluster that counts from below was found behind the
+// address. The delete of what the former one had is told in the new history, with a version of the former one.
+func TestI4ANameIsTakenInAnotherHistoryAfterADeleteOfTheFormerOne(t *testing.T) {
+	epoch := change.NewEpoch(clusterUID, 7)
+	gone, another := update(pods(), "a", 22), update(pods(), "a", 12)
+	gone.Op, gone.Epoch, gone.FinalStateUnknown = change.Deleted, epoch, true
+	another.Op, another.Epoch, another.UID = change.Added, epoch, "another"
+	l := logOf(t, &saved{position: change.Position{ResourceVersion: "5", Epoch: epoch}}, gone)
+	if taken, _ := l.Take(another, &Taking{ClusterUID: clusterUID}); taken {
+		t.Error("the object that is there is left out")
+	}
+}
+
+// TestI4WhatALaterPageFoundIsNotOlderThanTheLog: the watch had lost the change, and the comparison, which began at 7,
+// found it when its list was read again at 28. The log has an older state of the object, above 7.
+func TestI4WhatALaterPageFoundIsNotOlderThanTheLog(t *testing.T) {
+	l := logOf(t, &saved{position: change.InitialPosition("7", "", "")}, found(update(pods(), "a", 10), change.Replaced, change.Stale, "11"))
+	for version, want := range map[int]bool{9: true, 18: false} {
+		again := found(update(pods(), "a", version), change.Replaced, change.Initial, "7")
+		if taken, _ := l.Take(again, &Taking{ClusterUID: clusterUID}); taken != want {
+			t.Errorf("the state at %d is left out behind that at 10: %t", version, taken)
 		}
 	}
 }

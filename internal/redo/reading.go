@@ -89,10 +89,6 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	}
 	t := r.tails.of(stream.String())
 	unseen, err := r.isUnseen(t, id, stream)
-	closes := false
-	if err == nil {
-		closes, err = r.isInOrder(id, stream)
-	}
 	if err != nil {
 		return fmt.Errorf("find %s in the saved state: %w", id, err)
 	}
@@ -100,7 +96,7 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	if t.add(id); unseen {
 		t.unseen[id.UID] = struct{}{}
 	}
-	if closes {
+	if isInOrder(id) {
 		t.close(id)
 	}
 	if delete(t.corrections, id.Key); correction { // what the log has after a correction comes again, or is saved
@@ -109,15 +105,11 @@ func (r *Reading) fold(text string, id change.ID, stream *change.Stream) (err er
 	return nil
 }
 
-// isInOrder says whether the id is that of a delete with a version of the history that the position is of. One that a
-// reconcile told of after another history may carry a version of that.
-func (r *Reading) isInOrder(id change.ID, stream *change.Stream) (bool, error) {
-	if id.Op != change.Deleted {
-		return false, nil
-	}
-	position, _, err := r.reader.position(id, stream)
-	here := change.Record{Stream: stream, Epoch: position.Epoch}
-	return position != (change.Position{}) && !position.UnderWay() && here.ID(r.reader.ClusterUID).Cluster == id.Cluster, err
+// isInOrder says whether the id is that of a delete with a version of its own history. What was gone when another
+// history was found was told to be gone in that one, with a version of the one before.
+func isInOrder(id change.ID) bool {
+	isFirst := change.ClusterOf(id.Cluster) == id.Cluster
+	return id.Op == change.Deleted && isFirst
 }
 
 // isUnseen says whether the id is that of a delete which no watch saw, and which is not saved. It has the version of

@@ -167,8 +167,8 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 	case rec.Snapshot.Reason.Full() && gone:
 		return true
 	}
-	// the watch brings what is newer
-	return rec.Snapshot.Beside() && change.CompareVersions(told, rec.Snapshot.ResourceVersion) > 0
+	// the watch brings what is newer, and a page may have been listed later than the first
+	return rec.Snapshot.Beside() && change.CompareVersions(told, newer(rec.Snapshot.ResourceVersion, rec.ResourceVersion)) > 0
 }
 
 // isPassedOver says whether the record lies in the gap after which the sink was told that its object is gone: else the
