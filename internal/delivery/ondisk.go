@@ -261,15 +261,18 @@ func (d *onDisk) leaveOut(records []*change.Record) error {
 	return nil
 }
 
-// lackedBy are the streams of which the sink lacks the record: a gap is also in those that have inherited a part.
+// lackedBy are the streams of which the sink lacks the record: a gap is also in those that have inherited a part. Those
+// that are configured have none of it, or the sink would be given the gap: it may be that of one namespace, which the
+// stream of all has inherited.
 func (d *onDisk) lackedBy(rec *change.Record) ([]string, error) {
 	names := []string{rec.Stream.String()}
 	if rec.Op != change.Gap {
 		return names, nil
 	}
 	all, err := d.knownStreams()
+	present := d.Recovery.Streams()
 	for _, s := range all {
-		if s.String() != names[0] && inherits(s, rec.Stream) {
+		if s.String() != names[0] && inherits(s, rec.Stream) && redo.StreamNamed(present, s.String()) == nil {
 			names = append(names, s.String())
 		}
 	}
