@@ -36,6 +36,22 @@ func (v *verdict) ignored(history []event, last *told, ev *event) bool {
 	})
 }
 
+// ignoredFirst says whether the event differs in nothing that matters from the state before it, and the sink was not
+// told of the object yet: the full snapshot that it is still to get tells of what the others were told before.
+func (v *verdict) ignoredFirst(history []event, last, t *told, ev *event) bool {
+	if !v.judge.world.script.Half || ev.what != "MODIFIED" || last.id != "" || !v.owed(t) {
+		return false
+	}
+	after, _ := matters(ev.body)
+	for _, was := range slices.Backward(history) {
+		if was.uid == ev.uid && was.timeline == ev.timeline && was.rev < ev.rev {
+			before, _ := matters(was.body)
+			return before == after
+		}
+	}
+	return false
+}
+
 // ignoredLast says whether a delete that no watch saw names a version that was ignored: nobody was told a newer one.
 func (v *verdict) ignoredLast(history []event, last, t *told) bool {
 	return slices.ContainsFunc(history, func(ev event) bool {

@@ -274,7 +274,7 @@ func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 			v.nothingMissing(history, &last, &t, deleted)
 		}
 		last, deleted = t, t.op == "deleted" || t.op == "gap" && v.wasDelete(history, &t)
-		holds = t.op != "deleted" && (holds || t.op != "gap")
+		holds = !deleted && (holds || t.op != "gap") // the note of a delete ends what the sink holds, too
 	}
 	return last, deleted || !holds && last.op == "gap"
 }
@@ -413,7 +413,7 @@ func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
 		if ev.rev <= last.rev || ev.rev >= t.rev || ev.timeline > t.timeline || ev.undone && ev.timeline < t.timeline {
 			continue
 		}
-		if !v.excused(ev, t) && !v.ignored(history, last, ev) {
+		if !v.excused(ev, t) && !v.ignored(history, last, ev) && !v.ignoredFirst(history, last, t, ev) {
 			v.violate("I4", "%s %s %s at %d is missing before %s", ev.what, ev.key, ev.uid, ev.rev, t.id)
 		}
 		lostDelete = lostDelete || ev.what == "DELETED" && v.judge.world.server.lost[v.resource][ev.rev]
@@ -459,11 +459,16 @@ func (v *verdict) excused(ev *event, t *told) bool {
 	return false
 }
 
-// leftBefore says whether the sink left in another timeline than the one of the gap with which it returns.
+// leftBefore says whether the sink left in another timeline than the one of the gap with which it returns, or before
+// that was compared: its position was still the one from before.
 func (v *verdict) leftBefore(gap *told) bool {
 	for _, t := range slices.Backward(v.records) {
-		if t.resource == gap.resource && t.order < gap.order {
-			return t.cluster != gap.cluster
+		switch {
+		case t.resource != gap.resource || t.order >= gap.order:
+		case t.cluster != gap.cluster:
+			return true
+		case t.op == "snapshot.end":
+			return false
 		}
 	}
 	return false
