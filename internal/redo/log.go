@@ -198,7 +198,7 @@ func (l *Log) Enters(rec *change.Record, clusterUID string) {
 	object, found := t.objects[rec.Key]
 	switch _, ended := t.sinkOnly.ended[rec.UID]; {
 	case rec.Op == change.SnapshotEnd:
-		clear(t.sinkOnly.asked)
+		t.sinkOnly.answer(rec)
 	case rec.Op == change.Deleted && (ended || object.UID == rec.UID):
 		t.sinkOnly.inLine[rec.UID] = rec.Seq
 	case found && rec.Op.OfObject() && t.isKnownBy(rec, &object, clusterUID):
@@ -242,7 +242,7 @@ func (l *Log) DropOver(frontier uint64) {
 }
 
 // Left are the sink-only objects that the record, if it is the end of a reconcile, leaves without a word, although its
-// list is newer.
+// list is newer. A reconcile that was asked for them has left them to the watch.
 func (l *Log) Left(rec *change.Record, clusterUID string) []change.Entry {
 	t := l.tails[rec.Stream.String()]
 	if t == nil || !endsReconcile(rec) {
@@ -251,7 +251,7 @@ func (l *Log) Left(rec *change.Record, clusterUID string) []change.Entry {
 	cluster := rec.ID(clusterUID).Cluster
 	var entries []change.Entry
 	for _, entry := range t.objects {
-		if t.isBefore(&entry, cluster, rec.Snapshot.ResourceVersion) {
+		if t.isBefore(&entry, cluster, rec.Snapshot.ResourceVersion) && !t.sinkOnly.isAnswered(entry.UID, rec) {
 			entries = append(entries, entry)
 		}
 	}

@@ -69,7 +69,7 @@ func TestI4DeleteOfTheNextObjectProvesThatTheSinkOnlyObjectIsGone(t *testing.T) 
 // comes first tells, and the other does not; a queue that leaves the second delete out ends the wait as well.
 func TestI3SinkOnlyObjectThatTwoTellOfIsToldOnce(t *testing.T) {
 	unseen, end, over := unseenC(), endAt(20), endAt(30)
-	unseen.Seq = 5
+	end.Seq, unseen.Seq, over.Seq = 4, 5, 6
 	for _, how := range []string{"asked", "in line", "on disk", "left out", "never told"} {
 		t.Run(how, func(t *testing.T) {
 			withSinkOnly(t, func(d *Log) {
@@ -112,6 +112,23 @@ func TestI3SinkOnlyObjectThatTwoTellOfIsToldOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestI4WhatAReconcileHasLeftToTheWatchIsNotGone: it was asked for the objects, and has found b in a state that the
+// watch is to bring. That its end comes without a word of b proves nothing, also where the watch loses the change.
+func TestI4WhatAReconcileHasLeftToTheWatchIsNotGone(t *testing.T) {
+	withSinkOnly(t, func(d *Log) {
+		before, end := endAt(19), endAt(20)
+		before.Seq, end.Seq = 4, 6
+		d.Ask("pods")
+		d.Enters(end, clusterUID)
+		if got := names(d.Left(before, clusterUID)); got == "" {
+			t.Error("at the end of a reconcile that was not asked nothing is left")
+		}
+		if got := names(d.Left(end, clusterUID)); got != "" {
+			t.Errorf("at the end of the reconcile that was asked %q are left", got)
+		}
+	})
 }
 
 // A delete that went in line before the log was read, or that an earlier process put on disk, is not known to be there.

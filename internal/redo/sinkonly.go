@@ -13,7 +13,8 @@ import (
 // Both may happen for the same sink-only object, and the sink is told once (I3): so a tail is not forgotten while the
 // delete of a sink-only object that the sink was told of may still come.
 type sinkOnly struct {
-	asked map[string]struct{} // uids that a reconcile under way was given
+	asked    map[string]struct{} // uids that a reconcile under way was given
+	answered map[string]uint64   // by uid that one was given which has ended, and has told what it found: its end's Seq
 	// uids under whose keys something is in line, so that no reconcile needs to be given them
 	known  map[string]struct{}
 	inLine map[string]uint64   // by uid whose delete is in line: the Seq of the newest
@@ -23,7 +24,23 @@ type sinkOnly struct {
 }
 
 func newSinkOnly() sinkOnly {
-	return sinkOnly{asked: map[string]struct{}{}, known: map[string]struct{}{}, inLine: map[string]uint64{}, ended: map[string]struct{}{}}
+	return sinkOnly{asked: map[string]struct{}{}, answered: map[string]uint64{}, known: map[string]struct{}{}, inLine: map[string]uint64{}, ended: map[string]struct{}{}}
+}
+
+// answer notes that the end of a snapshot goes in line.
+func (g *sinkOnly) answer(end *change.Record) {
+	for uid := range g.asked {
+		if endsReconcile(end) {
+			g.answered[uid] = end.Seq
+		}
+	}
+	clear(g.asked)
+}
+
+// isAnswered says whether the reconcile that the record ends was asked for the object, or one before that.
+func (g *sinkOnly) isAnswered(uid string, end *change.Record) bool {
+	at, answered := g.answered[uid]
+	return answered && at <= end.Seq
 }
 
 // told notes that the sink takes a delete, whether it is of a sink-only object. Another one of the same object may be
