@@ -218,6 +218,13 @@ func TestI4WhatTakesThePlaceOfAMissedObjectComesBehindItsDelete(t *testing.T) {
 	if gone := missed.ReplacedBy(update(pods(), "b", 8)); len(gone) > 0 {
 		t.Errorf("what is gone before a change of another name is %v", gone)
 	}
+	for version, want := range map[int]int{4: 0, 8: 1} { // of the object before, and of the one after
+		other := update(pods(), "a", version)
+		other.Op = change.Deleted
+		if gone := missed.ReplacedBy(other); len(gone) != want {
+			t.Errorf("what is gone before another delete at %d is %v", version, gone)
+		}
+	}
 	deleted := found(update(pods(), "a", 5), change.Deleted, change.Absent, "9")
 	deleted.UID, deleted.Sink = "before", "s"
 	if missed.HasTold(deleted) {

@@ -120,14 +120,16 @@ func (s *Undeleted) Of(stream string) []change.Entry {
 	return slices.Concat(slices.Collect(maps.Values(s.objects[stream]))...)
 }
 
-// ReplacedBy are the objects of which the record's has taken the place.
+// ReplacedBy are the objects of which the record's has taken the place. Of that, a queue that coalesces may have left
+// nothing but its delete, which says so if it is later.
 func (s *Undeleted) ReplacedBy(rec *change.Record) (gone []change.Entry) {
-	if !rec.Op.OfObject() || rec.Op == change.Deleted {
+	if !rec.Op.OfObject() {
 		return nil
 	}
 	stream := rec.Stream.String()
 	for _, entry := range s.objects[stream][rec.Key] {
-		if _, awaits := s.awaits[stream].uids[entry.UID]; entry.UID != rec.UID && !awaits {
+		isEarlier := rec.Op != change.Deleted || change.CompareVersions(entry.ResourceVersion, rec.ResourceVersion) < 0
+		if _, awaits := s.awaits[stream].uids[entry.UID]; entry.UID != rec.UID && !awaits && isEarlier {
 			gone = append(gone, entry)
 		}
 	}
