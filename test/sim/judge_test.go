@@ -149,11 +149,12 @@ func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink
 }
 
 // tails holds I6 to what a crash would leave to be read of a log: whoever is stuck, it is short when nothing has
-// happened for a while. What a sink holds up by itself, or has on disk, is another matter.
+// happened for a while. What a sink holds up by itself, or has on disk, is another matter, and so is a life that found
+// no room to open the state.
 func (j *judge) tails(l *life) {
 	j.world.mu.Lock()
 	defer j.world.mu.Unlock()
-	if l.dead || l.truncated || l.ousted || l.fenced || j.world.script.Without == withoutOrder {
+	if l.dead || !l.opened || l.truncated || l.ousted || l.fenced || j.world.script.Without == withoutOrder {
 		return
 	}
 	for _, spec := range j.world.script.Sinks {
