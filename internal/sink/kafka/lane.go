@@ -24,20 +24,32 @@ func (s *sender) send(ctx context.Context, p plan, transactionalID string) error
 // sendStep writes to all partitions at once. While one waits for its broker, another one is encoded. The first failure
 // ends all of them; what they have written by then, Open finds.
 func (s *sender) sendStep(ctx context.Context, p plan, step int, transactionalID string) error {
+	lanes := s.lanes(p, step, transactionalID)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.tuning.parallel)
+	for _, l := range lanes {
+		group.Go(func() error { return l.run(ctx) })
+	}
+	return group.Wait()
+}
+
+func (s *sender) lanes(p plan, step int, transactionalID string) (lanes []*lane) {
 	for _, to := range p.touched {
 		part := p.part(step, to)
 		if len(part) == 0 {
 			continue
 		}
 		to.topic.moved = true
-		group.Go(func() error {
-			l := lane{sender: s, partition: to, rest: part, messages: p.messages, transactionalID: transactionalID, most: s.tuning.records}
-			return l.run(ctx)
-		})
+		lanes = append(lanes, &lane{sender: s, partition: to, rest: part, messages: p.messages, transactionalID: transactionalID, most: s.tuning.records})
 	}
-	return group.Wait()
+	if transactionalID == "" {
+		return lanes
+	}
+	bundle := s.cluster.Bundle(len(lanes), s.tuning.parallel, s.tuning.bytes)
+	for _, l := range lanes {
+		l.bundle = bundle
+	}
+	return lanes
 }
 
 // lane writes the messages of one partition, one batch after the other (I3).
@@ -47,17 +59,19 @@ type lane struct {
 	messages        []sink.Message
 	rest            []int32 // of the partition's messages: what is not durable yet
 	transactionalID string
-	most            int // records of a batch
+	bundle          *wire.Bundle // that it shares requests in; nil is that it is in none
+	most            int          // records of a batch
 	record          record
 }
 
 func (l *lane) run(ctx context.Context) error {
+	defer l.leave()
 	for len(l.rest) > 0 {
 		if err := l.freeze(); err != nil {
 			return err
 		}
 		n := l.partition.frozen.count
-		err := l.sender.transmit(ctx, l.partition, l.transactionalID)
+		err := l.sender.transmit(ctx, l.partition, l.produce)
 		if refused(err) {
 			if err = l.refused(err); err != nil {
 				return err
@@ -70,6 +84,25 @@ func (l *lane) run(ctx context.Context) error {
 		l.rest = l.rest[n:]
 	}
 	return nil
+}
+
+// produce sends a batch of the lane once.
+func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (wire.ProduceResult, error) {
+	request.TransactionalID = l.transactionalID
+	if l.bundle == nil {
+		return l.sender.cluster.Produce(ctx, request)
+	}
+	result, err := l.bundle.Produce(ctx, request)
+	if err != nil {
+		l.bundle = nil // it has left
+	}
+	return result, err
+}
+
+func (l *lane) leave() {
+	if l.bundle != nil {
+		l.bundle.Leave()
+	}
 }
 
 // freeze encodes the next batch.

@@ -25,8 +25,11 @@ type sender struct {
 	lost    *sink.LostError     // what a log lacks, for the next Open to tell
 }
 
+// produceOnce is one attempt to send a batch.
+type produceOnce func(context.Context, wire.ProduceRequest) (wire.ProduceResult, error)
+
 // transmit sends the partition's frozen batch until it is durable.
-func (s *sender) transmit(ctx context.Context, p *partition, transactionalID string) error {
+func (s *sender) transmit(ctx context.Context, p *partition, once produceOnce) error {
 	verb := "write to " + p.String()
 	gone := absence{brokers: s.brokers}
 	err := s.persist(ctx, verb, func(ctx context.Context) error {
@@ -34,9 +37,7 @@ func (s *sender) transmit(ctx context.Context, p *partition, transactionalID str
 			p.frozen = nil // the broker may have forgotten that it has it
 			return reopen("%s: no answer for more than %s: open the sink again, to see what the log holds", verb, s.tuning.resend)
 		}
-		result, err := s.cluster.Produce(ctx, wire.ProduceRequest{
-			Topic: p.topic.name, Partition: p.number, TransactionalID: transactionalID, Batch: p.frozen.bytes,
-		})
+		result, err := once(ctx, wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes})
 		if err != nil {
 			p.frozen.taken = p.frozen.taken || wire.Code(err) == 0
 			return s.doubt(ctx, p, &gone, err)
@@ -105,7 +106,7 @@ func (s *sender) settle(ctx context.Context) error {
 		if p.frozen == nil {
 			continue
 		}
-		err := s.transmit(ctx, p, "")
+		err := s.transmit(ctx, p, s.cluster.Produce)
 		var again *reopenError
 		if errors.As(err, &again) || refused(err) || refusesTopic(err) && s.chosen.has(p.topic.name) {
 			p.frozen, err = nil, nil // it is not in the log, or cannot be told apart: the tail says which

@@ -154,9 +154,16 @@ func TestI4RefusedByTheBroker(t *testing.T) {
 
 // TestI4LimitThatIsLowered finds out about the limit by the broker's refusal, and cuts smaller.
 func TestI4LimitThatIsLowered(t *testing.T) {
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) { limitIsLowered(t, delivery) })
+	}
+}
+
+func limitIsLowered(t *testing.T, delivery string) {
 	cluster := broker.Get(t)
 	kafkatest.RequireReal(t)
 	options := testOptions(t, cluster, 1)
+	options.Delivery = delivery
 	s := newTestSink(t, options)
 	open(t, s, "")
 	mark := mustWrite(t, s, nil)

@@ -45,14 +45,22 @@ func compareFetched(t *testing.T, body []byte) {
 }
 
 func compareProduced(t *testing.T, body []byte, version int16) {
-	ours, err := readProduced(led{message: &versioned{&frame{protocol.Produce, body}, version}}, &ProduceRequest{Topic: "t", Partition: 2})
+	ours := parcel{ProduceRequest: ProduceRequest{Topic: "t", Partition: 2}}
+	readProduced(&versioned{&frame{protocol.Produce, body}, version}, []*parcel{&ours})
 	theirs := kmsg.ProduceResponse{Version: version}
-	if theirs.ReadFrom(body) != nil || err != nil && Code(err) == 0 {
+	if theirs.ReadFrom(body) != nil || ours.err != nil && Code(ours.err) == 0 {
 		return
 	}
-	p := theirs.Topics[0].Partitions[0]
-	if ours.BaseOffset != p.BaseOffset || Code(err) != p.ErrorCode {
-		t.Errorf("read %+v, %v, want %+v", ours, err, p)
+	var last kmsg.ProduceResponseTopicPartition
+	for _, topic := range theirs.Topics {
+		for _, p := range topic.Partitions {
+			if topic.Topic == "t" && p.Partition == 2 {
+				last = p
+			}
+		}
+	}
+	if ours.result.BaseOffset != last.BaseOffset || Code(ours.err) != last.ErrorCode {
+		t.Errorf("read %+v, want %+v", ours, last)
 	}
 }
 
@@ -61,9 +69,13 @@ func TestAnswersAreRead(t *testing.T) {
 	if err != nil || string(got.Records) != "records" || len(got.Aborted) != 2 || got.Aborted[0] != (Aborted{4, 6}) {
 		t.Errorf("fetched %+v, %v", got, err)
 	}
-	_, err = readProduced(led{message: &versioned{&frame{protocol.Produce, scriptedProduce().AppendTo(nil)}, 8}}, &ProduceRequest{Topic: "t", Partition: 2})
-	if answer, ok := err.(*Error); !ok || answer.Code != 87 || answer.Message != "bad" || answer.Records[4] != "worse" {
-		t.Errorf("produced: %+v", err)
+	here, other := parcel{ProduceRequest: ProduceRequest{Topic: "t", Partition: 2}}, parcel{ProduceRequest: ProduceRequest{Topic: "t", Partition: 1}}
+	readProduced(&versioned{&frame{protocol.Produce, scriptedProduce().AppendTo(nil)}, 8}, []*parcel{&here, &other})
+	if answer, ok := here.err.(*Error); !ok || answer.Code != 87 || answer.Message != "bad" || answer.Records[4] != "worse" {
+		t.Errorf("produced: %+v", here.err)
+	}
+	if other.err == nil || Code(other.err) != 0 {
+		t.Errorf("an answer for another partition is taken: %v", other.err)
 	}
 	if _, err := readFetched(led{message: &frame{protocol.Fetch, scriptedFetch().AppendTo(nil)}}, &FetchRequest{Topic: "t", Partition: 1}); err == nil {
 		t.Error("an answer for another partition is taken")

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -10,6 +12,8 @@ import (
 
 // smallBatch is written in one piece with the request around it, at the price of a copy.
 const smallBatch = 16 << 10
+
+var errElsewhere = errors.New("the answer is not for this partition")
 
 // ProduceRequest is one record batch for one partition. It is sent with acks=all.
 type ProduceRequest struct {
@@ -34,35 +38,53 @@ func (r *ProduceRequest) String() string {
 // Produce sends a batch to the partition's leader, once. nil says that all in-sync replicas have it. With code 7 or 20,
 // a lost connection or a timeout the batch may be in the log all the same.
 func (c *Cluster) Produce(ctx context.Context, request ProduceRequest) (ProduceResult, error) {
-	answer, err := c.askLeader(ctx, protocol.Produce, partition{request.Topic, request.Partition}, func(rw io.ReadWriter, version int16) (protocol.Message, error) {
-		return c.talkProduce(rw, version, &request)
-	})
-	if err != nil {
-		return ProduceResult{}, err
+	p := parcel{ProduceRequest: request}
+	if p.leader, p.err = c.leader(ctx, p.Topic, p.Partition); p.err == nil {
+		c.produce(ctx, []*parcel{&p})
 	}
-	if message, ok := answer.message.(*versioned); ok {
-		c.throttles.note(answer.asked.leader, lastOf(message.body))
-	}
-	result, err := readProduced(answer, &request)
-	c.doubtLeader(answer.asked, err)
-	return result, err
+	return p.result, p.err
 }
 
-func (l *link) talkProduce(rw io.ReadWriter, version int16, request *ProduceRequest) (protocol.Message, error) {
+// parcel is a batch on its way, and what became of it.
+type parcel struct {
+	ProduceRequest
+	leader int32
+	result ProduceResult
+	err    error
+	load   chan []*parcel // of a Bundle: told once what the parcel's lane has to send; nothing if another one has sent it
+}
+
+// produce sends parcels of one leader and one transaction in one request, those of a topic one after the other.
+func (c *Cluster) produce(ctx context.Context, parcels []*parcel) {
+	leader := parcels[0].leader
+	answer, err := c.send(ctx, &exchange{api: protocol.Produce, broker: leader, talk: func(rw io.ReadWriter, version int16) (protocol.Message, error) {
+		return c.talkProduce(rw, version, parcels)
+	}})
+	for _, p := range parcels {
+		p.err = err
+	}
+	if message, ok := answer.(*versioned); ok {
+		c.throttles.note(leader, lastOf(message.body))
+		readProduced(message, parcels)
+	}
+	for _, p := range parcels {
+		c.doubtLeader(asked{partition{p.Topic, p.Partition}, leader}, p.err)
+	}
+}
+
+func (l *link) talkProduce(rw io.ReadWriter, version int16, parcels []*parcel) (protocol.Message, error) {
 	if version < 3 { // KIP-98: record batches of format 2, transactional ids
-		return nil, &Error{Code: codeUnsupportedVersion, Request: request.String(), Message: "the broker does not know record batches"}
+		return nil, &Error{Code: codeUnsupportedVersion, Request: parcels[0].String(), Message: "the broker does not know record batches"}
 	}
 	serial := l.serial.Add(1)
 	head := header(protocol.Produce, version, serial, l.options.ClientID).
-		nullable(request.TransactionalID).
+		nullable(parcels[0].TransactionalID).
 		int16(-1). // acks: all
-		int32(int32((l.options.Timeout / 2).Milliseconds())).
-		int32(1).text(request.Topic).
-		int32(1).int32(request.Partition).
-		int32(int32(len(request.Batch)))
-	head.finish(len(request.Batch))
-	if err := writeBoth(rw, head, request.Batch); err != nil {
-		return nil, err
+		int32(int32((l.options.Timeout / 2).Milliseconds()))
+	for _, part := range produceParts(head, parcels) {
+		if _, err := rw.Write(part); err != nil {
+			return nil, err
+		}
 	}
 	answer, err := readFrame(rw, protocol.Produce, serial)
 	if err != nil {
@@ -71,15 +93,27 @@ func (l *link) talkProduce(rw io.ReadWriter, version int16, request *ProduceRequ
 	return &versioned{answer.(*frame), version}, nil
 }
 
-func writeBoth(w io.Writer, head output, body []byte) error {
-	if len(body) <= smallBatch {
-		head, body = append(head, body...), nil
+// produceParts is the request, which begins with the head: small batches are copied, and large ones are parts of their
+// own.
+func produceParts(head output, parcels []*parcel) (parts [][]byte) {
+	topics := cut(parcels, func(begun []*parcel, next *parcel) bool { return begun[0].Topic == next.Topic })
+	next, size := head.int32(int32(len(topics))), 0
+	for _, topic := range topics {
+		next = next.text(topic[0].Topic).int32(int32(len(topic)))
+		for _, p := range topic {
+			next = next.int32(p.Partition).int32(int32(len(p.Batch)))
+			if len(p.Batch) <= smallBatch {
+				next = append(next, p.Batch...)
+				continue
+			}
+			parts, size, next = append(parts, next, p.Batch), size+len(next)+len(p.Batch), nil
+		}
 	}
-	if _, err := w.Write(head); err != nil || body == nil {
-		return err
+	if len(next) > 0 {
+		parts, size = append(parts, next), size+len(next)
 	}
-	_, err := w.Write(body)
-	return err
+	output(parts[0]).finish(size - len(parts[0]))
+	return parts
 }
 
 // versioned is an answer whose fields depend on the version.
@@ -88,32 +122,54 @@ type versioned struct {
 	version int16
 }
 
-// readProduced reads the answer, of version 3 to 8.
-func readProduced(answer led, request *ProduceRequest) (ProduceResult, error) {
-	message, _ := answer.message.(*versioned)
+// readProduced reads the answer, of version 3 to 8. Each parcel gets its part.
+func readProduced(message *versioned, parcels []*parcel) {
+	for _, p := range parcels {
+		p.err = errElsewhere
+	}
 	in := &input{rest: message.body}
-	topics, topic, partitions, number := in.count(1), in.text(), in.count(1), in.int32()
-	failure := &Error{Code: in.int16(), Request: request.String(), Needs: "WRITE on topic " + request.Topic}
-	result := ProduceResult{BaseOffset: in.int64()}
-	in.int64() // when the log took it
-	if message.version >= 5 {
-		in.int64() // start of the log
+	for range in.count(6) {
+		topic := in.text()
+		for range in.count(22) {
+			number, result, answer := in.produced(message.version)
+			for _, p := range parcels {
+				if p.Topic == topic && p.Partition == number {
+					p.answered(result, answer)
+				}
+			}
+		}
 	}
-	if message.version >= 8 {
-		failure.Records = in.records()
-		failure.Message = in.text()
+	for _, p := range parcels {
+		if in.err != nil || errors.Is(p.err, errElsewhere) {
+			p.err = fmt.Errorf("%s: %w", p, cmp.Or(in.err, p.err))
+		}
 	}
-	switch {
-	case in.err != nil:
-		return ProduceResult{}, fmt.Errorf("%s: %w", request, in.err)
-	case topics != 1 || partitions != 1 || topic != request.Topic || number != request.Partition:
-		return ProduceResult{}, fmt.Errorf("%s: the answer is for topic %s partition %d", request, topic, number)
-	case failure.Code == codeTransactionalIDDenied:
-		failure.Needs = writeOn(request.TransactionalID)
-	case failure.Code == 0:
-		return result, nil
+}
+
+// produced reads one partition's part of an answer.
+func (i *input) produced(version int16) (number int32, result ProduceResult, answer Error) {
+	number, answer.Code, result.BaseOffset = i.int32(), i.int16(), i.int64()
+	i.int64() // when the log took it
+	if version >= 5 {
+		i.int64() // start of the log
 	}
-	return result, failure
+	if version >= 8 {
+		answer.Records = i.records()
+		answer.Message = i.text()
+	}
+	return number, result, answer
+}
+
+func (p *parcel) answered(result ProduceResult, answer Error) {
+	p.result, p.err = result, nil
+	if answer.Code == 0 {
+		return
+	}
+	answer.Request, answer.Needs = p.String(), "WRITE on topic "+p.Topic
+	if answer.Code == codeTransactionalIDDenied {
+		answer.Needs = writeOn(p.TransactionalID)
+	}
+	p.err = &answer
 }
 
 // records are those of a refused batch that it was refused for (KIP-467).

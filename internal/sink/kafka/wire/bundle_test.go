@@ -1,0 +1,219 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// seenRequests are the partitions of each request to write that a scripted cluster has seen.
+type seenRequests struct {
+	mu   sync.Mutex
+	seen [][]int32
+}
+
+func (s *seenRequests) all() [][]int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.seen)
+}
+
+// watched notes each request, which the cluster then answers, unless answer does.
+func watched(fake *kfake.Cluster, answer func(*kmsg.ProduceRequest, int) (kmsg.Response, error, bool)) *seenRequests {
+	s := &seenRequests{}
+	fake.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		asked := r.(*kmsg.ProduceRequest)
+		var partitions []int32
+		for _, topic := range asked.Topics {
+			for _, p := range topic.Partitions {
+				partitions = append(partitions, p.Partition)
+			}
+		}
+		s.mu.Lock()
+		s.seen = append(s.seen, partitions)
+		n := len(s.seen)
+		s.mu.Unlock()
+		if answer == nil {
+			return nil, nil, false
+		}
+		return answer(asked, n)
+	})
+	return s
+}
+
+// scriptedBundle is a bundle of a lane for each of the two partitions, both led by the first broker.
+func scriptedBundle(t *testing.T, options Options) (*kfake.Cluster, *Bundle, Producer) {
+	t.Helper()
+	fake, c := scripted(t, 2, options)
+	for number := range int32(2) {
+		if err := fake.MoveTopicPartition("t", number, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fake, c.Bundle(2, 2, 1<<20), producer(t, c)
+}
+
+func requestTo(partition int32, p Producer, sequence int32) ProduceRequest {
+	r := request(p, sequence)
+	r.Partition = partition
+	return r
+}
+
+// both brings a batch to each partition, and returns the errors.
+func both(t *testing.T, b *Bundle, p Producer, sequence int32, value string) (errs [2]error) {
+	var group sync.WaitGroup
+	for number := range int32(2) {
+		r := requestTo(number, p, sequence)
+		r.Batch = batch{Producer: p, sequence: sequence, values: []string{value}}.bytes()
+		group.Go(func() { _, errs[number] = b.Produce(t.Context(), r) })
+	}
+	group.Wait()
+	return errs
+}
+
+func TestBatchesToOneBrokerShareARequest(t *testing.T) {
+	fake, b, p := scriptedBundle(t, Options{})
+	seen := watched(fake, nil)
+	for i := range int32(3) {
+		if errs := both(t, b, p, i, strings.Repeat("a", int(i)*smallBatch)); errors.Join(errs[:]...) != nil {
+			t.Fatal(errs)
+		}
+	}
+	b.Leave()
+	if result, err := b.Produce(t.Context(), requestTo(1, p, 3)); err != nil || result.BaseOffset != 3 {
+		t.Errorf("the lane that is left: offset %d, %v", result.BaseOffset, err)
+	}
+	if got, want := seen.all(), [][]int32{{0, 1}, {0, 1}, {0, 1}, {1}}; !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("requests for partitions %v, want %v", got, want)
+	}
+}
+
+// TestI3SharedRequestIsRefusedByPartition holds that each partition has its own answer, that what was refused goes
+// alone, and that nobody waits for it.
+func TestI3SharedRequestIsRefusedByPartition(t *testing.T) {
+	for _, code := range []int16{codeNotLeader, 10, 19} {
+		fake, b, p := scriptedBundle(t, Options{})
+		seen := watched(fake, func(asked *kmsg.ProduceRequest, n int) (kmsg.Response, error, bool) {
+			if n > 1 {
+				return nil, nil, false
+			}
+			answer := asked.ResponseKind().(*kmsg.ProduceResponse)
+			answer.Topics = []kmsg.ProduceResponseTopic{{Topic: "t", Partitions: []kmsg.ProduceResponseTopicPartition{
+				{Partition: 1, ErrorCode: code, BaseOffset: -1}, {Partition: 0, BaseOffset: 7}}}}
+			return answer, nil, true
+		})
+		errs := both(t, b, p, 0, "a")
+		if errs[0] != nil || Code(errs[1]) != code {
+			t.Fatalf("code %d for partition 1: %v", code, errs)
+		}
+		if want := "produce to topic t partition 1"; errs[1].(*Error).Request != want {
+			t.Errorf("%v, want it about %q", errs[1], want)
+		}
+		if _, err := b.Produce(t.Context(), requestTo(0, p, 0)); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.cluster.Produce(t.Context(), requestTo(1, p, 0)); err != nil {
+			t.Error(err)
+		}
+		if got, want := seen.all(), [][]int32{{0, 1}, {0}, {1}}; !slices.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("requests for partitions %v, want %v", got, want)
+		}
+	}
+}
+
+// TestI3LeaderOfASharedRequestMoves holds that the partition that has moved is found, and the other one is durable.
+func TestI3LeaderOfASharedRequestMoves(t *testing.T) {
+	fake, b, p := scriptedBundle(t, Options{})
+	if errs := both(t, b, p, 0, "a"); errors.Join(errs[:]...) != nil {
+		t.Fatal(errs)
+	}
+	if err := fake.MoveTopicPartition("t", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	errs := both(t, b, p, 1, "a")
+	if errs[0] != nil || Code(errs[1]) != codeNotLeader {
+		t.Fatalf("partition 1 has moved: %v", errs)
+	}
+	if result, err := b.cluster.Produce(t.Context(), requestTo(1, p, 1)); err != nil || result.BaseOffset != 1 {
+		t.Errorf("at the new leader: offset %d, %v", result.BaseOffset, err)
+	}
+	if result, err := b.Produce(t.Context(), requestTo(0, p, 2)); err != nil || result.BaseOffset != 2 {
+		t.Errorf("the other partition: offset %d, %v", result.BaseOffset, err)
+	}
+}
+
+// TestI3SharedRequestIsLost holds that a lost answer is lost for each partition, and that the same bytes go through
+// afterwards.
+func TestI3SharedRequestIsLost(t *testing.T) {
+	for reason, cut := range map[string]error{"disconnected": errors.New("cut"), "timeout": nil} {
+		fake, b, p := scriptedBundle(t, Options{Timeout: 2 * time.Second})
+		watched(fake, func(_ *kmsg.ProduceRequest, n int) (kmsg.Response, error, bool) { return nil, cut, n == 1 })
+		for number, err := range both(t, b, p, 0, "a") {
+			if err == nil || Classify(err) != Retriable || Reason(err) != reason {
+				t.Errorf("partition %d: %v, want it retriable, %s", number, err, reason)
+			}
+		}
+		b.cluster.Refresh()
+		for number := range int32(2) {
+			if _, err := settle(t.Context(), func() (ProduceResult, error) { return b.cluster.Produce(t.Context(), requestTo(number, p, 0)) }); err != nil {
+				t.Errorf("partition %d after %s: %v", number, reason, err)
+			}
+		}
+	}
+}
+
+// TestBundleEndsWithItsContext holds that a lane waits for the others no longer than its context lasts.
+func TestBundleEndsWithItsContext(t *testing.T) {
+	_, b, p := scriptedBundle(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan error)
+	go func() { _, err := b.Produce(ctx, requestTo(0, p, 0)); waits <- err }()
+	cancel()
+	if err := <-waits; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the context's end", err)
+	}
+	if _, err := b.Produce(t.Context(), requestTo(1, p, 0)); err != nil {
+		t.Errorf("the other lane: %v", err)
+	}
+}
+
+// TestSharedRequestsAreBounded holds that a request has one leader, and no more bytes than allowed but in one batch.
+func TestSharedRequestsAreBounded(t *testing.T) {
+	var parcels []*parcel
+	for i, size := range []int{40, 200, 60, 50, 30, 10} {
+		parcels = append(parcels, &parcel{leader: int32(i % 2), ProduceRequest: ProduceRequest{Topic: "t", Partition: int32(9 - i), Batch: make([]byte, size)}})
+	}
+	var got []string
+	for _, load := range loads(parcels, 100) {
+		text := fmt.Sprint("leader ", load[0].leader, ":")
+		for _, p := range load {
+			text += fmt.Sprint(" ", len(p.Batch))
+		}
+		got = append(got, text)
+	}
+	if want := []string{"leader 0: 30 60", "leader 0: 40", "leader 1: 10 50", "leader 1: 200"}; !slices.Equal(got, want) {
+		t.Errorf("requests %q, want %q", got, want)
+	}
+}
+
+// TestFewerLanesAtOnceThanThereAre holds that lanes that have not begun are not waited for.
+func TestFewerLanesAtOnceThanThereAre(t *testing.T) {
+	_, c := scripted(t, 1, Options{})
+	p := producer(t, c)
+	b := c.Bundle(2, 1, 1<<20)
+	for number := range int32(2) {
+		if _, err := b.Produce(t.Context(), requestTo(number, p, 0)); err != nil {
+			t.Fatal(err)
+		}
+		b.Leave()
+	}
+}
