@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -171,12 +172,21 @@ func TestI3SharedRequestIsLost(t *testing.T) {
 	}
 }
 
+func (b *Bundle) brought() []*parcel {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiting
+}
+
 // TestBundleEndsWithItsContext holds that a lane waits for the others no longer than its context lasts.
 func TestBundleEndsWithItsContext(t *testing.T) {
 	_, b, p := scriptedBundle(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	waits := make(chan error)
 	go func() { _, err := b.Produce(ctx, requestTo(0, p, 0)); waits <- err }()
+	for len(b.brought()) == 0 {
+		runtime.Gosched()
+	}
 	cancel()
 	if err := <-waits; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want the context's end", err)
@@ -205,11 +215,15 @@ func TestSharedRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestFewerLanesAtOnceThanThereAre holds that lanes that have not begun are not waited for.
+// TestFewerLanesAtOnceThanThereAre holds that neither lanes that have not begun are waited for, nor the place of one
+// that goes alone.
 func TestFewerLanesAtOnceThanThereAre(t *testing.T) {
 	_, c := scripted(t, 1, Options{})
 	p := producer(t, c)
-	b := c.Bundle(2, 1, 1<<20)
+	b := c.Bundle(3, 2, 1<<20)
+	if _, err := b.Produce(t.Context(), requestTo(9, p, 0)); Code(err) != codeUnknownTopic {
+		t.Fatalf("partition 9 of 2: %v", err)
+	}
 	for number := range int32(2) {
 		if _, err := b.Produce(t.Context(), requestTo(number, p, 0)); err != nil {
 			t.Fatal(err)
