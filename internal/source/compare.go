@@ -40,7 +40,7 @@ func (r *reading) act(ctx context.Context, object *frame.Object, l *listing) err
 		r.until = newerVersion(r.until, l.version)
 		fallthrough
 	case outdated:
-		r.forgetSinkOnly(key, l.uid)
+		r.sinkOnly.drop(key, func(g change.SinkOnly) bool { return g.UID == l.uid })
 		return nil
 	case another, drift:
 		if err := r.drainForDrift(ctx); err != nil {
@@ -85,15 +85,8 @@ func (r *reading) meets(ctx context.Context, rec *change.Record) error {
 			return err
 		}
 	}
-	sinkOnly := r.sinkOnly[rec.Key]
-	delete(r.sinkOnly, rec.Key)
-	for _, object := range sinkOnly {
-		if object.UID == rec.UID {
-			continue
-		}
-		if err := r.emitGone(ctx, object.Entry, object.Sink); err != nil {
-			return err
-		}
+	if err := r.emitSinkOnly(ctx, rec.Key, rec.UID); err != nil {
+		return err
 	}
 	if r.held.has(rec.Key) {
 		return r.release(ctx)

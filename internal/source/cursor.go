@@ -22,11 +22,8 @@ func newCursor(saved change.Position) cursor { return cursor{position: saved, sa
 func (c *cursor) resume() string {
 	c.seen.settle()
 	c.watch++
-	return c.resumeVersion()
+	return c.position.ResumeVersion()
 }
-
-// resumeVersion is the resourceVersion that a watch starts from.
-func (c *cursor) resumeVersion() string { return c.position.ResumeVersion() }
 
 // reached says whether all that happened up to the version was told.
 func (c *cursor) reached(version string) bool {
@@ -48,6 +45,15 @@ func (c *cursor) restart(position change.Position) change.Position {
 	c.position, c.saved = position, position
 	c.seen.forget()
 	return c.position
+}
+
+// interrupted is the position while a reconcile is under way that no watch goes on beside. The inventory comes ahead of
+// it, piece by piece, and nothing is true of it any more.
+func (c *cursor) interrupted() change.Position {
+	if c.position.ResourceVersion == "" {
+		return c.position
+	}
+	return c.position.Interrupt()
 }
 
 // admit takes a record of the watch. It returns false for a replay of one that is in line already, and otherwise gives

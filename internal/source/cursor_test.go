@@ -30,7 +30,7 @@ func admitted(t *testing.T, c *cursor, rec *change.Record, delivered ...string) 
 
 func TestI2PositionIsIncompleteUntilSomethingNewerIsSeen(t *testing.T) {
 	c := newCursor(change.Position{ResourceVersion: "10", Complete: true})
-	if got := c.resumeVersion(); got != "10" {
+	if got := c.position.ResumeVersion(); got != "10" {
 		t.Fatalf("a complete position resumes at %s, want 10", got)
 	}
 	rec := watched(change.Updated, "a", "20")
@@ -38,7 +38,7 @@ func TestI2PositionIsIncompleteUntilSomethingNewerIsSeen(t *testing.T) {
 	if want := (change.Position{ResourceVersion: "20"}); rec.Position != want {
 		t.Fatalf("position is %+v, want %+v", rec.Position, want)
 	}
-	if got := c.resumeVersion(); got != "19" {
+	if got := c.position.ResumeVersion(); got != "19" {
 		t.Fatalf("resumes at %s, want 19: other records may share 20", got)
 	}
 	if got := c.moveTo("20"); !got.Complete {

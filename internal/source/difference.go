@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -110,7 +109,7 @@ func (r *run) correct(c change.Correction) {
 // sink was given: the delete's own is not known.
 func (r *run) emitDeleted(ctx context.Context, entry change.Entry) error {
 	r.correct(change.Correction{Op: change.Deleted, Key: entry.Key, Had: entry.UID, HadVersion: entry.ResourceVersion})
-	return r.emitGone(ctx, r.takeSinkOnly(entry), "")
+	return r.emitGone(ctx, r.sinkOnly.take(entry), "")
 }
 
 // listedNobody is listed for an item of which not even the name can be told. What the inventory has at its place in the
@@ -146,7 +145,7 @@ func (r *run) emitUndeleted(ctx context.Context) error {
 				return err
 			}
 		}
-		r.sinkOnly[key] = slices.DeleteFunc(sinkOnly, func(g change.SinkOnly) bool { return g.Undeleted })
+		r.sinkOnly.drop(key, func(g change.SinkOnly) bool { return g.Undeleted })
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (s *Stream) listForReflector(ctx context.Context, options metav1.ListOption
 		s.schedule.add(change.Owed{Reason: change.Gone})
 	}
 	if err := s.beyondOutage(ctx, func() error { return s.reconcileDue(ctx) }); err != nil {
-		s.leaveGate()
+		s.permit.giveBack()
 		return nil, err
 	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.cursor.position.ResourceVersion}}, nil
@@ -54,7 +54,7 @@ func (s *Stream) reconcileDue(ctx context.Context) error {
 		s.schedule.stopReader()
 	}
 	for s.schedule.isDue() {
-		err := s.enterGate(ctx)
+		err := s.permit.enter(ctx, s.precedence())
 		if err == nil {
 			err = s.checkServer(ctx)
 		}
@@ -68,7 +68,7 @@ func (s *Stream) reconcileDue(ctx context.Context) error {
 			return err
 		}
 		if s.schedule.isDue() {
-			s.leaveGate() // others have their turn
+			s.permit.giveBack() // others have their turn
 		}
 	}
 	return nil
@@ -97,10 +97,10 @@ func (s *Stream) watchAside(ctx context.Context, options metav1.ListOptions) (op
 // watchForReflector opens a watch at the stream's position. It runs what became due meanwhile: were it left to the next
 // list, the Reflector's backoff, which is meant for failures, would hold up the stream for each.
 func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if err := s.enterGate(ctx); err != nil {
+	if err := s.permit.enter(ctx, s.precedence()); err != nil {
 		return nil, err
 	}
-	defer s.leaveGate()
+	defer s.permit.giveBack()
 	if err := s.checkServer(ctx); err != nil && s.isRefused() == nil {
 		s.fail(ctx, err)
 		return nil, err

@@ -26,7 +26,7 @@ func (s *Stream) beyondOutage(ctx context.Context, do func() error) error {
 	if !isUnreachable(err) || ctx.Err() != nil {
 		return err
 	}
-	s.leaveGate()
+	s.permit.giveBack()
 	for {
 		err := s.Client.awaitAnswer(ctx)
 		if err == nil {

@@ -35,8 +35,7 @@ func (r *reading) begin(ctx context.Context) (step, error) {
 	r.recent.begin()
 	r.beside = r
 	if gap {
-		r.sinkOnly = byKey(r.line.SinkOnly(r.stream))
-		r.dropComing()
+		r.lookForSinkOnly()
 	}
 	if err := r.run.begin(ctx); err != nil {
 		return nil, err
@@ -64,22 +63,14 @@ func (r *reading) prepare(ctx context.Context) (step, error) {
 		return nil, err
 	}
 	defer give()
-	r.sinkOnly = byKey(r.line.SinkOnly(r.stream))
-	r.dropComing()
+	r.lookForSinkOnly()
 	return r.read, nil
 }
 
-// dropComing leaves those out of the sink-only objects that the watch brings again, or has told of since the mark.
-func (r *reading) dropComing() {
-	for key, sinkOnly := range r.sinkOnly {
-		_, told := r.recent.byKey[key]
-		sinkOnly = slices.DeleteFunc(sinkOnly, func(g change.SinkOnly) bool {
-			return told || !g.Undeleted && change.CompareVersions(g.ResourceVersion, r.place.list) > 0
-		})
-		if r.sinkOnly[key] = sinkOnly; len(sinkOnly) == 0 {
-			delete(r.sinkOnly, key)
-		}
-	}
+// lookForSinkOnly takes the sink-only objects, but for those that the watch brings again, or has told of since the mark.
+func (r *reading) lookForSinkOnly() {
+	r.sinkOnly = newSinkOnly(r.line.SinkOnly(r.stream))
+	r.sinkOnly.dropComing(r.place.list, r.recent.knows)
 }
 
 // read compares one page.

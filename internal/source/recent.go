@@ -95,6 +95,12 @@ func (r *recent) note(rec *change.Record) {
 // isFull says whether there is more than may be remembered.
 func (r *recent) isFull() bool { return len(r.byKey) > maxRecent }
 
+// knows says whether anything is remembered of the key.
+func (r *recent) knows(key change.Key) bool {
+	_, known := r.byKey[key]
+	return known
+}
+
 // told is the object of the key as it was told last, where entry is what the inventory has, if found. Deleted is the
 // version at which it was told to be gone, "" where that is not known.
 func (r *recent) told(key change.Key, entry change.Entry, found bool) (last change.Entry, exists bool, deleted string) {

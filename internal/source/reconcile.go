@@ -49,7 +49,7 @@ func (s *Stream) reconcileOnce(ctx context.Context, owed change.Owed) error {
 	}
 	run := s.newRun([]change.Owed{owed}, exactly, s.line.SinkOnly(s.stream))
 	defer run.inventory.close()
-	run.left = s.interrupted()
+	run.left = s.cursor.interrupted()
 	if run.left.ResourceVersion != "" {
 		run.left.Epoch = change.Interrupted // it is another epoch until it is compared
 	}
@@ -67,15 +67,6 @@ func (s *Stream) reconcileOnce(ctx context.Context, owed change.Owed) error {
 		return errors.Join(err, run.release(ctx)) // what is held was compared, and would be found again
 	}
 	return nil
-}
-
-// interrupted is the position while a reconcile is under way that no watch goes on beside. The inventory comes ahead of
-// it, piece by piece, and nothing is true of it any more.
-func (s *Stream) interrupted() change.Position {
-	if s.cursor.position.ResourceVersion == "" {
-		return s.cursor.position
-	}
-	return s.cursor.position.Interrupt()
 }
 
 // list compares the whole list, page by page.

@@ -21,6 +21,7 @@ func NewStream(config Config) *Stream {
 		epoch:      config.ClusterUID,
 		silence:    silence{least: minSilence},
 		retries:    reflectorBackoff(),
+		permit:     permit{gate: config.Gate},
 		turns:      newTurns(),
 	}
 	s.versions.stream = &s.stream
@@ -71,7 +72,7 @@ func (s *Stream) Run(ctx context.Context, line Line) error {
 	reflector.RunWithContext(ctx)
 	s.listing.Wait()
 	s.schedule.stopReader()
-	s.leaveGate()
+	s.permit.giveBack()
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (s *Stream) retire(ctx context.Context, line Line) error {
 	}
 	run := s.newRun([]change.Owed{{Reason: change.Gone}}, cmp.Or(position, "0"), sinkOnly)
 	defer run.inventory.close()
-	run.left = s.interrupted()
+	run.left = s.cursor.interrupted()
 	run.snapshot.Unserved, run.parts[0].snapshot.Unserved = true, true
 	if err := run.begin(ctx); err != nil {
 		return err

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -17,7 +16,7 @@ type run struct {
 	// parts are those for whom it is: each sink that is owed a full snapshot, or all as one.
 	parts     []*part
 	inventory *merge
-	sinkOnly  map[change.Key][]change.SinkOnly
+	sinkOnly  sinkOnly
 	held      held
 	block     block
 	left      change.Position                       // the position while the run is under way, none where it stays
@@ -48,7 +47,7 @@ func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.Sin
 			Limits: due[0].Limits,
 		},
 		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted.Load()),
-		sinkOnly:  byKey(sinkOnly),
+		sinkOnly:  newSinkOnly(sinkOnly),
 		upTo:      version,
 	}
 	r.gone = func(ctx context.Context, u unlisted) error { return r.emitDeleted(ctx, u.entry) }
@@ -73,15 +72,6 @@ func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.Sin
 	return r
 }
 
-// byKey is the sink-only objects by their keys.
-func byKey(sinkOnly []change.SinkOnly) map[change.Key][]change.SinkOnly {
-	byKey := map[change.Key][]change.SinkOnly{}
-	for _, object := range sinkOnly {
-		byKey[object.Key] = append(byKey[object.Key], object)
-	}
-	return byKey
-}
-
 // shown is what the observer is told of the snapshot: a gap of a sink alone has its own begin.
 func (r *run) shown() *change.Snapshot {
 	shown := *r.snapshot
@@ -100,27 +90,3 @@ type unlisted struct {
 
 // isVague says whether the version of the list was never known.
 func (u unlisted) isVague() bool { return u.list == "" }
-
-// takeSinkOnly drops the sink-only objects of the entry's object, which are later versions of it and gone with it, and
-// returns the newest of all.
-func (r *run) takeSinkOnly(entry change.Entry) change.Entry {
-	sinkOnly, found := r.sinkOnly[entry.Key]
-	if !found {
-		return entry
-	}
-	r.sinkOnly[entry.Key] = slices.DeleteFunc(sinkOnly, func(g change.SinkOnly) bool {
-		ours := g.UID == entry.UID
-		if ours && change.CompareVersions(g.ResourceVersion, entry.ResourceVersion) > 0 {
-			entry.ResourceVersion = g.ResourceVersion
-		}
-		return ours
-	})
-	return entry
-}
-
-// forgetSinkOnly leaves the listed object out of those that are to be told to be gone.
-func (r *run) forgetSinkOnly(key change.Key, uid string) {
-	if sinkOnly, found := r.sinkOnly[key]; found {
-		r.sinkOnly[key] = slices.DeleteFunc(sinkOnly, func(g change.SinkOnly) bool { return g.UID == uid })
-	}
-}

@@ -26,7 +26,7 @@ type Stream struct {
 	line       Line
 	retries    *wait.Backoff
 	listing    sync.WaitGroup // lists that the Reflector no longer waits for
-	leave      func()         // the gate; nil outside of it
+	permit     permit
 
 	// whose history the server speaks of, and what its answers are worth
 	epoch    string // the history that is read, as of change.NewEpoch
@@ -182,20 +182,4 @@ func (s *Stream) precedence() precedence {
 // it.
 func isBuiltIn(resource change.Resource) bool {
 	return !strings.Contains(resource.Group, ".") || strings.HasSuffix(resource.Group, ".k8s.io")
-}
-
-// enterGate waits until the stream may begin, where it is not inside. One goroutine at a time calls it.
-func (s *Stream) enterGate(ctx context.Context) (err error) {
-	if s.leave == nil {
-		s.leave, err = s.Gate.enter(ctx, s.precedence())
-	}
-	return err
-}
-
-// leaveGate lets another one in.
-func (s *Stream) leaveGate() {
-	if s.leave != nil {
-		s.leave()
-		s.leave = nil
-	}
 }
