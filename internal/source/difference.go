@@ -13,7 +13,7 @@ import (
 func (r *run) begin(ctx context.Context) error {
 	r.Observer.Reconciling(r.stream, r.shown())
 	if r.snapshot.Reason == change.Epoch && r.Meet != nil {
-		if err := r.Meet(r.ClusterUID); err != nil {
+		if err := r.Meet(r.snapshot.Epoch); err != nil {
 			return fmt.Errorf("save the uid of the cluster: %w", err)
 		}
 	}

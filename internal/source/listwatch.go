@@ -74,6 +74,19 @@ func (s *Stream) reconcileDue(ctx context.Context) error {
 	return nil
 }
 
+// checkServer makes a reconcile due where the server has another history.
+func (s *Stream) checkServer(ctx context.Context) error {
+	p := s.proof
+	if s.schedule.isDue() {
+		p = proof{} // all is compared in any case
+	}
+	other, err := s.server.hasOther(ctx, s.cursor.position.ResourceVersion, p)
+	if other {
+		s.schedule.add(change.Owed{Reason: change.Epoch})
+	}
+	return err
+}
+
 // errReconcileDue ends the Reflector's watch loop, so that it lists.
 func errReconcileDue() error {
 	return apierrors.NewResourceExpired("a reconcile is due before the next watch")
@@ -119,7 +132,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		return nil, errReconcileDue()
 	}
 	from := s.cursor.resume()
-	body, err := s.collection.watch(ctx, from, s.silence.limit(options.TimeoutSeconds))
+	body, err := s.server.collection.watch(ctx, from, s.silence.limit(options.TimeoutSeconds))
 	if err != nil {
 		stop()
 		s.noteGone(err)
@@ -127,7 +140,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 		return nil, err
 	}
 	s.Observer.Watching(s.stream, from)
-	asked := s.standing.version
+	asked := s.server.version
 	d := &decoder{ctx: run, stream: s, body: body, frames: s.framesOf(body), number: s.turns.opened(), began: time.Now()}
 	s.schedule.letRead(run)
 	d.ended = func(frames int, orderly bool, took time.Duration) {
@@ -140,7 +153,7 @@ func (s *Stream) watchForReflector(ctx context.Context, options metav1.ListOptio
 
 // framesOf are the frames of a watch. Their objects are lent where there are rules.
 func (s *Stream) framesOf(body io.Reader) *frame.Reader {
-	options := s.collection.options()
+	options := s.server.collection.options()
 	options.Lend = s.Shape != nil
 	return frame.NewReader(body, options)
 }
@@ -164,7 +177,7 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	case err != nil && d.ctx.Err() != nil:
 		return "", nil, io.EOF
 	case err != nil && err != io.EOF:
-		d.stream.trust.doubt()
+		d.stream.server.trust.doubt()
 		d.stream.noteBroken(err)
 		d.stream.Observer.Failed(d.stream.stream, fmt.Errorf("read the watch of %s: %w", d.stream.stream, err))
 	case err == nil && event == watch.Error:
@@ -188,7 +201,7 @@ func (s *Stream) noteGone(err error) {
 
 // watchEnded takes a watch that ended, which began when the server stood at the version.
 func (s *Stream) watchEnded(frames int, orderly bool, took time.Duration, version string) {
-	s.trust.forgetAnswers()
+	s.server.trust.forgetAnswers()
 	s.remnant.ended(took)
 	if s.endings.ended(frames, orderly, took, s.schedule.isDue()) {
 		s.schedule.add(change.Owed{Reason: change.Stale})

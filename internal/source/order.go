@@ -35,7 +35,7 @@ func (r *run) pass(ctx context.Context, entry change.Entry) error {
 // list was told.
 func (r *run) proveOrder(ctx context.Context, token string) error {
 	listed := r.limited()
-	if r.sorted || r.unsorted.Load() || !isRange(token, &listed.stream, r.inventory.last) {
+	if r.sorted || r.server.unsorted.Load() || !isRange(token, &listed.stream, r.inventory.last) {
 		return nil
 	}
 	for _, p := range r.parts {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -88,7 +87,7 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	r.place.read()
 	listed := r.limited()
 	meta, err := listed.list(ctx, r.place.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
-	switch err = r.versions.ended(err); {
+	switch err = r.server.versions.ended(err); {
 	case isGone(err) || errors.Is(err, errTooRecent):
 		return r.read, r.listAgain(ctx, err)
 	case err != nil:
@@ -117,14 +116,10 @@ func (r *reading) checkCluster(ctx context.Context) error {
 	if cluster == "" {
 		return nil
 	}
-	uid, err := r.Client.clusterUID(ctx, time.Time{})
-	if err != nil {
-		return fmt.Errorf("ask the server which cluster it serves: %w", err)
+	if uid, err := r.server.cluster(ctx, time.Time{}); err != nil || uid == cluster {
+		return err
 	}
-	if uid == cluster {
-		return nil
-	}
-	r.trust.doubt()
+	r.server.trust.doubt()
 	r.schedule.endWatch()
 	return errOtherCluster
 }
@@ -136,7 +131,7 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 	if err != nil {
 		return err
 	}
-	version, err := r.askVersion(ctx)
+	version, err := r.server.askVersion(ctx)
 	if err != nil {
 		return err
 	}

@@ -41,11 +41,11 @@ func (s *Stream) isUnchanged(ctx context.Context, version string) bool {
 	if s.drain(drain) != nil {
 		return false
 	}
-	m := newMerge(s.Inventory, s.stream.String(), s.unsorted.Load())
+	m := newMerge(s.Inventory, s.stream.String(), s.server.unsorted.Load())
 	defer m.close()
 	p := page{limit: pageSize}
 	for {
-		meta, err := s.collection.list(ctx, p, func(object frame.Object) error { return m.confirm(&object) })
+		meta, err := s.server.collection.list(ctx, p, func(object frame.Object) error { return m.confirm(&object) })
 		if err != nil || change.CompareVersions(meta.ResourceVersion, version) < 0 {
 			return false
 		}

@@ -24,12 +24,12 @@ func (s *Stream) reconcile(ctx context.Context, owed change.Owed) error {
 	}
 	s.schedule.dropComparison()
 	for range maxRestarts {
-		err := s.versions.ended(s.reconcileOnce(ctx, owed))
+		err := s.server.versions.ended(s.reconcileOnce(ctx, owed))
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, errUnsorted):
-			s.unsorted.Store(true) // for good: this server does not sort
+			s.server.unsorted.Store(true) // for good: this server does not sort
 		case !isGone(err):
 			return err
 		}
@@ -43,7 +43,7 @@ func (s *Stream) reconcileOnce(ctx context.Context, owed change.Owed) error {
 	if err := s.drain(ctx); err != nil {
 		return err
 	}
-	exactly, err := s.serverVersion(ctx)
+	exactly, err := s.server.present(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (s *Stream) reconcileOnce(ctx context.Context, owed change.Owed) error {
 		return err
 	}
 	if err := run.list(ctx); err != nil {
-		s.trust.forgetAnswers()                   // the server may have another version, or none of this one
+		s.server.trust.forgetAnswers()            // the server may have another version, or none of this one
 		return errors.Join(err, run.release(ctx)) // what is held was compared, and would be found again
 	}
 	return nil
@@ -74,7 +74,7 @@ func (r *run) list(ctx context.Context) error {
 	p := page{limit: pageSize, exactly: r.snapshot.ResourceVersion}
 	for {
 		n := 0
-		meta, err := r.collection.list(ctx, p, func(object frame.Object) error { n++; return r.listed(ctx, &object) })
+		meta, err := r.server.collection.list(ctx, p, func(object frame.Object) error { n++; return r.listed(ctx, &object) })
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (r *run) listed(ctx context.Context, object *frame.Object) error {
 	if object.Name == "" {
 		return r.listedNobody(ctx, cmp.Or(object.Err, errNoName))
 	}
-	if err := r.versions.check(object, r.snapshot.ResourceVersion); err != nil {
+	if err := r.server.versions.check(object, r.snapshot.ResourceVersion); err != nil {
 		return err
 	}
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
@@ -137,7 +137,7 @@ func (r *run) end(ctx context.Context) error {
 		return err
 	}
 	r.proof = r.newest.detached()
-	r.trust.suspect.Store(false) // everything was compared
+	r.server.trust.suspect.Store(false) // everything was compared
 	for _, p := range r.parts {
 		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
 	}

@@ -16,15 +16,15 @@ import (
 func NewStream(config Config) *Stream {
 	s := &Stream{
 		Config: config, stream: config.Stream,
-		collection: collection{config.Client, config.Stream, config.Selection, config.Keep},
-		cursor:     newCursor(config.Saved),
-		epoch:      config.ClusterUID,
-		silence:    silence{least: minSilence},
-		retries:    reflectorBackoff(),
-		permit:     permit{gate: config.Gate},
-		turns:      newTurns(),
+		cursor:  newCursor(config.Saved),
+		epoch:   config.ClusterUID,
+		silence: silence{least: minSilence},
+		retries: reflectorBackoff(),
+		permit:  permit{gate: config.Gate},
+		turns:   newTurns(),
 	}
-	s.versions.stream = &s.stream
+	s.server.collection = collection{config.Client, config.Stream, config.Selection, config.Keep}
+	s.server.uid, s.server.versions.stream = config.ClusterUID, &s.stream
 	s.schedule = newSchedule(s.readSnapshots)
 	sameCluster := change.ClusterOf(config.Saved.Epoch) == config.ClusterUID
 	if sameCluster {

@@ -33,11 +33,11 @@ func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.Sin
 	now := max(time.Now().UnixMilli(), s.begun+1)
 	s.begun = now
 	if due[0].Reason == change.Epoch {
-		s.epoch = change.NewEpoch(s.ClusterUID, now)
+		s.epoch = change.NewEpoch(s.server.uid, now)
 	}
-	cluster := s.ClusterUID
-	if s.beside != nil || due[0].Reason.Full() { // whoever watches may be finding out about another one
-		cluster = change.ClusterOf(s.epoch)
+	cluster := change.ClusterOf(s.epoch)
+	if s.beside == nil && !due[0].Reason.Full() { // else whoever watches may be finding out about another one
+		cluster = s.server.uid
 	}
 	r := &run{
 		Stream: s,
@@ -46,7 +46,7 @@ func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.Sin
 			Reason: due[0].Reason, From: s.cursor.position.ResourceVersion, Since: s.heard, ResourceVersion: version, Epoch: cluster,
 			Limits: due[0].Limits,
 		},
-		inventory: newMerge(s.Inventory, s.stream.String(), s.unsorted.Load()),
+		inventory: newMerge(s.Inventory, s.stream.String(), s.server.unsorted.Load()),
 		sinkOnly:  newSinkOnly(sinkOnly),
 		upTo:      version,
 	}
@@ -59,7 +59,7 @@ func (s *Stream) newRun(due []change.Owed, version string, sinkOnly []change.Sin
 		if owed.Sink != "" {
 			r.snapshot.Sinks = append(r.snapshot.Sinks, owed.Sink)
 		}
-		if s.unsorted.Load() {
+		if s.server.unsorted.Load() {
 			owed.After = "" // it means something in the order of the keys only
 		}
 		snapshot := *r.snapshot
@@ -80,7 +80,7 @@ func (r *run) shown() *change.Snapshot {
 }
 
 // limited is the collection within the limits of the run.
-func (r *run) limited() collection { return r.collection.within(r.snapshot.Limits) }
+func (r *run) limited() collection { return r.server.collection.within(r.snapshot.Limits) }
 
 // unlisted is an entry of the inventory that a list of the version does not have.
 type unlisted struct {

@@ -21,21 +21,16 @@ import (
 // rules. What is ours are the ListerWatcher, which lists only where the position cannot be continued, and the decoder.
 type Stream struct {
 	Config
-	stream     change.Stream
-	collection collection
-	line       Line
-	retries    *wait.Backoff
-	listing    sync.WaitGroup // lists that the Reflector no longer waits for
-	permit     permit
+	stream  change.Stream
+	line    Line
+	retries *wait.Backoff
+	listing sync.WaitGroup // lists that the Reflector no longer waits for
+	permit  permit
 
-	// whose history the server speaks of, and what its answers are worth
-	epoch    string // the history that is read, as of change.NewEpoch
-	proof    proof
-	trust    trust
-	standing standing
-	versions versions
-	unsorted atomic.Bool           // the server's lists are not in the inventory's order
-	refused  atomic.Pointer[error] // why the stream is not read any more; nil while it is
+	server  server
+	epoch   string // the history that is read, as of change.NewEpoch
+	proof   proof
+	refused atomic.Pointer[error] // why the stream is not read any more; nil while it is
 
 	// what the watches that have ended say
 	silence silence
@@ -158,9 +153,9 @@ func (s *Stream) lookUp(key change.Key) (entry change.Entry, found bool, err err
 
 // fail tells the observer, unless the failure is only our own stop.
 func (s *Stream) fail(ctx context.Context, err error) {
-	s.trust.suspect.Store(true)
+	s.server.trust.suspect.Store(true)
 	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
-		s.trust.forgetAnswers()
+		s.server.trust.forgetAnswers()
 	}
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		s.Observer.Failed(s.stream, err)
