@@ -20,7 +20,7 @@ func TestI3MissedDeletesLeaveTheWatchItsTurn(t *testing.T) {
 		s := NewStream(Config{Stream: pods(), Inventory: recorder, Saved: at(100), ClusterUID: "epoch-1", Observer: NopObserver()})
 		s.line = recorder
 		r := &reading{Stream: s, due: requestedFor("lake")}
-		r.run = r.newRun(r.due, "100", nil)
+		r.difference = r.newDifference(r.due, "100", nil)
 		s.turns.take()
 		told := -1
 		go func() {
@@ -74,7 +74,7 @@ func TestI6NoMoreThanMayWaitForTheWatch(t *testing.T) {
 		s := NewStream(Config{Stream: pods(), Inventory: recorder, Saved: saved, ClusterUID: "epoch-1", Observer: NopObserver()})
 		s.line, s.turns.open = recorder, 1
 		r := &reading{Stream: s, due: requestedFor("lake"), watch: 1}
-		r.run = r.newRun(r.due, "100", nil)
+		r.difference = r.newDifference(r.due, "100", nil)
 		one := unlisted{recorder.objects["n/a"], "100"}
 		for range maxPassed {
 			r.suspects = append(r.suspects, one)

@@ -12,7 +12,7 @@ import (
 func TestI6AListedObjectCostsNoAllocation(t *testing.T) {
 	s := NewStream(Config{Observer: NopObserver(), Inventory: inventoryOf{}, ClusterUID: "e"})
 	s.line = &countLine{}
-	r := s.newRun([]change.Owed{{Reason: change.Initial}}, "9", nil)
+	r := s.newRelist(change.Owed{Reason: change.Initial}, "9", nil)
 	defer r.inventory.close()
 	const n = 10 * blockRecords
 	objects := make([]frame.Object, 0, 3*n)

@@ -71,39 +71,3 @@ func newerVersion(a, b string) string {
 	}
 	return b
 }
-
-// meets prepares for a record of the watch: what is held of its key goes first, and what the sinks, or one alone, have
-// under it is told to be gone, unless the record tells that itself. The caller has the turn.
-func (r *reading) meets(ctx context.Context, rec *change.Record) error {
-	if r.held.has(rec.Key) {
-		if err := r.release(ctx); err != nil {
-			return err
-		}
-	}
-	if r.isComparison() && rec.Op.OfObject() {
-		if err := r.endPredecessor(ctx, rec); err != nil {
-			return err
-		}
-	}
-	if err := r.emitSinkOnly(ctx, rec.Key, rec.UID); err != nil {
-		return err
-	}
-	if r.held.has(rec.Key) {
-		return r.release(ctx)
-	}
-	return nil
-}
-
-// endPredecessor tells that the object is gone that the sinks have under the record's key, where it is another one: its
-// delete lies in the gap. The caller has the turn.
-func (r *reading) endPredecessor(ctx context.Context, rec *change.Record) error {
-	entry, found, err := r.lookUp(rec.Key)
-	if err != nil {
-		return err
-	}
-	last, exists, _ := r.recent.told(rec.Key, entry, found)
-	if !exists || last.UID == rec.UID {
-		return nil
-	}
-	return r.emitDeleted(ctx, last)
-}

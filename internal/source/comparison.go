@@ -71,9 +71,9 @@ func (s *Stream) startOf(ctx context.Context, reason change.Reason) (change.Posi
 // announce tells of the gap, unless the comparison goes on, and of the begin, with which the position is saved. From
 // then on it is remembered what the watch tells.
 func (r *reading) announce(ctx context.Context, position change.Position, goesOn bool) error {
-	r.run = r.newRun(r.due, position.ResourceVersion, nil)
-	r.run.gone, r.run.left, r.run.goesOn = r.suspect, position, goesOn
-	if err := r.run.begin(ctx); err != nil {
+	r.difference = r.newDifference(r.due, position.ResourceVersion, nil)
+	r.difference.gone, r.difference.left, r.difference.goesOn = r.suspect, position, goesOn
+	if err := r.difference.begin(ctx); err != nil {
 		return err
 	}
 	r.place = placeAt(position.ResourceVersion, pageSize)

@@ -98,7 +98,7 @@ func (d *decoder) push(f *frame.Frame) error {
 		err = s.server.versions.unordered("%s at %.40q: %v", rec.Key, rec.ResourceVersion, err)
 	}
 	if err == nil && fresh {
-		s.tellUnreadable(&rec, f.Object.Err)
+		s.Observer.tellUnreadable(&rec, f.Object.Err)
 		err = s.tell(d.ctx, &rec)
 		s.proof = proofOf(&rec)
 	}
@@ -119,26 +119,6 @@ func (d *decoder) repay() {
 		s.loan = loan{}
 		s.cursor.seen.settle()
 	}
-}
-
-// tell puts a record of the watch in line, beside a snapshot that may be read.
-func (s *Stream) tell(ctx context.Context, rec *change.Record) error {
-	if s.beside == nil {
-		return s.push(ctx, rec)
-	}
-	defer s.turns.signal()
-	rec.Beside = rec.Op == change.Updated
-	if err := s.beside.meets(ctx, rec); err != nil {
-		return err
-	}
-	if err := s.push(ctx, rec); err != nil || !s.recent.isFlooded() {
-		return err
-	}
-	if err := s.drain(ctx); err != nil {
-		return err
-	}
-	s.recent.flood()
-	return nil
 }
 
 // opOf is the operation that a frame tells of.
@@ -184,22 +164,4 @@ func decodeStatus(text []byte) (*metav1.Status, error) {
 		return nil, fmt.Errorf("decode the server's error %.200q: %w", text, err)
 	}
 	return status, nil
-}
-
-// isDelivered says whether an earlier life of the process delivered the record, as the inventory tells. It is asked
-// only about records at the saved position, where the inventory is exact.
-func (s *Stream) isDelivered(rec *change.Record) (bool, error) {
-	entry, found, err := s.lookUp(rec.Key)
-	if err != nil {
-		return false, err
-	}
-	switch {
-	case rec.Op == change.Deleted && found && entry.UID == rec.UID:
-		return false, nil
-	case rec.Op == change.Deleted && s.cursor.saved.Compared(): // perhaps it was never told that the object exists
-		return s.Inventory.Ended(s.stream.String(), rec.ResourceVersion, rec.UID)
-	case rec.Op == change.Deleted:
-		return true, nil
-	}
-	return found && entry.UID == rec.UID && change.CompareVersions(entry.ResourceVersion, rec.ResourceVersion) >= 0, nil
 }

@@ -9,32 +9,68 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
+// difference is what one attempt of a reconcile tells: what the sinks lack, and what is gone.
+type difference struct {
+	out *output
+	// snapshot is what the records for all sinks belong to: the difference.
+	snapshot *change.Snapshot
+	// parts are those for whom it is: each sink that is owed a full snapshot, or all as one.
+	parts     []*part
+	inventory *merge
+	sinkOnly  sinkOnly
+	held      held
+	block     block
+	left      change.Position                       // the position while it is under way, none where it stays
+	goesOn    bool                                  // the gap was told
+	gone      func(context.Context, unlisted) error // takes an entry that the list does not have
+	upTo      string                                // the version that the page which is read has at most, "" while that is not known
+	sorted    bool                                  // the list is proven to be in the inventory's order: see order.go
+	passed    []unlisted                            // until then, those that the list has passed over
+	nobody    int                                   // items without a name
+}
+
+// unlisted is an entry of the inventory that a list of the version does not have.
+type unlisted struct {
+	entry change.Entry
+	list  string // the version that the list has at most, "" until it is known
+}
+
+// isVague says whether the version of the list was never known.
+func (u unlisted) isVague() bool { return u.list == "" }
+
+// shown is what the observer is told of the snapshot: a gap of a sink alone has its own begin.
+func (d *difference) shown() *change.Snapshot {
+	shown := *d.snapshot
+	shown.From, shown.Since = d.parts[0].snapshot.From, d.parts[0].snapshot.Since
+	return &shown
+}
+
 // begin announces the gap, where there is one, and the reconcile that mends it (I4).
-func (r *run) begin(ctx context.Context) error {
-	r.Observer.Reconciling(r.stream, r.shown())
-	if r.snapshot.Reason == change.Epoch && r.Meet != nil {
-		if err := r.Meet(r.snapshot.Epoch); err != nil {
+func (d *difference) begin(ctx context.Context) error {
+	d.out.Observer.Reconciling(d.out.stream, d.shown())
+	if d.snapshot.Reason == change.Epoch && d.out.Meet != nil {
+		if err := d.out.Meet(d.snapshot.Epoch); err != nil {
 			return fmt.Errorf("save the uid of the cluster: %w", err)
 		}
 	}
-	if r.snapshot.Reason.Gap() && !r.goesOn {
-		if err := r.emitFrames(ctx, change.Gap, change.Position{}); err != nil {
+	if d.snapshot.Reason.Gap() && !d.goesOn {
+		if err := d.emitFrames(ctx, change.Gap, change.Position{}); err != nil {
 			return err
 		}
 	}
-	if err := r.emitFrames(ctx, change.SnapshotBegin, r.left); err != nil || r.snapshot.Reason != change.Absent {
+	if err := d.emitFrames(ctx, change.SnapshotBegin, d.left); err != nil || d.snapshot.Reason != change.Absent {
 		return err
 	}
-	return r.emitUndeleted(ctx)
+	return d.emitUndeleted(ctx)
 }
 
 // emitFrames tells of the reconcile itself, to those for whom it is. Its end carries the position.
-func (r *run) emitFrames(ctx context.Context, op change.Op, position change.Position) error {
-	for _, p := range r.parts {
+func (d *difference) emitFrames(ctx context.Context, op change.Op, position change.Position) error {
+	for _, p := range d.parts {
 		snapshot := *p.snapshot // the counts go on changing
-		snapshot.Counts.Replaced, snapshot.Counts.Deleted = r.snapshot.Counts.Replaced, r.snapshot.Counts.Deleted
-		err := r.push(ctx, &change.Record{
-			Stream: &r.stream, Op: op, ResourceVersion: snapshot.ResourceVersion, Received: time.Now(),
+		snapshot.Counts.Replaced, snapshot.Counts.Deleted = d.snapshot.Counts.Replaced, d.snapshot.Counts.Deleted
+		err := d.out.push(ctx, &change.Record{
+			Stream: &d.out.stream, Op: op, ResourceVersion: snapshot.ResourceVersion, Received: time.Now(),
 			Snapshot: &snapshot, Sink: p.owed.Sink, Position: position,
 		})
 		if err != nil {
@@ -45,34 +81,34 @@ func (r *run) emitFrames(ctx context.Context, op change.Op, position change.Posi
 }
 
 // emitReplaced tells all sinks of an object that differs from what they have.
-func (r *run) emitReplaced(ctx context.Context, object *frame.Object, entry change.Entry) error {
+func (d *difference) emitReplaced(ctx context.Context, object *frame.Object, entry change.Entry) error {
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
-	r.snapshot.Counts.Replaced++
-	r.correct(change.Correction{
+	d.snapshot.Counts.Replaced++
+	d.correct(change.Correction{
 		Op: change.Replaced, Key: key, UID: object.UID, Version: object.ResourceVersion, Had: entry.UID, HadVersion: entry.ResourceVersion,
 	})
-	rec := r.block.take()
-	*rec = r.record(change.Replaced, object)
-	rec.Snapshot = r.snapshot
-	r.tellUnreadable(rec, object.Err)
-	return r.hold(ctx, rec)
+	rec := d.block.take()
+	*rec = d.out.record(change.Replaced, object)
+	rec.Snapshot = d.snapshot
+	d.out.Observer.tellUnreadable(rec, object.Err)
+	return d.hold(ctx, rec)
 }
 
 // emitSync gives an unchanged object to the sinks that are owed it.
-func (r *run) emitSync(ctx context.Context, object *frame.Object) error {
-	if err := r.keepMissing(ctx, object); err != nil {
+func (d *difference) emitSync(ctx context.Context, object *frame.Object) error {
+	if err := d.keepMissing(ctx, object); err != nil {
 		return err
 	}
-	for _, p := range r.parts {
+	for _, p := range d.parts {
 		key := change.Key{Namespace: object.Namespace, Name: object.Name}
 		if p.owed.After != "" && key.String() <= p.owed.After {
 			continue
 		}
 		p.snapshot.Counts.Synced++
-		rec := r.block.take()
-		*rec = r.record(change.Sync, object)
+		rec := d.block.take()
+		*rec = d.out.record(change.Sync, object)
 		rec.Snapshot, rec.Sink = p.snapshot, p.owed.Sink
-		if err := r.hold(ctx, rec); err != nil {
+		if err := d.hold(ctx, rec); err != nil {
 			return err
 		}
 	}
@@ -81,123 +117,159 @@ func (r *run) emitSync(ctx context.Context, object *frame.Object) error {
 
 // keepMissing keeps an unchanged object of which nothing is kept, as it would be delivered: one that was delivered
 // before objects were kept, or in another form. The record is nobody's.
-func (r *run) keepMissing(ctx context.Context, object *frame.Object) error {
-	if r.Images == nil {
+func (d *difference) keepMissing(ctx context.Context, object *frame.Object) error {
+	if d.out.Images == nil {
 		return nil
 	}
-	rec := r.record(change.Sync, object)
-	if _, found, err := r.last(rec.Key, rec.UID); found || err != nil {
+	rec := d.out.record(change.Sync, object)
+	if _, found, err := d.out.last(rec.Key, rec.UID); found || err != nil {
 		return err
 	}
-	rec.Snapshot = r.snapshot
-	if err := r.shape(&rec); err != nil || rec.Filtered || rec.Withheld != "" {
+	rec.Snapshot = d.snapshot
+	if err := d.out.shape(&rec); err != nil || rec.Filtered || rec.Withheld != "" {
 		return err
 	}
 	rec.Filtered = true
-	return r.enter(ctx, &rec) // it may pass what is held: that is of other objects
+	return d.out.enter(ctx, &rec) // it may pass what is held: that is of other objects
 }
 
 // correct tells the observer of a difference that no watch told of: every one that a full snapshot finds.
-func (r *run) correct(c change.Correction) {
-	if r.snapshot.Reason.Full() {
-		c.Reason = r.snapshot.Reason
-		r.Observer.Corrected(r.stream, c)
+func (d *difference) correct(c change.Correction) {
+	if d.snapshot.Reason.Full() {
+		c.Reason = d.snapshot.Reason
+		d.out.Observer.Corrected(d.out.stream, c)
 	}
 }
 
 // emitDeleted tells of an object that is gone and whose delete no watch saw. It carries the newest version that any
 // sink was given: the delete's own is not known.
-func (r *run) emitDeleted(ctx context.Context, entry change.Entry) error {
-	r.correct(change.Correction{Op: change.Deleted, Key: entry.Key, Had: entry.UID, HadVersion: entry.ResourceVersion})
-	return r.emitGone(ctx, r.sinkOnly.take(entry), "")
+func (d *difference) emitDeleted(ctx context.Context, entry change.Entry) error {
+	d.correct(change.Correction{Op: change.Deleted, Key: entry.Key, Had: entry.UID, HadVersion: entry.ResourceVersion})
+	return d.emitGone(ctx, d.sinkOnly.take(entry), "")
 }
 
 // listedNobody is listed for an item of which not even the name can be told. What the inventory has at its place in the
 // list may be it, so nothing there is told to be gone.
-func (r *run) listedNobody(ctx context.Context, why error) error {
-	r.inventory.passUnknown()
-	if r.nobody++; r.nobody > 1 {
+func (d *difference) listedNobody(ctx context.Context, why error) error {
+	d.inventory.passUnknown()
+	if d.nobody++; d.nobody > 1 {
 		return nil
 	}
-	version := r.snapshot.ResourceVersion
+	version := d.snapshot.ResourceVersion
 	rec := &change.Record{
-		Stream: &r.stream, Op: change.Gap, ResourceVersion: version, Received: time.Now(), Marks: &change.Marks{Rejected: change.Unreadable},
-		Snapshot: &change.Snapshot{ID: version, Reason: change.Policy, From: r.snapshot.From, ResourceVersion: version},
+		Stream: &d.out.stream, Op: change.Gap, ResourceVersion: version, Received: time.Now(), Marks: &change.Marks{Rejected: change.Unreadable},
+		Snapshot: &change.Snapshot{ID: version, Reason: change.Policy, From: d.snapshot.From, ResourceVersion: version},
 	}
-	r.tellUnreadable(rec, why)
-	return r.push(ctx, rec)
+	d.out.Observer.tellUnreadable(rec, why)
+	return d.out.push(ctx, rec)
 }
 
 // emitUndeleted tells sinks that come back what is gone, before all else: with the first object they are whole but for
 // the rest of the list.
-func (r *run) emitUndeleted(ctx context.Context) error {
-	for key, sinkOnly := range r.sinkOnly {
+func (d *difference) emitUndeleted(ctx context.Context) error {
+	for key, sinkOnly := range d.sinkOnly {
 		for _, object := range sinkOnly {
 			if !object.Undeleted {
 				continue
 			}
-			if entry, found, err := r.lookUp(key); err != nil {
+			if entry, found, err := d.out.lookUp(key); err != nil {
 				return err
 			} else if found && entry.UID == object.UID { // a comparison has come to it since
 				continue
 			}
-			if err := r.emitGone(ctx, object.Entry, object.Sink); err != nil {
+			if err := d.emitGone(ctx, object.Entry, object.Sink); err != nil {
 				return err
 			}
 		}
-		r.sinkOnly.drop(key, func(g change.SinkOnly) bool { return g.Undeleted })
+		d.sinkOnly.drop(key, func(g change.SinkOnly) bool { return g.Undeleted })
 	}
 	return nil
 }
 
 // emitSinkOnly tells each sink of the objects of the key that only it was given, and that are gone. The object that is
 // listed now, with the uid, is not.
-func (r *run) emitSinkOnly(ctx context.Context, key change.Key, listed string) error {
-	for _, object := range r.sinkOnly[key] {
+func (d *difference) emitSinkOnly(ctx context.Context, key change.Key, listed string) error {
+	for _, object := range d.sinkOnly[key] {
 		if object.UID == listed {
 			continue
 		}
-		if err := r.emitGone(ctx, object.Entry, object.Sink); err != nil {
+		if err := d.emitGone(ctx, object.Entry, object.Sink); err != nil {
 			return err
 		}
 	}
-	delete(r.sinkOnly, key)
+	delete(d.sinkOnly, key)
 	return nil
 }
 
-func (r *run) emitGone(ctx context.Context, entry change.Entry, sink string) error {
-	r.snapshot.Counts.Deleted++
-	return r.hold(ctx, &change.Record{
-		Stream: &r.stream, Op: change.Deleted, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion,
-		Received: time.Now(), FinalStateUnknown: true, Snapshot: r.snapshot, Sink: sink,
+func (d *difference) emitGone(ctx context.Context, entry change.Entry, sink string) error {
+	d.snapshot.Counts.Deleted++
+	return d.hold(ctx, &change.Record{
+		Stream: &d.out.stream, Op: change.Deleted, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion,
+		Received: time.Now(), FinalStateUnknown: true, Snapshot: d.snapshot, Sink: sink,
 	})
 }
 
 // hold shapes the record and puts those in line that it follows.
-func (r *run) hold(ctx context.Context, rec *change.Record) error {
-	if err := r.shape(rec); err != nil {
+func (d *difference) hold(ctx context.Context, rec *change.Record) error {
+	if err := d.out.shape(rec); err != nil {
 		return err
 	}
-	return r.let(ctx, r.held.add(rec, r.parts))
+	return d.let(ctx, d.held.add(rec, d.parts))
 }
 
 // releaseLast marks what is held and may be last, and puts all of it in line.
-func (r *run) releaseLast(ctx context.Context) error {
-	r.held.mark(r.parts)
-	return r.release(ctx)
+func (d *difference) releaseLast(ctx context.Context) error {
+	d.held.mark(d.parts)
+	return d.release(ctx)
 }
 
 // release puts what is held in line.
-func (r *run) release(ctx context.Context) error { return r.let(ctx, len(r.held.records)) }
+func (d *difference) release(ctx context.Context) error { return d.let(ctx, len(d.held.records)) }
 
 // let puts the first n that are held in line.
-func (r *run) let(ctx context.Context, n int) error {
-	for i, rec := range r.held.records[:n] {
-		if err := r.enter(ctx, rec); err != nil {
-			r.held.drop(i)
+func (d *difference) let(ctx context.Context, n int) error {
+	for i, rec := range d.held.records[:n] {
+		if err := d.out.enter(ctx, rec); err != nil {
+			d.held.drop(i)
 			return err
 		}
 	}
-	r.held.drop(n)
+	d.held.drop(n)
 	return nil
+}
+
+// meets prepares for a record of the watch: what is held of its key goes first, and what the sinks, or one alone, have
+// under it is told to be gone, unless the record tells that itself. The caller has the turn.
+func (d *difference) meets(ctx context.Context, rec *change.Record) error {
+	if d.held.has(rec.Key) {
+		if err := d.release(ctx); err != nil {
+			return err
+		}
+	}
+	if !d.snapshot.Reason.Full() && rec.Op.OfObject() {
+		if err := d.endPredecessor(ctx, rec); err != nil {
+			return err
+		}
+	}
+	if err := d.emitSinkOnly(ctx, rec.Key, rec.UID); err != nil {
+		return err
+	}
+	if d.held.has(rec.Key) {
+		return d.release(ctx)
+	}
+	return nil
+}
+
+// endPredecessor tells that the object is gone that the sinks have under the record's key, where it is another one: its
+// delete lies in the gap. The caller has the turn.
+func (d *difference) endPredecessor(ctx context.Context, rec *change.Record) error {
+	entry, found, err := d.out.lookUp(rec.Key)
+	if err != nil {
+		return err
+	}
+	last, exists, _ := d.out.recent.told(rec.Key, entry, found)
+	if !exists || last.UID == rec.UID {
+		return nil
+	}
+	return d.emitDeleted(ctx, last)
 }

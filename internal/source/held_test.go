@@ -94,18 +94,18 @@ func TestI6WhatIsHeldBackIsBounded(t *testing.T) {
 	}
 	r := newRecorder()
 	most := 0
-	s := &Stream{line: r}
-	s.Observer = NopObserver()
-	s.Shape = filterNames
-	run := &run{Stream: s, parts: []*part{{}}}
+	o := &output{line: r}
+	o.Observer = NopObserver()
+	o.Shape = filterNames
+	d := &difference{out: o, parts: []*part{{}}}
 	for _, text := range listed {
 		name, _, _ := strings.Cut(text, " ")
-		if err := run.hold(t.Context(), &change.Record{Stream: &change.Stream{}, Op: change.Replaced, Key: change.Key{Name: name}}); err != nil {
+		if err := d.hold(t.Context(), &change.Record{Stream: &change.Stream{}, Op: change.Replaced, Key: change.Key{Name: name}}); err != nil {
 			t.Fatal(err)
 		}
-		most = max(most, len(run.held.records))
+		most = max(most, len(d.held.records))
 	}
-	if err := run.releaseLast(t.Context()); err != nil {
+	if err := d.releaseLast(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if most > maxHeld || len(r.told) != len(listed) || strings.Contains(toldLines(r), "last") {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -19,48 +20,47 @@ import (
 const maxPassed = 1 << 16
 
 // pass takes an entry of the inventory that the list has passed over: it is gone, if the list is sorted.
-func (r *run) pass(ctx context.Context, entry change.Entry) error {
-	passed := unlisted{entry, r.upTo}
+func (d *difference) pass(ctx context.Context, entry change.Entry) error {
+	passed := unlisted{entry, d.upTo}
 	switch {
-	case r.sorted:
-		return r.gone(ctx, passed)
-	case len(r.passed) == maxPassed:
+	case d.sorted:
+		return d.gone(ctx, passed)
+	case len(d.passed) == maxPassed:
 		return errUnsorted
 	}
-	r.passed = append(r.passed, passed)
+	d.passed = append(d.passed, passed)
 	return nil
 }
 
 // proveOrder takes the continue token of a page. Where it proves the order, the records from here on prove how far the
 // list was told.
-func (r *run) proveOrder(ctx context.Context, token string) error {
-	listed := r.limited()
-	if r.sorted || r.server.unsorted.Load() || !isRange(token, &listed.stream, r.inventory.last) {
+func (d *difference) proveOrder(ctx context.Context, token string) error {
+	if d.sorted || d.inventory.listed != nil || !isRange(token, cmp.Or(d.snapshot.Limits.Namespace, d.out.stream.Namespace), d.inventory.last) {
 		return nil
 	}
-	for _, p := range r.parts {
+	for _, p := range d.parts {
 		snapshot := *p.snapshot // the records in line have the other one
 		snapshot.Ordered = true
 		p.snapshot = &snapshot
 	}
-	return r.emitPassed(ctx)
+	return d.emitPassed(ctx)
 }
 
 // emitPassed tells of the entries that the list has passed over, now that its order is known.
-func (r *run) emitPassed(ctx context.Context) error {
-	r.sorted = true
-	for _, passed := range r.passed {
-		if err := r.gone(ctx, passed); err != nil {
+func (d *difference) emitPassed(ctx context.Context) error {
+	d.sorted = true
+	for _, passed := range d.passed {
+		if err := d.gone(ctx, passed); err != nil {
 			return err
 		}
 	}
-	r.passed = nil
+	d.passed = nil
 	return nil
 }
 
 // isRange says whether the list goes on at a key after the last one, as a server says that reads a range of etcd's
 // keys (k8s.io/apiserver, pkg/storage/continue.go). A token of another form proves nothing.
-func isRange(token string, stream *change.Stream, last []byte) bool {
+func isRange(token, namespace string, last []byte) bool {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	var next struct {
 		Version string `json:"v"`
@@ -70,8 +70,8 @@ func isRange(token string, stream *change.Stream, last []byte) bool {
 		return false
 	}
 	start := strings.TrimPrefix(next.Start, "/")
-	if stream.Namespace != "" {
-		start = stream.Namespace + "/" + start
+	if namespace != "" {
+		start = namespace + "/" + start
 	}
 	return start > string(last)
 }

@@ -141,7 +141,7 @@ func TestAPageProvesTheOrder(t *testing.T) {
 		{"3", "n/b", all, false},
 		{"", "n/b", all, false},
 	} {
-		if got := isRange(c.token, &c.stream, []byte(c.last)); got != c.want {
+		if got := isRange(c.token, c.stream.Namespace, []byte(c.last)); got != c.want {
 			t.Errorf("token %q behind %q: %t, want %t", c.token, c.last, got, c.want)
 		}
 	}

@@ -28,15 +28,15 @@ func (r *reading) begin(ctx context.Context) (step, error) {
 		}
 	}
 	version := r.cursor.position.ResourceVersion
-	r.run = r.newRun(r.due, version, nil)
-	r.run.gone = r.suspect
+	r.difference = r.newDifference(r.due, version, nil)
+	r.difference.gone = r.suspect
 	r.place = placeAt(version, firstPage)
 	r.recent.begin()
 	r.beside = r
 	if gap {
 		r.lookForSinkOnly()
 	}
-	if err := r.run.begin(ctx); err != nil {
+	if err := r.difference.begin(ctx); err != nil {
 		return nil, err
 	}
 	return r.prepare, r.release(ctx) // of what is undeleted nothing is held back: what the watch tells comes after it
@@ -85,7 +85,7 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	began, n := time.Now(), 0
 	r.inventory.restart(r.place.done)
 	r.place.read()
-	listed := r.limited()
+	listed := r.server.collection.within(r.snapshot.Limits)
 	meta, err := listed.list(ctx, r.place.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
 	switch err = r.server.versions.ended(err); {
 	case isGone(err) || errors.Is(err, errTooRecent):
@@ -100,7 +100,7 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	case err != nil:
 		return nil, err
 	}
-	r.tellListed(n, &meta)
+	r.Observer.tellListed(r.stream, n, &meta)
 	if r.place.turn(meta.Continue, time.Since(began)) {
 		return r.read, nil
 	}
@@ -280,7 +280,7 @@ func (r *reading) finish(ctx context.Context) error {
 	if err := r.emitEnd(ctx); err != nil {
 		return err
 	}
-	r.leaveWatch()
+	r.alone()
 	for _, p := range r.parts {
 		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
 	}

@@ -14,7 +14,7 @@ import (
 // last, and nothing need be drained or stopped.
 type reading struct {
 	*Stream
-	*run
+	*difference
 	due       []change.Owed
 	announced bool // its begin was told, and nothing was read of it
 
@@ -95,17 +95,11 @@ func (r *reading) await(ctx context.Context, at stand) error {
 	return nil
 }
 
-// leaveWatch ends what the watch does for the snapshot. The caller has the turn.
-func (r *reading) leaveWatch() {
-	r.beside = nil
-	r.recent.end()
-}
-
 // close ends the snapshot, complete or not. What is held was compared, and would be found again. What a comparison does
 // for the watch it does until another one takes its place: it is due.
 func (r *reading) close(ctx context.Context) {
 	r.mark.drop()
-	if r.run == nil {
+	if r.difference == nil {
 		return
 	}
 	r.inventory.close()
@@ -116,7 +110,7 @@ func (r *reading) close(ctx context.Context) {
 		if r.isComparison() {
 			return
 		}
-		r.leaveWatch()
+		r.alone()
 		if r.Observer.Abandoned != nil {
 			r.Observer.Abandoned(r.stream, r.snapshot)
 		}

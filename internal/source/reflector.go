@@ -15,13 +15,10 @@ import (
 // NewStream returns a stream that is not running.
 func NewStream(config Config) *Stream {
 	s := &Stream{
-		Config: config, stream: config.Stream,
-		cursor:  newCursor(config.Saved),
-		epoch:   config.ClusterUID,
+		output:  output{Config: config, stream: config.Stream, cursor: newCursor(config.Saved), epoch: config.ClusterUID, turns: newTurns()},
 		silence: silence{least: minSilence},
 		retries: reflectorBackoff(),
 		permit:  permit{gate: config.Gate},
-		turns:   newTurns(),
 	}
 	s.server.collection = collection{config.Client, config.Stream, config.Selection, config.Keep}
 	s.server.uid, s.server.versions.stream = config.ClusterUID, &s.stream

@@ -27,7 +27,7 @@ func (s *Stream) refuse(ctx context.Context, err error) error {
 		Stream: &s.stream, Op: change.Gap, ResourceVersion: version, Received: time.Now(), Marks: &change.Marks{Rejected: change.Unreadable},
 		Snapshot: &change.Snapshot{ID: version, Reason: change.Stale, From: version, ResourceVersion: version},
 	}
-	s.tellUnreadable(rec, err)
+	s.Observer.tellUnreadable(rec, err)
 	return errors.Join(err, s.push(ctx, rec))
 }
 

@@ -26,23 +26,14 @@ func (s *Stream) retire(ctx context.Context, line Line) error {
 	if position == "" && len(sinkOnly) == 0 && s.isEmpty() {
 		return nil
 	}
-	run := s.newRun([]change.Owed{{Reason: change.Gone}}, cmp.Or(position, "0"), sinkOnly)
-	defer run.inventory.close()
-	run.left = s.cursor.interrupted()
-	run.snapshot.Unserved, run.parts[0].snapshot.Unserved = true, true
-	if err := run.begin(ctx); err != nil {
+	r := s.newRelist(change.Owed{Reason: change.Gone}, cmp.Or(position, "0"), sinkOnly)
+	defer r.inventory.close()
+	r.snapshot.Unserved, r.parts[0].snapshot.Unserved = true, true
+	if err := r.begin(ctx); err != nil {
 		return err
 	}
-	if err := run.end(ctx); err != nil {
+	if err := r.end(ctx); err != nil {
 		return err
 	}
 	return line.Drain(ctx, s.stream)
-}
-
-// isEmpty says whether the sinks have no object of the stream. What cannot be read is left to those who read it next.
-func (s *Stream) isEmpty() bool {
-	for range s.Inventory.Scan(s.stream.String(), "") {
-		return false
-	}
-	return true
 }

@@ -56,7 +56,7 @@ func (s *Stream) newReading(ctx context.Context, due []change.Owed) (*reading, s
 		return nil, nil, err
 	}
 	defer give()
-	if r := s.beside; r != nil && r.announced {
+	if r, is := s.beside.(*reading); is && r.announced {
 		r.announced = false
 		return r, r.prepare, nil
 	}

@@ -9,13 +9,6 @@ import (
 // Where nobody knows whose it is, a watch is opened again, since it may have been broken on its way, and the second
 // time at the same position a reconcile is due; in a list it is a gap of the stream.
 
-// tellUnreadable tells the observer why the object of the record cannot be read, where it cannot.
-func (s *Stream) tellUnreadable(rec *change.Record, err error) {
-	if err != nil && s.Observer.Unreadable != nil {
-		s.Observer.Unreadable(rec, err)
-	}
-}
-
 // noteBroken makes a reconcile due where what cannot be read stands at the position for the second time.
 func (s *Stream) noteBroken(err error) {
 	if s.endings.broke(s.cursor.position.ResourceVersion, frame.IsUnreadable(err)) {
