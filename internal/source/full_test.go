@@ -261,7 +261,7 @@ func TestWatchThatIsStoppedEndsAsItShould(t *testing.T) {
 	read, write := io.Pipe()
 	s := NewStream(Config{Stream: pods(), Saved: at(100), ClusterUID: "epoch-1", Observer: NopObserver()})
 	frames := frame.NewReader(read, s.server.collection.options())
-	d := &observedDecoder{decoder: &decoder{stream: s, body: read, frames: frames}, ctx: ctx, stream: s}
+	d := &observedDecoder{decoder: &decoder{stream: s, body: read, frames: frames}, ctx: ctx, watcher: &watcher{Stream: s}}
 	broken := errors.New("use of closed connection")
 	if err := write.CloseWithError(broken); err != nil {
 		t.Fatal(err)

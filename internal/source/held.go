@@ -6,16 +6,16 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// maxHeld bounds the records that a run holds back. A longer run of records that no sink takes leaves the one before it
-// unmarked (I6).
+// maxHeld bounds the records that a difference holds back. A longer row of records that no sink takes leaves the one
+// before it unmarked (I6).
 const maxHeld = 1024
 
-// held are the records that a run holds back until a later one takes their place, so that the last one that each sink
-// gets can be marked before it goes in line. They go in their order (I3), and what is held is not delivered yet for
-// anybody: a run that fails lets it go, unmarked, and one that is cut off is repeated. It is pure.
+// held are the records that a difference holds back until a later one takes their place, so that the last one that each
+// sink gets can be marked before it goes in line. They go in their order (I3), and what is held is not delivered yet
+// for anybody: an attempt that fails lets it go, unmarked, and one that is cut off is repeated. It is pure.
 type held struct{ records []*change.Record }
 
-// add takes a record of a run for the parts, and says how many of the first it takes the place of.
+// add takes a record for the parts, and says how many of the first it takes the place of.
 func (h *held) add(rec *change.Record, parts []*part) (n int) {
 	h.records = append(h.records, rec)
 	if rec.Filtered && len(h.records) <= maxHeld {
@@ -34,7 +34,7 @@ func (h *held) mark(parts []*part) {
 	}
 }
 
-// mayBeLast says whether the record is the last one so far for any of the sinks that the run is for.
+// mayBeLast says whether the record is the last one so far for any of the sinks that it is for.
 func (h *held) mayBeLast(i int, parts []*part) bool {
 	rec := h.records[i]
 	if rec.Filtered {

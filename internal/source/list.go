@@ -3,7 +3,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -77,16 +76,4 @@ func (c *Client) listAll(ctx context.Context, q Query, each func(*change.Record)
 			return meta.ResourceVersion, nil
 		}
 	}
-}
-
-// errNoName is why an item is nobody's that can be read.
-var errNoName = errors.New("an item of the list has no name")
-
-// markUnreadable withholds the record of an object that cannot be read. A delete needs no object.
-func markUnreadable(rec *change.Record) {
-	if rec.Op == change.Deleted {
-		rec.FinalStateUnknown = true
-		return
-	}
-	rec.Withheld = change.Unreadable
 }

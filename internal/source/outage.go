@@ -21,18 +21,18 @@ const outageTime = 10 * time.Second
 
 // beyondOutage does what needs the server. Where nobody answers it waits until somebody does, and does it once more: a
 // server that answers that question and not this one is left to the Reflector's backoff.
-func (s *Stream) beyondOutage(ctx context.Context, do func() error) error {
+func (w *watcher) beyondOutage(ctx context.Context, do func() error) error {
 	err := do()
 	if !isUnreachable(err) || ctx.Err() != nil {
 		return err
 	}
-	s.permit.giveBack()
+	w.permit.giveBack()
 	for {
-		err := s.Client.awaitAnswer(ctx)
+		err := w.Client.awaitAnswer(ctx)
 		if err == nil {
 			return do()
 		}
-		s.fail(ctx, err)
+		w.fail(ctx, err)
 		if ctx.Err() != nil {
 			return err
 		}

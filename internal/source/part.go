@@ -2,7 +2,7 @@ package source
 
 import "github.com/kubecdc/kubecdc/internal/change"
 
-// part is a run as one sink sees it.
+// part is a difference as one sink sees it.
 type part struct {
 	owed     change.Owed
 	pace     pace

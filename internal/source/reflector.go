@@ -18,7 +18,6 @@ func NewStream(config Config) *Stream {
 		output:  output{Config: config, stream: config.Stream, cursor: newCursor(config.Saved), epoch: config.ClusterUID, turns: newTurns()},
 		silence: silence{least: minSilence},
 		retries: reflectorBackoff(),
-		permit:  permit{gate: config.Gate},
 	}
 	s.server.collection = collection{config.Client, config.Stream, config.Selection, config.Keep}
 	s.server.uid, s.server.versions.stream = config.ClusterUID, &s.stream
@@ -60,16 +59,18 @@ func (s *Stream) Run(ctx context.Context, line Line) error {
 	// The Reflector logs each failure again and again; the observer hears of them instead.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	discard := logr.Discard()
-	reflector := cache.NewReflectorWithOptions(s.listerWatcher(), nil, nopStore{}, cache.ReflectorOptions{
+	w := &watcher{Stream: s, permit: permit{gate: s.Gate}}
+	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watchAside}}
+	reflector := cache.NewReflectorWithOptions(through, nil, nopStore{}, cache.ReflectorOptions{
 		Logger:          &discard,
 		Name:            s.stream.String(),
 		TypeDescription: s.stream.String(),
 		Backoff:         s.retries,
 	})
 	reflector.RunWithContext(ctx)
-	s.listing.Wait()
+	w.lists.Wait()
 	s.schedule.stopReader()
-	s.permit.giveBack()
+	w.permit.giveBack()
 	return nil
 }
 

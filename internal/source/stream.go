@@ -2,14 +2,11 @@ package source
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -21,31 +18,16 @@ import (
 type Stream struct {
 	output
 	retries *wait.Backoff
-	listing sync.WaitGroup // lists that the Reflector no longer waits for
-	permit  permit
 
 	server  server
 	refused atomic.Pointer[error] // why the stream is not read any more; nil while it is
 
-	// what the watches that have ended say
 	silence silence
-	endings endings
 	remnant remnant
 
 	schedule schedule
 	goesOn   bool  // a comparison that an earlier life began goes on, if nothing else comes before it
 	begun    int64 // when the newest difference was begun, in ms since 1970: each has its own
-}
-
-// fail tells the observer, unless the failure is only our own stop.
-func (s *Stream) fail(ctx context.Context, err error) {
-	s.server.trust.suspect.Store(true)
-	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
-		s.server.trust.forgetAnswers()
-	}
-	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
-		s.Observer.Failed(s.stream, err)
-	}
 }
 
 // precedence is the stream's.

@@ -1,0 +1,235 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// listerWatcher is a watcher as the Reflector knows it.
+type listerWatcher struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported tells the Reflector to ask for lists, and so leaves them to us.
+func (listerWatcher) IsWatchListSemanticsUnSupported() bool { return true }
+
+// watcher is what the Reflector lists and watches through. It runs the reconciles that are due, and opens the watches.
+type watcher struct {
+	*Stream
+	permit  permit
+	lists   sync.WaitGroup // that the Reflector no longer waits for
+	endings endings
+}
+
+// list runs the reconciles that are due and answers with an empty list at the stream's position: "nothing new". So the
+// Reflector, which lists at each start and after many kinds of watch error, costs a list only where the position cannot
+// be continued.
+func (w *watcher) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	w.lists.Add(1)
+	defer w.lists.Done()
+	if options.ResourceVersion == "" { // the Reflector found its version unavailable
+		w.schedule.add(change.Owed{Reason: change.Gone})
+	}
+	if err := w.beyondOutage(ctx, func() error { return w.reconcileDue(ctx) }); err != nil {
+		w.permit.giveBack()
+		return nil, err
+	}
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: w.cursor.position.ResourceVersion}}, nil
+}
+
+// reconcileDue runs what is due, now that it is known whose versions the server speaks of.
+func (w *watcher) reconcileDue(ctx context.Context) error {
+	if refused := w.isRefused(); refused != nil {
+		w.fail(ctx, refused)
+		return refused
+	}
+	if w.schedule.isDue() {
+		w.schedule.stopReader()
+	}
+	for w.schedule.isDue() {
+		err := w.permit.enter(ctx, w.precedence())
+		if err == nil {
+			err = w.checkServer(ctx)
+		}
+		if err == nil {
+			err = w.reconcile(ctx, w.schedule.begin()[0])
+			w.schedule.done(err != nil)
+		}
+		if err != nil {
+			err = w.refuse(ctx, err)
+			w.fail(ctx, err)
+			return err
+		}
+		if w.schedule.isDue() {
+			w.permit.giveBack() // others have their turn
+		}
+	}
+	return nil
+}
+
+// checkServer makes a reconcile due where the server has another history.
+func (w *watcher) checkServer(ctx context.Context) error {
+	p := w.proof
+	if w.schedule.isDue() {
+		p = proof{} // all is compared in any case
+	}
+	other, err := w.server.hasOther(ctx, w.cursor.position.ResourceVersion, p)
+	if other {
+		w.schedule.add(change.Owed{Reason: change.Epoch})
+	}
+	return err
+}
+
+// errReconcileDue ends the Reflector's watch loop, so that it lists.
+func errReconcileDue() error {
+	return apierrors.NewResourceExpired("a reconcile is due before the next watch")
+}
+
+// watchAside is watch in a goroutine that ends with it. To open a watch takes a deep stack for a moment, and the
+// Reflector's goroutine, which then waits for as long as the watch lives, would keep it: 8 KiB a stream.
+func (w *watcher) watchAside(ctx context.Context, options metav1.ListOptions) (opened watch.Interface, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = w.beyondOutage(ctx, func() (err error) {
+			opened, err = w.watch(ctx, options)
+			return err
+		})
+	}()
+	<-done
+	return opened, err
+}
+
+// watch opens a watch at the stream's position. It runs what became due meanwhile: were it left to the next list, the
+// Reflector's backoff, which is meant for failures, would hold up the stream for each.
+func (w *watcher) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if err := w.permit.enter(ctx, w.precedence()); err != nil {
+		return nil, err
+	}
+	defer w.permit.giveBack()
+	if err := w.checkServer(ctx); err != nil && w.isRefused() == nil {
+		w.fail(ctx, err)
+		return nil, err
+	}
+	if err := w.reconcileDue(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.moveQuiet(ctx); err != nil {
+		w.fail(ctx, err)
+		return nil, err
+	}
+	return w.open(ctx, options.TimeoutSeconds)
+}
+
+// open opens a watch, unless a reconcile is due. What is read beside it ends with run.
+func (w *watcher) open(run context.Context, seconds *int64) (watch.Interface, error) {
+	ctx, stop := context.WithCancel(run)
+	if !w.schedule.mayWatch(stop) {
+		stop()
+		return nil, errReconcileDue()
+	}
+	from := w.cursor.resume()
+	body, err := w.server.collection.watch(ctx, from, w.silence.limit(seconds))
+	if err != nil {
+		stop()
+		w.noteGone(err)
+		w.fail(ctx, err)
+		return nil, err
+	}
+	w.Observer.Watching(w.stream, from)
+	stood, cut := w.server.version, w.server.collection.options()
+	cut.Lend = w.Shape != nil
+	frames := frame.NewReader(body, cut)
+	d := &decoder{ctx: run, stream: w.Stream, body: body, frames: frames, number: w.turns.opened(), began: time.Now()}
+	w.schedule.letRead(run)
+	d.ended = func(frames int, orderly bool, took time.Duration) {
+		stop()
+		w.watchEnded(frames, orderly, took, stood)
+	}
+	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
+	observed := &observedDecoder{decoder: d, ctx: ctx, watcher: w}
+	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), observed, reporter), nil
+}
+
+// observedDecoder is a decoder that notes what went wrong before the Reflector handles it.
+type observedDecoder struct {
+	*decoder
+	ctx     context.Context // of the watch; it ends when the watch is stopped
+	watcher *watcher
+	over    bool // the position is gone, and the Reflector is not told of it
+}
+
+// Decode is decoder.Decode. A watch that was stopped ends as it should: the Reflector opens the next one at once. So
+// does one whose position is gone, where that is no fault that repeats itself: what follows is read at once, too.
+func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
+	if d.over {
+		return "", nil, io.EOF
+	}
+	event, object, err := d.decoder.Decode()
+	switch {
+	case err != nil && d.ctx.Err() != nil:
+		return "", nil, io.EOF
+	case err != nil && err != io.EOF:
+		d.watcher.broke(err)
+	case err == nil && event == watch.Error:
+		failure := apierrors.FromObject(object)
+		d.watcher.noteGone(failure)
+		d.watcher.Observer.Failed(d.watcher.stream, failure)
+		if d.over = isGone(failure) && d.watcher.endings.isFirstGone(); d.over {
+			return watch.Bookmark, &metav1.PartialObjectMetadata{}, nil // the Reflector takes this for a watch that works
+		}
+	}
+	return event, object, err
+}
+
+// broke takes the error of a watch that could not be read to its end. A reconcile is due where what cannot be read
+// stands at the position for the second time.
+func (w *watcher) broke(err error) {
+	w.server.trust.doubt()
+	if w.endings.broke(w.cursor.position.ResourceVersion, frame.IsUnreadable(err)) {
+		w.schedule.add(change.Owed{Reason: change.Stale})
+	}
+	w.Observer.Failed(w.stream, fmt.Errorf("read the watch of %s: %w", w.stream, err))
+}
+
+// noteGone makes a reconcile due where the error says that the position is unavailable.
+func (w *watcher) noteGone(err error) {
+	if isGone(err) {
+		w.remnant.gone(err)
+		w.schedule.add(change.Owed{Reason: change.Gone})
+	}
+}
+
+// watchEnded takes a watch that ended, which began when the server stood at the version.
+func (w *watcher) watchEnded(frames int, orderly bool, took time.Duration, version string) {
+	w.server.trust.forgetAnswers()
+	w.remnant.ended(took)
+	if w.endings.ended(frames, orderly, took, w.schedule.isDue()) {
+		w.schedule.add(change.Owed{Reason: change.Stale})
+	}
+	w.silence.note(frames == 0 && orderly, took, version)
+}
+
+// fail tells the observer, unless the failure is only our own stop.
+func (w *watcher) fail(ctx context.Context, err error) {
+	w.server.trust.suspect.Store(true)
+	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
+		w.server.trust.forgetAnswers()
+	}
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		w.Observer.Failed(w.stream, err)
+	}
+}
