@@ -13,7 +13,7 @@ func (r *reading) compareOne(ctx context.Context, object *frame.Object) error {
 	if object.Name == "" {
 		return r.listedNobody(ctx, cmp.Or(object.Err, errNoName))
 	}
-	if err := r.server.versions.check(object, r.upTo); err != nil {
+	if err := r.origin.versions.check(object, r.upTo); err != nil {
 		return err
 	}
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}

@@ -46,7 +46,7 @@ func (s *Stream) startOf(ctx context.Context, reason change.Reason) (change.Posi
 	if s.goesOn || failed {
 		return s.cursor.position, nil
 	}
-	version, err := s.server.present(ctx)
+	version, err := s.origin.present(ctx)
 	if err != nil {
 		return change.Position{}, err
 	}

@@ -83,11 +83,11 @@ func (d *decoder) push(f *frame.Frame) error {
 	if s.silence.bookmarked = s.silence.bookmarked || f.Type == frame.Bookmark; f.Type == frame.Bookmark {
 		version := f.Object.ResourceVersion
 		if !change.IsVersion(version) {
-			return s.server.versions.unordered("a bookmark has the resourceVersion %.40q", version)
+			return s.origin.versions.unordered("a bookmark has the resourceVersion %.40q", version)
 		}
 		return s.tell(d.ctx, &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: s.cursor.moveTo(version)})
 	}
-	if err := s.server.versions.check(&f.Object, ""); err != nil {
+	if err := s.origin.versions.check(&f.Object, ""); err != nil {
 		return err
 	}
 	rec := s.record(opOf(f.Type), &f.Object)
@@ -95,7 +95,7 @@ func (d *decoder) push(f *frame.Frame) error {
 	defer d.repay()
 	fresh, err := s.cursor.admit(&rec, s.isDelivered)
 	if errors.Is(err, errSameVersion) {
-		err = s.server.versions.unordered("%s at %.40q: %v", rec.Key, rec.ResourceVersion, err)
+		err = s.origin.versions.unordered("%s at %.40q: %v", rec.Key, rec.ResourceVersion, err)
 	}
 	if err == nil && fresh {
 		s.Observer.tellUnreadable(&rec, f.Object.Err)

@@ -260,13 +260,13 @@ func TestWatchThatIsStoppedEndsAsItShould(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	read, write := io.Pipe()
 	s := NewStream(Config{Stream: pods(), Saved: at(100), ClusterUID: "epoch-1", Observer: NopObserver()})
-	frames := frame.NewReader(read, s.server.collection.options())
+	frames := frame.NewReader(read, s.origin.collection.options())
 	d := &observedDecoder{decoder: &decoder{stream: s, body: read, frames: frames}, ctx: ctx, watcher: &watcher{Stream: s}}
 	broken := errors.New("use of closed connection")
 	if err := write.CloseWithError(broken); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.Decode(); !errors.Is(err, broken) || !s.server.trust.suspect.Load() {
+	if _, _, err := d.Decode(); !errors.Is(err, broken) || !s.origin.trust.suspect.Load() {
 		t.Errorf("a broken watch ends with %v", err)
 	}
 	stop()

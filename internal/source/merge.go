@@ -121,7 +121,7 @@ func (m *merge) rest() iter.Seq2[change.Entry, error] {
 	case m.unknown:
 		return func(func(change.Entry, error) bool) {}
 	case m.listed != nil:
-		return m.unlisted()
+		return m.restUnsorted()
 	}
 	return func(yield func(change.Entry, error) bool) {
 		for {
@@ -137,7 +137,7 @@ func (m *merge) rest() iter.Seq2[change.Entry, error] {
 	}
 }
 
-func (m *merge) unlisted() iter.Seq2[change.Entry, error] {
+func (m *merge) restUnsorted() iter.Seq2[change.Entry, error] {
 	return func(yield func(change.Entry, error) bool) {
 		for entry, err := range m.scan("") {
 			if _, listed := m.listed[entry.Key.String()]; listed && err == nil {

@@ -19,26 +19,6 @@ const knocks = 250 * time.Millisecond
 // outageTime is how long an outage lasts until it is told again.
 const outageTime = 10 * time.Second
 
-// beyondOutage does what needs the server. Where nobody answers it waits until somebody does, and does it once more: a
-// server that answers that question and not this one is left to the Reflector's backoff.
-func (w *watcher) beyondOutage(ctx context.Context, do func() error) error {
-	err := do()
-	if !isUnreachable(err) || ctx.Err() != nil {
-		return err
-	}
-	w.permit.giveBack()
-	for {
-		err := w.Client.awaitAnswer(ctx)
-		if err == nil {
-			return do()
-		}
-		w.fail(ctx, err)
-		if ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
 // isUnreachable says that the server has not answered at all.
 func isUnreachable(err error) bool {
 	var op *net.OpError

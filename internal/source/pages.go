@@ -85,9 +85,9 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	began, n := time.Now(), 0
 	r.inventory.restart(r.place.done)
 	r.place.read()
-	listed := r.server.collection.within(r.snapshot.Limits)
+	listed := r.origin.collection.within(r.snapshot.Limits)
 	meta, err := listed.list(ctx, r.place.at, func(object frame.Object) error { n++; return r.take(ctx, &object) })
-	switch err = r.server.versions.ended(err); {
+	switch err = r.origin.versions.ended(err); {
 	case isGone(err) || errors.Is(err, errTooRecent):
 		return r.read, r.listAgain(ctx, err)
 	case err != nil:
@@ -116,10 +116,10 @@ func (r *reading) checkCluster(ctx context.Context) error {
 	if cluster == "" {
 		return nil
 	}
-	if uid, err := r.server.cluster(ctx, time.Time{}); err != nil || uid == cluster {
+	if uid, err := r.origin.cluster(ctx, time.Time{}); err != nil || uid == cluster {
 		return err
 	}
-	r.server.trust.doubt()
+	r.origin.trust.doubt()
 	r.schedule.endWatch()
 	return errOtherCluster
 }
@@ -131,7 +131,7 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 	if err != nil {
 		return err
 	}
-	version, err := r.server.askVersion(ctx)
+	version, err := r.origin.askVersion(ctx)
 	if err != nil {
 		return err
 	}

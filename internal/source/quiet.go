@@ -20,32 +20,32 @@ import (
 const proofDrain = time.Second
 
 // moveQuiet moves the position of a stream that was silent, where it is proven that it is quiet.
-func (w *watcher) moveQuiet(ctx context.Context) error {
-	version := w.silence.take()
-	if version == "" || change.CompareVersions(version, w.cursor.position.ResourceVersion) <= 0 || !w.isUnchanged(ctx, version) {
+func (s *Stream) moveQuiet(ctx context.Context) error {
+	version := s.silence.take()
+	if version == "" || change.CompareVersions(version, s.cursor.position.ResourceVersion) <= 0 || !s.isUnchanged(ctx, version) {
 		return nil
 	}
 	version = strings.Clone(version)
-	w.turns.take()
-	defer w.turns.give()
-	return w.push(ctx, &change.Record{Stream: &w.stream, Op: change.Bookmark, ResourceVersion: version, Position: w.cursor.moveTo(version)})
+	s.turns.take()
+	defer s.turns.give()
+	return s.push(ctx, &change.Record{Stream: &s.stream, Op: change.Bookmark, ResourceVersion: version, Position: s.cursor.moveTo(version)})
 }
 
 var errChanged = errors.New("the list differs from the inventory")
 
 // isUnchanged says whether a list of now, which is at least of the version, is what the inventory has. What fails
 // proves nothing, and the next watch tells of it.
-func (w *watcher) isUnchanged(ctx context.Context, version string) bool {
+func (s *Stream) isUnchanged(ctx context.Context, version string) bool {
 	drain, cancel := context.WithTimeout(ctx, proofDrain)
 	defer cancel()
-	if w.drain(drain) != nil {
+	if s.drain(drain) != nil {
 		return false
 	}
-	m := newMerge(w.Inventory, w.stream.String(), w.server.unsorted.Load())
+	m := newMerge(s.Inventory, s.stream.String(), s.origin.unsorted.Load())
 	defer m.close()
 	p := page{limit: pageSize}
 	for {
-		meta, err := w.server.collection.list(ctx, p, func(object frame.Object) error { return m.confirm(&object) })
+		meta, err := s.origin.collection.list(ctx, p, func(object frame.Object) error { return m.confirm(&object) })
 		if err != nil || change.CompareVersions(meta.ResourceVersion, version) < 0 {
 			return false
 		}

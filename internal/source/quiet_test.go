@@ -82,7 +82,7 @@ func TestI4AWatchWasNoLongerSilentThanItLived(t *testing.T) {
 		s := NewStream(Config{Stream: pods(), Observer: NopObserver(), Inventory: newRecorder()})
 		body := io.NopCloser(strings.NewReader(""))
 		var silent time.Duration
-		d := &decoder{ctx: t.Context(), stream: s, body: body, frames: frame.NewReader(body, s.server.collection.options()), number: s.turns.opened(), began: time.Now()}
+		d := &decoder{ctx: t.Context(), stream: s, body: body, frames: frame.NewReader(body, s.origin.collection.options()), number: s.turns.opened(), began: time.Now()}
 		d.ended = func(_ int, _ bool, took time.Duration) { silent = took }
 		time.Sleep(time.Second)
 		s.turns.take()

@@ -21,12 +21,12 @@ func (s *Stream) reconcile(ctx context.Context, owed change.Owed) error {
 	}
 	s.schedule.dropComparison()
 	for range maxRestarts {
-		err := s.server.versions.ended(s.reconcileOnce(ctx, owed))
+		err := s.origin.versions.ended(s.reconcileOnce(ctx, owed))
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, errUnsorted):
-			s.server.unsorted.Store(true) // for good: this server does not sort
+			s.origin.unsorted.Store(true) // for good: this server does not sort
 		case !isGone(err):
 			return err
 		}
@@ -40,7 +40,7 @@ func (s *Stream) reconcileOnce(ctx context.Context, owed change.Owed) error {
 	if err := s.drain(ctx); err != nil {
 		return err
 	}
-	exactly, err := s.server.present(ctx)
+	exactly, err := s.origin.present(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *Stream) reconcileOnce(ctx context.Context, owed change.Owed) error {
 		return err
 	}
 	if err := r.list(ctx); err != nil {
-		s.server.trust.forgetAnswers()          // the server may have another version, or none of this one
+		s.origin.trust.forgetAnswers()          // the server may have another version, or none of this one
 		return errors.Join(err, r.release(ctx)) // what is held was compared, and would be found again
 	}
 	return nil

@@ -19,8 +19,8 @@ func NewStream(config Config) *Stream {
 		silence: silence{least: minSilence},
 		retries: reflectorBackoff(),
 	}
-	s.server.collection = collection{config.Client, config.Stream, config.Selection, config.Keep}
-	s.server.uid, s.server.versions.stream = config.ClusterUID, &s.stream
+	s.origin.collection = collection{config.Client, config.Stream, config.Selection, config.Keep}
+	s.origin.uid, s.origin.versions.stream = config.ClusterUID, &s.stream
 	s.schedule = newSchedule(s.readSnapshots)
 	sameCluster := change.ClusterOf(config.Saved.Epoch) == config.ClusterUID
 	if sameCluster {

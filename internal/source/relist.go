@@ -27,7 +27,7 @@ func (r *relist) list(ctx context.Context) error {
 	p := page{limit: pageSize, exactly: r.snapshot.ResourceVersion}
 	for {
 		n := 0
-		meta, err := r.server.collection.list(ctx, p, func(object frame.Object) error { n++; return r.listed(ctx, &object) })
+		meta, err := r.origin.collection.list(ctx, p, func(object frame.Object) error { n++; return r.listed(ctx, &object) })
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (r *relist) listed(ctx context.Context, object *frame.Object) error {
 	if object.Name == "" {
 		return r.listedNobody(ctx, cmp.Or(object.Err, errNoName))
 	}
-	if err := r.server.versions.check(object, r.snapshot.ResourceVersion); err != nil {
+	if err := r.origin.versions.check(object, r.snapshot.ResourceVersion); err != nil {
 		return err
 	}
 	key := change.Key{Namespace: object.Namespace, Name: object.Name}
@@ -90,7 +90,7 @@ func (r *relist) end(ctx context.Context) error {
 		return err
 	}
 	r.proof = r.newest.detached()
-	r.server.trust.suspect.Store(false) // everything was compared
+	r.origin.trust.suspect.Store(false) // everything was compared
 	for _, p := range r.parts {
 		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
 	}

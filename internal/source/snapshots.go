@@ -99,7 +99,7 @@ func (r *reading) repeats(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, errUnsorted):
-		r.server.unsorted.Store(true) // for good: this server does not sort
+		r.origin.unsorted.Store(true) // for good: this server does not sort
 	case errors.As(err, &unordered):
 		r.refuseAside(ctx, err)
 	case ctx.Err() == nil:

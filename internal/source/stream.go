@@ -19,7 +19,7 @@ type Stream struct {
 	output
 	retries *wait.Backoff
 
-	server  server
+	origin  origin
 	refused atomic.Pointer[error] // why the stream is not read any more; nil while it is
 
 	silence silence
@@ -52,11 +52,11 @@ func (s *Stream) newDifference(due []change.Owed, version string, sinkOnly []cha
 	now := max(time.Now().UnixMilli(), s.begun+1)
 	s.begun = now
 	if due[0].Reason == change.Epoch {
-		s.epoch = change.NewEpoch(s.server.uid, now)
+		s.epoch = change.NewEpoch(s.origin.uid, now)
 	}
 	cluster := change.ClusterOf(s.epoch)
 	if s.beside == nil && !due[0].Reason.Full() { // else whoever watches may be finding out about another one
-		cluster = s.server.uid
+		cluster = s.origin.uid
 	}
 	d := &difference{
 		out: &s.output,
@@ -65,7 +65,7 @@ func (s *Stream) newDifference(due []change.Owed, version string, sinkOnly []cha
 			Reason: due[0].Reason, From: s.cursor.position.ResourceVersion, Since: s.heard, ResourceVersion: version, Epoch: cluster,
 			Limits: due[0].Limits,
 		},
-		inventory: newMerge(s.Inventory, s.stream.String(), s.server.unsorted.Load()),
+		inventory: newMerge(s.Inventory, s.stream.String(), s.origin.unsorted.Load()),
 		sinkOnly:  newSinkOnly(sinkOnly),
 		upTo:      version,
 	}
@@ -78,7 +78,7 @@ func (s *Stream) newDifference(due []change.Owed, version string, sinkOnly []cha
 		if owed.Sink != "" {
 			d.snapshot.Sinks = append(d.snapshot.Sinks, owed.Sink)
 		}
-		if s.server.unsorted.Load() {
+		if s.origin.unsorted.Load() {
 			owed.After = "" // it means something in the order of the keys only
 		}
 		snapshot := *d.snapshot

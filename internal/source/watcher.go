@@ -86,7 +86,7 @@ func (w *watcher) checkServer(ctx context.Context) error {
 	if w.schedule.isDue() {
 		p = proof{} // all is compared in any case
 	}
-	other, err := w.server.hasOther(ctx, w.cursor.position.ResourceVersion, p)
+	other, err := w.origin.hasOther(ctx, w.cursor.position.ResourceVersion, p)
 	if other {
 		w.schedule.add(change.Owed{Reason: change.Epoch})
 	}
@@ -142,7 +142,7 @@ func (w *watcher) open(run context.Context, seconds *int64) (watch.Interface, er
 		return nil, errReconcileDue()
 	}
 	from := w.cursor.resume()
-	body, err := w.server.collection.watch(ctx, from, w.silence.limit(seconds))
+	body, err := w.origin.collection.watch(ctx, from, w.silence.limit(seconds))
 	if err != nil {
 		stop()
 		w.noteGone(err)
@@ -150,7 +150,7 @@ func (w *watcher) open(run context.Context, seconds *int64) (watch.Interface, er
 		return nil, err
 	}
 	w.Observer.Watching(w.stream, from)
-	stood, cut := w.server.version, w.server.collection.options()
+	stood, cut := w.origin.version, w.origin.collection.options()
 	cut.Lend = w.Shape != nil
 	frames := frame.NewReader(body, cut)
 	d := &decoder{ctx: run, stream: w.Stream, body: body, frames: frames, number: w.turns.opened(), began: time.Now()}
@@ -198,7 +198,7 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 // broke takes the error of a watch that could not be read to its end. A reconcile is due where what cannot be read
 // stands at the position for the second time.
 func (w *watcher) broke(err error) {
-	w.server.trust.doubt()
+	w.origin.trust.doubt()
 	if w.endings.broke(w.cursor.position.ResourceVersion, frame.IsUnreadable(err)) {
 		w.schedule.add(change.Owed{Reason: change.Stale})
 	}
@@ -215,7 +215,7 @@ func (w *watcher) noteGone(err error) {
 
 // watchEnded takes a watch that ended, which began when the server stood at the version.
 func (w *watcher) watchEnded(frames int, orderly bool, took time.Duration, version string) {
-	w.server.trust.forgetAnswers()
+	w.origin.trust.forgetAnswers()
 	w.remnant.ended(took)
 	if w.endings.ended(frames, orderly, took, w.schedule.isDue()) {
 		w.schedule.add(change.Owed{Reason: change.Stale})
@@ -223,11 +223,31 @@ func (w *watcher) watchEnded(frames int, orderly bool, took time.Duration, versi
 	w.silence.note(frames == 0 && orderly, took, version)
 }
 
+// beyondOutage does what needs the server. Where nobody answers it waits until somebody does, and does it once more: a
+// server that answers that question and not this one is left to the Reflector's backoff.
+func (w *watcher) beyondOutage(ctx context.Context, do func() error) error {
+	err := do()
+	if !isUnreachable(err) || ctx.Err() != nil {
+		return err
+	}
+	w.permit.giveBack()
+	for {
+		err := w.Client.awaitAnswer(ctx)
+		if err == nil {
+			return do()
+		}
+		w.fail(ctx, err)
+		if ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 // fail tells the observer, unless the failure is only our own stop.
 func (w *watcher) fail(ctx context.Context, err error) {
-	w.server.trust.suspect.Store(true)
+	w.origin.trust.suspect.Store(true)
 	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
-		w.server.trust.forgetAnswers()
+		w.origin.trust.forgetAnswers()
 	}
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		w.Observer.Failed(w.stream, err)

@@ -10,9 +10,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// server is what one stream knows of the API server: whose history it speaks of, where it stands, and what its answers
+// origin is what one stream knows of the API server: whose history it speaks of, where it stands, and what its answers
 // are worth.
-type server struct {
+type origin struct {
 	collection collection
 	uid        string // of the cluster, as Config.ClusterUID
 	trust      trust
@@ -29,27 +29,27 @@ type server struct {
 //
 // A watch from a version that the server has not reached is silent until it gets there, and loses everything in
 // between; a list at exactly such a version fails for as long. The proof is asked for after a failure.
-func (s *server) hasOther(ctx context.Context, position string, p proof) (other bool, err error) {
-	if s.uid != "" {
-		uid, err := s.cluster(ctx, s.trust.asked())
+func (o *origin) hasOther(ctx context.Context, position string, p proof) (other bool, err error) {
+	if o.uid != "" {
+		uid, err := o.cluster(ctx, o.trust.asked())
 		if err != nil {
 			return false, err
 		}
-		if uid != s.uid {
-			s.uid = uid
+		if uid != o.uid {
+			o.uid = uid
 			return true, nil
 		}
 	}
-	now, err := s.present(ctx)
+	now, err := o.present(ctx)
 	if err != nil {
 		return false, err
 	}
-	return change.CompareVersions(now, position) < 0 || s.trust.suspect.Load() && s.refutes(ctx, position, p), nil
+	return change.CompareVersions(now, position) < 0 || o.trust.suspect.Load() && o.refutes(ctx, position, p), nil
 }
 
 // cluster is the uid of the cluster that the server serves, as of a question after since.
-func (s *server) cluster(ctx context.Context, since time.Time) (string, error) {
-	uid, err := s.collection.client.clusterUID(ctx, since)
+func (o *origin) cluster(ctx context.Context, since time.Time) (string, error) {
+	uid, err := o.collection.client.clusterUID(ctx, since)
 	if err != nil {
 		return "", fmt.Errorf("ask the server which cluster it serves: %w", err)
 	}
@@ -60,42 +60,42 @@ func (s *server) cluster(ctx context.Context, since time.Time) (string, error) {
 // overtaken the position since has it at an older version, or at one that was never delivered. It never says so of the
 // same history; where the server no longer has the version, or the object was not touched since the restored one, it
 // cannot tell, and the next resync finds what differs.
-func (s *server) refutes(ctx context.Context, position string, p proof) bool {
+func (o *origin) refutes(ctx context.Context, position string, p proof) bool {
 	if p.version == "" {
 		return false
 	}
-	object, found, version, err := s.collection.look(ctx, p.key, position)
+	object, found, version, err := o.collection.look(ctx, p.key, position)
 	if err != nil {
 		return false // whatever follows fails, too, or is gone
 	}
-	s.trust.suspect.Store(false)
+	o.trust.suspect.Store(false)
 	return version == position && !p.holds(&object, found) // a server that does not list at exactly the version proves nothing
 }
 
 // present is where the server stands, by a list of one object.
-func (s *server) present(ctx context.Context) (string, error) {
-	if fresh := (freshness{s.trust.asked(), s.collection.client.maxAge}); fresh.has(s.asked) {
-		return s.version, nil
+func (o *origin) present(ctx context.Context) (string, error) {
+	if fresh := (freshness{o.trust.asked(), o.collection.client.maxAge}); fresh.has(o.asked) {
+		return o.version, nil
 	}
 	asked := time.Now()
-	version, err := s.askVersion(ctx)
+	version, err := o.askVersion(ctx)
 	if version != "" {
-		s.version, s.asked = version, asked
+		o.version, o.asked = version, asked
 	}
 	return version, err
 }
 
 // askVersion asks the server, whatever it said before.
-func (s *server) askVersion(ctx context.Context) (string, error) {
+func (o *origin) askVersion(ctx context.Context) (string, error) {
 	var first *frame.Object
-	meta, err := s.collection.list(ctx, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
+	meta, err := o.collection.list(ctx, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("ask the server for the version of %s: %w", s.collection.stream, err)
+		return "", fmt.Errorf("ask the server for the version of %s: %w", o.collection.stream, err)
 	case !change.IsVersion(meta.ResourceVersion):
-		return "", s.versions.unordered("its list has the resourceVersion %.40q", meta.ResourceVersion)
+		return "", o.versions.unordered("its list has the resourceVersion %.40q", meta.ResourceVersion)
 	case first != nil:
-		err = s.versions.check(first, meta.ResourceVersion)
+		err = o.versions.check(first, meta.ResourceVersion)
 	}
 	return meta.ResourceVersion, err
 }
