@@ -66,7 +66,7 @@ func (r *reading) prepare(ctx context.Context) (step, error) {
 	return r.read, nil
 }
 
-// lookForSinkOnly takes the sink-only objects, but for those that the watch brings again, or has told of since the mark.
+// lookForSinkOnly takes the sink-only objects but for those that the watch brings again, or has told of since the mark.
 func (r *reading) lookForSinkOnly() {
 	r.sinkOnly = newSinkOnly(r.line.SinkOnly(r.stream))
 	r.sinkOnly.dropComing(r.place.list, r.recent.knows)
