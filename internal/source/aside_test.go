@@ -19,7 +19,7 @@ func TestI3MissedDeletesLeaveTheWatchItsTurn(t *testing.T) {
 		recorder := newRecorder(names...)
 		s := NewStream(Config{Stream: pods(), Inventory: recorder, Saved: at(100), ClusterUID: "epoch-1", Observer: NopObserver()})
 		s.line = recorder
-		r := &reading{Stream: s, due: requestedFor("lake")}
+		r := s.newReading(requestedFor("lake"))
 		r.difference = r.newDifference(r.due, "100", nil)
 		s.turns.take()
 		told := -1
@@ -73,7 +73,8 @@ func TestI6NoMoreThanMayWaitForTheWatch(t *testing.T) {
 		saved.Complete = false
 		s := NewStream(Config{Stream: pods(), Inventory: recorder, Saved: saved, ClusterUID: "epoch-1", Observer: NopObserver()})
 		s.line, s.turns.open = recorder, 1
-		r := &reading{Stream: s, due: requestedFor("lake"), watch: 1}
+		r := s.newReading(requestedFor("lake"))
+		r.watch.number = 1
 		r.difference = r.newDifference(r.due, "100", nil)
 		one := unlisted{recorder.objects["n/a"], "100"}
 		for range maxPassed {

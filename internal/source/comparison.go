@@ -26,7 +26,7 @@ func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
 	if err != nil {
 		return err
 	}
-	r := &reading{due: []change.Owed{owed}, Stream: s}
+	r := s.newReading([]change.Owed{owed})
 	if err := r.announce(ctx, position, s.goesOn); err != nil {
 		return err
 	}

@@ -155,13 +155,8 @@ func (d *difference) listedNobody(ctx context.Context, why error) error {
 	if d.nobody++; d.nobody > 1 {
 		return nil
 	}
-	version := d.snapshot.ResourceVersion
-	rec := &change.Record{
-		Stream: &d.out.stream, Op: change.Gap, ResourceVersion: version, Received: time.Now(), Marks: &change.Marks{Rejected: change.Unreadable},
-		Snapshot: &change.Snapshot{ID: version, Reason: change.Policy, From: d.snapshot.From, ResourceVersion: version},
-	}
-	d.out.Observer.tellUnreadable(rec, why)
-	return d.out.push(ctx, rec)
+	gap := change.Snapshot{Reason: change.Policy, From: d.snapshot.From, ResourceVersion: d.snapshot.ResourceVersion}
+	return d.out.pushUnreadable(ctx, gap, why)
 }
 
 // emitUndeleted tells sinks that come back what is gone, before all else: with the first object they are whole but for
@@ -201,12 +196,30 @@ func (d *difference) emitSinkOnly(ctx context.Context, key change.Key, listed st
 	return nil
 }
 
+// emitAllSinkOnly tells of what only one sink was given and no list has.
+func (d *difference) emitAllSinkOnly(ctx context.Context) error {
+	for key := range d.sinkOnly {
+		if err := d.emitSinkOnly(ctx, key, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (d *difference) emitGone(ctx context.Context, entry change.Entry, sink string) error {
 	d.snapshot.Counts.Deleted++
 	return d.hold(ctx, &change.Record{
 		Stream: &d.out.stream, Op: change.Deleted, Key: entry.Key, UID: entry.UID, ResourceVersion: entry.ResourceVersion,
 		Received: time.Now(), FinalStateUnknown: true, Snapshot: d.snapshot, Sink: sink,
 	})
+}
+
+// tellEnd tells the observer that all is told.
+func (d *difference) tellEnd() {
+	for _, p := range d.parts {
+		d.snapshot.Counts.Synced += p.snapshot.Counts.Synced
+	}
+	d.out.Observer.Reconciled(d.out.stream, d.snapshot)
 }
 
 // hold shapes the record and puts those in line that it follows.

@@ -39,6 +39,17 @@ func (o *output) push(ctx context.Context, rec *change.Record) error {
 	return o.enter(ctx, rec)
 }
 
+// pushUnreadable puts a gap of the stream in line for what cannot be read.
+func (o *output) pushUnreadable(ctx context.Context, gap change.Snapshot, why error) error {
+	gap.ID = gap.ResourceVersion
+	rec := &change.Record{
+		Stream: &o.stream, Op: change.Gap, ResourceVersion: gap.ResourceVersion, Received: time.Now(), Snapshot: &gap,
+		Marks: &change.Marks{Rejected: change.Unreadable},
+	}
+	o.Observer.tellUnreadable(rec, why)
+	return o.push(ctx, rec)
+}
+
 // record makes the record of an object.
 func (o *output) record(op change.Op, object *frame.Object) change.Record {
 	rec := change.Record{

@@ -127,7 +127,7 @@ func (r *reading) checkCluster(ctx context.Context) error {
 // listAgain makes the list go on at a newer version, where the server has forgotten its own: after the page before, if
 // the server says how, or from the beginning. The rule holds for pages of any version.
 func (r *reading) listAgain(ctx context.Context, why error) error {
-	floods, err := r.countFloods(ctx)
+	_, floods, err := r.watch.remembered(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 	if err != nil {
 		return err
 	}
-	r.floods = floods
+	r.watch.floods = floods
 	token := ""
 	var status apierrors.APIStatus
 	if errors.As(why, &status) {
@@ -152,20 +152,9 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 	return nil
 }
 
-// countFloods returns how often all was forgotten that was told.
-func (r *reading) countFloods(ctx context.Context) (int, error) {
-	give, err := r.turns.takeIn(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer give()
-	return r.recent.floods, nil
-}
-
 // take takes an object of the page, and compares those that wait when there are enough.
 func (r *reading) take(ctx context.Context, object *frame.Object) error {
-	r.waiting = append(r.waiting, *object)
-	if r.size += len(object.JSON); len(r.waiting) < turnObjects && r.size < turnBytes {
+	if !r.batch.add(object) {
 		return nil
 	}
 	return r.compare(ctx, func() error { return nil })
@@ -173,7 +162,7 @@ func (r *reading) take(ctx context.Context, object *frame.Object) error {
 
 // compare compares the objects that wait, in one turn, and then does what follows.
 func (r *reading) compare(ctx context.Context, then func() error) error {
-	if err := r.Rate.wait(ctx, len(r.waiting)); err != nil {
+	if err := r.Rate.wait(ctx, len(r.batch.objects)); err != nil {
 		return err
 	}
 	if err := r.awaitSinks(ctx); err != nil {
@@ -184,18 +173,15 @@ func (r *reading) compare(ctx context.Context, then func() error) error {
 		return err
 	}
 	defer give()
-	switch {
-	case r.turns.open != r.watch:
-		return errWatchEnded
-	case r.forgot():
-		return errTooRecent
+	if err := r.watch.check(); err != nil {
+		return err
 	}
-	for i := range r.waiting {
-		if err := r.compareOne(ctx, &r.waiting[i]); err != nil {
+	for i := range r.batch.objects {
+		if err := r.compareOne(ctx, &r.batch.objects[i]); err != nil {
 			return err
 		}
 	}
-	r.forgetWaiting()
+	r.batch.reset()
 	return then()
 }
 
@@ -230,7 +216,7 @@ func (r *reading) end(ctx context.Context) (step, error) {
 		if over || err != nil {
 			return nil, err
 		}
-		if err := r.await(ctx, at); err != nil {
+		if err := r.watch.await(ctx, at); err != nil {
 			return nil, err
 		}
 	}
@@ -242,12 +228,12 @@ func (r *reading) tryEnd(ctx context.Context) (over bool, at stand, err error) {
 		return false, at, err
 	}
 	defer give()
-	at = stand{r.turns.open, r.cursor.position}
+	at = r.watch.stand()
 	if err := r.settleAll(ctx); err != nil {
 		return false, at, err
 	}
 	passed := change.CompareVersions(at.position.ResourceVersion, r.until) >= 0
-	if len(r.suspects) > 0 || !passed || len(r.sinkOnly) > 0 && !r.reached(r.upTo) {
+	if len(r.suspects) > 0 || !passed || len(r.sinkOnly) > 0 && !r.watch.reached(r.upTo) {
 		return false, at, nil
 	}
 	return true, at, r.finish(ctx)
@@ -269,10 +255,8 @@ func (r *reading) emitEnd(ctx context.Context) error {
 
 // finish tells of what is left, and of the end.
 func (r *reading) finish(ctx context.Context) error {
-	for key := range r.sinkOnly {
-		if err := r.emitSinkOnly(ctx, key, ""); err != nil {
-			return err
-		}
+	if err := r.emitAllSinkOnly(ctx); err != nil {
+		return err
 	}
 	if err := r.releaseLast(ctx); err != nil {
 		return err
@@ -281,10 +265,7 @@ func (r *reading) finish(ctx context.Context) error {
 		return err
 	}
 	r.alone()
-	for _, p := range r.parts {
-		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
-	}
-	r.Observer.Reconciled(r.stream, r.snapshot)
+	r.tellEnd()
 	return nil
 }
 
@@ -298,8 +279,8 @@ func (r *reading) setMark(ctx context.Context) error {
 		return err
 	}
 	defer r.turns.give()
-	r.forgetWaiting()
-	r.watch = r.turns.open
+	r.batch.reset()
+	r.watch.number = r.turns.open
 	if err := r.settleAll(ctx); err != nil {
 		return err
 	}
@@ -315,7 +296,7 @@ func (r *reading) setMark(ctx context.Context) error {
 
 // leaveRoom returns when less is remembered than may be, or when the mark is saved.
 func (r *reading) leaveRoom(ctx context.Context) error {
-	if full, err := r.isFull(ctx); !full || err != nil {
+	if full, _, err := r.watch.remembered(ctx); !full || err != nil {
 		return err
 	}
 	return r.mark.wait()

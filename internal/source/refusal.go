@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -23,12 +22,8 @@ func (s *Stream) refuse(ctx context.Context, err error) error {
 	if version == "" {
 		return err
 	}
-	rec := &change.Record{
-		Stream: &s.stream, Op: change.Gap, ResourceVersion: version, Received: time.Now(), Marks: &change.Marks{Rejected: change.Unreadable},
-		Snapshot: &change.Snapshot{ID: version, Reason: change.Stale, From: version, ResourceVersion: version},
-	}
-	s.Observer.tellUnreadable(rec, err)
-	return errors.Join(err, s.push(ctx, rec))
+	gap := change.Snapshot{Reason: change.Stale, From: version, ResourceVersion: version}
+	return errors.Join(err, s.pushUnreadable(ctx, gap, err))
 }
 
 // isRefused is why the stream is not read any more, nil while it is.

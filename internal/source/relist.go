@@ -91,10 +91,7 @@ func (r *relist) end(ctx context.Context) error {
 	}
 	r.proof = r.newest.detached()
 	r.origin.trust.suspect.Store(false) // everything was compared
-	for _, p := range r.parts {
-		r.snapshot.Counts.Synced += p.snapshot.Counts.Synced
-	}
-	r.Observer.Reconciled(r.stream, r.snapshot)
+	r.tellEnd()
 	return nil
 }
 
@@ -110,10 +107,5 @@ func (r *relist) emitUnlisted(ctx context.Context) error {
 			return err
 		}
 	}
-	for key := range r.sinkOnly {
-		if err := r.emitSinkOnly(ctx, key, ""); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.emitAllSinkOnly(ctx)
 }

@@ -26,7 +26,8 @@ func TestI6ASnapshotThatWaitsForItsSinkRemembersNoMoreThanItMay(t *testing.T) {
 		recorder := newRecorder()
 		s := NewStream(Config{Stream: pods(), Inventory: recorder, Saved: at(9), Observer: NopObserver()})
 		s.line = stuckLine{recorder}
-		r := &reading{Stream: s, difference: &difference{out: &s.output, parts: []*part{{}}}}
+		r := s.newReading(nil)
+		r.difference = &difference{out: &s.output, parts: []*part{{}}}
 		s.recent.begin()
 		for i := range maxRecent + 1 {
 			s.recent.note(&change.Record{Op: change.Added, Key: change.Key{Name: strconv.Itoa(i)}, ResourceVersion: "1"})

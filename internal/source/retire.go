@@ -3,7 +3,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -13,8 +12,8 @@ import (
 // nothing and nothing was ever told, there is nothing to say. It returns when all is delivered and saved.
 func (s *Stream) retire(ctx context.Context, line Line) error {
 	s.line = line
-	if err := line.Drain(ctx, s.stream); err != nil {
-		return fmt.Errorf("drain %s: %w", s.stream, err)
+	if err := s.drain(ctx); err != nil {
+		return err
 	}
 	// What is told is of the history that was delivered, also where another cluster, which lacks the resource, has
 	// taken its place: so the ids are the same whenever that is noticed (I8).

@@ -89,6 +89,16 @@ func (s *Session) Withdraw(owed ...change.Owed) {
 	}
 }
 
+// Due is Stream.Due of the stream that is read, and what waits for it.
+func (s *Session) Due() []change.Owed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reading != nil {
+		return s.reading.Due()
+	}
+	return slices.Clone(s.pending)
+}
+
 // Run reads until ctx ends, or the resource is gone and the sinks know it: over is true then.
 func (s *Session) Run(ctx context.Context, line Line) (over bool, err error) {
 	for ctx.Err() == nil {

@@ -29,7 +29,7 @@ func (s *Stream) readSnapshots(ctx context.Context) {
 // giveSnapshot gives one snapshot. It goes on after failures, without another begin, until one ends, which is within
 // ctx, or its list turns out not to be sorted.
 func (s *Stream) giveSnapshot(ctx, one context.Context, due []change.Owed) error {
-	r, step, err := s.newReading(ctx, due)
+	r, step, err := s.nextReading(ctx, due)
 	if err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (s *Stream) giveSnapshot(ctx, one context.Context, due []change.Owed) error
 	return nil
 }
 
-// newReading returns what reads the snapshot, and its first step. A comparison was announced before the watch.
-func (s *Stream) newReading(ctx context.Context, due []change.Owed) (*reading, step, error) {
+// nextReading returns what reads the snapshot, and its first step. A comparison was announced before the watch.
+func (s *Stream) nextReading(ctx context.Context, due []change.Owed) (*reading, step, error) {
 	give, err := s.turns.takeIn(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -60,7 +60,7 @@ func (s *Stream) newReading(ctx context.Context, due []change.Owed) (*reading, s
 		r.announced = false
 		return r, r.prepare, nil
 	}
-	r := &reading{due: due, Stream: s}
+	r := s.newReading(due)
 	if r.isComparison() {
 		return r, r.announceAgain, nil
 	}
@@ -130,6 +130,9 @@ func (r *reading) refuseAside(ctx context.Context, err error) {
 // Withdraw makes full snapshots due no more. One that is read is over soon, and has no end. Others that share its list
 // begin anew.
 func (s *Stream) Withdraw(owed ...change.Owed) { s.schedule.withdraw(owed) }
+
+// Due are the full snapshots that the stream was asked for and that are not read yet.
+func (s *Stream) Due() []change.Owed { return s.schedule.full() }
 
 // cutOff ends one snapshot while nobody has the turn: what is told of an object is told whole.
 func (s *Stream) cutOff(one context.Context, end context.CancelFunc) {

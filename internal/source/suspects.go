@@ -32,7 +32,7 @@ func (r *reading) settle(ctx context.Context, s *unlisted) (settled bool, err er
 	switch {
 	case !exists:
 		return true, nil
-	case s.list == "" || !r.reached(s.list):
+	case s.list == "" || !r.watch.reached(s.list):
 		return false, nil
 	}
 	entry, found, err := r.lookUp(s.entry.Key)
@@ -84,11 +84,12 @@ func (r *reading) settleAll(ctx context.Context) error {
 
 // awaitSuspects settles what can be when the watch has moved.
 func (r *reading) awaitSuspects(ctx context.Context) error {
-	at := stand{r.turns.open, r.cursor.position}
-	if err := r.aside(ctx, func(ctx context.Context) error { return r.await(ctx, at) }); err != nil {
+	at := r.watch.stand()
+	r.entries = 0
+	if err := r.watch.aside(ctx, func(ctx context.Context) error { return r.watch.await(ctx, at) }); err != nil {
 		return err
 	}
 	err := r.settleAll(ctx)
-	r.silent = false // which is true of this list only
+	r.watch.silent = false // which is true of this list only
 	return err
 }

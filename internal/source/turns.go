@@ -1,19 +1,12 @@
 package source
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // A turn compares a part of a page: small enough that no live change waits for it.
 const (
 	turnObjects = 32
 	turnBytes   = 128 << 10
 )
-
-// errWatchEnded says that the watch has ended that a page was compared beside. What the next server says may be of
-// another history, so the page is read again.
-var errWatchEnded = errors.New("the watch has ended that the snapshot was read beside")
 
 // turns is how the watch and the reader go on beside each other. They put records in line by turns (I3). The turn
 // guards what both use: the cursor, what was told recently, the snapshot that is being read, and which watch is open.
