@@ -13,7 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/bench/replay"
 	"github.com/kubecdc/kubecdc/bench/rig"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 func main() {
@@ -100,11 +100,11 @@ func serveNATS(ctx context.Context, text json.RawMessage, reply func(any) error)
 	if err := json.Unmarshal(text, &dir); err != nil {
 		return fmt.Errorf("read the directory: %w", err)
 	}
-	server, err := embedded.Start(embedded.Options{StoreDir: dir + "/nats"})
+	server, err := natsserver.Run(dir + "/nats")
 	if err != nil {
 		return err
 	}
-	defer server.Shutdown()
+	defer server.Stop()
 	if err := reply(server.URL()); err != nil {
 		return err
 	}

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // natsStreet is a street with a NATS server.
@@ -63,20 +62,8 @@ func (p plan) of(url, exporter string) string {
 }
 
 func newNATSStreet(t *testing.T, p plan) *natsStreet {
-	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	nc, err := nats.Connect(server.URL(), nats.Timeout(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := natsserver.Start(t)
+	js := natsserver.Connect(t, server.URL())
 	if p.shared && !p.ownStreams { // a person makes it, since its subjects are those of several clusters
 		config := jetstream.StreamConfig{Name: p.stream, Subjects: []string{"k8s.>", "changes.>"}, Duplicates: 2 * time.Minute}
 		if _, err := js.CreateStream(t.Context(), config); err != nil {

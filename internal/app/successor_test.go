@@ -6,14 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // Kinds of a member's streams.
@@ -52,11 +48,7 @@ func (s succession) String() string {
 // otherwise it begins anew and finds what the leader has told. From the successor's first message on the leader is
 // fenced.
 func TestI3I10APausedLeadersWordsBesideAnIdleSuccessor(t *testing.T) {
-	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
+	server := natsserver.Start(t)
 	for i, s := range []succession{
 		{publish: "fast", words: []int{pods}, first: []int{pods}},
 		{publish: "fast", words: []int{pods, pods, pods}, first: []int{pods, pods, pods}},
@@ -142,16 +134,7 @@ func (s succession) play(t *testing.T, url, stream, sinks string) {
 // readIDs are those of all messages of the stream.
 func readIDs(t *testing.T, url, name string) (ids []change.ID) {
 	t.Helper()
-	nc, err := nats.Connect(url, nats.Timeout(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), name)
+	stream, err := natsserver.Connect(t, url).Stream(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,11 +38,11 @@ func (d *desk) checks(t *testing.T, sink string, code int, lines ...string) {
 func TestCheckChangesNothing(t *testing.T) {
 	d := newDesk(t)
 	d.write("there", "{}\n")
-	b := startBroker(t, nil)
+	b := startBroker(t)
 	d.checks(t, "file://"+d.path("missing"), 0, "ok       sink file")
 	d.checks(t, "file://"+d.path("there"), 0, "ok       sink file")
 	d.checks(t, "-", 0, "ok       sink stdout")
-	d.checks(t, b.url(), 0, "ok       sink nats",
+	d.checks(t, b.URL(), 0, "ok       sink nats",
 		"note     sink nats: the largest message is 1024 KiB, and objects can have 1536 KiB: a gap record will stand for one that is larger; "+
 			"raise max_payload of the server and max_msg_size of the stream to take all")
 	if left := d.files(); !slices.Equal(left, []string{"there"}) {

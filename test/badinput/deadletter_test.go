@@ -28,13 +28,13 @@ func createLarge(t *testing.T, namespace, name string, size int) {
 func narrowed(t *testing.T, keys string) (d *desk, namespace string) {
 	t.Helper()
 	d, namespace = newDesk(t), newNamespace(t)
-	b := startBroker(t, nil)
+	b := startBroker(t)
 	if _, err := b.jetstream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}, MaxMsgSize: 10_000}); err != nil {
 		t.Fatal(err)
 	}
 	d.write("config.yaml", `resources: [{resource: configmaps, namespaces: [`+namespace+`]}]
 sinks:
-  - {name: bus, nats: {url: "`+b.url()+`"}`+keys+`}
+  - {name: bus, nats: {url: "`+b.URL()+`"}`+keys+`}
 `)
 	return d, namespace
 }

@@ -26,9 +26,9 @@ problem  sink file: check file `+d.path("nope/out")+`: no such file or directory
 // TestI10CheckBesideARunningExporter finds nothing wrong in what that exporter has open, and what another process has.
 func TestI10CheckBesideARunningExporter(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, nil)
+	b := startBroker(t)
 	address := freeAddress(t)
-	sinks := []string{"--listen", address, "--sink", b.url(), "--sink", d.file("out") + "?name=out"}
+	sinks := []string{"--listen", address, "--sink", b.URL(), "--sink", d.file("out") + "?name=out"}
 	r := d.started(sinks...)
 	r.logs("msg=\"sink open\" sink=out")
 	r.logs("msg=\"sink open\" sink=nats")

@@ -24,7 +24,7 @@ resources: [configmaps]
 sinks: [{name: bus, nats: {url: %q, stream: %s, subject: "%s.{cluster}.{group}.{resource}.{namespace}.{name}"}}]
 state: {log: {sink: bus, name: %s}}
 ha: {lease: default/%s, duration: 2s}
-`, of.cluster, b.url(), of.stream, of.stream, of.log, of.lease))
+`, of.cluster, b.URL(), of.stream, of.stream, of.log, of.lease))
 	return []string{"-f", of.name, "--state-dir", "state-" + of.name}
 }
 
@@ -50,7 +50,7 @@ func (d *desk) isRefused(flags []string, code int, run, check string) {
 func TestNoRightsOnTheLease(t *testing.T) {
 	d := newDesk(t)
 	grant(t, "configmaps")
-	b := startBroker(t, nil)
+	b := startBroker(t)
 	flags := append(d.flags(b, release{"ours", "dev", "OURS", "rightless", "ours"}), "--context", "limited")
 	d.isRefused(flags, 1, `ha.lease: use the Lease default/rightless: leases.coordination.k8s.io "rightless" is forbidden: User "limited" cannot get resource "leases" `+
 		`in API group "coordination.k8s.io" in the namespace "default": bind a role with the verbs get, create and update on leases of group coordination.k8s.io `+
@@ -63,7 +63,7 @@ func TestNoRightsOnTheLease(t *testing.T) {
 // and whichever version. Who has the Lease and the log is not disturbed.
 func TestI10AnotherReleaseIsRefused(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, nil)
+	b := startBroker(t)
 	ours := release{"ours", "dev", "OURS", "ours", "ours"}
 	leader := d.start(usual(append(d.flags(b, ours), "--log-level", "info")...)...)
 	leader.logs("msg=reconciled resource=configmaps reason=initial")

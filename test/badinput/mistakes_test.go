@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // mistake is what somebody writes who has read the documents, once, and what exporter check says to it.
@@ -101,7 +100,7 @@ func writing() []mistake {
 
 // world are mistakes that only the cluster, the machine and the brokers show.
 func world(d *desk, address string, bus *broker) []mistake {
-	secured := "nats: {url: \"" + bus.url() + "\", user: me, password: wrong}"
+	secured := "nats: {url: \"" + bus.URL() + "\", user: me, password: wrong}"
 	return []mistake{
 		{"a misspelt resource", "", "resources: [configmap, deplyments]\n" + screen,
 			`problem  resource "deplyments": the API server serves no such resource: did you mean deployments? see kubectl api-resources`},
@@ -220,7 +219,7 @@ func TestTypicalMistakesAreAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer used.Close()
-	bus := startBroker(t, func(o *server.Options) { o.Username, o.Password = "me", password })
+	bus := startBroker(t, func(o *natsserver.Options) { o.Username, o.Password = "me", password })
 	all := slices.Concat(writing(), registryKeys(), world(d, used.Addr().String(), bus))
 	c := kafka.Start(t, kafka.Options{Listeners: []kafka.Listener{kafka.TLS}})
 	if all = append(all, registries(t, c.Brokers()[0])...); c.Real() {

@@ -8,65 +8,30 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // broker is a real NATS server.
 type broker struct {
-	t     *testing.T
-	inner *server.Server
+	t *testing.T
+	*natsserver.Server
 }
 
-// startBroker starts one that dies with the test. change may be nil.
-func startBroker(t *testing.T, change func(*server.Options)) *broker {
+// startBroker starts one that dies with the test.
+func startBroker(t *testing.T, changes ...func(*natsserver.Options)) *broker {
 	t.Helper()
-	options := &server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
-	}
-	if change != nil {
-		change(options)
-	}
-	inner, err := server.NewServer(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	inner.Start()
-	t.Cleanup(func() {
-		inner.Shutdown()
-		inner.WaitForShutdown()
-	})
-	if !inner.ReadyForConnections(limit) {
-		t.Fatal("the NATS server is not ready")
-	}
-	return &broker{t, inner}
+	return &broker{t, natsserver.Start(t, changes...)}
 }
-
-func (b *broker) url() string { return b.inner.ClientURL() }
 
 // as is the URL with a login.
-func (b *broker) as(login string) string { return strings.Replace(b.url(), "://", "://"+login+"@", 1) }
+func (b *broker) as(login string) string { return strings.Replace(b.URL(), "://", "://"+login+"@", 1) }
 
-func (b *broker) jetstream() jetstream.JetStream {
+func (b *broker) jetstream(options ...nats.Option) jetstream.JetStream {
 	b.t.Helper()
-	nc, js := b.connect(nil)
-	b.t.Cleanup(nc.Close)
-	return js
-}
-
-// connect waits longer than the library does by itself. login nil is no login.
-func (b *broker) connect(login nats.Option) (*nats.Conn, jetstream.JetStream) {
-	b.t.Helper()
-	nc, err := nats.Connect(b.url(), nats.Timeout(limit), login)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(limit))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return nc, js
+	return natsserver.Connect(b.t, b.URL(), options...)
 }
 
 func (b *broker) streams() []string {
@@ -98,9 +63,9 @@ func (d *desk) refuses(t *testing.T, sink, want string) {
 
 func TestWrongNATSLogin(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, func(o *server.Options) { o.Username, o.Password = "me", "right" })
-	want := "connect to " + b.url() + ": authorization violation: check user, password, token, nkey or credentials file of the sink"
-	for _, sink := range []string{b.as("me:" + password), b.as(password), b.url()} {
+	b := startBroker(t, func(o *natsserver.Options) { o.Username, o.Password = "me", "right" })
+	want := "connect to " + b.URL() + ": authorization violation: check user, password, token, nkey or credentials file of the sink"
+	for _, sink := range []string{b.as("me:" + password), b.as(password), b.URL()} {
 		d.refuses(t, sink, want)
 	}
 }
@@ -119,22 +84,22 @@ sinks:
 
 func TestNATSWithoutJetStream(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, func(o *server.Options) { o.JetStream = false })
-	d.refuses(t, b.url(), "look up stream K8S_dev: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration")
+	b := startBroker(t, func(o *natsserver.Options) { o.JetStream = false })
+	d.refuses(t, b.URL(), "look up stream K8S_dev: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration")
 }
 
 func TestStreamWhoseSubjectsAreTaken(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, nil)
+	b := startBroker(t)
 	b.create(jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"k8s.dev.core.configmaps.>"}})
-	d.refuses(t, b.url(), `create stream K8S_dev: stream AUDIT takes subjects of ["k8s.dev.*.*.*.*"] already: name other subjects, or write to that stream`)
+	d.refuses(t, b.URL(), `create stream K8S_dev: stream AUDIT takes subjects of ["k8s.dev.*.*.*.*"] already: name other subjects, or write to that stream`)
 }
 
 func TestStreamThatDoesNotTakeTheSubjects(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, nil)
+	b := startBroker(t)
 	b.create(jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>"}})
-	d.refuses(t, b.url()+"?stream=K8S", `open stream K8S: it takes ["k8s.prod.>"], which does not cover "k8s.dev.*.*.*.*": `+
+	d.refuses(t, b.URL()+"?stream=K8S", `open stream K8S: it takes ["k8s.prod.>"], which does not cover "k8s.dev.*.*.*.*": `+
 		"give each cluster a stream of its own with the key stream, or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects")
 }
 
@@ -179,7 +144,7 @@ func retries(t *testing.T, metrics string) int {
 // TestPasswordIsOnNoPage: a sink that works with a password shows it nowhere.
 func TestPasswordIsOnNoPage(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, func(o *server.Options) { o.Username, o.Password = "me", password })
+	b := startBroker(t, func(o *natsserver.Options) { o.Username, o.Password = "me", password })
 	r := d.started("--sink", b.as("me:"+password), "--log-level", "debug")
 	for _, path := range []string{"/metrics", "/statusz", "/healthz", "/readyz"} {
 		r.get(path) // looks for secrets

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // servedBy is a configuration with a service.
@@ -17,8 +18,8 @@ func (d *desk) servedBy(url, service string) {
 
 func TestServiceBelowTheStreamsSubjects(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, nil)
-	d.servedBy(b.url(), `{subject: "k8s.{cluster}"}`)
+	b := startBroker(t)
+	d.servedBy(b.URL(), `{subject: "k8s.{cluster}"}`)
 	d.exporter(usual("-f", "config.yaml")...).fails(t, 2,
 		"sink bus: nats.service.subject: the stream takes k8s.dev.*.*.*.*, and so would keep the questions below k8s.dev: choose another subject")
 }
@@ -26,7 +27,7 @@ func TestServiceBelowTheStreamsSubjects(t *testing.T) {
 // TestServiceThatIsNotPermitted is a problem for check, and none for the records of the running exporter.
 func TestServiceThatIsNotPermitted(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, func(o *server.Options) {
+	b := startBroker(t, func(o *natsserver.Options) {
 		o.Users = []*server.User{{Username: "me", Password: password, Permissions: &server.Permissions{
 			Subscribe: &server.SubjectPermission{Deny: []string{"kubecdc.dev.snapshot"}},
 		}}}
@@ -46,15 +47,11 @@ func TestServiceThatIsNotPermitted(t *testing.T) {
 // TestHostileQuestions are refused in words, and the exporter goes on.
 func TestHostileQuestions(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, nil)
-	d.servedBy(b.url(), "{}")
+	b := startBroker(t)
+	d.servedBy(b.URL(), "{}")
 	r := d.start(usual("-f", "config.yaml", "--log-level", "info")...)
 	r.logs("watching")
-	nc, err := nats.Connect(b.url(), nats.Timeout(limit))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := b.jetstream().Conn()
 	long := strings.Repeat("x", 5000)
 	for _, c := range []struct{ name, question, code, want string }{
 		{"snapshot", "{", "400", "read the request: unexpected EOF: want JSON such as"},

@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/nats-io/nats-server/v2/server"
 )
 
 // TestI1I4FullDiskWhileASinkIsSpooledFor: the exporter lives and says what is missing; with space again everything goes
@@ -14,20 +12,10 @@ import (
 func TestI1I4FullDiskWhileASinkIsSpooledFor(t *testing.T) {
 	d, namespace := newDesk(t), newNamespace(t)
 	d.smallDisk("state", "96m")
-	dir, port := t.TempDir(), 0
-	there := func(options *server.Options) {
-		options.StoreDir = dir
-		if port != 0 {
-			options.Port = port
-		}
-	}
-	b := startBroker(t, there)
-	if _, err := fmt.Sscanf(b.url(), "nats://127.0.0.1:%d", &port); err != nil {
-		t.Fatal(err)
-	}
+	b := startBroker(t)
 	d.write("config.yaml", `resources: [{resource: configmaps, namespaces: [`+namespace+`]}]
 sinks:
-  - {name: bus, nats: {url: "`+b.url()+`"}, queue: {records: 4, full: spool}}
+  - {name: bus, nats: {url: "`+b.URL()+`"}, queue: {records: 4, full: spool}}
   - {name: file, file: {path: out.ndjson}}
 `)
 	r := d.runs()
@@ -35,8 +23,7 @@ sinks:
 	eventually(t, "the first one is saved", func() bool {
 		return len(b.told(namespace)) == 1 && r.status().Streams[namespace+"/configmaps"].ResourceVersion != ""
 	})
-	b.inner.Shutdown()
-	b.inner.WaitForShutdown()
+	b.Stop()
 	d.allocate("state/filler", 60<<20)
 	const objects = 20
 	for i := range objects {
@@ -54,7 +41,7 @@ sinks:
 	}
 	d.delivers("out.ndjson", fmt.Sprint("/configmaps/unsaved-", objects-1))
 	eventually(t, "the state is saved", func() bool { return r.status().State.LastError == "" })
-	b = startBroker(t, there)
+	b.Restart(t)
 	eventually(t, "the sink has everything", func() bool { return len(b.told(namespace)) > objects })
 	if code := r.stop(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, r.out)

@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 func TestStreamThatCanBeNoLog(t *testing.T) {
@@ -29,26 +31,26 @@ func TestStreamThatCanBeNoLog(t *testing.T) {
 			func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := startBroker(t, nil)
+			b := startBroker(t)
 			b.create(jetstream.StreamConfig{Name: "ORIGIN", Subjects: []string{"origin"}})
 			config := jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}}
 			test.change(&config)
 			b.create(config)
-			d.refuses(t, b.url()+"?stream=K8S", "open stream K8S: "+test.want)
+			d.refuses(t, b.URL()+"?stream=K8S", "open stream K8S: "+test.want)
 		})
 	}
 }
 
 func TestStreamThatIsSealed(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, nil)
+	b := startBroker(t)
 	config := jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}}
 	b.create(config)
 	config.Sealed = true
 	if _, err := b.jetstream().UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	d.refuses(t, b.url()+"?stream=K8S", "open stream K8S: it is sealed: name another stream")
+	d.refuses(t, b.URL()+"?stream=K8S", "open stream K8S: it is sealed: name another stream")
 }
 
 // tooLarge has a size in it that depends on the length of names.
@@ -57,10 +59,10 @@ var tooLarge = regexp.MustCompile(`publish \d+ bytes`)
 // TestI4StreamWithSmallerMessagesThanObjects: what does not fit is announced in its place, on the wire and in the log.
 func TestI4StreamWithSmallerMessagesThanObjects(t *testing.T) {
 	d := newDesk(t)
-	b := startBroker(t, nil)
+	b := startBroker(t)
 	b.create(jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}, MaxMsgSize: 8 << 10})
 	namespace := newNamespace(t)
-	d.write("config.yaml", `{resources: [{resource: configmaps, namespaces: [`+namespace+`]}], sinks: [{name: nats, nats: {url: "`+b.url()+`"}}]}`)
+	d.write("config.yaml", `{resources: [{resource: configmaps, namespaces: [`+namespace+`]}], sinks: [{name: nats, nats: {url: "`+b.URL()+`"}}]}`)
 	r := d.runs()
 	createConfigMap(t, namespace, "large")
 	patch := fmt.Appendf(nil, `{"data":{"text":%q}}`, strings.Repeat("x", 8<<10))
@@ -92,14 +94,14 @@ var place = regexp.MustCompile(`message \d+`)
 func TestI4AccountOutOfStorage(t *testing.T) {
 	d := newDesk(t)
 	account := server.NewAccount("A")
-	b := startBroker(t, func(o *server.Options) {
+	b := startBroker(t, func(o *natsserver.Options) {
 		o.Accounts = []*server.Account{account}
 		o.Users = []*server.User{{Username: "me", Password: password, Account: account}}
 	})
 	limits := func(bytes int64) map[string]server.JetStreamAccountLimits {
 		return map[string]server.JetStreamAccountLimits{"": {MaxStore: bytes, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1}}
 	}
-	live, err := b.inner.LookupAccount("A")
+	live, err := b.LookupAccount("A")
 	if err == nil {
 		err = live.EnableJetStream(limits(1<<10), nil)
 	}
@@ -130,8 +132,8 @@ func TestI4AccountOutOfStorage(t *testing.T) {
 // has says whether a message of the stream has the text.
 func (b *broker) has(login nats.Option, text string) bool {
 	b.t.Helper()
-	nc, js := b.connect(login)
-	defer nc.Close()
+	js := b.jetstream(login)
+	defer js.Conn().Close()
 	stream, err := js.Stream(b.t.Context(), "K8S") // made by hand
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = js.Stream(b.t.Context(), "K8S_dev")

@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
@@ -26,7 +25,7 @@ type trouble struct {
 	t         *testing.T
 	client    *kubernetes.Clientset
 	dir       string
-	bus, lake *embedded.Server
+	bus, lake *natsserver.Server
 	kept      jetstream.JetStream // of the bus
 }
 
@@ -39,8 +38,8 @@ func newTrouble(t *testing.T) (x *trouble, url string) {
 	}
 	x = &trouble{t: t, client: client, dir: t.TempDir()}
 	x.allow("configmaps", "namespaces")
-	x.bus, x.lake = x.broker("bus"), x.broker("lake")
-	x.kept = x.open(x.bus)
+	x.bus, x.lake = natsserver.Start(t), natsserver.Start(t)
+	x.kept = natsserver.Connect(t, x.bus.URL())
 	path := filepath.Join(x.dir, "config.yaml")
 	config := fmt.Sprintf(`cluster: shop-eu1
 resources: [{resource: configmaps, namespaces: [default]}, namespaces, secrets]
@@ -72,30 +71,6 @@ func (x *trouble) allow(resources ...string) {
 	if _, err := x.client.RbacV1().ClusterRoleBindings().Create(x.t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		x.t.Fatal(err)
 	}
-}
-
-func (x *trouble) broker(name string) *embedded.Server {
-	x.t.Helper()
-	server, err := embedded.Start(embedded.Options{StoreDir: filepath.Join(x.dir, name)})
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	x.t.Cleanup(server.Shutdown)
-	return server
-}
-
-func (x *trouble) open(server *embedded.Server) jetstream.JetStream {
-	x.t.Helper()
-	connection, err := nats.Connect(server.URL())
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	x.t.Cleanup(connection.Close)
-	js, err := jetstream.New(connection)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	return js
 }
 
 // limit sets the largest message that the bus takes; -1 is any.
@@ -152,7 +127,7 @@ func TestThePageOfAnExporterInTrouble(t *testing.T) {
 	x.make("catalogue", 16<<10)
 	b.await(`document.querySelector("#sinkCards").innerText.includes("default/catalogue: too_large")`)
 
-	x.lake.Shutdown()
+	x.lake.Stop()
 	for i := range 40 {
 		x.make(fmt.Sprint("cart-", i), 10)
 	}

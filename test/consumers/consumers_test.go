@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubecdc/kubecdc/internal/schema"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 	"github.com/kubecdc/kubecdc/test/validate"
 )
@@ -43,13 +43,13 @@ type stage struct {
 	programs programs
 	cluster  *testcluster.Cluster
 	kafka    *kafka.Cluster
-	nats     *embedded.Server
+	nats     *natsserver.Server
 }
 
 // newStage starts everything at once: the first time, most of it is downloads and builds.
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{}
+	s := &stage{nats: natsserver.Start(t)}
 	t.Cleanup(func() { s.close(t) })
 	var all errgroup.Group
 	all.Go(func() (err error) { s.programs, err = build(t.Context(), t.TempDir()); return err })
@@ -58,7 +58,6 @@ func newStage(t *testing.T) *stage {
 		return err
 	})
 	all.Go(func() (err error) { s.kafka, err = kafka.New(t.Context(), kafka.Options{}); return err })
-	all.Go(func() (err error) { s.nats, err = embedded.Start(embedded.Options{StoreDir: t.TempDir()}); return err })
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +71,6 @@ func (s *stage) close(t *testing.T) {
 	}
 	if s.kafka != nil {
 		err2 = s.kafka.Close()
-	}
-	if s.nats != nil {
-		s.nats.Shutdown()
 	}
 	if err := errors.Join(err1, err2); err != nil {
 		t.Error(err)

@@ -27,9 +27,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	ours "github.com/kubecdc/kubecdc/internal/schema"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 	"github.com/kubecdc/kubecdc/test/child"
 	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 	"github.com/kubecdc/kubecdc/test/validate"
 )
@@ -58,9 +58,9 @@ sinks:
 type folding struct {
 	t       *testing.T
 	cluster *testcluster.Cluster
-	broker  *embedded.Server
+	broker  *natsserver.Server
 	kafka   *kafka.Cluster
-	options embedded.Options
+	away    bool // the broker
 	maps    dynamic.ResourceInterface
 	x       *exporter
 	random  *rand.Rand
@@ -104,21 +104,13 @@ func newFolding(t *testing.T) *folding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &folding{t: t, cluster: cluster, options: embedded.Options{StoreDir: t.TempDir(), MaxPayload: 32 << 10}, random: rand.New(rand.NewPCG(1, 7))}
+	f := &folding{t: t, cluster: cluster, random: rand.New(rand.NewPCG(1, 7))}
 	t.Cleanup(func() {
 		if err := cluster.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	f.toggle()
-	t.Cleanup(func() { f.broker.Shutdown() })
-	address, err := url.Parse(f.broker.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.options.Port, err = strconv.Atoi(address.Port()); err != nil { // it comes back there
-		t.Fatal(err)
-	}
+	f.broker = natsserver.Start(t, func(o *natsserver.Options) { o.MaxPayload = 32 << 10 })
 	f.kafka = kafka.Start(t, kafka.Options{})
 	config := filepath.Join(dir, "config.yaml")
 	if err := os.WriteFile(config, fmt.Appendf(nil, patching, dir, f.broker.URL(), strings.Join(f.kafka.Brokers(), ", ")), 0o600); err != nil {
@@ -146,14 +138,10 @@ func (f *folding) connect() {
 // toggle stops the broker, or starts it.
 func (f *folding) toggle() {
 	f.t.Helper()
-	if f.broker != nil {
-		f.broker.Shutdown()
-		f.broker = nil
-		return
-	}
-	var err error
-	if f.broker, err = embedded.Start(f.options); err != nil {
-		f.t.Fatal(err)
+	if f.away = !f.away; f.away {
+		f.broker.Stop()
+	} else {
+		f.broker.Restart(f.t)
 	}
 }
 

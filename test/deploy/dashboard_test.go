@@ -22,9 +22,9 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/util/teststorage"
 
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 	"github.com/kubecdc/kubecdc/test/authority"
 	"github.com/kubecdc/kubecdc/test/deploy/generated"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // query is one of the dashboard's, with its variables replaced as Grafana would for "All".
@@ -256,14 +256,14 @@ audit: {listen: "127.0.0.1:0", tls: {cert: %q, key: %q}, clientCA: %q}
 	args := []string{"-f", path, "--kubeconfig", shared.Get(t).Kubeconfig()}
 
 	// What happens to an account while no watch looks, and the position is moved over it, is drift.
-	broker := startBroker(t, dir, port)
+	broker := natsserver.Start(t, func(o *natsserver.Options) { o.Port = port })
 	x := start(t, args...)
 	x.logs("msg=reconciled", "resource=serviceaccounts")
 	x.logs("msg=watching", "resource=serviceaccounts")
 	create(t, namespace, "ConfigMap", "first")
 	lineWith(t, out, namespace+"/configmaps/first")
 	x.stop()
-	broker.Shutdown()
+	broker.Stop()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "unseen"}}
 	made, err := admin(t).CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{})
 	if err != nil {
@@ -276,7 +276,7 @@ audit: {listen: "127.0.0.1:0", tls: {cert: %q, key: %q}, clientCA: %q}
 	// The broker is away when the exporter starts, and refuses a message that is larger than it takes.
 	x = start(t, args...)
 	metric(t, x, `kubecdc_sink_retries_total`)
-	startBroker(t, dir, port)
+	broker.Restart(t)
 	x.logs("msg=watching", "resource=serviceaccounts")
 	if said, code := command(t, "snapshot", "--state-dir", state, "--resources", "serviceaccounts", "--wait"); code != 0 {
 		t.Fatal(said)
@@ -313,16 +313,6 @@ func metric(t *testing.T, x *exporter, name string) (scraped string) {
 		return strings.Contains(scraped, "\n"+name+"{")
 	})
 	return scraped
-}
-
-func startBroker(t *testing.T, dir string, port int) interface{ Shutdown() } {
-	t.Helper()
-	server, err := embedded.Start(embedded.Options{StoreDir: filepath.Join(dir, "jetstream"), Port: port})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	return server
 }
 
 func freePort(t *testing.T) int {

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // TestEveryCommandRuns runs the commands of each page in the page's order, in a world of the page's own.
@@ -85,7 +87,7 @@ func (w *world) prepare(ctx context.Context, c command) *exec.Cmd {
 	text := c.text
 	url := w.nats.URL()
 	if strings.Contains(text, "exporter run ") { // a second exporter, with everything of its own
-		url = startNATS(w.t, w.t.TempDir()).URL()
+		url = natsserver.Start(w.t).URL()
 		text += " --listen 127.0.0.1:0"
 	}
 	text = strings.NewReplacer("nats://nats:4222", url, "http://127.0.0.1:8080", w.address(), "kafka:9092", w.kafka, "/var/lib/kubecdc", w.t.TempDir()).Replace(text)

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +22,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // limit bounds what another process does, on a busy machine.
@@ -36,7 +35,7 @@ type world struct {
 	dir        string
 	kubeconfig string
 	client     kubernetes.Interface
-	nats       *embedded.Server
+	nats       *natsserver.Server
 	stream     jetstream.JetStream
 	exporter   *exec.Cmd
 	log        bytes.Buffer
@@ -69,15 +68,8 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.nats, w.audited = startNATS(t, w.path("jetstream")), w.free()
-	connection, err := nats.Connect(w.nats.URL(), nats.Timeout(limit))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(connection.Close)
-	if w.stream, err = jetstream.New(connection, jetstream.WithDefaultTimeout(limit)); err != nil {
-		t.Fatal(err)
-	}
+	w.nats, w.audited = natsserver.Start(t), w.free()
+	w.stream = natsserver.Connect(t, w.nats.URL())
 	w.furnish()
 	w.populate()
 	t.Cleanup(func() {
@@ -93,16 +85,6 @@ func newWorld(t *testing.T) *world {
 	w.put("settings-1", "green")
 	w.await("a change is in the file", func() bool { return bytes.Contains(w.read("changes.ndjson"), []byte("dev.kubecdc.updated")) })
 	return w
-}
-
-func startNATS(t *testing.T, dir string) *embedded.Server {
-	t.Helper()
-	server, err := embedded.Start(embedded.Options{StoreDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	return server
 }
 
 // furnish makes the directory look as the project's does, with a configuration beside.

@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 	"github.com/kubecdc/kubecdc/test/matrix"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // The test binary runs a NATS server instead of tests where these variables are set.
@@ -39,13 +39,13 @@ func serveBroker(dir, port string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	server, err := embedded.Start(embedded.Options{StoreDir: dir, Port: number, MaxPayload: maxPayload})
+	server, err := natsserver.Run(dir, func(o *natsserver.Options) { o.Port, o.MaxPayload = number, maxPayload })
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	<-ctx.Done()
-	server.Shutdown()
+	server.Stop()
 	return 0
 }
 

@@ -3,45 +3,18 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
-	"net/url"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
-// newNATSCluster starts three NATS servers, which end with the test, and returns their addresses when they have found
-// each other. They tell clients nothing of each other's addresses, so that a client stays behind its proxies.
-func newNATSCluster(t *testing.T, dir string) []string {
+// newNATSCluster starts three NATS servers, and returns their addresses when they have found each other.
+func newNATSCluster(t *testing.T) []string {
 	t.Helper()
-	var ports [3]int
-	var routes []*url.URL
-	for i := range ports {
-		ports[i] = freePort(t)
-		routes = append(routes, &url.URL{Scheme: "nats-route", Host: net.JoinHostPort("127.0.0.1", fmt.Sprint(ports[i]))})
-	}
 	var addresses []string
-	for i, port := range ports {
-		inner, err := server.NewServer(&server.Options{
-			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, MaxPayload: maxPayload, NoSigs: true, NoLog: true,
-			JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint("jetstream-", i)), Routes: routes,
-			Cluster: server.ClusterOpts{Name: "e2e", Host: "127.0.0.1", Port: port, NoAdvertise: true},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		inner.Start()
-		t.Cleanup(func() {
-			inner.Shutdown()
-			inner.WaitForShutdown()
-		})
-		if !inner.ReadyForConnections(patience) {
-			t.Fatal("a NATS server is not ready for connections")
-		}
-		addresses = append(addresses, inner.Addr().String())
+	for _, s := range natsserver.StartCluster(t, func(o *natsserver.Options) { o.MaxPayload = maxPayload }) {
+		addresses = append(addresses, s.Addr().String())
 	}
 	streams := openStream(t, addresses...)
 	eventually(t, patience, "the NATS servers have a leader", func() bool {

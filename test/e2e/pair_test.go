@@ -42,7 +42,7 @@ func newPair(t *testing.T, c *kafka.Cluster, logSink string) *pair {
 	t.Helper()
 	p := &pair{rig: newWorld(t, world{})}
 	p.file = nil // a file cannot be shared
-	servers := newNATSCluster(t, p.dir)
+	servers := newNATSCluster(t)
 	p.stream = followPatiently(openStream(t, servers...))
 	listeners := []kafka.Listener{kafka.Behind1, kafka.Behind2}
 	if c != nil {

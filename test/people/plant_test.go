@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // found is one record of a sink, and the way to put one after it.
@@ -85,15 +86,7 @@ func fileShelf(t *testing.T, path string) *shelf {
 
 func streamShelf(t *testing.T, url, stream string) *shelf {
 	t.Helper()
-	nc, err := nats.Connect(url, nats.Timeout(limit))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(limit))
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := natsserver.Connect(t, url)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	consumer, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{})

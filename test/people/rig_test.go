@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 	"github.com/kubecdc/kubecdc/test/program"
 )
 
@@ -60,12 +60,7 @@ func newRig(t *testing.T, namespace string) *rig {
 
 func (r *rig) startNATS() {
 	r.t.Helper()
-	server, err := embedded.Start(embedded.Options{StoreDir: r.path("jetstream")})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(server.Shutdown)
-	r.nats = server.URL()
+	r.nats = natsserver.Start(r.t).URL()
 }
 
 func (r *rig) path(name string) string { return filepath.Join(r.dir, name) }

@@ -20,9 +20,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/election"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
 	"github.com/kubecdc/kubecdc/internal/statelog"
 	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // logPatience is far more than anything takes here on a busy machine.
@@ -47,11 +47,7 @@ func TestI1I5I10TheLogOfTheStateInABroker(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			at := ""
 			if kind == "nats" {
-				server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(server.Shutdown)
+				server := natsserver.Start(t)
 				at = fmt.Sprintf("nats: {url: %q}", server.URL())
 			} else {
 				at = fmt.Sprintf("kafka: {brokers: [%s]}", strings.Join(kafka.Start(t, kafka.Options{}).Brokers(), ", "))

@@ -22,7 +22,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // village is an API server with one Lease, which a member that is not played holds from some time on.
@@ -152,11 +152,7 @@ func (v *village) options(broker string, lead func(ctx context.Context, of *Term
 // TestI7I10AStopLeavesTheRestToWhoLeads: a member that is stopped just when it is fenced has done well if another one
 // leads, and whatever else goes wrong is told all the same.
 func TestI7I10AStopLeavesTheRestToWhoLeads(t *testing.T) {
-	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
+	server := natsserver.Start(t)
 	fenced := fmt.Errorf("deliver to sink bus: %w", &sink.PermanentError{Fenced: true, Err: errors.New("another exporter writes to the stream")})
 	refused := &sink.PermanentError{Err: errors.New("wrong password")}
 	late := fmt.Errorf("deliver to sink bus: %w", &sink.LateError{Err: errors.New("message 7 came after it was opened")})
@@ -210,11 +206,7 @@ func TestI7I10AStopLeavesTheRestToWhoLeads(t *testing.T) {
 
 // TestI10AMemberThatLosesTheLeaseStandsBy, however soon it has noticed: it does not end.
 func TestI10AMemberThatLosesTheLeaseStandsBy(t *testing.T) {
-	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
+	server := natsserver.Start(t)
 	for range 10 { // it is a race who is told first
 		v := newVillage(t)
 		ctx, stop := context.WithTimeout(t.Context(), logPatience)

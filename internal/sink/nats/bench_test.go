@@ -16,7 +16,7 @@ const batchSize = 1000
 func BenchmarkWrite(b *testing.B) {
 	for _, test := range []struct{ size, objects int }{{1 << 10, 20_000}, {12 << 10, 20_000}, {1 << 10, 200}} {
 		b.Run(fmt.Sprintf("%dKiB/objects=%d", test.size>>10, test.objects), func(b *testing.B) {
-			s := openSink(b, startServer(b, nil).options())
+			s := openSink(b, startServer(b).options())
 			b.SetBytes(int64(batchSize * test.size))
 			b.ReportAllocs()
 			for number := 0; b.Loop(); {
@@ -31,7 +31,7 @@ func BenchmarkWrite(b *testing.B) {
 
 // BenchmarkOpen reads what is after a mark: one batch of 12 KiB messages.
 func BenchmarkOpen(b *testing.B) {
-	server := startServer(b, nil)
+	server := startServer(b)
 	s := openSink(b, server.options())
 	mark := write(b, s, nil)
 	write(b, s, benchBatch(12<<10, 20_000, new(int)))

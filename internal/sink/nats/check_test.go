@@ -19,7 +19,7 @@ const smallNote = "the largest message is 1024 KiB, and objects can have 1536 Ki
 
 // TestCheckMakesNoStream where it could.
 func TestCheckMakesNoStream(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	note, err := check(t, s.options())
 	if err != nil || note != smallNote {
 		t.Errorf("got %q, %v", note, err)

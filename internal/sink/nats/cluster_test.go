@@ -4,37 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
-// startCluster starts three servers, without waiting until they found each other: that is for the sink to bear.
-func startCluster(t *testing.T) []*testServer {
-	var listeners [3]net.Listener
-	var routes []*url.URL
-	for i := range listeners {
-		listeners[i] = must(net.Listen("tcp", "127.0.0.1:0"))
-		routes = append(routes, must(url.Parse("nats-route://"+listeners[i].Addr().String())))
-	}
-	var servers []*testServer
-	for i, listener := range listeners {
-		port := listener.Addr().(*net.TCPAddr).Port
-		listener.Close()
-		servers = append(servers, startServer(t, func(o *server.Options) {
-			o.ServerName = fmt.Sprint("n", i)
-			o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: port, NoAdvertise: true}
-			o.Routes = routes
-		}))
+// startCluster does not wait until the servers found each other: that is for the sink to bear.
+func startCluster(t *testing.T) (servers []*testServer) {
+	for _, s := range natsserver.StartCluster(t) {
+		servers = append(servers, &testServer{t, s})
 	}
 	return servers
 }
@@ -48,7 +33,7 @@ func TestClusterConformance(t *testing.T) {
 	var networks []*proxy
 	var urls []string
 	for _, s := range servers {
-		network := startProxy(t, s.inner.Addr().String())
+		network := startProxy(t, s.Addr().String())
 		networks, urls = append(networks, network), append(urls, network.url())
 	}
 	admin, _ := servers[0].admin()
@@ -163,7 +148,7 @@ func TestI3ClusterChangesItsLeader(t *testing.T) {
 	servers := startCluster(t)
 	var urls []string
 	for _, s := range servers {
-		urls = append(urls, s.url())
+		urls = append(urls, s.URL())
 	}
 	retries := map[string]int{}
 	publisher := newSink(t, Options{
@@ -187,7 +172,7 @@ func TestI3ClusterChangesItsLeader(t *testing.T) {
 			}
 		}
 		if i == 40 {
-			leader(t, servers, admin).stop()
+			leader(t, servers, admin).Stop()
 		}
 		write(t, publisher, batch)
 	}
@@ -227,7 +212,7 @@ func leader(t *testing.T, servers []*testServer, admin jetstream.JetStream) *tes
 		return err
 	})
 	for _, s := range servers[1:] {
-		if s.opts.ServerName == stream.CachedInfo().Cluster.Leader {
+		if s.Options.ServerName == stream.CachedInfo().Cluster.Leader {
 			return s
 		}
 	}

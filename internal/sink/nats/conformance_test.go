@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 
 func newEnv(t *testing.T, options Options, change func(*server.Options)) *sinktest.Env {
 	server := startServer(t, change)
-	network := startProxy(t, server.inner.Addr().String())
+	network := startProxy(t, server.Addr().String())
 	options.URL, options.Stream, options.Subjects = network.url(), testStream, []string{"k8s.>"}
 	options.Notice = func(text string) {
 		if options.Publish != "" && !strings.HasPrefix(text, "messages are sent "+options.Publish+": ") {

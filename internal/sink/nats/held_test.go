@@ -40,7 +40,7 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 		{"a part of a bucket", func(o *Options) { o.Stream, o.Subjects, o.KV = "", nil, "NOW" }, []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject("$KV.NOW.pods.7")}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := startServer(t, nil)
+			s := startServer(t)
 			options := s.options()
 			if test.change != nil {
 				test.change(&options)

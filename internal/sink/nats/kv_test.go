@@ -107,8 +107,8 @@ func wantBucket(t *testing.T, s *testServer, want map[string]string) {
 // again, but for what the bucket proves: a newer version of the object.
 func TestI3BucketMirrorsTheCluster(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
-		network := startProxy(t, s.inner.Addr().String())
+		s := startServer(t)
+		network := startProxy(t, s.Addr().String())
 		options := bucketOptions(network.url())
 		options.Publish = publish
 		publisher := openSink(t, options)
@@ -166,8 +166,8 @@ func replay(t *testing.T, s *Sink, saved sink.Mark, messages []sink.Message) []s
 
 // TestBucketIsOneThatClientsKnow: its configuration, a delete marker, history, and the key that tells of the stream.
 func TestBucketIsOneThatClientsKnow(t *testing.T) {
-	s := startServer(t, nil)
-	options := bucketOptions(s.url())
+	s := startServer(t)
+	options := bucketOptions(s.URL())
 	options.History, options.MaxBytes = 3, 1<<20
 	publisher := openSink(t, options)
 	c := newCluster("pods")
@@ -192,8 +192,8 @@ func TestBucketIsOneThatClientsKnow(t *testing.T) {
 func TestI4SweepTakesOutWhatNobodyRemembers(t *testing.T) {
 	for _, history := range []int{1, 5} {
 		t.Run(fmt.Sprint("history=", history), func(t *testing.T) {
-			s := startServer(t, nil)
-			options := bucketOptions(s.url())
+			s := startServer(t)
+			options := bucketOptions(s.URL())
 			options.History = history
 			pods, nodes := newCluster("pods"), newCluster("nodes")
 			former := openSink(t, options)
@@ -254,8 +254,8 @@ func (s *testServer) keys() (jetstream.KeyValue, error) {
 
 // TestI4RejectionAfterASweep names the message by its place in the whole batch.
 func TestI4RejectionAfterASweep(t *testing.T) {
-	s := startServer(t, nil)
-	options := bucketOptions(s.url())
+	s := startServer(t)
+	options := bucketOptions(s.URL())
 	c := newCluster("pods")
 	write(t, openSink(t, options), []sink.Message{c.message(change.Added, "", "old")})
 	publisher := openSink(t, options)
@@ -276,8 +276,8 @@ func TestI4RejectionAfterASweep(t *testing.T) {
 }
 
 func TestI4KeysThatClientsRefuseAreRejected(t *testing.T) {
-	s := startServer(t, nil)
-	publisher := openSink(t, bucketOptions(s.url()))
+	s := startServer(t)
+	publisher := openSink(t, bucketOptions(s.URL()))
 	_, err := publisher.Write(within(t), []sink.Message{{ID: "c/pods/a/x/u/1/added", Destination: "$KV." + bucket + ".a:b"}})
 	var rejected *sink.RejectedError
 	if !errors.As(err, &rejected) || rejected.Reason != "invalid" {

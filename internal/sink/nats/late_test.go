@@ -27,7 +27,7 @@ func wantLate(t *testing.T, err error, seq int) {
 // and is killed. That function returns when the server has read all of it.
 func dying(t *testing.T, s *testServer, options Options, batch []sink.Message) (mark sink.Mark, release func()) {
 	t.Helper()
-	network := startProxy(t, s.inner.Addr().String())
+	network := startProxy(t, s.Addr().String())
 	options.URL = network.url()
 	killed := openSink(t, options)
 	mark = write(t, killed, newMaker().Batch(1))
@@ -66,7 +66,7 @@ func (s *testServer) awaitStored(n int) {
 // another order, they are told, and nothing is written after them. Who begins anew finds them.
 func TestI3LastWordsOfAKilledExporter(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		maker := newMaker()
 		first := idsOf(maker.Batch(1))
 		late, other := maker.Batch(50), maker.Batch(5)
@@ -92,7 +92,7 @@ func TestI3LastWordsOfAKilledExporter(t *testing.T) {
 // TestI3LastWordsBehindTheFirstMessageAreRefused by the server, whatever the next exporter has written.
 func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		maker := newMaker()
 		want := maker.Batch(1)
 		late, more := maker.Batch(50), maker.Batch(5)
@@ -112,7 +112,7 @@ func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
 // again does not read its log as one that it knows nothing of, and is told.
 func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		maker := newMaker()
 		maker.Batch(1)
 		late, other := maker.Batch(50), maker.Batch(5)
@@ -150,7 +150,7 @@ func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 // TestI3LastWordsThatAreOursToo: the next exporter writes the same records in the same order. Those that came late are
 // not written again, and what comes after them is no other exporter's.
 func TestI3LastWordsThatAreOursToo(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	maker := newMaker()
 	want := maker.Batch(1)
 	late, more := maker.Batch(50), maker.Batch(5)
@@ -169,7 +169,7 @@ func TestI3LastWordsThatAreOursToo(t *testing.T) {
 
 // TestI10LastWordsEnd: a killed exporter had only so many messages under way. Who writes more lives.
 func TestI10LastWordsEnd(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	publisher := openSink(t, s.options())
 	publisher.tuning.quiet = 10 * time.Millisecond
 	other := openSink(t, s.options())
@@ -207,7 +207,7 @@ func openedEnd(t *testing.T, s *Sink) sink.Mark {
 
 // TestI10SlowLastWordsAreHeardOut: a slow network brings them one by one. The next Open finds all of them.
 func TestI10SlowLastWordsAreHeardOut(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	maker := newMaker()
 	publisher := openSink(t, s.options())
 	publisher.tuning.quiet = 2 * time.Second

@@ -13,7 +13,7 @@ import (
 )
 
 func TestI4RejectionSaysWhy(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	js, ctx := s.admin()
 	_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>", "one"}, MaxMsgSize: 100 << 10})
 	if err != nil {
@@ -61,7 +61,7 @@ func TestI4RejectionSaysWhy(t *testing.T) {
 
 // TestI4LargestMessage is one byte below each limit: the size that is computed is the size that the server sees.
 func TestI4LargestMessage(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	publisher := openSink(t, s.options())
 	batch := newMaker().Batch(2)
 	batch[0].Value = make([]byte, 1<<20-headerSize(&batch[0]))
@@ -74,7 +74,7 @@ func TestI4LargestMessage(t *testing.T) {
 // TestI4LimitLoweredMeanwhile: the sink does not know of the limit until the server refuses.
 func TestI4LimitLoweredMeanwhile(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		publisher := openSink(t, s.options(publish))
 		js, ctx := s.admin()
 		config := publisher.manager.config()
@@ -99,7 +99,7 @@ func TestI4LimitLoweredMeanwhile(t *testing.T) {
 func TestRaisedLimitIsNoticed(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("shared %t", shared), func(t *testing.T) {
-			s := startServer(t, nil)
+			s := startServer(t)
 			js, ctx := s.admin()
 			options := s.options(PublishAuto)
 			options.Shared = shared
@@ -131,7 +131,7 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 // TestI4FullStreamWaits loses nothing, and goes on when there is room.
 func TestI4FullStreamWaits(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		js, ctx := s.admin()
 		full := 0
 		options := s.options(publish)

@@ -210,7 +210,7 @@ func TestWebsocket(t *testing.T) {
 			}
 		})
 		options := s.options()
-		options.URL = s.inner.WebsocketURL()
+		options.URL = s.WebsocketURL()
 		if secure {
 			options.TLS = &TLS{CAFile: ca.file, ServerName: "nats.test"}
 		}
@@ -221,7 +221,7 @@ func TestWebsocket(t *testing.T) {
 }
 
 func TestTLSIsNotLeftOutWhereItIsAskedFor(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	options := s.options()
 	options.TLS = &TLS{}
 	wantError(t, openError(t, options, ""), "connect to "+options.URL+

@@ -26,7 +26,7 @@ func TestOpenRefusesStreamsThatForget(t *testing.T) {
 			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 5},
 		"it acknowledges what it has not stored yet (persist_mode async): set persist_mode to default": {PersistMode: jetstream.AsyncPersistMode},
 	} {
-		s := startServer(t, nil)
+		s := startServer(t)
 		js, ctx := s.admin()
 		config.Name, config.Subjects = testStream, []string{"k8s.>"}
 		if _, err := js.CreateStream(ctx, config); err != nil {
@@ -40,7 +40,7 @@ func TestOpenRefusesStreamsThatForget(t *testing.T) {
 
 // TestI3PatchesNeedAStreamThatKeepsWhatTheyChange: one that keeps the last messages of a subject alone does not.
 func TestI3PatchesNeedAStreamThatKeepsWhatTheyChange(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	js, ctx := s.admin()
 	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 5}); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestI3PatchesNeedAStreamThatKeepsWhatTheyChange(t *testing.T) {
 
 // TestI10SharedStreamNeedsAWindow, and what the sink makes has it.
 func TestI10SharedStreamNeedsAWindow(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	openSink(t, s.options())
 	options := s.options()
 	options.Shared = true
@@ -71,7 +71,7 @@ func TestI10SharedStreamNeedsAWindow(t *testing.T) {
 // TestI3TwoWritersOnASharedStream: what both send is there twice, also where ids and subjects are the same, and each
 // one's tail tells of its own alone. A successor with the same state is the same writer.
 func TestI3TwoWritersOnASharedStream(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	options := s.options()
 	options.Shared, options.Writer = true, "a"
 	others := options
@@ -128,7 +128,7 @@ func TestI4PurgedStreamIsLost(t *testing.T) {
 		{"old", func(o *Options) { o.MaxAge = time.Second }, nil, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := startServer(t, nil)
+			s := startServer(t)
 			options := s.options()
 			if test.change != nil {
 				test.change(&options)
@@ -167,7 +167,7 @@ func keep(option jetstream.StreamPurgeOpt) []jetstream.StreamPurgeOpt {
 
 // TestI4StreamThatBeginsLaterIsNotLost: before its first message it looks as if it was purged.
 func TestI4StreamThatBeginsLaterIsNotLost(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	js, ctx := s.admin()
 	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, FirstSeq: 1000}); err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestI4AccountWithoutRoomWaits(t *testing.T) {
 		limits := func(bytes int64) map[string]server.JetStreamAccountLimits {
 			return map[string]server.JetStreamAccountLimits{"": {MaxStore: bytes, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1}}
 		}
-		live, err := s.inner.LookupAccount("A")
+		live, err := s.LookupAccount("A")
 		if err == nil {
 			err = live.EnableJetStream(limits(64<<10), nil)
 		}

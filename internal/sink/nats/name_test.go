@@ -12,7 +12,7 @@ import (
 // stored, and the sink goes on.
 func TestI4LongSubjectIsRejected(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		open := openSink(t, s.options(publish))
 		fits := "k8s." + strings.Repeat("r", open.stream.maxSubject-len("k8s."))
 		batch := newMaker().Batch(6)

@@ -29,7 +29,7 @@ func openError(t *testing.T, options Options, text sink.Mark) error {
 }
 
 func TestOpenMakesTheStream(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	options := s.options()
 	options.MaxAge, options.MaxBytes, options.DiscardNew = time.Hour, 1<<30, true
 	openSink(t, options)
@@ -67,7 +67,7 @@ func TestOpenNamesWhatIsWrongWithTheStream(t *testing.T) {
 			`open stream K8S: it takes counters only: name another stream`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := startServer(t, nil)
+			s := startServer(t)
 			js, ctx := s.admin()
 			for _, config := range []jetstream.StreamConfig{{Name: "ORIGIN", Subjects: []string{"o"}}, test.stream} {
 				if _, err := js.CreateStream(ctx, config); err != nil {
@@ -80,7 +80,7 @@ func TestOpenNamesWhatIsWrongWithTheStream(t *testing.T) {
 }
 
 func TestOpenRefusesASealedStream(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	js, ctx := s.admin()
 	config := jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}}
 	if _, err := js.CreateStream(ctx, config); err != nil {
@@ -95,7 +95,7 @@ func TestOpenRefusesASealedStream(t *testing.T) {
 
 // TestOpenRefusesABucketThatForgets where all of it is needed.
 func TestOpenRefusesABucketThatForgets(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	js, ctx := s.admin()
 	if _, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "forgets", TTL: time.Hour}); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestOpenRetriesAnUnreachableServer(t *testing.T) {
 }
 
 func TestI4MarkOfAnotherStreamIsLost(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	first := openSink(t, s.options())
 	write(t, first, newMaker().Batch(3))
 	old := first.stream.place
@@ -208,13 +208,13 @@ func TestI4MarkOfAnotherStreamIsLost(t *testing.T) {
 }
 
 func TestOpenRefusesAMarkOfAnotherKind(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	wantError(t, openError(t, s.options(), `{"offset":12}`),
 		`read mark "{\"offset\":12}": not a place in a stream: the saved state belongs to another kind of sink`)
 }
 
 func TestI10OpenFindsAnotherPublisher(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	first := openSink(t, s.options())
 	before := write(t, first, nil)
 	write(t, first, newMaker().Batch(2))
@@ -225,7 +225,7 @@ func TestI10OpenFindsAnotherPublisher(t *testing.T) {
 
 // TestI1OpenSkipsDeletedMessages: what a limit, a consumer or a person took away is not reported, the rest is.
 func TestI1OpenSkipsDeletedMessages(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	first := openSink(t, s.options())
 	before := write(t, first, nil)
 	batch := newMaker().Batch(100)

@@ -22,13 +22,13 @@ func FuzzOutbox(f *testing.F) {
 	f.Add("k8s.a", "", "c/pods/a/x/u/1/deleted", "1\r\nNats-Rollup: all", "kubecdc-id", "twice", []byte{}, uint8(3))
 	f.Add("k8s.a.b", "r", "\n", "\r\n", "a", "", []byte("\r\nPING\r\n"), uint8(9))
 	f.Add("k8s.large", "r", "id", "2", "b", "c", make([]byte, 256<<10), uint8(2))
-	s := startServer(f, nil)
+	s := startServer(f)
 	open := openSink(f, s.options())
 	open.conn.Outbox.Reset(open.conn)
 	if !open.conn.Outbox.Direct() {
 		f.Fatal("the outbox leaves everything to the library")
 	}
-	consumer, err := natsgo.Connect(s.url())
+	consumer, err := natsgo.Connect(s.URL())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func outerSpace(value string) bool {
 // ping.
 func TestI3LibraryWritesMeanwhile(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		options := s.options(publish)
 		options.Extra = append(options.Extra, natsgo.PingInterval(5*time.Millisecond), natsgo.MaxPingsOutstanding(1<<20))
 		open := openSink(t, options)
@@ -149,9 +149,9 @@ func TestI3LibrarySendsUnderTLS(t *testing.T) {
 		for _, publish := range []string{PublishFast, PublishOrdered} {
 			t.Run(name+"/"+publish, func(t *testing.T) {
 				s := startServer(t, test.server)
-				target := s.inner.Addr().String()
+				target := s.Addr().String()
 				if name == "websocket" {
-					target = strings.TrimPrefix(s.inner.WebsocketURL(), "ws://")
+					target = strings.TrimPrefix(s.WebsocketURL(), "ws://")
 				}
 				network := startProxy(t, target)
 				options := s.options(publish)
@@ -186,7 +186,7 @@ func TestI3LibrarySendsUnderTLS(t *testing.T) {
 // message is stored, and the message is named.
 func TestI4TooLargeBehindOthers(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		open := openSink(t, s.options(publish))
 		batch := newMaker().Batch(5)
 		batch[3].Value = make([]byte, 1<<20+1)
@@ -203,7 +203,7 @@ func TestI4TooLargeBehindOthers(t *testing.T) {
 
 // TestOutboxAllocatesNothing for a message, once its memory is large enough.
 func TestOutboxAllocatesNothing(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	open := openSink(t, s.options())
 	batch := benchBatch(1<<10, 50, new(int))
 	var e envelope
@@ -223,8 +223,8 @@ func TestOutboxAllocatesNothing(t *testing.T) {
 
 // TestI3SocketThatTakesNothing: of a message that went half the rest is never sent, and nothing is sent after it.
 func TestI3SocketThatTakesNothing(t *testing.T) {
-	s := startServer(t, nil)
-	network := startProxy(t, s.inner.Addr().String())
+	s := startServer(t)
+	network := startProxy(t, s.Addr().String())
 	var reasons []string
 	options := s.options(PublishFast)
 	options.URL = network.url()

@@ -65,7 +65,7 @@ func TestModeSaysWhichAndWhy(t *testing.T) {
 
 // TestStreamOfAnOlderLeaderIsLeftAlone: in a cluster that is renewed server by server.
 func TestStreamOfAnOlderLeaderIsLeftAlone(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	publisher := openSink(t, s.options())
 	for level, want := range map[string]bool{"4": true, "5": true, "3": false, "": false, "x": false} {
 		config := jetstream.StreamConfig{Description: description, Metadata: map[string]string{"_nats.level": level}}
@@ -82,7 +82,7 @@ func TestPublishThatTheStreamDoesNotAllow(t *testing.T) {
 		PublishAtomic: "open stream K8S: publish is atomic, and stream K8S does not allow batches: set its allow_atomic: " +
 			"or let publish be auto",
 	} {
-		s := startServer(t, nil)
+		s := startServer(t)
 		js, ctx := s.admin()
 		if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}}); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestPublishThatTheStreamDoesNotAllow(t *testing.T) {
 
 // TestBatchesSwitchedOffMeanwhile: the sink goes on without them.
 func TestBatchesSwitchedOffMeanwhile(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	publisher := openSink(t, s.options())
 	maker := newMaker()
 	batch := maker.Batch(10)
@@ -162,7 +162,7 @@ func TestI3AnswersOfABatch(t *testing.T) {
 
 // TestI10SecondWriterInsideABatch is noticed at the message that it came before, and nothing after that one is stored.
 func TestI10SecondWriterInsideABatch(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	open := openSink(t, s.options())
 	open.tuning.pending = 2 // an acknowledgement for every message
 	batch := newMaker().Batch(4)
@@ -197,7 +197,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 
 // TestI3LostEndOfABatchIsAskedFor: a leader that changed does not know what was sent to the old one, and says nothing.
 func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	open := openSink(t, s.options())
 	open.conn.Reply = 500 * time.Millisecond
 	f := newFastBatch(&publisher{session: open.session, modes: open.modes, batch: newMaker().Batch(2)})

@@ -65,7 +65,7 @@ func awaitSent(t *testing.T, stream jetstream.Stream, sequence uint64) {
 
 // A message says how many came after it when it was sent, and a reader may look at it much later.
 func TestReaderReadsToTheEndThatIsThereNow(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	stream := s.createStream()
 	r := newReader(t, s, sink.Start{})
 	s.publish("k8s.1", "")
@@ -80,7 +80,7 @@ func TestReaderReadsToTheEndThatIsThereNow(t *testing.T) {
 
 // The last sequences of a shared stream are others', of which the reader is never told.
 func TestReaderEndsBeforeWhatIsNotForIt(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	s.createStream()
 	empty := newReader(t, s, sink.Start{})
 	wantRead(t, empty)
@@ -99,7 +99,7 @@ func TestReaderEndsBeforeWhatIsNotForIt(t *testing.T) {
 
 // Who begins at the end of a stream that is not there yet misses nothing of it.
 func TestReaderBeginsWithAStreamThatComes(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	r := newReader(t, s, sink.Start{End: true})
 	wantRead(t, r)
 	s.createStream()

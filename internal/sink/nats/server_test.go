@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,74 +29,25 @@ const (
 
 // testServer is a real server with its streams on disk, which can be restarted at its address.
 type testServer struct {
-	t     testing.TB
-	opts  server.Options
-	inner *server.Server
+	t testing.TB
+	*natsserver.Server
 }
 
-// startServer starts a server that dies with the test. change may be nil.
-func startServer(t testing.TB, change func(*server.Options)) *testServer {
+func startServer(t testing.TB, changes ...func(*server.Options)) *testServer {
 	t.Helper()
-	s := &testServer{t: t, opts: server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
-	}}
-	if change != nil {
-		change(&s.opts)
-	}
-	s.start()
-	t.Cleanup(s.stop)
-	return s
+	return &testServer{t, natsserver.Start(t, changes...)}
 }
-
-func (s *testServer) start() {
-	s.t.Helper()
-	opts := s.opts
-	inner, err := server.NewServer(&opts)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	inner.Start()
-	if !inner.ReadyForConnections(limit) {
-		s.t.Fatal("server is not ready")
-	}
-	s.inner = inner
-	s.opts.Port = opts.Port
-}
-
-func (s *testServer) stop() {
-	s.inner.Shutdown()
-	s.inner.WaitForShutdown()
-}
-
-func (s *testServer) url() string { return s.inner.ClientURL() }
 
 // admin is a connection that the sink knows nothing of.
 func (s *testServer) admin(options ...natsgo.Option) (jetstream.JetStream, context.Context) {
 	s.t.Helper()
-	js := s.connect(options)
-	s.t.Cleanup(js.Conn().Close)
-	return js, s.t.Context()
-}
-
-// connect waits longer for the server than the library does by itself: two seconds for a connection, five for an
-// answer.
-func (s *testServer) connect(options []natsgo.Option) jetstream.JetStream {
-	s.t.Helper()
-	nc, err := natsgo.Connect(s.url(), append(options, natsgo.Timeout(limit))...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(limit))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return js
+	return natsserver.Connect(s.t, s.URL(), options...), s.t.Context()
 }
 
 // stored reads the stream as somebody would who knows nothing of the sink.
 func (s *testServer) stored(options ...natsgo.Option) []sinktest.Stored {
 	s.t.Helper()
-	js := s.connect(options)
+	js, _ := s.admin(options...)
 	defer js.Conn().Close()
 	stream, err := js.Stream(s.t.Context(), testStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -141,8 +93,8 @@ func (s *testServer) ids(options ...natsgo.Option) []string {
 // truncate cuts the newest half off the stream's file, as a machine does that loses what it had not synced.
 func (s *testServer) truncate() {
 	s.t.Helper()
-	s.stop()
-	messages := filepath.Join(s.opts.StoreDir, "jetstream", "$G", "streams", testStream, "msgs")
+	s.Stop()
+	messages := filepath.Join(s.Options.StoreDir, "jetstream", "$G", "streams", testStream, "msgs")
 	block := filepath.Join(messages, "1.blk")
 	info, err := os.Stat(block)
 	if err != nil {
@@ -154,7 +106,7 @@ func (s *testServer) truncate() {
 	if err := os.Remove(filepath.Join(messages, "index.db")); err != nil {
 		s.t.Fatal(err)
 	}
-	s.start()
+	s.Restart(s.t)
 }
 
 func (s *testServer) deleteStream() {
@@ -180,7 +132,7 @@ func (s *testServer) publish(subject, id string) {
 
 // options are for a sink on the server. publish is how it sends, PublishAuto if there is none.
 func (s *testServer) options(publish ...string) Options {
-	return Options{URL: s.url(), Stream: testStream, Subjects: []string{"k8s.>"}, Publish: strings.Join(publish, "")}
+	return Options{URL: s.URL(), Stream: testStream, Subjects: []string{"k8s.>"}, Publish: strings.Join(publish, "")}
 }
 
 func eachMode(t *testing.T, modes []string, test func(t *testing.T, publish string)) {

@@ -58,7 +58,7 @@ func TestI10AnotherClustersStreamIsRefused(t *testing.T) {
 		{"a bucket", func(o *Options) { o.Stream, o.Subjects, o.KV = "", nil, "NOW" }, "test", "give each cluster a bucket of its own with the key kv"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := startServer(t, nil)
+			s := startServer(t)
 			options := s.options()
 			if test.change != nil {
 				test.change(&options)
@@ -89,7 +89,7 @@ func TestI10AnotherClustersStreamIsRefused(t *testing.T) {
 // TestI4AnotherClustersRecordsAreNotOurs: after the mark lie records of another cluster, of another subject and of
 // another writer. A stream of our own has none of another cluster's; of what is not ours nothing is returned.
 func TestI4AnotherClustersRecordsAreNotOurs(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	mine := judged(s.options(PublishOrdered), true)
 	first := openSink(t, mine)
 	before := write(t, first, nil)
@@ -113,7 +113,7 @@ func TestI4AnotherClustersRecordsAreNotOurs(t *testing.T) {
 
 // TestI3SharedStreamOfAnOlderVersion: a mark of an older version names no writer, and what lies after it has bare ids.
 func TestI3SharedStreamOfAnOlderVersion(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	options := judged(s.options(), true)
 	options.Shared = true
 	first := openSink(t, options)
@@ -174,7 +174,7 @@ func TestI4DefaultStreamOfAnOlderVersion(t *testing.T) {
 		}, "K8S_prod"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := startServer(t, nil)
+			s := startServer(t)
 			options := judged(s.options(), true)
 			options.Subjects = []string{"k8s.test.>", "k8s.x"}
 			mark := test.old(s, options)
@@ -206,7 +206,7 @@ func TestI4DefaultStreamOfAnOlderVersion(t *testing.T) {
 
 // TestI10DefaultStreamOfAnotherCluster that takes our subjects, too: nothing is written to it.
 func TestI10DefaultStreamOfAnotherCluster(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	batch := theirs(3, "other")
 	write(t, openSink(t, s.options()), batch)
 	options := judged(s.options(), true)
@@ -220,8 +220,8 @@ func TestI10DefaultStreamOfAnotherCluster(t *testing.T) {
 // it has replaced already when ours comes.
 func TestI10ABucketThatAnotherClusterFillsMeanwhile(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
-		options := bucketOptions(s.url())
+		s := startServer(t)
+		options := bucketOptions(s.URL())
 		options.Publish = publish
 		other, ours := openSink(t, options), openSink(t, judged(options, false))
 		mark := write(t, ours, nil)

@@ -18,8 +18,8 @@ import (
 // TestI3ResetConnections resets all connections again and again, until enough messages and enough resets came together.
 func TestI3ResetConnections(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
-		network := startProxy(t, s.inner.Addr().String())
+		s := startServer(t)
+		network := startProxy(t, s.Addr().String())
 		retries := map[string]int{}
 		options := s.options(publish)
 		options.URL = network.url()
@@ -49,7 +49,7 @@ func TestI3ResetConnections(t *testing.T) {
 
 func TestI3RestartedServer(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		publisher := openSink(t, s.options(publish))
 		maker := newMaker()
 		batches := make([][]sink.Message, 40)
@@ -71,8 +71,7 @@ func TestI3RestartedServer(t *testing.T) {
 		for i := range 20 {
 			<-started
 			if i%5 == 4 {
-				s.stop()
-				s.start()
+				s.Restart(t)
 			}
 		}
 		if err := <-failed; err != nil {
@@ -84,7 +83,7 @@ func TestI3RestartedServer(t *testing.T) {
 
 func TestI10OlderWriterIsFenced(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		maker := newMaker()
 		older := openSink(t, s.options(publish))
 		want := maker.Batch(5)
@@ -133,7 +132,7 @@ func TestI3OneOfAnObjectAtATime(t *testing.T) {
 }
 
 func TestI6WindowIsBoundedByBytes(t *testing.T) {
-	s := startServer(t, nil)
+	s := startServer(t)
 	publisher := openSink(t, s.options())
 	publisher.tuning.bytes = 3 << 10
 	batch := benchBatch(1<<10, 50, new(int))[:50]
@@ -158,7 +157,7 @@ func TestDeniedSubjectIsPermanent(t *testing.T) {
 // TestI7CancelledInAFullSocket: the other end takes nothing any more, and the client library is blocked in a write.
 func TestI7CancelledInAFullSocket(t *testing.T) {
 	s := startServer(t, func(o *server.Options) { o.MaxPayload = 40 << 20 })
-	network := startProxy(t, s.inner.Addr().String())
+	network := startProxy(t, s.Addr().String())
 	options := s.options()
 	options.URL = network.url()
 	publisher := newSink(t, options)
@@ -191,8 +190,8 @@ func TestI7CancelledInAFullSocket(t *testing.T) {
 // TestI3SilentConnection answers nothing and is not closed, as when a machine on the way forgot it.
 func TestI3SilentConnection(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
-		network := startProxy(t, s.inner.Addr().String())
+		s := startServer(t)
+		network := startProxy(t, s.Addr().String())
 		var resume func()
 		var reasons []string
 		options := s.options(publish)
@@ -226,8 +225,8 @@ func TestI3SilentConnection(t *testing.T) {
 // TestI3LateCopy arrives when its message was sent again, on another connection, and acknowledged.
 func TestI3LateCopy(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
-		network := startProxy(t, s.inner.Addr().String())
+		s := startServer(t)
+		network := startProxy(t, s.Addr().String())
 		options := s.options(publish)
 		options.URL = network.url()
 		publisher := newSink(t, options)
@@ -279,14 +278,14 @@ func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
 // TestI3CompactedStream keeps one message a subject, and the reader of the tail finds gaps.
 func TestI3CompactedStream(t *testing.T) {
 	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
-		s := startServer(t, nil)
+		s := startServer(t)
 		js, ctx := s.admin()
 		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 1,
 			AllowBatchPublish: publish == PublishFast})
 		if err != nil {
 			t.Fatal(err)
 		}
-		network := startProxy(t, s.inner.Addr().String())
+		network := startProxy(t, s.Addr().String())
 		options := s.options(publish)
 		options.URL = network.url()
 		publisher := openSink(t, options)
@@ -320,9 +319,8 @@ func TestI7LoginTakenAway(t *testing.T) {
 	options := s.options()
 	options.User, options.Password = "u", "p"
 	publisher := openSink(t, options)
-	s.stop()
-	s.opts.Password = "changed"
-	s.start()
+	s.Options.Password = "changed"
+	s.Restart(t)
 	_, err := publisher.Write(within(t), newMaker().Batch(1))
 	wantError(t, err, "connect to "+options.URL+
 		": authorization violation: check user, password, token, nkey or credentials file of the sink")

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 // TestI7LibraryCannotClearTheDeadline of a send: a write of the library may come to its end meanwhile, in another
@@ -99,7 +101,7 @@ func (o overheard) Dial(network, address string) (net.Conn, error) {
 // of it which does otherwise is noticed: its first words are CONNECT, each write to the socket is whole operations of
 // the protocol, and it sets a deadline before a write and clears it behind.
 func TestLibraryWritesWholeOperations(t *testing.T) {
-	s := startServer(t)
+	s := natsserver.Start(t)
 	socket := overheard{mu: new(sync.Mutex), calls: new([]string)}
 	nc, err := natsgo.Connect(s.ClientURL(), natsgo.SetCustomDialer(socket), natsgo.FlusherTimeout(limit))
 	if err != nil {

@@ -14,31 +14,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
+	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const limit = time.Minute // for what does not end by itself if it fails
-
-// startServer starts a server that dies with the test. port -1 is any.
-func startServer(t *testing.T, port int, users ...*server.User) *server.Server {
-	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, Users: users})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { stop(s) })
-	if !s.ReadyForConnections(limit) {
-		t.Fatal("server is not ready")
-	}
-	return s
-}
-
-func stop(s *server.Server) {
-	s.Shutdown()
-	s.WaitForShutdown()
-}
 
 // optionsOf answers with what was asked, and refuses "no".
 func optionsOf(url string) Options {
@@ -111,9 +92,9 @@ func ask(t *testing.T, nc *natsgo.Conn, question string) *natsgo.Msg {
 }
 
 func TestQuestionsAreAnsweredAndRefusedInWords(t *testing.T) {
-	s := startServer(t, -1)
-	run(t, optionsOf(s.ClientURL())).await()
-	nc := connect(t, s.ClientURL())
+	s := natsserver.Start(t)
+	run(t, optionsOf(s.URL())).await()
+	nc := connect(t, s.URL())
 	if got := string(ask(t, nc, "hello").Data); got != "hello" {
 		t.Errorf("the answer is %q", got)
 	}
@@ -133,9 +114,9 @@ func TestQuestionsAreAnsweredAndRefusedInWords(t *testing.T) {
 
 // TestOthersFindTheService as they find every micro service.
 func TestOthersFindTheService(t *testing.T) {
-	s := startServer(t, -1)
-	run(t, optionsOf(s.ClientURL())).await()
-	answer, err := connect(t, s.ClientURL()).Request("$SRV.INFO.kubecdc", nil, limit)
+	s := natsserver.Start(t)
+	run(t, optionsOf(s.URL())).await()
+	answer, err := connect(t, s.URL()).Request("$SRV.INFO.kubecdc", nil, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,36 +134,29 @@ func TestOthersFindTheService(t *testing.T) {
 
 // TestItServesAgainBehindAnOutage, which it has told of.
 func TestItServesAgainBehindAnOutage(t *testing.T) {
-	s := startServer(t, -1)
-	url := s.ClientURL()
-	port := s.Addr().String()[strings.LastIndexByte(s.Addr().String(), ':')+1:]
+	s := natsserver.Start(t)
+	url := s.URL()
 	r := run(t, optionsOf(url))
 	r.await()
-	stop(s)
+	s.Stop()
 	if err := <-r.failures; !strings.Contains(err.Error(), "connection is lost") {
 		t.Errorf("told of %v", err)
 	}
-	startServer(t, number(t, port))
+	s.Restart(t)
 	r.await()
 	if got := string(ask(t, connect(t, url), "again").Data); got != "again" {
 		t.Errorf("the answer is %q", got)
 	}
 }
 
-func number(t *testing.T, text string) (n int) {
-	t.Helper()
-	for _, digit := range text {
-		n = 10*n + int(digit-'0')
-	}
-	return n
-}
-
 // TestWhatIsNotPermittedIsToldInWords, while it is tried and when it is checked.
 func TestWhatIsNotPermittedIsToldInWords(t *testing.T) {
-	s := startServer(t, -1, &server.User{Username: "u", Password: "p", Permissions: &server.Permissions{
-		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "$SRV.>"}},
-	}})
-	url := strings.Replace(s.ClientURL(), "://", "://u:p@", 1)
+	s := natsserver.Start(t, func(o *natsserver.Options) {
+		o.Users = []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
+			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "$SRV.>"}},
+		}}}
+	})
+	url := strings.Replace(s.URL(), "://", "://u:p@", 1)
 	const want = `serve kubecdc.test.>: subscription to "kubecdc.test.echo": not permitted by the server: allow it to the sink's user`
 	if err := <-run(t, optionsOf(url)).failures; !strings.Contains(strings.ReplaceAll(err.Error(), ` using queue "q"`, ""), want) {
 		t.Errorf("told of %v", err)
@@ -190,16 +164,16 @@ func TestWhatIsNotPermittedIsToldInWords(t *testing.T) {
 	if err := New(optionsOf(url)).Check(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("checked: %v", err)
 	}
-	allowed := startServer(t, -1)
-	if err := New(optionsOf(allowed.ClientURL())).Check(t.Context()); err != nil {
+	allowed := natsserver.Start(t)
+	if err := New(optionsOf(allowed.URL())).Check(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
 // TestI6FewQuestionsWait, whatever comes while one is answered; and a stop does not wait for those that do.
 func TestI6FewQuestionsWait(t *testing.T) {
-	s := startServer(t, -1)
-	options := optionsOf(s.ClientURL())
+	s := natsserver.Start(t)
+	options := optionsOf(s.URL())
 	var taken atomic.Int64
 	begun, end := make(chan struct{}), make(chan struct{})
 	options.Endpoints["echo"] = func(context.Context, []byte) ([]byte, error) {
@@ -210,7 +184,7 @@ func TestI6FewQuestionsWait(t *testing.T) {
 		return nil, nil
 	}
 	run(t, options).await()
-	nc := connect(t, s.ClientURL())
+	nc := connect(t, s.URL())
 	const many = 5000
 	for range many {
 		if err := nc.PublishRequest("kubecdc.test.echo", nc.NewInbox(), make([]byte, 1024)); err != nil {
