@@ -1,10 +1,14 @@
 package harness
 
 import (
+	"strings"
+
 	"math"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Arrivals is when each version came. Its zero value is ready.
@@ -23,6 +27,14 @@ func (a *Arrivals) Note(version string) {
 	}
 	if _, twice := a.at[version]; !twice {
 		a.at[version] = now
+	}
+}
+
+// NoteMessage notes the version of a message of the exporter.
+func (a *Arrivals) NoteMessage(m jetstream.Msg) {
+	// The id is cluster/resource/namespace/name/uid/version/op.
+	if parts := strings.Split(m.Headers().Get("kubecdc-id"), "/"); len(parts) > 2 {
+		a.Note(parts[len(parts)-2])
 	}
 }
 

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,38 +40,16 @@ func (c *course) create(ctx context.Context) error {
 
 func name(hand int) string { return fmt.Sprintf("map-%02d", hand) }
 
-// write changes objects at the rate, and returns when each version was acknowledged. A write whose turn comes while all
-// hands are full waits.
+// write changes objects at the rate, and returns when each version was acknowledged.
 func (c *course) write(ctx context.Context, rate int) (map[string]time.Time, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	turns := make(chan int)
-	var mu sync.Mutex
-	acknowledged := map[string]time.Time{}
-	var done sync.WaitGroup
-	for hand := range hands {
-		done.Go(func() {
-			for turn := range turns {
-				patch := fmt.Appendf(nil, `{"data":{"text":"%d at %d a second"}}`, turn, rate)
-				object, err := c.client.CoreV1().ConfigMaps(namespace).Patch(ctx, name(hand), types.MergePatchType, patch, metav1.PatchOptions{})
-				at := time.Now()
-				if err != nil {
-					cancel(fmt.Errorf("write %s: %w", name(hand), err))
-					continue
-				}
-				mu.Lock()
-				acknowledged[object.ResourceVersion] = at
-				mu.Unlock()
-			}
-		})
-	}
 	span, over := context.WithTimeout(ctx, c.span)
 	defer over()
-	harness.Pace(span, rate, turns)
-	close(turns)
-	done.Wait()
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		return nil, err
-	}
-	return acknowledged, nil
+	return harness.Write(span, rate, hands, func(hand, turn int) (string, error) {
+		patch := fmt.Appendf(nil, `{"data":{"text":"%d at %d a second"}}`, turn, rate)
+		object, err := c.client.CoreV1().ConfigMaps(namespace).Patch(ctx, name(hand), types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			return "", fmt.Errorf("write %s: %w", name(hand), err)
+		}
+		return object.ResourceVersion, nil
+	})
 }

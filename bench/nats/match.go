@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"os"
 
-	natsgo "github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/kubecdc/kubecdc/bench/client"
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/bench/replay"
@@ -33,6 +30,7 @@ type match struct {
 
 	rig     *rig.Rig
 	server  *harness.NATS
+	stream  *harness.Stream
 	results harness.Results
 	served  harness.Results // the same with the server's CPU time
 }
@@ -49,6 +47,10 @@ func (m *match) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, 
 		return nil, err
 	}
 	defer m.server.Kill()
+	if m.stream, err = harness.OpenStream(m.server.URL, stream); err != nil {
+		return nil, err
+	}
+	defer m.stream.Close()
 	for i := range m.rounds {
 		if err := m.round(ctx, i); err != nil {
 			return nil, err
@@ -89,23 +91,14 @@ func (m *match) copy(ctx context.Context, name string, i int) error {
 }
 
 func (m *match) exporter(ctx context.Context, name, publish string, i int) (err error) {
-	nc, err := natsgo.Connect(m.server.URL)
-	if err != nil {
-		return fmt.Errorf("connect to nats-server: %w", err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return fmt.Errorf("connect to nats-server: %w", err)
-	}
-	defer func() { err = errors.Join(err, m.deleteStream(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, m.stream.Remove(context.WithoutCancel(ctx))) }()
 	before, err := m.server.Usage()
 	if err != nil {
 		return err
 	}
 	to := rig.Sink{
 		Config: fmt.Sprintf("sinks: [{name: nats, nats: {url: %q, stream: %s, publish: %s}}]\n", m.server.URL, stream, publish),
-		Count:  func(ctx context.Context) (int, error) { return messages(ctx, js) },
+		Count:  m.stream.Count,
 	}
 	measured, err := m.rig.FlowTo(ctx, replay.World{Run: fmt.Sprint(name, i), Events: m.events, ObjectBytes: m.size}, to)
 	if err != nil {
@@ -120,29 +113,6 @@ func (m *match) exporter(ctx context.Context, name, publish string, i int) (err 
 	fmt.Fprint(os.Stderr, "  server of ")
 	m.served.Note(name, measured)
 	return nil
-}
-
-// deleteStream makes room for the next one.
-func (m *match) deleteStream(ctx context.Context) error {
-	nc, err := natsgo.Connect(m.server.URL)
-	if err != nil {
-		return fmt.Errorf("connect to nats-server: %w", err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return fmt.Errorf("connect to nats-server: %w", err)
-	}
-	return js.DeleteStream(ctx, stream)
-}
-
-// messages is how many the stream has.
-func messages(ctx context.Context, js jetstream.JetStream) (int, error) {
-	found, err := js.Stream(ctx, stream)
-	if err != nil {
-		return 0, fmt.Errorf("look up stream %s: %w", stream, err)
-	}
-	return int(found.CachedInfo().State.Msgs), nil
 }
 
 // figures are the medians of the rounds.

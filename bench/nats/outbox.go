@@ -70,5 +70,5 @@ func (m *match) send(ctx context.Context, role string) error {
 		return fmt.Errorf("run the sink as %s: %w", role, err)
 	}
 	m.results.Note(role, measured)
-	return m.deleteStream(ctx)
+	return m.stream.Remove(ctx)
 }

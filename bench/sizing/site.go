@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,24 +77,10 @@ func (s *site) state() string { return filepath.Join(s.dir, "state") }
 
 // delivered says whether every sink holds so many records, as the exporter says.
 func (s *site) delivered(ctx context.Context, records int) bool {
-	text, err := os.ReadFile(filepath.Join(s.state(), "address"))
-	if err != nil {
-		return false // it does not listen yet
-	}
-	address, _, _ := strings.Cut(string(text), " ")
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/statusz", nil)
-	if err != nil {
-		return false
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	defer answer.Body.Close()
 	var status struct {
 		Sinks map[string]struct{ Records int }
 	}
-	if json.NewDecoder(answer.Body).Decode(&status) != nil || len(status.Sinks) < len(s.sinks) {
+	if harness.ReadStatus(ctx, s.state(), &status) != nil || len(status.Sinks) < len(s.sinks) {
 		return false
 	}
 	for _, sink := range status.Sinks {

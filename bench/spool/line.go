@@ -108,7 +108,7 @@ func (l *line) diskBytes(ctx context.Context) (int64, error) {
 }
 
 func (l *line) pid(context.Context) (int, error) {
-	_, pid, err := l.Listening()
+	_, pid, err := harness.Listening(l.StateDir())
 	if err != nil {
 		return 0, err
 	}

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -75,39 +73,16 @@ func (c *crowd) createOne(ctx context.Context, namespace, name, text string) err
 
 func name(hand int) string { return fmt.Sprintf("live-%02d", hand) }
 
-// change changes objects at the rate until ctx ends, and returns when each version was acknowledged. A write whose turn
-// comes while all hands are full waits.
+// change changes objects at the rate until ctx ends, and returns when each version was acknowledged.
 func (c *crowd) change(ctx context.Context) (map[string]time.Time, error) {
-	turns := make(chan int)
-	var mu sync.Mutex
-	acknowledged := map[string]time.Time{}
-	var failed error
-	var done sync.WaitGroup
-	for hand := range hands {
-		done.Go(func() {
-			for turn := range turns {
-				version, at, err := c.changeOne(name(hand), turn)
-				mu.Lock()
-				if failed = errors.Join(failed, err); err == nil {
-					acknowledged[version] = at
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	harness.Pace(ctx, c.rate, turns)
-	close(turns)
-	done.Wait()
-	return acknowledged, failed
-}
-
-// changeOne is not ended in the middle: a change without an answer would not be waited for.
-func (c *crowd) changeOne(name string, turn int) (version string, at time.Time, err error) {
-	patch := fmt.Appendf(nil, `{"data":{"text":"%d at %d"}}`, turn, time.Now().UnixNano())
-	maps := c.client.CoreV1().ConfigMaps(live)
-	object, err := maps.Patch(context.Background(), name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return "", at, fmt.Errorf("change %s: %w", name, err)
-	}
-	return object.ResourceVersion, time.Now(), nil
+	return harness.Write(ctx, c.rate, hands, func(hand, turn int) (string, error) {
+		patch := fmt.Appendf(nil, `{"data":{"text":"%d at %d"}}`, turn, time.Now().UnixNano())
+		maps := c.client.CoreV1().ConfigMaps(live)
+		// It is not ended in the middle: a change without an answer would not be waited for.
+		object, err := maps.Patch(context.Background(), name(hand), types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			return "", fmt.Errorf("change %s: %w", name(hand), err)
+		}
+		return object.ResourceVersion, nil
+	})
 }

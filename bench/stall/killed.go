@@ -58,7 +58,7 @@ func (t *trial) killInSnapshot(ctx context.Context) error {
 		if err := t.killAndStart(t.sinks + t.third); err != nil {
 			return err
 		}
-		if err := t.awaitMessages(ctx, thirdStream, t.objects*(i+1)/(t.kills+1)); err != nil {
+		if err := t.logs[2].Await(ctx, t.exporter, t.objects*(i+1)/(t.kills+1)); err != nil {
 			return err
 		}
 	}

@@ -65,13 +65,18 @@ func measure(ctx context.Context, in *cluster.Cluster, crowd *crowd) ([]harness.
 	}
 	t.sinks = "sinks:\n" + fmt.Sprintf(sink, "first", server.URL, streams[0]) + fmt.Sprintf(sink, "second", slow.url(), streams[1])
 	t.third = fmt.Sprintf(sink, "third", other.url(), thirdStream)
+	for i, name := range []string{streams[0], streams[1], thirdStream} {
+		if t.logs[i], err = harness.OpenStream(server.URL, name); err != nil {
+			return nil, err
+		}
+		defer t.logs[i].Close()
+	}
 	if err := t.start(t.sinks); err != nil {
 		return nil, err
 	}
 	defer func() { t.exporter.Kill() }() // the last one
-	if err := t.follow(ctx, server.URL); err != nil {
+	if err := t.follow(ctx); err != nil {
 		return nil, err
 	}
-	defer t.nc.Close()
 	return t.run(ctx)
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/bench/cluster"
@@ -37,8 +34,7 @@ type trial struct {
 	sinks    string // the configuration of the first two
 	third    string // and of one more
 	exporter *harness.Exporter
-	nc       *natsgo.Conn
-	js       jetstream.JetStream
+	logs     [3]*harness.Stream  // of the sinks
 	arrived  [2]harness.Arrivals // of the first sink and the second
 	bare     harness.Arrivals    // of a bare watch beside them, until the API server is restarted
 	phases   []phase
@@ -65,52 +61,21 @@ func (t *trial) start(sinks string) (err error) {
 
 // follow begins a bare watch, and consumes the live changes of both streams once the exporter has written something to
 // each.
-func (t *trial) follow(ctx context.Context, url string) (err error) {
-	if t.nc, err = natsgo.Connect(url); err != nil {
-		return fmt.Errorf("connect to nats-server: %w", err)
-	}
-	if t.js, err = jetstream.New(t.nc); err != nil {
-		return fmt.Errorf("use JetStream: %w", err)
-	}
+func (t *trial) follow(ctx context.Context) error {
 	if err := t.watchBare(ctx); err != nil {
 		return err
 	}
-	for i := range streams {
-		if err := t.awaitMessages(ctx, streams[i], 1); err != nil {
+	for i, name := range streams {
+		if err := t.logs[i].Await(ctx, t.exporter, 1); err != nil {
 			return err
 		}
-		if err := t.consume(ctx, i); err != nil {
-			return fmt.Errorf("follow the stream %s: %w", streams[i], err)
+		filter := fmt.Sprintf("%s.*.%s.>", strings.ToLower(name), live)
+		settings := jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}}
+		if err := t.logs[i].Consume(ctx, settings, t.arrived[i].NoteMessage); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func (t *trial) consume(ctx context.Context, i int) error {
-	filter := fmt.Sprintf("%s.*.%s.>", strings.ToLower(streams[i]), live)
-	settings := jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}}
-	consumer, err := t.js.OrderedConsumer(ctx, streams[i], settings)
-	if err != nil {
-		return err
-	}
-	_, err = consumer.Consume(func(m jetstream.Msg) {
-		// The id is cluster/resource/namespace/name/uid/version/op.
-		if parts := strings.Split(m.Headers().Get("kubecdc-id"), "/"); len(parts) > 2 {
-			t.arrived[i].Note(parts[len(parts)-2])
-		}
-	})
-	return err
-}
-
-// awaitMessages waits until a stream has so many messages.
-func (t *trial) awaitMessages(ctx context.Context, stream string, least int) error {
-	return t.exporter.Await(ctx, 50*time.Millisecond, func() (bool, error) {
-		found, err := t.js.Stream(ctx, stream)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			return false, nil
-		}
-		return err == nil && found.CachedInfo().State.Msgs >= uint64(least), err
-	})
 }
 
 // run measures during the initial snapshot, without a snapshot, during one that the second sink was asked for, after a
@@ -203,24 +168,11 @@ func (t *trial) pause(ctx context.Context) error {
 // awaitInitial returns when the second sink has the initial snapshot, as the exporter says.
 func (t *trial) awaitInitial(ctx context.Context) error {
 	return t.exporter.Await(ctx, 50*time.Millisecond, func() (bool, error) {
-		text, err := os.ReadFile(filepath.Join(t.state, "address"))
-		if err != nil {
-			return false, nil // it does not listen yet
-		}
-		address, _, _ := strings.Cut(string(text), " ")
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/statusz", nil)
-		if err != nil {
-			return false, err
-		}
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false, err
-		}
 		var status struct {
 			Streams map[string]struct{ ResourceVersion string } // "" until the snapshot is saved
 		}
-		err = errors.Join(json.NewDecoder(answer.Body).Decode(&status), answer.Body.Close())
-		return status.Streams["configmaps"].ResourceVersion != "", err
+		err := harness.ReadStatus(ctx, t.state, &status) // it may not listen yet
+		return err == nil && status.Streams["configmaps"].ResourceVersion != "", nil
 	})
 }
 

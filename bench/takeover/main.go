@@ -70,11 +70,18 @@ func (b *battery) cost(ctx context.Context, r *rig.Rig, url string) (float64, er
 		var rates [2]float64
 		for j, log := range []string{"", "state: {log: {sink: bus}}\n"} {
 			name := fmt.Sprintf("cost-%d-%d", i, j)
-			stream := &stream{url: url, name: name}
+			stream, err := harness.OpenStream(url, name)
+			if err != nil {
+				return 0, err
+			}
+			defer stream.Close()
 			config := fmt.Sprintf("cluster: %s\n"+sinks+"%s", name, url, name, name, log)
-			to := rig.Sink{Config: config, Count: stream.count}
+			to := rig.Sink{Config: config, Count: stream.Count}
 			measured, err := r.FlowTo(ctx, replay.World{Run: name, ObjectBytes: b.bytes, Events: b.events}, to)
-			if err := stream.remove(ctx, err); err != nil {
+			if err == nil {
+				err = stream.Remove(ctx)
+			}
+			if err != nil {
 				return 0, err
 			}
 			rates[j] = float64(measured.Events) / measured.CPU.Seconds()

@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/bench/harness"
@@ -74,12 +69,16 @@ func (p *pair) run(ctx context.Context) ([]harness.Figure, error) {
 
 // begin lets the first one deliver all objects, and then the second one stand by.
 func (p *pair) begin(ctx context.Context) error {
-	p.stream = &stream{url: p.url, name: "TAKEOVER"}
+	open, err := harness.OpenStream(p.url, "TAKEOVER")
+	if err != nil {
+		return err
+	}
+	p.stream = &stream{Stream: open}
 	if err := p.start(0); err != nil {
 		return err
 	}
-	err := p.members[0].exporter.Await(ctx, time.Second, func() (bool, error) {
-		n, err := p.stream.count(ctx)
+	err = p.members[0].exporter.Await(ctx, time.Second, func() (bool, error) {
+		n, err := p.stream.Count(ctx)
 		return n > p.objects, err
 	})
 	if err == nil {
@@ -137,21 +136,7 @@ type status struct {
 
 // status is the member's, false while it does not answer.
 func (m *member) status(ctx context.Context) (s status, ok bool) {
-	text, err := os.ReadFile(filepath.Join(m.StateDir(), "address"))
-	if err != nil {
-		return s, false
-	}
-	address, _, _ := strings.Cut(string(text), " ")
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/statusz", nil)
-	if err != nil {
-		return s, false
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return s, false
-	}
-	err = errors.Join(json.NewDecoder(answer.Body).Decode(&s), answer.Body.Close())
-	return s, err == nil
+	return s, harness.ReadStatus(ctx, m.StateDir(), &s) == nil
 }
 
 // settle waits until the log has everything, and the standby has the log.
