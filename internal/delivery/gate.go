@@ -12,25 +12,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/line"
 )
 
-// How long is waited for a format.
-const (
-	// gateLook is how often is looked whether the sink has become one that nobody waits for.
-	gateLook = time.Second
-	// gatePatience is how long the other sinks of a stream wait for one whose format cannot encode its records. A
-	// registry that restarts is back by then. A gap, which the sink is given later, costs it more than the wait costs
-	// the others.
-	gatePatience = 30 * time.Second
-)
-
-// awaitGate returns when records of the stream can be encoded, or with ctx's error. Nobody waits for a sink that is
-// stopped or away: what is queued for it is encoded when it is back. Nor does anybody for one that excused excuses.
-func (i *intake) awaitGate(ctx context.Context, stream *change.Stream, excused func() bool) error {
-	for i.Gate != nil {
-		changed := i.Gate.Changed()
-		if i.Gate.Admits(stream) || i.is(func(s state) bool { return s.away || s.halted }) || excused() {
-			return nil
-		}
-		look := time.NewTimer(gateLook)
+// awaitGate returns when records of the stream can be encoded, or nobody waits for that, or with ctx's error.
+func (i *intake) awaitGate(ctx context.Context, stream *change.Stream) error {
+	for changed := i.Holds(stream); changed != nil; changed = i.Holds(stream) {
+		look := time.NewTimer(line.GateLook)
 		select {
 		case <-changed:
 		case <-look.C:
@@ -43,23 +28,17 @@ func (i *intake) awaitGate(ctx context.Context, stream *change.Stream, excused f
 	return nil
 }
 
-// awaitAdmission is awaitGate for a record that goes in line. When patience ends, the sink is one that refuses the
-// stream, and the committer decides whether the others go on without it.
-func (i *intake) awaitAdmission(ctx context.Context, rec *change.Record) error {
-	began := time.Now()
-	return i.awaitGate(ctx, rec.Stream, func() bool {
-		if !i.Seat.Gives(rec) {
-			return true
-		}
-		if time.Since(began) >= gatePatience {
-			i.refuse(rec.Stream)
-		}
-		return false
-	})
+// Holds is line.Gate's. The sink has a gate.
+func (i *intake) Holds(stream *change.Stream) (changed <-chan struct{}) {
+	changed = i.Gate.Changed()
+	if i.Gate.Admits(stream) || i.is(func(s state) bool { return s.away || s.halted }) {
+		return nil
+	}
+	return changed
 }
 
-// refuse notes that the stream has waited for the sink's format for long.
-func (i *intake) refuse(stream *change.Stream) {
+// Refuse is line.Gate's.
+func (i *intake) Refuse(stream *change.Stream) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.refused == nil {

@@ -15,19 +15,14 @@ type member struct{ l *Listener }
 // Member is the listener as the line sees it.
 func (l *Listener) Member() line.Member {
 	m := member{l}
-	return line.Member{
+	seen := line.Member{
 		Name: l.Name, Wants: l.Wants, Room: l.Sink.Queue, Coalesce: l.Coalesce, Recovery: &l.Recovery,
 		Queue: m, Disk: m, Patience: m, Delivered: m.delivered, Below: l.below,
-		Admit: m.admission(),
 	}
-}
-
-// admission waits for the sink's format, nil where that need not be waited for.
-func (m member) admission() func(context.Context, *change.Record) error {
-	if m.l.Gate == nil {
-		return nil
+	if l.Gate != nil {
+		seen.Gate = &l.intake
 	}
-	return m.l.awaitAdmission
+	return seen
 }
 
 // Reserve waits for room in the queue.

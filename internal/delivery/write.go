@@ -63,7 +63,7 @@ func (l *Listener) unencoded(ctx context.Context, batch []*change.Record, err er
 	case ctx.Err() != nil:
 		return nil, err
 	case l.Gate != nil && !l.Gate.Admits(batch[0].Stream): // it was on disk, or what admitted it does not count any more
-		return batch, l.awaitGate(ctx, batch[0].Stream, func() bool { return false })
+		return batch, l.awaitGate(ctx, batch[0].Stream)
 	}
 	return batch, &sinkError{err}
 }

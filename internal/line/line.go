@@ -65,7 +65,7 @@ func (l *Line) Push(ctx context.Context, rec *change.Record) error {
 	}
 	own := l.own(rec)
 	wanted := l.wanted(rec, own)
-	if err := admit(ctx, l.seats, rec, wanted); err != nil {
+	if err := l.admit(ctx, rec, wanted, own); err != nil {
 		return err
 	}
 	if err := l.await(ctx, func() bool { return l.window.reserve(rec, l.isStuck) }); err != nil {
@@ -153,7 +153,7 @@ func (l *Line) await(ctx context.Context, reached func() bool) error {
 	return nil
 }
 
-// wait returns when something was saved, when patience ends, or with ctx's error.
+// wait returns when changed is closed, when patience ends, or with ctx's error.
 func wait(ctx context.Context, changed <-chan struct{}, patience <-chan time.Time) (impatient bool, err error) {
 	select {
 	case <-changed:

@@ -20,10 +20,8 @@ type Member struct {
 	Disk  Disk
 	// Below returns when the queue has less than so many bytes, and nothing is on disk, or with ctx's error; where it
 	// has to wait, half of them are enough, and waited is true. It does not wait for a sink that is not in line.
-	Below func(ctx context.Context, bytes int) (waited bool, err error)
-	// Admit returns when the sink's format can encode the record, or nobody waits for that any more, or with ctx's
-	// error; nil is at once. No room is taken for the record meanwhile: other streams need it.
-	Admit    func(ctx context.Context, rec *change.Record) error
+	Below    func(ctx context.Context, bytes int) (waited bool, err error)
+	Gate     Gate // nil: the sink's format can encode every record
 	Patience Patience
 	// Delivered notes that the sink holds the batch. It returns those of it that are not on disk, and whether the mark
 	// after the batch may count: what is on disk is given again after a crash, until all that was taken with it is

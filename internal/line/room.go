@@ -58,19 +58,6 @@ func (w *window) wakeAll() {
 	w.changed = make(chan struct{})
 }
 
-// admit waits for those who want the record and cannot be given it yet, one after the other.
-func admit(ctx context.Context, seats []*seat, rec *change.Record, wanted uint64) error {
-	for _, s := range seats {
-		if wanted&s.bit() == 0 || s.Admit == nil {
-			continue
-		}
-		if err := s.Admit(ctx, rec); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // reserve takes room in every wanted queue, one after the other. A stream that waits for one queue holds up no other
 // stream.
 func reserve(ctx context.Context, seats []*seat, rec *change.Record, wanted uint64) error {

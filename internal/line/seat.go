@@ -149,14 +149,6 @@ func (s *Seat) Returns(stream string) (generation uint64) {
 	return math.MaxUint64
 }
 
-// Gives says whether the sink is given the record, should it go in line now.
-func (s *Seat) Gives(rec *change.Record) bool {
-	own := s.line.own(rec)
-	s.line.mu.Lock()
-	defer s.line.mu.Unlock()
-	return s.line.streams.missing(rec, own)&s.of.bit() == 0
-}
-
 // Reaches says whether the sink is given the stream's records.
 func (s *Seat) Reaches(stream string) bool {
 	s.line.mu.Lock()

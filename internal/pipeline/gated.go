@@ -111,7 +111,7 @@ func (o *owing) missStream(l *listener, stream change.Stream) error {
 	o.oweMu.Lock()
 	defer o.oweMu.Unlock()
 	name := stream.String()
-	if l.Admits(&stream) || o.line.Behind(stream) > 0 || !o.isWanted(&stream) {
+	if l.Admits(&stream) || o.line.Behind(stream) > 0 || !o.line.IsWanted(&stream) {
 		return nil
 	}
 	owed, err := o.Store.PendingSnapshots()
@@ -126,11 +126,4 @@ func (o *owing) missStream(l *listener, stream change.Stream) error {
 	}
 	o.Observer.Missed(l.Name, stream)
 	return o.requestOwed(func(d checkpoint.PendingSnapshot) bool { return d.Sink == l.Name && d.Stream == name })
-}
-
-// isWanted says whether any sink is given the stream's records that can encode them.
-func (o *owing) isWanted(stream *change.Stream) bool {
-	return slices.ContainsFunc(o.listeners, func(l *listener) bool {
-		return l.Takes(stream) && l.Seat.Reaches(stream.String()) && l.Admits(stream)
-	})
 }

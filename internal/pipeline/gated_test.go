@@ -201,6 +201,77 @@ func TestI4AStreamWaitsWhereNobodyGainsByAGap(t *testing.T) {
 	})
 }
 
+// TestI4FormatsAreWaitedForTogether: the waits for several sinks do not add up. A wait that nobody gained by counts for
+// none of them: they may have one registry, which their formats hear of one after the other.
+func TestI4FormatsAreWaitedForTogether(t *testing.T) {
+	for _, each := range []struct {
+		what   string
+		ready  [3]time.Duration // when the formats are
+		after  time.Duration    // so the record goes in line
+		missed string
+	}{
+		{"one sink has none", [3]time.Duration{0, time.Hour, time.Hour}, 30 * time.Second, "[b pods c pods]"},
+		{"all wait, and one of them not for long", [3]time.Duration{4 * time.Minute, 4*time.Minute + 20*time.Second, time.Hour},
+			4*time.Minute + 30*time.Second, "[c pods]"},
+		{"all wait, and the others not for long", [3]time.Duration{4 * time.Minute, 4*time.Minute + 10*time.Second, 4*time.Minute + 20*time.Second},
+			4*time.Minute + 20*time.Second, "[]"},
+	} {
+		t.Run(each.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				gates := []*toyGate{newToyGate(), newToyGate(), newToyGate()}
+				r := newRig(t, gatedSink("a", &memory{}, gates[0]), gatedSink("b", &memory{}, gates[1]), gatedSink("c", &memory{}, gates[2]))
+				var missed []string
+				r.config.Observer.Missed = func(name string, stream change.Stream) { r.note(&missed, name+" "+stream.String()) }
+				for i, gate := range gates {
+					time.AfterFunc(each.ready[i], func() { gate.admit(pods(), true) })
+				}
+				r.live(r.config.Sinks, func(line *Inlet) {
+					began := time.Now()
+					r.push(line, added("a", 5))
+					if took := time.Since(began); took < each.after || took > each.after+3*time.Second {
+						t.Errorf("the record goes in line after %s, want %s", took, each.after)
+					}
+					r.drain(line, pods())
+				})
+				if fmt.Sprint(missed) != each.missed {
+					t.Errorf("missed are %q, want %s", missed, each.missed)
+				}
+			})
+		})
+	}
+}
+
+// TestI4ASinkThatReturnsIsNotHeldUpByAnothersFormat: it is asked about the stream when what waits is in line, and gains
+// by a gap of the other one.
+func TestI4ASinkThatReturnsIsNotHeldUpByAnothersFormat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := newToyGate()
+		r, typed, plain := bothSinks(t, gate)
+		both := r.config.Sinks
+		gate.admit(pods(), true)
+		r.live(both, func(line *Inlet) { r.push(line, added("a", 5)); r.drain(line, pods()) })
+		r.live(both[:1], func(line *Inlet) { r.push(line, added("b", 6)); r.drain(line, pods()) })
+		gate.admit(pods(), false)
+		r.live(both, func(line *Inlet) {
+			r.awaitRequest("pods absent plain, services absent plain")
+			time.AfterFunc(time.Hour, func() { gate.admit(pods(), true) })
+			began := time.Now()
+			r.push(line, went("a", 7)) // the snapshot waits for its turn
+			r.drain(line, pods())
+			if waited := time.Since(began); waited < 29*time.Second || waited > 35*time.Second {
+				t.Errorf("what returns waits %s", waited)
+			}
+			r.comeback(line, "plain")
+		})
+		if want := "a/5/added /90/gap /90/snapshot.begin a/5/deleted /90/snapshot.end"; plain.short() != want {
+			t.Errorf("the sink that returns has %s, want %s", plain.short(), want)
+		}
+		if want := "a/5/added b/6/added"; typed.short() != want {
+			t.Errorf("the sink without a schema has %s, want %s", typed.short(), want)
+		}
+	})
+}
+
 // TestI4WhatASinkMissesForItsFormatIsKnownAfterARestart, and is asked for when the format is ready.
 func TestI4WhatASinkMissesForItsFormatIsKnownAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

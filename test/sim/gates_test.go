@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -56,11 +57,8 @@ func (r *registry) tell() {
 	r.changed = make(chan struct{})
 }
 
-// lacks says for how long the registry has had no schema of the resource.
-func (r *registry) lacks(resource string) (since time.Duration, lacks bool) {
-	shut := r.shut[resource]
-	return time.Since(shut.from), time.Now().Before(shut.until)
-}
+// lacks says whether the registry has no schema of the resource.
+func (r *registry) lacks(resource string) bool { return time.Now().Before(r.shut[resource].until) }
 
 // gate is delivery.Gate's.
 type gate struct{ *registry }
@@ -68,8 +66,7 @@ type gate struct{ *registry }
 func (g gate) Admits(stream *change.Stream) bool {
 	g.world.mu.Lock()
 	defer g.world.mu.Unlock()
-	_, lacks := g.lacks(stream.Resource.Name)
-	return !lacks
+	return !g.lacks(stream.Resource.Name)
 }
 
 func (g gate) Changed() <-chan struct{} {
@@ -99,7 +96,7 @@ func (g gate) gives(rec *change.Record) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	resource := rec.Stream.Resource.Name
-	_, lacks := g.lacks(resource)
+	lacks := g.lacks(resource)
 	if lacks && rec.Seq > 0 && rec.Received.After(g.shut[resource].from) && !w.isTroubled() {
 		w.violateLocked("gate", "%s is in line though its sink has no schema", describe(rec))
 	}
@@ -126,9 +123,9 @@ func (l *life) behindGate(s delivery.Sink) delivery.Sink {
 // gatePatience is how long others wait for a sink that has no schema of their stream.
 const gatePatience = 30 * time.Second
 
-// waits judges that nobody waits for schemas for longer than that, in a life in which nothing else goes wrong with a
-// sink. What a sink was given before its registry lost the schema holds it up (docs/registry.md), and so does a stream
-// of which no sink has the schema.
+// waits judges that nobody waits for schemas for longer than that, whatever the number of sinks that have none, in a
+// life in which nothing else goes wrong with a sink. What a sink was given before its registry lost the schema holds it
+// up (docs/registry.md), and so does a stream of which no sink has the schema.
 func (j *judge) waits(l *life) {
 	j.world.mu.Lock()
 	defer j.world.mu.Unlock()
@@ -140,21 +137,22 @@ func (j *judge) waits(l *life) {
 			continue
 		}
 		rec := r.received[len(r.received)-1]
-		waited, patience, gains := time.Since(rec.Received), 15*time.Second, false
-		for _, spec := range j.world.script.Sinks {
-			if !l.wants(spec, rec) {
-				continue
-			}
-			if j.world.script.isGated(spec.Name) { // they are waited for one after the other
-				patience += gatePatience
-			}
-			_, lacks := j.world.logs[spec.Name].registry.lacks(rec.Stream.Resource.Name)
-			gains = gains || !lacks && !l.misses(spec.Name, rec.Stream)
-		}
-		if rec.Seq == 0 && gains && waited > patience && !rec.Received.IsZero() {
+		waited := min(time.Since(rec.Received), j.gained(l, rec))
+		if rec.Seq == 0 && waited > gatePatience+15*time.Second && !rec.Received.IsZero() {
 			j.world.violateLocked("gate", "%s of %s waits for %s", describe(rec), name, waited)
 		}
 	}
+}
+
+// gained says for how long there has been a sink that could be given the record. The caller holds the world's lock.
+func (j *judge) gained(l *life, rec *change.Record) (longest time.Duration) {
+	for _, spec := range j.world.script.Sinks {
+		r := j.world.logs[spec.Name].registry
+		if !r.lacks(rec.Stream.Resource.Name) && l.wants(spec, rec) && !l.misses(spec.Name, rec.Stream) {
+			longest = max(longest, time.Since(r.shut[rec.Stream.Resource.Name].until))
+		}
+	}
+	return longest
 }
 
 // isTroubled says whether some sink may be slow for another reason than that it has no schema. The caller holds mu.
@@ -168,12 +166,16 @@ func (w *world) isTroubled() bool {
 	return w.life.wasFull
 }
 
-// missesStream judges that a sink misses a stream which has waited for its schema for long, and no other.
+// missesStream judges that a sink which has no schema misses a stream that has waited for long, and no other.
 func (j *judge) missesStream(l *life, sinkName string, stream change.Stream) {
 	l.noteLocked("fail", fmt.Sprintf("sink %s misses %s", sinkName, stream))
 	l.missed[checkpoint.Subscription{Sink: sinkName, Stream: stream.String()}] = true
-	if since, lacks := j.world.logs[sinkName].registry.lacks(stream.Resource.Name); !lacks || since < gatePatience {
-		j.world.violateLocked("I4", "sink %s misses %s, whose schema it has, or lacks for %s only", sinkName, stream, since)
+	waited := time.Duration(math.MaxInt64)
+	if received := l.streams[stream.String()].received; len(received) > 0 {
+		waited = time.Since(received[len(received)-1].Received)
+	}
+	if !j.world.logs[sinkName].registry.lacks(stream.Resource.Name) || waited < gatePatience {
+		j.world.violateLocked("I4", "sink %s misses %s, whose schema it has, or which has waited for %s only", sinkName, stream, waited)
 	}
 }
 
