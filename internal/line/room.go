@@ -59,7 +59,7 @@ func (w *window) wakeAll() {
 }
 
 // reserve takes room in every wanted queue, one after the other. A stream that waits for one queue holds up no other
-// stream.
+// stream, but for the room of one record in the queues before: had it to give that back, others could take it for ever.
 func reserve(ctx context.Context, seats []*seat, rec *change.Record, wanted uint64) error {
 	for _, s := range seats {
 		if wanted&s.bit() == 0 {

@@ -89,6 +89,14 @@ func bothSinks(t *testing.T, gate *toyGate) (r *rig, typed, plain *memory) {
 	return newRig(t, gatedSink("typed", typed, gate), sinkOf("plain", plain)), typed, plain
 }
 
+// spoolingGated is a rig like that, in which the sink after the gate spools.
+func spoolingGated(t *testing.T, gate *toyGate) (r *rig, typed *memory) {
+	typed = &memory{}
+	slow := gatedSink("typed", typed, gate)
+	slow.Queue.Bytes, slow.Queue.Records, slow.Spool = 16<<20, 2, 16<<20
+	return newRig(t, slow, sinkOf("plain", &memory{})), typed
+}
+
 // TestI4AFormatThatIsNotReadyHoldsUpItsStreamAlone: the sink's other streams go on at once, and the stream's other
 // sinks after a while. When the format is ready the sink is told of the gap, and what is gone that it had.
 func TestI4AFormatThatIsNotReadyHoldsUpItsStreamAlone(t *testing.T) {
@@ -354,18 +362,13 @@ func TestI4AFormatThatIsLostWhileItsSinkReturnsIsMissedAgain(t *testing.T) {
 func TestI3WhatASinkMissesIsToldBehindWhatItHasOnDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newToyGate(pods(), services())
-		typed, plain := &memory{}, &memory{}
-		slow := gatedSink("typed", typed, gate)
-		slow.Queue.Bytes, slow.Queue.Records, slow.Spool = 16<<20, 2, 16<<20
-		r := newRig(t, slow, sinkOf("plain", plain))
-		large := update(services(), "x", 3)
-		large.Object = []byte(`"` + strings.Repeat("x", 4<<20) + `"`) // a batch of its own
+		r, typed := spoolingGated(t, gate)
 		before, gone := added("b", 6), went("b", 7)
 		before.UID, gone.UID = "older", "older"
 		r.live(r.config.Sinks, func(line *Inlet) {
 			release := typed.hang()
 			defer release()
-			r.push(line, large, before, gone, added("b", 8))
+			r.push(line, wholeBatch(), before, gone, added("b", 8))
 			r.drain(line, pods(), services())
 			gate.admit(pods(), false)
 			r.push(line, went("b", 9))
@@ -376,7 +379,7 @@ func TestI3WhatASinkMissesIsToldBehindWhatItHasOnDisk(t *testing.T) {
 			release()
 			r.await("what is on disk", func() bool { return strings.HasSuffix(typed.short(), "b/8/added") })
 			r.comeback(line, "typed")
-			r.await("the end of the return", func() bool { return strings.HasSuffix(typed.short(), "/90/snapshot.end") })
+			r.awaitEnd(typed)
 		})
 		if want := "x/3/updated b/6/added b/7/deleted b/8/added /90/gap /90/snapshot.begin b/8/deleted /90/snapshot.end"; typed.short() != want {
 			t.Errorf("the sink has %s, want %s", typed.short(), want)
@@ -415,18 +418,13 @@ func TestI3I4ASinkThatMissesAStreamBeforeItsLogIsReadIsToldWhatTheLogHas(t *test
 func TestI3ADeleteThatIsOnDiskWhenItsStreamIsMissedIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newToyGate(pods(), services())
-		typed, plain := &memory{}, &memory{}
-		slow := gatedSink("typed", typed, gate)
-		slow.Queue.Bytes, slow.Queue.Records, slow.Spool = 16<<20, 2, 16<<20
-		r := newRig(t, slow, sinkOf("plain", plain))
+		r, typed := spoolingGated(t, gate)
 		r.live(r.config.Sinks, func(line *Inlet) { r.push(line, added("a", 5)); r.drain(line, pods()) })
 		typed.log = append(typed.log, idOf(added("b", 6)))
-		large := update(services(), "x", 3)
-		large.Object = []byte(`"` + strings.Repeat("x", 4<<20) + `"`) // a batch of its own
 		r.live(r.config.Sinks, func(line *Inlet) {
 			release := typed.hang()
 			defer release()
-			r.push(line, large, added("b", 6), went("b", 8))
+			r.push(line, wholeBatch(), added("b", 6), went("b", 8))
 			r.drain(line, pods(), services())
 			gate.admit(pods(), false)
 			r.push(line, added("c", 9))
@@ -436,7 +434,7 @@ func TestI3ADeleteThatIsOnDiskWhenItsStreamIsMissedIsToldOnce(t *testing.T) {
 			release()
 			r.await("what is on disk", func() bool { return strings.HasSuffix(typed.short(), "b/8/deleted") })
 			r.comeback(line, "typed")
-			r.await("the end of the return", func() bool { return strings.HasSuffix(typed.short(), "/90/snapshot.end") })
+			r.awaitEnd(typed)
 		})
 		if want := "a/5/added b/6/added x/3/updated b/8/deleted /90/gap /90/snapshot.begin /90/snapshot.end"; typed.short() != want {
 			t.Errorf("the sink has %s, want %s", typed.short(), want)

@@ -45,6 +45,13 @@ func update(stream change.Stream, name string, version int) *change.Record {
 	}
 }
 
+// wholeBatch is a record that is a batch of its own.
+func wholeBatch() *change.Record {
+	rec := update(services(), "x", 3)
+	rec.Object = []byte(`"` + strings.Repeat("x", 4<<20) + `"`)
+	return rec
+}
+
 // memory is a sink whose log is a slice that outlives the sink. Its faults are scripted: each Write asks fault first.
 type memory struct {
 	mu    sync.Mutex

@@ -274,12 +274,11 @@ func TestI3DeleteThatWasInLineBeforeTheLogWasReadIsToldOnce(t *testing.T) {
 	r, target := withSinkOnly(t, "block")
 	r.config.Sinks[0].Queue.Bytes = 16 << 20
 	release := target.hang()
-	large, gone := update(services(), "x", 3), unseenC()
-	large.Object = []byte(`"` + strings.Repeat("x", 4<<20) + `"`) // a batch of its own
+	gone := unseenC()
 	gone.Sink = ""
 	if err := r.life(func(line *Inlet) {
 		defer release()
-		r.push(line, append([]*change.Record{large}, slices.Insert(blind(), 3, gone)...)...)
+		r.push(line, append([]*change.Record{wholeBatch()}, slices.Insert(blind(), 3, gone)...)...)
 		close(target.may)
 		r.await("the open sink", func() bool { return line.crew.listeners[0].IsJoined() })
 		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) != 3 {

@@ -28,6 +28,27 @@ func configMaps() change.Stream {
 	return change.Stream{Resource: change.Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap"}}
 }
 
+// withoutPods is a life in which the pods are not configured.
+func (r *rig) withoutPods() {
+	r.t.Helper()
+	r.with(configMaps(), func(line *Inlet) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
+}
+
+// passDisk is such a life, in which the sink comes to what is behind its disk.
+func (r *rig) passDisk(target *memory) {
+	r.t.Helper()
+	r.with(configMaps(), func(line *Inlet) {
+		r.push(line, update(services(), "x", 10))
+		r.await("what comes behind the disk", func() bool { return strings.HasSuffix(target.short(), "x/10/updated") })
+	})
+}
+
+// awaitEnd waits until the sink has the end of a snapshot.
+func (r *rig) awaitEnd(target *memory) {
+	r.t.Helper()
+	r.await("its end", func() bool { return strings.HasSuffix(target.short(), "snapshot.end") })
+}
+
 // TestI4WhatALogHoldsOfAStreamThatIsNotConfiguredIsRemembered: a crash left more in the sink's log than the state
 // knows. The stream is not configured in the next life, and the mark moves on. When it is back, the sink is told what
 // is gone of that, and of a delete that it has not once more.
@@ -57,7 +78,7 @@ func TestI4WhatALogHoldsOfAStreamThatIsNotConfiguredIsRemembered(t *testing.T) {
 func TestI4ASinkComesBackToOneStreamAlone(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target, update(pods(), "b", 3))
-	r.with(configMaps(), func(line *Inlet) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
+	r.withoutPods()
 	if err := r.life(func(line *Inlet) {
 		r.push(line, update(services(), "x", 11))
 		r.drain(line, services())
@@ -141,7 +162,7 @@ func TestI4ALogThatLosesRecordsOwesStreamsThatAreNotConfigured(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target)
 	target.lost = &sink.LostError{Log: "log", Want: "1", Have: "0"}
-	r.with(configMaps(), func(line *Inlet) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
+	r.withoutPods()
 	r.requests = nil
 	if err := r.life(func(*Inlet) {}); err != nil || !strings.Contains(r.requested(), "pods lost s") {
 		t.Errorf("%v; asked for %q", err, r.requested())
@@ -152,7 +173,7 @@ func TestI4ALogThatLosesRecordsOwesStreamsThatAreNotConfigured(t *testing.T) {
 func TestI4WhatIsSavedOfAStreamThatIsNotConfiguredIsNoAbsence(t *testing.T) {
 	target := &memory{}
 	r := crashed(t, target)
-	r.with(configMaps(), func(line *Inlet) { r.push(line, update(services(), "x", 10)); r.drain(line, services()) })
+	r.withoutPods()
 	if err := r.life(func(line *Inlet) { r.push(line, update(pods(), "a", 11)); r.drain(line, pods()) }); err != nil {
 		t.Fatal(err)
 	}
@@ -183,16 +204,8 @@ func onDisk(t *testing.T, target *memory, records ...*change.Record) *rig {
 func TestI4I9WhatIsOnDiskOfAStreamThatIsNotConfiguredIsMissed(t *testing.T) {
 	target := &memory{}
 	r := onDisk(t, target, update(pods(), "b", 2), update(pods(), "c", 3), went("a", 4), update(pods(), "b", 5), update(pods(), "c", 6))
-	r.with(configMaps(), func(line *Inlet) {
-		r.push(line, update(services(), "x", 10))
-		r.await("what comes behind the disk", func() bool { return strings.HasSuffix(target.short(), "x/10/updated") })
-	})
-	if err := r.life(func(line *Inlet) {
-		r.comeback(line, "s")
-		r.await("its end", func() bool { return strings.HasSuffix(target.short(), "snapshot.end") })
-	}); err != nil {
-		t.Fatal(err)
-	}
+	r.passDisk(target)
+	r.live(r.config.Sinks, func(line *Inlet) { r.comeback(line, "s"); r.awaitEnd(target) })
 	const want = "a/1/updated x/10/updated /90/gap /90/snapshot.begin a/3/deleted /90/snapshot.end"
 	if got := target.short(); got != want {
 		t.Errorf("the sink has %s, want %s", got, want)
@@ -207,16 +220,8 @@ func TestI3WhatIsOnDiskAndInTheLogOfAStreamThatIsNotConfiguredIsToldOnce(t *test
 	for _, rec := range waits {
 		target.log = append(target.log, idOf(rec))
 	}
-	r.with(configMaps(), func(line *Inlet) {
-		r.push(line, update(services(), "x", 10))
-		r.await("what comes behind the disk", func() bool { return strings.HasSuffix(target.short(), "x/10/updated") })
-	})
-	if err := r.life(func(line *Inlet) {
-		r.comeback(line, "s")
-		r.await("its end", func() bool { return strings.HasSuffix(target.short(), "snapshot.end") })
-	}); err != nil {
-		t.Fatal(err)
-	}
+	r.passDisk(target)
+	r.live(r.config.Sinks, func(line *Inlet) { r.comeback(line, "s"); r.awaitEnd(target) })
 	const want = "a/1/updated b/2/updated c/3/updated a/4/deleted b/5/updated x/10/updated /90/gap /90/snapshot.begin /90/snapshot.end"
 	if got := target.short(); got != want {
 		t.Errorf("the sink has %s, want %s", got, want)
@@ -260,10 +265,7 @@ func TestI4WhatIsOnDiskIsTheHeirsThatHasLeft(t *testing.T) {
 			heir := pods()
 			heir.Namespace = "n"
 			r.inherit(heir)
-			r.with(configMaps(), func(line *Inlet) {
-				r.push(line, update(services(), "x", 10))
-				r.await("what comes behind the disk", func() bool { return strings.HasSuffix(target.short(), "x/10/updated") })
-			})
+			r.passDisk(target)
 			if got := r.absentFrom(); got != each.absent {
 				t.Errorf("the sink is absent from %q, want %q", got, each.absent)
 			}
