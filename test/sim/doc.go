@@ -107,7 +107,7 @@
 //
 // With -gates 100, where sinks lack schemas:
 //
-//	the end of the others' patience         28    its beginning                            1
+//	the end of the others' patience         10    its beginning                            1
 //	the absence in the state                 1    what the log holds of the stream        21
 //	missing it only when all is saved       65    the return when the schema is there      5
 //	the return only then                   290    where nobody gains by that, no absence 684
@@ -122,5 +122,5 @@
 // noticed in 1,000 with -back 100: that a log with a delete waits for the watch to pass the snapshot, which testdata
 // holds, and what a full snapshot gave of what is on disk or was told before, which tests of internal/redo hold. Not
 // noticed in 1,000 with -gates 100, and held by tests of internal/pipeline: the deletes of a missed stream that are on
-// disk, and what a log has that is read later.
+// disk, what a log has that is read later, and that several schemas are waited for together.
 package sim
