@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -24,6 +26,9 @@ type Reader struct {
 	consumer jetstream.Consumer
 	messages jetstream.MessagesContext
 	last     uint64 // the sequence that was read last
+
+	denied atomic.Pointer[error]                   // what the user may not do
+	give   atomic.Pointer[context.CancelCauseFunc] // ends the present Read
 }
 
 // NewReader checks the options, which are those of the sink.
@@ -36,6 +41,12 @@ func NewReader(options Options, start sink.Start) (*Reader, error) {
 
 // Read is as in sink.Reader. A stream that is not there yet has no messages.
 func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error {
+	ctx, give := context.WithCancelCause(ctx)
+	defer give(nil)
+	r.give.Store(&give)
+	if denied := r.denied.Load(); denied != nil {
+		return r.explain(*denied)
+	}
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
@@ -63,6 +74,7 @@ func (r *Reader) connect(ctx context.Context) error {
 	}
 	options := append([]natsgo.Option{
 		natsgo.Name(r.options.Name + ", reader"), natsgo.Timeout(defaultTuning().dial), natsgo.MaxReconnects(-1),
+		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) { r.deny(err) }),
 	}, r.options.Login.Options()...)
 	nc, err := natsgo.Connect(r.options.URL, append(options, r.options.Extra...)...)
 	if err != nil {
@@ -70,6 +82,17 @@ func (r *Reader) connect(ctx context.Context) error {
 	}
 	r.nc = nc
 	return ctx.Err()
+}
+
+// deny ends the present Read if the user may not do something: the library would wait for an answer. A consumer that
+// may not be deleted ends by itself.
+func (r *Reader) deny(err error) {
+	if !errors.Is(err, natsgo.ErrPermissionViolation) || strings.Contains(err.Error(), ".CONSUMER.DELETE.") {
+		return
+	}
+	err = conn.Forbidden(err)
+	r.denied.Store(&err)
+	(*r.give.Load())(err)
 }
 
 // follow makes the consumer. It is there from the first Read on, and goes on by itself over lost connections.
@@ -151,7 +174,7 @@ func (r *Reader) next(ctx context.Context, patience time.Duration) (jetstream.Ms
 		case err == nil:
 			return message, nil
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("read stream %s: %w", r.options.Stream, context.Cause(ctx))
+			return nil, fmt.Errorf("read stream %s: %w", r.options.Stream, context.Cause(ctx)) // also what is denied
 		case !errors.Is(err, context.DeadlineExceeded):
 			return nil, r.explain(err)
 		}
@@ -198,6 +221,9 @@ func (r *Reader) stored(message jetstream.Msg, meta *jetstream.MsgMetadata) *sin
 const operationPurge = "PURGE"
 
 func (r *Reader) explain(err error) error {
+	if denied := r.denied.Load(); denied != nil {
+		return fmt.Errorf("read stream %s: %w", r.options.Stream, *denied)
+	}
 	return fmt.Errorf("read stream %s at %s: %w: check that the sink's user may look the stream up and consume from it", r.options.Stream, r.options.servers(), err)
 }
 

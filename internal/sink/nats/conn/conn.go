@@ -171,7 +171,7 @@ func (c *Conn) handlers() []natsgo.Option {
 		}),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
 			if errors.Is(err, natsgo.ErrPermissionViolation) && !c.denied(err) {
-				c.fail(forbidden(err))
+				c.fail(Forbidden(err))
 			}
 		}),
 	}
@@ -224,7 +224,7 @@ func (c *Conn) Settle(ctx context.Context) error {
 	defer cancel()
 	err := c.NC.FlushWithContext(bounded)
 	if last := c.NC.LastError(); errors.Is(last, natsgo.ErrPermissionViolation) {
-		return forbidden(last) // before its handler is called
+		return Forbidden(last) // before its handler is called
 	}
 	return errors.Join(c.Over(), err)
 }
@@ -304,8 +304,8 @@ func ConnectError(servers string, err error) error {
 	return unreachable(servers, err)
 }
 
-// forbidden is for a person.
-func forbidden(err error) error {
+// Forbidden says what a natsgo.ErrPermissionViolation is about. It is for a person.
+func Forbidden(err error) error {
 	return permanent("%s: allow it to the sink's user", permission(err))
 }
 

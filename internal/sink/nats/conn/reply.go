@@ -3,8 +3,10 @@ package conn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -94,10 +96,15 @@ func (c *Conn) Await(ctx context.Context, generation, number uint64) (*natsgo.Ms
 func (c *Conn) Wish(ctx context.Context, subject string, body []byte, answer any) error {
 	wishing, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c.wished.Store(&wished{subject: c.API + subject, deny: cancel})
+	wish := &wished{subject: c.API + subject, deny: cancel}
+	wish.unheard.Store(1 + c.wished.Load().left(wish.subject))
+	c.wished.Store(wish)
 	err := c.Request(wishing, subject, body, answer)
 	if cause := context.Cause(wishing); cause != nil {
 		return cause
+	}
+	if err == nil || errors.As(err, new(*jetstream.APIError)) {
+		wish.unheard.Add(-1)
 	}
 	return err
 }
@@ -106,12 +113,21 @@ func (c *Conn) Wish(ctx context.Context, subject string, body []byte, answer any
 type wished struct {
 	subject string
 	deny    context.CancelCauseFunc
+	unheard atomic.Int32 // wishes for the subject of which neither an answer nor a denial has come
+}
+
+// left is how many denials may still come that were only wished for.
+func (w *wished) left(subject string) int32 {
+	if w == nil || w.subject != subject {
+		return 0
+	}
+	return max(0, w.unheard.Load())
 }
 
 // denied takes the word that something is not permitted, and says whether it was only wished for.
 func (c *Conn) denied(err error) bool {
 	last := c.wished.Load()
-	if last == nil || !strings.Contains(err.Error(), strconv.Quote(last.subject)) {
+	if last == nil || !strings.Contains(err.Error(), strconv.Quote(last.subject)) || last.unheard.Add(-1) < 0 {
 		return false
 	}
 	last.deny(&DeniedError{permission(err)})
