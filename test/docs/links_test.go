@@ -45,6 +45,16 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// TestEveryPageIsInTheIndex looks for each page in docs/README.md.
+func TestEveryPageIsInTheIndex(t *testing.T) {
+	index := string(contentOf(t, "docs/README.md"))
+	for page := range pages(t) {
+		if name, isDoc := strings.CutPrefix(page, "docs/"); isDoc && name != "README.md" && !strings.Contains(index, "]("+name+")") {
+			t.Errorf("docs/README.md does not lead to %s", name)
+		}
+	}
+}
+
 // TestEveryAlertHasItsSection follows the address of the runbook in each alert, of the chart and of the manifests.
 func TestEveryAlertHasItsSection(t *testing.T) {
 	const site = "https://github.com/kubecdc/kubecdc/blob/main/"
