@@ -12,9 +12,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// TestI3TransactionWhoseSharedRequestFails in part, as one leader moves, or as a whole, as the connection is cut: all
-// of the Write is in the log once, in order.
-func TestI3TransactionWhoseSharedRequestFails(t *testing.T) {
+// TestI3WriteWhoseSharedRequestFails in part, as one leader moves, or as a whole, as the connection is cut: all of the
+// Write is in the log once, in order.
+func TestI3WriteWhoseSharedRequestFails(t *testing.T) {
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) { sharedRequestFails(t, delivery) })
+	}
+}
+
+func sharedRequestFails(t *testing.T, delivery string) {
 	for name, harm := range map[string]func(*kfake.Cluster) error{
 		"":             func(*kfake.Cluster) error { return nil },
 		"leader moved": func(fake *kfake.Cluster) error { return fake.MoveTopicPartition("t", 1, 1) },
@@ -24,7 +30,8 @@ func TestI3TransactionWhoseSharedRequestFails(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fake, options := transactionalFake(t)
+			fake, options := ledByOne(t)
+			options.Delivery = delivery
 			s := newTestSink(t, options)
 			open(t, s, "")
 			mark := mustWrite(t, s, messagesOf("t", 20))
@@ -53,8 +60,8 @@ func TestI3TransactionWhoseSharedRequestFails(t *testing.T) {
 	}
 }
 
-// transactionalFake is a topic of two partitions that one of two brokers leads.
-func transactionalFake(t *testing.T) (*kfake.Cluster, Options) {
+// ledByOne is a topic of two partitions that one of two brokers leads.
+func ledByOne(t *testing.T) (*kfake.Cluster, Options) {
 	t.Helper()
 	fake, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(2, "t"))
 	if err != nil {
@@ -66,5 +73,5 @@ func transactionalFake(t *testing.T) (*kfake.Cluster, Options) {
 			t.Fatal(err)
 		}
 	}
-	return fake, Options{Wire: wire.Options{Brokers: fake.ListenAddrs()}, Topics: []string{"t"}, Delivery: Transactional, TransactionalID: "tx"}
+	return fake, Options{Wire: wire.Options{Brokers: fake.ListenAddrs()}, Topics: []string{"t"}, TransactionalID: "tx"}
 }

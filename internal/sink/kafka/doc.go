@@ -5,10 +5,10 @@
 // at a time in each partition: Kafka then stores each batch once and in order, whatever connections and brokers do
 // (KIP-98).
 //
-// A Write is sorted by partition, and each partition's messages are cut into batches; many partitions are sent at once.
-// The topics are the sink's log: a mark is an offset per partition, and Open reads what lies after it. Open also
-// settles what an earlier Write of this process left in doubt, gets a producer id and makes sure of the topics. In
-// transactional delivery each Write is a transaction, and its batches to one broker share requests.
+// A Write is sorted by partition, and each partition's messages are cut into batches. Many partitions are sent at once,
+// and batches to one broker share requests. The topics are the sink's log: a mark is an offset per partition, and Open
+// reads what lies after it. Open also settles what an earlier Write of this process left in doubt, gets a producer id
+// and makes sure of the topics. In transactional delivery each Write is a transaction.
 //
 // The parts of a Sink, each of which uses only those before it: brokers (the connection, and what is tried again),
 // known (the topics of the mark), chosen (topics that data chose), inspector (other clusters' records), catalog (topics
@@ -54,9 +54,9 @@
 //     takes the right back, and then reads the tails. It is no lock: only epochs keep writers apart. Signs in a topic
 //     would need a topic that all exporters of the id know. To ask as the last owner only (KIP-360), whose epoch is
 //     saved, would give two exporters on copies of one state the same epoch.
-//   - Nothing of a transaction counts before all of it is durable, so its partitions may wait for each other: batches
-//     to one broker share requests (wire.Bundle), up to the bytes of Java's max.request.size. A batch that failed goes
-//     alone from then on, as in idempotent delivery, where a partition waits for no other one.
+//   - A Write ends when all of it is durable, so its partitions may wait for each other: batches to one broker share
+//     requests (wire.Bundle), up to the bytes of Java's max.request.size. A batch that failed goes alone from then on,
+//     and nobody waits for it.
 //   - The transactional id is claimed again twice a day, since coordinators forget ids after a week. Not covered are an
 //     owner that sleeps longer than producer.id.expiration.ms, and the rare open where the coordinator runs out of
 //     epochs.

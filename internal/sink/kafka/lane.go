@@ -21,8 +21,8 @@ func (s *sender) send(ctx context.Context, p plan, transactionalID string) error
 	return s.inspector.inspectOthers(ctx, p.touched)
 }
 
-// sendStep writes to all partitions at once. While one waits for its broker, another one is encoded. The first failure
-// ends all of them; what they have written by then, Open finds.
+// sendStep writes to all partitions at once; their batches share requests. The first failure ends all of them; what
+// they have written by then, Open finds.
 func (s *sender) sendStep(ctx context.Context, p plan, step int, transactionalID string) error {
 	lanes := s.lanes(p, step, transactionalID)
 	group, ctx := errgroup.WithContext(ctx)
@@ -41,9 +41,6 @@ func (s *sender) lanes(p plan, step int, transactionalID string) (lanes []*lane)
 		}
 		to.topic.moved = true
 		lanes = append(lanes, &lane{sender: s, partition: to, rest: part, messages: p.messages, transactionalID: transactionalID, most: s.tuning.records})
-	}
-	if transactionalID == "" {
-		return lanes
 	}
 	bundle := s.cluster.Bundle(len(lanes), s.tuning.parallel, s.tuning.bytes)
 	for _, l := range lanes {

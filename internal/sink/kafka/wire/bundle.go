@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Bundle has batches of one transaction share requests, where one broker leads their partitions. Each lane brings one
-// batch at a time, and gets the answer for it alone.
+// Bundle has batches share requests, where one broker leads their partitions. They are of one transaction, or of none.
+// Each lane brings one batch at a time, and gets the answer for it alone.
 //
 // What is there is sent when every lane has brought a batch or has left, by a lane for each request: so nobody waits
 // for a time, and there are no further goroutines.
