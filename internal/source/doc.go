@@ -2,18 +2,20 @@
 //
 // A Session is the life of one resource's stream. It reads with one Stream after the other: a new one when the server
 // prefers another version, none while nobody can tell whether the resource is served. A Stream runs client-go's
-// Reflector over a ListerWatcher and a decoder of its own. Each change becomes a change.Record as soon as its frame is
-// read.
+// Reflector over a watcher, which is the ListerWatcher, and a decoder of its own. Each change becomes a change.Record as
+// soon as its frame is read.
 //
-// The parts of a Stream know nothing of it, and each is a file. Most are pure: cursor, proof, versions, endings and
-// silence judge what a watch brings, recent and place serve snapshots. The collection asks the server, and trust says
-// which of its answers count. The schedule knows what is due, and the turns who may put records in line.
+// Three read what a Stream holds: the watcher, a relist and a reading. The other parts of a Stream know nothing of it,
+// and each is a file. What is told goes through the output, and what a reconcile tells through a difference. The origin
+// is what is known of the server: the collection asks it, and trust says which of its answers count. The schedule knows
+// what is due, and the turns who may put records in line. Most are pure: cursor, proof, versions, endings and silence
+// judge what a watch brings, recent and place serve snapshots.
 //
 // # Interruptions
 //
 // A reconcile answers every interruption: list, merge with the inventory, emit the difference. It is a comparison
 // (comparison.go): it begins while no watch is open, is read beside the next one, and goes on in the next life where it
-// is interrupted. Another history alone is compared before the next watch (reconcile.go).
+// is interrupted. Another history alone is compared before the next watch (relist.go).
 //
 // The position of a stream that is being compared is marked so (change.InitialPosition, change.ComparedPosition). It
 // moves with the watch all the same. What the inventory has of what is older than the position is a part, so it proves
@@ -30,7 +32,7 @@
 // paper). For each listed object it is known what was told last: what was told before a mark is in the inventory when
 // the mark is saved (mark.go), and what was told since is remembered (recent.go). judge.go says what follows. An object
 // that the sinks have and that is not listed is a suspect until the watch has passed the version of the list: if it has
-// not told of a delete by then, nobody will (compare.go). What the watch finds in the place of an object whose delete
+// not told of a delete by then, nobody will (suspects.go). What the watch finds in the place of an object whose delete
 // lies in a gap is told after that delete.
 //
 // What is newer than the watch's position is left to the watch, and the snapshot ends after it. A snapshot goes on
