@@ -2,8 +2,8 @@
 //
 // A Session is the life of one resource's stream. It reads with one Stream after the other: a new one when the server
 // prefers another version, none while nobody can tell whether the resource is served. A Stream runs client-go's
-// Reflector over a watcher, which is the ListerWatcher, and a decoder of its own. Each change becomes a change.Record as
-// soon as its frame is read.
+// Reflector over a ListerWatcher of its own, the watcher, and a decoder. Each change becomes a change.Record as soon as
+// its frame is read.
 //
 // Three read what a Stream holds: the watcher, a relist and a reading. The other parts of a Stream know nothing of it,
 // and each is a file. What is told goes through the output, and what a reconcile tells through a difference. The origin
