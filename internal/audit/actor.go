@@ -42,9 +42,9 @@ type attributes struct {
 	Data            Actor  `json:"data"`
 }
 
-// MaxRecord is how many bytes the event of one actor has at most. It has room for a name of 5,000 characters, however
+// maxRecord is how many bytes the event of one actor has at most. It has room for a name of 5,000 characters, however
 // they are escaped.
-const MaxRecord = 256 << 10
+const maxRecord = 256 << 10
 
 // Object is the stream that an answer is of.
 type Object struct {
@@ -129,7 +129,7 @@ func (a *attributes) encode() (text []byte, fits bool) {
 			d.Cut = append(d.Cut, c.name)
 		}
 		var err error
-		if text, err = json.Marshal(a); err == nil && len(text) <= MaxRecord {
+		if text, err = json.Marshal(a); err == nil && len(text) <= maxRecord {
 			return text, true
 		}
 	}

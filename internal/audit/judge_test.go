@@ -127,14 +127,14 @@ func TestAUserIsNeverCut(t *testing.T) {
 	e := event(t, "create", 201, `{}`, state(""))
 	answers, _ := Judge(e)
 	stream := change.Stream{Resource: change.Resource{Version: "v1", Name: "configmaps"}}
-	e.ID = strings.Repeat("i", MaxRecord)
-	e.User.Groups = []string{strings.Repeat("g", MaxRecord)}
+	e.ID = strings.Repeat("i", maxRecord)
+	e.User.Groups = []string{strings.Repeat("g", maxRecord)}
 	rec, fits := e.Record(answers[0], Object{Stream: &stream}, "out")
 	if !fits || !strings.Contains(string(rec.Object), `"username":"alice"`) ||
 		!strings.Contains(string(rec.Object), `"cut":["auditID","userAgent","sourceIPs","reason","groups"]`) {
 		t.Errorf("%t: %.300s", fits, rec.Object)
 	}
-	e.User.Name = strings.Repeat("u", MaxRecord)
+	e.User.Name = strings.Repeat("u", maxRecord)
 	rec, fits = e.Record(answers[0], Object{Stream: &stream}, "out")
 	if !fits || !strings.Contains(string(rec.Object), `"username":"%sha256-`) || !strings.Contains(string(rec.Object), `"user"]`) {
 		t.Errorf("%t: %.300s", fits, rec.Object)

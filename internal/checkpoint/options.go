@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// DefaultFloor is the free space, in bytes, below which nothing is saved any more.
-const DefaultFloor = 64 << 20
+// defaultFloor is the free space, in bytes, below which nothing is saved any more.
+const defaultFloor = 64 << 20
 
 // Options say how a Store is opened. The zero value is for use by the pipeline.
 type Options struct {
@@ -17,7 +17,7 @@ type Options struct {
 	Logger *slog.Logger
 	// ReadOnly opens an existing state to look at it. The state must not be in use all the same.
 	ReadOnly bool
-	// Floor is the free space, in bytes, below which Open and Commit return a *disk.FullError; 0 is DefaultFloor.
+	// Floor is the free space, in bytes, below which Open and Commit return a *disk.FullError; 0 is defaultFloor.
 	Floor uint64
 	// Journal is told of everything that is written from Open on; nil is nobody.
 	Journal Journal
@@ -48,7 +48,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.Default()
 	}
 	if o.Floor == 0 {
-		o.Floor = DefaultFloor
+		o.Floor = defaultFloor
 	}
 	if o.fs == nil {
 		o.fs = privateFS{vfs.Default}

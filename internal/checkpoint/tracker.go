@@ -110,15 +110,9 @@ func (t *Tracker) Excuse(listener int) {
 	}
 }
 
-// Advance removes the records that are delivered together with all before them (I2), and appends them to dst.
-func (t *Tracker) Advance(dst []*change.Record) []*change.Record {
-	t.AdvanceOver(0, func(rec *change.Record, _ uint64) { dst = append(dst, rec) })
-	return dst
-}
-
-// AdvanceOver is Advance for when the listeners in the bit mask excused need not have acknowledged. Each record that is
-// removed is given with those of them that have not, in the stream's order: their copy must be durable by other means
-// before its position is.
+// AdvanceOver removes the records that are delivered together with all before them (I2). The listeners in the bit mask
+// excused need not have acknowledged. Each record that is removed is given with those of them that have not, in the
+// stream's order: their copy must be durable by other means before its position is.
 func (t *Tracker) AdvanceOver(excused uint64, give func(rec *change.Record, missing uint64)) {
 	for t.length > 0 && t.at(0).missing&^excused == 0 {
 		slot := *t.at(0)

@@ -38,7 +38,7 @@ func (f *Findings) Show(result, text string) {
 		return
 	}
 	if result != Problem { // whose error is fit to be shown
-		text = Plain(text)
+		text = plain(text)
 	}
 	fmt.Fprintf(f.Out, "%-8s %s\n", result, text)
 }

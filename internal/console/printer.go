@@ -84,21 +84,21 @@ func (p *Printer) Show(l *Line) error {
 	if l.Name == "" {
 		object = l.Namespace
 	}
-	what := fmt.Sprintf("  %-24s  %-40s  ", Plain(l.Resource), Plain(object))
+	what := fmt.Sprintf("  %-24s  %-40s  ", plain(l.Resource), plain(object))
 	behind := slices.DeleteFunc([]string{l.ResourceVersion, l.Reason, l.by()}, func(text string) bool { return text == "" })
-	version := Plain(strings.Join(behind, "  "))
+	version := plain(strings.Join(behind, "  "))
 	if p.style.Brief {
-		version = Plain(l.summary())
+		version = plain(l.summary())
 	}
 	if version == "" {
 		what = strings.TrimRight(what, " ")
 	}
-	p.write(part{faint, l.Time.Local().Format("15:04:05.000")}, part{"", "  "}, part{opColour(l.Op), fmt.Sprintf("%-14s", Plain(l.Op))}, part{"", what}, part{faint, version})
+	p.write(part{faint, l.Time.Local().Format("15:04:05.000")}, part{"", "  "}, part{opColour(l.Op), fmt.Sprintf("%-14s", plain(l.Op))}, part{"", what}, part{faint, version})
 	if p.style.Brief {
 		return nil
 	}
 	for _, d := range l.Diff {
-		p.write(part{"", "    " + Plain(d.Path) + ": "}, value(red, d.Old), part{"", " -> "}, value(green, d.New))
+		p.write(part{"", "    " + plain(d.Path) + ": "}, value(red, d.Old), part{"", " -> "}, value(green, d.New))
 	}
 	return nil
 }
@@ -110,13 +110,13 @@ func value(colour string, text json.RawMessage) part {
 	if text == nil {
 		return part{faint, "none"}
 	}
-	return part{colour, Plain(ellipsis(string(text), mostValue))}
+	return part{colour, plain(ellipsis(string(text), mostValue))}
 }
 
 // Note tells what is no change. With JSON it is left out: each line is a change there.
 func (p *Printer) Note(format string, args ...any) {
 	if !p.style.JSON {
-		p.write(part{yellow, "-- " + Plain(fmt.Sprintf(format, args...))})
+		p.write(part{yellow, "-- " + plain(fmt.Sprintf(format, args...))})
 	}
 }
 

@@ -77,9 +77,9 @@ func (s *Screen) Records() io.Writer {
 	return s.to
 }
 
-// Plain is a text of others without anything that a terminal would act on, or that would end a line or a column:
+// plain is a text of others without anything that a terminal would act on, or that would end a line or a column:
 // control characters of all kinds, and those that turn the direction of writing, are shown as their code.
-func Plain(text string) string { return escape(text, acts) }
+func plain(text string) string { return escape(text, acts) }
 
 func escape(text string, acts func(rune) bool) string {
 	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
@@ -111,7 +111,7 @@ func newGrid(out io.Writer) grid { return grid{tabwriter.NewWriter(out, 0, 0, 2,
 func (g grid) row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
-		texts[i] = Plain(fmt.Sprint(cell))
+		texts[i] = plain(fmt.Sprint(cell))
 	}
 	fmt.Fprintln(g, strings.Join(texts, "\t"))
 }

@@ -36,7 +36,7 @@ func (w *Waiting) Show(owed []control.Owed) {
 	if others := len(owed) - 1; others > 0 {
 		text += fmt.Sprintf(" (+%d)", others)
 	}
-	w.tell(Plain(text))
+	w.tell(plain(text))
 }
 
 func (w *Waiting) tell(text string) {
@@ -96,7 +96,7 @@ func barOf(o *control.Owed) string {
 		filled = min(max(*o.Percent, 0), 100) * barWidth / 100
 	}
 	bar := "[" + strings.Repeat("#", filled) + strings.Repeat("-", barWidth-filled) + "] "
-	return cut(cut(Plain(o.Stream), nameWidth)+" "+bar+stateOf(o)+", for "+Plain(o.Sink), restWidth)
+	return cut(cut(plain(o.Stream), nameWidth)+" "+bar+stateOf(o)+", for "+plain(o.Sink), restWidth)
 }
 
 // cut shortens a text to so many characters.

@@ -38,8 +38,8 @@ type Stopped struct {
 	Time time.Time `json:"time"` // by the exporter's clock
 }
 
-// OwedOf is what people are told of a pending snapshot.
-func OwedOf(p *checkpoint.PendingSnapshot) Owed {
+// owedOf is what people are told of a pending snapshot.
+func owedOf(p *checkpoint.PendingSnapshot) Owed {
 	owed := Owed{ID: p.ID(), Sink: p.Sink, Stream: p.Stream, Reason: string(p.Reason), Limits: p.Limits}
 	if p.Paused {
 		owed.State = Paused
@@ -52,7 +52,7 @@ func ReadOwed(store *checkpoint.Store) ([]Owed, error) {
 	pendingSnapshots, err := store.PendingSnapshots()
 	var owed []Owed
 	for i := range pendingSnapshots {
-		owed = append(owed, OwedOf(&pendingSnapshots[i]))
+		owed = append(owed, owedOf(&pendingSnapshots[i]))
 	}
 	return owed, err
 }
@@ -64,7 +64,7 @@ func WithDue(owed []Owed, due []checkpoint.PendingSnapshot) []Owed {
 			return o.Sink == due[i].Sink && o.Stream == due[i].Stream && o.Reason == string(due[i].Reason) && o.Limits == due[i].Limits
 		}
 		if due[i].Reason == change.Resync && !slices.ContainsFunc(owed, same) {
-			owed = append(owed, OwedOf(&due[i]))
+			owed = append(owed, owedOf(&due[i]))
 		}
 	}
 	slices.SortStableFunc(owed, func(a, b Owed) int {

@@ -24,7 +24,7 @@ func TestResyncsAreListedThoughTheyAreNotSaved(t *testing.T) {
 		pending("bus", "nodes", change.Requested, 0), // which is delivered by now
 	}
 	got := ""
-	for _, o := range WithDue([]Owed{OwedOf(&saved)}, due) {
+	for _, o := range WithDue([]Owed{owedOf(&saved)}, due) {
 		got += fmt.Sprintln(o.ID, o.Sink, o.Stream, o.Reason)
 	}
 	want := fmt.Sprintln(due[2].ID(), "bus nodes resync") + fmt.Sprintln(saved.ID(), "bus pods requested") + fmt.Sprintln(due[0].ID(), "lake pods resync")

@@ -172,20 +172,20 @@ func (d *Dir) sync() error {
 	return errors.Join(disk.SyncDir(filepath.Join(d.Dir, claimedName)), disk.SyncDir(d.Dir))
 }
 
-// ErrNoLetter says that there is no letter of that id: it was sent again, or somebody deleted it.
-var ErrNoLetter = errors.New("there is no such dead letter: it was sent again, or deleted")
+// errNoLetter says that there is no letter of that id: it was sent again, or somebody deleted it.
+var errNoLetter = errors.New("there is no such dead letter: it was sent again, or deleted")
 
-// Get reads one letter whole. It returns ErrNoLetter where there is none.
+// Get reads one letter whole. It returns errNoLetter where there is none.
 func (d *Dir) Get(id string) (*Letter, error) {
 	if filepath.Base(id) != id {
-		return nil, ErrNoLetter
+		return nil, errNoLetter
 	}
 	l, err := readFile(d.file(id), true)
 	if errors.Is(err, fs.ErrNotExist) {
 		l, err = readFile(d.claimed(id), true)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoLetter
+		return nil, errNoLetter
 	}
 	return l, err
 }
@@ -227,9 +227,6 @@ func (d *Dir) Count() (int, error) {
 	names, err := letterNames(d.Dir)
 	return len(names), err
 }
-
-// Path is the file of the letter with the id.
-func (d *Dir) Path(id string) string { return d.file(id) }
 
 func letterNames(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)

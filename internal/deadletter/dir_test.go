@@ -86,7 +86,7 @@ func TestI6LettersHaveABound(t *testing.T) {
 		t.Errorf("a letter that is there has the id %q, want %s", id, kept[0])
 	}
 	for _, id := range kept {
-		if err := os.Remove(d.Path(id)); err != nil {
+		if err := os.Remove(d.file(id)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,7 +153,7 @@ func snapshot(rec *change.Record, _ *sink.Message) {
 func TestTheSameStateIsKeptOnce(t *testing.T) {
 	d := newDir(t)
 	first := keep(t, d, record("7"))
-	path := d.Path(first)
+	path := d.file(first)
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestTheSameStateIsKeptOnce(t *testing.T) {
 func TestOthersCannotReadLetters(t *testing.T) {
 	d := newDir(t)
 	id := keep(t, d, record("7"))
-	for path, want := range map[string]os.FileMode{d.Path(id): 0o600, d.Dir: 0o700, filepath.Dir(d.Dir): 0o700, filepath.Join(d.Dir, claimedName): 0o700} {
+	for path, want := range map[string]os.FileMode{d.file(id): 0o600, d.Dir: 0o700, filepath.Dir(d.Dir): 0o700, filepath.Join(d.Dir, claimedName): 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v, want %v", path, info.Mode(), err, want)
 		}
@@ -213,11 +213,11 @@ func TestFullVolume(t *testing.T) {
 func TestI4APartOfALetterIsNone(t *testing.T) {
 	d := newDir(t)
 	id := keep(t, d, record("7"))
-	whole, err := os.ReadFile(d.Path(id))
+	whole, err := os.ReadFile(d.file(id))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Remove(d.Path(id)), os.WriteFile(d.claimed(id)+unfinished, whole[:len(whole)/2], 0o600)); err != nil {
+	if err := errors.Join(os.Remove(d.file(id)), os.WriteFile(d.claimed(id)+unfinished, whole[:len(whole)/2], 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if left := ids(t, d); len(left) != 0 {
@@ -258,7 +258,7 @@ func TestClaimedLetterIsRemovedOnlyWhereTheSinkHasIt(t *testing.T) {
 	if found, err := d.Claim(one); found || err != nil {
 		t.Errorf("claim of what is gone: %v, %v", found, err)
 	}
-	if _, err := d.Get(one); !errors.Is(err, ErrNoLetter) {
+	if _, err := d.Get(one); !errors.Is(err, errNoLetter) {
 		t.Errorf("got %v", err)
 	}
 	// What is not claimed is not removed, though the sink has the event: it may have been cut when it was delivered.
@@ -270,15 +270,15 @@ func TestClaimedLetterIsRemovedOnlyWhereTheSinkHasIt(t *testing.T) {
 func TestDamagedLetterIsSaidAndHidesNoOther(t *testing.T) {
 	d := newDir(t)
 	one, two, three := keep(t, d, record("7")), keep(t, d, record("8")), keep(t, d, record("9"))
-	if err := os.WriteFile(d.Path(one), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(d.file(one), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	body, err := os.ReadFile(d.Path(two))
+	body, err := os.ReadFile(d.file(two))
 	if err != nil {
 		t.Fatal(err)
 	}
 	body[len(body)-2] ^= 1
-	if err := os.WriteFile(d.Path(two), body, 0o600); err != nil {
+	if err := os.WriteFile(d.file(two), body, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var listed []string
@@ -290,14 +290,14 @@ func TestDamagedLetterIsSaidAndHidesNoOther(t *testing.T) {
 		}
 		listed = append(listed, l.ID)
 	}
-	if len(listed) != 2 || listed[1] != three || damage == nil || !strings.Contains(damage.Error(), d.Path(one)+": it is damaged: its first line is incomplete") {
+	if len(listed) != 2 || listed[1] != three || damage == nil || !strings.Contains(damage.Error(), d.file(one)+": it is damaged: its first line is incomplete") {
 		t.Errorf("listed %q, %v", listed, damage)
 	}
 	if _, err := d.Get(two); err == nil || !strings.Contains(err.Error(), "its content is not what was written: delete the file, or restore it from a copy") {
 		t.Errorf("got %v", err)
 	}
 	for _, id := range []string{"", "..", "../" + three, "none"} {
-		if _, err := d.Get(id); !errors.Is(err, ErrNoLetter) && id != "" {
+		if _, err := d.Get(id); !errors.Is(err, errNoLetter) && id != "" {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

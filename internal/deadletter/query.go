@@ -36,7 +36,7 @@ func (q *Query) Whole() iter.Seq2[*Letter, error] {
 			if err == nil {
 				letter, err = head.dir.Get(head.ID)
 			}
-			if !errors.Is(err, ErrNoLetter) && !yield(letter, err) {
+			if !errors.Is(err, errNoLetter) && !yield(letter, err) {
 				return
 			}
 		}

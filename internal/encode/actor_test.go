@@ -48,7 +48,7 @@ func TestI8AnActorNamesItsChange(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if id := encoder.ID(records()["updated"]); !strings.Contains(got, `"change":"`+id+`"`) {
+	if id := records()["updated"].ID(clusterUID).String(); !strings.Contains(got, `"change":"`+id+`"`) {
 		t.Errorf("%s does not name %s", got, id)
 	}
 }

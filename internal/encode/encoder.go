@@ -121,6 +121,3 @@ func (e *Encoder) take(buffer []byte) []byte {
 	e.buffer = buffer
 	return buffer[start:len(buffer):len(buffer)]
 }
-
-// ID is the id that the record's message carries.
-func (e *Encoder) ID(rec *change.Record) string { return rec.ID(e.options.ClusterUID).String() }

@@ -26,8 +26,8 @@ type Schemas interface {
 	Of(resource *change.Resource) *Schema
 }
 
-// ErrNoSchema says that the schema of a record's resource is not known now. It is worth another attempt.
-var ErrNoSchema = errors.New("encode: the schema is not registered yet")
+// errNoSchema says that the schema of a record's resource is not known now. It is worth another attempt.
+var errNoSchema = errors.New("encode: the schema is not registered yet")
 
 // magic begins a key or a value whose schema a registry has; four bytes of an id, big endian, follow (Confluent's wire
 // format).
@@ -57,7 +57,7 @@ func newRegistered(of format, schemas Schemas) *registered {
 func (r *registered) fill(ctx context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
 	schema := r.schemas.Of(&rec.Stream.Resource)
 	if schema == nil {
-		return ErrNoSchema
+		return errNoSchema
 	}
 	if err := r.fillPlain(ctx, e, msg, rec); err != nil {
 		return err
@@ -164,13 +164,13 @@ func withoutContentType(headers []sink.Header) []sink.Header {
 	return kept
 }
 
-// ErrNotRegistered says that a message has no id of a registry.
-var ErrNotRegistered = errors.New("it begins with no id of a schema registry")
+// errNotRegistered says that a message has no id of a registry.
+var errNotRegistered = errors.New("it begins with no id of a schema registry")
 
 // SchemaID is the id that a key or a value begins with, and what comes after it.
 func SchemaID(message []byte) (id uint32, body []byte, err error) {
 	if len(message) < 5 || message[0] != magic {
-		return 0, nil, ErrNotRegistered
+		return 0, nil, errNotRegistered
 	}
 	return words.BigEndian.Uint32(message[1:]), message[5:], nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Placeholders are the names that a destination template may hold in braces, beside label:KEY.
-const Placeholders = "cluster, group, version, kind, resource, namespace, name"
+// placeholders are the names that a destination template may hold in braces, beside label:KEY.
+const placeholders = "cluster, group, version, kind, resource, namespace, name"
 
 // template is a parsed text with placeholders in braces.
 type template []part
@@ -33,8 +33,8 @@ func parseTemplate(text string) (template, error) {
 		if !closed {
 			return nil, fmt.Errorf("parse template %q: '{' without '}'", text)
 		}
-		if _, isLabel := labelKey(name); !isLabel && !strings.Contains(", "+Placeholders+",", ", "+name+",") {
-			return nil, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s and label:KEY", text, name, Placeholders)
+		if _, isLabel := labelKey(name); !isLabel && !strings.Contains(", "+placeholders+",", ", "+name+",") {
+			return nil, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s and label:KEY", text, name, placeholders)
 		}
 		parts = append(parts, part{placeholder: name})
 		rest = next

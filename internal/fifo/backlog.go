@@ -46,7 +46,7 @@ type Signals struct {
 func NewBacklog(o Options) *Backlog {
 	q := NewQueue(o.Queue)
 	if o.Coalesce {
-		q = NewCoalescing(o.Queue)
+		q = newCoalescing(o.Queue)
 	}
 	return &Backlog{
 		queue: q, batch: o.Batch,

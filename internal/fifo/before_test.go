@@ -9,7 +9,7 @@ import (
 // TestACoalescedRecordSaysHowTheObjectWasBeforeItself, and not how the sink was told of it last: a record is never
 // changed, so that it is the one that comes again after a crash.
 func TestACoalescedRecordSaysHowTheObjectWasBeforeItself(t *testing.T) {
-	q := NewCoalescing(Limit{Bytes: 1 << 20, Records: 10})
+	q := newCoalescing(Limit{Bytes: 1 << 20, Records: 10})
 	for i, version := range []string{"1", "2", "3"} {
 		rec := &change.Record{
 			Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods"}}, Seq: uint64(i + 1), Op: change.Updated,

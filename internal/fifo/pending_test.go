@@ -86,7 +86,7 @@ type course struct {
 
 func newCourse(t *testing.T, limit Limit) *course {
 	return &course{
-		t: t, queue: NewCoalescing(limit), full: newConsumer(), merging: newConsumer(),
+		t: t, queue: newCoalescing(limit), full: newConsumer(), merging: newConsumer(),
 		live: map[object]string{}, last: map[object]string{}, state: map[uint64]string{}, limit: limit,
 	}
 }
@@ -337,7 +337,7 @@ func TestRulesOfCoalescing(t *testing.T) {
 
 // A queue that is full of other objects blocks; one that holds the object takes its next version.
 func TestI6CoalescingQueueIsBoundedByDistinctObjects(t *testing.T) {
-	q, n := NewCoalescing(Limit{Bytes: 1 << 20, Records: 2}), new(Numberer)
+	q, n := newCoalescing(Limit{Bytes: 1 << 20, Records: 2}), new(Numberer)
 	of := func(name string) *change.Record {
 		return &change.Record{Op: change.Updated, Stream: &streams[0], Key: change.Key{Name: name}}
 	}

@@ -10,9 +10,9 @@ type Queue struct {
 }
 
 // NewQueue returns an empty queue.
-func NewQueue(limit Limit) *Queue { return &Queue{ring: ring{Room: NewRoom(limit)}} }
+func NewQueue(limit Limit) *Queue { return &Queue{ring: ring{Room: newRoom(limit)}} }
 
-// NewCoalescing returns an empty queue for a listener that wants state and not history: of each object it holds the
+// newCoalescing returns an empty queue for a listener that wants state and not history: of each object it holds the
 // newest record alone, as client-go's DeltaFIFO compresses deltas (tools/cache, delta_fifo.go), and a delete before it
 // where the object was made anew under another uid.
 //
@@ -23,7 +23,7 @@ func NewQueue(limit Limit) *Queue { return &Queue{ring: ring{Room: NewRoom(limit
 //
 // Frames and gaps are never merged, and no record moves to before the begin of a snapshot or a gap: a consumer that
 // forgets what it was not told of within a snapshot would forget it.
-func NewCoalescing(limit Limit) *Queue {
+func newCoalescing(limit Limit) *Queue {
 	q := NewQueue(limit)
 	q.pending = newPending()
 	return q

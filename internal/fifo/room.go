@@ -10,8 +10,8 @@ type Limit struct {
 // so that a record that is numbered always fits.
 type Room struct{ limit, used Limit }
 
-// NewRoom returns room of which nothing is taken.
-func NewRoom(limit Limit) Room { return Room{limit: limit} }
+// newRoom returns room of which nothing is taken.
+func newRoom(limit Limit) Room { return Room{limit: limit} }
 
 // Reserve takes room for one record of the size, or returns false when there is none. A record above the whole limit
 // has room when nothing is taken: it must pass, and nothing else passes beside it.

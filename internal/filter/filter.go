@@ -23,8 +23,8 @@ type Options struct {
 	Before bool
 }
 
-// ErrNoBefore says that an expression speaks of oldObject where nothing is kept of the objects.
-var ErrNoBefore = errors.New("it uses oldObject, but these objects are not kept: add before: true")
+// errNoBefore says that an expression speaks of oldObject where nothing is kept of the objects.
+var errNoBefore = errors.New("it uses oldObject, but these objects are not kept: add before: true")
 
 // Filter is a compiled expression. It is safe for concurrent use.
 type Filter struct {
@@ -39,12 +39,12 @@ type Filter struct {
 //	op         "added", "updated", "deleted", "replaced" or "sync"
 //	oldObject  with Before, the object as it was delivered last, cut and redacted; null where there is none
 //
-// It must be of type bool. An error points into the expression, or is ErrNoBefore.
+// It must be of type bool. An error points into the expression, or is errNoBefore.
 func New(expression string, options Options) (*Filter, error) {
 	env, ast, err := compile(expression, options.Before)
 	if err != nil {
 		if _, _, with := compile(expression, true); with == nil {
-			return nil, fmt.Errorf("compile filter: %w", ErrNoBefore)
+			return nil, fmt.Errorf("compile filter: %w", errNoBefore)
 		}
 		return nil, fmt.Errorf("compile filter: correct what the dots lead to; it is CEL, as in object.spec.replicas > 1: %w", err)
 	}

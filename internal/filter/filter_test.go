@@ -108,10 +108,10 @@ func TestExpressionsSeeTheObjectAsItWas(t *testing.T) {
 }
 
 func TestOldObjectNeedsToBeKept(t *testing.T) {
-	if _, err := New(`oldObject.status.phase != "x"`, Options{}); !errors.Is(err, ErrNoBefore) {
-		t.Errorf("error %v, want %v", err, ErrNoBefore)
+	if _, err := New(`oldObject.status.phase != "x"`, Options{}); !errors.Is(err, errNoBefore) {
+		t.Errorf("error %v, want %v", err, errNoBefore)
 	}
-	if _, err := New(`oldObject.status.phase != objekt`, Options{}); err == nil || errors.Is(err, ErrNoBefore) {
+	if _, err := New(`oldObject.status.phase != objekt`, Options{}); err == nil || errors.Is(err, errNoBefore) {
 		t.Errorf("error %v, want one of objekt", err)
 	}
 	f, err := New(`oldObject.status.phase == "x"`, Options{Before: true})

@@ -7,8 +7,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Dialect is the JSON Schema version that the schemas are written in.
-const Dialect = "https://json-schema.org/draft/2020-12/schema"
+// dialect is the JSON Schema version that the schemas are written in.
+const dialect = "https://json-schema.org/draft/2020-12/schema"
 
 // The schemas' names. Each is a file of the name with .json behind, and "urn:kubecdc:schema:" with the name behind is
 // its $id: a name and no address, so that nobody asks a network for it. None refers to another.
@@ -46,7 +46,7 @@ func ClosedFiles() (map[string][]byte, error) { return book{closed: true}.files(
 func (b book) files() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for name, d := range b.all() {
-		d["$schema"], d["$id"] = Dialect, "urn:kubecdc:schema:"+name
+		d["$schema"], d["$id"] = dialect, "urn:kubecdc:schema:"+name
 		text, err := json.MarshalIndent(d, "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("write schema %s: %w", name, err)

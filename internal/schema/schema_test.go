@@ -38,7 +38,7 @@ func TestSchemasNeedNoNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range files {
-		if rest := strings.ReplaceAll(string(text), Dialect, ""); strings.Contains(rest, "http") || !strings.Contains(rest, `"$id": "urn:kubecdc:schema:`+name+`"`) {
+		if rest := strings.ReplaceAll(string(text), dialect, ""); strings.Contains(rest, "http") || !strings.Contains(rest, `"$id": "urn:kubecdc:schema:`+name+`"`) {
 			t.Errorf("schema %s has an address in it, or no $id", name)
 		}
 	}

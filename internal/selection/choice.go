@@ -121,7 +121,7 @@ func checkEntry(configured *config.Resource) error {
 	if err := checkSelectors(configured); err != nil {
 		return err
 	}
-	return CheckShape(configured)
+	return checkShape(configured)
 }
 
 // checkSelectors finds what no server would take. Which fields a resource can be selected by, only the server knows.

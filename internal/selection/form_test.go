@@ -46,11 +46,11 @@ func TestI9ChangedRulesAreAnotherForm(t *testing.T) {
 func TestOldObjectNeedsBeforeAndTheErrorSaysWhere(t *testing.T) {
 	r := &config.Resource{Name: "pods", Filter: "oldObject == null"}
 	const want = `resource "pods": compile filter: it uses oldObject, but these objects are not kept: add before: true`
-	if err := CheckShape(r); err == nil || err.Error() != want {
+	if err := checkShape(r); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	r.Before = true
-	if err := CheckShape(r); err != nil {
+	if err := checkShape(r); err != nil {
 		t.Error(err)
 	}
 }

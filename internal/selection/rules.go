@@ -16,8 +16,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// CheckShape finds an expression, a path or a pattern that cannot be parsed.
-func CheckShape(configured *config.Resource) error {
+// checkShape finds an expression, a path or a pattern that cannot be parsed.
+func checkShape(configured *config.Resource) error {
 	options := shape.Options{Filter: configured.Filter, Before: configured.Before, Rules: rules(configured), Key: []byte("any")}
 	if _, err := shape.New(options); err != nil {
 		return usage.Errorf("resource %q: %w", configured.Name, err)

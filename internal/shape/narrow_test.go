@@ -30,11 +30,11 @@ func TestI9ASinkSeesLess(t *testing.T) {
 		"an update":                  {of(change.Updated, whole, whole, ""), false},
 		"a delete":                   {of(change.Deleted, whole, whole, ""), false},
 		"a delete without its state": {of(change.Deleted, "", whole, ""), false},
-		"what is withheld":           {of(change.Updated, whole, whole, WithheldByFilter), false},
+		"what is withheld":           {of(change.Updated, whole, whole, withheldByFilter), false},
 		"what cannot be read":        {of(change.Updated, "", "", change.Unreadable), false},
 		"no JSON":                    {of(change.Updated, `{"p":"s3cr3t"`, `{"p":"s3cr3t"`, ""), false},
 		"another operation":          {of(change.Added, whole, "", ""), true},
-		"another, withheld":          {of(change.Added, whole, "", WithheldByFilter), true},
+		"another, withheld":          {of(change.Added, whole, "", withheldByFilter), true},
 		"what the filter is against": {of(change.Updated, `{"v":"x"}`, whole, ""), true},
 	} {
 		was, object := *c.rec, string(c.rec.Object)

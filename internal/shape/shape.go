@@ -129,8 +129,8 @@ func withdraw(rec *change.Record) {
 	rec.Filtered, rec.Object, rec.Before, rec.Actor, rec.Involved = true, nil, nil, nil, nil
 }
 
-// WithheldByFilter is why a record is withheld whose filter failed.
-const WithheldByFilter = "filter"
+// withheldByFilter is why a record is withheld whose filter failed.
+const withheldByFilter = "filter"
 
 // passes says whether the filter lets the record go on.
 func (s *Shape) passes(rec *change.Record, proof *scan.Proof) bool {
@@ -140,7 +140,7 @@ func (s *Shape) passes(rec *change.Record, proof *scan.Proof) bool {
 	passes, err := s.filter.Passes(rec, proof)
 	if err != nil {
 		if s.withhold {
-			rec.Withheld = WithheldByFilter
+			rec.Withheld = withheldByFilter
 		}
 		s.failed(rec, err)
 		return true

@@ -122,7 +122,7 @@ func TestI4RecordWhoseFilterFailsIsWithheldWhereAsked(t *testing.T) {
 		s, failures := shape(t, Options{Filter: expression, WithholdFailed: true, Rules: transform.Secrets(), Key: []byte("k")})
 		rec := record(change.Updated, `{"spec":{"x":"a"},"data":{"p":"s3cr3t"}}`)
 		s.Apply(rec)
-		if rec.Filtered || rec.Withheld != WithheldByFilter || len(*failures) != 1 || strings.Contains(string(rec.Object), "s3cr3t") {
+		if rec.Filtered || rec.Withheld != withheldByFilter || len(*failures) != 1 || strings.Contains(string(rec.Object), "s3cr3t") {
 			t.Errorf("%s: record %+v with %s, failures %q", failing, rec, rec.Object, *failures)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 // conditions is what a filter could be, for those who get it wrong.
 const conditions = "want namespace='shop', name='web', labels.app='web' or selector='app=web', joined by AND"
 
-// ParseFilter reads the filter of an additional condition: SQL of conditions that an API server can select by. The
+// parseFilter reads the filter of an additional condition: SQL of conditions that an API server can select by. The
 // selector in what it returns was not looked at.
-func ParseFilter(text string) (change.Limits, error) {
+func parseFilter(text string) (change.Limits, error) {
 	p := &parser{rest: text}
 	for {
 		p.condition()

@@ -19,7 +19,7 @@ func TestFiltersAreWhatAnAPIServerSelectsBy(t *testing.T) {
 		"name='a' and name='a'":     {Name: "a"},
 		"\n\tnamespace\r\n=\n'a'\n": {Namespace: "a"},
 	} {
-		if got, err := ParseFilter(text); err != nil || got != want {
+		if got, err := parseFilter(text); err != nil || got != want {
 			t.Errorf("%s is %+v, %v; want %+v", text, got, err, want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestFiltersOfMoreAreRefused(t *testing.T) {
 		strings.Repeat("İ", 5000) + " = 'x'":   "is not expected",
 		"name = '" + strings.Repeat("'", 5000): "a ' is not closed",
 	} {
-		got, err := ParseFilter(text)
+		got, err := parseFilter(text)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), conditions) || len(err.Error()) > 1500 {
 			t.Errorf("%.60s is %+v, %v; want %s", text, got, err, want)
 		}

@@ -149,7 +149,7 @@ func (s *Signal) Parts(match Matcher) ([]Part, error) {
 		if err != nil {
 			return nil, err
 		}
-		filter, err := ParseFilter(c.Filter)
+		filter, err := parseFilter(c.Filter)
 		if err != nil {
 			return nil, err
 		}

@@ -69,9 +69,6 @@ func (c *Claimed) IsNewest(led checkpoint.Led) bool {
 	return slices.ContainsFunc(c.said.earlier, isLed) || whole && bytes.Equal(led.Logged, end)
 }
 
-// End is the place of one who has all that the log holds, false where nobody can go on from there.
-func (c *Claimed) End() ([]byte, bool) { return c.seen.end() }
-
 // Close gives up a log that no Log writes.
 func (c *Claimed) Close(ctx context.Context) error { return c.place.Sink.Close(ctx) }
 

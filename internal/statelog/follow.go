@@ -110,15 +110,6 @@ func (f *Follower) catchUp(ctx context.Context) error {
 	return err
 }
 
-// Saved is when the newest of what the log has was saved, as far as it was read; zero is that it has nothing.
-func (f *Follower) Saved() time.Time {
-	if f.seen == nil {
-		return time.Time{}
-	}
-	at, _ := f.seen.Range()
-	return at.Saved
-}
-
 // Claim makes this process the writer of the log, and gives the copy what it still lacks, if the log goes on from it.
 // It reads only what came since the last Step.
 func (f *Follower) Claim(ctx context.Context, bid Bid) (*Claimed, error) {

@@ -137,7 +137,7 @@ func (w *world) takeOver(s *standby) error {
 	if err != nil {
 		return err
 	}
-	if end, _ := claimed.End(); string(found.end()) != string(s.Place()) || end != nil && string(end) != string(s.Place()) {
+	if end, _ := claimed.seen.end(); string(found.end()) != string(s.Place()) || end != nil && string(end) != string(s.Place()) {
 		return errMoved
 	}
 	w.judge() // what it goes on from is what the one before was

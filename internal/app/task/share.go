@@ -152,7 +152,7 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 
 // prepare takes the directory, to follow the log into it.
 func (m *Member) prepare(ctx context.Context) (*standby, error) {
-	log, err := NewStateLog(m.Config, m.task.cluster, m.Logger)
+	log, err := newStateLog(m.Config, m.task.cluster, m.Logger)
 	if err != nil {
 		return nil, err
 	}

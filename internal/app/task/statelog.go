@@ -73,8 +73,8 @@ func stateLogName(template, cluster string) string {
 	}, cluster))
 }
 
-// NewStateLog is the log of the state of a run, nil where none is configured. Nothing has read it yet.
-func NewStateLog(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*StateLog, error) {
+// newStateLog is the log of the state of a run, nil where none is configured. Nothing has read it yet.
+func newStateLog(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*StateLog, error) {
 	if cfg.State.Log == nil {
 		return nil, nil
 	}

@@ -111,7 +111,7 @@ func (r *logRig) lead(member string) {
 // standBy opens the directory as a member does that waits to lead.
 func (r *logRig) standBy(member string) *standby {
 	r.t.Helper()
-	log, err := NewStateLog(r.cfg, r.cluster, slog.New(slog.NewTextHandler(r.t.Output(), nil)))
+	log, err := newStateLog(r.cfg, r.cluster, slog.New(slog.NewTextHandler(r.t.Output(), nil)))
 	r.must(err)
 	b, err := newStandby(r.t.Context(), log, statelog.Claimant{Member: member, Lease: "ns/" + r.cluster.Name})
 	r.must(err)

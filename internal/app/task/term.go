@@ -33,7 +33,7 @@ func (t *Term) patience() time.Duration { return max(t.duration, 10*time.Second)
 // configured.
 func (t *Term) Log(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*StateLog, error) {
 	if t == nil {
-		return NewStateLog(cfg, c, logger)
+		return newStateLog(cfg, c, logger)
 	}
 	return t.standby.log, nil
 }

@@ -35,7 +35,7 @@ func TestI3ObjectsHaveNoIDsInATail(t *testing.T) {
 				if batch, err = encoder.Encode(t.Context(), batch, rec); err != nil {
 					t.Fatal(err)
 				}
-				want = append(want, encoder.ID(rec))
+				want = append(want, rec.ID(cluster).String())
 			}
 			o := Options{Path: filepath.Join(t.TempDir(), "out.ndjson")}
 			l, _ := mustOpen(t, o, "")

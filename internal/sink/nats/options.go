@@ -56,7 +56,7 @@ type Options struct {
 
 	Retry  sink.RetryFunc    // nil is nobody
 	Notice func(text string) // is told how messages are sent, and why, when that is decided or changes; nil is nobody
-	Extra  []natsgo.Option   // for what has no field here, such as an in-process server
+	Extra  []natsgo.Option   // for what has no field here
 }
 
 // Login and TLS are those of the connection.

@@ -52,8 +52,8 @@ func TestModeSaysWhichAndWhy(t *testing.T) {
 			if _, err := sinktest.Open(within(t), publisher, mark); err != nil {
 				t.Fatal(err)
 			}
-			if publisher.Mode() != test.want || len(told) != 1 || told[0] != "messages are sent "+test.want {
-				t.Fatalf("got  %s, told %q\nwant %s", publisher.Mode(), told, test.want)
+			if publisher.modes.text() != test.want || len(told) != 1 || told[0] != "messages are sent "+test.want {
+				t.Fatalf("got  %s, told %q\nwant %s", publisher.modes.text(), told, test.want)
 			}
 			info, err := js.Stream(ctx, testStream)
 			if err != nil || test.stream != nil && test.stream.Metadata["team"] != info.CachedInfo().Config.Metadata["team"] {
@@ -109,8 +109,8 @@ func TestBatchesSwitchedOffMeanwhile(t *testing.T) {
 	more := maker.Batch(10)
 	write(t, publisher, more)
 	wantIDs(t, s.ids(), idsOf(append(batch, more...)))
-	if !strings.HasPrefix(publisher.Mode(), "ordered: ") {
-		t.Fatalf("got %s", publisher.Mode())
+	if !strings.HasPrefix(publisher.modes.text(), "ordered: ") {
+		t.Fatalf("got %s", publisher.modes.text())
 	}
 }
 

@@ -35,10 +35,6 @@ func New(options Options) (*Sink, error) {
 	return &Sink{session: s, modes: w, inspector: i, manager: &manager{s, w}, watch: &watch{session: s, inspector: i}, writer: &writer{s, w}}, nil
 }
 
-// Mode is how the open sink sends, and why: "fast: ...", "atomic: ..." or "ordered: ...". It is "" before the first
-// Open. Any goroutine may call it.
-func (s *Sink) Mode() string { return s.modes.text() }
-
 // Open is as in sink.Sink.
 func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 	want, err := parseMark(at.Mark)

@@ -8,15 +8,15 @@ import (
 
 // Open opens the sink and returns the ids that it finds after the mark.
 func Open(ctx context.Context, s sink.Sink, mark sink.Mark) (ids []string, err error) {
-	err = s.Open(ctx, sink.Opening{Mark: mark, Behind: Collect(&ids)})
+	err = s.Open(ctx, sink.Opening{Mark: mark, Behind: collect(&ids)})
 	if err != nil {
 		return nil, err
 	}
 	return ids, nil
 }
 
-// Collect is a tail that keeps all ids.
-func Collect(ids *[]string) sink.Tail {
+// collect is a tail that keeps all ids.
+func collect(ids *[]string) sink.Tail {
 	return func() func(string) {
 		*ids = nil
 		return func(id string) { *ids = append(*ids, id) }

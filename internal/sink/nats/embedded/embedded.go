@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	natsgo "github.com/nats-io/nats.go"
 )
 
 // Server is a running server.
@@ -44,9 +43,6 @@ func Start(options Options) (*Server, error) {
 
 // URL is where clients connect.
 func (s *Server) URL() string { return s.inner.ClientURL() }
-
-// Option makes a client in this process connect without a socket.
-func (s *Server) Option() natsgo.Option { return natsgo.InProcessServer(s.inner) }
 
 // Shutdown ends the server, and returns when its streams are on disk.
 func (s *Server) Shutdown() {

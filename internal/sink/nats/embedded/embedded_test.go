@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	natsgo "github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -16,13 +15,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestI1EmbeddedServerKeepsTheStream writes without a socket, and finds it again after a restart, through a socket.
+// TestI1EmbeddedServerKeepsTheStream, which is there again after a restart.
 func TestI1EmbeddedServerKeepsTheStream(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	options := embedded.Options{StoreDir: t.TempDir()}
 	server := start(t, options)
-	writer := newSink(t, server.URL(), server.Option())
+	writer := newSink(t, server.URL())
 	if _, err := sinktest.Open(ctx, writer, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +59,9 @@ func start(t *testing.T, options embedded.Options) *embedded.Server {
 	return server
 }
 
-func newSink(t *testing.T, url string, extra ...natsgo.Option) *nats.Sink {
+func newSink(t *testing.T, url string) *nats.Sink {
 	t.Helper()
-	s, err := nats.New(nats.Options{URL: url, Stream: "K8S", Subjects: []string{"k8s.>"}, Extra: extra})
+	s, err := nats.New(nats.Options{URL: url, Stream: "K8S", Subjects: []string{"k8s.>"}})
 	if err != nil {
 		t.Fatal(err)
 	}

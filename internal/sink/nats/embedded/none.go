@@ -4,8 +4,6 @@ package embedded
 
 import (
 	"errors"
-
-	natsgo "github.com/nats-io/nats.go"
 )
 
 // Server is a server that cannot be.
@@ -18,9 +16,6 @@ func Start(Options) (*Server, error) {
 
 // URL is where clients connect.
 func (*Server) URL() string { return "" }
-
-// Option changes nothing of a client.
-func (*Server) Option() natsgo.Option { return func(*natsgo.Options) error { return nil } }
 
 // Shutdown does nothing.
 func (*Server) Shutdown() {}

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// MaxQuestion is the most bytes that a question may have.
-	MaxQuestion = 64 << 10
+	// maxQuestion is the most bytes that a question may have.
+	maxQuestion = 64 << 10
 	// waiting and waitingBytes are what may wait of one endpoint. A question that is too large for an answer in words
 	// fits in, too.
 	waiting      = 64
@@ -174,8 +174,8 @@ var errLost = errors.New("the connection is lost: check that the server is up")
 // reply answers one question. An answer that cannot be sent is for nobody.
 func (s *Service) reply(ctx context.Context, c *conn.Conn, q *question) {
 	text, err := []byte(nil), error(nil)
-	if size := len(q.request.Data()); size > MaxQuestion {
-		err = &Refusal{413, fmt.Sprintf("a question of %d bytes: want %d at most", size, MaxQuestion)}
+	if size := len(q.request.Data()); size > maxQuestion {
+		err = &Refusal{413, fmt.Sprintf("a question of %d bytes: want %d at most", size, maxQuestion)}
 	} else {
 		text, err = q.answer(ctx, q.request.Data())
 	}

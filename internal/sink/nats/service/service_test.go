@@ -102,7 +102,7 @@ func TestQuestionsAreAnsweredAndRefusedInWords(t *testing.T) {
 		"no":                               {"400", "no:  this is longlong"},
 		"broken":                           {"500", "broken"},
 		"huge":                             {"507", "an answer of 2097152 bytes, and the server takes 1048576: raise its max_payload"},
-		strings.Repeat("x", MaxQuestion+1): {"413", "a question of 65537 bytes: want 65536 at most"},
+		strings.Repeat("x", maxQuestion+1): {"413", "a question of 65537 bytes: want 65536 at most"},
 	} {
 		answer := ask(t, nc, question)
 		code, text := answer.Header.Get(micro.ErrorCodeHeader), answer.Header.Get(micro.ErrorHeader)
