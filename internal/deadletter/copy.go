@@ -61,12 +61,3 @@ func (d *Dir) PutBack(name string, content []byte) error {
 	}
 	return nil
 }
-
-func (d *Dir) changed(names ...string) {
-	if d.Changed == nil {
-		return
-	}
-	for _, name := range names {
-		d.Changed(name)
-	}
-}

@@ -25,26 +25,6 @@ const (
 	unfinished  = ".new"
 )
 
-// Options says whose letters a directory has.
-type Options struct {
-	Dir        string // of the sink alone; it is made with the first letter
-	Sink       string
-	Cluster    string // the name
-	ClusterUID string // the uid of namespace kube-system
-	// Bytes are what the letters may take on disk, about; 0 is no limit. Whoever may write objects decides how much is
-	// rejected, and must not fill the volume of the saved state.
-	Bytes int64
-	// Form says by which rules the stream's objects are cut and redacted; nil is not known.
-	Form func(*change.Stream) string
-	// Changed is told the name of each file that was made, written or removed here, as Files has it, when that is
-	// durable; nil is nobody.
-	Changed func(name string)
-
-	floor uint64 // bytes that stay free
-	usage func(dir string) (disk.Usage, error)
-	now   func() time.Time
-}
-
 // Dir is the dead letters of one sink. Keep, Claim and Settle are for the sink's own goroutine; the others may be
 // called from any, and from other processes.
 type Dir struct {
@@ -276,4 +256,32 @@ func Sinks(dir string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+func (d *Dir) changed(names ...string) {
+	if d.Changed == nil {
+		return
+	}
+	for _, name := range names {
+		d.Changed(name)
+	}
+}
+
+// write makes the letter durable at the path.
+func (d *Dir) write(l *Letter, path string) error {
+	line, body, err := l.encode()
+	if err != nil {
+		return err
+	}
+	if err := d.checkSpace(len(line) + len(l.Value) + len(l.Object) + len(l.Before)); err != nil {
+		return err
+	}
+	temporary := d.claimed(l.ID) + unfinished
+	if err := writeFile(temporary, append([][]byte{line}, body...)); err != nil {
+		return errors.Join(err, remove(temporary))
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return errors.Join(err, remove(temporary))
+	}
+	return disk.SyncDir(filepath.Dir(path))
 }

@@ -2,22 +2,9 @@ package deadletter
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 )
-
-// minFree is how many bytes stay free on the volume: the saved state is mostly on the same one, and needs as much.
-const minFree = 64 << 20
-
-// checkSpace returns a *disk.FullError where the letter would not leave enough free.
-func (d *Dir) checkSpace(size int) error {
-	usage, err := d.usage(d.Dir)
-	if err != nil {
-		return fmt.Errorf("read the volume's free space: %w", err)
-	}
-	return usage.Needs(d.floor+uint64(size), "the sink continues when there is space")
-}
 
 // writeFile makes a file of the parts durable. Others cannot read it: it holds an object's body.
 func writeFile(path string, parts [][]byte) error {

@@ -3,10 +3,7 @@ package deadletter
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-
-	"github.com/kubecdc/kubecdc/internal/disk"
 )
 
 // Mend writes the letters anew of which due says by their heads that they may not stay as they are, after mend has
@@ -43,23 +40,4 @@ func (d *Dir) mend(path string, due func(*Letter) bool, mend func(*Letter) error
 		d.changed(name)
 	}
 	return err
-}
-
-// write makes the letter durable at the path.
-func (d *Dir) write(l *Letter, path string) error {
-	line, body, err := l.encode()
-	if err != nil {
-		return err
-	}
-	if err := d.checkSpace(len(line) + len(l.Value) + len(l.Object) + len(l.Before)); err != nil {
-		return err
-	}
-	temporary := d.claimed(l.ID) + unfinished
-	if err := writeFile(temporary, append([][]byte{line}, body...)); err != nil {
-		return errors.Join(err, remove(temporary))
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, remove(temporary))
-	}
-	return disk.SyncDir(filepath.Dir(path))
 }

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,4 +65,16 @@ func (d *Dir) size() (all int64, err error) {
 		}
 	}
 	return all, nil
+}
+
+// minFree is how many bytes stay free on the volume: the saved state is mostly on the same one, and needs as much.
+const minFree = 64 << 20
+
+// checkSpace returns a *disk.FullError where the letter would not leave enough free.
+func (d *Dir) checkSpace(size int) error {
+	usage, err := d.usage(d.Dir)
+	if err != nil {
+		return fmt.Errorf("read the volume's free space: %w", err)
+	}
+	return usage.Needs(d.floor+uint64(size), "the sink continues when there is space")
 }

@@ -17,11 +17,6 @@ func (c CloudEvents) appendActor(dst, id []byte, rec *change.Record) []byte {
 	return append(append(dst, ','), rec.Object[1:]...) // without its first bracket
 }
 
-// appendActorKey appends the key of the actor's message. Each has its own: a compacted topic keeps them all.
-func appendActorKey(dst []byte, rec *change.Record) []byte {
-	return appendJoined(append(append(dst, rec.UID...), '/'), rec.Key.Namespace, rec.Key.Name)
-}
-
 // takesActors is an error where the format has no place for who asked for a change: the formats of other projects say
 // what an object was and is.
 func takesActors(of format, rec *change.Record) error {

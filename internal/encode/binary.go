@@ -174,3 +174,6 @@ func needsPercent[T string | []byte](value T) bool {
 
 // percentEncoded says which bytes of a value in UTF-8 are: all that are not printable ASCII, space, quote and percent.
 func percentEncoded(c byte) bool { return c <= ' ' || c >= 0x7f || c == '"' || c == '%' }
+
+// headerText is a value that every transport takes: percent-encoded where it is not printable ASCII.
+func headerText(value string) string { return (&binary{encoded: true}).text(value) }

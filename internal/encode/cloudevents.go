@@ -93,14 +93,6 @@ func previous(rec *change.Record) []byte {
 	return nil
 }
 
-// namespace is the object's, or the stream's for a record that speaks of the stream.
-func namespace(rec *change.Record) string {
-	if rec.Key.Name != "" {
-		return rec.Key.Namespace
-	}
-	return rec.Stream.Namespace
-}
-
 // appendSource appends the path of the cluster.
 func (c CloudEvents) appendSource(dst []byte) []byte {
 	start := len(dst)
@@ -146,14 +138,6 @@ func payload(rec *change.Record) []byte {
 		return appendGap(nil, rec)
 	case change.Deleted:
 		return finalState(rec)
-	}
-	return rec.Object
-}
-
-// finalState is the last state of an object that is gone, or where nobody saw it the last one that was delivered.
-func finalState(rec *change.Record) []byte {
-	if rec.Object == nil {
-		return rec.Before
 	}
 	return rec.Object
 }

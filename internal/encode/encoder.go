@@ -112,9 +112,6 @@ func (e *Encoder) mark(msg *sink.Message, rec *change.Record) {
 	msg.Headers = headers
 }
 
-// headerText is a value that every transport takes: percent-encoded where it is not printable ASCII.
-func headerText(value string) string { return (&binary{encoded: true}).text(value) }
-
 // take returns what was appended to the buffer.
 func (e *Encoder) take(buffer []byte) []byte {
 	start := len(e.buffer)

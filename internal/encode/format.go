@@ -16,15 +16,6 @@ const (
 	FormatObject            = "object"   // the bare object
 )
 
-// Transport is what carries the messages. It decides how attributes stand beside a value.
-type Transport uint8
-
-const (
-	File  Transport = iota // values alone, a line each
-	NATS                   // headers; no keys
-	Kafka                  // headers, keys and messages without a value
-)
-
 // format makes a record's message.
 type format interface {
 	// fill sets the value, and what of the headers and the key is the format's own. The id is in e.texts. A

@@ -27,3 +27,8 @@ func appendJoined(dst []byte, namespace, name string) []byte {
 	}
 	return append(dst, name...)
 }
+
+// appendActorKey appends the key of the actor's message. Each has its own: a compacted topic keeps them all.
+func appendActorKey(dst []byte, rec *change.Record) []byte {
+	return appendJoined(append(append(dst, rec.UID...), '/'), rec.Key.Namespace, rec.Key.Name)
+}

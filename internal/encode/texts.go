@@ -3,6 +3,7 @@ package encode
 import (
 	"strings"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -56,4 +57,20 @@ func (t *texts) end(msg *sink.Message) {
 			msg.Headers[s.place].Value = all[s.start:s.end]
 		}
 	}
+}
+
+// namespace is the object's, or the stream's for a record that speaks of the stream.
+func namespace(rec *change.Record) string {
+	if rec.Key.Name != "" {
+		return rec.Key.Namespace
+	}
+	return rec.Stream.Namespace
+}
+
+// finalState is the last state of an object that is gone, or where nobody saw it the last one that was delivered.
+func finalState(rec *change.Record) []byte {
+	if rec.Object == nil {
+		return rec.Before
+	}
+	return rec.Object
 }

@@ -8,13 +8,6 @@ const (
 	lowerCase = ones * 0x20
 )
 
-// lanes takes the top bits off a word, for equal. other has every bit set that is no mark of an ASCII byte.
-func lanes(word uint64) (low, other uint64) { return word &^ tops, word | ^uint64(tops) }
-
-// equal marks the lanes of low that equal those of want, both of seven bits: where the difference is 0, and only there,
-// the top bit stays, and no lane borrows from the next. The lower bits mean nothing.
-func equal(low, want uint64) uint64 { return tops - (low ^ want) }
-
 // sums returns in each lane how many lanes up to it are marked; the highest lane counts them all.
 func sums(marked uint64) uint64 { return marked >> 7 * ones }
 

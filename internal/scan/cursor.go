@@ -99,3 +99,29 @@ func scalar(p []byte, i int) int {
 	}
 	return i
 }
+
+// Cursor stands at the text's value.
+func (p *Proof) Cursor() Cursor { return Cursor{proof: p, at: space(p.text, 0)} }
+
+// Find is the value to which the names of fields lead, nil where there is none.
+func (p *Proof) Find(path ...string) []byte {
+	if !p.whole {
+		return nil
+	}
+	c := p.Cursor()
+	for _, name := range path {
+		there := c.Byte() == '{'
+		if there {
+			c, there, _ = c.Field(name)
+		}
+		if !there {
+			return nil
+		}
+	}
+	return c.Skip()
+}
+
+// At stands at a place.
+func (p *Proof) At(place int) Cursor {
+	return Cursor{proof: p, at: int(p.places[place].start), place: place}
+}

@@ -1,7 +1,5 @@
 package scan
 
-import "math"
-
 // Proof says of one text whether it is JSON, and where the objects, lists and long strings in it are. It is used again
 // for the next text. It has places in the text as numbers of four bytes, since there are many of them.
 type Proof struct {
@@ -16,17 +14,6 @@ type Proof struct {
 // place is where one is, and the number of the first that starts after it.
 type place struct{ start, end, next uint32 }
 
-// Prove looks at the whole text. What is a value under the key, of letters only, is remembered if it is an object or a
-// list.
-func (p *Proof) Prove(text []byte, key string) {
-	*p = Proof{text: text, places: p.places[:0], watched: p.watched[:0], key: key}
-	if len(text) > math.MaxUint32 {
-		return
-	}
-	end := p.value(space(text, 0), 0)
-	p.whole = end >= 0 && space(text, end) == len(text)
-}
-
 // Whole says whether the text is one JSON value. Nothing else counts where it is not.
 func (p *Proof) Whole() bool { return p.whole }
 
@@ -35,32 +22,6 @@ func (p *Proof) Huge() bool { return p.huge }
 
 // Watched are the places that are values under the key.
 func (p *Proof) Watched() []uint32 { return p.watched }
-
-// Cursor stands at the text's value.
-func (p *Proof) Cursor() Cursor { return Cursor{proof: p, at: space(p.text, 0)} }
-
-// Find is the value to which the names of fields lead, nil where there is none.
-func (p *Proof) Find(path ...string) []byte {
-	if !p.whole {
-		return nil
-	}
-	c := p.Cursor()
-	for _, name := range path {
-		there := c.Byte() == '{'
-		if there {
-			c, there, _ = c.Field(name)
-		}
-		if !there {
-			return nil
-		}
-	}
-	return c.Skip()
-}
-
-// At stands at a place.
-func (p *Proof) At(place int) Cursor {
-	return Cursor{proof: p, at: int(p.places[place].start), place: place}
-}
 
 // Forget lets go of the text, and of memory that few texts need.
 func (p *Proof) Forget() {

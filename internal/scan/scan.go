@@ -9,9 +9,6 @@ import (
 // maxDepth is how deeply encoding/json lets values be nested.
 const maxDepth = 10000
 
-// none is the end of what is not JSON.
-const none = -1
-
 // value returns where the value at i ends, or none.
 func (q *Proof) value(i, depth int) int {
 	if i >= len(q.text) {
@@ -120,28 +117,6 @@ func (q *Proof) isKey(token []byte) bool {
 	return more > 0 && more%escape == 0 && more <= escape*len(q.key) && bytes.IndexByte(token, '\\') > 0 && string(Text(token)) == q.key
 }
 
-func closing(p []byte, i int, bracket byte) int {
-	if i >= len(p) || p[i] != bracket {
-		return none
-	}
-	return i + 1
-}
-
-// space returns where the next byte is that is no white space.
-func space(p []byte, i int) int {
-	for i < len(p) && p[i] <= ' ' && (p[i] == ' ' || p[i] == '\n' || p[i] == '\t' || p[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-func word(p []byte, i int, want string) int {
-	if len(p)-i < len(want) || string(p[i:i+len(want)]) != want {
-		return none
-	}
-	return i + len(want)
-}
-
 // number returns where the number at i ends, and remembers whether it is too large for a float64.
 func (q *Proof) number(i int) int {
 	p, start := q.text, i
@@ -186,14 +161,13 @@ func (q *Proof) measure(number []byte) {
 	q.huge = q.huge || err != nil || math.IsInf(value, 0)
 }
 
-// digits returns where the digits at i end, of which there must be one.
-func digits(p []byte, i int) int {
-	start := i
-	for i < len(p) && '0' <= p[i] && p[i] <= '9' {
-		i++
+// Prove looks at the whole text. What is a value under the key, of letters only, is remembered if it is an object or a
+// list.
+func (p *Proof) Prove(text []byte, key string) {
+	*p = Proof{text: text, places: p.places[:0], watched: p.watched[:0], key: key}
+	if len(text) > math.MaxUint32 {
+		return
 	}
-	if i == start {
-		return none
-	}
-	return i
+	end := p.value(space(text, 0), 0)
+	p.whole = end >= 0 && space(text, end) == len(text)
 }

@@ -5,18 +5,6 @@ import (
 	"math/bits"
 )
 
-// Eight bytes are looked at as one word, a lane for each byte. What is found in a lane is marked in its top bit.
-const (
-	wordBytes = 8
-
-	ones = 0x0101010101010101 // the lowest bit of each lane
-	tops = ones << 7          // the highest bit of each lane
-
-	quotes      = ones * '"'
-	backslashes = ones * '\\'
-	printable   = ones * (0x80 - ' ') // added to a lane of seven bits, reaches the top bit from a space on
-)
-
 // str returns where the string at i ends, or none.
 func str(p []byte, i int) int {
 	if i >= len(p) || p[i] != '"' {

@@ -148,12 +148,3 @@ func (b book) schemaOf() definition {
 }
 
 func seconds() definition { return definition{"type": "number", "minimum": 0} }
-
-func count() definition { return definition{"type": "integer", "minimum": 0} }
-
-// moment has the zone and the digits that it was noted with.
-func moment() definition { return definition{"type": "string", "format": "date-time"} }
-
-func listOf(d definition) definition { return definition{"type": "array", "minItems": 1, "items": d} }
-
-func mapOf(d definition) definition { return definition{"type": "object", "additionalProperties": d} }

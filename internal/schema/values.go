@@ -66,18 +66,6 @@ func described(d definition, description string) definition {
 	return with
 }
 
-// without are the names of the properties that are not optional, sorted.
-func without(properties definition, optional []string) []string {
-	names := []string{}
-	for name := range properties {
-		if !slices.Contains(optional, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // actor are the field managers that changed an object last.
 func (b book) actor() definition {
 	entry := b.fields("an entry of managedFields", definition{
@@ -115,4 +103,27 @@ func changedCut(value any) definition {
 func replayed() definition {
 	return described(definition{"enum": []change.Replayed{change.Current, change.History}},
 		"in a dead letter that is sent again: whether the object still looks like that")
+}
+
+func count() definition { return definition{"type": "integer", "minimum": 0} }
+
+// moment has the zone and the digits that it was noted with.
+func moment() definition { return definition{"type": "string", "format": "date-time"} }
+
+func listOf(d definition) definition { return definition{"type": "array", "minItems": 1, "items": d} }
+
+func mapOf(d definition) definition { return definition{"type": "object", "additionalProperties": d} }
+
+// object is any object of Kubernetes. It is never closed: its fields are its resource's.
+func (b book) object() definition {
+	some := definition{"type": "string", "minLength": 1}
+	metadata := definition{
+		"type": "object", "required": []string{"name"},
+		"properties": definition{"name": some, "namespace": some, "uid": some, "resourceVersion": some},
+	}
+	return definition{
+		"title": "an object as the API server wrote it, without what the configuration cuts, and with the values that it hashes",
+		"type":  "object", "required": []string{"apiVersion", "kind", "metadata"},
+		"properties": definition{"apiVersion": some, "kind": some, "metadata": metadata},
+	}
 }

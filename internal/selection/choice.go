@@ -26,17 +26,6 @@ type Choice struct {
 	twins  map[schema.GroupResource]int   // of a stream that has the same objects under another name
 }
 
-// Selected is one stream and where it came from.
-type Selected struct {
-	Stream    change.Stream
-	Selection source.Selection
-	Names     []string // the configured names that stand for it
-	// Configured is the entry of the configuration that chooses its objects, and says what becomes of the records of
-	// those that no special one takes.
-	Configured *config.Resource
-	Special    []*config.Resource // the entries before it of the same name; the first counts that takes an object
-}
-
 // catalog is what choose needs of source.Catalog.
 type catalog interface {
 	Resolve(name string) ([]change.Resource, error)

@@ -16,7 +16,7 @@ import (
 )
 
 // Read comes from the running exporter, or from the directory of a stopped one.
-func Read(ctx context.Context, find func() (*control.Client, error), dir string) (state *control.State, err error) {
+func Read(ctx context.Context, find func() (*control.Client, error), dir string) (*control.State, error) {
 	client, err := find()
 	var stopped *control.NotRunningError
 	if err == nil {
@@ -25,6 +25,11 @@ func Read(ctx context.Context, find func() (*control.Client, error), dir string)
 	if !errors.As(err, &stopped) {
 		return nil, err
 	}
+	return ReadDir(ctx, dir)
+}
+
+// ReadDir reads the directory of a stopped exporter.
+func ReadDir(ctx context.Context, dir string) (state *control.State, err error) {
 	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err

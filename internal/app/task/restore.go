@@ -10,7 +10,6 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/saved"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/statelog"
@@ -45,12 +44,7 @@ func ReadLog(ctx context.Context, to cluster.Access, cfg *config.Config) (state 
 	if err := fill(ctx, dir, found, &letterFiles{dir: dir + "/deadletters"}, slog.New(slog.DiscardHandler)); err != nil {
 		return nil, err
 	}
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	read, err := control.ReadState(store)
+	read, err := saved.ReadDir(ctx, dir)
 	return &LoggedState{State: read, Log: LogSummary{found.Place(), found.Saved.UTC(), found.Bytes, found.Messages}}, err
 }
 
