@@ -154,15 +154,22 @@ func TestI7CloseEndsEverything(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, err = c.leader(t.Context(), "t", 0); err != nil; _, err = c.leader(t.Context(), "t", 0) {
+		if Classify(err) != Retriable {
+			t.Fatal(err)
+		}
+	}
 	asked := make(chan struct{})
 	fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) { close(asked); return nil, nil, true })
 	done := make(chan error)
 	go func() { _, err := c.Produce(t.Context(), request(p, 0)); done <- err }()
 	<-asked
-	go c.Close()
+	closed := make(chan struct{})
+	go func() { c.Close(); close(closed) }()
 	if err := <-done; !errors.Is(err, errClosed) {
 		t.Errorf("produce ended with %v, want %v", err, errClosed)
 	}
+	<-closed
 	c.Close()
 	if err := c.Reach(t.Context()); !errors.Is(err, errClosed) {
 		t.Errorf("reach after Close: %v, want %v", err, errClosed)
