@@ -93,12 +93,19 @@ func (l *Log) Expects(stream string) bool {
 	return l.tails[stream] != nil
 }
 
-// ToCome are the ids of the stream that the log holds, and that are to come again, in no order.
-func (l *Log) ToCome(stream string) []change.ID {
-	if t := l.tails[stream]; t != nil {
-		return slices.Collect(maps.Keys(t.ids))
+// ToCome are the ids of the stream that the log holds, and that are to come again, in no order. Of an object that the
+// sink was told is gone, that is the delete alone.
+func (l *Log) ToCome(stream string) (ids []change.ID) {
+	t := l.tails[stream]
+	if t == nil {
+		return nil
 	}
-	return nil
+	for id := range t.ids {
+		if _, gone := t.deletes[id.UID]; !gone || id.Op == change.Deleted {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // Take says whether the sink has the record, and forgets it then; gone are the sink-only objects that are to be told of

@@ -118,3 +118,18 @@ func TestI11WhatAGapHasPassedOverIsNotToldBehindADelete(t *testing.T) {
 		}
 	}
 }
+
+// TestI3WhatASinkWasToldIsGoneIsNotToCome: the sink misses the stream while a part of the tail is still to come. By a
+// delete of the watch and by another b it knows what is gone, and is not to be told when it returns.
+func TestI3WhatASinkWasToldIsGoneIsNotToCome(t *testing.T) {
+	withSinkOnly(t, func(d *Log) {
+		gone := update(pods(), "a", 15)
+		gone.Op, gone.Position = change.Deleted, change.InitialPosition("15", "", "")
+		for _, rec := range []*change.Record{gone, anotherB(15)} {
+			d.Take(rec, &Taking{ClusterUID: clusterUID})
+		}
+		if ids := d.ToCome("pods"); len(ids) != 1 || ids[0].Key.Name != "c" {
+			t.Errorf("to come are %v", ids)
+		}
+	})
+}
