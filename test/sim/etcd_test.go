@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The resources of the world. Pods are served from a watch cache, with bookmarks; Events as kube-apiserver serves core
@@ -22,10 +23,12 @@ type event struct {
 	resource string
 	key      string // namespace/name
 	uid      string
-	body     string // the object, with kind and apiVersion
-	timeline int    // of the etcd: a restore and another cluster begin a new one
-	undone   bool   // by such a begin
+	body     string    // the object, with kind and apiVersion
+	timeline int       // of the etcd: a restore and another cluster begin a new one
+	undone   time.Time // by such a begin; zero where it is not
 }
+
+func (ev *event) isUndone() bool { return !ev.undone.IsZero() }
 
 // etcd is what a cluster holds: its history, one list of changes by rising revision.
 type etcd struct {
@@ -119,7 +122,7 @@ func (e *etcd) restore(rev int) {
 		if ev.rev <= rev {
 			kept = append(kept, ev)
 		} else {
-			ev.undone = true
+			ev.undone = time.Now()
 			e.undone = append(e.undone, ev)
 		}
 	}
@@ -145,7 +148,7 @@ func (e *etcd) rewrite(below int) {
 func (e *etcd) remake(rev int) {
 	*e.uids++
 	for _, ev := range e.history {
-		ev.undone = true
+		ev.undone = time.Now()
 		e.undone = append(e.undone, ev)
 	}
 	e.uid, e.history, e.rev, e.compacted = fmt.Sprintf("c%07d-kube-system", *e.uids), nil, rev, rev

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // told is one record of a sink's log, read back from its message alone.
@@ -263,7 +265,7 @@ func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 			}
 			deleted, holds = true, false
 			last.id, last.op, last.cluster = t.id, t.op, t.cluster
-			if slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.undone }) {
+			if slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.isUndone() }) {
 				last.foreign = true // what comes may be of another timeline
 			}
 			continue
@@ -373,8 +375,8 @@ func (v *verdict) genuine(history []event, t *told) {
 	what := map[string]string{"added": "ADDED", "updated": "MODIFIED", "deleted": "DELETED"}[t.op]
 	for i := range history {
 		ev := &history[i]
-		if ev.uid != t.uid || ev.rev != t.rev {
-			continue
+		if ev.uid != t.uid || ev.rev != t.rev || ev.isUndone() && ev.undone.Before(change.EpochFound(t.cluster)) {
+			continue // or it was undone before the record's history was found
 		}
 		switch {
 		case t.op == "gap":
@@ -410,7 +412,7 @@ func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
 	lostDelete := false
 	for i := range history {
 		ev := &history[i]
-		if ev.rev <= last.rev || ev.rev >= t.rev || ev.timeline > t.timeline || ev.undone && ev.timeline < t.timeline {
+		if ev.rev <= last.rev || ev.rev >= t.rev || ev.timeline > t.timeline || ev.isUndone() && ev.timeline < t.timeline {
 			continue
 		}
 		if !v.excused(ev, t) && !v.ignored(history, last, ev) && !v.ignoredFirst(history, last, t, ev) {
