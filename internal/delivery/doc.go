@@ -17,6 +17,12 @@
 // failed, whose ids the listener knows. The run ends with what is saved, and the next one reads the log as after a
 // crash.
 //
+// Where several exporters could lead, a sink is open only when this one has proven, after Target.Open, that it still
+// leads (openTarget). It may have slept, or not know that another one leads: then it takes the sink from that one, and
+// reads that one's records as its own tail, behind which it would write older ones. The proof is a write that the next
+// leader's claim refuses (statelog.Log.Prove). So either the claim came first, and nothing is written, or the next
+// leader opens the sink later than this one, and finds in the log all that this one writes.
+//
 // A mark does not wait for other sinks. If one of them holds the positions back and the mark lags by 4,096 records, the
 // mark is saved all the same and carries the ids of the records that its own sink has and the state does not know
 // (package line), in the same batch (I5). Open reads these ids before the tail. They take 64 MiB at most (I6); a mark

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 
@@ -40,6 +41,8 @@ type Config struct {
 	Reshape    func(*change.Record) error // nil leaves what comes from disk as it is
 	Observer   Observer
 	Stops      *Stops
+	// Prove is that of pipeline.Config; nil is that nobody else could take over.
+	Prove func(ctx context.Context) error
 	// Lost sees to a full snapshot for a sink whose log has lost records, and whose marks are to be saved with it.
 	Lost func(sinkName string, mark, plain sink.Mark) error
 	// Shape decides whether a record goes on that a listener makes.
@@ -55,7 +58,7 @@ func New(index int, s Sink, config *Config) *Listener {
 				intake: newIntake(s, config.Observer), clusterUID: config.ClusterUID, store: config.Store, reshape: config.Reshape,
 				Recovery: line.Recovery{Log: redo.NewLog(takenOf(&s, config.Streams), s.Coalesce)},
 			},
-			reader: readerOf(config.Store, config.ClusterUID), shape: config.Shape,
+			reader: readerOf(config.Store, config.ClusterUID), shape: config.Shape, prove: config.Prove,
 		},
 		Index: index, seldom: retrySeldom(), lost: config.Lost, stops: config.Stops, out: out,
 		trimming: trimming{out: out, trims: s.Oversize.Trims}, letters: letters{s.Name, s.DeadLetters, out, config.Observer},

@@ -18,7 +18,8 @@ import (
 // past is what an earlier process, or a batch that failed, has left in the sink's log and on disk.
 type past struct {
 	onDisk
-	shape        func(rec *change.Record) // decides whether a record goes on that is made here
+	shape        func(rec *change.Record)        // decides whether a record goes on that is made here
+	prove        func(ctx context.Context) error // that nobody else leads; nil is that nobody else could
 	mark         sink.Mark
 	plain        sink.Mark           // of the opening: the newest that carries nothing
 	reader       redo.Reader         // of ids in the log
@@ -132,7 +133,7 @@ func (p *past) openAt(ctx context.Context, at sink.Opening, begin beginning, car
 		return nil, failed
 	}
 	at.Behind = again
-	err := p.Target.Open(ctx, at)
+	err := p.openTarget(ctx, at)
 	switch {
 	case failed != nil:
 		return nil, failed
@@ -143,6 +144,30 @@ func (p *past) openAt(ctx context.Context, at sink.Opening, begin beginning, car
 		return nil, failed
 	}
 	return behind, err
+}
+
+// openTarget opens the sink, which is ours then: whoever takes over from here on opens it later. After a
+// *sink.LostError it is open.
+func (p *past) openTarget(ctx context.Context, at sink.Opening) error {
+	err := p.Target.Open(ctx, at)
+	var lost *sink.LostError
+	if p.prove == nil || err != nil && !errors.As(err, &lost) {
+		return err
+	}
+	var patience patience
+	for {
+		unproven := p.prove(ctx)
+		if unproven == nil {
+			return err
+		}
+		if ctx.Err() != nil || IsPermanent(unproven) {
+			return unproven
+		}
+		p.observer.Failed(p.Name, unproven)
+		if unproven := patience.wait(ctx); unproven != nil {
+			return unproven
+		}
+	}
 }
 
 // firstReading begins to read what an earlier process left: its records come again in whatever shape.

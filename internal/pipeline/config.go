@@ -23,6 +23,10 @@ type Config struct {
 	// Lost, where set, ends when there is no use in delivering what is in the queues: another exporter does it. A stop
 	// waits for nothing then.
 	Lost context.Context
+	// Prove, where set, is asked whenever a sink was opened, before anything is written to it. nil says that nobody
+	// else had taken over when it was asked. A *sink.PermanentError stops the sink; after any other error it is asked
+	// again.
+	Prove func(ctx context.Context) error
 	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
 	OpenGrace time.Duration
 	// MarkLag is how many records a sink's mark may lag before it carries the ids of those that keep it back; 0 is

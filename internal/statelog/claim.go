@@ -45,7 +45,7 @@ type Claimed struct {
 	place Place
 	seen  *Survey
 	said  said
-	by    chain
+	claim part // as it was written
 }
 
 // Claim makes this process the writer of the log: whoever was so before can write no more, so what is found is the end.
@@ -85,8 +85,9 @@ func open(ctx context.Context, place *Place, who *claim) (*Claimed, error) {
 	return claimed, nil
 }
 
-// take makes this process the writer of a log that was looked at, and reads what came in the meantime. In Kafka nothing
-// comes after Open; in JetStream the claim is refused where something did.
+// take makes this process the writer of a log that was looked at, and reads and judges what came in the meantime: this
+// process may have slept since it looked. In Kafka nothing comes after Open; in JetStream the claim is refused where
+// something did.
 func take(ctx context.Context, seen *survey, who *claim) (*Claimed, error) {
 	place := seen.place
 	err := who.judge(seen)
@@ -96,13 +97,16 @@ func take(ctx context.Context, seen *survey, who *claim) (*Claimed, error) {
 	if err == nil {
 		err = seen.more(ctx)
 	}
-	claim := seen.claim.after(seen.claimer, who.As)
 	if err == nil {
-		said := part{of: who.Of, chain: who.by, flags: claims, parts: 1, saved: time.Now(), contents: claim.contents()}
-		_, err = place.Sink.Write(ctx, []sink.Message{place.message(&said)})
+		err = who.judge(seen)
+	}
+	said := seen.claim.after(seen.claimer, who.As)
+	claim := part{of: who.Of, chain: who.by, flags: claims, parts: 1, saved: time.Now(), contents: said.contents()}
+	if err == nil {
+		_, err = place.Sink.Write(ctx, []sink.Message{place.message(&claim)})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the log of the state, %s: %w", place.Name, err)
 	}
-	return &Claimed{*place, &seen.Survey, claim, who.by}, nil
+	return &Claimed{*place, &seen.Survey, said, claim}, nil
 }

@@ -30,6 +30,9 @@
 // One exporter writes. The sink below fences: by the transactional id, or by the expected sequence of every message.
 // Who opens the log reads whose it is before that, so that a wrong configuration fences nobody (claim).
 //
+// A writer proves that nobody else has claimed the log, by writing its claim once more (Prove): that is refused when
+// somebody has. A unit would not do, since there may be none to write.
+//
 // Decisions:
 //
 //   - The state's rows are not the messages' keys. A message per row would cost as much as delivering the event, and a

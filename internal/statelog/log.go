@@ -43,6 +43,7 @@ type Log struct {
 	self    chain  // says in claims who writes
 	logged  []byte // the place at which the log had all of the state when this process began; nil is none
 	claimed bool   // it has been the writer
+	proofs  chan chan<- error
 	finish  chan struct{}
 	ended   chan struct{}
 }
@@ -55,9 +56,9 @@ func New(o Options) (*Log, error) {
 	if o.Grain == (Grain{}) {
 		o.Grain = defaultGrain()
 	}
-	l := &Log{Options: o, self: newChain(), finish: make(chan struct{}), ended: make(chan struct{})}
+	l := &Log{Options: o, self: newChain(), proofs: make(chan chan<- error), finish: make(chan struct{}), ended: make(chan struct{})}
 	if o.Claimed != nil {
-		l.self, l.claimed = o.Claimed.by, true
+		l.self, l.claimed = o.Claimed.claim.chain, true
 	}
 	var err error
 	if l.logged, err = o.Store.TakeLogged(l.self[:]); err != nil {

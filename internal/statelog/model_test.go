@@ -471,7 +471,7 @@ func TestI11AClaimThatCameToNothingIsNoLead(t *testing.T) {
 		}
 		return claimed
 	}
-	ours := checkpoint.Led{Claim: claim("ours").by[:]}
+	ours := checkpoint.Led{Claim: claim("ours").claim.chain[:]}
 	if !claim("ours").IsNewest(ours) {
 		t.Error("the directory is not the newest, and nobody else has led")
 	}

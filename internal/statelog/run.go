@@ -35,12 +35,24 @@ func (l *Log) Run(ctx context.Context) {
 		if refused == nil || !refused.Fenced {
 			retry = time.After(wait)
 		}
+		if !l.rest(ctx, retry, err) {
+			return
+		}
+	}
+}
+
+// rest waits until the log that failed is to be tried again, false where it is not. Nothing can be proven meanwhile.
+func (l *Log) rest(ctx context.Context, retry <-chan time.Time, cause error) bool {
+	for {
 		select {
 		case <-retry:
+			return true
+		case answer := <-l.proofs:
+			answer <- cause
 		case <-l.finish:
-			return
+			return false
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
 }
@@ -70,18 +82,16 @@ func (l *Log) live(ctx context.Context) error {
 
 // begin opens the log.
 func (l *Log) begin(ctx context.Context) (*session, error) {
-	var seen *Survey
-	if l.Claimed != nil {
-		seen, l.Claimed = l.Claimed.seen, nil
-	} else {
-		claimed, err := open(ctx, &l.Place, &claim{Bid{Of: l.Of, As: l.As}, l.self, l.claimed})
-		if err != nil {
+	claimed := l.Claimed
+	if l.Claimed = nil; claimed == nil {
+		var err error
+		if claimed, err = open(ctx, &l.Place, &claim{Bid{Of: l.Of, As: l.As}, l.self, l.claimed}); err != nil {
 			return nil, err
 		}
-		seen = claimed.seen
 	}
 	l.claimed = true
-	s := &session{Log: l, writer: newWriter(l.Of, newChain(), seen)}
+	seen := claimed.seen
+	s := &session{Log: l, writer: newWriter(l.Of, newChain(), seen), claim: claimed.claim}
 	s.grain = l.Grain
 	if end, ok := seen.end(); ok && l.logged != nil && bytes.Equal(l.logged, end) {
 		s.goOn(seen)

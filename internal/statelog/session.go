@@ -14,6 +14,7 @@ import (
 type session struct {
 	*Log
 	*writer
+	claim   part     // the newest, as it was written
 	whole   bool     // a reader of the chain finds a whole segment
 	segment *segment // under way; nil is none
 	last    bool     // nothing changes any more, and what is left is written
@@ -63,7 +64,8 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// await returns when another unit may be due: pages at once, changes in a while, or when there are any.
+// await returns when another unit may be due: pages at once, changes in a while, or when there are any. Meanwhile it
+// proves what it is asked to.
 func (s *session) await(ctx context.Context, finish <-chan struct{}, wrote bool) error {
 	select {
 	case <-finish: // before another page
@@ -80,8 +82,18 @@ func (s *session) await(ctx context.Context, finish <-chan struct{}, wrote bool)
 		due, wake = time.After(s.Pace), nil
 	}
 	select {
+	case <-finish: // before any page
+		s.last = true
+		return nil
+	default:
+	}
+	select {
 	case <-due:
 	case <-wake:
+	case answer := <-s.proofs:
+		err := s.prove(ctx)
+		answer <- err
+		return err
 	case <-finish:
 		s.last = true
 	case <-ctx.Done():

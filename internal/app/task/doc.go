@@ -5,6 +5,10 @@
 //
 //   - A Term ends when the Lease is lost, and when a sink or the log of the state is another's. The Lease alone does
 //     not decide who writes: a paused leader finds out late, and the brokers refuse it before that (I10).
+//   - Whenever a leader has opened a sink, and before it writes there, it writes to the log of the state (Term.Prove),
+//     which the next leader's claim refuses. Otherwise a paused leader that wakes up could take a sink from the next
+//     one, and read that one's records as its own. A look at the Lease would not do, since any time may pass between
+//     that and a write. So an opening waits for the broker of the log.
 //   - The log of the state counts for more than the state directory, unless nobody else has led since (takeover.go). A
 //     rule that compared times would trust the clocks of two hosts.
 //   - A member that is stopped just when it is fenced gives the Lease back, asks who holds it, and ends well if another

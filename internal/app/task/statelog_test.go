@@ -68,6 +68,7 @@ func logCases() map[string]func(*testing.T, *logRig) {
 		"I5 a lost directory is restored":                         aLostDirectoryIsRestored,
 		"I1 what is on disk alone does not move the log":          whatIsOnDiskAloneDoesNotMoveTheLog,
 		"I10 a newer exporter fences the log":                     aNewerExporterFencesTheLog,
+		"I10 a leader proves that no other one is":                aLeaderProvesThatNoOtherOneIs,
 		"I10 a log that is not ours is refused and goes on":       aLogThatIsNotOursIsRefused,
 		"I11 the log counts where another one has led since":      theLogCountsWhereAnotherHasLed,
 		"I11 a standby takes over with its copy":                  aStandbyTakesOverWithItsCopy,
@@ -328,6 +329,36 @@ func aNewerExporterFencesTheLog(t *testing.T, r *logRig) {
 	if at := state.Streams["pods"].ResourceVersion; at != "103" {
 		t.Errorf("the log stands at %s, want what the newer exporter wrote", at)
 	}
+}
+
+// aLeaderProvesThatNoOtherOneIs for as long as none has claimed the log, whatever else it writes there. The other one
+// finds all that it wrote.
+func aLeaderProvesThatNoOtherOneIs(t *testing.T, r *logRig) {
+	prove := func(r *logRig) error { return new(Term).Prove(r.log)(t.Context()) }
+	r.lead("a")
+	r.must(prove(r))
+	r.commit(3)
+	r.must(prove(r))
+	r.awaitLogged()
+	r.must(prove(r))
+	second := r.other(100)
+	second.lead("b")
+	if have := second.saved().Streams["pods"].ResourceVersion; have != "3" {
+		t.Errorf("it goes on at %s, want 3", have)
+	}
+	for began := time.Now(); ; {
+		err := prove(r)
+		if isFenced(err) {
+			break
+		}
+		if err == nil || time.Since(began) > logPatience {
+			t.Fatalf("another one leads, and the proof is %v", err)
+		}
+	}
+	r.await(r.fenced, "its term does not end")
+	second.must(prove(second))
+	r.end()
+	second.end()
 }
 
 // aLogThatIsNotOursIsRefused with the name of the setting, and its writer goes on.

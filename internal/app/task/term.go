@@ -46,6 +46,14 @@ func (t *Term) Lost() context.Context {
 	return t.over
 }
 
+// Prove is how this member proves that it still leads, once the log is attached; nil is that nobody else could lead.
+func (t *Term) Prove(log *StateLog) func(context.Context) error {
+	if t == nil {
+		return nil
+	}
+	return log.log.Prove
+}
+
 // Observe ends the term when a sink says that it is another's.
 func (t *Term) Observe(o pipeline.Observer) pipeline.Observer {
 	if t == nil {
