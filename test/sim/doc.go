@@ -42,10 +42,11 @@
 // package task does, and opens the sinks. The log is package statelog's, over slots whose last writer fences the
 // others. It is cut so finely that units are torn and slots are used again; its broker is away now and then, and breaks
 // writes in their middle. The Lease is a hint: whoever has lost it may be dead, run on without knowing, or sleep, even
-// while it takes over, wake up later, and be fenced, or fence the leader, which then begins anew. What has begun does
-// not lag here either: another member follows when the log has the first position of each stream and the first mark of
-// each sink. Another history, lost records and events, other streams, and a standby's copy of the log are not played
-// with it.
+// while it takes over, wake up later, and be fenced, or fence the leader, which then begins anew. In many such worlds
+// it sleeps while a sink is away or stopped, and opens that when the next leader has. A member proves in the log that
+// it leads whenever it has opened a sink, as in package task. What has begun does not lag here either: another member
+// follows when the log has the first position of each stream and the first mark of each sink. Another history, lost
+// records and events, other streams, and a standby's copy of the log are not played with it.
 //
 // Partitions that are added to a topic are not played. The contract of a sink hides them: the Kafka sink goes on with
 // those that it first wrote to (TestI3KeysStayWhenPartitionsAreAdded), and a topic that was made anew is a log that has
@@ -97,9 +98,10 @@
 //
 // With -members 100, and -without what is named:
 //
-//	fence: a member that has lost the lead may still write                    26
-//	order: a state is saved, also in the log, before the sink has the record  34
-//	disk: the log goes on while records are on the leader's disk alone        12
+//	fence: a member that has lost the lead may still write                     4
+//	proof: a member writes to a sink that it opened, though another one leads 91
+//	order: a state is saved, also in the log, before the sink has the record   9
+//	disk: the log goes on while records are on the leader's disk alone        11
 //
 // With -members 100, too:
 //

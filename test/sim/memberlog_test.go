@@ -20,6 +20,7 @@ type memberLog struct {
 	of      statelog.Identity
 	as      statelog.Claimant
 	claimed *statelog.Claimed
+	log     *statelog.Log // nil before the state is open
 }
 
 // stateLog is the member's, nil where the exporter is alone.
@@ -125,7 +126,7 @@ func (m *memberLog) run(store *checkpoint.Store) (stop func(), err error) {
 	if m == nil {
 		return func() {}, nil
 	}
-	log, err := statelog.New(statelog.Options{
+	m.log, err = statelog.New(statelog.Options{
 		Place: m.place, Of: m.of, As: m.as, Claimed: m.claimed, Store: store, Queue: m.queue, Files: noFiles, Written: m.written, Failed: m.failed,
 		Grain: statelog.Grain{Part: 100, Page: 300, Since: 20_000},
 	})
@@ -133,14 +134,22 @@ func (m *memberLog) run(store *checkpoint.Store) (stop func(), err error) {
 		return nil, err
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(m.life.ctx))
-	go log.Run(running)
+	go m.log.Run(running)
 	return func() {
 		bounded, release := context.WithTimeout(running, 5*time.Second)
 		defer release()
-		log.Finish(bounded)
+		m.log.Finish(bounded)
 		cancel()
-		log.Wait()
+		m.log.Wait()
 	}, nil
+}
+
+// proof is how the member proves that it still leads, nil where it need not.
+func (m *memberLog) proof() func(context.Context) error {
+	if m == nil || m.life.world.script.Without == withoutProof {
+		return nil
+	}
+	return m.log.Prove
 }
 
 func noFiles() iter.Seq2[string, error] { return func(func(string, error) bool) {} }

@@ -29,6 +29,7 @@ type task struct {
 const (
 	withoutFence = "fence" // whoever opened a log once may write there, though another one has opened it since
 	withoutOrder = "order" // what a sink was given is saved, also in the log of the state, before the sink's log has it
+	withoutProof = "proof" // a member that has opened a sink writes there without a proof that it still leads
 	withoutDisk  = "disk"  // the log of the state goes on while records are on the leader's disk alone
 )
 
@@ -52,6 +53,44 @@ func (g generator) takeOver(s *script) {
 		}
 		l.Then, l.Wake = pick(g, "", "sleeps", "sleeps", "on"), pick(g, 0, 20, 200, 2000, 8000, 90_000)
 	}
+}
+
+// outlive makes a member sleep that has lost the lead, while a sink is away or stopped for which it has much. The
+// server forgets, so that the next leader tells that sink the difference alone. Then the sleeper wakes up and opens it.
+// A life before makes the sink one that has begun. It is chosen by a source of its own.
+func (g generator) outlive(s *script) {
+	if g.chance(50) {
+		return
+	}
+	first := s.Lives[0]
+	first.End, first.At, first.Then, first.Actions = "stop", 0, "", slices.Concat(g.changes(), []action{{Do: "settle"}})
+	s.Lives = slices.Insert(s.Lives, 0, first)
+	i := 1 + g.IntN(len(s.Lives)-2)
+	l, next := &s.Lives[i], &s.Lives[i+1]
+	key := string(first.Sinks[g.IntN(len(first.Sinks))])
+	l.Sinks, next.Sinks = first.Sinks, first.Sinks
+	fault, lasts := "away", 2000
+	if len(l.Sinks) > 1 && g.chance(50) {
+		fault, lasts = "broken", 70_000
+	}
+	s.Late = true
+	l.End, l.Then, l.Wake = "now", "sleeps", lasts+pick(g, 4000, 20_000)
+	l.Actions = slices.Concat([]action{{Do: fault, Key: key, N: 700_000}}, l.Actions, g.changes())
+	next.Member = (l.Member + 1) % s.Members
+	meanwhile := slices.Concat([]action{{Do: "compact"}}, g.changes(), []action{{Do: fault, Key: key}, {Do: "sleep", N: lasts}}, g.changes())
+	next.Actions = slices.Concat(meanwhile, []action{{Do: "sleep", N: l.Wake}}, next.Actions)
+	if i+1 < len(s.Lives)-1 {
+		next.End, next.At = "now", 0
+	}
+}
+
+// changes are some of few objects.
+func (g generator) changes() (all []action) {
+	for range 3 + g.IntN(10) {
+		do, resource := pick(g, "put", "put", "delete", "recreate"), pick(g, pods, pods, events)
+		all = append(all, action{Do: do, Resource: resource, Key: pick(g, keys()...), N: pick(g, 0, 1, 8)})
+	}
+	return all
 }
 
 // nextMember is who lives next. It is the one before, with its disk, where a run of the same process begins anew, and

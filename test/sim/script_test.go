@@ -249,6 +249,7 @@ func generate(seed uint64) script {
 	}
 	if isTask {
 		members.takeOver(&s)
+		generator{Rand: rand.New(rand.NewPCG(seed, 16_000))}.outlive(&s)
 	}
 	return s
 }
