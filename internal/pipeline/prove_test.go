@@ -115,3 +115,16 @@ func TestAnOpeningWaitsForItsProof(t *testing.T) {
 		}
 	})
 }
+
+// TestI10ARunDoesNotBeginBehindAnotherLeader whatever it would find in the sinks' logs.
+func TestI10ARunDoesNotBeginBehindAnotherLeader(t *testing.T) {
+	log, target := &claims{}, &memory{}
+	log.moved.Store(true)
+	r := newRig(t, sinkOf("s", target))
+	r.config.Prove = log.prove
+	err := r.life(func(*Inlet) { t.Error("it began") })
+	var refused *sink.PermanentError
+	if !errors.As(err, &refused) || !refused.Fenced || len(target.opens) != 1 || target.short() != "" {
+		t.Errorf("%v; opened %d times, log is %s", err, len(target.opens), target.short())
+	}
+}
