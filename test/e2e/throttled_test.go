@@ -74,20 +74,28 @@ func (o *objects) change(value string) {
 }
 
 // changeUntilThrottled changes them until a quota has made each of the sinks wait. Only who is about to send one more
-// request waits, so one round of changes may be too few.
+// request waits, so where nothing is left to send, one of them is changed once more. One is enough, and few bytes: a
+// broker reads nothing for as long as all of them take under the quota, not even that who sent them is dead.
 func (o *objects) changeUntilThrottled(sinks ...string) {
 	o.t.Helper()
 	before := o.throttled(sinks)
+	o.round++
+	o.change(fmt.Sprintf("throttled-%d", o.round))
+	one, more := &objects{t: o.t, r: o.r, n: 1}, 0
 	eventually(o.t, deliveryLimit, "each sink is throttled", func() bool {
-		o.round++
-		o.change(fmt.Sprintf("throttled-%d", o.round))
 		for i, now := range o.throttled(sinks) {
-			if now <= before[i] {
-				return false
+			if now > before[i] {
+				continue
 			}
+			if o.r.exporter.metric(o.t, fmt.Sprintf(`kubecdc_queue_records{sink=%q}`, sinks[i])) == 0 {
+				more++
+				one.change(fmt.Sprintf("throttled-%d-%d", o.round, more))
+			}
+			return false
 		}
 		return true
 	})
+	o.t.Logf("round %d: %d more changes of one object", o.round, more)
 }
 
 // throttled is how often each of the sinks has waited for a quota.
