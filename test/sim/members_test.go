@@ -69,6 +69,9 @@ func (g generator) outlive(s *script) {
 	l, next := &s.Lives[i], &s.Lives[i+1]
 	key := string(first.Sinks[g.IntN(len(first.Sinks))])
 	l.Sinks, next.Sinks = first.Sinks, first.Sinks
+	if len(next.Sinks) == 1 { // a run ends whose last sink is stopped
+		next.Actions = slices.DeleteFunc(next.Actions, func(a action) bool { return a.Do == "broken" })
+	}
 	fault, lasts := "away", 2000
 	if len(l.Sinks) > 1 && g.chance(50) {
 		fault, lasts = "broken", 70_000
