@@ -133,6 +133,7 @@ func TestAProofThatFailsSaysNothingOfWhoeverAsks(t *testing.T) {
 			}
 			bounded, cancel := context.WithTimeoutCause(t.Context(), time.Second, context.Canceled)
 			defer cancel()
+			synctest.Wait()
 			a.writer.writes = silent
 			time.Sleep(2 * permanent)
 			if err := a.Prove(bounded); !errors.Is(err, context.Canceled) {
