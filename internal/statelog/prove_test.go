@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,18 +16,24 @@ import (
 // faulty is a writer with a fault before each write and each opening.
 type faulty struct {
 	sink.Sink
-	writes, opens func(ctx context.Context) error
+	writes, opens atomic.Pointer[fault]
 }
 
+// fault is what happens before a request, whose error is the answer.
+type fault func(ctx context.Context) error
+
+// breaks makes the fault that of the requests.
+func breaks(requests *atomic.Pointer[fault], f fault) { requests.Store(&f) }
+
 func (f *faulty) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
-	if err := f.writes(ctx); err != nil {
+	if err := (*f.writes.Load())(ctx); err != nil {
 		return "", err
 	}
 	return f.Sink.Write(ctx, batch)
 }
 
 func (f *faulty) Open(ctx context.Context, at sink.Opening) error {
-	if err := f.opens(ctx); err != nil {
+	if err := (*f.opens.Load())(ctx); err != nil {
 		return err
 	}
 	return f.Sink.Open(ctx, at)
@@ -44,7 +51,9 @@ type leader struct {
 func newLeader(t *testing.T, w *world) *leader {
 	t.Helper()
 	l, place := &leader{}, w.place()
-	l.writer = &faulty{Sink: place.Sink, writes: none, opens: none}
+	l.writer = &faulty{Sink: place.Sink}
+	breaks(&l.writer.writes, none)
+	breaks(&l.writer.opens, none)
 	place.Sink = l.writer
 	claimed, err := Claim(t.Context(), place, Bid{Of: Identity{Cluster: "c"}, As: Claimant{Member: "a"}})
 	if err == nil {
@@ -111,14 +120,14 @@ func TestI10AProofFailsBehindAnotherClaim(t *testing.T) {
 // TestAProofThatFailsSaysNothingOfWhoeverAsks: an error of the log's own kind would stop a sink, or end a run.
 func TestAProofThatFailsSaysNothingOfWhoeverAsks(t *testing.T) {
 	silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	fails := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
-	for want, fault := range map[string]func(context.Context) error{
+	fails := func(err error) fault { return func(context.Context) error { return err } }
+	for want, f := range map[string]fault{
 		"taken no write for 10s": silent, "no right": fails(&sink.PermanentError{Err: errors.New("no right")}),
 		"too early": fails(&sink.LateError{Err: errors.New("too early")}),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := newLeader(t, newWorld(t, rand.New(rand.NewPCG(1, 1)), false))
-			a.writer.writes = fault
+			breaks(&a.writer.writes, f)
 			began := time.Now()
 			for range 3 { // also while the log is left alone
 				err := a.Prove(t.Context())
@@ -133,8 +142,7 @@ func TestAProofThatFailsSaysNothingOfWhoeverAsks(t *testing.T) {
 			}
 			bounded, cancel := context.WithTimeoutCause(t.Context(), time.Second, context.Canceled)
 			defer cancel()
-			synctest.Wait()
-			a.writer.writes = silent
+			breaks(&a.writer.writes, silent)
 			time.Sleep(2 * permanent)
 			if err := a.Prove(bounded); !errors.Is(err, context.Canceled) {
 				t.Errorf("when its time is over: %v", err)
@@ -149,12 +157,12 @@ func TestI10AWriterThatSleptDoesNotTakeTheLogBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, rand.New(rand.NewPCG(1, 1)), false)
 		a := newLeader(t, w)
-		a.writer.opens = func(context.Context) error { w.claimOf("b"); return nil }
-		a.writer.writes = func(context.Context) error { return errors.New("the connection broke") }
+		breaks(&a.writer.opens, func(context.Context) error { w.claimOf("b"); return nil })
+		breaks(&a.writer.writes, func(context.Context) error { return errors.New("the connection broke") })
 		if err := a.Prove(t.Context()); err == nil || isFenced(err) {
 			t.Fatal(err)
 		}
-		a.writer.writes = none
+		breaks(&a.writer.writes, none)
 		time.Sleep(2 * again)
 		if err := a.Prove(t.Context()); !isFenced(err) {
 			t.Errorf("the writer has the log again: %v", err)

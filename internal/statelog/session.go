@@ -67,12 +67,6 @@ func (s *session) run(ctx context.Context) error {
 // await returns when another unit may be due: pages at once, changes in a while, or when there are any. Meanwhile it
 // proves what it is asked to.
 func (s *session) await(ctx context.Context, finish <-chan struct{}, wrote bool) error {
-	select {
-	case <-finish: // before another page
-		s.last = true
-		return nil
-	default:
-	}
 	var due <-chan time.Time
 	wake := s.Queue.wake
 	switch {
