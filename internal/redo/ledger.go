@@ -105,30 +105,16 @@ func (l Ledger) knows(id change.ID, stream *change.Stream) (bool, error) {
 }
 
 // isCorrection says of a record that is not settled whether no watch brings it again: it carries a version that the
-// position has passed, and no reconcile that is due finds it. So does its note. Where anything is on disk, what was
-// found before the positions moved on comes from there, and so does what the inventory has.
+// position has passed, and the inventory is not after it. So does its note. What was found before the positions moved
+// on may come from disk, or again from a reconcile that is due. But both come after other records on disk, which pass
+// the tail of the log.
 func (l Ledger) isCorrection(id change.ID, stream *change.Stream) (bool, error) {
-	position, old, err := l.position(id, stream)
+	position, _, err := l.position(id, stream)
 	ofObject := id.Op.OfObject() || id.Op == change.Gap // its note
 	if err != nil || position == (change.Position{}) || !ofObject || position.UnderWay() ||
 		change.CompareVersions(id.ResourceVersion, position.ResourceVersion) >= 0 {
 		return false, err
 	}
-	if old {
-		if comes, err := l.comesAgain(stream); comes || err != nil {
-			return false, err
-		}
-	}
 	known, err := l.knows(id, stream)
 	return !known, err
-}
-
-// comesAgain says whether what was found before the positions moved on comes from disk, or from a reconcile that is
-// due.
-func (l Ledger) comesAgain(stream *change.Stream) (bool, error) {
-	now, _, err := l.State.Position(stream.String())
-	if err != nil || now.UnderWay() {
-		return true, err
-	}
-	return l.Replays()
 }

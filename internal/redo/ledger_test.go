@@ -61,24 +61,22 @@ func TestI11WhatIsOfALaterEpochIsNotSaved(t *testing.T) {
 	}
 }
 
-// TestI3ACorrectionIsLookedForBehindAPositionThatMovedOn: a sink's log is compared with the position from before,
-// though nothing is on disk for it any more, and the correction was not saved.
+// TestI3ACorrectionIsLookedForBehindAPositionThatMovedOn: a sink's log is compared with the position from before, and
+// the correction was not saved. Other records may be on disk, and pass the log's tail, before a reconcile finds it.
 func TestI3ACorrectionIsLookedForBehindAPositionThatMovedOn(t *testing.T) {
 	stream, rec := pods(), found(update(pods(), "a", 3), change.Replaced, change.Resync, "7")
-	for _, c := range []struct {
-		now           change.Position
-		replays, want bool
-	}{
-		{change.Position{ResourceVersion: "9"}, false, true},
-		{change.Position{ResourceVersion: "9"}, true, false},
-		{change.Position{ResourceVersion: "9"}.Interrupt(), false, false},
-	} {
-		has := map[change.Key]change.Entry{rec.Key: {Key: rec.Key, UID: rec.UID, ResourceVersion: "2"}}
-		state := &saved{position: change.Position{ResourceVersion: "7"}, objects: has}
-		ledger := replaying(state, c.replays)
-		state.position = c.now
-		if got, err := ledger.isCorrection(rec.ID(clusterUID), &stream); err != nil || got != c.want {
-			t.Errorf("at %+v, with something on disk: %t, it is looked for: %t, %v", c.now, c.replays, got, err)
+	has := map[change.Key]change.Entry{rec.Key: {Key: rec.Key, UID: rec.UID, ResourceVersion: "2"}}
+	moved := change.Position{ResourceVersion: "9"}
+	for _, now := range []change.Position{moved, moved.Interrupt()} {
+		for _, objects := range []map[change.Key]change.Entry{has, nil} {
+			for _, replays := range []bool{true, false} {
+				state := &saved{position: change.Position{ResourceVersion: "7"}, objects: objects}
+				ledger := replaying(state, replays)
+				state.position = now
+				if got, err := ledger.isCorrection(rec.ID(clusterUID), &stream); err != nil || !got {
+					t.Errorf("at %+v with %v, and something on disk: %t, it is not looked for: %v", now, objects, replays, err)
+				}
+			}
 		}
 	}
 }
