@@ -304,10 +304,10 @@ func (v *verdict) wasAbsent(t *told) bool {
 // owed says whether the sink was still to get a full snapshot when the reconcile ran that the record is of. The order
 // of arrival does not say so: a batch that breaks may be written in one partition and not yet in another.
 func (v *verdict) owed(t *told) bool {
-	if !v.judge.world.life.spec.covers(t.resource, t.key) && !v.paid(t) {
+	if !v.judge.world.life.spec.covers(t.resource, t.key) && (!v.paid(t) || v.returns(t, math.MaxInt)) {
 		return true // it would come when the object is configured again
 	}
-	if v.cutOff(t) {
+	if v.returns(t, v.log.ahead) {
 		return true // the state was put back to before the absence, and nobody owes anything
 	}
 	return slices.ContainsFunc(v.frames, func(end told) bool {
@@ -321,20 +321,20 @@ func (v *verdict) owed(t *told) bool {
 	})
 }
 
-// cutOff says whether the record belongs to a return of the sink after an absence that was under way, and has no end,
-// since the state was put back meanwhile. Where it never was, there is none.
-func (v *verdict) cutOff(t *told) bool {
+// returns says whether the record belongs to a return of the sink after an absence that has no end up to that place of
+// the log: it is still owed there. Where that is the place at which the state was put back, it never is any more.
+func (v *verdict) returns(t *told, until int) bool {
 	begin := math.MaxInt
 	for _, f := range v.frames {
 		switch {
-		case f.reason != "absent" || f.order > v.log.ahead:
+		case f.reason != "absent" || f.order > until:
 		case f.op == "snapshot.end":
 			begin = math.MaxInt
 		default:
 			begin = min(begin, f.order)
 		}
 	}
-	return begin < t.order && t.order <= v.log.ahead
+	return begin < t.order && t.order <= until
 }
 
 // paid says whether the sink had any full snapshot before the record.
@@ -411,6 +411,9 @@ func (v *verdict) inOrder(last *told, deleted bool, t *told) {
 
 // nothingMissing judges what happened between two records.
 func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
+	if last.id == "" && v.begin != nil && v.begin.op == "gap" && t.order < v.begin.order {
+		return // the sink was new to the stream that has become another's, which has that gap
+	}
 	lostDelete := false
 	for i := range history {
 		ev := &history[i]
