@@ -414,17 +414,21 @@ func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
 	if last.id == "" && v.begin != nil && v.begin.op == "gap" && t.order < v.begin.order {
 		return // the sink was new to the stream that has become another's, which has that gap
 	}
-	lostDelete := false
+	lostDelete, lostBegin, passed := false, false, false
 	for i := range history {
 		ev := &history[i]
 		if ev.rev <= last.rev || ev.rev >= t.rev || ev.timeline > t.timeline || ev.isUndone() && ev.timeline < t.timeline {
 			continue
 		}
-		if !v.excused(ev, t) && !v.ignored(history, last, ev) && !v.ignoredFirst(history, last, t, ev) {
+		excused, lost := v.excused(ev, t), v.judge.world.server.lost[v.resource][ev.rev]
+		if !excused && !v.ignored(history, last, ev) && !v.ignoredFirst(history, last, t, ev) {
 			v.violate("I4", "%s %s %s at %d is missing before %s", ev.what, ev.key, ev.uid, ev.rev, t.id)
 		}
-		lostDelete = lostDelete || ev.what == "DELETED" && v.judge.world.server.lost[v.resource][ev.rev]
+		lostDelete = lostDelete || lost && ev.what == "DELETED"
+		lostBegin = lostBegin || lost && ev.what == "ADDED"
+		passed = passed || excused && ev.what == "DELETED" && ev.uid == last.uid
 	}
+	lostDelete = lostDelete || lostBegin && passed // a comparison leaves both to the watch, which would bring the begin
 	if !deleted && t.uid != last.uid && last.uid != "" && last.op != "gap" && !lostDelete && !v.damaged() {
 		v.violate("I4", "%s follows %s, and nobody told that the first was deleted", t.id, last.id)
 	}
