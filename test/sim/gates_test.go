@@ -172,7 +172,10 @@ func (j *judge) missesStream(l *life, sinkName string, stream change.Stream) {
 	l.missed[checkpoint.Subscription{Sink: sinkName, Stream: stream.String()}] = true
 	waited := time.Duration(math.MaxInt64)
 	if received := l.streams[stream.String()].received; len(received) > 0 {
-		waited = time.Since(received[len(received)-1].Received)
+		last := received[len(received)-1].Received
+		if waited = time.Since(last); len(received) > 1 { // the one before may have waited, and be in line by now
+			waited = max(waited, last.Sub(received[len(received)-2].Received))
+		}
 	}
 	if !j.world.logs[sinkName].registry.lacks(stream.Resource.Name) || waited < gatePatience {
 		j.world.violateLocked("I4", "sink %s misses %s, whose schema it has, or which has waited for %s only", sinkName, stream, waited)
