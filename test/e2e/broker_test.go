@@ -136,7 +136,7 @@ func openStream(t *testing.T, addresses ...string) *streamLog {
 	return &streamLog{nc: nc, js: js, name: streamName}
 }
 
-// read returns the events from the sequence on, up to the stream's present end.
+// read returns the events from the sequence on, up to the stream's present end, or with an error those that came.
 func (s *streamLog) read(ctx context.Context, first uint64) ([]event, error) {
 	stream, err := s.js.Stream(ctx, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -163,13 +163,14 @@ func (s *streamLog) read(ctx context.Context, first uint64) ([]event, error) {
 	return take(ctx, messages, first, last)
 }
 
-// take expects every sequence from first to last: nobody deletes from the stream.
+// take expects every sequence from first to last: nobody deletes from the stream. What it took before it was cut short
+// comes with the error.
 func take(ctx context.Context, messages jetstream.MessagesContext, first, last uint64) ([]event, error) {
 	var events []event
 	for seq := first; seq <= last; seq++ {
 		message, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
-			return nil, fmt.Errorf("read message %d of %d: %w", seq, last, err)
+			return events, fmt.Errorf("read message %d of %d: %w", seq, last, err)
 		}
 		meta, err := message.Metadata()
 		if err != nil {

@@ -39,7 +39,7 @@ func followFile(path string) *follower {
 }
 
 // readLimit is for one reading of a sink, which may have to wait for the leaders of partitions.
-const readLimit = 3 * time.Minute
+const readLimit = 10 * time.Minute
 
 // read takes what is new, and returns it.
 func (f *follower) read(t *testing.T) []event {

@@ -32,10 +32,12 @@ func followPatiently(log *streamLog) *follower {
 	return &follower{
 		name: "nats",
 		more: func(ctx context.Context, have int) ([]event, error) {
+			var events []event
 			for {
 				once, cancel := context.WithTimeout(ctx, 10*time.Second)
-				events, err := log.read(once, uint64(have)+1)
+				found, err := log.read(once, uint64(have+len(events))+1)
 				cancel()
+				events = append(events, found...)
 				if err == nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 					return events, err
 				}
