@@ -7,13 +7,19 @@ import (
 )
 
 // sinkOnly are, by their keys, the objects that one sink's log alone holds, and that are to be told to be gone unless
-// they are listed. It is pure.
+// they are listed: of one key in the order of their versions, since each has taken the place of the one before (I3). It
+// is pure.
 type sinkOnly map[change.Key][]change.SinkOnly
 
 func newSinkOnly(objects []change.SinkOnly) sinkOnly {
 	s := sinkOnly{}
 	for _, object := range objects {
 		s[object.Key] = append(s[object.Key], object)
+	}
+	for _, ofKey := range s {
+		slices.SortStableFunc(ofKey, func(a, b change.SinkOnly) int {
+			return change.CompareVersions(a.ResourceVersion, b.ResourceVersion)
+		})
 	}
 	return s
 }
