@@ -82,7 +82,7 @@ func (k *absenceBook) hold(h Held) error {
 	case !h.Exists:
 		ahead = told
 	case ahead == "":
-		return k.missDelete(h.Subscription, h.Entry)
+		return k.missDelete(h.Subscription, h.Entry, "")
 	}
 	k.to.set(missedKey(h.Subscription, h.Entry.Key, h.Entry.UID),
 		appendEntry(appendText(nil, ahead), h.Entry.UID, h.Entry.ResourceVersion))
@@ -160,7 +160,7 @@ func (k *absenceBook) missed(rec *change.Record, in *streamAbsences, a *Absence)
 	case !rec.Op.OfObject():
 		return nil
 	case rec.Op == change.Deleted && rec.Sink != "": // of what only the sink had
-		return k.missDelete(a.Subscription, change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion})
+		return k.missDelete(a.Subscription, change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion}, "")
 	case rec.Sink != "":
 		return nil
 	}
@@ -174,7 +174,7 @@ func (k *absenceBook) missed(rec *change.Record, in *streamAbsences, a *Absence)
 		return err
 	}
 	if had && !never && (known.UID == rec.UID || rec.Op != change.Deleted) { // nobody may have seen the end of the one before
-		if err := k.missDelete(a.Subscription, known); err != nil {
+		if err := k.missDelete(a.Subscription, known, endOf(rec)); err != nil {
 			return err
 		}
 	}
@@ -188,18 +188,28 @@ func (k *absenceBook) missed(rec *change.Record, in *streamAbsences, a *Absence)
 
 // missDelete notes that the sink is to be told that the object is gone, unless its log has that. The version is one
 // before the object's end: what the sink is told later must not have the id of the delete, which has the object with
-// it (I8). It is not one before what the sink's log has (I3).
-func (k *absenceBook) missDelete(subscription Subscription, gone change.Entry) error {
+// it (I8). It is not one before what the sink's log has (I3). What that has from the end on, "" where nobody has seen
+// it, is of another history, whose versions say nothing here.
+func (k *absenceBook) missDelete(subscription Subscription, gone change.Entry, end string) error {
 	key := missedKey(subscription, gone.Key, gone.UID)
 	version, wasTold, err := k.saved.held(key)
 	if err != nil || wasTold {
 		return err
 	}
-	if change.CompareVersions(version, gone.ResourceVersion) > 0 {
+	isOurs := end == "" || change.CompareVersions(version, end) < 0
+	if isOurs && change.CompareVersions(version, gone.ResourceVersion) > 0 {
 		gone.ResourceVersion = version
 	}
 	k.to.set(key, appendEntry(appendText(nil, ""), gone.UID, gone.ResourceVersion))
 	return nil
+}
+
+// endOf is the version of the end that the record tells of, "" where a watch did not see it.
+func endOf(rec *change.Record) string {
+	if rec.Op != change.Deleted || rec.FinalStateUnknown {
+		return ""
+	}
+	return rec.ResourceVersion
 }
 
 // before is the object that the stream has under the key, as the batch has changed it so far, false where there is

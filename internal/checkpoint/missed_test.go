@@ -25,3 +25,22 @@ func TestI3AMissedDeleteIsNotOlderThanTheLog(t *testing.T) {
 		t.Errorf("the sink is told that %+v are gone, want %+v", missed, held.Entry)
 	}
 }
+
+// TestI8AMissedDeleteHasNotTheVersionOfTheEnd: the log of a sink has a version of a history that is over. In the next
+// one the object ends at the same version, and that delete has the object with it.
+func TestI8AMissedDeleteHasNotTheVersionOfTheEnd(t *testing.T) {
+	for end, want := range map[string]string{"6": "5", "7": "6"} {
+		s := open(t, t.TempDir())
+		all, subscription := in(""), Subscription{"out", "pods"}
+		must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Added, "shop", "a", "5")}, Taken: []Subscription{subscription}}))
+		must(t, s.Commit(Batch{Absent: []Absence{{Subscription: subscription, Since: time.UnixMilli(7)}}}))
+		entry := change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}
+		must(t, s.Commit(Batch{Held: []Held{{Subscription: subscription, Entry: entry, Exists: true, Ahead: "before"}}}))
+		must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Deleted, "shop", "a", end)}}))
+		missed, err := s.Missed(subscription, "e")
+		must(t, err)
+		if len(missed) != 1 || missed[0].ResourceVersion != want {
+			t.Errorf("of an object that ended at %s the sink is told that %+v are gone, want version %s", end, missed, want)
+		}
+	}
+}
