@@ -23,6 +23,9 @@ type binary struct {
 	encoded     bool // values are percent-encoded
 }
 
+// headerMedia has the media type of data on Kafka.
+const headerMedia = "content-type"
+
 // attributes are all that an event can have, in the order of structured mode.
 func attributes() []string {
 	return []string{
@@ -48,14 +51,14 @@ func newBinary(events CloudEvents, transport Transport) *binary {
 	return b
 }
 
-func (b *binary) fill(_ context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
-	h := headers{binary: b, e: e, start: len(e.headers)}
+func (b *binary) fill(_ context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
+	h := headers{binary: b, m: m, start: len(m.headers)}
 	h.attributes(rec)
 	data, mediaType := content(rec)
 	if data != nil {
-		e.headers = append(e.headers, sink.Header{Name: b.contentType, Value: mediaType})
+		m.headers = append(m.headers, sink.Header{Name: b.contentType, Value: mediaType})
 	}
-	msg.Headers = e.headers[h.start:len(e.headers):len(e.headers)]
+	msg.Headers = m.headers[h.start:len(m.headers):len(m.headers)]
 	msg.Value = present(data)
 	return nil
 }
@@ -71,7 +74,7 @@ func (b *binary) text(value string) string {
 // headers are those of one message, which start at an index of the encoder's.
 type headers struct {
 	*binary
-	e     *Encoder
+	m     *memory
 	start int
 }
 
@@ -82,8 +85,8 @@ func (h headers) attributes(rec *change.Record) {
 	h.id()
 	h.add("source", h.source)
 	h.add("type", h.types[rec.Op])
-	h.made("subject", appendPath(h.e.texts.bytes, rec))
-	h.made("time", appendTime(h.e.texts.bytes, rec.Received.UTC()))
+	h.made("subject", appendPath(h.m.texts.bytes, rec))
+	h.made("time", appendTime(h.m.texts.bytes, rec.Received.UTC()))
 	h.add("cluster", h.cluster)
 	h.add("group", res.Group)
 	h.add("version", res.Version)
@@ -118,7 +121,7 @@ func (h headers) attributes(rec *change.Record) {
 
 // add adds a header with the value as it is.
 func (h headers) add(name, value string) {
-	h.e.headers = append(h.e.headers, sink.Header{Name: h.names[name], Value: value})
+	h.m.headers = append(h.m.headers, sink.Header{Name: h.names[name], Value: value})
 }
 
 // optional adds a header with the value as the transport takes it, or none where it is empty.
@@ -130,24 +133,24 @@ func (h headers) optional(name, value string) {
 
 // id adds the header of the id.
 func (h headers) id() {
-	texts := &h.e.texts
+	texts := &h.m.texts
 	if h.encoded && needsPercent(texts.ID()) {
 		h.made("id", append(texts.bytes, texts.ID()...))
 		return
 	}
 	h.add("id", "")
-	texts.share(len(h.e.headers) - 1 - h.start)
+	texts.share(len(h.m.headers) - 1 - h.start)
 }
 
 // made adds a header whose value was appended to the encoder's texts.
 func (h headers) made(name string, bytes []byte) {
-	texts := &h.e.texts
+	texts := &h.m.texts
 	start := len(texts.bytes)
 	if value := bytes[start:]; h.encoded && needsPercent(value) {
 		bytes = appendPercent(bytes[:start], string(value))
 	}
 	h.add(name, "")
-	texts.put(len(h.e.headers)-1-h.start, bytes)
+	texts.put(len(h.m.headers)-1-h.start, bytes)
 }
 
 // appendPercent appends the value in percent-encoding.

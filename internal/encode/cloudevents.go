@@ -34,6 +34,16 @@ func (c CloudEvents) Append(dst, id []byte, rec *change.Record) []byte {
 	return append(append(append(c.appendExtensions(dst, rec), `,"data":`...), data...), '}')
 }
 
+// appendActor appends the CloudEvent of who asked for a change. The record has the attributes of its object, and data.
+func (c CloudEvents) appendActor(dst, id []byte, rec *change.Record) []byte {
+	dst = append(append(dst, `{"specversion":"1.0","id":"`...), id...)
+	dst = c.appendSource(append(dst, `","source":`...))
+	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')
+	dst = append(appendTime(append(dst, `,"time":"`...), rec.Received.UTC()), '"')
+	dst = appendString(append(dst, `,"datacontenttype":"application/json","cluster":`...), c.Cluster)
+	return append(append(dst, ','), rec.Object[1:]...) // without its first bracket
+}
+
 // appendExtensions appends the extension attributes; their names are lower case letters only, as CloudEvents wants.
 func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
 	res := &rec.Stream.Resource
@@ -140,6 +150,14 @@ func payload(rec *change.Record) []byte {
 		return finalState(rec)
 	}
 	return rec.Object
+}
+
+// present makes a value of what may be none: a message without one is a tombstone.
+func present(value []byte) []byte {
+	if value == nil {
+		return []byte{}
+	}
+	return value
 }
 
 // appendFrame says what a reconcile is about to do, or did. The counts are known only at the end.

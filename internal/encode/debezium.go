@@ -35,17 +35,17 @@ type debezium struct {
 // headerData carries the payload of a message that has no value.
 const headerData = "kubecdc-data"
 
-func (d debezium) fill(_ context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
+func (d debezium) fill(_ context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
 	if d.transport == Kafka {
-		msg.Key = e.take(d.appendKey(e.buffer, rec))
+		msg.Key = m.take(d.appendKey(m.buffer, rec))
 	}
 	if rec.Op.OfObject() || d.transport == File {
-		msg.Value = e.take(d.append(e.buffer, e.texts.ID(), rec))
+		msg.Value = m.take(d.append(m.buffer, m.texts.ID(), rec))
 		return nil
 	}
-	start := len(e.headers)
-	e.headers = append(e.headers, sink.Header{Name: headerData, Value: string(payload(rec))})
-	msg.Headers = e.headers[start:len(e.headers):len(e.headers)]
+	start := len(m.headers)
+	m.headers = append(m.headers, sink.Header{Name: headerData, Value: string(payload(rec))})
+	msg.Headers = m.headers[start:len(m.headers):len(m.headers)]
 	if d.transport == NATS {
 		msg.Value = []byte{}
 	}

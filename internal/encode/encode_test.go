@@ -46,8 +46,8 @@ func encoded(e *Encoder, dst []sink.Message, rec *change.Record) []sink.Message 
 // failing is a format that fails when it has taken from the encoder all that a format may take.
 type failing struct{ format }
 
-func (f failing) fill(ctx context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
-	return errors.Join(f.format.fill(ctx, e, msg, rec), errors.New("no schema"))
+func (f failing) fill(ctx context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
+	return errors.Join(f.format.fill(ctx, m, msg, rec), errors.New("no schema"))
 }
 
 func TestAFormatThatFailsLeavesTheBatchAsItWas(t *testing.T) {

@@ -7,45 +7,18 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Options says how a sink's messages look.
-type Options struct {
-	Cluster     string // the name, for people
-	ClusterUID  string // the uid of namespace kube-system, for ids
-	Version     string // of the exporter
-	Format      string // one of the formats; "" is FormatCloudEvents
-	Transport   Transport
-	Destination Destination // nil where the sink has one place only
-	// Tombstones puts a message without a value after each delete, so that a compacted log forgets the object. It
-	// has the delete's id and key.
-	Tombstones bool
-	Key        *Text    // of the messages of objects, on Kafka; nil is the format's
-	Headers    []Header // beside those of the format, where the transport has any
-	Schemas    Schemas  // of a registry; nil writes JSON
-}
-
-// Destination is where a record's message goes: a *Subject or a *Topic.
-type Destination interface {
-	// Append appends the place of the record's message to dst.
-	Append(dst []byte, rec *change.Record) []byte
-}
-
 // Encoder turns records into messages for one sink. It is used by one goroutine: the messages of a batch share memory
 // that Reset takes back.
 type Encoder struct {
 	options Options
 	format  format
-	buffer  []byte
-	headers []sink.Header
-	texts   texts // of the message that is being made
+	memory
 }
 
 // NewEncoder returns an encoder.
 func NewEncoder(options Options) *Encoder {
 	return &Encoder{options: options, format: newFormat(&options)}
 }
-
-// maxKept is the largest buffer, in bytes, that an encoder keeps for the next batch.
-const maxKept = 8 << 20
 
 // Reset forgets the messages of the last batch; their bytes are overwritten.
 func (e *Encoder) Reset() {
@@ -73,7 +46,7 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 	if e.options.Destination != nil {
 		e.texts.put(placeOfDestination, e.options.Destination.Append(e.texts.bytes, rec))
 	}
-	if err := e.format.fill(ctx, e, msg, rec); err != nil {
+	if err := e.format.fill(ctx, &e.memory, msg, rec); err != nil {
 		return dst[:before], err
 	}
 	e.texts.end(msg)
@@ -112,9 +85,21 @@ func (e *Encoder) mark(msg *sink.Message, rec *change.Record) {
 	msg.Headers = headers
 }
 
-// take returns what was appended to the buffer.
-func (e *Encoder) take(buffer []byte) []byte {
-	start := len(e.buffer)
-	e.buffer = buffer
-	return buffer[start:len(buffer):len(buffer)]
+// appendHeaders appends those that are configured.
+func (e *Encoder) appendHeaders(msg *sink.Message, rec *change.Record) {
+	if len(e.options.Headers) == 0 {
+		return
+	}
+	headers := msg.Headers[:len(msg.Headers):len(msg.Headers)] // they may be those of every message
+	for _, h := range e.options.Headers {
+		text := string(h.Text.Append(nil, rec))
+		if text == "" {
+			continue
+		}
+		if e.options.Transport == NATS {
+			text = headerText(text)
+		}
+		headers = append(headers, sink.Header{Name: h.Name, Value: text})
+	}
+	msg.Headers = headers
 }

@@ -54,16 +54,16 @@ func newRegistered(of format, schemas Schemas) *registered {
 	return &registered{format: of, schemas: schemas, debezium: isEnvelope, encoders: map[string]*typedEncoder{}}
 }
 
-func (r *registered) fill(ctx context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
+func (r *registered) fill(ctx context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
 	schema := r.schemas.Of(&rec.Stream.Resource)
 	if schema == nil {
 		return errNoSchema
 	}
-	if err := r.fillPlain(ctx, e, msg, rec); err != nil {
+	if err := r.fillPlain(ctx, m, msg, rec); err != nil {
 		return err
 	}
 	if r.debezium {
-		msg.Key = e.take(appendTypedKey(e.buffer, schema, rec))
+		msg.Key = m.take(appendTypedKey(m.buffer, schema, rec))
 	}
 	switch {
 	case len(msg.Value) == 0:
@@ -74,11 +74,11 @@ func (r *registered) fill(ctx context.Context, e *Encoder, msg *sink.Message, re
 		msg.Value = nil
 		return nil
 	}
-	value, err := r.encoder(rec, schema).Append(appendID(e.buffer, schema.Value), msg.Value)
+	value, err := r.encoder(rec, schema).Append(appendID(m.buffer, schema.Value), msg.Value)
 	if err != nil {
 		return &sink.RejectedError{Reason: "invalid", Err: err}
 	}
-	msg.Value = e.take(value)
+	msg.Value = m.take(value)
 	if schema.Form == typed.Avro {
 		setContentType(msg)
 	}
@@ -87,14 +87,14 @@ func (r *registered) fill(ctx context.Context, e *Encoder, msg *sink.Message, re
 
 // fillPlain lets the other format make the message. What it makes is valid until the next one: it would be the larger
 // part of a batch, and is no part of any message.
-func (r *registered) fillPlain(ctx context.Context, e *Encoder, msg *sink.Message, rec *change.Record) error {
-	batch := e.buffer
-	e.buffer = r.plain[:0]
-	err := r.format.fill(ctx, e, msg, rec)
-	if r.plain = e.buffer; cap(r.plain) > maxKept {
+func (r *registered) fillPlain(ctx context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
+	batch := m.buffer
+	m.buffer = r.plain[:0]
+	err := r.format.fill(ctx, m, msg, rec)
+	if r.plain = m.buffer; cap(r.plain) > maxKept {
 		r.plain = nil
 	}
-	e.buffer = batch
+	m.buffer = batch
 	return err
 }
 
@@ -138,11 +138,8 @@ func appendAvro(dst []byte, text string) []byte {
 	return append(words.AppendVarint(dst, int64(len(text))), text...)
 }
 
-// The media types of a CloudEvent's data, and the header that has them on Kafka.
-const (
-	headerMedia = "content-type"
-	mediaAvro   = "application/avro"
-)
+// mediaAvro is the media type of a CloudEvent's data in Avro.
+const mediaAvro = "application/avro"
 
 // setContentType says what the value is, where the format says so.
 func setContentType(msg *sink.Message) {

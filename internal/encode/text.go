@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Text is a parsed template of a key or a header such as "{namespace}/{name}", in which the resource is in kubectl's
@@ -63,23 +62,4 @@ func NamesObject(template string) bool {
 type Header struct {
 	Name string
 	Text *Text
-}
-
-// appendHeaders appends those that are configured.
-func (e *Encoder) appendHeaders(msg *sink.Message, rec *change.Record) {
-	if len(e.options.Headers) == 0 {
-		return
-	}
-	headers := msg.Headers[:len(msg.Headers):len(msg.Headers)] // they may be those of every message
-	for _, h := range e.options.Headers {
-		text := string(h.Text.Append(nil, rec))
-		if text == "" {
-			continue
-		}
-		if e.options.Transport == NATS {
-			text = headerText(text)
-		}
-		headers = append(headers, sink.Header{Name: h.Name, Value: text})
-	}
-	msg.Headers = headers
 }
