@@ -1,7 +1,6 @@
 package selection
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,6 +35,20 @@ func (s *Selected) TellsDeletes() bool {
 	return !slices.ContainsFunc(s.Entries(), func(r *config.Resource) bool {
 		return r.Filter != "" || len(r.Ops) > 0 && !slices.Contains(r.Ops, change.Deleted.String())
 	})
+}
+
+// ShapeOf is what the stream does with its records; nil is nothing.
+func ShapeOf(s *Selected, key []byte, failed func(*change.Record, error)) (func(*change.Record), error) {
+	made, err := shapeOf(s, func(configured *config.Resource) shape.Options {
+		return shape.Options{
+			Ops: configured.Ops, Filter: configured.Filter, WithholdFailed: configured.WithholdsFailed(),
+			Before: configured.Before, Rules: rulesOf(s.Stream.Resource, configured), Key: key, Failed: failed,
+		}
+	})
+	if made == nil || err != nil {
+		return nil, err
+	}
+	return made.Apply, nil
 }
 
 // FilterOf is what the stream's entries keep back of its records, without their cuts; nil is nothing. Nobody is told of
@@ -101,37 +114,6 @@ func (l objectLabels) Get(key string) string {
 // Lookup is the label's value, and whether there is one.
 func (l objectLabels) Lookup(key string) (value string, found bool) { return l(key) }
 
-// selects is what a special entry is for.
-func selects(configured *config.Resource) string {
-	text, err := json.Marshal([]any{configured.Namespaces, configured.ExcludeNamespaces, configured.LabelSelector})
-	if err != nil { // texts alone can always be written
-		panic(fmt.Sprintf("describe an entry of %s: %v", configured.Name, err))
-	}
-	return string(text)
-}
-
-// TodayOf is how the stream's objects are cut and redacted now, with what is cut while they are read.
-func TodayOf(s *Selected, key []byte, sinks ...transform.Rules) (*shape.Today, error) {
-	today, err := todayOf(s, key, sinks...)
-	if err == nil {
-		today.Actors, today.Changes = s.Configured.Actor, s.Configured.Changes
-	}
-	return today, err
-}
-
-func todayOf(s *Selected, key []byte, sinks ...transform.Rules) (*shape.Today, error) {
-	if len(s.Special) == 0 {
-		return shape.NewToday(wholeRules(s.Stream.Resource, s.Configured), key, sinks...)
-	}
-	var entries []shape.Entry
-	for _, configured := range s.Entries() {
-		entries = append(entries, shape.Entry{
-			Rules: wholeRules(s.Stream.Resource, configured), For: selects(configured), Takes: configured.TakesNamespace,
-		})
-	}
-	return shape.NewTodayOf(entries, key, sinks...)
-}
-
 // CommonRules are the cuts and hashes that all objects of the streams go through, and whether they have managedFields.
 func CommonRules(streams []Selected) (common transform.Rules, managedFields bool) {
 	first := true
@@ -158,16 +140,4 @@ func inBoth(a, b []string) (both []string) {
 		}
 	}
 	return both
-}
-
-// wholeRules are those of the entry, with what is cut while its objects are read.
-func wholeRules(resource change.Resource, configured *config.Resource) transform.Rules {
-	rules, keep := rulesOf(resource, configured), KeepOf(configured)
-	if !keep.ManagedFields {
-		rules = rules.Join(transform.Rules{Drop: []string{".metadata.managedFields"}})
-	}
-	if !keep.LastApplied {
-		rules = rules.Join(transform.Rules{Drop: []string{".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}})
-	}
-	return rules
 }

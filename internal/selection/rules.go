@@ -1,9 +1,6 @@
 package selection
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -42,42 +39,6 @@ func rulesOf(resource change.Resource, configured *config.Resource) transform.Ru
 		return transform.Secrets().Join(rules(configured))
 	}
 	return rules(configured)
-}
-
-// ShapeOf is what the stream does with its records; nil is nothing.
-func ShapeOf(s *Selected, key []byte, failed func(*change.Record, error)) (func(*change.Record), error) {
-	made, err := shapeOf(s, func(configured *config.Resource) shape.Options {
-		return shape.Options{
-			Ops: configured.Ops, Filter: configured.Filter, WithholdFailed: configured.WithholdsFailed(),
-			Before: configured.Before, Rules: rulesOf(s.Stream.Resource, configured), Key: key, Failed: failed,
-		}
-	})
-	if made == nil || err != nil {
-		return nil, err
-	}
-	return made.Apply, nil
-}
-
-// FormOf tells apart what is cut and redacted before an object is kept; nil where none is. Where Events tell of kept
-// objects, it also tells apart which objects are: one that is no longer chosen must not come through an Event (I9).
-func FormOf(s *Selected, key []byte, c *config.Config) ([]byte, error) {
-	if !s.keeps() {
-		return nil, nil
-	}
-	var all []any
-	for _, configured := range s.Special {
-		all = append(all, selects(configured), rulesOf(s.Stream.Resource, configured))
-	}
-	all = append(all, rulesOf(s.Stream.Resource, s.Configured), KeepOf(s.Configured), key)
-	if toldByEvents(c.Resources) {
-		all = append(all, choices(s.Entries(), c.Sinks))
-	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return nil, fmt.Errorf("describe what is cut and redacted of %s: %w", s.Stream, err)
-	}
-	form := sha256.Sum256(text) // the key is in it, and cannot be read out of it
-	return form[:], nil
 }
 
 // ImagesOf are what is kept of the stream's objects; nil is nothing.
