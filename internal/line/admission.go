@@ -17,18 +17,6 @@ const (
 	gatePatience = 30 * time.Second
 )
 
-// Gate is a sink's format as a record meets it that goes in line. It answers at once, and is asked without the line's
-// lock.
-type Gate interface {
-	// Admits says whether the format can encode records of the stream now.
-	Admits(stream *change.Stream) bool
-	// Holds returns nil where it can, and where the sink is stopped: nobody waits for it, and what is queued for it is
-	// encoded when it is back. Else it returns a channel that is closed when that may be otherwise.
-	Holds(stream *change.Stream) (changed <-chan struct{})
-	// Refuse notes that others have waited for long. The committer decides whether they go on without the sink.
-	Refuse(stream *change.Stream)
-}
-
 // grace is the time that a record gives to all formats together which cannot encode it. It begins when there is a sink
 // that could be given the stream: before, nobody waits for them. It is pure.
 type grace struct{ since time.Time }

@@ -59,6 +59,18 @@ type DiskState struct {
 	Taken  bool // some of what the sink is being given is on disk
 }
 
+// Gate is a sink's format as a record meets it that goes in line. It answers at once, and is asked without the line's
+// lock.
+type Gate interface {
+	// Admits says whether the format can encode records of the stream now.
+	Admits(stream *change.Stream) bool
+	// Holds returns nil where it can, and where the sink is stopped: nobody waits for it, and what is queued for it is
+	// encoded when it is back. Else it returns a channel that is closed when that may be otherwise.
+	Holds(stream *change.Stream) (changed <-chan struct{})
+	// Refuse notes that others have waited for long. The committer decides whether they go on without the sink.
+	Refuse(stream *change.Stream)
+}
+
 // Patience is for whom nobody can wait any longer. The line's lock is held in each call.
 type Patience interface {
 	// SpillNow begins to take the queue to disk; false is that it cannot.

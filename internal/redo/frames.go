@@ -32,3 +32,6 @@ func (f frames) note(text string, id change.ID, stream *change.Stream) {
 	}
 	f[stream.String()] = known
 }
+
+// endsReconcile says whether everything that a log's tail could tell of the stream was compared with the server.
+func endsReconcile(rec *change.Record) bool { return rec.Op == change.SnapshotEnd && rec.Sink == "" }

@@ -272,9 +272,6 @@ func (t *tail) takeOp(id change.ID, op change.Op) bool {
 	return found
 }
 
-// endsReconcile says whether everything that a log's tail could tell of the stream was compared with the server.
-func endsReconcile(rec *change.Record) bool { return rec.Op == change.SnapshotEnd && rec.Sink == "" }
-
 // isKnownBy says whether the state will know what became of the sink-only object: the record tells of it, or of what
 // took its place later.
 func (t *tail) isKnownBy(rec *change.Record, object *change.Entry, clusterUID string) bool {
