@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -78,12 +77,6 @@ func show(ctx context.Context, dir, output string, out io.Writer) error {
 		return printJSON(state, out)
 	}
 	return console.PrintState(state, out)
-}
-
-func printJSON(document any, out io.Writer) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(document)
 }
 
 func newSetCommand(dir *string) *cobra.Command {

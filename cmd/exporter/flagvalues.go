@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -21,6 +22,16 @@ func checkResourceFilter(names []string) error {
 		}
 	}
 	return nil
+}
+
+func opNames() []string {
+	var names []string
+	for op := change.Added; op <= change.Actor; op++ {
+		if op != change.Bookmark {
+			names = append(names, op.String())
+		}
+	}
+	return names
 }
 
 // versioned says whether a group begins with a version, as kubectl takes it: v1.apps.

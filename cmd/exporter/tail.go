@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/app/destination"
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -77,16 +76,6 @@ func (t *tailer) register(cmd *cobra.Command) {
 	set.BoolVar(&t.follow, "follow", true, "go on when the end is reached")
 	set.BoolVar(&t.diff, "diff", false, "show what changed between two versions of an object; needs a sink")
 	set.StringVarP(&t.output, "output", "o", "text", "text, or json: an object a line")
-}
-
-func opNames() []string {
-	var names []string
-	for op := change.Added; op <= change.Actor; op++ {
-		if op != change.Bookmark {
-			names = append(names, op.String())
-		}
-	}
-	return names
 }
 
 func (t *tailer) run(ctx context.Context, cmd *cobra.Command) error {

@@ -29,6 +29,15 @@ type Event struct {
 	Annotations  map[string]string `json:"annotations"`
 }
 
+// The verbs that write.
+const (
+	verbCreate           = "create"
+	verbUpdate           = "update"
+	verbPatch            = "patch"
+	verbDelete           = "delete"
+	verbDeleteCollection = "deletecollection"
+)
+
 // User is who asked, as the API server knows it.
 type User struct {
 	Name   string   `json:"username,omitempty"`

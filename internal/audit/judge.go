@@ -9,15 +9,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// The verbs that write.
-const (
-	verbCreate           = "create"
-	verbUpdate           = "update"
-	verbPatch            = "patch"
-	verbDelete           = "delete"
-	verbDeleteCollection = "deletecollection"
-)
-
 // Certainty is how sure it is that the user of a request made the state that the request was answered with.
 type Certainty string
 

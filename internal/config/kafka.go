@@ -171,13 +171,6 @@ func (to *Kafka) checkKey(k *checker, path string) {
 // routes are the templates of topics.
 func (to *Kafka) routes() routes { return routes{key: "topics", own: to.Topics, common: to.Topic} }
 
-// checkKafka checks the destination, and what of the sink has to go with it.
-func (s *Sink) checkKafka(k *checker, path string) {
-	s.Kafka.check(k, path)
-	s.Kafka.checkFormat(k, path+".key", s.Format)
-	s.checkSchemas(k, path+".registry")
-}
-
 // checkFormat checks that the sink's format goes with keys of a template.
 func (to *Kafka) checkFormat(k *checker, path, format string) {
 	switch {

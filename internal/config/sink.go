@@ -1,9 +1,6 @@
 package config
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Sink is one destination. Exactly one of Kafka, NATS and File is set in a valid one.
 type Sink struct {
@@ -135,48 +132,3 @@ func (s *Sink) Rejects() bool { return s.Oversize == oversizeReject }
 
 // Trims says whether a record that is too large is cut until it fits.
 func (s *Sink) Trims() bool { return s.Oversize == oversizeTrim }
-
-// Kinds of Sink.
-const (
-	KindKafka  = "kafka"
-	KindNATS   = "nats"
-	KindFile   = "file"
-	KindStdout = "stdout"
-)
-
-// Kind says where the sink leads: KindKafka, KindNATS, KindFile or KindStdout, and "" where no destination is set.
-func (s *Sink) Kind() string {
-	switch given := s.destinations(); {
-	case len(given) == 0:
-		return ""
-	case given[0].kind == KindFile && s.File.Path == stdout:
-		return KindStdout
-	default:
-		return given[0].kind
-	}
-}
-
-// destination is one that a sink has.
-type destination struct {
-	kind   string // its key
-	given  bool
-	check  func(k *checker, path string)
-	routes func() routes
-}
-
-// routes are the templates of the places that a destination writes to. The zero value is one place without a template.
-type routes struct {
-	key    string            // of own
-	own    map[string]string // of resources, by their spelling
-	common string            // of all others
-}
-
-// destinations are those that are given. Nothing else in this package lists them, but keys and parseSink.
-func (s *Sink) destinations() []destination {
-	all := []destination{
-		{kind: KindKafka, given: s.Kafka != nil, check: s.checkKafka, routes: s.Kafka.routes},
-		{kind: KindNATS, given: s.NATS != nil, check: s.NATS.check, routes: s.NATS.routes},
-		{kind: KindFile, given: s.File != nil, check: func(k *checker, path string) { s.File.check(k, path, s.Format) }, routes: s.File.routes},
-	}
-	return slices.DeleteFunc(all, func(d destination) bool { return !d.given })
-}

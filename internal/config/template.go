@@ -73,3 +73,10 @@ func isLabel(placeholder string) bool {
 
 // hasLabel says whether a template has a label in it, so that one object's records go to several places over time.
 func hasLabel(template string) bool { return strings.Contains(template, "{"+labelPrefix) }
+
+// routes are the templates of the places that a destination writes to. The zero value is one place without a template.
+type routes struct {
+	key    string            // of own
+	own    map[string]string // of resources, by their spelling
+	common string            // of all others
+}

@@ -69,6 +69,17 @@ func (c *Client) Steer(ctx context.Context, request SteerRequest) error {
 	return c.ask(ctx, http.MethodPost, "/snapshot/steer", body, new(SteerRequest))
 }
 
+// Replay asks for dead letters to be sent again, and waits for what becomes of them. A *RefusedError names what could
+// be asked.
+func (c *Client) Replay(ctx context.Context, request ReplayRequest) (*Replayed, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	answer := new(Replayed)
+	return answer, c.ask(ctx, http.MethodPost, "/deadletter/replay", body, answer)
+}
+
 // Owed asks which snapshots are owed.
 func (c *Client) Owed(ctx context.Context) (*OwedList, error) {
 	answer := new(OwedList)

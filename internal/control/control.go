@@ -63,6 +63,36 @@ type SteerRequest struct {
 	IDs []string `json:"ids"`
 }
 
+// ReplayRequest is the body of POST /deadletter/replay.
+type ReplayRequest struct {
+	// Sink whose letters are meant; "" is every sink.
+	Sink string `json:"sink,omitempty"`
+	// IDs of the letters; none is all.
+	IDs []string `json:"ids,omitempty"`
+	// Force sends also what is history.
+	Force bool `json:"force,omitempty"`
+}
+
+// Replayed is the answer to a ReplayRequest: what became of each letter, the oldest first.
+type Replayed struct {
+	Letters []ReplayedLetter `json:"letters"`
+}
+
+// ReplayedLetter is what became of one letter.
+type ReplayedLetter struct {
+	Sink            string `json:"sink"`
+	ID              string `json:"id"`
+	Stream          string `json:"stream,omitempty"`
+	Object          string `json:"object,omitempty"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Delivered says that the sink holds it, and that the letter is removed. Otherwise Kept says why the letter is
+	// kept.
+	Delivered bool   `json:"delivered"`
+	Kept      string `json:"kept,omitempty"`
+	// LeftOut is what it was sent without, since it did not fit: paths, and before.
+	LeftOut string `json:"leftOut,omitempty"`
+}
+
 // What can be done with a snapshot that is owed.
 const (
 	Stop   = "stop"

@@ -99,6 +99,19 @@ func (f *Functions) serveSteer(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, request)
 }
 
+func (f *Functions) serveReplay(w http.ResponseWriter, r *http.Request) {
+	var request ReplayRequest
+	if !readJSON(w, r, &request, `{"sink":"bus","ids":["00112233445566778899"],"force":false}, all optional`) {
+		return
+	}
+	replayed, err := f.Replay(r.Context(), request)
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	answer(w, http.StatusOK, replayed)
+}
+
 // readJSON reads the body of a request that changes something. Where it is false the request is answered; such is what
 // the body could have been.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, such string) bool {

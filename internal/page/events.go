@@ -8,8 +8,6 @@ import (
 )
 
 const (
-	// maxReaders is how many there may be of this host, and of all others together, and perAddress of one of these.
-	maxReaders, perAddress = 16, 4
 	// tick is how often a reader is told of changes; every fourth time, of the status.
 	tick      = 250 * time.Millisecond
 	perStatus = 4

@@ -6,6 +6,9 @@ import (
 	"sync"
 )
 
+// maxReaders is how many there may be of this host, and of all others together, and perAddress of one of these.
+const maxReaders, perAddress = 16, 4
+
 // readers are the places of those who read /events: of this host, and of others, of whom none takes all.
 type readers struct {
 	mu   sync.Mutex // guards the following
