@@ -1,13 +1,6 @@
 package transform
 
-import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"errors"
-
-	"github.com/kubecdc/kubecdc/internal/scan"
-	"github.com/kubecdc/kubecdc/internal/slab"
-)
+import "errors"
 
 // Rules says what of an object goes. The paths are a subset of kubectl's JSONPath: .spec.containers[*].image,
 // .metadata.annotations['a.b/c'], .status.conditions[0], with or without braces around.
@@ -46,6 +39,9 @@ func (r Rules) Join(other Rules) Rules {
 		Redact: append(r.Redact[:len(r.Redact):len(r.Redact)], other.Redact...), Env: append(r.Env[:len(r.Env):len(r.Env)], other.Env...),
 	}
 }
+
+// envKey is what lists of environment variables are called.
+const envKey = "env"
 
 // Transform is a set of rules that is ready to be applied. It is safe for concurrent use.
 type Transform struct {
@@ -97,47 +93,10 @@ func Identity() []string {
 	return []string{".apiVersion", ".kind", ".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.resourceVersion"}
 }
 
-// Apply appends the object as the rules leave it to dst. It returns an error, and nothing, for what is no JSON object.
-func (t *Transform) Apply(dst, object []byte) ([]byte, error) {
-	var proof scan.Proof
-	proof.Prove(object, t.Watched())
-	left, err := t.Worker().Apply(object, &proof)
-	if err != nil {
-		return nil, err
-	}
-	return append(dst, left...), nil
-}
-
 // Watched is the key that a proof has to watch for a Worker; "" is none.
 func (t *Transform) Watched() string {
 	if len(t.env) == 0 {
 		return ""
 	}
 	return envKey
-}
-
-// Worker applies the rules to one object after the other, with the same memory. It is for one goroutine at a time.
-type Worker struct {
-	rewriter rewriter
-	slab     slab.Slab
-}
-
-// Worker makes one more.
-func (t *Transform) Worker() *Worker {
-	return &Worker{rewriter: rewriter{Transform: t, mac: hmac.New(sha256.New, t.key)}}
-}
-
-// Apply is that of the Transform, with a proof of the object that is made already. It returns the object itself where
-// all of it stays, and otherwise memory of its own.
-func (w *Worker) Apply(object []byte, proof *scan.Proof) ([]byte, error) {
-	r := &w.rewriter
-	defer r.forget()
-	r.out = w.slab.Room(len(object))
-	if !r.run(proof, object) {
-		return nil, errors.New("transform an object: it is not valid JSON")
-	}
-	if r.copied == 0 {
-		return object, nil
-	}
-	return w.slab.Keep(r.out), nil
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
-// envKey is what lists of environment variables are called.
-const envKey = "env"
-
 // variable is an object in a list of environment variables.
 type variable struct {
 	at     int // in the text

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
-	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/signal"
@@ -90,67 +90,13 @@ func (d *desk) steer(ctx context.Context, id string, asked control.SteerRequest)
 	return d.once(id, func(heard map[string][]byte) error { return d.Owing.steer(ctx, asked, heard) })
 }
 
-// Hear has others ask through the brokers of the sinks that let them, until the returned function is called, which
-// waits.
-func (c *Clerk) Hear(ctx context.Context) (stop func(), err error) {
-	var hearers []destination.Hearer
-	hearing := map[string]bool{}
-	for i := range c.Config.Sinks {
-		s := &c.Config.Sinks[i]
-		to, err := destination.Of(s, c.Cluster)
-		if err != nil {
-			return nil, err
-		}
-		if to.Hearer == nil {
-			continue
-		}
-		d, err := newDesk(c, s.Name)
-		if err != nil {
-			return nil, err
-		}
-		h, err := to.Hearer(d.open())
-		if err != nil {
-			return nil, err
-		}
-		hearing[s.Name] = true
-		hearers = append(hearers, h)
-	}
-	if err := c.forgetHeard(hearing); err != nil {
-		return nil, err
-	}
-	return runAll(ctx, hearers), nil
-}
+// maxTold is how many bytes of an error the log is told: it may name what others have made up.
+const maxTold = 500
 
-// forgetHeard forgets what was heard through the brokers of other sinks. Were it kept, all that is asked until they are
-// heard again would be followed then, however old.
-func (c *Clerk) forgetHeard(but map[string]bool) error {
-	saved, err := c.Store.Hearing()
-	if err != nil {
+// shortened is the error with as much of its text as the log has; nil is none.
+func shortened(err error) error {
+	if err == nil || len(err.Error()) <= maxTold {
 		return err
 	}
-	forgotten := map[string][]byte{}
-	for _, name := range saved {
-		if !but[name] {
-			forgotten[name] = nil
-		}
-	}
-	return c.Store.Commit(checkpoint.Batch{Heard: forgotten})
-}
-
-// runAll runs the hearers until the returned function is called, which waits.
-func runAll(ctx context.Context, hearers []destination.Hearer) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	for _, h := range hearers {
-		go func() {
-			h.Run(ctx)
-			done <- struct{}{}
-		}()
-	}
-	return func() {
-		cancel()
-		for range hearers {
-			<-done
-		}
-	}
+	return &control.RefusedError{Text: strings.ToValidUTF8(err.Error()[:maxTold], "") + "..."}
 }

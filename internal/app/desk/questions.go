@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -94,15 +93,4 @@ func (d *desk) answer(ctx context.Context, name string, ask question, text []byt
 		return nil, err
 	}
 	return json.Marshal(document)
-}
-
-// maxTold is how many bytes of an error the log is told: it may name what others have made up.
-const maxTold = 500
-
-// shortened is the error with as much of its text as the log has; nil is none.
-func shortened(err error) error {
-	if err == nil || len(err.Error()) <= maxTold {
-		return err
-	}
-	return &control.RefusedError{Text: strings.ToValidUTF8(err.Error()[:maxTold], "") + "..."}
 }

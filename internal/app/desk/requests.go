@@ -88,14 +88,3 @@ func ask(ctx context.Context, requests chan<- pipeline.Request, request pipeline
 	request.Answer = answer
 	return handOver(ctx, requests, request, answer)
 }
-
-// handOver gives the pipeline what it is asked, and waits for the answer, which comes for all that was taken: who gave
-// up before would not know what is done.
-func handOver[T any](ctx context.Context, to chan<- T, asked T, answer <-chan error) error {
-	select {
-	case to <- asked:
-	case <-ctx.Done():
-		return control.ErrNotStreaming
-	}
-	return <-answer
-}

@@ -79,6 +79,17 @@ func (s *Snapshots) noteStopped(before []control.Owed, ids []string) {
 	s.last = s.last[max(0, len(s.last)-mostStopped):]
 }
 
+// handOver gives the pipeline what it is asked, and waits for the answer, which comes for all that was taken: who gave
+// up before would not know what is done.
+func handOver[T any](ctx context.Context, to chan<- T, asked T, answer <-chan error) error {
+	select {
+	case to <- asked:
+	case <-ctx.Done():
+		return control.ErrNotStreaming
+	}
+	return <-answer
+}
+
 // Follow is what a pipeline runs that the snapshots look into.
 func (s *Snapshots) Follow(run func(context.Context, *pipeline.Roster) error) func(context.Context, *pipeline.Roster) error {
 	return func(ctx context.Context, roster *pipeline.Roster) error {

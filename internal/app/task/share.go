@@ -67,6 +67,23 @@ func Share(ctx context.Context, o Options) error {
 	}
 }
 
+// stopped is what a stop came to. A member that was fenced meanwhile, or that met the last words of the leader before,
+// leaves what it could not deliver to the next leader. If there is one, nothing is wrong.
+func (m *Member) stopped(ctx context.Context, err error) error {
+	if !isOvertaken(err) {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(m.Config.HA.Duration))
+	defer cancel()
+	leader, found := m.elected.AwaitOther(bounded)
+	if !found {
+		return err
+	}
+	m.Logger.Info("exporter stopped; what it did not deliver, another one does, which leads now",
+		"lease", m.task.lease.String(), "leader", election.Host(leader), "error", err)
+	return nil
+}
+
 // join finds the task, and how to take part in it.
 func join(ctx context.Context, o Options) (*Member, error) {
 	c, err := cluster.Find(o.Access, o.Config)

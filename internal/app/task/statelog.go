@@ -6,19 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/statelog"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // StateLog is the log of the state of one run.
@@ -42,37 +38,6 @@ type StateLog struct {
 	fenced  bool
 }
 
-// LogPlace is the place of the log of the state as it is configured.
-func LogPlace(cfg *config.Config, c *cluster.Cluster, retry sink.RetryFunc) (statelog.Place, error) {
-	at := slices.IndexFunc(cfg.Sinks, func(s config.Sink) bool { return s.Name == cfg.State.Log.Sink })
-	if at < 0 {
-		return statelog.Place{}, usage.Errorf("state.log.sink: there is no sink %q: name one of the sinks", cfg.State.Log.Sink)
-	}
-	d, err := destination.Of(&cfg.Sinks[at], c)
-	if err != nil {
-		return statelog.Place{}, err
-	}
-	if d.StateLog == nil {
-		return statelog.Place{}, usage.Errorf("state.log.sink: sink %q cannot keep a log of the state: name a sink in kafka or nats", cfg.Sinks[at].Name)
-	}
-	place, err := d.StateLog(stateLogName(cfg.State.Log.Name, c.Name), retry)
-	if err != nil {
-		return place, usage.Errorf("state.log: %w", err)
-	}
-	place.Name += " (state.log)"
-	return place, nil
-}
-
-// stateLogName is the template with the cluster's name in it, as topics and buckets may be named.
-func stateLogName(template, cluster string) string {
-	return strings.ReplaceAll(template, "{cluster}", strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return '-'
-	}, cluster))
-}
-
 // newStateLog is the log of the state of a run, nil where none is configured. Nothing has read it yet.
 func newStateLog(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*StateLog, error) {
 	if cfg.State.Log == nil {
@@ -82,27 +47,6 @@ func newStateLog(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*
 	var err error
 	l.place, err = LogPlace(cfg, c, l.retried)
 	return l, err
-}
-
-// Begin makes the directory the state that a run of an exporter begins with. Of one that is alone, a directory without
-// a state is filled from the log.
-func (l *StateLog) Begin(ctx context.Context, of *Term) error {
-	if l == nil {
-		return nil
-	}
-	if of != nil {
-		return l.takeOver(ctx, of)
-	}
-	empty, err := checkpoint.IsEmpty(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
-	if err != nil || !empty {
-		return err
-	}
-	l.logger.Info("there is no state; reading its log", "dir", l.cfg.State.Dir, "log", l.place.Name)
-	err = l.claimBy(ctx, func(ctx context.Context) (*statelog.Claimed, error) { return statelog.Claim(ctx, l.place, l.bid()) })
-	if err != nil {
-		return fmt.Errorf("restore the state in %s: %w", l.cfg.State.Dir, err)
-	}
-	return l.restore(ctx)
 }
 
 // restore fills the empty directory from the log that this process has claimed.

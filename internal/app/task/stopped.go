@@ -1,30 +1,10 @@
 package task
 
 import (
-	"context"
-	"time"
-
 	"github.com/kubecdc/kubecdc/internal/election"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
-
-// stopped is what a stop came to. A member that was fenced meanwhile, or that met the last words of the leader before,
-// leaves what it could not deliver to the next leader. If there is one, nothing is wrong.
-func (m *Member) stopped(ctx context.Context, err error) error {
-	if !isOvertaken(err) {
-		return err
-	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(m.Config.HA.Duration))
-	defer cancel()
-	leader, found := m.elected.AwaitOther(bounded)
-	if !found {
-		return err
-	}
-	m.Logger.Info("exporter stopped; what it did not deliver, another one does, which leads now",
-		"lease", m.task.lease.String(), "leader", election.Host(leader), "error", err)
-	return nil
-}
 
 // isOvertaken says whether other exporters explain all of the error: what ended the term, and what was left in the
 // queues since then.

@@ -14,6 +14,27 @@ import (
 // errCutOff says that the broker of the log did not answer, so that others should try to lead.
 var errCutOff = errors.New("the broker with the log of the state does not answer")
 
+// Begin makes the directory the state that a run of an exporter begins with. Of one that is alone, a directory without
+// a state is filled from the log.
+func (l *StateLog) Begin(ctx context.Context, of *Term) error {
+	if l == nil {
+		return nil
+	}
+	if of != nil {
+		return l.takeOver(ctx, of)
+	}
+	empty, err := checkpoint.IsEmpty(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
+	if err != nil || !empty {
+		return err
+	}
+	l.logger.Info("there is no state; reading its log", "dir", l.cfg.State.Dir, "log", l.place.Name)
+	err = l.claimBy(ctx, func(ctx context.Context) (*statelog.Claimed, error) { return statelog.Claim(ctx, l.place, l.bid()) })
+	if err != nil {
+		return fmt.Errorf("restore the state in %s: %w", l.cfg.State.Dir, err)
+	}
+	return l.restore(ctx)
+}
+
 // takeOver becomes the only writer of the log, which fences whoever led before, and makes the directory what the leader
 // goes on from.
 //

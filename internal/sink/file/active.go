@@ -2,6 +2,8 @@ package file
 
 import (
 	"errors"
+	"io"
+	"os"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -20,6 +22,25 @@ type active struct {
 	size  int64  // all of it durable, unless dirty
 	dirty bool   // it may be longer than size
 	buf   []byte
+}
+
+// handle is what the sink needs of an *os.File; tests put a full disk behind it.
+type handle interface {
+	io.WriteCloser
+	io.ReaderAt
+	Stat() (os.FileInfo, error)
+	Sync() error
+	Truncate(size int64) error
+	Fd() uintptr
+}
+
+// openFile makes a file that the group may read: log shippers do, and the world need not know a cluster's objects.
+func openFile(path string) (handle, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o640)
+	if err != nil {
+		return nil, err // not f: a nil *os.File would make a handle that is not nil
+	}
+	return f, nil
 }
 
 // endLine ends an unfinished last line, which is not ours to cut.

@@ -2,32 +2,12 @@ package file
 
 import (
 	"errors"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
-
-// handle is what the sink needs of an *os.File; tests put a full disk behind it.
-type handle interface {
-	io.WriteCloser
-	io.ReaderAt
-	Stat() (os.FileInfo, error)
-	Sync() error
-	Truncate(size int64) error
-	Fd() uintptr
-}
-
-// openFile makes a file that the group may read: log shippers do, and the world need not know a cluster's objects.
-func openFile(path string) (handle, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o640)
-	if err != nil {
-		return nil, err // not f: a nil *os.File would make a handle that is not nil
-	}
-	return f, nil
-}
 
 // openLocked opens the file at path as the only process that does (I10). The lock ends with the process.
 func (l *Log) openLocked() (handle, error) {
