@@ -13,17 +13,3 @@ type Beside struct {
 	// Run pushes the stream's records into the line until ctx ends, and returns then. An error ends the whole run.
 	Run func(ctx context.Context, inlet *Inlet) error
 }
-
-// leavesBeside makes the listener miss the stream, whose records would wait for it.
-func (c *crew) leavesBeside(l *listener) {
-	if c.Beside != nil {
-		l.Seat.Miss(c.Beside.Stream.String())
-	}
-}
-
-// takesBeside gives the stream to a listener whose sink is in line.
-func (c *crew) takesBeside(l *listener) {
-	if c.Beside != nil {
-		l.Seat.Take(c.Beside.Stream.String())
-	}
-}

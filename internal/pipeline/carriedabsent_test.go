@@ -199,7 +199,7 @@ func TestI6AMarkCarriesNoMoreThanItsBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAhead(t)
 		a.live(a.config.Sinks, func(line *Inlet) {
-			line.crew.line.MostCarried = 4 * 133 // of which an id of these names is counted as one
+			line.line.MostCarried = 4 * 133 // of which an id of these names is counted as one
 			a.run(line)
 			synctest.Wait()
 			carried, err := a.store.Carried("lake")

@@ -22,18 +22,6 @@ type crew struct {
 	sourceMu  sync.Mutex // guards Sources, and the turns of the resyncer
 }
 
-// listener is one of a run, with what came of opening its sink.
-type listener struct {
-	*delivery.Listener
-	opening chan openedSink // nil before that began
-}
-
-// openedSink is what came of opening a sink.
-type openedSink struct {
-	lost bool // its log lost acknowledged records
-	err  error
-}
-
 // sources are all streams at this moment.
 func (c *crew) sources() []Source {
 	c.sourceMu.Lock()
@@ -82,4 +70,18 @@ func (c *crew) due() (due []checkpoint.PendingSnapshot) {
 		}
 	}
 	return due
+}
+
+// leavesBeside makes the listener miss the stream, whose records would wait for it.
+func (c *crew) leavesBeside(l *listener) {
+	if c.Beside != nil {
+		l.Seat.Miss(c.Beside.Stream.String())
+	}
+}
+
+// takesBeside gives the stream to a listener whose sink is in line.
+func (c *crew) takesBeside(l *listener) {
+	if c.Beside != nil {
+		l.Seat.Take(c.Beside.Stream.String())
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -14,52 +13,6 @@ import (
 // stream up: the watch waits, and nothing is lost. When others have waited for long, it misses the stream: durably, it
 // is absent from that stream alone, and the others go on. It is given a gap and a full snapshot of the stream when its
 // format is ready. Where no other sink takes the stream, nobody gains by that, and the stream waits.
-
-// shut are the snapshots that are not asked for yet, since their sinks' formats are not ready.
-type shut struct {
-	mu  sync.Mutex // guards the following
-	all []checkpoint.PendingSnapshot
-}
-
-// add notes the snapshot, once.
-func (s *shut) add(d checkpoint.PendingSnapshot) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.ContainsFunc(s.all, isSame(d)) {
-		s.all = append(s.all, d)
-	}
-}
-
-// take removes the snapshot. It is false where somebody else has taken it, who asks for it then.
-func (s *shut) take(d checkpoint.PendingSnapshot) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := len(s.all)
-	s.all = slices.DeleteFunc(s.all, isSame(d))
-	return len(s.all) < before
-}
-
-// of are those of the sink.
-func (s *shut) of(sinkName string) (all []checkpoint.PendingSnapshot) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, d := range s.all {
-		if d.Sink == sinkName {
-			all = append(all, d)
-		}
-	}
-	return all
-}
-
-// isShut says whether the snapshot has to wait for the format of its sink. Then openGates asks for it. It is noted
-// before the format is looked at: whoever makes that ready finds it.
-func (o *owing) isShut(l *listener, d *checkpoint.PendingSnapshot, stream *change.Stream) bool {
-	if l.Gate == nil {
-		return false
-	}
-	o.shut.add(*d)
-	return !l.Admits(stream) || !o.shut.take(*d)
-}
 
 // openGates asks for the snapshots that have waited for the format of the listener's sink, until ctx ends.
 func (o *owing) openGates(ctx context.Context, l *listener) error {

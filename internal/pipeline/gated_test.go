@@ -402,7 +402,7 @@ func TestI3I4ASinkThatMissesAStreamBeforeItsLogIsReadIsToldWhatTheLogHas(t *test
 			r.push(line, added("b", 6), went("b", 8))
 			r.drain(line, pods())
 			close(target.may)
-			r.await("the open sink", func() bool { return line.crew.listeners[0].IsJoined() })
+			r.await("the open sink", func() bool { return line.listeners[0].IsJoined() })
 			gate.admit(pods(), true)
 			r.awaitRequest("pods absent typed")
 			r.comeback(line, "typed")

@@ -46,7 +46,7 @@ func TestI5LastObjectIsInLineOrSaved(t *testing.T) {
 	var images *line.Images
 	err := r.life(func(inlet *Inlet) {
 		images = line.NewImages(r.store)
-		inlet.crew.line.Images = images
+		inlet.line.Images = images
 		r.push(inlet, keptUpdate("a", 1), keptUpdate("gone", 2))
 		<-entered // nothing is saved before the gate opens
 		deleted := keptUpdate("gone", 4)
@@ -83,10 +83,10 @@ func TestI1I4WithheldRecordIsKeptBeforeItsNote(t *testing.T) {
 	withheld := keptUpdate("a", 2)
 	withheld.Withheld = "filter"
 	p.live(func(inlet *Inlet) {
-		inlet.crew.line.Images = line.NewImages(p.store)
+		inlet.line.Images = line.NewImages(p.store)
 		p.push(inlet, keptUpdate("a", 1), withheld, keptUpdate("b", 3))
 		p.drain(inlet, pods())
-		p.wantLast(inlet.crew.line.Images, "a", `true uid-a {"v":1}`)
+		p.wantLast(inlet.line.Images, "a", `true uid-a {"v":1}`)
 		if entry, _, err := p.store.Lookup("pods", withheld.Key); err != nil || entry.ResourceVersion != "2" {
 			t.Errorf("inventory has %+v, %v", entry, err)
 		}

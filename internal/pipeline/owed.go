@@ -118,6 +118,16 @@ func (o *owing) asks(d *checkpoint.PendingSnapshot, stream *change.Stream) bool 
 	return true
 }
 
+// isShut says whether the snapshot has to wait for the format of its sink. Then openGates asks for it. It is noted
+// before the format is looked at: whoever makes that ready finds it.
+func (o *owing) isShut(l *listener, d *checkpoint.PendingSnapshot, stream *change.Stream) bool {
+	if l.Gate == nil {
+		return false
+	}
+	o.shut.add(*d)
+	return !l.Admits(stream) || !o.shut.take(*d)
+}
+
 // lostSnapshots are what a sink is owed whose log has lost records: a full snapshot of every stream that it takes, and
 // of those that are not configured, for when they are back. Any of them may have written there.
 func (o *owing) lostSnapshots(l *listener) ([]checkpoint.PendingSnapshot, error) {
@@ -162,9 +172,4 @@ func (o *owing) owesLost(name string) (bool, error) {
 		isOf := func(s Source) bool { return s.Stream.String() == d.Stream }
 		return d.Sink == name && d.Reason == change.Lost && slices.ContainsFunc(sources, isOf)
 	}), err
-}
-
-// isSame says whether another is the same snapshot of the same stream.
-func isSame(d checkpoint.PendingSnapshot) func(checkpoint.PendingSnapshot) bool {
-	return func(other checkpoint.PendingSnapshot) bool { return d.Stream == other.Stream && d.Same(other.Owed) }
 }

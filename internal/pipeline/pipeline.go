@@ -68,7 +68,7 @@ func (r *run) deliver(ctx context.Context) error {
 	read := func(s Source) {
 		sources.Go(guard(func() error { return r.read(sourceCtx, s, roster) }))
 	}
-	roster = newRoster(r, read)
+	roster = r.newRoster(read)
 	for _, s := range r.Sources {
 		read(s)
 	}
@@ -76,7 +76,7 @@ func (r *run) deliver(ctx context.Context) error {
 		sources.Go(guard(func() error { return r.Follow(sourceCtx, roster) }))
 	}
 	if r.Beside != nil {
-		sources.Go(guard(func() error { return r.Beside.Run(sourceCtx, &Inlet{&r.crew}) }))
+		sources.Go(guard(func() error { return r.Beside.Run(sourceCtx, &Inlet{r.line, r.listeners}) }))
 	}
 	for _, l := range r.listeners {
 		if l.Gate != nil {
@@ -112,7 +112,7 @@ func (r *run) listen(ctx context.Context, l *listener) error {
 
 // read runs the source until ctx ends or its stream is over.
 func (r *run) read(ctx context.Context, s Source, roster *Roster) error {
-	err := s.Run(ctx, &Inlet{&r.crew})
+	err := s.Run(ctx, &Inlet{r.line, r.listeners})
 	if errors.Is(err, ErrOver) {
 		roster.leave(ctx, s)
 		return nil

@@ -184,7 +184,7 @@ func TestI4AStreamEndsWhileASinkIsAwayThatHasMoreOfIt(t *testing.T) {
 		if err := r.life(func(line *Inlet) {
 			roster := <-rosters
 			r.push(line, records...)
-			line.crew.listeners[0].Member().Patience.SpillNow()
+			line.listeners[0].Member().Patience.SpillNow()
 			close(over)
 			<-left
 			if again {

@@ -1,8 +1,11 @@
 package pipeline
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/line"
 )
@@ -36,6 +39,17 @@ func newRun(config *Config) *run {
 	return r
 }
 
+// newRoster is that of the run; start runs a source beside the others.
+func (r *run) newRoster(start func(Source)) *Roster {
+	roster := &Roster{
+		enrol: r.enrol, forget: r.forget, start: start, left: r.Observer.Left, unsaved: r.line.Unsaved, due: r.due, held: map[string]bool{},
+	}
+	for _, s := range r.Sources {
+		roster.held[s.Stream.String()] = true
+	}
+	return roster
+}
+
 // add makes the stream's source one of the run's, with times of its own for resyncs.
 func (r *run) add(s Source) {
 	r.sourceMu.Lock()
@@ -50,4 +64,78 @@ func (r *run) remove(stream string) {
 	defer r.sourceMu.Unlock()
 	r.Sources = slices.DeleteFunc(r.Sources, func(other Source) bool { return other.Stream.String() == stream })
 	r.resyncer.leave(stream)
+}
+
+// enrol makes the stream one of the run's.
+func (r *run) enrol(s Source) error {
+	r.oweMu.Lock()
+	defer r.oweMu.Unlock()
+	subscriptions, err := r.Store.Subscriptions()
+	if err != nil {
+		return err
+	}
+	known, err := r.Store.Streams()
+	if err != nil {
+		return err
+	}
+	absences, err := r.Store.Absences()
+	if err != nil {
+		return err
+	}
+	batch := checkpoint.Batch{Resources: []change.Stream{s.Stream}}
+	for _, l := range r.listeners {
+		subscriptionOf(l, s, subscriptions, &batch)
+	}
+	if !slices.Contains(known, s.Stream.String()) {
+		batch.PendingSnapshots = nil // everybody is given the first snapshot
+	}
+	for _, l := range r.listeners {
+		leavesUntaken(l, []Source{s}, subscriptions, &batch)
+	}
+	absences = r.settleParts(slices.DeleteFunc(absences, func(a checkpoint.Absence) bool { return a.Stream != s.Stream.String() }), &batch)
+	var away []*listener
+	for _, l := range r.listeners {
+		subscription := checkpoint.Subscription{Sink: l.Name, Stream: s.Stream.String()}
+		misses := func(a checkpoint.Absence) bool { return a.Subscription == subscription }
+		if l.Takes(&s.Stream) && (l.IsAway() || slices.ContainsFunc(absences, misses)) {
+			away = append(away, l)
+			delivery.MakeAbsent(&batch, subscription)
+		}
+	}
+	if err := r.Store.Commit(batch); err != nil {
+		return err
+	}
+	for _, l := range away {
+		l.Seat.Miss(s.Stream.String())
+	}
+	for _, l := range r.listeners {
+		if l.Takes(&s.Stream) {
+			l.Recovery.With(func(r *line.Recovery) { r.Log.Join(s.Stream) })
+		}
+	}
+	r.add(s)
+	return r.requestOwed(func(d checkpoint.PendingSnapshot) bool { return d.Stream == s.Stream.String() })
+}
+
+// forget takes the stream out of the line and the saved state. Everything of it is saved: its source has waited for
+// that.
+func (r *run) forget(s Source) error {
+	name := s.Stream.String()
+	r.remove(name)
+	batch := checkpoint.Batch{Over: []string{name}}
+	for _, l := range r.listeners {
+		if l.IsBehind() { // the end of the stream's last reconcile is on disk, and tells of what only the log knows
+			batch.OnDisk = true
+		} else {
+			l.Recovery.With(func(r *line.Recovery) { r.Log.Leave(name) })
+		}
+		if l.Takes(&s.Stream) && l.Seat.Reaches(name) { // another is to be told of its end, should the stream come back
+			batch.Left = append(batch.Left, checkpoint.Subscription{Sink: l.Name, Stream: name})
+		}
+	}
+	if err := r.Store.Commit(batch); err != nil {
+		return fmt.Errorf("forget stream %s: %w", name, err)
+	}
+	r.line.Forget(name)
+	return nil
 }

@@ -66,7 +66,7 @@ func (r *rig) expectLog(target *late, want string) {
 	}
 	r.requests = nil
 	if err := r.life(func(line *Inlet) {
-		r.await("the open sink", func() bool { return line.crew.listeners[0].IsJoined() })
+		r.await("the open sink", func() bool { return line.listeners[0].IsJoined() })
 		r.drain(line, pods())
 		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) > 0 {
 			r.t.Errorf("the next life knows of %+v", sinkOnly)
@@ -91,7 +91,7 @@ func TestI4LateSinkIsToldOfSinkOnlyObjectsByTheRecordsOfAReconcileThatDidNotKnow
 				}
 				r.push(line, blind()...)
 				if policy == "spool" {
-					line.crew.listeners[0].Member().Patience.SpillNow()
+					line.listeners[0].Member().Patience.SpillNow()
 					r.drain(line, pods())
 				}
 				close(target.may)
@@ -114,7 +114,7 @@ func TestI4SinkOnlyObjectsAreToldByARecordOnDiskOfAnEarlierProcess(t *testing.T)
 			if err := r.life(func(line *Inlet) {
 				r.push(line, blind()...)
 				r.push(line, unseenC(), endAt(30))
-				line.crew.listeners[0].Member().Patience.SpillNow()
+				line.listeners[0].Member().Patience.SpillNow()
 				r.drain(line, pods())
 			}); err != nil {
 				t.Fatal(err)
@@ -172,7 +172,7 @@ func TestI1RejectedDeleteOfASinkOnlyObjectAcknowledgesNothing(t *testing.T) {
 		r.push(line, blind()...)
 		close(target.may)
 		r.drain(line, pods())
-		if left := line.crew.listeners[0].Unsaved(); left != 0 {
+		if left := line.listeners[0].Unsaved(); left != 0 {
 			t.Errorf("%d records are left", left)
 		}
 	}); err != nil {
@@ -213,7 +213,7 @@ func TestI3WhatIsInLineOrInTheStateIsNotToldAsGone(t *testing.T) {
 				if err := r.life(func(line *Inlet) {
 					r.push(line, records...)
 					if policy == "spool" {
-						line.crew.listeners[0].Member().Patience.SpillNow()
+						line.listeners[0].Member().Patience.SpillNow()
 						r.drain(line, pods())
 					}
 					close(target.may)
@@ -280,7 +280,7 @@ func TestI3DeleteThatWasInLineBeforeTheLogWasReadIsToldOnce(t *testing.T) {
 		defer release()
 		r.push(line, append([]*change.Record{wholeBatch()}, slices.Insert(blind(), 3, gone)...)...)
 		close(target.may)
-		r.await("the open sink", func() bool { return line.crew.listeners[0].IsJoined() })
+		r.await("the open sink", func() bool { return line.listeners[0].IsJoined() })
 		if sinkOnly := line.SinkOnly(pods()); len(sinkOnly) != 3 {
 			t.Errorf("the sink-only objects are %v", sinkOnly)
 		}

@@ -129,7 +129,7 @@ func TestAReplayIsNeverCoalesced(t *testing.T) {
 		<-entered
 		answer := make(chan ReplayEnd, 1)
 		p.replays <- Replay{Letter: p.only().ID, Record: p.only().Record(clusterUID), Force: true, Answer: answer}
-		p.await("the replay in line", func() bool { return line.crew.line.Behind(pods()) == 2 })
+		p.await("the replay in line", func() bool { return line.line.Behind(pods()) == 2 })
 		p.push(line, update(pods(), "huge", 4))
 		p.push(line, update(pods(), "huge", 5))
 		close(open)
